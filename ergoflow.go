@@ -1,0 +1,29 @@
+package ergoflow
+
+// Version is the release of the program. Processes of one cluster must agree
+// on it.
+const Version = "0.1.0"
+
+// Generation numbers one membership of the training group. Generations strictly
+// increase, survive restarts of the coordinator and are never reused; zero is
+// before the first.
+type Generation uint64
+
+// Step counts the optimizer updates of the whole group that have been applied:
+// a state at step s is about to compute update s (counting from zero).
+type Step int64
+
+// WorkerID names a worker for as long as its process lives.
+type WorkerID string
+
+// Plan is what the coordinator must know of a run to conduct it. It reads
+// Config no further than to hand it to workers.
+type Plan struct {
+	Run             string // hash of the configuration, in hexadecimal
+	Experiment      string // name and preset, for people
+	Dataset         string // hash of the data description: names the shard files
+	Shards          int    // training shards, placed on workers
+	Steps           Step   // optimizer updates in all
+	CheckpointEvery Step
+	Config          []byte // the whole configuration as JSON
+}
