@@ -37,6 +37,7 @@ const (
 	dopriDefaultMaxSteps = 10_000
 	dopriMinRTol         = 1e-7
 	dopriMinATol         = 1e-9
+	dopriMinStep         = 1e-12 // shortest step, as a part of the interval
 )
 
 var (
@@ -119,13 +120,16 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 		return evaluations, err
 	}
 
-	t := t0
+	t, norm := t0, 0.0
 	for step := 1; step <= d.MaxSteps; step++ {
 		last := false
-		if remaining := t1 - t; math.Abs(h) >= math.Abs(remaining)*(1-1e-12) {
+		if remaining := t1 - t; math.Abs(h) >= math.Abs(remaining)*(1-1e-6) {
 			h, last = remaining, true // land on t1 exactly, without a sliver of a step after it
 		}
-		if t+h == t {
+		if t+h == t || !last && math.Abs(h) < dopriMinStep*math.Abs(t1-t0) {
+			if math.IsNaN(norm) || math.IsInf(norm, 0) {
+				return evaluations, fmt.Errorf("step %d at t=%g: h=%g: field or state: %w: %w", step, t, h, ErrNonFinite, ErrStepUnderflow)
+			}
 			return evaluations, fmt.Errorf("step %d at t=%g: h=%g: %w", step, t, h, ErrStepUnderflow)
 		}
 		for s := 1; s < 7; s++ {
@@ -136,7 +140,7 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 		}
 		// The last row of the tableau is the solution of order 5: trial is x', and
 		// stages[6] = v(x', t+h) opens the next step.
-		norm := d.errorNorm(h, x, trial, stages)
+		norm = d.errorNorm(h, x, trial, stages)
 		if norm <= 1 {
 			t += h
 			copy(x, trial)
@@ -164,6 +168,9 @@ func (d Dopri5) errorNorm(h float64, x, next []float32, stages [][]float32) floa
 	e := dopriError
 	var sum float64
 	for i, v := range x {
+		if next[i]-next[i] != 0 { // or an infinite scale would hide it
+			return math.NaN()
+		}
 		difference := h * (e[0]*float64(k0[i]) + e[2]*float64(k2[i]) + e[3]*float64(k3[i]) +
 			e[4]*float64(k4[i]) + e[5]*float64(k5[i]) + e[6]*float64(k6[i]))
 		scale := d.ATol + d.RTol*math.Max(math.Abs(float64(v)), math.Abs(float64(next[i])))
