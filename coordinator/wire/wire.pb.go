@@ -1027,6 +1027,7 @@ type CoordinatorMessage struct {
 	//	*CoordinatorMessage_Abort
 	//	*CoordinatorMessage_Finish
 	//	*CoordinatorMessage_Leave
+	//	*CoordinatorMessage_Save
 	Body          isCoordinatorMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1168,6 +1169,15 @@ func (x *CoordinatorMessage) GetLeave() *Leave {
 	return nil
 }
 
+func (x *CoordinatorMessage) GetSave() *Save {
+	if x != nil {
+		if x, ok := x.Body.(*CoordinatorMessage_Save); ok {
+			return x.Save
+		}
+	}
+	return nil
+}
+
 type isCoordinatorMessage_Body interface {
 	isCoordinatorMessage_Body()
 }
@@ -1216,6 +1226,10 @@ type CoordinatorMessage_Leave struct {
 	Leave *Leave `protobuf:"bytes,11,opt,name=leave,proto3,oneof"`
 }
 
+type CoordinatorMessage_Save struct {
+	Save *Save `protobuf:"bytes,12,opt,name=save,proto3,oneof"`
+}
+
 func (*CoordinatorMessage_Welcome) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Refuse) isCoordinatorMessage_Body() {}
@@ -1237,6 +1251,8 @@ func (*CoordinatorMessage_Abort) isCoordinatorMessage_Body() {}
 func (*CoordinatorMessage_Finish) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Leave) isCoordinatorMessage_Body() {}
+
+func (*CoordinatorMessage_Save) isCoordinatorMessage_Body() {}
 
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1879,6 +1895,52 @@ func (x *Finish) GetRun() string {
 	return ""
 }
 
+// Save: store a checkpoint of the state you hold, at the next step boundary.
+// Asked of a draining worker whose departure would take the state with it.
+type Save struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Save) Reset() {
+	*x = Save{}
+	mi := &file_wire_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Save) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Save) ProtoMessage() {}
+
+func (x *Save) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Save.ProtoReflect.Descriptor instead.
+func (*Save) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *Save) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
 // Leave: you are drained, or the coordinator ends.
 type Leave struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1889,7 +1951,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +1963,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +1976,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Leave) GetReason() string {
@@ -1928,13 +1990,14 @@ type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	Until         Stage                  `protobuf:"varint,2,opt,name=until,proto3,enum=ergoflow.v1.Stage" json:"until,omitempty"`
+	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"` // put aside another run that is not finished
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2009,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2022,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -1976,6 +2039,13 @@ func (x *SubmitRequest) GetUntil() Stage {
 	return Stage_STAGE_UNSPECIFIED
 }
 
+func (x *SubmitRequest) GetReplace() bool {
+	if x != nil {
+		return x.Replace
+	}
+	return false
+}
+
 type SubmitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1984,7 +2054,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1996,7 +2066,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2009,7 +2079,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 type StatusRequest struct {
@@ -2020,7 +2090,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2102,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2115,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 type StatusReply struct {
@@ -2057,7 +2127,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2069,7 +2139,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2082,7 +2152,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -2105,7 +2175,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2187,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2200,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -2189,7 +2259,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2201,7 +2271,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2214,7 +2284,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -2275,7 +2345,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2357,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2370,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SaveReply) GetId() string {
@@ -2312,14 +2382,15 @@ func (x *SaveReply) GetId() string {
 
 type LoadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"` // latest of this run
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`    // of this run,
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"` // the one at this step; zero: the latest
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2402,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2415,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -2352,6 +2423,13 @@ func (x *LoadRequest) GetRun() string {
 		return x.Run
 	}
 	return ""
+}
+
+func (x *LoadRequest) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
 }
 
 type SnapshotRequest struct {
@@ -2362,7 +2440,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +2452,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +2465,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 type Chunk struct {
@@ -2399,7 +2477,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2489,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2502,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -2444,7 +2522,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2534,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2547,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -2558,7 +2636,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Drain\"2\n" +
 	"\x06Failed\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x8f\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb8\x04\n" +
 	"\x12CoordinatorMessage\x120\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.ergoflow.v1.WelcomeH\x00R\awelcome\x12-\n" +
 	"\x06refuse\x18\x02 \x01(\v2\x13.ergoflow.v1.RefuseH\x00R\x06refuse\x12'\n" +
@@ -2571,7 +2649,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05abort\x18\t \x01(\v2\x12.ergoflow.v1.AbortH\x00R\x05abort\x12-\n" +
 	"\x06finish\x18\n" +
 	" \x01(\v2\x13.ergoflow.v1.FinishH\x00R\x06finish\x12*\n" +
-	"\x05leave\x18\v \x01(\v2\x12.ergoflow.v1.LeaveH\x00R\x05leaveB\x06\n" +
+	"\x05leave\x18\v \x01(\v2\x12.ergoflow.v1.LeaveH\x00R\x05leave\x12'\n" +
+	"\x04save\x18\f \x01(\v2\x11.ergoflow.v1.SaveH\x00R\x04saveB\x06\n" +
 	"\x04body\"Q\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12!\n" +
@@ -2624,12 +2703,17 @@ const file_wire_proto_rawDesc = "" +
 	"generation\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x1a\n" +
 	"\x06Finish\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\tR\x03run\"\x1f\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\"&\n" +
+	"\x04Save\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"`\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"z\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
-	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\"\r\n" +
+	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\"\r\n" +
 	"\vSubmitReply\"\x0f\n" +
 	"\rStatusRequest\"!\n" +
 	"\vStatusReply\x12\x12\n" +
@@ -2651,9 +2735,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06sha256\x18\a \x01(\fR\x06sha256\"\x1b\n" +
 	"\tSaveReply\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\x1f\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"3\n" +
 	"\vLoadRequest\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\tR\x03run\"\x11\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\"\x11\n" +
 	"\x0fSnapshotRequest\"\x1b\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\"4\n" +
@@ -2687,7 +2772,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                 // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),           // 1: ergoflow.v1.Source.Kind
@@ -2716,18 +2801,19 @@ var file_wire_proto_goTypes = []any{
 	(*Go)(nil),                 // 24: ergoflow.v1.Go
 	(*Abort)(nil),              // 25: ergoflow.v1.Abort
 	(*Finish)(nil),             // 26: ergoflow.v1.Finish
-	(*Leave)(nil),              // 27: ergoflow.v1.Leave
-	(*SubmitRequest)(nil),      // 28: ergoflow.v1.SubmitRequest
-	(*SubmitReply)(nil),        // 29: ergoflow.v1.SubmitReply
-	(*StatusRequest)(nil),      // 30: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),        // 31: ergoflow.v1.StatusReply
-	(*CheckpointPart)(nil),     // 32: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),   // 33: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),          // 34: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),        // 35: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),    // 36: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),              // 37: ergoflow.v1.Chunk
-	(*StateRequest)(nil),       // 38: ergoflow.v1.StateRequest
+	(*Save)(nil),               // 27: ergoflow.v1.Save
+	(*Leave)(nil),              // 28: ergoflow.v1.Leave
+	(*SubmitRequest)(nil),      // 29: ergoflow.v1.SubmitRequest
+	(*SubmitReply)(nil),        // 30: ergoflow.v1.SubmitReply
+	(*StatusRequest)(nil),      // 31: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),        // 32: ergoflow.v1.StatusReply
+	(*CheckpointPart)(nil),     // 33: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),   // 34: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),          // 35: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),        // 36: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),    // 37: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),              // 38: ergoflow.v1.Chunk
+	(*StateRequest)(nil),       // 39: ergoflow.v1.StateRequest
 }
 var file_wire_proto_depIdxs = []int32{
 	4,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -2750,35 +2836,36 @@ var file_wire_proto_depIdxs = []int32{
 	24, // 17: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
 	25, // 18: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
 	26, // 19: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	27, // 20: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	2,  // 21: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	2,  // 22: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	21, // 23: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	23, // 24: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 25: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	21, // 26: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	2,  // 27: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 28: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	33, // 29: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	3,  // 30: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	28, // 31: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	30, // 32: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	32, // 33: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	35, // 34: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	36, // 35: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	38, // 36: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	14, // 37: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	29, // 38: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	31, // 39: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	34, // 40: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	32, // 41: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	37, // 42: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	37, // 43: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	37, // [37:44] is the sub-list for method output_type
-	30, // [30:37] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	28, // 20: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	27, // 21: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	2,  // 22: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	2,  // 23: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	21, // 24: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	23, // 25: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 26: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	21, // 27: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	2,  // 28: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 29: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	34, // 30: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	3,  // 31: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	29, // 32: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	31, // 33: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	33, // 34: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	36, // 35: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	37, // 36: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	39, // 37: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	14, // 38: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	30, // 39: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	32, // 40: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	35, // 41: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	33, // 42: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	38, // 43: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	38, // 44: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	38, // [38:45] is the sub-list for method output_type
+	31, // [31:38] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2809,8 +2896,9 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Abort)(nil),
 		(*CoordinatorMessage_Finish)(nil),
 		(*CoordinatorMessage_Leave)(nil),
+		(*CoordinatorMessage_Save)(nil),
 	}
-	file_wire_proto_msgTypes[30].OneofWrappers = []any{
+	file_wire_proto_msgTypes[31].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
@@ -2820,7 +2908,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
