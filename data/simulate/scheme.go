@@ -1,0 +1,58 @@
+// Package simulate draws from invariant measures of one-dimensional SDEs by the
+// Euler–Maruyama scheme, with burn-in, thinning and many chains. A sample is a
+// function of (seed, purpose, function, chain, step): threads, lanes and the
+// order of calls do not show in it.
+package simulate
+
+import (
+	"fmt"
+	"math"
+)
+
+// Scheme says how long and how often chains are observed. A chain starts from
+// N(0, 1), runs BurnIn steps, gives its first sample, and then one more after
+// every Thin steps.
+type Scheme struct {
+	DT     float64 `json:"dt" yaml:"dt"`           // time step
+	BurnIn int     `json:"burn_in" yaml:"burn_in"` // steps before the first sample
+	Thin   int     `json:"thin" yaml:"thin"`       // steps between samples
+	Chains int     `json:"chains" yaml:"chains"`   // independent chains per function
+}
+
+// maxSteps bounds BurnIn and Thin: beyond it a run would not end, and step
+// counts stay far from overflow.
+const maxSteps = 1 << 40
+
+// Validate reports fields out of range.
+func (s Scheme) Validate() error {
+	switch {
+	case !(s.DT > 0) || math.IsInf(s.DT, 0):
+		return fmt.Errorf("time step dt is %v, want a positive number", s.DT)
+	case s.BurnIn < 0 || s.BurnIn > maxSteps:
+		return fmt.Errorf("burn-in is %d steps, want 0 to %d", s.BurnIn, maxSteps)
+	case s.Thin < 1 || s.Thin > maxSteps:
+		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxSteps)
+	case s.Chains < 1:
+		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
+	}
+	return nil
+}
+
+// Steps is the number of steps one chain takes to give n samples.
+func (s Scheme) Steps(n int) int {
+	if n < 1 {
+		return 0
+	}
+	return s.BurnIn + (n-1)*s.Thin
+}
+
+// samplesPerChain checks the scheme against n samples in all.
+func (s Scheme) samplesPerChain(n int) (int, error) {
+	if err := s.Validate(); err != nil {
+		return 0, err
+	}
+	if n%s.Chains != 0 {
+		return 0, fmt.Errorf("%d samples cannot be shared by %d chains", n, s.Chains)
+	}
+	return n / s.Chains, nil
+}
