@@ -1,0 +1,70 @@
+# ergoflow: `make demo` and `make test` are all a newcomer needs.
+#
+#   make demo       build, run the main job on this machine, show table and plots
+#   make test       all tests but the long ones (< 10 minutes on two cores)
+#   make build      bin/ergoflow
+#   make setup      what a run needs beside the binary: the XLA plugin
+#   make lint race  gofmt, vet, staticcheck; the race detector
+#   make e2e        whole clusters of real processes, killed and restarted
+#   make bench      the training step, timed
+#   make bench-peers  the same beside PyTorch, in one sitting
+#   make generate   protobuf code from coordinator/wire/wire.proto
+
+SHELL := /bin/bash
+GO ?= go
+PYTHON ?= python3
+export GOEXPERIMENT ?= simd
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+DEMO ?= vn1d
+WORKERS ?= 2
+# What the race detector covers: everything that neither loads XLA nor spends
+# its time in floating point.
+RACE := ./allreduce/... ./coordinator/... ./data/... ./model/experiment/... ./model/metrics/... ./model/ode/...
+
+.PHONY: build setup demo test e2e lint race bench bench-peers generate clean
+
+build:
+	$(GO) build -o bin/ergoflow ./cmd/ergoflow
+
+setup: build
+	@bin/ergoflow backend install cpu --if-missing
+
+demo: setup
+	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS)
+
+test: setup
+	$(GO) test ./...
+
+e2e: setup
+	$(GO) test -tags e2e -count=1 -timeout 30m ./cmd/ergoflow/...
+
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+race:
+	$(GO) test -race -short $(RACE)
+
+bench: setup
+	bin/ergoflow bench step --json
+
+# PyTorch and friends live in .venv, made when first needed.
+.venv: docs/benchmarks/requirements.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet -r docs/benchmarks/requirements.txt
+	@touch .venv
+
+bench-peers: setup .venv
+	.venv/bin/python docs/benchmarks/step_ratio.py
+
+generate: .venv
+	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+	$(GO) install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+	PATH="$$PATH:$$($(GO) env GOPATH)/bin" .venv/bin/python -m grpc_tools.protoc -I coordinator/wire \
+		--go_out=coordinator/wire --go_opt=paths=source_relative \
+		--go-grpc_out=coordinator/wire --go-grpc_opt=paths=source_relative wire.proto
+
+clean:
+	rm -rf bin .venv ergoflow-runs
