@@ -1,0 +1,264 @@
+// Package gossip is how the processes of a cluster find one another: every
+// process joins a memberlist, whose metadata says what the process is and where
+// it is served.
+//
+// Gossip suggests and nothing more. That a member is listed means that someone
+// heard of it lately; who trains is decided by sessions with the coordinator.
+package gossip
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// Roles of a member.
+const (
+	RoleCoordinator = "coordinator"
+	RoleWorker      = "worker"
+)
+
+var (
+	// ErrNoSeed: none of the seeds answered.
+	ErrNoSeed = errors.New("no gossip seed answered")
+	// ErrNoCoordinator: no member says that it is the coordinator.
+	ErrNoCoordinator = errors.New("no coordinator in the gossip")
+)
+
+// Meta is what a member says of itself. Encoded as JSON it has at most
+// memberlist.MetaMaxSize (512) bytes.
+type Meta struct {
+	Role           string `json:"role"`
+	ControlAddress string `json:"control,omitempty"` // host:port of the control service
+	DataAddress    string `json:"data,omitempty"`    // host:port of the ring and peer service
+	Device         string `json:"device,omitempty"`
+	Version        string `json:"version,omitempty"`
+	Started        int64  `json:"started,omitempty"` // Unix nanoseconds; set by Join
+}
+
+// Config of one member.
+type Config struct {
+	Name  string        // unique in the cluster
+	Bind  string        // host:port to gossip on; port 0 chooses one
+	Seeds []string      // host:port of any members; none: this is the first
+	Wait  time.Duration // for a seed to answer; zero means 5 s
+	Meta  Meta
+}
+
+// Member is one live process.
+type Member struct {
+	Name    string
+	Address string // of its gossip
+	Meta    Meta
+}
+
+// Gossip is this process's membership.
+type Gossip struct {
+	list *memberlist.Memberlist
+	meta []byte
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and replaced at every change
+	closed  bool
+
+	stop   context.CancelFunc
+	healer sync.WaitGroup
+}
+
+// Join starts to gossip and contacts the seeds until one answers. It fails with
+// ErrNoSeed, naming them, when none has within c.Wait, and with the context's
+// error when that ends before.
+func Join(ctx context.Context, c Config) (*Gossip, error) {
+	host, port, err := splitBind(c.Bind)
+	if err != nil {
+		return nil, err
+	}
+	if c.Wait == 0 {
+		c.Wait = 5 * time.Second
+	}
+	c.Meta.Started = time.Now().UnixNano()
+	meta, err := json.Marshal(c.Meta)
+	if err != nil {
+		return nil, fmt.Errorf("encode gossip metadata: %w", err)
+	}
+	if len(meta) > memberlist.MetaMaxSize {
+		return nil, fmt.Errorf("gossip metadata has %d bytes, more than %d", len(meta), memberlist.MetaMaxSize)
+	}
+	g := &Gossip{meta: meta, changed: make(chan struct{})}
+	g.list, err = memberlist.Create(g.profile(c.Name, host, port))
+	if err != nil {
+		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
+	}
+	if len(c.Seeds) > 0 {
+		if err := g.contact(ctx, c.Seeds, c.Wait); err != nil {
+			return nil, errors.Join(err, g.list.Shutdown())
+		}
+	}
+	healing, stop := context.WithCancel(context.Background())
+	g.stop = stop
+	g.healer.Go(func() { g.heal(healing, c.Seeds) })
+	return g, nil
+}
+
+// profile is memberlist's local timing on loopback and its LAN timing elsewhere.
+func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
+	conf := memberlist.DefaultLANConfig()
+	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
+		conf = memberlist.DefaultLocalConfig()
+	}
+	conf.Name = name
+	conf.BindAddr, conf.BindPort = host, port
+	conf.AdvertisePort = port
+	conf.Delegate = delegate{g}
+	conf.Events = delegate{g}
+	conf.Logger = slog.NewLogLogger(quiet{slog.Default().Handler()}, slog.LevelDebug)
+	return conf
+}
+
+// contact asks the seeds in turn, again every quarter second, in a goroutine
+// that ends with the wait: memberlist's Join knows no context.
+func (g *Gossip) contact(ctx context.Context, seeds []string, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	var last error
+	for {
+		result := make(chan error, 1)
+		go func() {
+			n, err := g.list.Join(seeds)
+			if n > 0 {
+				err = nil
+			}
+			result <- err
+		}()
+		select {
+		case last = <-result:
+			if last == nil {
+				return nil
+			}
+		case <-ctx.Done():
+		}
+		select {
+		case <-ctx.Done():
+			if context.Cause(ctx) == context.Canceled {
+				return ctx.Err()
+			}
+			err := fmt.Errorf("%w within %v: %s", ErrNoSeed, wait, strings.Join(seeds, ", "))
+			if last != nil {
+				err = fmt.Errorf("%w (%s)", err, flat(last))
+			}
+			return err
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// flat puts memberlist's list of errors on one line.
+func flat(err error) string {
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// Address is where this member gossips.
+func (g *Gossip) Address() string {
+	return g.list.LocalNode().Address()
+}
+
+// Members lists the live members, this one included, by name. Members whose
+// metadata cannot be read are left out.
+func (g *Gossip) Members() []Member {
+	var members []Member
+	for _, n := range g.list.Members() {
+		var meta Meta
+		if json.Unmarshal(n.Meta, &meta) == nil {
+			members = append(members, Member{n.Name, n.Address(), meta})
+		}
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	return members
+}
+
+// Coordinator waits until a member says that it is the coordinator and returns
+// its control address: that of the one started last, where a restarted
+// coordinator and its predecessor are both still listed.
+func (g *Gossip) Coordinator(ctx context.Context) (string, error) {
+	for {
+		changed := g.Changed()
+		if found, ok := g.coordinator(); ok {
+			return found.Meta.ControlAddress, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return "", fmt.Errorf("%w of %d members: %w", ErrNoCoordinator, g.list.NumMembers(), ctx.Err())
+		}
+	}
+}
+
+func (g *Gossip) coordinator() (found Member, ok bool) {
+	for _, m := range g.Members() {
+		if m.Meta.Role == RoleCoordinator && m.Meta.ControlAddress != "" && m.Meta.Started > found.Meta.Started {
+			found, ok = m, true
+		}
+	}
+	return found, ok
+}
+
+// Changed returns a channel that is closed when a member next joins, leaves or
+// changes what it says of itself.
+func (g *Gossip) Changed() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+func (g *Gossip) notify() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+// Close tells the others, waits up to half a second for the word to spread, and
+// stops gossiping. It may be called again.
+func (g *Gossip) Close() error {
+	g.mu.Lock()
+	closed := g.closed
+	g.closed = true
+	g.mu.Unlock()
+	if closed {
+		return nil
+	}
+	g.stop()
+	g.healer.Wait()
+	// An unheard farewell is no failure: the others find out by probing.
+	if err := g.list.Leave(500 * time.Millisecond); err != nil {
+		slog.Debug("gossip: leave", "error", err)
+	}
+	return g.list.Shutdown()
+}
+
+func splitBind(bind string) (host string, port int, err error) {
+	host, p, err := net.SplitHostPort(bind)
+	if err == nil {
+		port, err = strconv.Atoi(p)
+	}
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("gossip address %q is not host:port", bind)
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	if host == "localhost" {
+		host = "127.0.0.1"
+	}
+	return host, port, nil
+}

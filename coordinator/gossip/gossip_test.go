@@ -1,0 +1,143 @@
+package gossip
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func join(t *testing.T, name string, meta Meta, seeds ...string) *Gossip {
+	t.Helper()
+	g, err := Join(t.Context(), Config{Name: name, Bind: "127.0.0.1:0", Seeds: seeds, Meta: meta})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// Any member will do as a seed: the third joins through the second and still
+// finds the coordinator.
+func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
+	c := join(t, "c", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, c.Address())
+	b := join(t, "b", Meta{Role: RoleWorker}, a.Address())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	control, err := b.Coordinator(ctx)
+	if err != nil || control != "127.0.0.1:7000" {
+		t.Fatalf("coordinator %q, %v", control, err)
+	}
+	for len(c.Members()) < 3 {
+		changed := c.Changed()
+		if len(c.Members()) == 3 {
+			break
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("coordinator sees %v", c.Members())
+		}
+	}
+	if m := c.Members()[0]; m.Name != "a" || m.Meta.DataAddress != "127.0.0.1:7001" {
+		t.Errorf("first member %+v", m)
+	}
+}
+
+// A coordinator that goes and comes back, elsewhere, is found again; so is one
+// that is waited for before it exists.
+func TestCoordinatorComesBack(t *testing.T) {
+	first, err := Join(t.Context(), Config{Name: "c1", Bind: "127.0.0.1:0",
+		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := first.Address()
+	w := join(t, "w", Meta{Role: RoleWorker}, address)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Join(t.Context(), Config{Name: "c2", Bind: address,
+		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	defer cancel()
+	for {
+		changed := w.Changed()
+		control, err := w.Coordinator(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if control == "127.0.0.1:2" {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("still sees %s", control)
+		}
+	}
+}
+
+func TestNoSeedAnswers(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	_, err = Join(t.Context(), Config{Name: "w", Bind: "127.0.0.1:0",
+		Seeds: []string{silent.Addr().String()}, Wait: 300 * time.Millisecond})
+	if !errors.Is(err, ErrNoSeed) || !strings.Contains(err.Error(), silent.Addr().String()) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestJoinEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := Join(ctx, Config{Name: "w", Bind: "127.0.0.1:0", Seeds: []string{"127.0.0.1:1"}})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("error %v", err)
+	}
+}
+
+func TestRefusedConfigurations(t *testing.T) {
+	for name, c := range map[string]Config{
+		"no port":       {Name: "w", Bind: "127.0.0.1"},
+		"port too high": {Name: "w", Bind: "127.0.0.1:70000"},
+		"long metadata": {Name: "w", Bind: "127.0.0.1:0", Meta: Meta{Device: strings.Repeat("x", 600)}},
+	} {
+		if _, err := Join(t.Context(), c); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestNoCoordinator(t *testing.T) {
+	w := join(t, "w", Meta{Role: RoleWorker})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := w.Coordinator(ctx); !errors.Is(err, ErrNoCoordinator) {
+		t.Fatalf("error %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatalf("second close: %v", err)
+	}
+}
