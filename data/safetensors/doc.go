@@ -1,0 +1,21 @@
+// Package safetensors reads and writes the safetensors format, version 0.x of
+// the reference implementation (huggingface/safetensors), so that any Python
+// user opens our files with the stock library. A file is
+//
+//	offset  bytes  content
+//	0       8      n, length of the header, unsigned little-endian
+//	8       n      header: one JSON object, UTF-8, begins with '{',
+//	               padded with spaces so that 8+n is divisible by 8
+//	8+n     rest   tensors, C order, little-endian, without gap or overlap
+//
+// and the header maps each tensor's name to
+//
+//	{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}
+//
+// with offsets counted from 8+n; the name "__metadata__" maps to an object of
+// strings. n is at most 100,000,000, as in the reference implementation.
+//
+// Everything is checked before it is used: a [File] that Open or Decode
+// returned has tensors whose shapes, types and offsets agree with one another
+// and with the length of the data.
+package safetensors

@@ -1,0 +1,224 @@
+package shard
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/safetensors"
+)
+
+// Writer makes one shard: first the drift of every function in order, then the
+// diffusion of every function, then the samples, and Commit. It holds no more
+// than a small buffer.
+type Writer struct {
+	manifest Manifest
+	base     string // path without suffix
+	file     *os.File
+	buffer   *bufio.Writer
+	hash     hash.Hash
+	tensors  *safetensors.Writer
+	written  [3]int // values of each tensor
+	done     bool
+}
+
+// Create begins a shard under a temporary name. The caller ends it with Commit,
+// or Abort to leave no trace.
+func (d *Dir) Create(h Header) (*Writer, error) {
+	if err := h.Validate(); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(d.root, h.Family+"-"+h.Dataset)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	removeStale(dir, fileName(h.Shard))
+	file, err := os.CreateTemp(dir, temporary(fileName(h.Shard)))
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{
+		manifest: Manifest{Format: Format, Header: h, CreatedBy: "ergoflow " + ergoflow.Version},
+		base:     filepath.Join(dir, fileName(h.Shard)),
+		file:     file,
+		hash:     sha256.New(),
+	}
+	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), 1<<20)
+	w.tensors, err = safetensors.NewWriter(w.buffer, h.tensors(), h.metadata())
+	if err != nil {
+		return nil, errors.Join(err, w.Abort())
+	}
+	return w, nil
+}
+
+// Drift appends values at the grid nodes: whole functions or parts of them.
+func (w *Writer) Drift(values []float32) error {
+	if !w.manifest.Drift.add(values) {
+		return w.notFinite("drift", 0, w.manifest.Grid, values)
+	}
+	return w.append(0, values)
+}
+
+// Diffusion appends values at the grid nodes.
+func (w *Writer) Diffusion(values []float32) error {
+	if !w.manifest.Diffusion.add(values) {
+		return w.notFinite("diffusion", 1, w.manifest.Grid, values)
+	}
+	return w.append(1, values)
+}
+
+// Samples appends samples.
+func (w *Writer) Samples(values []float32) error {
+	var m Moments
+	if !m.add(values) {
+		return w.notFinite("samples", 2, w.manifest.Samples, values)
+	}
+	return w.append(2, values)
+}
+
+// append writes to one tensor, in the order of the tensors.
+func (w *Writer) append(tensor int, values []float32) error {
+	h := w.manifest.Header
+	sizes := [3]int{h.Count * h.Grid, h.Count * h.Grid, h.Count * h.Samples}
+	for before := range tensor {
+		if w.written[before] != sizes[before] {
+			return fmt.Errorf("shard %d: tensor %d written before tensor %d is complete", h.Shard, tensor, before)
+		}
+	}
+	if len(values) > sizes[tensor]-w.written[tensor] {
+		return fmt.Errorf("shard %d: too many values for tensor %d", h.Shard, tensor)
+	}
+	w.written[tensor] += len(values)
+	return w.tensors.WriteFloat32s(values)
+}
+
+func (w *Writer) notFinite(name string, tensor, width int, values []float32) error {
+	for i, v := range values {
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			at := w.written[tensor] + i
+			return fmt.Errorf("function %d: %s is %v at index %d", w.manifest.First+at/width, name, v, at%width)
+		}
+	}
+	return fmt.Errorf("%s is not finite", name)
+}
+
+// Commit makes the shard durable and then visible: data on disk, renamed, and
+// the manifest the same way. On an error nothing is visible and the temporary
+// files are gone.
+func (w *Writer) Commit() (_ Manifest, err error) {
+	if w.done {
+		return Manifest{}, errors.New("shard: the writer is closed")
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("write shard %d: %w", w.manifest.Shard, err), w.Abort())
+		}
+	}()
+	if err := w.tensors.Close(); err != nil {
+		return Manifest{}, err
+	}
+	if err := w.buffer.Flush(); err != nil {
+		return Manifest{}, err
+	}
+	if err := publish(w.file, w.base+dataSuffix); err != nil {
+		return Manifest{}, err
+	}
+	w.manifest.Bytes = int64(w.tensors.Size())
+	w.manifest.SHA256 = hex.EncodeToString(w.hash.Sum(nil))
+	if err := writeManifest(w.base, w.manifest); err != nil {
+		return Manifest{}, err
+	}
+	w.done = true
+	return w.manifest, nil
+}
+
+func writeManifest(base string, m Manifest) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(base), temporary(filepath.Base(base)))
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write(append(b, '\n')); err == nil {
+		err = publish(f, base+manifestSuffix)
+	}
+	if err != nil {
+		discard(f)
+	}
+	return err
+}
+
+// publish makes a temporary file durable and gives it its name.
+func publish(f *os.File, path string) error {
+	if err := f.Chmod(0o644); err != nil { // CreateTemp makes it private
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return dir.Sync()
+}
+
+// Abort gives the shard up and removes its temporary file. After Commit it
+// does nothing.
+func (w *Writer) Abort() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	discard(w.file)
+	return nil
+}
+
+// discard closes and removes a temporary file, which may be renamed already.
+func discard(f *os.File) {
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+}
+
+func temporary(name string) string { return "." + name + "-*.tmp" }
+
+// abandoned is the age at which nobody is writing a temporary file any more: a
+// writer appends every few seconds.
+const abandoned = time.Hour
+
+// removeStale clears away what killed writers of a shard left. It is
+// housekeeping: its failure is no reason not to write.
+func removeStale(dir, name string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "."+name+"-") || !strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
