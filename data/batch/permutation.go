@@ -1,0 +1,55 @@
+package batch
+
+import (
+	"math/bits"
+
+	"github.com/ergoflow/ergoflow/data/random"
+)
+
+// permutation shuffles [0, n) without a table: at(i) is the number in place i,
+// in constant time and memory. It is a Feistel network over the smallest power
+// of two ≥ n, a bijection whatever its round functions are (Luby and Rackoff
+// 1988), walked until the value falls below n (cycle walking: Black and Rogaway
+// 2002), fewer than two walks on average.
+type permutation struct {
+	n           uint64
+	left, right uint // bits of the halves, equal or left one more
+	hi, lo      uint64
+}
+
+func newPermutation(n int, seed uint64, purpose string, index ...uint64) permutation {
+	width := uint(bits.Len64(uint64(n - 1)))
+	p := permutation{n: uint64(n), left: (width + 1) / 2, right: width / 2}
+	p.hi, p.lo = random.Key(seed, purpose, index...)
+	return p
+}
+
+const rounds = 8 // even
+
+func (p permutation) at(i int) int {
+	x := uint64(i)
+	for {
+		x = p.walk(x)
+		if x < p.n {
+			return int(x)
+		}
+	}
+}
+
+// walk is one pass through the network.
+func (p permutation) walk(x uint64) uint64 {
+	leftMask, rightMask := uint64(1)<<p.left-1, uint64(1)<<p.right-1
+	l, r := x>>p.right, x&rightMask
+	for k := uint64(0); k < rounds; k += 2 {
+		l ^= p.round(k, r) & leftMask
+		r ^= p.round(k+1, l) & rightMask
+	}
+	return l<<p.right | r
+}
+
+// round is round k's function: the upper half of a product depends on all bits
+// of its factors.
+func (p permutation) round(k, half uint64) uint64 {
+	hi, lo := bits.Mul64(p.hi^(half+1)*0x9e3779b97f4a7c15, p.lo^(k+1)*0xd1342543de82ef95|1)
+	return hi ^ lo ^ hi>>29
+}

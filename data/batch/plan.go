@@ -1,0 +1,106 @@
+// Package batch composes training batches. Which functions and which of their
+// samples step s learns from is a pure function of (seed, s): neither the
+// number of workers nor the placement of shards changes it.
+//
+// An epoch visits every (function, stored sample) exactly once. It consists of
+// Samples/BatchSamples passes; a pass visits every function once, with a block
+// of BatchSamples of its samples. Functions are shuffled within their shard on
+// every pass, the samples of a function once per epoch: pass p of the epoch
+// takes block p of the shuffled samples. Every step takes the same number of
+// functions from every shard.
+package batch
+
+import (
+	"fmt"
+	"math"
+)
+
+// Plan describes the batches of a training run.
+type Plan struct {
+	Seed              uint64
+	Shards            int // training shards
+	FunctionsPerShard int
+	Samples           int // stored per function
+	BatchFunctions    int // functions per step, over all shards
+	BatchSamples      int // samples of each function per step
+}
+
+// Pick is one function of a step's batch.
+type Pick struct {
+	Function int // row within its shard
+	Global   int // number within the experiment: shard·FunctionsPerShard + Function
+	Pass     int // times that the function was visited before, over all epochs
+}
+
+// Validate reports sizes that are out of range or do not divide one another.
+func (p Plan) Validate() error {
+	for _, size := range []struct {
+		name  string
+		value int
+	}{
+		{"shards", p.Shards},
+		{"functions per shard", p.FunctionsPerShard},
+		{"samples", p.Samples},
+		{"batch functions", p.BatchFunctions},
+		{"batch samples", p.BatchSamples},
+	} {
+		if size.value < 1 || size.value > math.MaxInt32 {
+			return fmt.Errorf("batch: %s is %d, want 1 to %d", size.name, size.value, math.MaxInt32)
+		}
+	}
+	for _, d := range []struct {
+		whole, part         int
+		wholeName, partName string
+	}{
+		{p.Samples, p.BatchSamples, "stored samples", "batch samples"},
+		{p.BatchFunctions, p.Shards, "batch functions", "shards"},
+		{p.FunctionsPerShard, max(1, p.BatchFunctions/p.Shards), "functions per shard", "batch functions per shard"},
+	} {
+		if d.whole%d.part != 0 {
+			return fmt.Errorf("batch: %d %s cannot be divided by %d %s", d.whole, d.wholeName, d.part, d.partName)
+		}
+	}
+	return nil
+}
+
+// FunctionsPerStep is the number of functions that a step takes from a shard.
+func (p Plan) FunctionsPerStep() int { return p.BatchFunctions / p.Shards }
+
+// Passes is the number of visits to a function in an epoch.
+func (p Plan) Passes() int { return p.Samples / p.BatchSamples }
+
+// StepsPerPass is the number of steps in which every function occurs once.
+func (p Plan) StepsPerPass() int { return p.FunctionsPerShard / p.FunctionsPerStep() }
+
+// Steps is the number of optimizer updates in a number of epochs.
+func (p Plan) Steps(epochs int) int { return epochs * p.Passes() * p.StepsPerPass() }
+
+// Picks returns what the step takes from the shard: FunctionsPerStep functions
+// in a fixed order. It panics on a negative step or a shard out of range. Like
+// all methods it is pure and safe for concurrent use.
+func (p Plan) Picks(step, shard int) []Pick {
+	if step < 0 || shard < 0 || shard >= p.Shards {
+		panic(fmt.Sprintf("batch: step %d of shard %d of %d", step, shard, p.Shards))
+	}
+	pass, within := step/p.StepsPerPass(), step%p.StepsPerPass()
+	order := newPermutation(p.FunctionsPerShard, p.Seed, "batch/functions", uint64(shard), uint64(pass))
+	picks := make([]Pick, p.FunctionsPerStep())
+	for i := range picks {
+		function := order.at(within*len(picks) + i)
+		picks[i] = Pick{function, shard*p.FunctionsPerShard + function, pass}
+	}
+	return picks
+}
+
+// Block writes the indices of the samples that the pick takes into dst, which
+// has length BatchSamples.
+func (p Plan) Block(pick Pick, dst []int32) {
+	if len(dst) != p.BatchSamples {
+		panic(fmt.Sprintf("batch: block of %d samples, want %d", len(dst), p.BatchSamples))
+	}
+	epoch, block := pick.Pass/p.Passes(), pick.Pass%p.Passes()
+	order := newPermutation(p.Samples, p.Seed, "batch/samples", uint64(pick.Global), uint64(epoch))
+	for i := range dst {
+		dst[i] = int32(order.at(block*len(dst) + i))
+	}
+}
