@@ -1,0 +1,96 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// An Effect is what the adapter shall do. Effects are executed in order.
+type Effect interface {
+	fmt.Stringer
+	effect()
+}
+
+type (
+	// Persist makes the ledger durable. Effects after it must not be executed
+	// before it is; when it fails the coordinator must end.
+	Persist struct{ Ledger Ledger }
+	// Send hands a message to a session, without waiting for it.
+	Send struct {
+		Session Session
+		To      ergoflow.WorkerID
+		Message Message
+	}
+	// Close ends a session, after what was sent to it.
+	Close struct {
+		Session Session
+		To      ergoflow.WorkerID
+		Reason  string
+	}
+	// Scan asks for Scanned.
+	Scan struct{ Plan ergoflow.Plan }
+	// Publish puts one job per shard into the queue.
+	Publish struct {
+		Plan   ergoflow.Plan
+		Shards []int
+	}
+	// Answer is the answer to the Submit that had this effect; empty: accepted.
+	Answer struct{ Refusal string }
+	// Warn is for people, loudly.
+	Warn struct{ Text string }
+)
+
+// Ledger is what the machine must find again after a restart.
+type Ledger struct {
+	Generation ergoflow.Generation `json:"generation"` // the last one begun
+	Plan       *ergoflow.Plan      `json:"plan,omitempty"`
+	Until      Stage               `json:"until,omitempty"`
+	Finished   bool                `json:"finished,omitempty"`
+	Failure    string              `json:"failure,omitempty"`
+}
+
+func (Persist) effect() {}
+func (Send) effect()    {}
+func (Close) effect()   {}
+func (Scan) effect()    {}
+func (Publish) effect() {}
+func (Answer) effect()  {}
+func (Warn) effect()    {}
+
+func (e Persist) String() string {
+	s := fmt.Sprintf("persist generation %d", e.Ledger.Generation)
+	if p := e.Ledger.Plan; p != nil {
+		s += fmt.Sprintf(", run %s until %s", p.Run, e.Ledger.Until)
+	}
+	if e.Ledger.Finished {
+		s += ", finished"
+	}
+	if e.Ledger.Failure != "" {
+		s += ", failed: " + e.Ledger.Failure
+	}
+	return s
+}
+
+func (e Send) String() string    { return fmt.Sprintf("%s < %s", e.To, e.Message) }
+func (e Close) String() string   { return fmt.Sprintf("close %s: %s", e.To, e.Reason) }
+func (e Scan) String() string    { return "scan " + e.Plan.Run }
+func (e Publish) String() string { return fmt.Sprintf("publish %s shards %v", e.Plan.Run, e.Shards) }
+func (e Warn) String() string    { return "warn: " + e.Text }
+
+func (e Answer) String() string {
+	if e.Refusal != "" {
+		return "refused: " + e.Refusal
+	}
+	return "accepted"
+}
+
+func (s Stage) String() string {
+	switch s {
+	case StageGenerate:
+		return "generate"
+	case StageTrain:
+		return "train"
+	}
+	return fmt.Sprintf("stage %d", int(s))
+}
