@@ -1,0 +1,92 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+)
+
+// decode lays YAML over *dst: fields it does not mention keep their values,
+// fields that dst does not have are errors, and so is a fraction where a whole
+// number belongs, which the YAML library alone would silently truncate.
+// A document without content changes nothing.
+func decode(raw []byte, dst any) error {
+	file, err := parser.ParseBytes(raw, 0)
+	if err != nil {
+		return err
+	}
+	if len(file.Docs) > 1 {
+		return fmt.Errorf("%d documents, want one", len(file.Docs))
+	}
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.CommentType {
+		return nil
+	}
+	if err := wholeNumbers(file.Docs[0].Body, reflect.TypeOf(dst).Elem()); err != nil {
+		return err
+	}
+	return yaml.UnmarshalWithOptions(raw, dst, yaml.Strict())
+}
+
+// wholeNumbers reports the first scalar that is not whole although its field
+// is an integer. What does not fit t at all is left to the decoder.
+func wholeNumbers(n ast.Node, t reflect.Type) error {
+	switch n := n.(type) {
+	case *ast.AnchorNode:
+		return wholeNumbers(n.Value, t)
+	case *ast.TagNode:
+		return wholeNumbers(n.Value, t)
+	case *ast.MappingValueNode:
+		return wholeNumbersOfField(n, t)
+	case *ast.MappingNode:
+		for _, entry := range n.Values {
+			if err := wholeNumbersOfField(entry, t); err != nil {
+				return err
+			}
+		}
+	case *ast.SequenceNode:
+		if t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+			return nil
+		}
+		for _, v := range n.Values {
+			if err := wholeNumbers(v, t.Elem()); err != nil {
+				return err
+			}
+		}
+	case *ast.FloatNode, *ast.StringNode:
+		if !isInteger(t) {
+			return nil
+		}
+		text := n.GetToken().Value
+		if v, err := strconv.ParseFloat(text, 64); err == nil && v != math.Trunc(v) {
+			return &yaml.SyntaxError{Message: text + " is not a whole number", Token: n.GetToken()}
+		}
+	}
+	return nil
+}
+
+func wholeNumbersOfField(entry *ast.MappingValueNode, t reflect.Type) error {
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	for i := range t.NumField() {
+		if yamlName(t.Field(i)) == entry.Key.GetToken().Value {
+			return wholeNumbers(entry.Value, t.Field(i).Type)
+		}
+	}
+	return nil
+}
+
+func isInteger(t reflect.Type) bool {
+	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64
+}
+
+func yamlName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+	return name
+}

@@ -1,0 +1,101 @@
+package experiment
+
+import (
+	"testing"
+)
+
+// The paper's table: 32,256 steps of 256 × 32, and the parameter counts that
+// the method's specification derives. The scaled preset has the budget of the
+// measured yardstick.
+func TestSizes(t *testing.T) {
+	for _, tt := range []struct {
+		name, preset      string
+		steps, parameters int
+		batch             int // functions × samples
+		functions         int
+	}{
+		{"vn1d", "full", 32256, 940928, 8192, 64512},
+		{"rare1d", "full", 32256, 2513792, 8192, 64512},
+		{"vn1d", "scaled", 32256, 940928, 1024, 64512},
+		{"rare1d", "scaled", 32256, 2513792, 1024, 64512},
+	} {
+		e, err := Load(tt.name, tt.preset, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Steps() != tt.steps {
+			t.Errorf("%s/%s: %d steps, want %d", tt.name, tt.preset, e.Steps(), tt.steps)
+		}
+		if n := e.Model.Layout().Size(); n != tt.parameters {
+			t.Errorf("%s/%s: %d parameters, want %d", tt.name, tt.preset, n, tt.parameters)
+		}
+		if b := e.Training.BatchFunctions * e.Training.BatchSamples; b != tt.batch {
+			t.Errorf("%s/%s: batch of %d, want %d", tt.name, tt.preset, b, tt.batch)
+		}
+		if e.Data.Functions != tt.functions {
+			t.Errorf("%s/%s: %d functions, want %d", tt.name, tt.preset, e.Data.Functions, tt.functions)
+		}
+	}
+}
+
+func TestStepsOverrideEpochs(t *testing.T) {
+	e, err := Load("vn1d", "full", "", []string{"training.epochs=2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Steps() != 2*32256 {
+		t.Errorf("two epochs are %d steps", e.Steps())
+	}
+	e.Training.Steps = 200
+	if e.Steps() != 200 {
+		t.Errorf("steps=200 gives %d", e.Steps())
+	}
+}
+
+// The hash names the trained parameters: what trains differently differs, what
+// only labels, saves or judges does not.
+func TestHash(t *testing.T) {
+	base, err := Load("vn1d", "smoke", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, same := range map[string]bool{
+		"seed=2":                            false,
+		"data.seed=2":                       false,
+		"data.functions=512":                false,
+		"data.samples=32":                   false,
+		"data.training.burn_in=501":         false,
+		"model.rank=17":                     false,
+		"model.f_max=8":                     false,
+		"training.learning_rate=0.0010001":  false,
+		"training.weight_decay=0":           false,
+		"training.clip_norm=2":              false,
+		"training.batch_functions=32":       false,
+		"training.batch_samples=32":         false,
+		"training.epochs=2":                 false,
+		"training.steps=10":                 false,
+		"training.steps=64":                 true, // as many as the one epoch has
+		"training.checkpoint_every=5":       true,
+		"evaluation.samples=256":            true,
+		"evaluation.solver=dopri5":          true,
+		"evaluation.mcmc=[]":                true,
+		"training.learning_rate=1.0000e-03": true,
+	} {
+		e, err := Load("vn1d", "smoke", "", []string{set})
+		if err != nil {
+			t.Errorf("%s: %v", set, err)
+			continue
+		}
+		if got := e.Hash() == base.Hash(); got != same {
+			t.Errorf("%s: same hash is %v, want %v", set, got, same)
+		}
+	}
+	if got := base.Hash(); len(got) != 32 {
+		t.Errorf("hash %q is not 16 bytes in hexadecimal", got)
+	}
+	relabelled := base
+	relabelled.Preset = "custom"
+	if relabelled.Hash() != base.Hash() {
+		t.Error("the preset's label changed the hash")
+	}
+}

@@ -1,0 +1,184 @@
+package experiment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+const (
+	defaultPreset = "scaled"
+	maxYAML       = 1 << 20 // bytes of a configuration file; real ones have hundreds
+)
+
+// Load resolves a configuration: the preset of a named experiment, over it the
+// YAML file (if yamlPath is not empty), over that each "path=value" of sets in
+// order, then Validate.
+//
+// The file may name the experiment and the preset itself, and must where name
+// is empty; where both name one they must agree. An empty preset means the
+// file's, or "scaled". Unknown fields are errors with line and column.
+func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
+	var file []byte
+	if yamlPath != "" {
+		var err error
+		if file, err = readBounded(yamlPath); err != nil {
+			return Experiment{}, err
+		}
+		var head struct {
+			Name   string `yaml:"name"`
+			Preset string `yaml:"preset"`
+		}
+		if err := yaml.Unmarshal(file, &head); err != nil {
+			return Experiment{}, yamlError(yamlPath, err)
+		}
+		if name, err = agree(yamlPath, "name", name, head.Name); err != nil {
+			return Experiment{}, err
+		}
+		if preset, err = agree(yamlPath, "preset", preset, head.Preset); err != nil {
+			return Experiment{}, err
+		}
+	}
+	if preset == "" {
+		preset = defaultPreset
+	}
+	e, err := ByName(name, preset)
+	if err != nil {
+		return Experiment{}, err
+	}
+	if err := decode(file, &e); err != nil {
+		return Experiment{}, yamlError(yamlPath, err)
+	}
+	e.Name, e.Preset = name, preset
+	for _, s := range sets {
+		if err := e.set(s); err != nil {
+			return Experiment{}, err
+		}
+	}
+	if err := e.Validate(); err != nil {
+		return Experiment{}, err
+	}
+	return e, nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read configuration: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, maxYAML+1))
+	if err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", path, err)
+	}
+	if len(raw) > maxYAML {
+		return nil, fmt.Errorf("read configuration %s: larger than %d bytes", path, maxYAML)
+	}
+	return raw, nil
+}
+
+// agree merges what the command line and the file say about one label.
+func agree(path, what, given, inFile string) (string, error) {
+	switch {
+	case inFile == "" || given == inFile:
+		return given, nil
+	case given == "":
+		return inFile, nil
+	}
+	return "", fmt.Errorf("%s: %s is %q in the file, %q on the command line", path, what, inFile, given)
+}
+
+// yamlError keeps the decoder's position and excerpt, whose caret points at
+// the offending token.
+func yamlError(path string, err error) error {
+	return fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+}
+
+// set applies one "path=value"; the value is read as YAML, so that lists and
+// numbers work as in a file.
+func (e *Experiment) set(setting string) error {
+	path, value, ok := strings.Cut(setting, "=")
+	path = strings.TrimSpace(path)
+	if !ok || path == "" {
+		return fmt.Errorf("set %q: want path=value, as in training.learning_rate=0.001", setting)
+	}
+	if path == "name" || path == "preset" {
+		return fmt.Errorf("set %s: choose the %s by its own argument", path, path)
+	}
+	field, err := lookup(reflect.ValueOf(e).Elem(), path)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(value) == "" {
+		return fmt.Errorf("set %s: no value", path)
+	}
+	// Decode into a copy: a value that fails half-way must change nothing.
+	decoded := reflect.New(field.Type())
+	decoded.Elem().Set(field)
+	if err := decode([]byte(value), decoded.Interface()); err != nil {
+		return fmt.Errorf("set %s: %q is no %s: %s", path, value, kindName(field.Type()), firstLine(err))
+	}
+	field.Set(decoded.Elem())
+	return nil
+}
+
+// lookup walks the dotted path through the yaml names of nested structs.
+func lookup(v reflect.Value, path string) (reflect.Value, error) {
+	walked := ""
+	for _, part := range strings.Split(path, ".") {
+		if v.Kind() != reflect.Struct {
+			return v, fmt.Errorf("set %s: %s is a %s and has no fields", path, walked, kindName(v.Type()))
+		}
+		var known []string
+		found := false
+		for i := range v.NumField() {
+			tag := yamlName(v.Type().Field(i))
+			if tag == "" || tag == "-" {
+				continue
+			}
+			known = append(known, tag)
+			if tag == part {
+				v, found = v.Field(i), true
+				break
+			}
+		}
+		if !found {
+			return v, fmt.Errorf("set %s: unknown field %q (known here: %s)", path, part, strings.Join(known, ", "))
+		}
+		walked = strings.TrimPrefix(walked+"."+part, ".")
+	}
+	return v, nil
+}
+
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		return "whole number"
+	case reflect.Uint64, reflect.Uint32, reflect.Uint:
+		return "whole number ≥ 0"
+	case reflect.Float64, reflect.Float32:
+		return "number"
+	case reflect.String:
+		return "text"
+	case reflect.Slice, reflect.Array:
+		return "list"
+	case reflect.Struct:
+		return "section"
+	}
+	return t.String()
+}
+
+// firstLine is the decoder's message without its excerpt of the source.
+func firstLine(err error) string {
+	var y yaml.Error
+	if errors.As(err, &y) {
+		return y.GetMessage()
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}

@@ -1,0 +1,210 @@
+package experiment
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "experiment.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLayers(t *testing.T) {
+	path := write(t, `
+name: vn1d
+preset: smoke
+seed: 7
+training:
+  learning_rate: 0.002
+  batch_samples: 32
+evaluation:
+  solver: dopri5
+  mcmc: []
+`)
+	e, err := Load("", "", path, []string{"training.batch_samples=64", "data.reference.chains=32", "model.channels=[2, 3]"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := ByName("vn1d", "smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Seed = 7
+	want.Training.LearningRate = 0.002
+	want.Training.BatchSamples = 64 // the setting wins over the file
+	want.Data.Reference.Chains = 32 // its neighbours keep the preset's values
+	want.Model.Channels = []int{2, 3}
+	want.Evaluation.Solver = "dopri5"
+	want.Evaluation.MCMC = []MCMC{}
+	if !reflect.DeepEqual(e, want) {
+		t.Errorf("got  %+v\nwant %+v", e, want)
+	}
+}
+
+func TestFileAddsNothingWhenEmpty(t *testing.T) {
+	for _, content := range []string{"", "\n", "# only a comment\n"} {
+		e, err := Load("rare1d", "smoke", write(t, content), nil)
+		if err != nil {
+			t.Fatalf("%q: %v", content, err)
+		}
+		if want, _ := ByName("rare1d", "smoke"); !reflect.DeepEqual(e, want) {
+			t.Errorf("%q: got %+v, want %+v", content, e, want)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	for name, tt := range map[string]struct {
+		experiment, preset string
+		yaml               string
+		sets               []string
+		want               []string // all in the message
+	}{
+		"unknown experiment":  {experiment: "vn2d", want: []string{`"vn2d"`, "rare1d, vn1d"}},
+		"no experiment":       {want: []string{`unknown experiment ""`, "rare1d, vn1d"}},
+		"unknown preset":      {experiment: "vn1d", preset: "huge", want: []string{`"huge"`, "demo, full, scaled, smoke"}},
+		"unknown field":       {experiment: "vn1d", yaml: "training:\n  learnig_rate: 1\n", want: []string{"[2:3]", "learnig_rate", "^"}},
+		"unknown section":     {experiment: "vn1d", yaml: "\noptimizer: {}\n", want: []string{"[2:1]", "optimizer"}},
+		"malformed":           {experiment: "vn1d", yaml: "training:\n  epochs: [1\nseed: 2\n", want: []string{"experiment.yaml", "[", "^"}},
+		"bad indentation":     {experiment: "vn1d", yaml: "training:\n  epochs: 1\n epochs: 2\n", want: []string{"[3:", "^"}},
+		"tab":                 {experiment: "vn1d", yaml: "training:\n\tepochs: 1\n", want: []string{"[2:1]", "^"}},
+		"duplicate":           {experiment: "vn1d", yaml: "seed: 1\nseed: 2\n", want: []string{"[2:1]", "seed"}},
+		"text for a number":   {experiment: "vn1d", yaml: "training:\n  epochs: many\n", want: []string{"[2:11]", "^"}},
+		"fraction":            {experiment: "vn1d", yaml: "training:\n  epochs: 1.5\n", want: []string{"[2:11]"}},
+		"fraction in a list":  {experiment: "vn1d", yaml: "model:\n  channels: [8, 8.5]\n", want: []string{"[2:17]", "8.5"}},
+		"set a fraction":      {experiment: "vn1d", sets: []string{"training.epochs=1.5"}, want: []string{"training.epochs", "1.5"}},
+		"two documents":       {experiment: "vn1d", yaml: "seed: 1\n---\nseed: 2\n", want: []string{"documents"}},
+		"negative seed":       {experiment: "vn1d", yaml: "seed: -1\n", want: []string{"[1:7]"}},
+		"list at the top":     {experiment: "vn1d", yaml: "- 1\n- 2\n", want: []string{"experiment.yaml", "[1:"}},
+		"disagreeing name":    {experiment: "vn1d", yaml: "name: rare1d\n", want: []string{"name", "rare1d", "vn1d"}},
+		"disagreeing preset":  {experiment: "vn1d", preset: "full", yaml: "preset: smoke\n", want: []string{"preset", "smoke", "full"}},
+		"NaN in the file":     {experiment: "vn1d", yaml: "training: {learning_rate: .nan}\n", want: []string{"training.learning_rate", "NaN", "1e-12 to 10"}},
+		"infinity":            {experiment: "vn1d", yaml: "training: {clip_norm: .inf}\n", want: []string{"training.clip_norm", "+Inf"}},
+		"negative decay":      {experiment: "vn1d", sets: []string{"training.weight_decay=-1"}, want: []string{"training.weight_decay", "-1", "0 to 10"}},
+		"zero shards":         {experiment: "vn1d", sets: []string{"data.shards=0"}, want: []string{"data.shards is 0", "from 1"}},
+		"zero epochs":         {experiment: "vn1d", sets: []string{"training.epochs=0"}, want: []string{"training.epochs is 0"}},
+		"shards and batch":    {experiment: "vn1d", sets: []string{"training.batch_functions=33"}, want: []string{"training.batch_functions is 33", "multiple of data.shards (32)"}},
+		"shards and data":     {experiment: "vn1d", sets: []string{"data.functions=64513"}, want: []string{"data.functions is 64513", "multiple"}},
+		"samples":             {experiment: "vn1d", sets: []string{"training.batch_samples=30"}, want: []string{"training.batch_samples is 30", "divisor of data.samples (512)"}},
+		"too many held out":   {experiment: "vn1d", sets: []string{"evaluation.functions=129"}, want: []string{"evaluation.functions is 129", "1 to 128"}},
+		"solver":              {experiment: "vn1d", sets: []string{"evaluation.solver=rk5-4"}, want: []string{"evaluation.solver", "rk5-4"}},
+		"grid":                {experiment: "vn1d", sets: []string{"model.grid=65"}, want: []string{"model.grid is 65", "64"}},
+		"family":              {experiment: "vn1d", sets: []string{"data.family=ou"}, want: []string{"family", `"ou"`, "vn1d"}},
+		"network":             {experiment: "vn1d", sets: []string{"model.rank=0"}, want: []string{"model", "rank", "0"}},
+		"chains of a row":     {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{name: a, scheme: {dt: 0.01, thin: 1, chains: 3}}]"}, want: []string{"evaluation.mcmc[0].scheme.chains is 3", "divisor"}},
+		"unnamed row":         {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}}]"}, want: []string{"evaluation.mcmc[0].name"}},
+		"field of a row":      {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
+		"set without a value": {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
+		"set an empty value":  {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
+		"set unknown field":   {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, epochs"}},
+		"set into a number":   {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
+		"set text":            {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
+		"set the name":        {experiment: "vn1d", sets: []string{"name=rare1d"}, want: []string{"name"}},
+		"set malformed":       {experiment: "vn1d", sets: []string{"model.channels=[1, 2"}, want: []string{"model.channels", "list"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := ""
+			if tt.yaml != "" {
+				path = write(t, tt.yaml)
+			}
+			_, err := Load(tt.experiment, tt.preset, path, tt.sets)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			for _, w := range tt.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q is missing in:\n%v", w, err)
+				}
+			}
+		})
+	}
+}
+
+func TestMissingAndOversizedFile(t *testing.T) {
+	if _, err := Load("vn1d", "", filepath.Join(t.TempDir(), "none.yaml"), nil); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+	if _, err := Load("vn1d", "", write(t, strings.Repeat("#", maxYAML+1)), nil); err == nil || !strings.Contains(err.Error(), "larger") {
+		t.Errorf("oversized file: %v", err)
+	}
+}
+
+// Every number of a configuration must refuse NaN, infinity and a negative
+// value, found by walking the JSON so that a new field cannot be forgotten.
+func TestEveryNumberIsChecked(t *testing.T) {
+	e, err := ByName("vn1d", "smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		switch v.Kind() {
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(v.Field(i), path+"."+v.Type().Field(i).Name)
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i), path+"[]")
+			}
+		case reflect.Int:
+			was := v.Int()
+			v.SetInt(-1)
+			if e.Validate() == nil {
+				t.Errorf("%s may be -1", path)
+			}
+			v.SetInt(was)
+		case reflect.Float64:
+			was := v.Float()
+			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1} {
+				v.SetFloat(bad)
+				if e.Validate() == nil {
+					t.Errorf("%s may be %v", path, bad)
+				}
+			}
+			v.SetFloat(was)
+		}
+	}
+	walk(reflect.ValueOf(&e).Elem(), "")
+}
+
+func TestParseIsTheInverseOfPlan(t *testing.T) {
+	for _, name := range Names() {
+		for _, preset := range Presets() {
+			e, err := Load(name, preset, "", nil)
+			if err != nil {
+				t.Fatalf("%s/%s: %v", name, preset, err)
+			}
+			plan, err := e.Plan()
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := Parse(plan.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(back, e) {
+				t.Errorf("%s/%s: read back %+v, wrote %+v", name, preset, back, e)
+			}
+			if again, _ := json.Marshal(back); string(again) != string(plan.Config) {
+				t.Errorf("%s/%s: the JSON is not canonical", name, preset)
+			}
+		}
+	}
+	for _, bad := range []string{"", "{}", "null", `{"name":"vn1d","extra":1}`, "[1]"} {
+		if _, err := Parse([]byte(bad)); err == nil {
+			t.Errorf("Parse(%q) accepted", bad)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package experiment
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/model/ode"
+)
+
+// FieldError is one value outside its range.
+type FieldError struct {
+	Field string // dotted path
+	Value any
+	Want  string // the allowed range in words
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("%s is %v: must be %s", e.Field, e.Value, e.Want)
+}
+
+// Validate reports the first field out of range as a *FieldError, or what
+// data, batch composition or network refuse, with the section in front.
+func (e Experiment) Validate() error {
+	t, v := e.Training, e.Evaluation
+	// Ranges first: what follows divides by these numbers.
+	if err := first(
+		integer("data.functions", e.Data.Functions, 1, 1<<30),
+		integer("data.held_out", e.Data.HeldOut, 1, 1<<24),
+		integer("data.shards", e.Data.Shards, 1, 1<<16),
+		integer("data.samples", e.Data.Samples, 1, 1<<24),
+		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
+		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
+		integer("training.epochs", t.Epochs, 1, 1<<20),
+		integer("training.steps", t.Steps, 0, 1<<40),
+		number("training.learning_rate", t.LearningRate, 1e-12, 10),
+		number("training.weight_decay", t.WeightDecay, 0, 10),
+		number("training.clip_norm", t.ClipNorm, 1e-12, 1e12),
+		integer("training.checkpoint_every", t.CheckpointEvery, 1, 1<<40),
+		integer("evaluation.functions", v.Functions, 1, e.Data.HeldOut),
+		integer("evaluation.samples", v.Samples, 16, 1<<20),
+		number("evaluation.blur", v.Blur, 1e-4, 100),
+		number("evaluation.scaling", v.Scaling, 0.01, 0.99),
+		solver("evaluation.solver", v.Solver),
+	); err != nil {
+		return err
+	}
+	for i, m := range v.MCMC {
+		if err := m.validate(fmt.Sprintf("evaluation.mcmc[%d]", i), v.Samples); err != nil {
+			return err
+		}
+	}
+	if err := e.divisible(); err != nil {
+		return err
+	}
+	return first(
+		within("data", e.Data.Validate()),
+		e.Model.Validate(),
+		within("training", e.BatchPlan().Validate()),
+		e.sameGrid(),
+	)
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// divisible holds the batch composition together: every shard gives the same
+// number of functions to every batch, and every pass the same block of samples.
+func (e Experiment) divisible() error {
+	d, t := e.Data, e.Training
+	switch {
+	case d.Functions%d.Shards != 0:
+		return &FieldError{"data.functions", d.Functions, fmt.Sprintf("a multiple of data.shards (%d)", d.Shards)}
+	case t.BatchFunctions%d.Shards != 0:
+		return &FieldError{"training.batch_functions", t.BatchFunctions, fmt.Sprintf("a multiple of data.shards (%d)", d.Shards)}
+	case d.Functions%t.BatchFunctions != 0:
+		return &FieldError{"training.batch_functions", t.BatchFunctions, fmt.Sprintf("a divisor of data.functions (%d)", d.Functions)}
+	case d.Samples%t.BatchSamples != 0:
+		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("a divisor of data.samples (%d)", d.Samples)}
+	}
+	return nil
+}
+
+// sameGrid keeps the network's branches on the nodes the family is given at.
+func (e Experiment) sameGrid() error {
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return fmt.Errorf("data.family: %w", err)
+	}
+	if n := f.Grid().N; n != e.Model.Grid {
+		return &FieldError{"model.grid", e.Model.Grid, fmt.Sprintf("%d, the nodes of %s", n, e.Data.Family)}
+	}
+	return nil
+}
+
+func (m MCMC) validate(path string, samples int) error {
+	s := m.Scheme
+	if m.Name == "" {
+		return &FieldError{path + ".name", `""`, "not empty: it labels a row"}
+	}
+	if err := first(
+		number(path+".scheme.dt", s.DT, 1e-9, 1),
+		integer(path+".scheme.burn_in", s.BurnIn, 0, 1<<32),
+		integer(path+".scheme.thin", s.Thin, 1, 1<<32),
+		integer(path+".scheme.chains", s.Chains, 1, samples),
+	); err != nil {
+		return err
+	}
+	if samples%s.Chains != 0 {
+		return &FieldError{path + ".scheme.chains", s.Chains, fmt.Sprintf("a divisor of evaluation.samples (%d)", samples)}
+	}
+	return nil
+}
+
+func solver(path, name string) error {
+	if _, err := ode.Parse(name); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func integer(path string, v, lo, hi int) error {
+	if v < lo || v > hi {
+		return &FieldError{path, v, fmt.Sprintf("from %d to %d", lo, hi)}
+	}
+	return nil
+}
+
+// number refuses NaN and infinities along with what is out of range.
+func number(path string, v, lo, hi float64) error {
+	if math.IsNaN(v) || v < lo || v > hi {
+		return &FieldError{path, v, fmt.Sprintf("a number from %g to %g", lo, hi)}
+	}
+	return nil
+}
+
+func within(section string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s: %w", section, err)
+	}
+	return nil
+}
