@@ -1,0 +1,19 @@
+package backend
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/gomlx/compute/gobackend"
+)
+
+// openGo opens the pure Go backend. Operations run one after the other: in its
+// parallel mode a ready node holds a worker slot while the product inside it
+// waits for another, and graphs as ours deadlock. Products stay parallel inside.
+func openGo() (*Backend, error) {
+	c, err := gobackend.New("ops_sequential")
+	if err != nil {
+		return nil, fmt.Errorf("backend go: %w", err)
+	}
+	return &Backend{Name: Go, Device: fmt.Sprintf("%s, %d threads", runtime.GOARCH, runtime.GOMAXPROCS(0)), compute: c}, nil
+}

@@ -1,0 +1,117 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+)
+
+// ErrPip means that python3 or its pip is missing.
+var ErrPip = errors.New("python3 with pip is needed to fetch plugins (on Debian: apt install python3-pip)")
+
+// Install fetches the plugin of that kind, cpu or cuda, into the user's cache
+// and proves in a child process that it computes. A plugin that is there and
+// works is left alone. Progress goes to w. An interrupted installation leaves
+// nothing behind that Open would take.
+func Install(ctx context.Context, kind string, w io.Writer) error {
+	var p plugin
+	for _, candidate := range plugins {
+		if candidate.kind == kind {
+			p = candidate
+		}
+	}
+	if p.kind == "" {
+		return fmt.Errorf("%w: there are cpu and cuda to install, not %q", ErrUnknown, kind)
+	}
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return fmt.Errorf("plugins are pinned for linux/amd64, this is %s/%s: use the backend go", runtime.GOOS, runtime.GOARCH)
+	}
+	if p.needsGPU && !hasGPU() {
+		return fmt.Errorf("backend %s: %w", p.backend, ErrNoGPU)
+	}
+	if path, _, err := p.installed(); err == nil {
+		if device, err := probe(p.backend, path); err == nil {
+			fmt.Fprintf(w, "%s %s is installed and works: %s\n", p.backend, p.version, device)
+			return nil
+		}
+	}
+	python, err := findPython(ctx)
+	if err != nil {
+		return err
+	}
+	return p.install(ctx, python, w)
+}
+
+func findPython(ctx context.Context) (string, error) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		return "", ErrPip
+	}
+	if out, err := exec.CommandContext(ctx, python, "-m", "pip", "--version").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", ErrPip, lastLine(string(out)))
+	}
+	return python, nil
+}
+
+func (p plugin) install(ctx context.Context, python string, w io.Writer) (err error) {
+	final, err := p.dir()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	// Beside the final place, so that the rename at the end cannot cross disks.
+	work, err := os.MkdirTemp(filepath.Dir(final), "."+p.kind+"-")
+	if err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+
+	unpacked := filepath.Join(work, "unpacked")
+	for _, part := range p.wheels {
+		fmt.Fprintf(w, "fetching %s %s with pip\n", part.name, part.version)
+		file, err := part.download(ctx, python, filepath.Join(work, "wheels"), w)
+		if err != nil {
+			return fmt.Errorf("install %s: %w", p.backend, err)
+		}
+		if err := part.unpack(ctx, file, unpacked); err != nil {
+			return fmt.Errorf("install %s: %w", p.backend, err)
+		}
+		if err := os.Remove(file); err != nil {
+			return fmt.Errorf("install %s: %w", p.backend, err)
+		}
+	}
+	path := filepath.Join(unpacked, p.object)
+	device, err := probe(p.backend, path)
+	if err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	sum, size, err := hashFile(path)
+	if err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	manifest, err := json.MarshalIndent(installation{Version: p.version, Object: p.object, Bytes: size, SHA256: sum}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	if err := os.WriteFile(filepath.Join(unpacked, manifestName), manifest, 0o644); err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	// An older, broken installation makes room: a process that has it loaded
+	// keeps its mapping.
+	if err := os.RemoveAll(final); err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	if err := os.Rename(unpacked, final); err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	fmt.Fprintf(w, "%s %s works: %s\ninstalled in %s\n", p.backend, p.version, device, final)
+	return nil
+}

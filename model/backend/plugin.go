@@ -1,0 +1,137 @@
+package backend
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// plugin is an XLA plugin that we know how to install: pinned wheels.
+type plugin struct {
+	kind     string // what Install takes
+	backend  string // what Open takes
+	version  string
+	wheels   []wheel
+	object   string // the shared object, relative to the directory of the plugin
+	needsGPU bool
+}
+
+// installation is the manifest beside an unpacked plugin. It is written last, so
+// that a directory with a manifest is whole.
+type installation struct {
+	Version string `json:"version"`
+	Object  string `json:"object"`
+	Bytes   int64  `json:"bytes"`
+	SHA256  string `json:"sha256"` // of the shared object
+}
+
+const manifestName = "installed.json"
+
+// Info says how one backend stands on this machine.
+type Info struct {
+	Backend   string `json:"backend"`
+	Installed bool   `json:"installed"`
+	Version   string `json:"version,omitempty"`
+	Path      string `json:"path,omitempty"`
+	Works     bool   `json:"works"`
+	Device    string `json:"device,omitempty"`
+	Problem   string `json:"problem,omitempty"` // why it does not work
+}
+
+// List returns every backend in the order in which auto prefers them. It proves
+// each installed plugin by a small computation in a child process.
+func List() []Info {
+	var list []Info
+	for _, name := range []string{XLACUDA, XLACPU} {
+		p := plugins[name]
+		info := Info{Backend: name}
+		path, found, err := p.installed()
+		if err == nil {
+			info.Installed, info.Version, info.Path = true, found.Version, path
+			info.Device, err = probe(name, path)
+		}
+		if err != nil {
+			info.Problem = err.Error()
+		}
+		info.Works = err == nil
+		list = append(list, info)
+	}
+	b, err := openGo()
+	if err != nil {
+		return append(list, Info{Backend: Go, Problem: err.Error()})
+	}
+	defer b.Close()
+	return append(list, Info{Backend: Go, Installed: true, Works: true, Device: b.Device})
+}
+
+// cacheDir is where plugins are unpacked: $ERGOFLOW_CACHE, or ergoflow in the
+// user's cache directory.
+func cacheDir() (string, error) {
+	if dir := os.Getenv("ERGOFLOW_CACHE"); dir != "" {
+		return filepath.Abs(dir)
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("no cache directory (set ERGOFLOW_CACHE): %w", err)
+	}
+	return filepath.Join(dir, "ergoflow"), nil
+}
+
+func (p plugin) dir() (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "plugins", p.kind+"-"+p.version), nil
+}
+
+// installed returns the path of the shared object and its manifest. It compares
+// sizes, not checksums: the object has hundreds of megabytes.
+func (p plugin) installed() (string, installation, error) {
+	dir, err := p.dir()
+	if err != nil {
+		return "", installation{}, err
+	}
+	file := filepath.Join(dir, manifestName)
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", installation{}, fmt.Errorf("backend %s: %w (ergoflow backend install %s)", p.backend, ErrNotInstalled, p.kind)
+	}
+	if err != nil {
+		return "", installation{}, fmt.Errorf("backend %s: %w", p.backend, err)
+	}
+	var found installation
+	if err := json.Unmarshal(text, &found); err != nil {
+		return "", installation{}, fmt.Errorf("backend %s: %s: %w", p.backend, file, err)
+	}
+	path := filepath.Join(dir, p.object)
+	stat, err := os.Stat(path)
+	if err != nil {
+		return "", installation{}, fmt.Errorf("backend %s: %w", p.backend, err)
+	}
+	if stat.Size() != found.Bytes {
+		return "", installation{}, fmt.Errorf("backend %s: %s has %d bytes instead of %d (install it again: ergoflow backend install %s)",
+			p.backend, path, stat.Size(), found.Bytes, p.kind)
+	}
+	return path, found, nil
+}
+
+func openInstalled(p plugin) (*Backend, error) {
+	if p.needsGPU && !hasGPU() {
+		return nil, fmt.Errorf("backend %s: %w", p.backend, ErrNoGPU)
+	}
+	path, _, err := p.installed()
+	if err != nil {
+		return nil, err
+	}
+	return openXLA(p.backend, path)
+}
+
+// hasGPU looks for the device files of NVIDIA's driver.
+func hasGPU() bool {
+	found, err := filepath.Glob("/dev/nvidia[0-9]*")
+	return err == nil && len(found) > 0
+}
