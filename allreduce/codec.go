@@ -1,0 +1,102 @@
+package allreduce
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow"
+	"google.golang.org/grpc/mem"
+)
+
+// headerBytes is 27: with gRPC's prefix of 5 the payload starts at byte 32 of
+// the first HTTP/2 frame, so that a frame boundary does not split a number.
+const headerBytes = 27
+
+// header precedes every message; doc.go has its bytes.
+type header struct {
+	generation ergoflow.Generation
+	step       ergoflow.Step
+	bucket     uint16
+	segment    uint16
+	chunk      uint16
+	phase      phase
+	length     uint32 // of the payload, in bytes
+}
+
+func (h header) String() string {
+	return fmt.Sprintf("generation %d step %d bucket %d phase %d segment %d chunk %d length %d",
+		h.generation, h.step, h.bucket, h.phase, h.segment, h.chunk, h.length)
+}
+
+func (h header) put(b *[headerBytes]byte) {
+	binary.LittleEndian.PutUint64(b[0:], uint64(h.generation))
+	binary.LittleEndian.PutUint64(b[8:], uint64(h.step))
+	binary.LittleEndian.PutUint16(b[16:], h.bucket)
+	binary.LittleEndian.PutUint16(b[18:], h.segment)
+	binary.LittleEndian.PutUint16(b[20:], h.chunk)
+	b[22] = byte(h.phase)
+	binary.LittleEndian.PutUint32(b[23:], h.length)
+}
+
+func parseHeader(b *[headerBytes]byte) header {
+	return header{
+		generation: ergoflow.Generation(binary.LittleEndian.Uint64(b[0:])),
+		step:       ergoflow.Step(binary.LittleEndian.Uint64(b[8:])),
+		bucket:     binary.LittleEndian.Uint16(b[16:]),
+		segment:    binary.LittleEndian.Uint16(b[18:]),
+		chunk:      binary.LittleEndian.Uint16(b[20:]),
+		phase:      phase(b[22]),
+		length:     binary.LittleEndian.Uint32(b[23:]),
+	}
+}
+
+// frame is a received message. The payload is the bytes of data after the
+// header, in as many pieces as the network delivered.
+type frame struct {
+	header header
+	data   mem.BufferSlice
+}
+
+// decode checks a message and takes a reference to its bytes; free gives it
+// back.
+func (f *frame) decode(data mem.BufferSlice) error {
+	n := data.Len()
+	if n < headerBytes {
+		return fmt.Errorf("%w: message of %d bytes is shorter than its header", ErrProtocol, n)
+	}
+	var b [headerBytes]byte
+	data.CopyTo(b[:])
+	h := parseHeader(&b)
+	switch {
+	case h.length > chunkBytes:
+		return fmt.Errorf("%w: payload of %d bytes exceeds %d", ErrProtocol, h.length, chunkBytes)
+	case int(h.length) != n-headerBytes:
+		return fmt.Errorf("%w: header announces %d bytes, message has %d", ErrProtocol, h.length, n-headerBytes)
+	case h.phase < phaseHello || h.phase > phaseExchange:
+		return fmt.Errorf("%w: unknown phase %d", ErrProtocol, h.phase)
+	case h.step < 0:
+		return fmt.Errorf("%w: negative step %d", ErrProtocol, h.step)
+	}
+	data.Ref()
+	f.header, f.data = h, data
+	return nil
+}
+
+func (f *frame) free() {
+	f.data.Free()
+	f.data = nil
+}
+
+// payload visits the pieces of the payload in order.
+func (f *frame) payload(visit func(piece []byte)) {
+	skip := headerBytes
+	for _, b := range f.data {
+		p := b.ReadOnlyData()
+		if skip >= len(p) {
+			skip -= len(p)
+			continue
+		}
+		visit(p[skip:])
+		skip = 0
+	}
+}

@@ -1,0 +1,326 @@
+package allreduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+)
+
+const (
+	streamWindow = 8 << 20
+	connWindow   = 32 << 20
+	bufferBytes  = 256 << 10
+	// slots is how many messages may wait for the network.
+	slots = 2 * maxDepth
+
+	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
+	codecName  = "ergoflow-ring"
+)
+
+// ServerOptions are what a ring needs of the gRPC server it is registered on:
+// flow-control windows that hold the messages in flight, and read and write
+// buffers of many HTTP/2 frames.
+func ServerOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
+		grpc.ReadBufferSize(bufferBytes),
+		grpc.WriteBufferSize(bufferBytes),
+	}
+}
+
+// NewServer returns a server whose links are gRPC streams. Register it on a
+// grpc.Server made with [ServerOptions]; to shut that down use Stop, since
+// GracefulStop waits for the rings.
+func NewServer() *Server { return newServer(network{}) }
+
+// Register adds the ring's service to a gRPC server. Other services on it keep
+// their codec.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	r.RegisterService(&grpc.ServiceDesc{
+		ServiceName: "ergoflow.allreduce.v1.Ring",
+		Streams: []grpc.StreamDesc{{
+			StreamName:    "Link",
+			Handler:       func(_ any, stream grpc.ServerStream) error { return s.link(stream) },
+			ClientStreams: true,
+			ServerStreams: true,
+		}},
+	}, nil)
+}
+
+// link handles one predecessor's stream.
+func (s *Server) link(stream grpc.ServerStream) error {
+	in := streamIncoming{stream}
+	var f frame
+	if err := in.receive(&f); err != nil {
+		return toStatus(err)
+	}
+	h, err := parseHello(&f, phaseHello)
+	if err == nil {
+		err = s.accept(stream.Context(), h, in)
+	}
+	return toStatus(err)
+}
+
+type streamIncoming struct{ stream grpc.ServerStream }
+
+func (in streamIncoming) welcome(h hello) error {
+	// Headers end the client's keeping of messages for a retry.
+	if err := in.stream.SendHeader(nil); err != nil {
+		return fromStatus(err)
+	}
+	return fromStatus(in.stream.SendMsg(&message{header: h.header(phaseWelcome), payload: h.payload()}))
+}
+
+func (in streamIncoming) receive(f *frame) error { return fromStatus(in.stream.RecvMsg(f)) }
+
+// network dials by gRPC.
+type network struct{}
+
+func (network) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
+	o := &streamOutgoing{wire: greeting.wire, free: make(chan *slot, slots)}
+	for range slots {
+		o.free <- &slot{home: o.free}
+	}
+	var err error
+	o.conn, err = grpc.NewClient(address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithDisableRetry(),
+		grpc.WithContextDialer(o.connect),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
+		grpc.WithReadBufferSize(bufferBytes),
+		grpc.WithWriteBufferSize(bufferBytes),
+	)
+	if err != nil {
+		return nil, hello{}, err
+	}
+	theirs, err := o.open(ctx, greeting)
+	if err != nil {
+		o.close()
+		return nil, hello{}, fromStatus(err)
+	}
+	return o, theirs, nil
+}
+
+// streamOutgoing is a connection of its own with one stream.
+type streamOutgoing struct {
+	wire   Wire
+	conn   *grpc.ClientConn
+	stream grpc.ClientStream
+	free   chan *slot
+
+	mu     sync.Mutex
+	raw    []net.Conn // below conn
+	closed bool
+}
+
+// connect keeps the network connection, so that close need not wait for a peer
+// that has stopped reading.
+func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	o.raw = append(o.raw, c)
+	return c, nil
+}
+
+func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error) {
+	var err error
+	desc := &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}
+	o.stream, err = o.conn.NewStream(ctx, desc, linkMethod, grpc.ForceCodecV2(codec{}))
+	if err != nil {
+		return hello{}, err
+	}
+	err = o.stream.SendMsg(&message{header: greeting.header(phaseHello), payload: greeting.payload()})
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: the answer says why
+		return hello{}, err
+	}
+	if _, err := o.stream.Header(); err != nil {
+		return hello{}, err
+	}
+	var f frame
+	if err := o.stream.RecvMsg(&f); err != nil {
+		return hello{}, err
+	}
+	return parseHello(&f, phaseWelcome)
+}
+
+func (o *streamOutgoing) send(h header, v []float32) error {
+	var s *slot
+	select {
+	case s = <-o.free:
+	case <-o.stream.Context().Done():
+		return context.Cause(o.stream.Context())
+	}
+	payload := o.wire.encode(s.scratch, v)
+	err := o.stream.SendMsg(&message{header: h, payload: payload, slot: s})
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: its stream ended", ErrPeerLost)
+	}
+	return fromStatus(err)
+}
+
+func (o *streamOutgoing) flush() error {
+	if len(o.free) == slots {
+		return nil
+	}
+	held := make([]*slot, 0, slots)
+	defer func() {
+		for _, s := range held {
+			o.free <- s
+		}
+	}()
+	for range slots {
+		select {
+		case s := <-o.free:
+			held = append(held, s)
+		case <-o.stream.Context().Done():
+			return context.Cause(o.stream.Context())
+		}
+	}
+	return nil
+}
+
+func (o *streamOutgoing) finish() error { return o.stream.CloseSend() }
+
+func (o *streamOutgoing) wait() error {
+	var f frame
+	err := o.stream.RecvMsg(&f)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err == nil {
+		f.free()
+		return fmt.Errorf("%w: unexpected %v from the successor", ErrProtocol, f.header)
+	}
+	return fromStatus(err)
+}
+
+func (o *streamOutgoing) close() {
+	o.mu.Lock()
+	o.closed = true
+	for _, c := range o.raw {
+		c.Close()
+	}
+	o.mu.Unlock()
+	o.conn.Close()
+}
+
+// message is what the codec sends: a header and bytes that stay the sender's.
+type message struct {
+	header  header
+	payload []byte
+	slot    *slot // gets the payload back; nil: it is garbage collected
+}
+
+// slot is one message's storage. As the pool of its payload's buffer it learns
+// when the transport has written it: SendMsg returns before.
+type slot struct {
+	home    chan<- *slot
+	head    [headerBytes]byte
+	payload []byte
+	bytes   []byte // for numbers that need encoding
+}
+
+func (s *slot) scratch() []byte {
+	if s.bytes == nil {
+		s.bytes = make([]byte, chunkBytes)
+	}
+	return s.bytes
+}
+
+// Get is never called; Put makes the slot free again.
+func (s *slot) Get(n int) *[]byte { b := make([]byte, n); return &b }
+func (s *slot) Put(*[]byte) {
+	s.payload = nil
+	s.home <- s
+}
+
+// codec hands header and payload over without copying the payload.
+type codec struct{}
+
+func init() { encoding.RegisterCodecV2(codec{}) }
+
+func (codec) Name() string { return codecName }
+
+func (codec) Marshal(v any) (mem.BufferSlice, error) {
+	m, ok := v.(*message)
+	if !ok {
+		return nil, fmt.Errorf("cannot send a %T", v)
+	}
+	if m.slot == nil || mem.IsBelowBufferPoolingThreshold(cap(m.payload)) {
+		// Small buffers are not reference-counted: copy.
+		var head [headerBytes]byte
+		m.header.put(&head)
+		b := append(append(make([]byte, 0, headerBytes+len(m.payload)), head[:]...), m.payload...)
+		if m.slot != nil {
+			m.slot.Put(nil)
+		}
+		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
+	}
+	m.header.put(&m.slot.head)
+	m.slot.payload = m.payload
+	return mem.BufferSlice{mem.SliceBuffer(m.slot.head[:]), mem.NewBuffer(&m.slot.payload, m.slot)}, nil
+}
+
+func (codec) Unmarshal(data mem.BufferSlice, v any) error {
+	f, ok := v.(*frame)
+	if !ok {
+		return fmt.Errorf("cannot receive into a %T", v)
+	}
+	return f.decode(data)
+}
+
+// toStatus and fromStatus carry the sentinel errors through gRPC.
+func toStatus(err error) error {
+	if err == nil {
+		return nil
+	}
+	code := codes.Unavailable
+	switch {
+	case errors.Is(err, ErrFenced):
+		code = codes.Aborted
+	case errors.Is(err, ErrRefused):
+		code = codes.FailedPrecondition
+	case errors.Is(err, ErrProtocol):
+		code = codes.InvalidArgument
+	}
+	return status.Error(code, err.Error())
+}
+
+func fromStatus(err error) error {
+	st, ok := status.FromError(err)
+	if err == nil || !ok {
+		return err // io.EOF and our own
+	}
+	kind := ErrPeerLost
+	switch st.Code() {
+	case codes.Aborted:
+		kind = ErrFenced
+	case codes.FailedPrecondition:
+		kind = ErrRefused
+	case codes.InvalidArgument, codes.Internal, codes.ResourceExhausted:
+		kind = ErrProtocol
+	}
+	return fmt.Errorf("%w: %s", kind, st.Message())
+}

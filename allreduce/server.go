@@ -1,0 +1,121 @@
+package allreduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// maxWaiting bounds the streams that wait for a generation not joined yet.
+const maxWaiting = 16
+
+// Server holds one process's place in the ring, generation after generation:
+// it accepts its predecessors' streams and dials its successors. All methods
+// are safe for concurrent use.
+type Server struct {
+	dialer dialer
+
+	mu      sync.Mutex
+	newest  ergoflow.Generation // joined or being joined
+	current *Ring               // of the newest generation, nil before the first
+	changed chan struct{}       // closed and replaced when newest grows
+	waiting int
+}
+
+func newServer(d dialer) *Server {
+	return &Server{dialer: d, changed: make(chan struct{})}
+}
+
+// Join takes the place id among peers, the data addresses by rank, and returns
+// when both neighbours are connected and agree on generation, world size, ranks
+// and options. ctx bounds the whole life of the ring: when it ends, so do Join
+// and every AllReduce.
+//
+// Joining fences: rings of earlier generations end with [ErrFenced], their
+// streams are refused, and a generation cannot be joined twice. With a world of
+// one there is no network.
+func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Options) (*Ring, error) {
+	r := newRing(ctx, id, peers, opts)
+	if err := errors.Join(id.validate(), opts.validate()); err != nil {
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
+	if len(peers) != id.World {
+		err := fmt.Errorf("%d peer addresses for a world of %d", len(peers), id.World)
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
+	if err := s.enter(r); err != nil {
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
+	if id.World == 1 {
+		close(r.ended)
+		return r, nil
+	}
+	if err := r.connect(s.dialer); err != nil {
+		r.cancel(err)
+		return nil, err
+	}
+	return r, nil
+}
+
+// enter makes r the current ring and fences the one before.
+func (s *Server) enter(r *Ring) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.id.Generation <= s.newest {
+		return fmt.Errorf("%w: generation %d has been joined already, the newest is %d", ErrFenced, r.id.Generation, s.newest)
+	}
+	if s.current != nil {
+		s.current.cancel(fmt.Errorf("%w: generation %d has been joined", ErrFenced, r.id.Generation))
+	}
+	s.newest, s.current = r.id.Generation, r
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// accept serves a predecessor's stream, whose greeting is h, until it ends:
+// nil when it has been read to its end and the ring closed. A stream of a
+// generation that this process has not joined waits for it, because the members
+// of a generation do not hear of it at the same instant.
+func (s *Server) accept(ctx context.Context, h hello, in incoming) error {
+	r, err := s.await(ctx, h.id.Generation)
+	if err != nil {
+		return err
+	}
+	return r.serve(ctx, h, in)
+}
+
+// await returns the ring of generation g once it is joined.
+func (s *Server) await(ctx context.Context, g ergoflow.Generation) (*Ring, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g > s.newest {
+		if s.waiting == maxWaiting {
+			return nil, fmt.Errorf("%w: %d streams wait already", ErrRefused, maxWaiting)
+		}
+		s.waiting++
+		defer func() { s.waiting-- }()
+	}
+	for g > s.newest {
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		s.mu.Lock()
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if g < s.newest {
+		return nil, fmt.Errorf("%w: generation %d is over, the newest is %d", ErrFenced, g, s.newest)
+	}
+	return s.current, nil
+}
