@@ -1,0 +1,147 @@
+// Package data describes data sets and makes their shards. A data set follows
+// from its description alone: any node makes any shard again, byte for byte.
+package data
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
+)
+
+// Dataset describes a data set: Functions for training in Shards equal shards,
+// and after them HeldOut functions for evaluation in one more shard.
+type Dataset struct {
+	Family    string `json:"family" yaml:"family"`
+	Seed      uint64 `json:"seed" yaml:"seed"`
+	Functions int    `json:"functions" yaml:"functions"` // for training
+	HeldOut   int    `json:"held_out" yaml:"held_out"`   // for evaluation
+	Shards    int    `json:"shards" yaml:"shards"`       // of the training functions
+	Samples   int    `json:"samples" yaml:"samples"`     // stored per training function
+	// ReferenceSamples are stored per held-out function; 0: as many as Samples.
+	ReferenceSamples int `json:"reference_samples" yaml:"reference_samples"`
+	// How training and reference samples are simulated. A family with exact
+	// draws ignores both.
+	Training  simulate.Scheme `json:"training" yaml:"training"`
+	Reference simulate.Scheme `json:"reference" yaml:"reference"`
+}
+
+// format changes when the same description comes to mean other bytes.
+const format = 1
+
+const (
+	maxFunctions         = 1 << 24
+	maxFunctionsPerShard = 1 << 19 // their diffusion is held in memory: 512 MiB at 256 nodes
+	maxShards            = 1 << 16
+	maxSamples           = 1 << 22
+)
+
+// Validate reports the first field that is out of range, by its path in an
+// experiment's YAML.
+func (d Dataset) Validate() error {
+	if _, err := family.ByName(d.Family); err != nil {
+		return fmt.Errorf("data.family: %w", err)
+	}
+	for _, field := range []struct {
+		name            string
+		value, min, max int
+	}{
+		{"functions", d.Functions, 1, maxFunctions},
+		{"held_out", d.HeldOut, 1, maxFunctionsPerShard},
+		{"shards", d.Shards, 1, maxShards},
+		{"samples", d.Samples, 1, maxSamples},
+		{"reference_samples", d.ReferenceSamples, 0, maxSamples},
+	} {
+		if field.value < field.min || field.value > field.max {
+			return fmt.Errorf("data.%s: %d is out of range, want %d to %d", field.name, field.value, field.min, field.max)
+		}
+	}
+	if d.Functions%d.Shards != 0 {
+		return fmt.Errorf("data.shards: %d shards do not divide %d functions", d.Shards, d.Functions)
+	}
+	if d.Functions/d.Shards > maxFunctionsPerShard {
+		return fmt.Errorf("data.shards: %d functions per shard, want at most %d", d.Functions/d.Shards, maxFunctionsPerShard)
+	}
+	for _, s := range []struct {
+		name    string
+		scheme  simulate.Scheme
+		samples int
+	}{
+		{"training", d.Training, d.Samples},
+		{"reference", d.Reference, d.referenceSamples()},
+	} {
+		if err := s.scheme.Validate(); err != nil {
+			return fmt.Errorf("data.%s: %w", s.name, err)
+		}
+		if s.samples%s.scheme.Chains != 0 {
+			return fmt.Errorf("data.%s.chains: %d chains do not divide %d samples", s.name, s.scheme.Chains, s.samples)
+		}
+	}
+	return nil
+}
+
+func (d Dataset) referenceSamples() int {
+	if d.ReferenceSamples == 0 {
+		return d.Samples
+	}
+	return d.ReferenceSamples
+}
+
+// Hash names the data set: 32 hexadecimal digits that follow from everything
+// its bytes depend on.
+func (d Dataset) Hash() string {
+	d.ReferenceSamples = d.referenceSamples() // two ways to say the same
+	canonical, err := json.Marshal(struct {
+		Format int `json:"format"`
+		Dataset
+	}{format, d})
+	if err != nil { // only numbers that JSON lacks, which Validate refuses
+		panic(fmt.Sprintf("data: hash of an invalid description: %v", err))
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:16])
+}
+
+// HeldOutShard is the number of the held-out shard, which follows the training
+// shards.
+func (d Dataset) HeldOutShard() int { return d.Shards }
+
+// ShardRange returns the functions of shard k: training shards are 0 to
+// Shards-1, the held-out shard is Shards.
+func (d Dataset) ShardRange(k int) (first, count int) {
+	if k == d.HeldOutShard() {
+		return d.Functions, d.HeldOut
+	}
+	count = d.Functions / d.Shards
+	return k * count, count
+}
+
+// header describes shard k.
+func (d Dataset) header(k int, f family.Family) shard.Header {
+	first, count := d.ShardRange(k)
+	h := shard.Header{
+		Family: d.Family, Dataset: d.Hash(), Shard: k, Purpose: shard.Train,
+		First: first, Count: count, Grid: f.Grid().N, Samples: d.Samples,
+	}
+	if k == d.HeldOutShard() {
+		h.Purpose, h.Samples = shard.Reference, d.referenceSamples()
+	}
+	return h
+}
+
+// Normalisation reads the manifests of all training shards; it fails with
+// shard.ErrNotFound if one is missing.
+func (d Dataset) Normalisation(store *shard.Dir) (shard.Normalisation, error) {
+	manifests := make([]shard.Manifest, d.Shards)
+	for k := range manifests {
+		var err error
+		if manifests[k], err = store.Manifest(d.Hash(), k); err != nil {
+			return shard.Normalisation{}, fmt.Errorf("normalisation: %w", err)
+		}
+	}
+	return shard.Normalise(manifests)
+}
