@@ -65,10 +65,11 @@ func (a AdamW) Scalars(step int64) []float32 {
 
 // Compile compiles the update of vectors of length size:
 //
-//	(θ, m, v, sum, scalars) → (θ', m', v')
+//	(θ, m, v, sum, scalars) → (θ', m', v', norm)
 //
 // where sum [size+2] holds the gradient sum, the loss sum and the number of
-// samples, by which the gradient is divided.
+// samples, by which the gradient is divided; norm is that of the mean gradient
+// before clipping.
 func (a AdamW) Compile(b *backend.Backend, size int) (*backend.Program, error) {
 	vector := backend.Shape(size)
 	inputs := []shapes.Shape{vector, vector, vector, backend.Shape(size + 2), backend.Shape(scalars)}
@@ -88,6 +89,6 @@ func (a AdamW) Compile(b *backend.Backend, size int) (*backend.Program, error) {
 		v = graph.Add(graph.MulScalar(v, beta2), graph.MulScalar(graph.Mul(g, g), 1-beta2))
 		denominator := graph.AddScalar(graph.Div(graph.Sqrt(v), root), epsilon)
 		theta = graph.Sub(graph.Mul(decay, theta), graph.Div(graph.Mul(rate, m), denominator))
-		return []*graph.Node{theta, m, v}
+		return []*graph.Node{theta, m, v, norm}
 	})
 }

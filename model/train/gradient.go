@@ -1,0 +1,63 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// gradient returns the program for micro-batches of n functions.
+func (t *Trainer) gradient(n int) (*backend.Program, error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if program, ok := t.gradients[n]; ok {
+		return program, nil
+	}
+	if n < 1 {
+		return nil, fmt.Errorf("micro-batch of %d functions", n)
+	}
+	program, err := compileGradient(t.backend, t.config.Model, n, t.config.Samples)
+	if err != nil {
+		return nil, err
+	}
+	t.gradients[n] = program
+	return program, nil
+}
+
+// compileGradient compiles
+//
+//	(θ [P], sum [P+2], drift [n,G], diffusion [n,G], x₀ [n,S], x₁ [n,S], t [n,S]) → sum' [P+2]
+//
+// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ (v(x_t, t) − (x₁ − x₀))².
+//
+// It differentiates by the named tensors, not by θ: the gradient of a slice is
+// the whole vector padded with zeros, once for each tensor.
+func compileGradient(b *backend.Backend, model deeponet.Config, n, samples int) (*backend.Program, error) {
+	size := model.Layout().Size()
+	coefficients, states := backend.Shape(n, model.Grid), backend.Shape(n, samples)
+	inputs := []shapes.Shape{
+		backend.Shape(size), backend.Shape(size + 2),
+		coefficients, coefficients, states, states, states,
+	}
+	name := fmt.Sprintf("gradient of %d×%d", n, samples)
+	return b.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
+		theta, sum, drift, diffusion, x0, x1, t := in[0], in[1], in[2], in[3], in[4], in[5], in[6]
+		parts := model.Split(theta)
+		network := model.Network(parts)
+		velocity := graph.Sub(x1, x0)
+		x := graph.Add(x0, graph.Mul(t, velocity)) // (1−t)x₀ + t·x₁
+		residual := graph.Sub(network.Velocity(network.Encode(drift, diffusion), x, t), velocity)
+		loss := graph.ReduceAllSum(graph.Mul(residual, residual))
+
+		flat := make([]*graph.Node, 0, len(parts)+2)
+		for _, gradient := range graph.Gradient(loss, parts...) {
+			flat = append(flat, graph.Reshape(gradient, -1))
+		}
+		count := graph.Const(loss.Graph(), []float32{float32(n * samples)})
+		flat = append(flat, graph.Reshape(loss, 1), count)
+		return []*graph.Node{graph.Add(sum, graph.Concatenate(flat, 0))}
+	})
+}

@@ -1,0 +1,261 @@
+// Package train takes the steps of a training run on one device. All state is
+// flat vectors of length P: parameters θ and Adam's moments m and v. A step is
+//
+//	for every micro-batch: Gradient     adds to the sum on the device
+//	Take                                the sum [P+2] to the host
+//	                                    … summed over workers by the caller …
+//	Apply                               update by the total
+//
+// with sum = [gradient of the summed squared error, summed squared error,
+// number of samples]. Sums, not means: whoever adds up sums of different sizes
+// gets the exact gradient of the whole batch.
+package train
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/optim"
+)
+
+// ErrDiverged means that a loss or gradient is no longer finite. The state is
+// still the one before the step.
+var ErrDiverged = errors.New("training diverged")
+
+// Config is what the compiled graphs depend on.
+type Config struct {
+	Model     deeponet.Config
+	Optimizer optim.AdamW
+	Samples   int // S, samples of each function in a batch
+}
+
+// Trainer holds a training state on a device. Only Precompile may be called
+// while another method runs.
+type Trainer struct {
+	backend *backend.Backend
+	config  Config
+	size    int // P
+	update  *backend.Program
+
+	theta, m, v backend.Buffer // [P]
+	sum         backend.Buffer // [P+2], nil stands for zeros
+	zeros       backend.Buffer // [P+2]
+
+	mutex     sync.Mutex
+	gradients map[int]*backend.Program // by number of functions
+}
+
+// New compiles the update and makes a trainer without a state: call SetState
+// before anything else.
+func New(b *backend.Backend, config Config) (*Trainer, error) {
+	if err := config.Model.Validate(); err != nil {
+		return nil, err
+	}
+	if err := config.Optimizer.Validate(); err != nil {
+		return nil, err
+	}
+	if config.Samples < 1 {
+		return nil, fmt.Errorf("train: %d samples in a batch", config.Samples)
+	}
+	t := &Trainer{
+		backend: b, config: config, size: config.Model.Layout().Size(),
+		gradients: make(map[int]*backend.Program),
+	}
+	var err error
+	if t.update, err = config.Optimizer.Compile(b, t.size); err != nil {
+		return nil, err
+	}
+	if t.zeros, err = b.Upload(make([]float32, t.size+2), t.size+2); err != nil {
+		t.update.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// Size is P, the number of parameters. Take and Apply exchange Size()+2 values.
+func (t *Trainer) Size() int { return t.size }
+
+// SetState puts parameters and moments, Size() values each, on the device. An
+// unfinished sum is dropped.
+func (t *Trainer) SetState(theta, m, v []float32) error {
+	var fresh [3]backend.Buffer
+	for i, values := range [][]float32{theta, m, v} {
+		buffer, err := t.backend.Upload(values, t.size)
+		if err != nil {
+			backend.Free(fresh[:]...)
+			return fmt.Errorf("set training state: %w", err)
+		}
+		fresh[i] = buffer
+	}
+	backend.Free(t.theta, t.m, t.v)
+	t.theta, t.m, t.v = fresh[0], fresh[1], fresh[2]
+	t.Reset()
+	return nil
+}
+
+// State copies parameters and moments from the device into Size() values each.
+// Of a nil destination nothing is copied.
+func (t *Trainer) State(theta, m, v []float32) error {
+	for _, part := range []struct {
+		dst []float32
+		src backend.Buffer
+	}{{theta, t.theta}, {m, t.m}, {v, t.v}} {
+		if part.dst == nil {
+			continue
+		}
+		if part.src == nil {
+			return errors.New("trainer has no state")
+		}
+		if err := backend.Download(part.dst, part.src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reset drops the sum of the gradients so far.
+func (t *Trainer) Reset() {
+	backend.Free(t.sum)
+	t.sum = nil
+}
+
+// Precompile compiles the gradient for micro-batches of these numbers of
+// functions, so that no step has to wait for it.
+func (t *Trainer) Precompile(functions ...int) error {
+	for _, n := range functions {
+		if _, err := t.gradient(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Gradient adds a micro-batch to the sum. On an error the sum is as before.
+func (t *Trainer) Gradient(b *flow.Batch) error {
+	if t.theta == nil {
+		return errors.New("trainer has no state")
+	}
+	if err := b.Validate(); err != nil {
+		return err
+	}
+	if b.Samples != t.config.Samples || b.Grid != t.config.Model.Grid {
+		return fmt.Errorf("batch has %d samples on %d nodes, the trainer is for %d on %d",
+			b.Samples, b.Grid, t.config.Samples, t.config.Model.Grid)
+	}
+	program, err := t.gradient(b.Functions)
+	if err != nil {
+		return err
+	}
+	sum := t.sum
+	if sum == nil {
+		sum = t.zeros
+	}
+	inputs := []backend.Buffer{t.theta, sum}
+	defer func() { backend.Free(inputs[2:]...) }()
+	for _, part := range []struct {
+		values []float32
+		width  int
+	}{{b.Drift, b.Grid}, {b.Diffusion, b.Grid}, {b.X0, b.Samples}, {b.X1, b.Samples}, {b.T, b.Samples}} {
+		buffer, err := t.backend.Upload(part.values, b.Functions, part.width)
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, buffer)
+	}
+	outputs, err := program.Run(inputs...)
+	if err != nil {
+		return err
+	}
+	t.Reset()
+	t.sum = outputs[0]
+	return nil
+}
+
+// Take copies the sum [P+2] since the last Take to the host and starts a new
+// one.
+func (t *Trainer) Take(dst []float32) error {
+	sum := t.sum
+	if sum == nil {
+		sum = t.zeros
+	}
+	if err := backend.Download(dst, sum); err != nil {
+		return err
+	}
+	t.Reset()
+	return nil
+}
+
+// Apply updates the state by the total sum [P+2] of a batch, as the update of
+// that step, counted from zero. It returns the norm of the mean gradient before
+// clipping. On an error, ErrDiverged among them, the state is as before.
+func (t *Trainer) Apply(sum []float32, step int64) (norm float64, err error) {
+	if t.theta == nil {
+		return 0, errors.New("trainer has no state")
+	}
+	if len(sum) != t.size+2 {
+		return 0, fmt.Errorf("sum has %d values instead of %d", len(sum), t.size+2)
+	}
+	if total := t.config.Optimizer.Schedule.Total; step < 0 || step >= total {
+		return 0, fmt.Errorf("step %d is outside the schedule of %d", step, total)
+	}
+	if loss, count := Loss(sum); count <= 0 {
+		return 0, fmt.Errorf("step %d: batch of %g samples", step, count)
+	} else if math.IsNaN(loss) || math.IsInf(loss, 0) {
+		return 0, fmt.Errorf("step %d: %w: loss is %g", step, ErrDiverged, loss)
+	}
+	total, err := t.backend.Upload(sum, t.size+2)
+	if err != nil {
+		return 0, err
+	}
+	defer backend.Free(total)
+	values := t.config.Optimizer.Scalars(step)
+	scalars, err := t.backend.Upload(values, len(values))
+	if err != nil {
+		return 0, err
+	}
+	defer backend.Free(scalars)
+	outputs, err := t.update.Run(t.theta, t.m, t.v, total, scalars)
+	if err != nil {
+		return 0, err
+	}
+	defer backend.Free(outputs[3])
+	var result [1]float32
+	err = backend.Download(result[:], outputs[3])
+	norm = float64(result[0])
+	if err == nil && (math.IsNaN(norm) || math.IsInf(norm, 0)) {
+		err = fmt.Errorf("step %d: %w: gradient norm is %g", step, ErrDiverged, norm)
+	}
+	if err != nil {
+		backend.Free(outputs[:3]...)
+		return 0, err
+	}
+	backend.Free(t.theta, t.m, t.v)
+	t.theta, t.m, t.v = outputs[0], outputs[1], outputs[2]
+	return norm, nil
+}
+
+// Loss returns the mean squared error and the number of samples of a sum.
+func Loss(sum []float32) (loss, samples float64) {
+	n := len(sum)
+	samples = float64(sum[n-1])
+	return float64(sum[n-2]) / samples, samples
+}
+
+// Close frees everything on the device.
+func (t *Trainer) Close() {
+	t.Reset()
+	backend.Free(t.theta, t.m, t.v, t.zeros)
+	t.theta, t.m, t.v, t.zeros = nil, nil, nil, nil
+	t.update.Close()
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, program := range t.gradients {
+		program.Close()
+	}
+	clear(t.gradients)
+}
