@@ -1,0 +1,85 @@
+package family
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/ergoflow/ergoflow/data/density"
+	"github.com/ergoflow/ergoflow/data/grf"
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/simulate"
+)
+
+// vn1d has random drifts in a confining well and random diffusions:
+//
+//	b = −w′ + s,  w = max(|x|−2, 0)²,  σ = max(¼, 1 + s′)
+//
+// with independent Gaussian random fields s, s′ of variance 1 and
+// squared-exponential covariance of length 1, on 64 nodes of [−5, 5]. Samples
+// are Euler–Maruyama chains on the interpolated coefficients.
+type vn1d struct{}
+
+var vn1dGrid = sde.Grid{Lo: -5, Hi: 5, N: 64}
+
+// vn1dField is made once; it cannot fail for this grid and kernel.
+var vn1dField = sync.OnceValues(func() (*grf.Line, error) {
+	return grf.NewLine(vn1dGrid.N, vn1dGrid.Step(), grf.SquaredExponential(1, 1))
+})
+
+func (vn1d) Name() string { return "vn1d" }
+
+func (vn1d) Grid() sde.Grid { return vn1dGrid }
+
+func (vn1d) Coefficients(seed uint64, i int) (sde.Coefficients, error) {
+	field, err := vn1dField()
+	if err != nil {
+		return sde.Coefficients{}, fmt.Errorf("vn1d: %w", err)
+	}
+	n := vn1dGrid.N
+	s := make([]float64, 2*n)
+	field.Pair(s[:n], s[n:], random.New(seed, "vn1d/coefficients", uint64(i)))
+	c := sde.Coefficients{Grid: vn1dGrid, Drift: make([]float32, n), Diffusion: make([]float32, n)}
+	for j := range n {
+		x := vn1dGrid.At(j)
+		c.Drift[j] = float32(s[j] - math.Copysign(2*max(math.Abs(x)-2, 0), x))
+		c.Diffusion[j] = float32(max(0.25, 1+s[n+j]))
+	}
+	return c, checked("vn1d", i, c)
+}
+
+func (f vn1d) Sample(
+	ctx context.Context, dst []float32, seed uint64, i int, s simulate.Scheme, purpose string,
+) error {
+	c, err := f.Coefficients(seed, i)
+	if err != nil {
+		return err
+	}
+	if err := simulate.EulerMaruyama(ctx, dst, c, s, seed, uint64(i), "vn1d/"+purpose); err != nil {
+		return fmt.Errorf("vn1d: %w", err)
+	}
+	return nil
+}
+
+// Law is the invariant law of the tabulated coefficients, clamped outside.
+func (f vn1d) Law(seed uint64, i int) (Law, error) {
+	c, err := f.Coefficients(seed, i)
+	if err != nil {
+		return nil, err
+	}
+	law, err := density.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("vn1d function %d: %w", i, err)
+	}
+	return law, nil
+}
+
+// checked names the family and the function of coefficients that are refused.
+func checked(family string, i int, c sde.Coefficients) error {
+	if err := c.Validate(); err != nil {
+		return fmt.Errorf("%s function %d: %w", family, i, err)
+	}
+	return nil
+}

@@ -1,0 +1,51 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/sde"
+)
+
+// tabulate evaluates coefficients on a grid.
+func tabulate(g sde.Grid, drift, diffusion func(x float64) float64) sde.Coefficients {
+	c := sde.Coefficients{Grid: g, Drift: make([]float32, g.N), Diffusion: make([]float32, g.N)}
+	for i := range g.N {
+		c.Drift[i], c.Diffusion[i] = float32(drift(g.At(i))), float32(diffusion(g.At(i)))
+	}
+	return c
+}
+
+// Steps per second of one goroutine, for the paper's two grids.
+func BenchmarkEulerMaruyama(b *testing.B) {
+	for _, nodes := range []int{64, 256} {
+		b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
+			c := tabulate(sde.Grid{Lo: -5, Hi: 5, N: nodes},
+				func(x float64) float64 { return -x + math.Sin(3*x) },
+				func(x float64) float64 { return 1 + 0.3*math.Cos(x) })
+			s := Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128}
+			dst := make([]float32, 128*32)
+			b.ReportAllocs()
+			for i := range b.N {
+				if err := EulerMaruyama(context.Background(), dst, c, s, 1, uint64(i), "bench"); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(s.Steps(32)*s.Chains)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msteps/s")
+		})
+	}
+}
+
+func BenchmarkNormals(b *testing.B) {
+	n := new(normals)
+	for l := range lanes {
+		n.seed(l, 1, "bench", 0, uint64(l))
+	}
+	b.ResetTimer()
+	for range b.N {
+		n.fill(lanes)
+	}
+	b.ReportMetric(float64(lanes*window)*float64(b.N)/b.Elapsed().Seconds()/1e6, "M/s")
+}

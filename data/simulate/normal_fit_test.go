@@ -1,0 +1,82 @@
+package simulate
+
+import (
+	"math"
+	"testing"
+)
+
+// exactNormal is Φ⁻¹(1−(v+½)/2³²), the value that normal approximates.
+func exactNormal(v float64) float64 {
+	return math.Sqrt2 * math.Erfinv(1-2*(v+0.5)/(1<<32))
+}
+
+// fitInverse interpolates exactNormal on every half-octave of v at the four
+// Chebyshev points, as a cubic in d = v/2^octave − 1.25 or 1.25 below the half.
+func fitInverse() (table [segments][4]float64) {
+	for i := range table {
+		octave := math.Exp2(float64(tailBits + i/2))
+		var nodes, values [4]float64
+		for k := range nodes {
+			nodes[k] = 0.25 * math.Cos(math.Pi*(float64(k)+0.5)/4)
+			values[k] = exactNormal(octave * (1.25 + 0.5*float64(i%2) + nodes[k]))
+		}
+		table[i] = interpolateCubic(nodes, values)
+	}
+	return table
+}
+
+// interpolateCubic returns monomial coefficients by Newton's divided differences.
+func interpolateCubic(x, y [4]float64) (c [4]float64) {
+	for j := 1; j < 4; j++ {
+		for k := 3; k >= j; k-- {
+			y[k] = (y[k] - y[k-1]) / (x[k] - x[k-j])
+		}
+	}
+	for k := 3; k >= 0; k-- { // c ← c·(d−x[k]) + y[k]
+		var next [4]float64
+		for p := 3; p >= 0; p-- {
+			next[p] = -x[k] * c[p]
+			if p > 0 {
+				next[p] += c[p-1]
+			}
+		}
+		next[0] += y[k]
+		c = next
+	}
+	return c
+}
+
+func TestNormalTable(t *testing.T) {
+	for i, want := range fitInverse() {
+		for p, v := range want {
+			if got := float64(inverse[i][p]); math.Abs(got-v) > 2e-7*math.Abs(v) {
+				t.Errorf("segment %d: coefficient %d is %v, the fit gives %v", i, p, got, v)
+			}
+		}
+	}
+}
+
+// The documented error, on a dense set of v in every half-octave, its ends
+// included, and in the tail; the sign bit only flips the sign.
+func TestNormalError(t *testing.T) {
+	check := func(v uint32, tolerance float64) {
+		got, want := float64(normal(v)), exactNormal(float64(v))
+		if math.Abs(got-want) > tolerance {
+			t.Fatalf("v = %d: %v, want %v ± %.2g", v, got, want, tolerance)
+		}
+		if mirrored := float64(normal(v | 1<<31)); mirrored != -got {
+			t.Fatalf("v = %d: %v becomes %v with the sign bit", v, got, mirrored)
+		}
+	}
+	for i := range 2 * (31 - tailBits) {
+		lo := uint32(1<<(i/2+tailBits)) / 2 * uint32(2+i%2)
+		width := uint32(1 << (i/2 + tailBits - 1))
+		for k := range uint32(2000) {
+			check(lo+uint32(uint64(k)*uint64(width)/2000), 2.6e-5)
+		}
+		check(lo+width-1, 2.6e-5)
+	}
+	for v := range uint32(1 << tailBits) {
+		check(v, 1e-5)
+	}
+}
