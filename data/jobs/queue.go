@@ -1,0 +1,168 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
+)
+
+// Job is to make one shard.
+type Job struct {
+	Run     string          `json:"run"` // letters, digits, '-' and '_'
+	Shard   int             `json:"shard"`
+	Dataset json.RawMessage `json:"dataset"` // its description
+}
+
+// Result is the outcome of one attempt at a job.
+type Result struct {
+	Run     string  `json:"run"`
+	Shard   int     `json:"shard"`
+	Worker  string  `json:"worker"`
+	Seconds float64 `json:"seconds"`
+	Attempt int     `json:"attempt"`         // counts from 1
+	Error   string  `json:"error,omitempty"` // empty: the shard is made
+	Dead    bool    `json:"dead,omitempty"`  // it will not be tried again
+}
+
+const (
+	jobsStream    = "ERGOFLOW_JOBS"
+	resultsStream = "ERGOFLOW_RESULTS"
+	maxMessage    = 64 << 10 // bytes
+	resultsKept   = 7 * 24 * time.Hour
+	publishers    = 32 // publications under way at a time
+)
+
+// options are what the tests make shorter.
+type options struct {
+	ackWait    time.Duration // silence after which a job is redelivered; ticks come five times as often
+	maxDeliver int           // deliveries before a job becomes a dead letter
+	retryDelay time.Duration // before the second attempt; grows with every attempt
+	timeout    time.Duration // of one request to the server
+}
+
+var defaults = options{ackWait: 5 * time.Second, maxDeliver: 5, retryDelay: time.Second, timeout: 10 * time.Second}
+
+// Queue is a connection to the job queue. It reconnects by itself until Close
+// and is safe for concurrent use.
+type Queue struct {
+	options
+	conn *nats.Conn
+	js   jetstream.JetStream
+}
+
+// Open connects to the server and makes the streams if they are not there.
+func Open(ctx context.Context, url string) (*Queue, error) { return open(ctx, url, defaults) }
+
+func open(ctx context.Context, url string, o options) (*Queue, error) {
+	conn, err := nats.Connect(url,
+		nats.Name("ergoflow"),
+		nats.Timeout(o.timeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(200*time.Millisecond),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the job queue at %s: %w", url, err)
+	}
+	q := &Queue{options: o, conn: conn}
+	if q.js, err = jetstream.New(conn); err == nil {
+		err = q.makeStreams(ctx)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("job queue at %s: %w", url, err)
+	}
+	return q, nil
+}
+
+func (q *Queue) makeStreams(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	for _, config := range []jetstream.StreamConfig{{
+		Name:       jobsStream,
+		Subjects:   []string{subject("jobs", "*", "*")},
+		Retention:  jetstream.WorkQueuePolicy,
+		MaxMsgSize: maxMessage,
+	}, {
+		Name:              resultsStream,
+		Subjects:          []string{subject("done", "*", "*"), subject("failed", "*", "*"), subject("dead", "*", "*")},
+		MaxMsgsPerSubject: 1,
+		MaxAge:            resultsKept,
+		MaxMsgSize:        maxMessage,
+	}} {
+		if _, err := q.js.CreateOrUpdateStream(ctx, config); err != nil {
+			return fmt.Errorf("stream %s: %w", config.Name, err)
+		}
+	}
+	return nil
+}
+
+// Close ends the connection; Work and Results end with it.
+func (q *Queue) Close() { q.conn.Close() }
+
+func subject(kind, run, shard string) string { return "ergoflow." + kind + "." + run + "." + shard }
+
+func (j Job) subject(kind string) string { return subject(kind, j.Run, strconv.Itoa(j.Shard)) }
+
+func (j Job) validate() error {
+	if j.Shard < 0 {
+		return fmt.Errorf("job for shard %d", j.Shard)
+	}
+	return checkRun(j.Run)
+}
+
+// checkRun keeps wildcards and separators out of subjects and consumer names.
+func checkRun(run string) error {
+	if run == "" || len(run) > 128 {
+		return fmt.Errorf("run %q: want a name of 1 to 128 characters", run)
+	}
+	for _, r := range run {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
+			return fmt.Errorf("run %q: want letters, digits, '-' and '_'", run)
+		}
+	}
+	return nil
+}
+
+// Publish puts jobs into the queue. One that waits there already, or is being
+// worked on, is left as it is; one that was done or is a dead letter gets new
+// attempts. On an error some of the jobs may be in the queue: publish again.
+func (q *Queue) Publish(ctx context.Context, jobs []Job) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(publishers)
+	for _, job := range jobs {
+		group.Go(func() error {
+			if err := q.publish(ctx, job); err != nil {
+				return fmt.Errorf("publish the job for shard %d: %w", job.Shard, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+func (q *Queue) publish(ctx context.Context, job Job) error {
+	if err := job.validate(); err != nil {
+		return err
+	}
+	message, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	// Sequence 0: no message with this subject is in the stream.
+	_, err = q.js.Publish(ctx, job.subject("jobs"), message, jetstream.WithExpectLastSequencePerSubject(0))
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Results delivers the results of a run that are published from this call on:
+// call it before looking into the store and publishing what is missing, and
+// none is lost. A job that was interrupted between result and acknowledgement
+// has two. The channel is closed when the context ends or the queue is closed.
+func (q *Queue) Results(ctx context.Context, run string) (<-chan Result, error) {
+	if err := checkRun(run); err != nil {
+		return nil, err
+	}
+	messages, err := q.subscribe(ctx, run)
+	if err != nil {
+		return nil, fmt.Errorf("results of run %s: %w", run, err)
+	}
+	results := make(chan Result)
+	stop := context.AfterFunc(ctx, messages.Stop)
+	go func() {
+		defer close(results)
+		defer messages.Stop()
+		defer stop()
+		for {
+			msg, err := messages.Next()
+			if errors.Is(err, jetstream.ErrMsgIteratorClosed) || ctx.Err() != nil {
+				return
+			}
+			if err != nil { // the consumer makes itself anew
+				slog.Warn("job queue: results", "run", run, "error", err)
+				wait(ctx, backOff)
+				continue
+			}
+			var result Result
+			if err := json.Unmarshal(msg.Data(), &result); err != nil || result.Run != run {
+				slog.Warn("job queue: dropped a message that is no result", "subject", msg.Subject(), "error", err)
+				continue
+			}
+			select {
+			case results <- result:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return results, nil
+}
+
+// subscribe begins after the last result there is.
+func (q *Queue) subscribe(ctx context.Context, run string) (jetstream.MessagesContext, error) {
+	ctx, cancel := context.WithTimeout(ctx, q.timeout)
+	defer cancel()
+	stream, err := q.js.Stream(ctx, resultsStream)
+	if err != nil {
+		return nil, err
+	}
+	consumer, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		FilterSubjects: []string{subject("done", run, "*"), subject("failed", run, "*"), subject("dead", run, "*")},
+		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:    stream.CachedInfo().State.LastSeq + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return consumer.Messages()
+}
