@@ -84,15 +84,12 @@ func vn1d(s sizes) Experiment {
 }
 
 // rare1d is the paper's 1D rare-event experiment: drift from a three-component
-// mixture on 256 nodes, samples drawn from the mixture itself. Its baselines
+// mixture on 256 nodes, samples drawn from the mixture itself, which needs no scheme. Its baselines
 // run Euler–Maruyama with dt 0.001 on the interpolated coefficients, 64 chains,
 // a fifth of the steps as burn-in, at four budgets in steps per chain.
 func rare1d(s sizes) Experiment {
 	e := common(s, 256)
 	e.Data.Family = "rare1d"
-	// Mixture draws are independent; the scheme only has to be a valid one.
-	direct := simulate.Scheme{DT: 0.001, BurnIn: 0, Thin: 1, Chains: 1}
-	e.Data.Training, e.Data.Reference = direct, direct
 	budgets := []int{23_000, 45_000, 90_000, 500_000}
 	if s.tiny {
 		budgets = []int{2_000}
@@ -115,7 +112,7 @@ func common(s sizes, nodes int) Experiment {
 	e := Experiment{
 		Seed: 1,
 		Data: data.Dataset{Seed: 1, Functions: s.functions, HeldOut: s.heldOut,
-			Shards: s.shards, Samples: s.samples},
+			Shards: s.shards, Samples: s.samples, ReferenceSamples: s.evalSamples},
 		Model: deeponet.Paper(nodes),
 		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples, Epochs: 1,
 			LearningRate: 1e-3, WeightDecay: 1e-4, ClipNorm: 1, CheckpointEvery: s.checkpointEvery},
