@@ -39,6 +39,8 @@ type (
 	Answer struct{ Refusal string }
 	// Warn is for people, loudly.
 	Warn struct{ Text string }
+	// Stopped answers Stop: everyone has been let go.
+	Stopped struct{}
 )
 
 // Ledger is what the machine must find again after a restart.
@@ -57,6 +59,7 @@ func (Scan) effect()    {}
 func (Publish) effect() {}
 func (Answer) effect()  {}
 func (Warn) effect()    {}
+func (Stopped) effect() {}
 
 func (e Persist) String() string {
 	s := fmt.Sprintf("persist generation %d", e.Ledger.Generation)
@@ -76,6 +79,7 @@ func (e Send) String() string    { return fmt.Sprintf("%s < %s", e.To, e.Message
 func (e Close) String() string   { return fmt.Sprintf("close %s: %s", e.To, e.Reason) }
 func (e Scan) String() string    { return "scan " + e.Plan.Run }
 func (e Publish) String() string { return fmt.Sprintf("publish %s shards %v", e.Plan.Run, e.Shards) }
+func (Stopped) String() string   { return "stopped" }
 func (e Warn) String() string    { return "warn: " + e.Text }
 
 func (e Answer) String() string {

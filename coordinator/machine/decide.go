@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// decision says where every member's state comes from.
+type decision struct {
+	step    ergoflow.Step // the state's
+	sources []Source      // by rank
+	reason  string
+	warning string // empty: none
+}
+
+// decide chooses the state of a generation from the reports of all its members
+// and the latest checkpoint:
+//
+//  1. The most advanced state wins; a worker's before a checkpoint at the same
+//     step.
+//  2. Where states at that step differ, the one that most members hold wins, of
+//     several such the one that the lowest rank holds. That should not happen.
+//  3. Who holds the winner keeps it; the others fetch it, spread over the
+//     holders.
+//  4. No state anywhere: all initialise from the seed.
+func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoint bool, checkpoint ergoflow.Step) decision {
+	best := ergoflow.Step(-1)
+	for _, r := range reports {
+		if r.HasState {
+			best = max(best, r.Step)
+		}
+	}
+	d := decision{sources: make([]Source, len(members))}
+	if best < 0 || hasCheckpoint && checkpoint > best {
+		source := Source{Kind: Fresh}
+		d.reason = "no state anywhere: all start from the seed"
+		if hasCheckpoint {
+			source = Source{Kind: Checkpoint, Step: checkpoint}
+			d.reason = fmt.Sprintf("all continue from the checkpoint at step %d", checkpoint)
+		}
+		for rank := range d.sources {
+			d.sources[rank] = source
+		}
+		d.step = source.Step
+		return d
+	}
+	d.step = best
+	groups := holders(members, reports, best)
+	winner := groups[0].ranks
+	if len(groups) > 1 {
+		d.warning = disagreement(best, groups, members)
+	}
+	fetching := 0
+	for rank := range members {
+		if slices.Contains(winner, rank) {
+			d.sources[rank] = Source{Kind: Own, Step: best}
+			continue
+		}
+		d.sources[rank] = Source{Kind: Peer, Step: best, Peer: members[winner[fetching%len(winner)]]}
+		fetching++
+	}
+	d.reason = fmt.Sprintf("%d of %d members hold step %d, %d fetch it", len(winner), len(members), best, fetching)
+	return d
+}
+
+// group is who holds equal parameters, by ascending rank.
+type group struct {
+	hash  string
+	ranks []int
+}
+
+// holders groups the members at a step, the winner first.
+func holders(members []Member, reports map[ergoflow.WorkerID]Report, step ergoflow.Step) []group {
+	var groups []group
+	for rank, member := range members {
+		r := reports[member.ID]
+		if !r.HasState || r.Step != step {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g group) bool { return g.hash == r.Hash })
+		if i < 0 {
+			i = len(groups)
+			groups = append(groups, group{hash: r.Hash})
+		}
+		groups[i].ranks = append(groups[i].ranks, rank)
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(len(b.ranks), len(a.ranks)) })
+	return groups
+}
+
+func disagreement(step ergoflow.Step, groups []group, members []Member) string {
+	var parts []string
+	for _, g := range groups {
+		var names []string
+		for _, rank := range g.ranks {
+			names = append(names, string(members[rank].ID))
+		}
+		parts = append(parts, fmt.Sprintf("%.12x of %s", g.hash, strings.Join(names, ", ")))
+	}
+	return fmt.Sprintf("parameters at step %d differ: %s; the first is used", step, strings.Join(parts, "; "))
+}

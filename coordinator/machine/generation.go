@@ -1,0 +1,268 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/placement"
+)
+
+// generation is one membership of the training group. Its members are sessions
+// that are open: the first that ends takes the generation with it.
+type generation struct {
+	number   ergoflow.Generation
+	phase    formation
+	members  []ergoflow.WorkerID // by rank
+	shards   [][]int             // by rank, once assigned
+	reports  map[ergoflow.WorkerID]Report
+	isReady  map[ergoflow.WorkerID]bool
+	deadline time.Time // of the reports, then of the readies
+	base     ergoflow.Step
+	stepped  bool // has made a step
+}
+
+type formation int
+
+const (
+	reporting formation = iota
+	assigned
+	running
+)
+
+func (g *generation) has(id ergoflow.WorkerID) bool { return slices.Contains(g.members, id) }
+
+// member returns the present generation if the worker is in it, the number is
+// its, and it is in the phase; nil means that the message is stale.
+func (m *Machine) member(w *worker, number ergoflow.Generation, phase formation) *generation {
+	if g := m.current; g != nil && g.number == number && g.phase == phase && g.has(w.ID) {
+		return g
+	}
+	return nil
+}
+
+// candidates are who may be in the next generation: prepared, not leaving, those
+// that hold a state first, so that rank 0 does; no more than there are shards.
+func (m *Machine) candidates() []*worker {
+	var c []*worker
+	for _, w := range m.workers {
+		if w.phase == prepared && !w.draining {
+			c = append(c, w)
+		}
+	}
+	slices.SortStableFunc(c, func(a, b *worker) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	return c[:min(len(c), m.ledger.Plan.Shards)]
+}
+
+func rankOf(w *worker) int {
+	if w.holds {
+		return 0
+	}
+	return 1
+}
+
+// admit forms a generation where there is none, or one with more members.
+func (m *Machine) admit() {
+	if !m.training() || m.now.Before(m.run.notBefore) {
+		return
+	}
+	if m.saving() {
+		return // the state is on its way; a generation now would start behind it
+	}
+	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool { return w.phase == preparing && !w.draining })
+	if waiting && m.now.Before(m.run.settleBy) {
+		return
+	}
+	candidates := m.candidates()
+	if len(candidates) == 0 {
+		return
+	}
+	if m.current != nil {
+		if m.current.phase != running || !m.current.stepped {
+			return
+		}
+		var joiners []string
+		for _, w := range candidates {
+			if !m.current.has(w.ID) {
+				joiners = append(joiners, string(w.ID))
+			}
+		}
+		if len(joiners) == 0 {
+			return
+		}
+		m.end(strings.Join(joiners, ", ") + " joins")
+	}
+	m.form(candidates, cmp.Or(m.ended, "training begins"))
+}
+
+// form begins a generation. Its number is durable before anyone hears of it.
+func (m *Machine) form(members []*worker, why string) {
+	m.ledger.Generation++
+	m.persist()
+	m.run.settleBy = time.Time{}
+	m.current = &generation{
+		number:   m.ledger.Generation,
+		reports:  make(map[ergoflow.WorkerID]Report),
+		isReady:  make(map[ergoflow.WorkerID]bool),
+		deadline: m.now.Add(m.config.ReportTimeout),
+	}
+	var names []string
+	for _, w := range members {
+		m.current.members = append(m.current.members, w.ID)
+		names = append(names, string(w.ID))
+		m.send(w, Form{m.current.number, why})
+	}
+	m.because(fmt.Sprintf("generation %d forms of %s", m.current.number, strings.Join(names, ", ")))
+}
+
+func (m *Machine) report(w *worker, e Report) {
+	g := m.member(w, e.Generation, reporting)
+	if g == nil {
+		return
+	}
+	if _, again := g.reports[w.ID]; again {
+		return
+	}
+	if e.HasState && (e.Step < 0 || e.Step > m.ledger.Plan.Steps) {
+		m.emit(Warn{fmt.Sprintf("worker %s reports step %d of %d: its state is not used", w.ID, e.Step, m.ledger.Plan.Steps)})
+		e.HasState, e.Step, e.Hash = false, 0, ""
+	}
+	g.reports[w.ID] = e
+	w.holds, w.step = e.HasState, e.Step
+	if len(g.reports) == len(g.members) {
+		m.assign(g)
+	}
+}
+
+// assign tells every member its place: one decision, the same for all.
+func (m *Machine) assign(g *generation) {
+	members := make([]Member, len(g.members))
+	owners := make([]placement.Worker, len(g.members))
+	for rank, id := range g.members {
+		members[rank] = Member{id, m.byID(id).DataAddress}
+		owners[rank] = placement.Worker{ID: string(id)}
+	}
+	shards, err := placement.Place(m.ledger.Plan.Shards, owners)
+	if err != nil {
+		m.fail(err.Error()) // members differ and weigh the same: a bug
+		return
+	}
+	d := decide(members, g.reports, m.run.hasCheckpoint, m.run.checkpoint)
+	if d.warning != "" {
+		m.emit(Warn{fmt.Sprintf("generation %d: %s", g.number, d.warning)})
+	}
+	g.phase, g.shards, g.base = assigned, shards, d.step
+	g.deadline = m.now.Add(m.config.ReadyTimeout)
+	m.run.step = d.step
+	for rank, id := range g.members {
+		m.send(m.byID(id), Assign{
+			Generation: g.number, Rank: rank, Members: members,
+			Shards: shards[rank], Source: d.sources[rank], Saves: rank == 0,
+		})
+	}
+	m.because(fmt.Sprintf("generation %d: %s", g.number, d.reason))
+}
+
+func (m *Machine) ready(w *worker, e Ready) {
+	g := m.member(w, e.Generation, assigned)
+	if g == nil {
+		return
+	}
+	g.isReady[w.ID] = true
+	if len(g.isReady) < len(g.members) {
+		return
+	}
+	g.phase = running
+	m.run.speed.begin(m.now)
+	for _, id := range g.members {
+		v := m.byID(id)
+		v.holds, v.step = true, g.base
+		m.send(v, Go{g.number})
+	}
+	m.because(fmt.Sprintf("generation %d goes: %d workers from step %d", g.number, len(g.members), g.base))
+}
+
+func (m *Machine) progress(w *worker, e Progress) {
+	g := m.member(w, e.Generation, running)
+	if g == nil || e.Step <= w.step || e.Step > m.ledger.Plan.Steps {
+		return
+	}
+	w.step, w.timing = e.Step, e.Timing
+	g.stepped = true
+	m.run.failures, m.run.notBefore = 0, time.Time{}
+	m.run.step = max(m.run.step, e.Step)
+	if w.ID == g.members[0] {
+		m.run.loss, m.run.hasLoss = e.Loss, true
+		m.run.speed.add(m.now, e.Samples)
+	}
+}
+
+func (m *Machine) complaint(w *worker, e Complaint) {
+	g := m.current
+	if g == nil || g.number != e.Generation || !g.has(w.ID) {
+		return
+	}
+	text := fmt.Sprintf("worker %s complains at step %d: %s", w.ID, e.Step, e.Reason)
+	if e.Peer != "" {
+		text = fmt.Sprintf("worker %s complains of %s at step %d: %s", w.ID, e.Peer, e.Step, e.Reason)
+	}
+	m.end(text)
+	m.setback(text)
+}
+
+// setback counts a generation that ended for no visible cause. The first may be
+// the shadow of a loss that is noticed next, so the next generation forms at
+// once; after that ever later, and finally not at all.
+func (m *Machine) setback(text string) {
+	m.run.failures++
+	if m.run.failures >= m.config.Attempts {
+		m.fail(fmt.Sprintf("%d generations in a row ended without a step; the last: %s", m.run.failures, text))
+		return
+	}
+	if m.run.failures > 1 {
+		wait := min(m.config.Backoff<<(m.run.failures-2), maxBackoff)
+		m.run.notBefore = m.now.Add(wait)
+		m.because(fmt.Sprintf("%d setbacks without a step, the next generation waits %v", m.run.failures, wait))
+	}
+}
+
+// expelLate ends the sessions of the members that the generation waits for in
+// vain.
+func (m *Machine) expelLate() {
+	g := m.current
+	for _, id := range g.members {
+		_, reported := g.reports[id]
+		var text string
+		switch {
+		case g.phase == reporting && !reported:
+			text = fmt.Sprintf("no report to generation %d in %v", g.number, m.config.ReportTimeout)
+		case g.phase == assigned && !g.isReady[id]:
+			text = fmt.Sprintf("not ready for generation %d in %v", g.number, m.config.ReadyTimeout)
+		default:
+			continue
+		}
+		m.expel(m.byID(id), text)
+	}
+	m.setback(fmt.Sprintf("generation %d did not form in time", g.number))
+}
+
+// end ends the present generation: whoever is still there is told at once.
+func (m *Machine) end(reason string) {
+	g := m.current
+	m.current, m.ended = nil, reason
+	for _, id := range g.members {
+		if w := m.byID(id); w != nil {
+			m.send(w, Abort{g.number, reason})
+		}
+	}
+	m.because(fmt.Sprintf("generation %d ends: %s", g.number, reason))
+}
+
+func (m *Machine) endIfMember(w *worker, reason string) {
+	if m.current != nil && m.current.has(w.ID) {
+		m.end(reason)
+	}
+}

@@ -1,0 +1,239 @@
+package machine
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// Config holds the machine's times and bounds. Zero values mean the defaults.
+type Config struct {
+	Version       string        // that workers must have
+	PingInterval  time.Duration // 250 ms
+	PingTimeout   time.Duration // 3 s: silence that ends a session
+	Settle        time.Duration // 2 s: for workers that still prepare, after the first has
+	ReportTimeout time.Duration // 10 s: from Form to Report
+	ReadyTimeout  time.Duration // 60 s: from Assign to Ready; states travel meanwhile
+	DrainTimeout  time.Duration // 10 s: from Drain or Stop to Leave, whatever happens
+	Rescan        time.Duration // 2 s: between looks into the shard store while generating
+	Backoff       time.Duration // 250 ms: doubled by every complaint without a step, to 5 s
+	Attempts      int           // 8: generations in a row that may end in complaints without a step
+}
+
+const maxBackoff = 5 * time.Second
+
+func (c Config) withDefaults() Config {
+	c.PingInterval = cmp.Or(c.PingInterval, 250*time.Millisecond)
+	c.PingTimeout = cmp.Or(c.PingTimeout, 3*time.Second)
+	c.Settle = cmp.Or(c.Settle, 2*time.Second)
+	c.ReportTimeout = cmp.Or(c.ReportTimeout, 10*time.Second)
+	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, time.Minute)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
+	c.Rescan = cmp.Or(c.Rescan, 2*time.Second)
+	c.Backoff = cmp.Or(c.Backoff, 250*time.Millisecond)
+	c.Attempts = cmp.Or(c.Attempts, 8)
+	return c
+}
+
+// Machine is the state. It is not for use by several goroutines.
+type Machine struct {
+	config   Config
+	now      time.Time // of the event being handled
+	lastTick time.Time
+	ledger   Ledger
+	run      run
+	workers  []*worker // in the order in which they came: the order of ranks
+	current  *generation
+	ended    string // why the last generation ended
+	stopping bool
+	stopped  bool
+
+	effects []Effect
+	reasons []string
+}
+
+// worker is one session.
+type worker struct {
+	Worker
+	session  Session
+	heard    time.Time // last message
+	pinged   time.Time
+	doing    string
+	phase    phase
+	reason   string // why it is excluded
+	draining bool
+	leaveWhy string        // where draining
+	leaveBy  time.Time     // where draining
+	saving   bool          // where draining: its state is awaited as a checkpoint,
+	saveFrom ergoflow.Step // of this step or a later one
+	holds    bool          // a state of the present run, as far as is known
+	step     ergoflow.Step // of that state
+	timing   Timing
+}
+
+// phase of a worker in the present run.
+type phase int
+
+const (
+	connected  phase = iota // nothing asked of it
+	generating              // told to pull jobs
+	preparing               // told to prepare
+	prepared                // may be a member
+	failed                  // excluded from the run
+)
+
+// New returns the machine that continues from a ledger; the zero Ledger begins.
+// Its first event must be Start.
+func New(config Config, ledger Ledger) *Machine {
+	return &Machine{config: config.withDefaults(), ledger: ledger}
+}
+
+// Step handles one event. Time may not go backwards.
+func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason string) {
+	m.now, m.effects, m.reasons = now, nil, nil
+	switch e := event.(type) {
+	case Start:
+		m.start()
+	case Tick:
+		m.tick()
+	case Submit:
+		m.submit(e)
+	case Scanned:
+		m.scanned(e)
+	case Unpublished:
+		m.unpublished(e)
+	case Generated:
+		m.generated(e)
+	case Dead:
+		m.dead(e)
+	case Saved:
+		m.saved(e)
+	case Stop:
+		m.stop()
+	case Hello:
+		m.hello(e)
+	case Closed:
+		m.closed(e)
+	default:
+		m.fromWorker(event)
+	}
+	m.advance()
+	return m.effects, joinReasons(m.reasons)
+}
+
+// fromWorker handles the messages of an open session.
+func (m *Machine) fromWorker(event Event) {
+	switch e := event.(type) {
+	case Heartbeat:
+		if w := m.hear(e.Session); w != nil {
+			w.doing = e.Doing
+		}
+	case Prepared:
+		if w := m.hear(e.Session); w != nil {
+			m.workerPrepared(w, e)
+		}
+	case Report:
+		if w := m.hear(e.Session); w != nil {
+			m.report(w, e)
+		}
+	case Ready:
+		if w := m.hear(e.Session); w != nil {
+			m.ready(w, e)
+		}
+	case Progress:
+		if w := m.hear(e.Session); w != nil {
+			m.progress(w, e)
+		}
+	case Complaint:
+		if w := m.hear(e.Session); w != nil {
+			m.complaint(w, e)
+		}
+	case Drain:
+		if w := m.hear(e.Session); w != nil {
+			m.drain(w, "drained")
+		}
+	case Failed:
+		if w := m.hear(e.Session); w != nil {
+			m.workerFailed(w, e)
+		}
+	}
+}
+
+// advance does what is due, whatever the event was: it is the one place from
+// which generations begin and workers are let go.
+func (m *Machine) advance() {
+	m.release()
+	m.admit()
+	m.release()
+	if m.stopping && !m.stopped && len(m.workers) == 0 {
+		m.stopped = true
+		m.emit(Stopped{})
+	}
+}
+
+func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
+
+func (m *Machine) send(w *worker, message Message) {
+	m.emit(Send{Session: w.session, To: w.ID, Message: message})
+}
+
+func (m *Machine) persist() {
+	ledger := m.ledger
+	m.emit(Persist{ledger})
+}
+
+func (m *Machine) because(reason string) { m.reasons = append(m.reasons, reason) }
+
+func joinReasons(reasons []string) string {
+	var s string
+	for i, r := range reasons {
+		if i > 0 {
+			s += "; "
+		}
+		s += r
+	}
+	return s
+}
+
+func (m *Machine) worker(s Session) *worker {
+	for _, w := range m.workers {
+		if w.session == s {
+			return w
+		}
+	}
+	return nil
+}
+
+func (m *Machine) byID(id ergoflow.WorkerID) *worker {
+	for _, w := range m.workers {
+		if w.ID == id {
+			return w
+		}
+	}
+	return nil
+}
+
+// hear returns the session's worker, now heard of, or nil.
+func (m *Machine) hear(s Session) *worker {
+	w := m.worker(s)
+	if w != nil {
+		w.heard = m.now
+	}
+	return w
+}
+
+func (m *Machine) remove(w *worker) {
+	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
+}
+
+// stop lets all workers go, as if all had asked to leave: the state that they
+// hold is saved first.
+func (m *Machine) stop() {
+	m.stopping = true
+	m.because("the coordinator ends")
+	for _, w := range m.workers {
+		m.drain(w, "the coordinator ends")
+	}
+}

@@ -1,0 +1,285 @@
+package machine
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// Bounds of a plan.
+const (
+	maxShards = 1 << 16
+	maxConfig = 1 << 20
+	maxName   = 256
+)
+
+// stage of the run that is neither finished nor failed.
+type stage int
+
+const (
+	stageIdle       stage = iota // no run
+	stageScanning                // what exists is being found out
+	stageGenerating              // shards are missing
+	stageTraining
+)
+
+// run is what is known of the present run beside the ledger; a restart finds it
+// out again.
+type run struct {
+	stage         stage
+	present       map[int]bool // shards that exist
+	published     map[int]bool // shards whose jobs this process put into the queue
+	scannedAt     time.Time
+	hasCheckpoint bool
+	checkpoint    ergoflow.Step
+	step          ergoflow.Step // the most advanced known
+	loss          float64       // of the last step, as rank 0 computed it
+	hasLoss       bool
+	settleBy      time.Time // zero: nobody is waited for
+	failures      int       // generations that ended in complaints since the last step
+	notBefore     time.Time // the next generation, after complaints
+	speed         speed
+}
+
+func (m *Machine) start() {
+	m.because("the coordinator starts")
+	switch {
+	case m.ledger.Plan == nil:
+	case m.finished():
+		m.emit(Scan{*m.ledger.Plan}) // for the status
+	default:
+		m.scan(fmt.Sprintf("run %s continues", m.ledger.Plan.Run))
+	}
+}
+
+// scan begins the run by finding out what exists.
+func (m *Machine) scan(reason string) {
+	m.ended = ""
+	m.run = run{stage: stageScanning, published: make(map[int]bool), scannedAt: m.now}
+	m.emit(Scan{*m.ledger.Plan})
+	m.because(reason)
+}
+
+func (m *Machine) finished() bool { return m.ledger.Finished || m.ledger.Failure != "" }
+
+func (m *Machine) training() bool {
+	return m.ledger.Plan != nil && !m.finished() && m.run.stage == stageTraining
+}
+
+func (m *Machine) submit(e Submit) {
+	if refusal := m.refusePlan(e); refusal != "" {
+		m.emit(Answer{refusal})
+		m.because("refused a run: " + refusal)
+		return
+	}
+	old := m.ledger.Plan
+	if old != nil && old.Run == e.Plan.Run && !m.finished() {
+		if e.Until > m.ledger.Until {
+			m.ledger.Until = e.Until
+			m.persist()
+		}
+		m.emit(Answer{})
+		m.because(fmt.Sprintf("run %s goes on, until %s", old.Run, m.ledger.Until))
+		return
+	}
+	if old != nil && !m.finished() {
+		m.because(fmt.Sprintf("run %s is put aside", old.Run))
+	}
+	if m.current != nil {
+		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
+	}
+	m.ledger = Ledger{Generation: m.ledger.Generation, Plan: &e.Plan, Until: e.Until}
+	m.persist()
+	m.emit(Answer{})
+	for _, w := range m.workers {
+		w.reset()
+	}
+	m.scan(fmt.Sprintf("run %s (%s) is submitted, until %s", e.Plan.Run, e.Plan.Experiment, e.Until))
+}
+
+// reset frees a worker of what it was to the last run.
+func (w *worker) reset() {
+	w.phase, w.reason = connected, ""
+	w.holds, w.saving, w.step, w.timing = false, false, 0, Timing{}
+}
+
+func (m *Machine) refusePlan(e Submit) string {
+	p := e.Plan
+	switch {
+	case m.stopping:
+		return "the coordinator ends"
+	case e.Until != StageGenerate && e.Until != StageTrain:
+		return fmt.Sprintf("a run cannot go until %s", e.Until)
+	case p.Run == "" || len(p.Run) > maxName || len(p.Experiment) > maxName:
+		return "the run has no name, or one that is too long"
+	case p.Dataset == "" || len(p.Dataset) > maxName:
+		return "the run names no dataset, or too long a one"
+	case p.Shards < 1 || p.Shards > maxShards:
+		return fmt.Sprintf("%d shards are not 1 to %d", p.Shards, maxShards)
+	case p.Steps < 1:
+		return fmt.Sprintf("%d steps are fewer than one", p.Steps)
+	case p.CheckpointEvery < 1:
+		return fmt.Sprintf("a checkpoint every %d steps is not possible", p.CheckpointEvery)
+	case len(p.Config) > maxConfig:
+		return fmt.Sprintf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
+	}
+	old := m.ledger.Plan
+	switch {
+	case old == nil:
+	case old.Run == p.Run && !equalPlans(*old, p):
+		return fmt.Sprintf("run %s is known with another plan", p.Run)
+	case old.Run != p.Run && !m.finished() && !e.Replace:
+		return fmt.Sprintf("run %s (%s) is not finished: step %d of %d", old.Run, old.Experiment, m.run.step, old.Steps)
+	}
+	return ""
+}
+
+func equalPlans(a, b ergoflow.Plan) bool {
+	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Steps == b.Steps &&
+		a.CheckpointEvery == b.CheckpointEvery && bytes.Equal(a.Config, b.Config)
+}
+
+// concerns reports whether an event is of the run in progress.
+func (m *Machine) concerns(run string) bool {
+	return m.ledger.Plan != nil && m.ledger.Plan.Run == run && !m.finished()
+}
+
+func (m *Machine) scanned(e Scanned) {
+	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run {
+		return
+	}
+	m.run.hasCheckpoint, m.run.checkpoint = e.HasCheckpoint, e.Checkpoint
+	m.run.step = max(m.run.step, e.Checkpoint)
+	if m.run.stage == stageTraining {
+		return
+	}
+	m.run.present = make(map[int]bool)
+	for _, k := range e.Present {
+		if k >= 0 && k <= m.ledger.Plan.Shards {
+			m.run.present[k] = true
+		}
+	}
+	if m.finished() || m.complete() {
+		return
+	}
+	if m.run.stage == stageScanning {
+		m.run.stage = stageGenerating
+		m.because(fmt.Sprintf("%d of %d shards exist", len(m.run.present), m.ledger.Plan.Shards+1))
+		for _, w := range m.workers {
+			m.instruct(w)
+		}
+	}
+	m.publish()
+}
+
+// publish puts the jobs of missing shards into the queue, each once.
+func (m *Machine) publish() {
+	var missing []int
+	for k := range m.ledger.Plan.Shards + 1 {
+		if !m.run.present[k] && !m.run.published[k] {
+			m.run.published[k] = true
+			missing = append(missing, k)
+		}
+	}
+	if len(missing) > 0 {
+		m.emit(Publish{*m.ledger.Plan, missing})
+	}
+}
+
+// unpublished lets the next scan publish again.
+func (m *Machine) unpublished(e Unpublished) {
+	if !m.concerns(e.Run) {
+		return
+	}
+	for _, k := range e.Shards {
+		delete(m.run.published, k)
+	}
+	m.emit(Warn{fmt.Sprintf("%d jobs could not be published: %s", len(e.Shards), e.Reason)})
+}
+
+// rescan looks into the store again: results may be lost, shards arrive by
+// other ways.
+func (m *Machine) rescan() {
+	if m.finished() || m.run.stage != stageGenerating && m.run.stage != stageScanning {
+		return
+	}
+	if m.now.Sub(m.run.scannedAt) >= m.config.Rescan {
+		m.run.scannedAt = m.now
+		m.emit(Scan{*m.ledger.Plan})
+	}
+}
+
+func (m *Machine) generated(e Generated) {
+	if !m.concerns(e.Run) || m.run.stage != stageGenerating || e.Shard < 0 || e.Shard > m.ledger.Plan.Shards {
+		return
+	}
+	m.run.present[e.Shard] = true
+	m.complete()
+}
+
+func (m *Machine) dead(e Dead) {
+	if m.concerns(e.Run) && m.run.stage == stageGenerating && !m.run.present[e.Shard] {
+		m.fail(fmt.Sprintf("shard %d cannot be generated: %s", e.Shard, e.Reason))
+	}
+}
+
+// complete leaves generation behind when all shards exist.
+func (m *Machine) complete() bool {
+	plan := m.ledger.Plan
+	switch {
+	case len(m.run.present) <= plan.Shards:
+		return false
+	case m.ledger.Until == StageGenerate:
+		m.finish("all shards exist")
+	case m.run.hasCheckpoint && m.run.checkpoint >= plan.Steps:
+		m.finish(fmt.Sprintf("the checkpoint at step %d is the last", m.run.checkpoint))
+	default:
+		m.run.stage = stageTraining
+		m.because("all shards exist, the workers prepare")
+		for _, w := range m.workers {
+			m.instruct(w)
+		}
+	}
+	return true
+}
+
+func (m *Machine) saved(e Saved) {
+	if !m.concerns(e.Run) || e.Step < 0 || e.Step > m.ledger.Plan.Steps {
+		return
+	}
+	if !m.run.hasCheckpoint || e.Step > m.run.checkpoint {
+		m.run.hasCheckpoint, m.run.checkpoint = true, e.Step
+	}
+	for _, w := range m.workers {
+		if w.saving && e.Step >= w.saveFrom {
+			w.saving, w.holds = false, false // nothing needs this worker any more
+		}
+	}
+	if e.Step == m.ledger.Plan.Steps && m.run.stage == stageTraining {
+		m.run.step = e.Step
+		m.finish(fmt.Sprintf("the last checkpoint, at step %d, is stored", e.Step))
+	}
+}
+
+func (m *Machine) finish(why string) {
+	m.ledger.Finished = true
+	m.persist()
+	m.current = nil
+	for _, w := range m.workers {
+		m.send(w, Finish{m.ledger.Plan.Run})
+		w.reset()
+	}
+	m.because(fmt.Sprintf("run %s is finished: %s", m.ledger.Plan.Run, why))
+}
+
+func (m *Machine) fail(reason string) {
+	m.ledger.Failure = reason
+	m.persist()
+	m.emit(Warn{fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason)})
+	m.because(fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason))
+	if m.current != nil {
+		m.end("the run failed: " + reason)
+	}
+}

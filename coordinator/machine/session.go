@@ -1,0 +1,216 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Bounds of what a worker may say of itself.
+const (
+	maxID      = 128
+	maxAddress = 256
+)
+
+func (m *Machine) hello(e Hello) {
+	if refusal := m.refusal(e.Worker); refusal != "" {
+		m.emit(Send{e.Session, e.Worker.ID, Refuse{refusal}})
+		m.emit(Close{e.Session, e.Worker.ID, "refused: " + refusal})
+		m.because(fmt.Sprintf("refused worker %.128q: %s", e.Worker.ID, refusal))
+		return
+	}
+	w := &worker{Worker: e.Worker, session: e.Session, heard: m.now, pinged: m.now}
+	m.workers = append(m.workers, w)
+	m.send(w, Welcome{})
+	m.because(fmt.Sprintf("worker %s came (%s)", w.ID, w.Device))
+	m.instruct(w)
+}
+
+func (m *Machine) refusal(w Worker) string {
+	switch {
+	case m.stopping:
+		return "the coordinator ends"
+	case w.ID == "" || len(w.ID) > maxID:
+		return fmt.Sprintf("the id has %d bytes, not 1 to %d", len(w.ID), maxID)
+	case w.Version != m.config.Version:
+		return fmt.Sprintf("worker has version %.32q, coordinator %q", w.Version, m.config.Version)
+	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
+		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
+	case m.byID(w.ID) != nil:
+		return fmt.Sprintf("a worker %s is connected already", w.ID)
+	}
+	for _, v := range m.workers {
+		if v.DataAddress == w.DataAddress {
+			return fmt.Sprintf("worker %s is served at %s already", v.ID, w.DataAddress)
+		}
+	}
+	return ""
+}
+
+func (m *Machine) closed(e Closed) {
+	if w := m.worker(e.Session); w != nil {
+		m.lose(w, e.Reason)
+	}
+}
+
+// lose forgets a worker whose session ended, and ends the generation it is in.
+func (m *Machine) lose(w *worker, reason string) {
+	m.remove(w)
+	text := fmt.Sprintf("lost worker %s: %s", w.ID, reason)
+	m.because(text)
+	m.endIfMember(w, text)
+}
+
+// expel ends a worker's session from this side.
+func (m *Machine) expel(w *worker, reason string) {
+	m.emit(Close{w.session, w.ID, reason})
+	m.lose(w, reason)
+}
+
+// tick pings, and ends what has taken too long. Time that the coordinator itself
+// was stopped for, seen as a gap between ticks, is nobody's delay: what came
+// meanwhile is still in the queue.
+func (m *Machine) tick() {
+	gap := m.now.Sub(m.lastTick)
+	if m.lastTick.IsZero() || gap <= m.config.PingTimeout/2 {
+		gap = 0
+	}
+	m.lastTick = m.now
+	for _, w := range m.snapshot() {
+		w.heard = w.heard.Add(gap)
+		if silence := m.now.Sub(w.heard); silence > m.config.PingTimeout {
+			m.expel(w, fmt.Sprintf("silent for %v", silence.Round(10*time.Millisecond)))
+			continue
+		}
+		if m.now.Sub(w.pinged) >= m.config.PingInterval {
+			w.pinged = m.now
+			m.send(w, Ping{})
+		}
+	}
+	if g := m.current; g != nil && g.phase != running {
+		g.deadline = g.deadline.Add(gap)
+		if m.now.After(g.deadline) {
+			m.expelLate()
+		}
+	}
+	m.rescan()
+}
+
+// snapshot lets workers be removed while they are visited.
+func (m *Machine) snapshot() []*worker { return append([]*worker(nil), m.workers...) }
+
+// drain marks a worker as leaving; release lets it go.
+func (m *Machine) drain(w *worker, why string) {
+	if w.draining {
+		return
+	}
+	w.draining, w.leaveWhy = true, why
+	w.leaveBy = m.now.Add(m.config.DrainTimeout)
+	if !m.stopping {
+		m.because(fmt.Sprintf("worker %s wants to leave", w.ID))
+	}
+}
+
+// release lets draining workers go: at once where nothing needs them, else when
+// the generation without them runs or the state that only they hold is saved,
+// and in any case after the drain time-out.
+func (m *Machine) release() {
+	for _, w := range m.snapshot() {
+		if !w.draining {
+			continue
+		}
+		if m.now.After(w.leaveBy) {
+			why := w.leaveWhy
+			if w.saving {
+				why += ", without a checkpoint: none came in time"
+			}
+			m.dismiss(w, why)
+			continue
+		}
+		switch {
+		case w.saving:
+		case m.training() && m.lastHolder(w):
+			w.saving, w.saveFrom = true, w.step
+			m.send(w, Save{m.ledger.Generation})
+			m.because(fmt.Sprintf("worker %s is asked for a checkpoint: nobody who stays has the state", w.ID))
+		case m.current != nil && m.current.has(w.ID):
+			if !m.saving() { // else the saver needs the ring to reach the end of its step
+				m.end(fmt.Sprintf("worker %s leaves", w.ID))
+			}
+		case m.current != nil && m.current.phase != running:
+		default:
+			m.dismiss(w, w.leaveWhy)
+		}
+	}
+}
+
+func (m *Machine) dismiss(w *worker, why string) {
+	m.send(w, Leave{why})
+	m.emit(Close{w.session, w.ID, why})
+	m.remove(w)
+	text := fmt.Sprintf("worker %s left (%s)", w.ID, why)
+	m.because(text)
+	m.endIfMember(w, text)
+}
+
+// lastHolder reports whether w's state is newer than the latest checkpoint and
+// would go with it: no other worker that holds it stays or saves it.
+func (m *Machine) lastHolder(w *worker) bool {
+	if !w.holds || m.run.hasCheckpoint && m.run.checkpoint >= w.step {
+		return false
+	}
+	for _, v := range m.workers {
+		if v != w && v.holds && (v.saving || !v.draining) {
+			return false
+		}
+	}
+	return true
+}
+
+// saving reports whether a checkpoint is awaited of a worker that leaves.
+func (m *Machine) saving() bool {
+	return slices.ContainsFunc(m.workers, func(w *worker) bool { return w.saving })
+}
+
+// workerPrepared makes a worker a candidate.
+func (m *Machine) workerPrepared(w *worker, e Prepared) {
+	if !m.training() || e.Run != m.ledger.Plan.Run || w.phase != preparing {
+		return
+	}
+	w.phase = prepared
+	m.because(fmt.Sprintf("worker %s is prepared", w.ID))
+	if m.run.settleBy.IsZero() {
+		m.run.settleBy = m.now.Add(m.config.Settle)
+	}
+}
+
+// workerFailed excludes a worker from the run.
+func (m *Machine) workerFailed(w *worker, e Failed) {
+	if m.ledger.Plan == nil || e.Run != m.ledger.Plan.Run || m.finished() || w.phase == failed {
+		return
+	}
+	w.phase, w.reason = failed, e.Reason
+	text := fmt.Sprintf("worker %s cannot go on with the run: %s", w.ID, e.Reason)
+	m.emit(Warn{text})
+	m.because(text)
+	if slices.ContainsFunc(m.workers, func(v *worker) bool { return v.phase != failed }) {
+		m.endIfMember(w, text)
+		return
+	}
+	m.fail("no worker can go on with the run; " + text)
+}
+
+// instruct tells a worker what the run wants of it.
+func (m *Machine) instruct(w *worker) {
+	if w.phase == failed || w.draining || m.ledger.Plan == nil || m.finished() {
+		return
+	}
+	switch m.run.stage {
+	case stageGenerating:
+		w.phase = generating
+		m.send(w, Generate{*m.ledger.Plan})
+	case stageTraining:
+		w.phase = preparing
+		m.send(w, Prepare{*m.ledger.Plan})
+	}
+}

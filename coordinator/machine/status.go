@@ -1,0 +1,160 @@
+package machine
+
+import (
+	"math"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// Status is the document of `ergoflow status --json`.
+type Status struct {
+	// State is one of
+	//
+	//	idle        no run was submitted
+	//	scanning    what exists of the run is being found out
+	//	generating  shards are missing
+	//	generated   all shards exist, which is all that was asked for
+	//	waiting     no worker is prepared to train
+	//	forming     a generation is being formed
+	//	training    a generation steps
+	//	done        the last checkpoint is stored
+	//	failed      see Failure
+	//	stopping    the coordinator ends
+	State            string              `json:"state"`
+	Run              string              `json:"run"`
+	Experiment       string              `json:"experiment"`
+	Generation       ergoflow.Generation `json:"generation"` // the last one begun
+	WorldSize        int                 `json:"world_size"`
+	Step             ergoflow.Step       `json:"step"` // the most advanced known
+	Steps            ergoflow.Step       `json:"steps"`
+	Loss             *float64            `json:"loss"`       // null before the first step, or not finite
+	Checkpoint       *ergoflow.Step      `json:"checkpoint"` // the newest; null: none
+	Shards           ShardStatus         `json:"shards"`
+	SamplesPerSecond float64             `json:"samples_per_second"`
+	Timing           Timing              `json:"timing"` // rank 0's last step, seconds
+	Failure          string              `json:"failure,omitempty"`
+	Workers          []WorkerStatus      `json:"workers"`
+}
+
+// ShardStatus counts shards, the held-out one included.
+type ShardStatus struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// WorkerStatus is one session.
+type WorkerStatus struct {
+	ID     ergoflow.WorkerID `json:"id"`
+	Rank   int               `json:"rank"` // −1: not in the generation
+	PID    int               `json:"pid"`
+	Addr   string            `json:"addr"` // where it serves data
+	Device string            `json:"device"`
+	Shards []int             `json:"shards"`
+	Step   ergoflow.Step     `json:"step"`
+	// State is one of connected, generating, preparing, prepared (waits for the
+	// next generation), reporting, loading, ready, training, draining, failed.
+	State  string `json:"state"`
+	Reason string `json:"reason,omitempty"` // why failed
+	Doing  string `json:"doing,omitempty"`  // in its own words
+}
+
+// Status describes the machine.
+func (m *Machine) Status() Status {
+	s := Status{State: m.state(), Generation: m.ledger.Generation, Failure: m.ledger.Failure, Workers: []WorkerStatus{}}
+	if p := m.ledger.Plan; p != nil {
+		s.Run, s.Experiment, s.Steps, s.Step = p.Run, p.Experiment, p.Steps, m.run.step
+		s.Shards = ShardStatus{len(m.run.present), p.Shards + 1}
+	}
+	if loss := m.run.loss; m.run.hasLoss && !math.IsNaN(loss) && !math.IsInf(loss, 0) {
+		s.Loss = &loss
+	}
+	if checkpoint := m.run.checkpoint; m.run.hasCheckpoint {
+		s.Checkpoint = &checkpoint
+	}
+	for _, w := range m.workers {
+		s.Workers = append(s.Workers, WorkerStatus{
+			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
+			Shards: []int{}, Step: w.step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
+		})
+	}
+	if g := m.current; g != nil {
+		s.WorldSize = len(g.members)
+		for i := range s.Workers {
+			w := &s.Workers[i]
+			for rank, id := range g.members {
+				if id == w.ID {
+					w.Rank = rank
+					if g.shards != nil {
+						w.Shards = g.shards[rank]
+					}
+				}
+			}
+		}
+		if g.phase == running {
+			s.SamplesPerSecond = m.run.speed.rate
+			s.Timing = m.byID(g.members[0]).timing
+		}
+	}
+	return s
+}
+
+func (m *Machine) state() string {
+	switch {
+	case m.stopping:
+		return "stopping"
+	case m.ledger.Plan == nil:
+		return "idle"
+	case m.ledger.Failure != "":
+		return "failed"
+	case m.ledger.Finished && m.ledger.Until == StageGenerate:
+		return "generated"
+	case m.ledger.Finished:
+		return "done"
+	case m.run.stage == stageScanning:
+		return "scanning"
+	case m.run.stage == stageGenerating:
+		return "generating"
+	case m.current == nil:
+		return "waiting"
+	case m.current.phase != running:
+		return "forming"
+	}
+	return "training"
+}
+
+func (m *Machine) workerState(w *worker) string {
+	if w.draining {
+		return "draining"
+	}
+	if g := m.current; g != nil && g.has(w.ID) {
+		switch {
+		case g.phase == running:
+			return "training"
+		case g.isReady[w.ID]:
+			return "ready"
+		case g.phase == assigned:
+			return "loading"
+		}
+		return "reporting"
+	}
+	return [...]string{"connected", "generating", "preparing", "prepared", "failed"}[w.phase]
+}
+
+// speed measures samples per second over windows of at least a second: progress
+// arrives in bursts.
+type speed struct {
+	since   time.Time
+	samples int64
+	rate    float64
+}
+
+func (s *speed) begin(now time.Time) { s.since, s.samples = now, 0 }
+
+func (s *speed) add(now time.Time, samples int64) {
+	s.samples += samples
+	if d := now.Sub(s.since); d >= time.Second {
+		s.rate = float64(s.samples) / d.Seconds()
+		s.begin(now)
+	}
+}
