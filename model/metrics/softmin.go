@@ -1,0 +1,115 @@
+package metrics
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// transform is one softmin: dst_i = −ε log (1/M) Σ_j exp((potential_j −
+// ½|x_i − y_j|²)/ε) for the points x of to and y of from.
+type transform struct {
+	dst       []float64
+	to, from  *measure
+	potential []float64
+}
+
+// softmin runs transforms on all processors and keeps their scratch memory
+// between runs. Each transform is cut into boxes of neighbouring targets; a box
+// is computed by one goroutine from start to end, so the outcome does not
+// depend on how many there are.
+type softmin struct {
+	tasks     []task
+	exponents [][]float64 // per transform: potential_j/ε in units of log 2
+	scratch   []*scratch  // one per goroutine
+}
+
+// task is the part of a transform for the targets lo ≤ i < hi.
+type task struct {
+	transform
+	exponent []float64
+	eps      float64
+	lo, hi   int
+}
+
+// scratch holds a goroutine's arrays, one element per source that matters.
+type scratch struct {
+	all  []float64   // exponents at the box's centre, all sources
+	a    []float64   // those of the sources kept, less their maximum
+	v    [][]float64 // per dimension: slope of the exponent along the displacement
+	line line
+}
+
+func (s *softmin) run(eps float64, transforms ...transform) {
+	s.tasks = s.tasks[:0]
+	for k, t := range transforms {
+		if k == len(s.exponents) {
+			s.exponents = append(s.exponents, nil)
+		}
+		s.exponents[k] = scaled(s.exponents[k], t.potential, math.Log2E/eps)
+		s.tasks = appendTasks(s.tasks, task{transform: t, exponent: s.exponents[k], eps: eps})
+	}
+	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
+	for len(s.scratch) < workers {
+		s.scratch = append(s.scratch, &scratch{})
+	}
+	if workers == 1 {
+		for _, t := range s.tasks {
+			t.run(s.scratch[0])
+		}
+		return
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for _, own := range s.scratch[:workers] {
+		group.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(s.tasks) {
+					return
+				}
+				s.tasks[i].run(own)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// appendTasks cuts one transform into boxes.
+func appendTasks(tasks []task, whole task) []task {
+	if whole.to.d == 1 {
+		return appendIntervals(tasks, whole)
+	}
+	for _, leaf := range whole.to.leaves {
+		whole.lo, whole.hi = leaf[0], leaf[1]
+		tasks = append(tasks, whole)
+	}
+	return tasks
+}
+
+func (t task) run(s *scratch) {
+	if t.to.d == 1 {
+		t.runInterval(s)
+	} else {
+		t.runLeaf(s)
+	}
+}
+
+// scaled returns x·factor in dst's memory, which it enlarges if need be.
+func scaled(dst, x []float64, factor float64) []float64 {
+	dst = resized(dst, len(x))
+	for i, v := range x {
+		dst[i] = v * factor
+	}
+	return dst
+}
+
+// resized returns a slice of length n in x's memory if that is enough; its
+// values are arbitrary.
+func resized(x []float64, n int) []float64 {
+	if cap(x) < n {
+		return make([]float64, n)
+	}
+	return x[:n]
+}
