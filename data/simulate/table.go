@@ -105,6 +105,6 @@ func (t *table) step(x, z []float32) {
 		m := u + magic
 		d := u - (m - magic)
 		c := &cells[math.Float32bits(m)-magicBits]
-		x[l] = v + (float32(c.drift + float32(d*c.driftSlope)) + float32(float32(c.noise+float32(d*c.noiseSlope))*z[l]))
+		x[l] = v + (float32(c.drift+float32(d*c.driftSlope)) + float32(float32(c.noise+float32(d*c.noiseSlope))*z[l]))
 	}
 }
