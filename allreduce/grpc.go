@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -82,13 +83,17 @@ func (in streamIncoming) welcome(h hello) error {
 	return fromStatus(in.stream.SendMsg(&message{header: h.header(phaseWelcome), payload: h.payload()}))
 }
 
+func (in streamIncoming) goodbye(g ergoflow.Generation) error {
+	return fromStatus(in.stream.SendMsg(&message{header: goodbye(g)}))
+}
+
 func (in streamIncoming) receive(f *frame) error { return fromStatus(in.stream.RecvMsg(f)) }
 
 // network dials by gRPC.
 type network struct{}
 
 func (network) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
-	o := &streamOutgoing{wire: greeting.wire, free: make(chan *slot, slots)}
+	o := &streamOutgoing{generation: greeting.id.Generation, wire: greeting.wire, free: make(chan *slot, slots)}
 	for range slots {
 		o.free <- &slot{home: o.free}
 	}
@@ -116,10 +121,11 @@ func (network) dial(ctx context.Context, address string, greeting hello) (outgoi
 
 // streamOutgoing is a connection of its own with one stream.
 type streamOutgoing struct {
-	wire   Wire
-	conn   *grpc.ClientConn
-	stream grpc.ClientStream
-	free   chan *slot
+	generation ergoflow.Generation
+	wire       Wire
+	conn       *grpc.ClientConn
+	stream     grpc.ClientStream
+	free       chan *slot
 
 	mu     sync.Mutex
 	raw    []net.Conn // below conn
@@ -207,13 +213,16 @@ func (o *streamOutgoing) wait() error {
 	var f frame
 	err := o.stream.RecvMsg(&f)
 	if errors.Is(err, io.EOF) {
-		return nil
+		return fmt.Errorf("%w: it ended the stream", ErrPeerLost)
 	}
-	if err == nil {
-		f.free()
+	if err != nil {
+		return fromStatus(err)
+	}
+	defer f.free()
+	if f.header != goodbye(o.generation) {
 		return fmt.Errorf("%w: unexpected %v from the successor", ErrProtocol, f.header)
 	}
-	return fromStatus(err)
+	return nil
 }
 
 func (o *streamOutgoing) close() {

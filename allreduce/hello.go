@@ -62,6 +62,8 @@ func parseHello(f *frame, want phase) (hello, error) {
 	return h, nil
 }
 
+func goodbye(g ergoflow.Generation) header { return header{generation: g, phase: phaseGoodbye} }
+
 // check refuses a greeting from another rank, world or wire format than want.
 func (h hello) check(want hello) error {
 	switch {

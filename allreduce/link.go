@@ -1,6 +1,10 @@
 package allreduce
 
-import "context"
+import (
+	"context"
+
+	"github.com/ergoflow/ergoflow"
+)
 
 // outgoing is the stream to the successor.
 type outgoing interface {
@@ -11,10 +15,9 @@ type outgoing interface {
 	flush() error
 	// finish says that no more messages follow.
 	finish() error
-	// wait blocks until the successor ends the stream: nil once it has read
-	// everything up to finish, else why not.
+	// wait blocks until the successor says goodbye, nil, or the stream breaks.
 	wait() error
-	// close gives up the stream at once, whatever is queued.
+	// close disconnects at once, whatever is queued.
 	close()
 }
 
@@ -26,6 +29,8 @@ type incoming interface {
 	// receive reads the next message into f, which the caller frees; io.EOF
 	// after the predecessor's finish.
 	receive(f *frame) error
+	// goodbye tells the predecessor that everything up to its finish is read.
+	goodbye(ergoflow.Generation) error
 }
 
 // dialer opens the stream to a successor and completes the handshake as far as

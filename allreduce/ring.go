@@ -29,6 +29,7 @@ type Ring struct {
 	arrived chan incoming // the predecessor's stream, once
 	claimed atomic.Bool   // a stream has taken the predecessor's place
 	drained chan struct{} // closed when the predecessor's stream is read to its end
+	parted  chan struct{} // closed when the predecessor's stream is gone
 	closing atomic.Bool
 	ended   chan struct{} // closed when the successor's stream is gone
 
@@ -47,6 +48,7 @@ func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ri
 		id: id, peers: peers, opts: opts, step: -1,
 		arrived: make(chan incoming, 1),
 		drained: make(chan struct{}),
+		parted:  make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -127,25 +129,24 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 		return err
 	}
 	r.arrived <- in
+	defer close(r.parted)
 	select {
 	case <-r.drained:
-		return nil
 	case <-ctx.Done():
-		select {
-		case <-r.drained:
-			return nil
-		default:
-		}
 		err := fmt.Errorf("%w: its stream ended", ErrPeerLost)
 		r.cancel(r.wrap("receive", h.id.Rank, err))
 		return err
 	case <-r.ctx.Done():
-		select {
-		case <-r.drained:
-			return nil
-		default:
-			return context.Cause(r.ctx)
-		}
+		return context.Cause(r.ctx)
+	}
+	if err := in.goodbye(r.id.Generation); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done(): // it has read the goodbye, or is gone
+		return nil
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
 	}
 }
 
@@ -159,7 +160,7 @@ func (r *Ring) watch() {
 		return
 	}
 	if err == nil {
-		err = fmt.Errorf("%w: it ended the stream", ErrPeerLost)
+		err = fmt.Errorf("%w: it left the ring", ErrPeerLost)
 	}
 	r.cancel(r.wrap("send", r.id.successor(), err))
 }
@@ -348,8 +349,10 @@ func (r *Ring) Close() error {
 	return r.farewell()
 }
 
-// farewell ends our stream, reads the predecessor's to its end and waits until
-// the successor has done the same.
+// farewell ends our stream and reads the predecessor's to its end, upon which
+// serve says goodbye to it. Whoever gets a goodbye disconnects. Having got ours
+// and seen the predecessor disconnect, both links are known to be done: this
+// process may exit without breaking anything off.
 func (r *Ring) farewell() error {
 	timer := time.AfterFunc(closeTimeout, func() {
 		r.cancel(fmt.Errorf("no answer in %v", closeTimeout))
@@ -374,6 +377,7 @@ func (r *Ring) farewell() error {
 	}
 	close(r.drained)
 	<-r.ended
+	<-r.parted
 	if err := context.Cause(r.ctx); err != nil {
 		return r.wrap("close", r.id.successor(), err)
 	}

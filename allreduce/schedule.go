@@ -41,6 +41,7 @@ const (
 	phaseReduce   phase = 3 // partial sum of a segment
 	phaseGather   phase = 4 // finished sum of a segment
 	phaseExchange phase = 5 // one rank's whole vector
+	phaseGoodbye  phase = 6 // closing handshake, successor to predecessor
 )
 
 type schedule struct {

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/allreduce"
+)
+
+func TestMeasure(t *testing.T) {
+	net := allreduce.NewMemory()
+	peers := []string{"a", "b"}
+	servers := []*allreduce.Server{net.Listen("a"), net.Listen("b")}
+	type outcome struct {
+		results []Result
+		err     error
+	}
+	run := func(rank int) (o outcome) {
+		ring, err := servers[rank].Join(t.Context(), allreduce.Identity{Generation: 1, Rank: rank, World: 2}, peers, allreduce.Options{Wire: allreduce.BFloat16})
+		if err != nil {
+			return outcome{err: err}
+		}
+		if o.results, o.err = Measure(t.Context(), ring, []int{4, 100_000}, 5); o.err == nil {
+			o.err = ring.Close()
+		}
+		return o
+	}
+	other := make(chan outcome)
+	go func() { other <- run(1) }()
+	mine, theirs := run(0), <-other
+	for _, o := range []outcome{mine, theirs} {
+		if o.err != nil {
+			t.Fatal(o.err)
+		}
+		if len(o.results) != 2 || o.results[1].Bytes != 100_000 || o.results[1].World != 2 || o.results[1].Wire != "bf16" {
+			t.Fatalf("results %+v", o.results)
+		}
+		for _, r := range o.results {
+			if want := float64(r.Bytes) / r.Median / 1e6; r.Median <= 0 || r.P99 < r.Median || !near(r.BusBandwidth, want) {
+				t.Errorf("implausible %+v", r)
+			}
+		}
+	}
+}
+
+func near(a, b float64) bool { return a > 0.999*b && a < 1.001*b }
+
+func TestMeasureRefusesNonsense(t *testing.T) {
+	ring, err := allreduce.NewMemory().Listen("a").Join(t.Context(), allreduce.Identity{Generation: 1, World: 1}, []string{"a"}, allreduce.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Measure(t.Context(), ring, []int{4}, 0); err == nil {
+		t.Error("no rounds: no error")
+	}
+	if _, err := Measure(t.Context(), ring, []int{6}, 1); err == nil {
+		t.Error("6 bytes: no error")
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	times := make([]time.Duration, 200)
+	for i := range times {
+		times[i] = time.Duration(i+1) * time.Second
+	}
+	for q, want := range map[float64]float64{0.5: 100, 0.99: 198, 1: 200, 0: 1} {
+		if got := quantile(times, q); got != want {
+			t.Errorf("quantile %v of 1…200 s: %v, want %v", q, got, want)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package allreduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/ergoflow/ergoflow"
+	"google.golang.org/grpc/mem"
+)
+
+// memoryPiece is where received messages are split: inside a number more often
+// than not.
+const memoryPiece = 4099
+
+// Memory is a network inside one process, for tests: servers on it speak the
+// same bytes as over gRPC, and block only in ways that testing/synctest sees.
+type Memory struct {
+	mu      sync.Mutex
+	servers map[string]*Server
+	// tamper, where set, wraps every new link.
+	tamper func(greeting hello, o outgoing) outgoing
+}
+
+// NewMemory returns a network without servers.
+func NewMemory() *Memory { return &Memory{servers: make(map[string]*Server)} }
+
+// Listen returns a server that is reached at the address, replacing any that
+// was there.
+func (m *Memory) Listen(address string) *Server {
+	s := newServer(m)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.servers[address] = s
+	return s
+}
+
+func (m *Memory) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
+	m.mu.Lock()
+	peer, tamper := m.servers[address], m.tamper
+	m.mu.Unlock()
+	if peer == nil {
+		return nil, hello{}, fmt.Errorf("%w: nobody listens at %s", ErrPeerLost, address)
+	}
+	l := &memoryLink{
+		wire:     greeting.wire,
+		messages: make(chan []byte, slots),
+		greeted:  make(chan hello, 1),
+		parting:  make(chan struct{}),
+		ended:    make(chan struct{}),
+	}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	go func() {
+		l.err = peer.accept(l.ctx, greeting, l)
+		close(l.ended)
+	}()
+	select {
+	case theirs := <-l.greeted:
+		if tamper != nil {
+			return tamper(greeting, l), theirs, nil
+		}
+		return l, theirs, nil
+	case <-l.ended:
+		l.cancel()
+		return nil, hello{}, l.err
+	case <-ctx.Done():
+		l.close()
+		return nil, hello{}, context.Cause(ctx)
+	}
+}
+
+// memoryLink is both ends of one stream.
+type memoryLink struct {
+	wire     Wire
+	ctx      context.Context
+	cancel   context.CancelFunc
+	messages chan []byte
+	greeted  chan hello
+	parting  chan struct{} // closed by goodbye
+	ended    chan struct{} // the accepting side has returned err
+	err      error
+}
+
+func (l *memoryLink) send(h header, v []float32) error {
+	scratch := make([]byte, headerBytes+len(v)*l.wire.size())
+	h.put((*[headerBytes]byte)(scratch))
+	copy(scratch[headerBytes:], l.wire.encode(func() []byte { return make([]byte, chunkBytes) }, v))
+	return l.put(scratch)
+}
+
+func (l *memoryLink) put(message []byte) error {
+	select {
+	case l.messages <- message:
+		return nil
+	case <-l.ended:
+		return errors.Join(ErrPeerLost, l.err)
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	}
+}
+
+func (l *memoryLink) flush() error { return nil } // send has copied
+
+func (l *memoryLink) finish() error {
+	close(l.messages)
+	return nil
+}
+
+func (l *memoryLink) wait() error {
+	select {
+	case <-l.parting:
+		return nil
+	case <-l.ended:
+		return errors.Join(ErrPeerLost, l.err)
+	case <-l.ctx.Done():
+		return context.Cause(l.ctx)
+	}
+}
+
+func (l *memoryLink) close() {
+	l.cancel()
+	<-l.ended
+}
+
+func (l *memoryLink) welcome(h hello) error {
+	l.greeted <- h
+	return nil
+}
+
+func (l *memoryLink) goodbye(ergoflow.Generation) error {
+	close(l.parting)
+	return nil
+}
+
+func (l *memoryLink) receive(f *frame) error {
+	select {
+	case b, ok := <-l.messages:
+		if !ok {
+			return io.EOF
+		}
+		var data mem.BufferSlice
+		for len(b) > 0 {
+			n := min(len(b), memoryPiece)
+			data, b = append(data, mem.SliceBuffer(b[:n])), b[n:]
+		}
+		return f.decode(data)
+	case <-l.ended:
+		return fmt.Errorf("%w: the stream is over", ErrPeerLost)
+	case <-l.ctx.Done():
+		return fmt.Errorf("%w: its stream ended", ErrPeerLost)
+	}
+}

@@ -1,0 +1,244 @@
+package allreduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/ergoflow/ergoflow"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// cluster is servers that can reach each other.
+type cluster struct {
+	servers []*Server
+	peers   []string
+}
+
+func memoryCluster(_ testing.TB, world int) cluster {
+	m := NewMemory()
+	return memoryClusterOn(m, world)
+}
+
+func memoryClusterOn(m *Memory, world int) cluster {
+	var c cluster
+	for r := range world {
+		address := fmt.Sprintf("memory-%d", r)
+		c.servers = append(c.servers, m.Listen(address))
+		c.peers = append(c.peers, address)
+	}
+	return c
+}
+
+func grpcCluster(t testing.TB, world int) cluster {
+	var c cluster
+	for range world {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, g := NewServer(), grpc.NewServer(ServerOptions()...)
+		s.Register(g)
+		done := make(chan error, 1)
+		go func() { done <- g.Serve(l) }()
+		t.Cleanup(func() {
+			g.Stop()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		c.servers = append(c.servers, s)
+		c.peers = append(c.peers, l.Addr().String())
+	}
+	return c
+}
+
+// each runs f for every rank at once and returns their errors.
+func each(world int, f func(rank int) error) []error {
+	errs := make([]error, world)
+	var wg sync.WaitGroup
+	for r := range world {
+		wg.Go(func() { errs[r] = f(r) })
+	}
+	wg.Wait()
+	return errs
+}
+
+func (c cluster) join(ctx context.Context, g ergoflow.Generation, opts Options) ([]*Ring, error) {
+	world := len(c.servers)
+	rings := make([]*Ring, world)
+	errs := each(world, func(r int) (err error) {
+		rings[r], err = c.servers[r].Join(ctx, Identity{g, r, world}, c.peers, opts)
+		return err
+	})
+	return rings, errors.Join(errs...)
+}
+
+func mustJoin(t testing.TB, c cluster, g ergoflow.Generation, opts Options) []*Ring {
+	t.Helper()
+	rings, err := c.join(t.Context(), g, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rings
+}
+
+func closeAll(t testing.TB, rings []*Ring) {
+	t.Helper()
+	if err := errors.Join(each(len(rings), func(r int) error { return rings[r].Close() })...); err != nil {
+		t.Error(err)
+	}
+}
+
+// inputs are vectors whose sum cancels, so that a missing or doubled
+// contribution cannot hide in a tolerance.
+func inputs(world, n int, seed uint64) [][]float32 {
+	rng := rand.New(rand.NewPCG(seed, uint64(world)))
+	vs := make([][]float32, world)
+	for r := range vs {
+		vs[r] = make([]float32, n)
+		for i := range vs[r] {
+			vs[r][i] = float32(rng.NormFloat64())
+		}
+	}
+	return vs
+}
+
+// checkSum compares got, by rank, with the float64 sum of in. Each of the W-1
+// additions and, on a bfloat16 wire, roundings is off by at most half a unit in
+// the last place of a partial sum, which Σ|x| bounds.
+func checkSum(t testing.TB, in, got [][]float32, wire Wire) {
+	t.Helper()
+	unit := 0x1p-24
+	if wire == BFloat16 {
+		unit = 0x1p-8
+	}
+	for i := range in[0] {
+		var sum, magnitude float64
+		for r := range in {
+			sum += float64(in[r][i])
+			magnitude += math.Abs(float64(in[r][i]))
+		}
+		if d := math.Abs(float64(got[0][i]) - sum); d > unit*float64(len(in)+1)*magnitude {
+			t.Fatalf("world %d length %d element %d: got %v, want %v", len(in), len(in[0]), i, got[0][i], sum)
+		}
+		for r := range got {
+			if math.Float32bits(got[r][i]) != math.Float32bits(got[0][i]) {
+				t.Fatalf("world %d length %d element %d: rank %d has %v, rank 0 %v", len(in), len(in[0]), i, r, got[r][i], got[0][i])
+			}
+		}
+	}
+}
+
+func clone(vs [][]float32) [][]float32 {
+	out := make([][]float32, len(vs))
+	for r := range vs {
+		out[r] = append([]float32(nil), vs[r]...)
+	}
+	return out
+}
+
+func testSums(t *testing.T, rings []*Ring, sizes []int) {
+	t.Helper()
+	for step, n := range sizes {
+		for bucket := range 2 {
+			in := inputs(len(rings), n, uint64(2*step+bucket))
+			got := clone(in)
+			errs := each(len(rings), func(r int) error { return rings[r].AllReduce(ergoflow.Step(step), got[r]) })
+			if err := errors.Join(errs...); err != nil {
+				t.Fatal(err)
+			}
+			checkSum(t, in, got, rings[0].Wire())
+		}
+	}
+}
+
+func TestSumInMemory(t *testing.T) {
+	for world := 1; world <= 9; world++ {
+		for _, wire := range []Wire{Float32, BFloat16} {
+			t.Run(fmt.Sprintf("%d/%v", world, wire), func(t *testing.T) {
+				rings := mustJoin(t, memoryCluster(t, world), 1, Options{wire})
+				sizes := lengths(world)
+				if world > 3 {
+					sizes = sizes[:len(sizes)-1]
+				}
+				testSums(t, rings, sizes)
+				closeAll(t, rings)
+			})
+		}
+	}
+}
+
+func TestSumOverGRPC(t *testing.T) {
+	for world := 2; world <= 4; world++ {
+		for _, wire := range []Wire{Float32, BFloat16} {
+			t.Run(fmt.Sprintf("%d/%v", world, wire), func(t *testing.T) {
+				rings := mustJoin(t, grpcCluster(t, world), 1, Options{wire})
+				testSums(t, rings, lengths(world))
+				closeAll(t, rings)
+			})
+		}
+	}
+}
+
+// The result has the same bits whatever carries it.
+func TestTransportsAgree(t *testing.T) {
+	const world, n = 3, 100_003
+	in := inputs(world, n, 1)
+	var got [2][][]float32
+	for k, c := range []cluster{memoryCluster(t, world), grpcCluster(t, world)} {
+		rings := mustJoin(t, c, 1, Options{})
+		got[k] = clone(in)
+		if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduce(0, got[k][r]) })...); err != nil {
+			t.Fatal(err)
+		}
+		closeAll(t, rings)
+	}
+	for i := range n {
+		if math.Float32bits(got[0][0][i]) != math.Float32bits(got[1][0][i]) {
+			t.Fatalf("element %d: %v in memory, %v over gRPC", i, got[0][0][i], got[1][0][i])
+		}
+	}
+}
+
+// Generations follow each other in one process without leaving anything
+// behind (TestMain looks for goroutines), with and without a farewell.
+func TestManyGenerations(t *testing.T) {
+	c := grpcCluster(t, 3)
+	for g := ergoflow.Generation(1); g <= 20; g++ {
+		rings := mustJoin(t, c, g, Options{})
+		testSums(t, rings, []int{1, 10_000})
+		if g%2 == 0 {
+			closeAll(t, rings)
+		}
+	}
+}
+
+// A rank that leaves right after its last AllReduce takes nothing with it: the
+// others have all of it.
+func TestCloseDeliversTheLastMessage(t *testing.T) {
+	c := grpcCluster(t, 2)
+	for g := ergoflow.Generation(1); g <= 20; g++ {
+		rings := mustJoin(t, c, g, Options{})
+		in := inputs(2, 50_000, uint64(g))
+		got := clone(in)
+		err := errors.Join(each(2, func(r int) error {
+			if err := rings[r].AllReduce(0, got[r]); err != nil {
+				return err
+			}
+			return rings[r].Close()
+		})...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkSum(t, in, got, Float32)
+	}
+}
