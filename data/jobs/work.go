@@ -119,9 +119,7 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 		if err := q.report(ctx, "done", job, result); err != nil {
 			return err // redelivered, and then quickly done
 		}
-		ack, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
-		defer cancel()
-		return msg.DoubleAck(ack)
+		return q.remove(ctx, msg)
 	case ctx.Err() != nil: // not the job's fault
 		return errors.Join(msg.Nak(), q.conn.FlushTimeout(q.timeout))
 	}
@@ -149,7 +147,11 @@ func (q *Queue) keepAlive(ctx context.Context, msg jetstream.Msg) (stop func()) 
 		for {
 			select {
 			case <-ticker.C:
-				if err := msg.InProgress(); err != nil { // the next one may pass
+				err := msg.InProgress()
+				if errors.Is(err, nats.ErrConnectionClosed) {
+					return
+				}
+				if err != nil { // the next one may pass
 					slog.Warn("job queue: in progress", "subject", msg.Subject(), "error", err)
 				}
 			case <-ctx.Done():
@@ -163,13 +165,22 @@ func (q *Queue) keepAlive(ctx context.Context, msg jetstream.Msg) (stop func()) 
 	}
 }
 
-// bury makes the job a dead letter.
+// bury makes the job a dead letter. The letter comes first: if the worker dies
+// now, the job is redelivered and buried again.
 func (q *Queue) bury(ctx context.Context, msg jetstream.Msg, job Job, result Result) error {
 	result.Dead = true
 	if err := q.report(ctx, "dead", job, result); err != nil {
 		return err
 	}
-	return errors.Join(msg.TermWithReason("dead letter"), q.conn.FlushTimeout(q.timeout))
+	return q.remove(ctx, msg)
+}
+
+// remove takes the job out of the queue and waits until it is out, also when
+// ctx has ended.
+func (q *Queue) remove(ctx context.Context, msg jetstream.Msg) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
+	defer cancel()
+	return msg.DoubleAck(ctx)
 }
 
 // report publishes a result, also when ctx has ended: the work is done.

@@ -1,0 +1,430 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quick are options under which a lost worker is noticed in a fifth of a second.
+var quick = options{ackWait: 200 * time.Millisecond, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 5 * time.Second}
+
+const run = "0123abcd"
+
+func serve(t *testing.T, dir string) *Server {
+	t.Helper()
+	s, err := Serve(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func connect(t *testing.T, s *Server) *Queue {
+	t.Helper()
+	q, err := open(t.Context(), s.URL(), quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	return q
+}
+
+func makeJobs(n int) []Job {
+	jobs := make([]Job, n)
+	for k := range jobs {
+		jobs[k] = Job{Run: run, Shard: k, Dataset: json.RawMessage(`{"family":"vn1d"}`)}
+	}
+	return jobs
+}
+
+func publish(t *testing.T, q *Queue, jobs []Job) {
+	t.Helper()
+	if err := q.Publish(t.Context(), jobs); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func subscribe(t *testing.T, q *Queue) <-chan Result {
+	t.Helper()
+	results, err := q.Results(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return results
+}
+
+// work runs a worker until the test ends or the returned function is called.
+func work(t *testing.T, q *Queue, name string, handler func(context.Context, Job) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := q.Work(ctx, run, name, handler); !errors.Is(err, context.Canceled) && !errors.Is(err, nats.ErrConnectionClosed) {
+			t.Errorf("%s: Work returned %v", name, err)
+		}
+	})
+	stop = func() { cancel(); group.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+func next(t *testing.T, results <-chan Result) Result {
+	t.Helper()
+	select {
+	case r, ok := <-results:
+		if !ok {
+			t.Fatal("results ended")
+		}
+		return r
+	case <-time.After(20 * time.Second):
+		t.Fatal("no result in 20 seconds")
+	}
+	return Result{}
+}
+
+func pending(t *testing.T, q *Queue) uint64 {
+	t.Helper()
+	stream, err := q.js.Stream(t.Context(), jobsStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().State.Msgs
+}
+
+func TestEveryJobIsDoneOnce(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s)
+	results := subscribe(t, q)
+	jobs := makeJobs(100)
+	publish(t, q, jobs)
+	publish(t, q, jobs) // all of them are there
+
+	var made [100]atomic.Int32
+	var atWork atomic.Int32
+	for i := range 3 {
+		work(t, connect(t, s), fmt.Sprint("worker ", i), func(_ context.Context, job Job) error {
+			defer atWork.Add(-1)
+			if n := atWork.Add(1); n > 3 {
+				t.Errorf("%d jobs under way on 3 workers: a worker takes one at a time", n)
+			}
+			if string(job.Dataset) != `{"family":"vn1d"}` {
+				t.Errorf("job %d has data set %s", job.Shard, job.Dataset)
+			}
+			made[job.Shard].Add(1)
+			return nil
+		})
+	}
+	seen := map[int]bool{}
+	for range jobs {
+		r := next(t, results)
+		if r.Error != "" || r.Dead || seen[r.Shard] || r.Attempt != 1 || !strings.HasPrefix(r.Worker, "worker ") {
+			t.Errorf("result %+v, seen before: %v", r, seen[r.Shard])
+		}
+		seen[r.Shard] = true
+	}
+	for k := range made {
+		if n := made[k].Load(); n != 1 {
+			t.Errorf("shard %d was made %d times", k, n)
+		}
+	}
+}
+
+// A worker whose connection breaks in the middle of a job loses it to another.
+func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s)
+	results := subscribe(t, q)
+
+	taken, released := make(chan int), make(chan struct{})
+	lost := connect(t, s)
+	work(t, lost, "lost", func(ctx context.Context, job Job) error {
+		taken <- job.Shard
+		<-released // as a killed process: no answer, no tick
+		return nil
+	})
+	publish(t, q, makeJobs(5))
+	shard := <-taken
+	lost.Close()
+
+	begin := time.Now()
+	work(t, connect(t, s), "survivor", func(context.Context, Job) error { return nil })
+	for range 5 {
+		r := next(t, results)
+		if r.Worker != "survivor" || r.Error != "" {
+			t.Errorf("result %+v", r)
+		}
+		if r.Shard == shard && r.Attempt != 2 {
+			t.Errorf("the lost job was done at attempt %d, want 2", r.Attempt)
+		}
+	}
+	if waited := time.Since(begin); waited > 10*quick.ackWait {
+		t.Errorf("redelivered after %v with an ack wait of %v", waited, quick.ackWait)
+	}
+	close(released)
+}
+
+// Ticks keep a job that takes longer than the ack wait with its worker.
+func TestSlowJobIsKept(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s)
+	results := subscribe(t, q)
+	var started atomic.Int32
+	slow := func(ctx context.Context, _ Job) error {
+		started.Add(1)
+		select {
+		case <-time.After(4 * quick.ackWait):
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+	work(t, connect(t, s), "a", slow)
+	work(t, connect(t, s), "b", slow)
+	publish(t, q, makeJobs(1))
+	if r := next(t, results); r.Error != "" || r.Attempt != 1 || r.Seconds < (4*quick.ackWait).Seconds() {
+		t.Errorf("result %+v", r)
+	}
+	if n := started.Load(); n != 1 {
+		t.Errorf("started %d times", n)
+	}
+}
+
+// A worker that is told to stop gives its job back without waiting.
+func TestCancelledJobGoesBackAtOnce(t *testing.T) {
+	s := serve(t, t.TempDir())
+	patient := quick
+	patient.ackWait = time.Minute
+	open := func() *Queue {
+		q, err := open(t.Context(), s.URL(), patient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(q.Close)
+		return q
+	}
+	q := open()
+	results := subscribe(t, q)
+	taken := make(chan struct{})
+	stop := work(t, open(), "leaving", func(ctx context.Context, _ Job) error {
+		close(taken)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	publish(t, q, makeJobs(1))
+	<-taken
+	stop()
+	work(t, open(), "staying", func(context.Context, Job) error { return nil })
+	if r := next(t, results); r.Worker != "staying" || r.Error != "" {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestFailingJobBecomesADeadLetter(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s)
+	results := subscribe(t, q)
+	var broken atomic.Bool
+	broken.Store(true)
+	work(t, connect(t, s), "w", func(context.Context, Job) error {
+		if broken.Load() {
+			return errors.New("no space left on device")
+		}
+		return nil
+	})
+	publish(t, q, makeJobs(1))
+	for attempt := 1; attempt <= quick.maxDeliver; attempt++ {
+		r := next(t, results)
+		if r.Attempt != attempt || r.Error != "no space left on device" || r.Dead != (attempt == quick.maxDeliver) {
+			t.Errorf("attempt %d: result %+v", attempt, r)
+		}
+	}
+	dead, err := q.js.Stream(t.Context(), resultsStream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dead.GetLastMsgForSubject(t.Context(), subject("dead", run, "0")); err != nil {
+		t.Errorf("dead letter: %v", err)
+	}
+
+	// A new submission gets new attempts, with no deduplication window to wait
+	// for. The letter is out a moment before the job is, hence the loop.
+	broken.Store(false)
+	again := subscribe(t, q)
+	for {
+		publish(t, q, makeJobs(1))
+		select {
+		case r := <-again:
+			if r.Error != "" || r.Attempt != 1 {
+				t.Errorf("after a new submission: result %+v", r)
+			}
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// A job that kills every worker is buried by the next one without being tried.
+func TestJobThatKillsWorkersIsBuried(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s)
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(1))
+	for range quick.maxDeliver {
+		victim := connect(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		err := victim.Work(ctx, run, "victim", func(context.Context, Job) error {
+			victim.Close()
+			cancel()
+			return errors.New("killed")
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	work(t, connect(t, s), "last", func(context.Context, Job) error {
+		t.Error("the job was tried once too often")
+		return nil
+	})
+	r := next(t, results)
+	if !r.Dead || !strings.Contains(r.Error, "none came back") {
+		t.Errorf("result %+v", r)
+	}
+}
+
+// Jobs survive a restart of the server, and a worker finds the new one.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Serve(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, connect(t, first), makeJobs(10))
+	worker := connect(t, first)
+	taken, restarted := make(chan struct{}, 100), make(chan struct{})
+	work(t, worker, "w", func(context.Context, Job) error {
+		taken <- struct{}{}
+		<-restarted
+		return nil
+	})
+	<-taken // the worker is in the middle of a job
+	first.Close()
+
+	second, err := Serve(dir, strings.TrimPrefix(first.URL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(second.Close)
+	q := connect(t, second)
+	if n := pending(t, q); n != 10 {
+		t.Errorf("%d jobs after the restart, want 10", n)
+	}
+	results := subscribe(t, q)
+	close(restarted)
+	for seen := map[int]bool{}; len(seen) < 10; {
+		r := next(t, results)
+		if r.Error != "" {
+			t.Errorf("result %+v", r)
+		}
+		seen[r.Shard] = true
+	}
+}
+
+// A worker of one run is not given the jobs of another.
+func TestRunsAreApart(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s)
+	results := subscribe(t, q)
+	publish(t, q, []Job{{Run: "other", Shard: 0, Dataset: json.RawMessage("{}")}})
+	publish(t, q, makeJobs(1))
+	work(t, connect(t, s), "w", func(_ context.Context, job Job) error {
+		if job.Run != run {
+			t.Errorf("got a job of run %s", job.Run)
+		}
+		return nil
+	})
+	next(t, results)
+}
+
+func TestServeFails(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, dir, addr, want string }{
+		{"port in use", t.TempDir(), taken.Addr().String(), "address already in use"},
+		{"no directory", file, "", "JetStream"},
+		{"no port", t.TempDir(), "127.0.0.1", "missing port"},
+		{"bad port", t.TempDir(), "127.0.0.1:http", "port"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := Serve(c.dir, c.addr)
+			if err == nil {
+				s.Close()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %q does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	q := connect(t, serve(t, t.TempDir()))
+	for _, run := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("a", 129)} {
+		if err := q.Publish(t.Context(), []Job{{Run: run}}); err == nil {
+			t.Errorf("published a job of run %q", run)
+		}
+		if err := q.Work(t.Context(), run, "w", nil); err == nil {
+			t.Errorf("worked for run %q", run)
+		}
+		if _, err := q.Results(t.Context(), run); err == nil {
+			t.Errorf("results of run %q", run)
+		}
+	}
+	if err := q.Publish(t.Context(), []Job{{Run: run, Shard: -1}}); err == nil {
+		t.Error("published shard -1")
+	}
+	// A message that is no job is dropped, and the next job done.
+	if _, err := q.js.Publish(t.Context(), subject("jobs", run, "7"), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	results := subscribe(t, q)
+	work(t, q, "w", func(context.Context, Job) error { return nil })
+	publish(t, q, makeJobs(1))
+	if r := next(t, results); r.Shard != 0 || r.Error != "" {
+		t.Errorf("result %+v", r)
+	}
+}
+
+func TestOpenWithoutServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	if _, err := Open(t.Context(), "nats://"+address); err == nil || !strings.Contains(err.Error(), address) {
+		t.Errorf("error %v does not name %s", err, address)
+	}
+}
