@@ -98,6 +98,7 @@ func TestBadInput(t *testing.T) {
 		"shards and data":     {experiment: "vn1d", sets: []string{"data.functions=64513"}, want: []string{"data.functions is 64513", "multiple"}},
 		"samples":             {experiment: "vn1d", sets: []string{"training.batch_samples=30"}, want: []string{"training.batch_samples is 30", "divisor of data.samples (512)"}},
 		"too many held out":   {experiment: "vn1d", sets: []string{"evaluation.functions=129"}, want: []string{"evaluation.functions is 129", "1 to 128"}},
+		"too many samples":    {experiment: "vn1d", sets: []string{"evaluation.samples=4097"}, want: []string{"evaluation.samples is 4097", "to 4096"}},
 		"solver":              {experiment: "vn1d", sets: []string{"evaluation.solver=rk5-4"}, want: []string{"evaluation.solver", "rk5-4"}},
 		"grid":                {experiment: "vn1d", sets: []string{"model.grid=65"}, want: []string{"model.grid is 65", "64"}},
 		"family":              {experiment: "vn1d", sets: []string{"data.family=ou"}, want: []string{"family", `"ou"`, "vn1d"}},

@@ -20,7 +20,7 @@ func (e *FieldError) Error() string {
 }
 
 // Validate reports the first field out of range as a *FieldError, or what
-// data, batch composition or network refuse, with the section in front.
+// data set, network or batch composition refuse, which name theirs themselves.
 func (e Experiment) Validate() error {
 	t, v := e.Training, e.Evaluation
 	// Ranges first: what follows divides by these numbers.
@@ -38,7 +38,7 @@ func (e Experiment) Validate() error {
 		number("training.clip_norm", t.ClipNorm, 1e-12, 1e12),
 		integer("training.checkpoint_every", t.CheckpointEvery, 1, 1<<40),
 		integer("evaluation.functions", v.Functions, 1, e.Data.HeldOut),
-		integer("evaluation.samples", v.Samples, 16, 1<<20),
+		integer("evaluation.samples", v.Samples, 16, e.storedReference()),
 		number("evaluation.blur", v.Blur, 1e-4, 100),
 		number("evaluation.scaling", v.Scaling, 0.01, 0.99),
 		solver("evaluation.solver", v.Solver),
@@ -54,9 +54,9 @@ func (e Experiment) Validate() error {
 		return err
 	}
 	return first(
-		within("data", e.Data.Validate()),
+		e.Data.Validate(),
 		e.Model.Validate(),
-		within("training", e.BatchPlan().Validate()),
+		e.BatchPlan().Validate(),
 		e.sameGrid(),
 	)
 }
@@ -68,6 +68,14 @@ func first(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// storedReference is how many samples the held-out shard has per function.
+func (e Experiment) storedReference() int {
+	if e.Data.ReferenceSamples == 0 {
+		return e.Data.Samples
+	}
+	return e.Data.ReferenceSamples
 }
 
 // divisible holds the batch composition together: every shard gives the same
@@ -136,13 +144,6 @@ func integer(path string, v, lo, hi int) error {
 func number(path string, v, lo, hi float64) error {
 	if math.IsNaN(v) || v < lo || v > hi {
 		return &FieldError{path, v, fmt.Sprintf("a number from %g to %g", lo, hi)}
-	}
-	return nil
-}
-
-func within(section string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s: %w", section, err)
 	}
 	return nil
 }

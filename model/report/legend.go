@@ -36,8 +36,8 @@ func (l legend) draw(c draw.Canvas, y vg.Length) {
 	}
 }
 
-// horizontalGrid draws a faint line at every labelled tick of the y axis,
-// behind nothing: it is added last and light enough.
+// horizontalGrid draws a faint line at every labelled tick of the y axis; it
+// is added first, so that data lie over it.
 type horizontalGrid struct{}
 
 func (horizontalGrid) Plot(c draw.Canvas, p *plot.Plot) {

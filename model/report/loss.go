@@ -29,7 +29,6 @@ func Loss(w io.Writer, losses []float64) error {
 	}
 	p := newPlot()
 	p.X.Label.Text = "Optimizer step"
-	p.Y.Label.Text = "Flow-matching loss (units of x²)"
 	rawLine, err := plotter.NewLine(raw)
 	if err != nil {
 		return fmt.Errorf("loss curve: %w", err)
@@ -40,16 +39,20 @@ func Loss(w io.Writer, losses []float64) error {
 	}
 	rawLine.LineStyle = line(mixed(blue, 0.25), 0.35)
 	smoothLine.LineStyle = line(blue, 1.3)
-	p.Add(rawLine, smoothLine)
+	p.Add(horizontalGrid{}, rawLine, smoothLine)
 	p.X.Min, p.X.Max = 0, float64(len(losses))
 	p.X.Tick.Marker = niceTicks(8)
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
 	p.Y.Min, p.Y.Max = p.Y.Min*0.95, p.Y.Max*1.05
-	p.Add(horizontalGrid{})
 
 	c := vgimg.NewWith(vgimg.UseWH(5*vg.Inch, 3.1*vg.Inch), vgimg.UseDPI(dpi))
-	canvas := draw.Crop(draw.New(c), 6, -10, 6, -22)
+	canvas := draw.Crop(draw.New(c), 22, -14, 6, -22)
 	p.Draw(canvas)
+	// The library places the label of a logarithmic axis as if it were linear
+	// and leaves room for that, so it is drawn here.
+	box, style := p.DataCanvas(canvas), textStyle(textSize+0.5, black)
+	style.Rotation = math.Pi / 2
+	canvas.FillText(style, vg.Point{X: 14, Y: (box.Min.Y + box.Max.Y) / 2}, "Flow-matching loss (units of x²)")
 	legend{
 		{"every step", line(mixed(blue, 0.25), 2)},
 		{fmt.Sprintf("mean of %s steps", thousands(window)), line(blue, 1.3)},
@@ -62,8 +65,7 @@ func Loss(w io.Writer, losses []float64) error {
 
 func smoothingWindow(steps int) int { return max(1, steps/100) }
 
-// movingMean is the centred mean over the window, narrowed symmetrically at
-// both ends.
+// movingMean is the centred mean over the window, cut off at both ends.
 func movingMean(values []float64, window int) []float64 {
 	sums := make([]float64, len(values)+1)
 	for i, v := range values {
@@ -71,8 +73,8 @@ func movingMean(values []float64, window int) []float64 {
 	}
 	means := make([]float64, len(values))
 	for i := range values {
-		half := min(window/2, i, len(values)-1-i)
-		means[i] = (sums[i+half+1] - sums[i-half]) / float64(2*half+1)
+		from, to := max(0, i-window/2), min(len(values), i+window/2+1)
+		means[i] = (sums[to] - sums[from]) / float64(to-from)
 	}
 	return means
 }

@@ -19,6 +19,9 @@ import (
 
 const bins = 60 // of a histogram, over the range of its row
 
+// exact draws the invariant law itself.
+var exact = line(black, 0.8)
+
 // series is one sample set of a row.
 type series struct {
 	name    string
@@ -28,7 +31,7 @@ type series struct {
 }
 
 func seriesOf(p evaluate.Percentile) []series {
-	all := []series{{"reference", p.Reference, blue, line(blue, 1.4)}}
+	all := []series{{"reference", p.Reference, blue, line(blue, 2)}}
 	if len(p.MCMC) > 0 {
 		all = append(all, series{"MCMC", p.MCMC, green, line(green, 1.2, 5, 2)})
 	}
@@ -56,7 +59,7 @@ func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
 	height := rowHeight*vg.Length(len(rows)) + 2*margin
 	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
 	whole := draw.New(c)
-	labels := vg.Length(52)
+	labels := vg.Length(66)
 	canvases := plot.Align(plots, draw.Tiles{
 		Rows: len(rows), Cols: len(plots[0]), PadX: 9, PadY: 9,
 	}, draw.Crop(whole, labels, -8, margin-6, -4))
@@ -64,10 +67,10 @@ func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
 		for j := range plots[i] {
 			plots[i][j].Draw(canvases[i][j])
 		}
-		box := canvases[i][0]
-		rowLabel(whole, rows[i], vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 8})
+		box := plots[i][0].DataCanvas(canvases[i][0])
+		rowLabel(whole, rows[i], vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 20})
 	}
-	key := legend{{"exact law", line(black, 0.9)}}
+	key := legend{{"exact law", exact}}
 	for _, s := range seriesOf(rows[0]) {
 		key = append(key, entry{s.name, s.style})
 	}
@@ -118,7 +121,7 @@ func percentileRow(p evaluate.Percentile, first, last bool) ([]*plot.Plot, error
 		if j == 0 {
 			q.Y.Label.Text = "density"
 		}
-		q.Add(steps{histograms[j], lo, hi, s.color}, curve{p.X, p.PDF, line(black, 0.9)})
+		q.Add(steps{histograms[j], lo, hi, s.color}, curve{p.X, p.PDF, exact})
 		q.Y.Min, q.Y.Max = 0, 1.08*top
 		plots = append(plots, q)
 	}
@@ -126,12 +129,12 @@ func percentileRow(p evaluate.Percentile, first, last bool) ([]*plot.Plot, error
 	if first {
 		q.Title.Text = "Distribution functions"
 	}
-	q.Y.Min, q.Y.Max = 0, 1
-	q.Add(curve{p.X, p.CDF, line(black, 0.9)})
+	q.Y.Min, q.Y.Max = 0, 1.08 // room for the label of 1 keeps the columns level
 	for _, s := range all {
 		x, y := empirical(s.samples)
 		q.Add(curve{x, y, s.style})
 	}
+	q.Add(curve{p.X, p.CDF, exact}) // over the wider line of the reference
 	plots = append(plots, q)
 	for j, q := range plots {
 		q.X.Min, q.X.Max = lo, hi
@@ -149,18 +152,19 @@ func percentileRow(p evaluate.Percentile, first, last bool) ([]*plot.Plot, error
 // span is where all but 0.1 % of each sample set and of the exact law lies,
 // with a margin.
 func span(p evaluate.Percentile) (lo, hi float64) {
+	const tail = 5e-4
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, s := range seriesOf(p) {
 		sorted := slices.Clone(s.samples)
 		slices.Sort(sorted)
 		if n := len(sorted); n > 0 {
-			lo = min(lo, float64(sorted[n/2000]))
-			hi = max(hi, float64(sorted[n-1-n/2000]))
+			lo = min(lo, float64(sorted[int(tail*float64(n))]))
+			hi = max(hi, float64(sorted[n-1-int(tail*float64(n))]))
 		}
 	}
 	for i, u := range p.CDF {
-		if u < 5e-4 {
-			lo = min(lo, max(p.X[i], lo-1))
+		if u >= tail && u <= 1-tail {
+			lo, hi = min(lo, p.X[i]), max(hi, p.X[i])
 		}
 	}
 	margin := 0.04 * max(hi-lo, 1e-6)

@@ -117,7 +117,7 @@ func label(v, step float64) string {
 	if v < 0 && strings.Trim(s, "0.") != "" {
 		s = "−" + s
 	}
-	if math.Abs(v) >= 10000 {
+	if math.Abs(v) >= 1000 {
 		return thousands(int(math.Round(v)))
 	}
 	return s
