@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// saveTimeout bounds one upload; the coordinator may have gone.
+const saveTimeout = 2 * time.Minute
+
+// A saver uploads checkpoints beside the training loop, one at a time: while
+// one is under way the next is left out rather than stopping the steps.
+type saver struct {
+	plan ergoflow.Plan
+	log  *slog.Logger
+	slot chan struct{} // holds one token while an upload is under way
+}
+
+func newSaver(plan ergoflow.Plan, log *slog.Logger) *saver {
+	return &saver{plan: plan, log: log, slot: make(chan struct{}, 1)}
+}
+
+// save takes a checkpoint of the present state without stopping the steps for
+// longer than the copy takes.
+func (w *worker) save(control wire.ControlClient, generation uint64) {
+	r := w.replica.Load()
+	if r == nil {
+		return
+	}
+	st, err := r.state()
+	if err != nil {
+		w.log.Error("checkpoint not taken", "error", err)
+		return
+	}
+	r.saver.save(control, generation, st)
+}
+
+// save uploads the state in the background. The upload outlives the generation
+// that took it: what it holds was true when it was taken.
+func (s *saver) save(control wire.ControlClient, generation uint64, st *state.State) {
+	select {
+	case s.slot <- struct{}{}:
+	default:
+		s.log.Warn("checkpoint left out: the last one is still being written", "step", st.Step)
+		return
+	}
+	go func() {
+		defer func() { <-s.slot }()
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		begin := time.Now()
+		id, err := upload(ctx, control, s.plan, generation, st)
+		if err != nil {
+			s.log.Error("checkpoint not saved", "step", st.Step, "error", err)
+			return
+		}
+		s.log.Info("checkpoint saved", "id", id, "step", st.Step, "seconds", time.Since(begin).Seconds())
+	}()
+}
+
+// wait returns when no upload is under way.
+func (s *saver) wait() {
+	s.slot <- struct{}{}
+	<-s.slot
+}
+
+func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, generation uint64, st *state.State) (string, error) {
+	encoded, err := st.Encode()
+	if err != nil {
+		return "", err
+	}
+	stream, err := control.SaveCheckpoint(ctx)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(encoded)
+	header := &wire.CheckpointHeader{
+		Run:        plan.Run,
+		Experiment: plan.Experiment,
+		Generation: generation,
+		Step:       int64(st.Step),
+		Loss:       recentLoss(st.Losses),
+		Size:       int64(len(encoded)),
+		Sha256:     sum[:],
+	}
+	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: header}})
+	for err == nil && len(encoded) > 0 {
+		n := min(chunkBytes, len(encoded))
+		err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: encoded[:n]}})
+		encoded = encoded[n:]
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // EOF: the reply says why
+		return "", err
+	}
+	reply, err := stream.CloseAndRecv()
+	if err != nil {
+		return "", err
+	}
+	return reply.Id, nil
+}
+
+// fetchCheckpoint loads the coordinator's checkpoint of the run at step.
+func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica, step ergoflow.Step) (*state.State, error) {
+	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: r.plan.Run, Step: int64(step)})
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint: %w", err)
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint: %w", err)
+	}
+	header := first.GetHeader()
+	if header == nil || header.Size < 0 || header.Size > maxStateBytes {
+		return nil, errors.New("load checkpoint: no valid header came first")
+	}
+	var encoded bytes.Buffer
+	for int64(encoded.Len()) < header.Size {
+		part, err := stream.Recv()
+		if err != nil {
+			return nil, fmt.Errorf("load checkpoint at step %d: %w", header.Step, err)
+		}
+		encoded.Write(part.GetData())
+	}
+	if sum := sha256.Sum256(encoded.Bytes()); !bytes.Equal(sum[:], header.Sha256) {
+		return nil, fmt.Errorf("load checkpoint at step %d: the bytes that came do not match their SHA-256", header.Step)
+	}
+	return state.Decode(encoded.Bytes(), r.experiment.Model.Layout())
+}
+
+// recentWindow is over how many steps the loss of a checkpoint is averaged: one
+// batch's loss says little.
+const recentWindow = 100
+
+// recentLoss is the mean of the last losses, by which checkpoints are ranked.
+func recentLoss(losses []float64) float64 {
+	if len(losses) == 0 {
+		return 0
+	}
+	last := losses[max(0, len(losses)-recentWindow):]
+	sum := 0.0
+	for _, l := range last {
+		sum += l
+	}
+	return sum / float64(len(last))
+}

@@ -1,0 +1,36 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+// generate pulls jobs and makes shards until ctx ends. A job that this worker
+// does not finish is redelivered to another; making a shard twice is harmless.
+func (w *worker) generate(ctx context.Context, order *wire.Generate) error {
+	queue, err := jobs.Open(ctx, order.NatsUrl)
+	if err != nil {
+		return err
+	}
+	defer queue.Close()
+	store := shard.NewDir(order.Store)
+	return queue.Work(ctx, order.Plan.GetRun(), string(w.id), func(ctx context.Context, job jobs.Job) error {
+		var dataset data.Dataset
+		if err := json.Unmarshal(job.Dataset, &dataset); err != nil {
+			return fmt.Errorf("job for shard %d: %w", job.Shard, err)
+		}
+		begin := time.Now()
+		if err := data.Generate(ctx, dataset, job.Shard, store, nil); err != nil {
+			return err
+		}
+		w.log.Info("shard made", "shard", job.Shard, "seconds", time.Since(begin).Seconds())
+		return nil
+	})
+}

@@ -1,0 +1,84 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// chunkBytes is how much state travels in one message.
+const chunkBytes = 1 << 20
+
+// maxStateBytes bounds what a worker takes from a peer or a checkpoint.
+const maxStateBytes = 4 << 30
+
+// peerServer hands this worker's training state to workers that lag behind.
+type peerServer struct {
+	wire.UnimplementedPeerServer
+	w *worker
+}
+
+func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateServer) error {
+	r := p.w.replica.Load()
+	if r == nil || r.plan.Run != request.Run {
+		return status.Errorf(codes.FailedPrecondition, "this worker holds no state of run %.12s", request.Run)
+	}
+	st, err := r.state()
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	if int64(st.Step) != request.Step {
+		return status.Errorf(codes.FailedPrecondition, "asked for the state at step %d, hold step %d", request.Step, st.Step)
+	}
+	encoded, err := st.Encode()
+	if err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	for len(encoded) > 0 {
+		n := min(chunkBytes, len(encoded))
+		if err := stream.Send(&wire.Chunk{Data: encoded[:n]}); err != nil {
+			return err
+		}
+		encoded = encoded[n:]
+	}
+	return nil
+}
+
+// fetchFromPeer reads the state at step from another worker.
+func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, step ergoflow.Step) (*state.State, error) {
+	conn, err := grpc.NewClient(peer.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("dial peer %s at %s: %w", peer.Id, peer.DataAddress, err)
+	}
+	defer conn.Close()
+	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{Run: r.plan.Run, Step: int64(step)})
+	if err != nil {
+		return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
+	}
+	var encoded bytes.Buffer
+	for {
+		chunk, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
+		}
+		if encoded.Len()+len(chunk.Data) > maxStateBytes {
+			return nil, fmt.Errorf("state from peer %s exceeds %d bytes", peer.Id, maxStateBytes)
+		}
+		encoded.Write(chunk.Data)
+	}
+	return state.Decode(encoded.Bytes(), r.experiment.Model.Layout())
+}

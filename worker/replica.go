@@ -1,0 +1,226 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/batch"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/train"
+)
+
+// A replica is this worker's copy of a run: its shards, its graphs and the
+// training state. It outlives generations and sessions.
+type replica struct {
+	plan          ergoflow.Plan
+	experiment    experiment.Experiment
+	batches       batch.Plan
+	shards        []*shard.Shard // all of them, mapped: only what is used is read
+	normalisation shard.Normalisation
+	saver         *saver
+
+	// mu is held by whoever uses the device or the fields below: a step, a
+	// peer that fetches the state, a checkpoint that is taken.
+	mu      sync.Mutex
+	trainer *train.Trainer
+	sum     []float32 // [P+2], what the ring adds up
+	losses  []float64 // mean loss of every step; their number is the step
+	held    bool      // whether there is a state at all
+}
+
+// newReplica maps the run's shards and compiles every shape that any membership
+// can need, so that admission costs the others nothing.
+func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, error) {
+	plan, err := order.Plan.Checked()
+	if err != nil {
+		return nil, err
+	}
+	exp, err := experiment.Parse(plan.Config)
+	if err != nil {
+		return nil, err
+	}
+	if have := exp.Hash(); have != plan.Run {
+		return nil, fmt.Errorf("run %.12s: this build reads its configuration as run %.12s", plan.Run, have)
+	}
+	r := &replica{plan: plan, experiment: exp, batches: exp.BatchPlan(), saver: newSaver(plan, w.log)}
+	if err := r.open(ctx, w, shard.NewDir(order.Store)); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err error) {
+	if r.normalisation, err = r.experiment.Data.Normalisation(store); err != nil {
+		return err
+	}
+	r.shards = make([]*shard.Shard, r.plan.Shards)
+	for k := range r.shards {
+		if r.shards[k], err = store.Open(r.plan.Dataset, k); err != nil {
+			return err
+		}
+	}
+	if r.trainer, err = train.New(w.backend, r.experiment.Trainer()); err != nil {
+		return err
+	}
+	r.sum = make([]float32, r.trainer.Size()+2)
+	for shards := 1; shards <= r.plan.Shards; shards *= 2 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := r.trainer.Precompile(shards * r.batches.FunctionsPerStep()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close frees what the replica holds, once no upload needs it.
+func (r *replica) close() {
+	r.saver.wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = false
+	if r.trainer != nil {
+		r.trainer.Close()
+	}
+	for _, s := range r.shards {
+		if s != nil {
+			s.Close()
+		}
+	}
+}
+
+// at is the number of updates applied.
+func (r *replica) at() ergoflow.Step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return ergoflow.Step(len(r.losses))
+}
+
+// gradient leaves the sum [P+2] over the micro-batches on the host. It is valid
+// until the next call.
+func (r *replica) gradient(b *stepBatch) ([]float32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.trainer.Reset() // of a step that was interrupted
+	for _, micro := range b.micro {
+		if err := r.trainer.Gradient(micro); err != nil {
+			return nil, err
+		}
+	}
+	return r.sum, r.trainer.Take(r.sum)
+}
+
+// apply updates the state by the sum over all ranks and returns the batch's
+// mean loss and number of samples.
+func (r *replica) apply(sum []float32) (loss float64, samples int64, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, err := r.trainer.Apply(sum, int64(len(r.losses))); err != nil {
+		return 0, 0, err
+	}
+	loss, count := train.Loss(sum)
+	r.losses = append(r.losses, loss)
+	return loss, int64(count), nil
+}
+
+// errNoState means that the replica holds no training state yet.
+var errNoState = errors.New("no training state")
+
+// state copies the training state to the host.
+func (r *replica) state() (*state.State, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.held {
+		return nil, errNoState
+	}
+	size := r.trainer.Size()
+	st := &state.State{
+		Step:          ergoflow.Step(len(r.losses)),
+		Run:           r.plan.Run,
+		Layout:        r.experiment.Model.Layout(),
+		Parameters:    make([]float32, size),
+		M:             make([]float32, size),
+		V:             make([]float32, size),
+		Losses:        append([]float64(nil), r.losses...),
+		Normalisation: r.normalisation,
+		Config:        r.plan.Config,
+	}
+	return st, r.trainer.State(st.Parameters, st.M, st.V)
+}
+
+// load puts a state onto the device.
+func (r *replica) load(st *state.State) error {
+	if st.Run != "" && st.Run != r.plan.Run {
+		return fmt.Errorf("state of run %.12s, not of %.12s", st.Run, r.plan.Run)
+	}
+	if !st.Layout.Equal(r.experiment.Model.Layout()) {
+		return errors.New("state of another network: its tensors differ")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.held = false
+	if err := r.trainer.SetState(st.Parameters, st.M, st.V); err != nil {
+		return err
+	}
+	r.losses = append(r.losses[:0], st.Losses...)
+	r.held = true
+	return nil
+}
+
+// take brings the state of a generation into place.
+func (r *replica) take(ctx context.Context, s *session, source *wire.Source) error {
+	var st *state.State
+	var err error
+	switch source.GetKind() {
+	case wire.Source_KIND_OWN:
+		if have := r.at(); int64(have) != source.Step {
+			return fmt.Errorf("told to go on with my state at step %d, but hold step %d", source.Step, have)
+		}
+		return nil
+	case wire.Source_KIND_PEER:
+		st, err = fetchFromPeer(ctx, source.Peer, r, ergoflow.Step(source.Step))
+	case wire.Source_KIND_CHECKPOINT:
+		st, err = fetchCheckpoint(ctx, s.control, r, ergoflow.Step(source.Step))
+	case wire.Source_KIND_FRESH:
+		st = state.Fresh(r.experiment.Model.Layout(), r.experiment.Seed)
+	default:
+		return fmt.Errorf("unknown source of state %v", source.GetKind())
+	}
+	if err != nil {
+		return err
+	}
+	if int64(st.Step) != source.Step {
+		return fmt.Errorf("got a state at step %d instead of %d", st.Step, source.Step)
+	}
+	return r.load(st)
+}
+
+// report says which state the worker holds, for the coordinator to choose the
+// generation's from.
+func (w *worker) report(generation uint64) (*wire.Report, error) {
+	report := &wire.Report{Generation: generation}
+	r := w.replica.Load()
+	if r == nil {
+		return report, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.held {
+		return report, nil
+	}
+	theta := make([]float32, r.trainer.Size())
+	if err := r.trainer.State(theta, nil, nil); err != nil {
+		return nil, err
+	}
+	hash := state.HashParameters(theta)
+	report.HasState, report.Step, report.ParameterHash = true, int64(len(r.losses)), hash[:]
+	return report, nil
+}

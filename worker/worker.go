@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/backend"
+)
+
+// Config says where a worker listens, whom it asks first and what it computes
+// on.
+type Config struct {
+	Join    []string // gossip addresses of any members, host:port
+	Gossip  string   // own gossip address; port 0 picks one
+	Listen  string   // address for gradients and state; port 0 picks one
+	Backend string   // auto, xla:cpu, xla:cuda or go
+	Log     *slog.Logger
+
+	// Drain is closed when the worker should finish its step, hand over and
+	// leave. Cancelling the context of Run leaves at once instead.
+	Drain <-chan struct{}
+}
+
+// A worker is the process: what outlives sessions and generations.
+type worker struct {
+	id      ergoflow.WorkerID
+	backend *backend.Backend
+	rings   *allreduce.Server
+	address string                  // where peers reach rings and state
+	replica atomic.Pointer[replica] // nil before the first Prepare
+	drain   <-chan struct{}
+	log     *slog.Logger
+}
+
+// errLeft ends the worker without error: it was told to leave.
+var errLeft = errors.New("left the cluster")
+
+// Run joins the cluster and works until it is drained or ctx ends.
+func Run(ctx context.Context, c Config) error {
+	compute, err := backend.Open(c.Backend)
+	if err != nil {
+		return err
+	}
+	defer compute.Close()
+
+	listener, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fmt.Errorf("listen for peers on %s: %w", c.Listen, err)
+	}
+	address := listener.Addr().String()
+	w := &worker{
+		id:      ergoflow.WorkerID(fmt.Sprintf("%s-%d", hostname(), os.Getpid())),
+		backend: compute,
+		rings:   allreduce.NewServer(),
+		address: address,
+		drain:   c.Drain,
+		log:     c.Log,
+	}
+	defer w.drop()
+
+	members, err := gossip.Join(ctx, gossip.Config{
+		Name:  string(w.id),
+		Bind:  c.Gossip,
+		Seeds: c.Join,
+		Meta:  gossip.Meta{Role: gossip.RoleWorker, DataAddress: address, Device: compute.Name, Version: ergoflow.Version},
+	})
+	if err != nil {
+		listener.Close()
+		return err
+	}
+	defer members.Close()
+
+	server := grpc.NewServer(allreduce.ServerOptions()...)
+	w.rings.Register(server)
+	wire.RegisterPeerServer(server, &peerServer{w: w})
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Serve(listener) })
+	group.Go(func() error {
+		defer server.Stop()
+		return w.serve(ctx, members)
+	})
+	err = group.Wait()
+	if errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// serve holds one session after another. A session that breaks is not the end:
+// the coordinator may be restarting.
+func (w *worker) serve(ctx context.Context, members *gossip.Gossip) error {
+	wait := time.Duration(0)
+	for {
+		control, err := w.coordinator(ctx, members, wait)
+		if err != nil {
+			return err
+		}
+		err = w.session(ctx, control)
+		switch {
+		case errors.Is(err, errLeft), errors.Is(err, errRefused), ctx.Err() != nil:
+			return err
+		}
+		w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
+		wait = 200 * time.Millisecond
+	}
+}
+
+// coordinator waits until gossip names a coordinator, unless the worker is to
+// leave: without a coordinator nobody misses it.
+func (w *worker) coordinator(ctx context.Context, members *gossip.Gossip, pause time.Duration) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-w.drain:
+			cancel(errLeft)
+		case <-ctx.Done():
+		}
+	}()
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	address, err := members.Coordinator(ctx)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return address, err
+}
+
+// drop releases the replica, if there is one.
+func (w *worker) drop() {
+	if r := w.replica.Swap(nil); r != nil {
+		r.close()
+	}
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "worker"
+	}
+	return name
+}
