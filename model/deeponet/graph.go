@@ -34,18 +34,32 @@ func (c Config) Network(nodes []*graph.Node) Network {
 	return n
 }
 
-// Encode returns the code of each function, f⁰(b̂)·f¹(σ̂) [n, q], of the
-// normalised coefficients [n, G].
+// Encode returns what the velocity takes of each function, [n, width+1]. With
+// the code c = f⁰(b̂)·f¹(σ̂) [q] and the last layer of the trunk u = hW + w,
+//
+//	v = Σ_l c_l u_l = h·(Wc) + w·c
+//
+// so the row [Wc, w·c] replaces the largest part of that layer, once for each
+// function instead of once for each sample: 13 % fewer operations, and the same
+// number up to rounding.
 func (n Network) Encode(drift, diffusion *graph.Node) *graph.Node {
-	return graph.Mul(n.branch(branches[0], drift), n.branch(branches[1], diffusion))
+	code := graph.Mul(n.branch(branches[0], drift), n.branch(branches[1], diffusion))
+	weight, bias := n.parameters["trunk.output.weight"], n.parameters["trunk.output.bias"]
+	return graph.Concatenate([]*graph.Node{
+		graph.Einsum("nq,kq->nk", code, weight),
+		graph.ReduceAndKeep(graph.Mul(code, graph.ExpandAxes(bias, 0)), graph.ReduceSum, -1),
+	}, -1)
 }
 
 // Velocity returns v [n, S] at states x [n, S] and times t [n, S] of the
-// functions whose codes [n, q] are given.
-func (n Network) Velocity(code, x, t *graph.Node) *graph.Node {
-	functions, samples, rank := x.Shape().Dimensions[0], x.Shape().Dimensions[1], n.config.Rank
-	u := graph.Reshape(n.trunk(graph.Reshape(x, -1, 1), graph.Reshape(t, -1, 1)), functions, samples, rank)
-	return graph.Einsum("nq,nsq->ns", code, u)
+// functions whose rows [n, width+1] Encode returned.
+func (n Network) Velocity(rows, x, t *graph.Node) *graph.Node {
+	functions, samples, width := x.Shape().Dimensions[0], x.Shape().Dimensions[1], n.config.TrunkWidth
+	h := n.trunk(graph.Reshape(x, -1, 1), graph.Reshape(t, -1, 1))
+	h = graph.Reshape(h, functions, samples, width)
+	slope := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(0, width))
+	offset := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(width, width+1))
+	return graph.Add(graph.Einsum("nsk,nk->ns", h, slope), offset)
 }
 
 func (n Network) dense(name string, x *graph.Node) *graph.Node {
@@ -99,7 +113,7 @@ func (n Network) convolution(name string, h *graph.Node) *graph.Node {
 	return graph.Reshape(product, functions, positions, out)
 }
 
-// trunk returns u [N, q] of states and times [N, 1].
+// trunk returns the last hidden layer h [N, width] at states and times [N, 1].
 func (n Network) trunk(x, t *graph.Node) *graph.Node {
 	c := n.config
 	h := graph.Concatenate([]*graph.Node{
@@ -108,7 +122,7 @@ func (n Network) trunk(x, t *graph.Node) *graph.Node {
 	for i := range c.TrunkDepth {
 		h = gelu(n.dense(fmt.Sprintf("trunk.hidden%d", i), h))
 	}
-	return n.dense("trunk.output", h)
+	return h
 }
 
 // Frequencies are the f_j of an embedding of that width: width/2 of them, from
