@@ -44,6 +44,7 @@ type run struct {
 }
 
 func (m *Machine) start() {
+	m.lastTick = m.now
 	m.because("the coordinator starts")
 	switch {
 	case m.ledger.Plan == nil:

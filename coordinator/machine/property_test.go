@@ -1,0 +1,395 @@
+package machine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/random"
+)
+
+// TestInvariants lets chaos loose on the machine: workers that come, go, fall
+// silent, lie about their steps and answer generations long gone, submissions,
+// scans, checkpoints and restarts. After every event the invariants of checker
+// must hold; in the end, with workers that behave, training must go on.
+func TestInvariants(t *testing.T) {
+	seeds := 1500
+	if testing.Short() {
+		seeds = 300
+	}
+	for seed := range seeds {
+		c := newChaos(uint64(seed))
+		for range 150 {
+			c.random()
+			if c.fault != "" {
+				t.Fatalf("seed %d: %s", seed, c.fault)
+			}
+		}
+		if c.recover(); c.fault != "" {
+			t.Fatalf("seed %d: %s", seed, c.fault)
+		}
+	}
+}
+
+// chaos drives a machine and a twin, which must do the same, and checks what
+// they do.
+type chaos struct {
+	r             *rand.Rand
+	now           time.Time
+	machine, twin *Machine
+	plan          ergoflow.Plan
+	next          Session
+	open          map[Session]ergoflow.WorkerID
+	fault         string
+
+	persisted  ergoflow.Generation // in the ledger on disk
+	ledger     Ledger
+	formed     map[ergoflow.Generation]map[ergoflow.WorkerID]Session
+	reported   map[ergoflow.Generation]map[ergoflow.WorkerID]Report
+	assigned   map[ergoflow.Generation][]Assign
+	ready      map[ergoflow.Generation]map[ergoflow.WorkerID]bool
+	gone       map[ergoflow.Generation]bool // aborted or finished
+	latest     ergoflow.Generation
+	checkpoint ergoflow.Step
+	outbox     []Send
+}
+
+func newChaos(seed uint64) *chaos {
+	c := &chaos{r: random.New(seed, "machine/property"), now: time.Unix(0, 0),
+		open:   map[Session]ergoflow.WorkerID{},
+		formed: map[ergoflow.Generation]map[ergoflow.WorkerID]Session{}, reported: map[ergoflow.Generation]map[ergoflow.WorkerID]Report{},
+		assigned: map[ergoflow.Generation][]Assign{}, ready: map[ergoflow.Generation]map[ergoflow.WorkerID]bool{},
+		gone: map[ergoflow.Generation]bool{}, checkpoint: -1}
+	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5}
+	c.restart()
+	c.event(Submit{Plan: c.plan, Until: StageTrain})
+	return c
+}
+
+func (c *chaos) restart() {
+	c.machine, c.twin = New(Config{Version: "v"}, c.ledger), New(Config{Version: "v"}, c.ledger)
+	c.open = map[Session]ergoflow.WorkerID{}
+	if c.latest > 0 {
+		c.gone[c.latest] = true
+	}
+	c.event(Start{})
+}
+
+func (c *chaos) session() Session {
+	if len(c.open) == 0 || c.r.IntN(20) == 0 {
+		return Session(c.r.IntN(10))
+	}
+	var all []Session
+	for s := range c.open {
+		all = append(all, s)
+	}
+	slices.Sort(all)
+	return all[c.r.IntN(len(all))]
+}
+
+func (c *chaos) random() {
+	c.now = c.now.Add(time.Duration(c.r.IntN(300)) * time.Millisecond)
+	s := c.session()
+	g := c.latest
+	if c.r.IntN(10) == 0 {
+		g = ergoflow.Generation(c.r.IntN(int(c.latest) + 2))
+	}
+	step := c.machine.Status().Step + ergoflow.Step(c.r.IntN(3)) - 1
+	if c.r.IntN(20) == 0 {
+		step = ergoflow.Step(c.r.IntN(70) - 10)
+	}
+	switch n := c.r.IntN(100); {
+	case n < 8:
+		c.hello(ergoflow.WorkerID(fmt.Sprintf("w%d", c.r.IntN(6))))
+	case n < 11:
+		delete(c.open, s)
+		c.event(Closed{s, "broke"})
+	case n < 40 && len(c.outbox) > 0: // behave
+		send := c.outbox[0]
+		c.outbox = c.outbox[1:]
+		c.answer(send)
+	case n < 50:
+		c.event(Tick{})
+	case n < 55:
+		c.event(Prepared{s, "r"})
+	case n < 60:
+		c.event(Report{s, g, c.r.IntN(2) == 0, step, string('a' + rune(c.r.IntN(2)))})
+	case n < 65:
+		c.event(Ready{s, g})
+	case n < 80:
+		c.event(Progress{Session: s, Generation: g, Step: step, Samples: 10})
+	case n < 83:
+		c.event(Complaint{Session: s, Generation: g, Step: step, Reason: "ring"})
+	case n < 85:
+		c.event(Drain{s})
+	case n < 86:
+		c.event(Failed{s, "r", "no"})
+	case n < 90:
+		c.save(step)
+	case n < 95:
+		c.scanned()
+	case n < 96:
+		c.restart()
+	case n < 97:
+		c.event(Generated{"r", c.r.IntN(c.plan.Shards + 1)})
+	case n < 98:
+		c.event(Submit{Plan: c.plan, Until: StageTrain})
+	case n < 99:
+		c.now = c.now.Add(time.Duration(c.r.IntN(15)) * time.Second)
+		c.event(Tick{})
+	default:
+		c.event(Heartbeat{s, "x"})
+	}
+}
+
+func (c *chaos) hello(id ergoflow.WorkerID) {
+	c.next++
+	c.open[c.next] = id
+	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}})
+}
+
+func (c *chaos) save(step ergoflow.Step) {
+	if step >= 0 && step < c.plan.Steps { // a run that ends is the scripts' matter
+		if c.ledger.Failure == "" {
+			c.checkpoint = max(c.checkpoint, step)
+		}
+		c.event(Saved{"r", step})
+	}
+}
+
+func (c *chaos) scanned() {
+	e := Scanned{Run: "r", HasCheckpoint: c.checkpoint >= 0, Checkpoint: max(0, c.checkpoint)}
+	for k := range c.plan.Shards + 1 {
+		e.Present = append(e.Present, k)
+	}
+	c.event(e)
+}
+
+// answer is what a worker that behaves says.
+func (c *chaos) answer(send Send) {
+	switch m := send.Message.(type) {
+	case Ping:
+		c.event(Heartbeat{send.Session, ""})
+	case Prepare:
+		c.event(Prepared{send.Session, m.Plan.Run})
+	case Form:
+		c.event(Report{send.Session, m.Generation, true, c.machine.Status().Step, "a"})
+	case Assign:
+		c.event(Ready{send.Session, m.Generation})
+	case Go:
+		c.event(Progress{Session: send.Session, Generation: m.Generation, Step: c.machine.Status().Step + 1, Samples: 10})
+	case Save:
+		c.save(c.machine.Status().Step)
+	}
+}
+
+// recover lets two workers come that behave, and time pass: a step must follow.
+func (c *chaos) recover() {
+	c.event(Submit{Plan: c.plan, Until: StageTrain})
+	c.scanned()
+	for _, id := range []ergoflow.WorkerID{"x", "y"} {
+		c.hello(id)
+	}
+	before := c.machine.Status().Generation
+	for range 600 {
+		c.now = c.now.Add(250 * time.Millisecond)
+		c.event(Tick{})
+		for len(c.outbox) > 0 && c.fault == "" {
+			send := c.outbox[0]
+			c.outbox = c.outbox[1:]
+			// The others of before have fallen silent; only x and y answer.
+			if send.To == "x" || send.To == "y" {
+				c.answer(send)
+			}
+		}
+		s := c.machine.Status()
+		if s.State == "training" && s.Generation > before && slices.ContainsFunc(s.Workers, func(w WorkerStatus) bool {
+			return w.Rank >= 0 && (w.ID == "x" || w.ID == "y") && w.Step > 0
+		}) || s.Step == c.plan.Steps || c.fault != "" {
+			return
+		}
+	}
+	c.fault = fmt.Sprintf("two good workers do not train: %+v", c.machine.Status())
+}
+
+func (c *chaos) event(e Event) {
+	before := c.machine.Status()
+	effects, reason := c.machine.Step(c.now, e)
+	again, because := c.twin.Step(c.now, e)
+	if reason != because || !reflect.DeepEqual(effects, again) {
+		c.fault = fmt.Sprintf("%#v: two machines differ: %v %q, %v %q", e, effects, reason, again, because)
+		return
+	}
+	switch e := e.(type) {
+	case Report:
+		if id, ok := c.open[e.Session]; ok && c.formed[e.Generation][id] == e.Session && len(c.assigned[e.Generation]) == 0 {
+			if _, twice := c.reported[e.Generation][id]; !twice {
+				c.reported[e.Generation][id] = e
+			}
+		}
+	case Ready:
+		if id, ok := c.open[e.Session]; ok && c.formed[e.Generation][id] == e.Session && len(c.assigned[e.Generation]) > 0 {
+			c.ready[e.Generation][id] = true
+		}
+	case Progress:
+		after := c.machine.Status().Step
+		if (c.gone[e.Generation] || e.Generation != c.latest || before.State != "training") && after != before.Step {
+			c.fault = fmt.Sprintf("progress %+v moved the step from %d to %d in state %s", e, before.Step, after, before.State)
+		}
+	}
+	for _, effect := range effects {
+		if c.fault == "" {
+			c.check(effect)
+		}
+	}
+	if s := c.machine.Status(); c.fault == "" && (s.State == "training" || s.State == "forming") {
+		for id := range c.formed[s.Generation] {
+			if !slices.ContainsFunc(s.Workers, func(w WorkerStatus) bool { return w.ID == id }) {
+				c.fault = fmt.Sprintf("%#v: generation %d goes on without its member %s", e, s.Generation, id)
+			}
+		}
+	}
+}
+
+// check holds one effect against what was before.
+func (c *chaos) check(effect Effect) {
+	fail := func(format string, args ...any) {
+		c.fault = fmt.Sprintf("%s: %s", effect, fmt.Sprintf(format, args...))
+	}
+	switch e := effect.(type) {
+	case Persist:
+		if e.Ledger.Generation < c.persisted {
+			fail("generation goes back from %d", c.persisted)
+		}
+		c.ledger, c.persisted = e.Ledger, e.Ledger.Generation
+		if e.Ledger.Finished || e.Ledger.Failure != "" {
+			c.gone[c.latest] = true
+		}
+	case Close:
+		delete(c.open, e.Session)
+	case Send:
+		if _, ok := c.open[e.Session]; !ok {
+			fail("to a closed session")
+		}
+		c.outbox = append(c.outbox, e)
+		switch m := e.Message.(type) {
+		case Form:
+			if m.Generation > c.latest {
+				if m.Generation != c.latest+1 && c.latest == c.persisted {
+					fail("numbers are skipped after %d", c.latest)
+				}
+				if c.latest > 0 && !c.gone[c.latest] && c.anyOpen(c.formed[c.latest]) {
+					fail("generation %d has not ended", c.latest)
+				}
+				c.latest = m.Generation
+				c.formed[m.Generation] = map[ergoflow.WorkerID]Session{}
+				c.reported[m.Generation] = map[ergoflow.WorkerID]Report{}
+				c.ready[m.Generation] = map[ergoflow.WorkerID]bool{}
+			}
+			if m.Generation != c.persisted || m.Generation != c.latest {
+				fail("persisted is %d, latest %d", c.persisted, c.latest)
+			}
+			c.formed[m.Generation][e.To] = e.Session
+		case Assign:
+			c.checkAssign(e.To, m, fail)
+		case Go:
+			if c.gone[m.Generation] || m.Generation != c.latest {
+				fail("it has ended")
+			}
+			if len(c.ready[m.Generation]) != len(c.assigned[m.Generation]) {
+				fail("%d of %d are ready", len(c.ready[m.Generation]), len(c.assigned[m.Generation]))
+			}
+			if len(c.assigned[m.Generation]) != len(c.formed[m.Generation]) {
+				fail("%d of %d are assigned", len(c.assigned[m.Generation]), len(c.formed[m.Generation]))
+			}
+			c.partition(c.assigned[m.Generation], fail)
+		case Abort:
+			if m.Generation != c.latest {
+				fail("the latest is %d", c.latest)
+			}
+			c.gone[m.Generation] = true
+		}
+	}
+}
+
+// anyOpen reports whether a session is open: a generation whose last member is
+// lost has nobody to tell that it ended.
+func (c *chaos) anyOpen(members map[ergoflow.WorkerID]Session) bool {
+	for _, s := range members {
+		if _, ok := c.open[s]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *chaos) checkAssign(to ergoflow.WorkerID, a Assign, fail func(string, ...any)) {
+	g := a.Generation
+	switch {
+	case c.gone[g] || g != c.latest:
+		fail("it has ended")
+	case a.Rank < 0 || a.Rank >= len(a.Members) || a.Members[a.Rank].ID != to:
+		fail("rank %d is not the receiver's", a.Rank)
+	case a.Saves != (a.Rank == 0):
+		fail("saves")
+	case len(a.Members) != len(c.formed[g]) || len(c.reported[g]) != len(a.Members):
+		fail("%d members, %d formed, %d reported", len(a.Members), len(c.formed[g]), len(c.reported[g]))
+	}
+	best, has := ergoflow.Step(0), false
+	for _, r := range c.reported[g] {
+		if r.HasState && r.Step >= 0 && r.Step <= c.plan.Steps {
+			best, has = max(best, r.Step), true
+		}
+	}
+	own := c.reported[g][to]
+	switch source := a.Source; source.Kind {
+	case Own:
+		if !own.HasState || own.Step != best || source.Step != best {
+			fail("it reported %+v, the best is %d", own, best)
+		}
+	case Peer:
+		peer := c.reported[g][source.Peer.ID]
+		if source.Peer.ID == to || !peer.HasState || peer.Step != best || source.Step != best {
+			fail("the peer reported %+v, the best is %d", peer, best)
+		}
+	case Checkpoint:
+		if has && source.Step <= best {
+			fail("a member holds step %d", best)
+		}
+	case Fresh:
+		if has {
+			fail("a member holds step %d", best)
+		}
+	default:
+		fail("no source")
+	}
+	for _, other := range c.assigned[g] {
+		if !slices.Equal(other.Members, a.Members) || other.Source.Step != a.Source.Step {
+			fail("another was told %s", other)
+		}
+	}
+	c.assigned[g] = append(c.assigned[g], a)
+}
+
+func (c *chaos) partition(assigns []Assign, fail func(string, ...any)) {
+	owned := make([]bool, c.plan.Shards)
+	for _, a := range assigns {
+		if len(a.Shards) == 0 {
+			fail("rank %d owns nothing", a.Rank)
+		}
+		for _, k := range a.Shards {
+			if k < 0 || k >= len(owned) || owned[k] {
+				fail("shard %d has two owners", k)
+				return
+			}
+			owned[k] = true
+		}
+	}
+	if i := slices.Index(owned, false); i >= 0 {
+		fail("shard %d has no owner", i)
+	}
+}

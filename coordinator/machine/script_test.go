@@ -1,0 +1,300 @@
+package machine
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+var update = flag.Bool("update", false, "rewrite the traces in testdata")
+
+// TestScripts replays testdata/*.txt. A script is a list of events, one a line;
+// the indented lines under each are what the machine answered: its effects in
+// order (pings left out), then "= reason". Lines with # are comments. -update
+// rewrites the answers.
+//
+//	hello ID [version=V] [addr=A]   a worker opens a session
+//	submit RUN shards=N steps=N [until=generate] [replace]
+//	scanned [shards=0,1,..|all] [checkpoint=N]
+//	prepared|failed|drain|close ID  and: prepared ID run=R
+//	report ID [step=N] [hash=H] [generation=N]
+//	ready|progress|complain ID ...
+//	auto ID…                        these report (what they last stepped to) and are ready by themselves
+//	mute ID                         answers pings no more
+//	after DURATION                  time passes in ticks of 250 ms, answered by heartbeats
+//	stall DURATION                  time passes without ticks: the coordinator is stopped
+//	restart                         a new machine with the persisted ledger, all sessions gone
+//	status                          a digest of the status
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := newPlayer(t).play(string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != string(text) {
+				t.Errorf("trace differs:\n%s", firstDifference(string(text), got))
+			}
+		})
+	}
+}
+
+func firstDifference(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	for i := range min(len(w), len(g)) {
+		if w[i] != g[i] {
+			return fmt.Sprintf("line %d\nwant %s\ngot  %s", i+1, w[i], g[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, want %d", len(g), len(w))
+}
+
+type player struct {
+	t        *testing.T
+	machine  *Machine
+	now      time.Time
+	ledger   Ledger
+	sessions map[string]Session
+	next     Session
+	muted    map[string]bool
+	auto     map[string]bool
+	step     map[string]int // an automatic worker's state; -1: none
+	run      string
+	shards   int
+	out      strings.Builder
+}
+
+func newPlayer(t *testing.T) *player {
+	p := &player{t: t, now: time.Unix(1_000_000, 0).UTC(), sessions: map[string]Session{},
+		muted: map[string]bool{}, auto: map[string]bool{}, step: map[string]int{}}
+	p.machine = New(Config{Version: "v1"}, Ledger{})
+	return p
+}
+
+func (p *player) play(script string) string {
+	p.machine.Step(p.now, Start{})
+	for line := range strings.Lines(script) {
+		if strings.HasPrefix(line, " ") {
+			continue
+		}
+		p.out.WriteString(line)
+		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
+			p.do(fields[0], fields[1:])
+		}
+	}
+	return p.out.String()
+}
+
+// do plays one command; key=value words are options, the others arguments.
+func (p *player) do(command string, words []string) {
+	var args []string
+	option := map[string]string{}
+	for _, w := range words {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			option[k] = v
+		} else {
+			args = append(args, w)
+		}
+	}
+	number := func(key string, otherwise int) int {
+		if v, ok := option[key]; ok {
+			n, err := strconv.Atoi(v)
+			if err != nil {
+				p.t.Fatalf("%s %v: %v", command, words, err)
+			}
+			return n
+		}
+		return otherwise
+	}
+	text := func(key, otherwise string) string {
+		if v, ok := option[key]; ok {
+			return v
+		}
+		return otherwise
+	}
+	id := ""
+	if len(args) > 0 {
+		id = args[0]
+	}
+	session := p.sessions[id]
+	generation := ergoflow.Generation(number("generation", int(p.ledger.Generation)))
+	step := ergoflow.Step(number("step", 0))
+	switch command {
+	case "hello":
+		p.next++
+		if _, again := p.sessions[id]; !again {
+			p.sessions[id] = p.next
+		}
+		p.step[id] = number("step", -1)
+		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
+			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: 1}})
+	case "submit":
+		plan := ergoflow.Plan{Run: id, Experiment: "vn1d/smoke", Dataset: "data-" + id, Shards: number("shards", 4),
+			Steps: ergoflow.Step(number("steps", 10)), CheckpointEvery: 5, Config: []byte("{}")}
+		until := StageTrain
+		if text("until", "train") == "generate" {
+			until = StageGenerate
+		}
+		p.run, p.shards = id, plan.Shards
+		p.event(Submit{plan, until, slices.Contains(args, "replace")})
+	case "scanned":
+		e := Scanned{Run: p.run}
+		if v := text("shards", "all"); v == "all" {
+			for k := range p.shards + 1 {
+				e.Present = append(e.Present, k)
+			}
+		} else {
+			for s := range strings.SplitSeq(v, ",") {
+				if k, err := strconv.Atoi(s); err == nil {
+					e.Present = append(e.Present, k)
+				}
+			}
+		}
+		if _, ok := option["checkpoint"]; ok {
+			e.HasCheckpoint, e.Checkpoint = true, ergoflow.Step(number("checkpoint", 0))
+		}
+		p.event(e)
+	case "generated":
+		p.event(Generated{p.run, number("shard", 0)})
+	case "unpublished":
+		p.event(Unpublished{p.run, []int{number("shard", 0)}, "the queue is not there"})
+	case "dead":
+		p.event(Dead{p.run, number("shard", 0), "drift is not finite"})
+	case "saved":
+		p.event(Saved{p.run, step})
+	case "prepared":
+		p.event(Prepared{session, text("run", p.run)})
+	case "failed":
+		p.event(Failed{session, text("run", p.run), "it does not compile"})
+	case "drain":
+		p.event(Drain{session})
+	case "close":
+		delete(p.sessions, id)
+		p.event(Closed{session, "the stream broke"})
+	case "report":
+		_, has := option["step"]
+		p.event(Report{session, generation, has, step, text("hash", "h")})
+	case "ready":
+		p.event(Ready{session, generation})
+	case "progress":
+		p.step[id] = int(step)
+		p.event(Progress{Session: session, Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100})
+	case "complain":
+		p.event(Complaint{session, generation, step, ergoflow.WorkerID(text("peer", "")), "the ring broke"})
+	case "auto":
+		for _, id := range args {
+			p.auto[id] = true
+		}
+	case "mute":
+		p.muted[id] = true
+	case "after", "stall":
+		d, err := time.ParseDuration(id)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.pass(d, command == "stall")
+	case "restart":
+		p.machine = New(Config{Version: "v1"}, p.ledger)
+		clear(p.sessions)
+		p.event(Start{})
+	case "stop":
+		p.event(Stop{})
+	case "status":
+		p.status()
+	default:
+		p.t.Fatalf("unknown command %q", command)
+	}
+}
+
+func (p *player) pass(d time.Duration, stalled bool) {
+	end := p.now.Add(d)
+	for !stalled && p.now.Add(250*time.Millisecond).Before(end) {
+		p.now = p.now.Add(250 * time.Millisecond)
+		p.event(Tick{})
+	}
+	p.now = end
+	p.event(Tick{})
+}
+
+func (p *player) event(e Event) {
+	effects, reason := p.machine.Step(p.now, e)
+	var pinged, answers []Event
+	for _, effect := range effects {
+		send, isSend := effect.(Send)
+		if isSend && send.Message == (Message)(Ping{}) {
+			if !p.muted[string(send.To)] {
+				pinged = append(pinged, Heartbeat{send.Session, ""})
+			}
+			continue
+		}
+		fmt.Fprintf(&p.out, "    %s\n", effect)
+		switch effect := effect.(type) {
+		case Persist:
+			p.ledger = effect.Ledger
+		case Close:
+			if p.sessions[string(effect.To)] == effect.Session {
+				delete(p.sessions, string(effect.To))
+			}
+		case Send:
+			if p.auto[string(effect.To)] {
+				answers = append(answers, p.answer(string(effect.To), effect)...)
+			}
+		}
+	}
+	if reason != "" {
+		fmt.Fprintf(&p.out, "    = %s\n", reason)
+	}
+	for _, e := range append(pinged, answers...) {
+		p.event(e)
+	}
+}
+
+// answer is what an automatic worker says to a message.
+func (p *player) answer(id string, send Send) []Event {
+	switch m := send.Message.(type) {
+	case Prepare:
+		return []Event{Prepared{send.Session, m.Plan.Run}}
+	case Form:
+		return []Event{Report{send.Session, m.Generation, p.step[id] >= 0, ergoflow.Step(max(0, p.step[id])), "h"}}
+	case Assign:
+		p.step[id] = int(m.Source.Step)
+		return []Event{Ready{send.Session, m.Generation}}
+	}
+	return nil
+}
+
+func (p *player) status() {
+	s := p.machine.Status()
+	fmt.Fprintf(&p.out, "    %s: generation %d, world %d, step %d of %d, shards %d of %d", s.State, s.Generation,
+		s.WorldSize, s.Step, s.Steps, s.Shards.Done, s.Shards.Total)
+	if s.Checkpoint != nil {
+		fmt.Fprintf(&p.out, ", checkpoint %d", *s.Checkpoint)
+	}
+	if s.Loss != nil {
+		fmt.Fprintf(&p.out, ", loss %.3f", *s.Loss)
+	}
+	if s.Failure != "" {
+		fmt.Fprintf(&p.out, ", failure: %s", s.Failure)
+	}
+	p.out.WriteString("\n")
+	for _, w := range s.Workers {
+		fmt.Fprintf(&p.out, "    %s: rank %d, %s, shards %v, step %d %s\n", w.ID, w.Rank, w.State, w.Shards, w.Step, w.Reason)
+	}
+}
