@@ -1,0 +1,96 @@
+package npy
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	magic     = "\x93NUMPY"
+	maxHeader = 10_000 // bytes; NumPy's own bound
+)
+
+type header struct {
+	width    int // bytes per element
+	fortran  bool
+	shape    []int
+	elements int
+}
+
+// The keys may come in any order; NumPy itself writes them sorted.
+var (
+	dictionary = regexp.MustCompile(`^\{.*\}\s*$`)
+	descr      = regexp.MustCompile(`'descr'\s*:\s*'([^']*)'`)
+	order      = regexp.MustCompile(`'fortran_order'\s*:\s*(True|False)`)
+	shape      = regexp.MustCompile(`'shape'\s*:\s*\(([^()]*)\)`)
+)
+
+// readHeader returns the header and the number of bytes before the data.
+func readHeader(r io.Reader, size int64) (header, int64, error) {
+	var b [12]byte
+	if _, err := io.ReadFull(r, b[:10]); err != nil || string(b[:6]) != magic {
+		return header{}, 0, formatError("it does not begin as one")
+	}
+	before, n := int64(10), int64(binary.LittleEndian.Uint16(b[8:]))
+	switch b[6] {
+	case 1:
+	case 2:
+		if _, err := io.ReadFull(r, b[10:12]); err != nil {
+			return header{}, 0, formatError("truncated")
+		}
+		before, n = 12, int64(binary.LittleEndian.Uint32(b[8:]))
+	default:
+		return header{}, 0, formatError("version %d.%d", b[6], b[7])
+	}
+	if n > maxHeader || before+n > size {
+		return header{}, 0, formatError("header of %d bytes in a file of %d", n, size)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return header{}, 0, formatError("truncated")
+	}
+	h, err := parseHeader(string(text))
+	return h, before + n, err
+}
+
+func parseHeader(text string) (header, error) {
+	text = strings.TrimRight(text, " \n")
+	found := func(e *regexp.Regexp) string {
+		m := e.FindStringSubmatch(text)
+		if m == nil {
+			return ""
+		}
+		return m[1]
+	}
+	if !dictionary.MatchString(text) || !order.MatchString(text) || !shape.MatchString(text) {
+		return header{}, formatError("header %.100q", text)
+	}
+	h := header{fortran: found(order) == "True", elements: 1}
+	switch kind := found(descr); kind {
+	case "<f4":
+		h.width = 4
+	case "<f8":
+		h.width = 8
+	default:
+		return header{}, formatError("dtype %.40q, want '<f4' or '<f8' (x.astype('float32'))", kind)
+	}
+	for d := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(found(shape)), ","), ",") {
+		size, err := strconv.Atoi(strings.TrimSpace(d))
+		if err != nil || size < 0 {
+			return header{}, formatError("shape (%.100s), want one or two dimensions", found(shape))
+		}
+		if size > 0 && h.elements > math.MaxInt/8/size {
+			return header{}, formatError("shape (%.100s) overflows", found(shape))
+		}
+		h.shape = append(h.shape, size)
+		h.elements *= size
+	}
+	if len(h.shape) > 2 {
+		return header{}, formatError("%d dimensions", len(h.shape))
+	}
+	return h, nil
+}

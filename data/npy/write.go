@@ -1,0 +1,64 @@
+package npy
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+)
+
+// Write writes a one- or two-dimensional array as '<f4' in C order. The file
+// appears complete or not at all: it is written under a temporary name beside
+// path and renamed.
+func Write(path string, a Array) (err error) {
+	elements := 1
+	for _, d := range a.Shape {
+		elements *= d
+	}
+	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
+		return fmt.Errorf("write %s: shape %v for %d elements", path, a.Shape, len(a.Data))
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close() // no effect if it is closed already
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err := encode(f, a); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := f.Chmod(0o644); err != nil { // CreateTemp makes it private
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+func encode(w io.Writer, a Array) error {
+	dims := fmt.Sprintf("(%d,)", a.Shape[0])
+	if len(a.Shape) == 2 {
+		dims = fmt.Sprintf("(%d, %d)", a.Shape[0], a.Shape[1])
+	}
+	text := "{'descr': '<f4', 'fortran_order': False, 'shape': " + dims + ", }"
+	// Spaces and a final newline align the data to 64 bytes.
+	padding := 63 - (10+len(text))%64
+	b := bufio.NewWriterSize(w, 1<<16)
+	b.WriteString(magic + "\x01\x00")
+	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text)+padding+1)))
+	fmt.Fprintf(b, "%s%*s", text, padding+1, "\n")
+	var element [4]byte
+	for _, v := range a.Data {
+		binary.LittleEndian.PutUint32(element[:], math.Float32bits(v))
+		b.Write(element[:])
+	}
+	return b.Flush() // the first error of all the writes
+}
