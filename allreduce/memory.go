@@ -83,11 +83,14 @@ type memoryLink struct {
 	err      error
 }
 
-func (l *memoryLink) send(h header, v []float32) error {
-	scratch := make([]byte, headerBytes+len(v)*l.wire.size())
-	h.put((*[headerBytes]byte)(scratch))
-	copy(scratch[headerBytes:], l.wire.encode(func() []byte { return make([]byte, chunkBytes) }, v))
-	return l.put(scratch)
+func (l *memoryLink) send(h header, v []float32) error { return l.put(encodeMessage(l.wire, h, v)) }
+
+// encodeMessage returns the bytes of one message, as a copy.
+func encodeMessage(wire Wire, h header, v []float32) []byte {
+	b := make([]byte, headerBytes+len(v)*wire.size())
+	h.put((*[headerBytes]byte)(b))
+	copy(b[headerBytes:], wire.encode(func() []byte { return b[headerBytes:] }, v))
+	return b
 }
 
 func (l *memoryLink) put(message []byte) error {

@@ -125,7 +125,7 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 		return fmt.Errorf("%w: rank %d is connected already", ErrRefused, h.id.Rank)
 	}
 	if err := in.welcome(hello{id: r.id, wire: r.opts.Wire}); err != nil {
-		r.cancel(r.wrap("join", h.id.Rank, err))
+		r.cancel(r.blame("join", h.id.Rank, err))
 		return err
 	}
 	r.arrived <- in
@@ -134,7 +134,7 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	case <-r.drained:
 	case <-ctx.Done():
 		err := fmt.Errorf("%w: its stream ended", ErrPeerLost)
-		r.cancel(r.wrap("receive", h.id.Rank, err))
+		r.cancel(r.blame("receive", h.id.Rank, err))
 		return err
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
@@ -162,7 +162,7 @@ func (r *Ring) watch() {
 	if err == nil {
 		err = fmt.Errorf("%w: it left the ring", ErrPeerLost)
 	}
-	r.cancel(r.wrap("send", r.id.successor(), err))
+	r.cancel(r.blame("send", r.id.successor(), err))
 }
 
 // AllReduce replaces v by the sum of all ranks' v. Every rank ends with the
@@ -203,7 +203,7 @@ func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 // begin checks that the ring is alive and counts buckets.
 func (r *Ring) begin(step ergoflow.Step, n int) error {
 	if r.closed {
-		return r.wrap("reduce", -1, ErrClosed)
+		return r.describe("reduce", -1, ErrClosed)
 	}
 	if err := context.Cause(r.ctx); err != nil {
 		return r.wrap("reduce", -1, err)
@@ -330,7 +330,7 @@ func (r *Ring) receive(m move, v []float32) error {
 // all the same.
 func (r *Ring) Close() error {
 	if !r.mu.TryLock() {
-		r.cancel(r.wrap("close", -1, ErrClosed)) // an AllReduce is running: end it
+		r.cancel(ErrClosed) // an AllReduce is running: end it
 		r.mu.Lock()
 	}
 	defer r.mu.Unlock()
@@ -384,21 +384,34 @@ func (r *Ring) farewell() error {
 	return nil
 }
 
-// wrap adds who and where to err. A ring that has been ended reports what ended
-// it: the first cause, not what followed from it.
+// wrap describes err. A ring that has been ended reports what ended it: the
+// first cause, not what followed from it.
 func (r *Ring) wrap(op string, peer int, err error) error {
-	if cause := context.Cause(r.ctx); cause != nil {
-		err = cause
+	cause := context.Cause(r.ctx)
+	if cause == nil {
+		return r.describe(op, peer, err)
 	}
-	e := &Error{Op: op, Generation: r.id.Generation, Rank: r.id.Rank, Step: r.step, Bucket: r.bucket, Peer: peer, Err: err}
-	if first, ok := errors.AsType[*Error](err); ok && first.Generation == e.Generation && first.Rank == e.Rank {
-		if peer = first.Peer; first.Peer < 0 {
-			peer = e.Peer
+	if first, ok := errors.AsType[*Error](cause); ok {
+		if first.Peer >= 0 {
+			peer = first.Peer
 		}
-		e.Op, e.Peer, e.Err = first.Op, peer, first.Err
+		return r.describe(first.Op, peer, first.Err)
 	}
-	if e.Peer >= 0 && e.Peer < len(r.peers) {
-		e.Address = r.peers[e.Peer]
+	return r.describe(op, peer, cause)
+}
+
+// describe adds who, when and where to err. The caller holds mu, or is Join.
+func (r *Ring) describe(op string, peer int, err error) error {
+	e := r.blame(op, peer, err)
+	e.Step, e.Bucket = r.step, r.bucket
+	return e
+}
+
+// blame is describe for those who run beside AllReduce and do not know the step.
+func (r *Ring) blame(op string, peer int, err error) *Error {
+	e := &Error{Op: op, Generation: r.id.Generation, Rank: r.id.Rank, Step: -1, Peer: peer, Err: err}
+	if peer >= 0 && peer < len(r.peers) {
+		e.Address = r.peers[peer]
 	}
 	return e
 }
