@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"math/bits"
 
 	"github.com/ergoflow/ergoflow/data/random"
 )
@@ -37,47 +38,52 @@ func (n *normals) fill(active int) {
 	for l := range min(active, lanes) {
 		s0, s1, s2, s3 := n.s0[l], n.s1[l], n.s2[l], n.s3[l]
 		for k := l; k < len(n.values); k += lanes {
-			n.values[k] = normal(s0 + s3)
+			r := s0 + s3
 			t := s1 << 9
 			s2 ^= s0
 			s3 ^= s1
 			s1 ^= s2
 			s0 ^= s3
 			s2 ^= t
-			s3 = s3<<11 | s3>>21
+			s3 = bits.RotateLeft32(s3, 11)
+			v := r & (1<<31 - 1)
+			if v-cubicFirst < cubicLast-cubicFirst {
+				c, d := segment(v)
+				n.values[k] = cubic(c, d, r)
+			} else {
+				n.values[k] = normalExact(v, r)
+			}
 		}
 		n.s0[l], n.s1[l], n.s2[l], n.s3[l] = s0, s1, s2, s3
 	}
 }
 
+// The cubics are for cubicFirst ≤ v < cubicLast; from cubicLast on float32(v)
+// is 2³¹, beyond the last segment.
 const (
-	tailBits    = 15                    // v below 2¹⁵ is the tail
-	firstHalf   = (127 + tailBits) << 1 // exponent and top mantissa bit of float32(2¹⁵)
-	largest31   = 1<<31 - 128           // largest float32 below 2³¹
-	halfOctave  = 1<<22 - 1             // mantissa bits below the half-octave's
-	segments    = 2 * (31 - tailBits)
+	cubicFirst  = 1 << 15
+	cubicLast   = 1<<31 - 64
+	segments    = 2 * (31 - 15)
+	firstHalf   = (127 + 15) << 1 // exponent and top mantissa bit of float32(2¹⁵)
 	segmentMask = segments - 1
+	belowHalf   = 1<<22 - 1 // mantissa bits below the half-octave's
 )
 
-// normal inverts the normal distribution at 32 random bits.
-func normal(r uint32) float32 {
-	v := r & (1<<31 - 1)
-	sign := r & (1 << 31)
-	if v < 1<<tailBits {
-		return math.Float32frombits(math.Float32bits(normalTail(v)) | sign)
-	}
-	f := float32(int32(v))
-	if f > largest31 {
-		f = largest31
-	}
-	bits := math.Float32bits(f)
-	c := &inverse[(bits>>22-firstHalf)&segmentMask]
-	d := math.Float32frombits(bits&halfOctave|0x3f800000) - 1.25
-	x := c[0] + float32(d*(c[1]+float32(d*(c[2]+float32(d*c[3])))))
-	return math.Float32frombits(math.Float32bits(x) ^ sign)
+// segment finds the cubic for v and its argument. With cubic it is apart from
+// fill only by name: both are inlined.
+func segment(v uint32) (c *[4]float32, d float32) {
+	b := math.Float32bits(float32(int32(v)))
+	return &inverse[(b>>22-firstHalf)&segmentMask], math.Float32frombits(b&belowHalf|0x3f800000) - 1.25
 }
 
-// normalTail is Φ⁻¹(1−q) for q = (v+½)/2³².
-func normalTail(v uint32) float32 {
-	return float32(math.Sqrt2 * math.Erfcinv(2*(float64(v)+0.5)/(1<<32)))
+// cubic evaluates a segment, with the sign of r's top bit.
+func cubic(c *[4]float32, d float32, r uint32) float32 {
+	x := c[0] + float32(d*(c[1]+float32(d*(c[2]+float32(d*c[3])))))
+	return math.Float32frombits(math.Float32bits(x) ^ r&(1<<31))
+}
+
+// normalExact is ±Φ⁻¹(1−q) for q = (v+½)/2³².
+func normalExact(v, r uint32) float32 {
+	x := float32(math.Sqrt2 * math.Erfcinv(2*(float64(v)+0.5)/(1<<32)))
+	return math.Float32frombits(math.Float32bits(x) ^ r&(1<<31))
 }
