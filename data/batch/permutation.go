@@ -10,7 +10,7 @@ import (
 // in constant time and memory. It is a Feistel network over the smallest power
 // of two ≥ n, a bijection whatever its round functions are (Luby and Rackoff
 // 1988), walked until the value falls below n (cycle walking: Black and Rogaway
-// 2002), fewer than two walks on average.
+// 2002), fewer than two walks on average where n > 32.
 type permutation struct {
 	n           uint64
 	left, right uint // bits of the halves, equal or left one more
@@ -18,13 +18,18 @@ type permutation struct {
 }
 
 func newPermutation(n int, seed uint64, purpose string, index ...uint64) permutation {
-	width := uint(bits.Len64(uint64(n - 1)))
+	width := max(minWidth, uint(bits.Len64(uint64(n-1))))
 	p := permutation{n: uint64(n), left: (width + 1) / 2, right: width / 2}
 	p.hi, p.lo = random.Key(seed, purpose, index...)
 	return p
 }
 
-const rounds = 8 // even
+const (
+	rounds = 8 // even; four are enough for cryptographers' large domains
+	// On domains of 8 numbers the permutations are visibly not uniform, on 64
+	// they are; a few more walks are the price for less than that.
+	minWidth = 6
+)
 
 func (p permutation) at(i int) int {
 	x := uint64(i)
@@ -47,9 +52,11 @@ func (p permutation) walk(x uint64) uint64 {
 	return l<<p.right | r
 }
 
-// round is round k's function: the upper half of a product depends on all bits
-// of its factors.
+// round is round k's function of one half: SplitMix64's finaliser, into which
+// the second word of the key enters halfway.
 func (p permutation) round(k, half uint64) uint64 {
-	hi, lo := bits.Mul64(p.hi^(half+1)*0x9e3779b97f4a7c15, p.lo^(k+1)*0xd1342543de82ef95|1)
-	return hi ^ lo ^ hi>>29
+	z := p.hi + (half*rounds+k)*0x9e3779b97f4a7c15
+	z = (z^z>>30)*0xbf58476d1ce4e5b9 ^ p.lo
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
 }
