@@ -1,0 +1,231 @@
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+)
+
+// bbolt's file format, version 2, as far as the check needs it. A page is a
+// header of 16 bytes (id 8, flags 2, count 2, overflow 4) and count elements of
+// 16 bytes: in a branch (position 4, key size 4, page 8), in a leaf (flags 4,
+// position 4, key size 4, value size 4), positions from the element's start.
+// Pages 0 and 1 hold meta records: magic 4, version 4, page size 4, flags 4,
+// root page 8, sequence 8, freelist 8, high-water mark 8, transaction 8, and
+// FNV-1a of all these 8. Integers are as the machine has them; that is
+// little-endian wherever this program runs.
+const (
+	boltMagic   = 0xED0CDAED
+	boltVersion = 2
+	pageHeader  = 16
+	element     = 16
+	metaSize    = 64
+	flagBranch  = 1
+	flagLeaf    = 2
+	leafBucket  = 1
+	maxDepth    = 64
+)
+
+// inspector walks all pages that the newest valid meta record reaches. It reads
+// with ReadAt and believes nothing: bbolt, which walks the same pages when it
+// opens a file without a stored free list, would panic in a goroutine of its own.
+type inspector struct {
+	file     *os.File
+	pageSize int64
+	pages    uint64 // high-water mark
+	seen     map[uint64]bool
+}
+
+// inspect checks the file's structure: sizes, page numbers and types, bounds of
+// keys and values, their order. A file that is not there or empty has none.
+func inspect(path string, readOnly bool) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("checkpoint store %s: %w", path, err)
+		}
+	}()
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) && !readOnly {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := lock(file); err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil || info.Size() == 0 && !readOnly {
+		return err
+	}
+	in := &inspector{file: file, seen: make(map[uint64]bool)}
+	root, err := in.meta(info.Size())
+	if err == nil {
+		err = in.page(root, 0)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return nil
+}
+
+// lock waits for the shared lock, which a writer excludes; closing the file
+// releases it.
+func lock(file *os.File) error {
+	deadline := time.Now().Add(lockTimeout)
+	for {
+		err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return fmt.Errorf("lock: %w", err)
+		}
+		if time.Now().After(deadline) {
+			return ErrLocked
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// meta reads both meta records and returns the root page of the newer valid one.
+func (in *inspector) meta(size int64) (root uint64, err error) {
+	var txid uint64
+	found := false
+	// The second record lies one page in; the first, where valid, tells how far.
+	for _, offset := range []int64{0, int64(os.Getpagesize())} {
+		if offset > 0 && found {
+			offset = in.pageSize
+		}
+		b := make([]byte, metaSize)
+		if _, err := in.file.ReadAt(b, offset+pageHeader); err != nil {
+			continue
+		}
+		h := fnv.New64a()
+		h.Write(b[:56])
+		le := binary.LittleEndian
+		pageSize := int64(le.Uint32(b[8:]))
+		if le.Uint32(b) != boltMagic || le.Uint32(b[4:]) != boltVersion || le.Uint64(b[56:]) != h.Sum64() ||
+			pageSize < 1024 || pageSize > 1<<20 {
+			continue
+		}
+		if id := le.Uint64(b[48:]); !found || id > txid {
+			txid, root = id, le.Uint64(b[16:])
+			in.pageSize, in.pages = pageSize, le.Uint64(b[40:])
+		}
+		found = true
+	}
+	switch {
+	case !found:
+		return 0, errors.New("neither of its first two pages is valid; it is no store, or was overwritten")
+	case in.pages > uint64(size/in.pageSize):
+		return 0, fmt.Errorf("it was cut off: it has %d bytes and needs %d", size, int64(in.pages)*in.pageSize)
+	}
+	return root, nil
+}
+
+// page checks one page and all below it.
+func (in *inspector) page(id uint64, depth int) error {
+	if id < 2 || id >= in.pages {
+		return fmt.Errorf("page %d is not one of %d", id, in.pages)
+	}
+	if depth > maxDepth {
+		return fmt.Errorf("page %d lies more than %d deep", id, maxDepth)
+	}
+	header := make([]byte, pageHeader)
+	offset := int64(id) * in.pageSize
+	if _, err := in.file.ReadAt(header, offset); err != nil {
+		return fmt.Errorf("page %d: %w", id, err)
+	}
+	if got := binary.LittleEndian.Uint64(header); got != id {
+		return fmt.Errorf("page %d calls itself %d", id, got)
+	}
+	overflow := uint64(binary.LittleEndian.Uint32(header[12:]))
+	if overflow >= in.pages-id {
+		return fmt.Errorf("page %d runs over the end", id)
+	}
+	for i := range overflow + 1 {
+		if in.seen[id+i] {
+			return fmt.Errorf("page %d is used twice", id+i)
+		}
+		in.seen[id+i] = true
+	}
+	return in.elements(header, id, offset, (int64(overflow)+1)*in.pageSize, depth)
+}
+
+// elements checks the content of a page, or of a page inlined in a value, of
+// size bytes at offset.
+func (in *inspector) elements(header []byte, id uint64, offset, size int64, depth int) error {
+	flags := binary.LittleEndian.Uint16(header[8:])
+	count := int64(binary.LittleEndian.Uint16(header[10:]))
+	if flags != flagBranch && flags != flagLeaf {
+		return fmt.Errorf("page %d has the unknown type %#x", id, flags)
+	}
+	if flags == flagBranch && count == 0 || pageHeader+count*element > size {
+		return fmt.Errorf("page %d cannot have %d elements", id, count)
+	}
+	table := make([]byte, count*element)
+	if _, err := in.file.ReadAt(table, offset+pageHeader); err != nil {
+		return fmt.Errorf("page %d: %w", id, err)
+	}
+	var last []byte
+	for i := range count {
+		e := table[i*element:][:element]
+		var position, keySize, valueSize, child uint64
+		le := binary.LittleEndian
+		if flags == flagBranch {
+			position, keySize, child = uint64(le.Uint32(e)), uint64(le.Uint32(e[4:])), le.Uint64(e[8:])
+		} else {
+			position, keySize, valueSize = uint64(le.Uint32(e[4:])), uint64(le.Uint32(e[8:])), uint64(le.Uint32(e[12:]))
+		}
+		at := pageHeader + i*element + int64(position)
+		if at+int64(keySize+valueSize) > size || keySize > 1<<15 {
+			return fmt.Errorf("page %d: element %d runs over the end", id, i)
+		}
+		key := make([]byte, keySize)
+		if _, err := in.file.ReadAt(key, offset+at); err != nil {
+			return fmt.Errorf("page %d: element %d: %w", id, i, err)
+		}
+		if i > 0 && bytes.Compare(last, key) >= 0 {
+			return fmt.Errorf("page %d: element %d is out of order", id, i)
+		}
+		last = key
+		switch {
+		case flags == flagBranch:
+			if err := in.page(child, depth+1); err != nil {
+				return err
+			}
+		case le.Uint32(e)&leafBucket != 0:
+			if err := in.bucket(id, offset+at+int64(keySize), int64(valueSize), depth+1); err != nil {
+				return fmt.Errorf("bucket %.32q: %w", key, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bucket checks a bucket's record: its root page (8 bytes), a sequence (8), and
+// where the root is zero the page itself.
+func (in *inspector) bucket(id uint64, offset, size int64, depth int) error {
+	if size < 16 || depth > maxDepth {
+		return fmt.Errorf("page %d: no bucket in %d bytes", id, size)
+	}
+	record := make([]byte, min(size, 16+pageHeader))
+	if _, err := in.file.ReadAt(record, offset); err != nil {
+		return fmt.Errorf("page %d: %w", id, err)
+	}
+	if root := binary.LittleEndian.Uint64(record); root != 0 {
+		return in.page(root, depth)
+	}
+	if size < 16+pageHeader {
+		return fmt.Errorf("page %d: no bucket in %d bytes", id, size)
+	}
+	return in.elements(record[16:], id, offset+16, size-16, depth)
+}

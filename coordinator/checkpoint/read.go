@@ -1,0 +1,177 @@
+package checkpoint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.etcd.io/bbolt"
+)
+
+// Latest as an ID is the checkpoint saved last.
+const Latest = "latest"
+
+// stored is a checkpoint with its number.
+type stored struct {
+	key  []byte
+	info Info
+}
+
+// list returns all checkpoints in the order in which they were saved.
+func list(tx *bbolt.Tx) ([]stored, error) {
+	var all []stored
+	err := tx.Bucket(bucketCheckpoints).ForEach(func(k, v []byte) error {
+		var info Info
+		if err := json.Unmarshal(v, &info); err != nil || len(k) != 8 || info.Size < 1 || info.Size > MaxSize {
+			return fmt.Errorf("%w: checkpoint %x has no readable description", ErrCorrupt, k)
+		}
+		all = append(all, stored{bytes.Clone(k), info})
+		return nil
+	})
+	return all, err
+}
+
+// find returns the checkpoint with this ID, the latest, or the only one whose
+// ID begins so.
+func find(tx *bbolt.Tx, id string) (stored, error) {
+	all, err := list(tx)
+	if err != nil {
+		return stored{}, err
+	}
+	if id == Latest && len(all) > 0 {
+		return all[len(all)-1], nil
+	}
+	var matches []stored
+	for _, c := range all {
+		if c.info.ID == id {
+			return c, nil
+		}
+		if id != "" && strings.HasPrefix(c.info.ID, id) {
+			matches = append(matches, c)
+		}
+	}
+	switch len(matches) {
+	case 1:
+		return matches[0], nil
+	case 0:
+		return stored{}, fmt.Errorf("%w: %q among %d", ErrNotFound, id, len(all))
+	}
+	return stored{}, fmt.Errorf("%w: %d begin with %q", ErrAmbiguous, len(matches), id)
+}
+
+// List returns all checkpoints, the first saved first.
+func (s *Store) List() ([]Info, error) {
+	infos := []Info{}
+	err := s.view("list", func(tx *bbolt.Tx) error {
+		all, err := list(tx)
+		for _, c := range all {
+			infos = append(infos, c.info)
+		}
+		return err
+	})
+	return infos, err
+}
+
+// Run returns a run's checkpoints, the most advanced first.
+func (s *Store) Run(run string) ([]Info, error) {
+	all, err := s.List()
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(all)
+	all = slices.DeleteFunc(all, func(i Info) bool { return i.Run != run })
+	slices.SortStableFunc(all, func(a, b Info) int { return cmp.Compare(b.Step, a.Step) })
+	return all, nil
+}
+
+// Get describes a checkpoint, by its ID, a prefix of it that only one has, or
+// Latest.
+func (s *Store) Get(id string) (info Info, err error) {
+	err = s.view("get", func(tx *bbolt.Tx) error {
+		c, err := find(tx, id)
+		info = c.info
+		return err
+	})
+	return info, err
+}
+
+// Read returns a checkpoint's bytes, each chunk and the whole verified.
+func (s *Store) Read(id string) (info Info, data []byte, err error) {
+	err = s.view("read", func(tx *bbolt.Tx) error {
+		c, err := find(tx, id)
+		if err != nil {
+			return err
+		}
+		info = c.info
+		whole := sha256.New()
+		err = eachChunk(tx, c, func(chunk []byte) {
+			whole.Write(chunk)
+			data = append(slices.Grow(data, int(info.Size)-len(data)), chunk...)
+		})
+		if err == nil && hex.EncodeToString(whole.Sum(nil)) != info.SHA256 {
+			err = fmt.Errorf("%w: checkpoint %s as a whole has another SHA-256", ErrCorrupt, info.ID)
+		}
+		return err
+	})
+	if err != nil {
+		data = nil
+	}
+	return info, data, err
+}
+
+// eachChunk visits a checkpoint's chunks in order, verified. The slices are
+// valid only during the visit.
+func eachChunk(tx *bbolt.Tx, c stored, visit func([]byte)) error {
+	manifest := tx.Bucket(bucketManifests).Get(c.key)
+	count := int((c.info.Size + chunkSize - 1) / chunkSize)
+	if len(manifest) != count*sha256.Size {
+		return fmt.Errorf("%w: the list of chunks of checkpoint %s has %d bytes, not %d",
+			ErrCorrupt, c.info.ID, len(manifest), count*sha256.Size)
+	}
+	for i := range count {
+		sum := manifest[i*sha256.Size:][:sha256.Size]
+		entry := tx.Bucket(bucketIndex).Get(sum)
+		var chunk []byte
+		if len(entry) == 16 {
+			chunk = tx.Bucket(bucketChunks).Get(entry[:8])
+		}
+		start := int64(i) * chunkSize
+		want := min(chunkSize, c.info.Size-start)
+		if got := sha256.Sum256(chunk); int64(len(chunk)) != want || !bytes.Equal(got[:], sum) {
+			return fmt.Errorf("%w: checkpoint %s: chunk %d of %d (bytes %d to %d) does not have SHA-256 %x",
+				ErrCorrupt, c.info.ID, i+1, count, start, start+want, sum)
+		}
+		visit(chunk)
+	}
+	return nil
+}
+
+// Verify reads every chunk of every checkpoint. Its error joins one for each
+// checkpoint that is damaged, naming the first bad chunk.
+func (s *Store) Verify(ctx context.Context) error {
+	all, err := s.List()
+	if err != nil {
+		return err
+	}
+	var damage []error
+	for _, info := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if _, _, err := s.Read(info.ID); err != nil {
+			damage = append(damage, err)
+		}
+	}
+	return errors.Join(damage...)
+}
+
+func (s *Store) view(operation string, f func(*bbolt.Tx) error) error {
+	return s.guard(operation, func() error { return s.db.View(f) })
+}

@@ -1,0 +1,198 @@
+package checkpoint
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"go.etcd.io/bbolt"
+)
+
+// MaxSize bounds one checkpoint, in bytes.
+const MaxSize = 1 << 30
+
+// Info describes a checkpoint.
+type Info struct {
+	ID         string              `json:"id"`
+	Run        string              `json:"run"`
+	Experiment string              `json:"experiment"`
+	Generation ergoflow.Generation `json:"generation"` // that computed it
+	Step       ergoflow.Step       `json:"step"`
+	Loss       Loss                `json:"loss"`
+	Size       int64               `json:"size"`   // bytes
+	SHA256     string              `json:"sha256"` // of the bytes, hexadecimal
+	Time       time.Time           `json:"time"`
+}
+
+// Loss of a checkpoint. One that is not finite is null in JSON and NaN here.
+type Loss float64
+
+// MarshalJSON implements json.Marshaler.
+func (l Loss) MarshalJSON() ([]byte, error) {
+	if f := float64(l); math.IsNaN(f) || math.IsInf(f, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(l))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *Loss) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*l = Loss(math.NaN())
+		return nil
+	}
+	return json.Unmarshal(b, (*float64)(l))
+}
+
+// Save stores the info.Size bytes of r, which must have the hash info.SHA256
+// unless that is empty, and returns their description with its ID. When it
+// returns without error they are durable; otherwise nothing has changed. Saving
+// what is there already returns that.
+func (s *Store) Save(ctx context.Context, info Info, r io.Reader) (Info, error) {
+	err := s.guard("save", func() error {
+		data, err := receive(ctx, &info, r)
+		if err != nil {
+			return err
+		}
+		return s.db.Update(func(tx *bbolt.Tx) error { return publish(tx, &info, data) })
+	})
+	if err != nil {
+		return Info{}, err
+	}
+	return info, nil
+}
+
+// receive reads the bytes and completes their description.
+func receive(ctx context.Context, info *Info, r io.Reader) ([]byte, error) {
+	if info.Size < 1 || info.Size > MaxSize {
+		return nil, fmt.Errorf("%w: %d bytes are not 1 to %d", ErrMismatch, info.Size, int64(MaxSize))
+	}
+	if info.Run == "" || info.Step < 0 {
+		return nil, fmt.Errorf("%w: run %q, step %d", ErrMismatch, info.Run, info.Step)
+	}
+	data := make([]byte, info.Size)
+	if n, err := io.ReadFull(contextReader{ctx, r}, data); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = ErrMismatch
+		}
+		return nil, fmt.Errorf("%w after %d of %d bytes", err, n, info.Size)
+	}
+	if n, err := io.ReadFull(contextReader{ctx, r}, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: more than %d bytes came (%v)", ErrMismatch, info.Size, err)
+	}
+	sum := sha256.Sum256(data)
+	if h := hex.EncodeToString(sum[:]); info.SHA256 != "" && info.SHA256 != h {
+		return nil, fmt.Errorf("%w: SHA-256 is %s, announced was %.64s", ErrMismatch, h, info.SHA256)
+	} else {
+		info.SHA256 = h
+	}
+	if info.Time.IsZero() {
+		info.Time = time.Now()
+	}
+	info.Time = info.Time.UTC().Truncate(time.Millisecond)
+	info.ID = fmt.Sprintf("%.8s-%06d-%.8s", info.Run, info.Step, info.SHA256)
+	return data, nil
+}
+
+// contextReader ends with its context.
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}
+
+// publish is the one transaction.
+func publish(tx *bbolt.Tx, info *Info, data []byte) error {
+	all, err := list(tx)
+	if err != nil {
+		return err
+	}
+	for _, old := range all {
+		if old.info.ID == info.ID && old.info.SHA256 == info.SHA256 && old.info.Run == info.Run {
+			*info = old.info
+			return nil
+		}
+	}
+	var manifest []byte
+	for start := 0; start < len(data); start += chunkSize {
+		chunk := data[start:min(start+chunkSize, len(data))]
+		sum := sha256.Sum256(chunk)
+		if err := addChunk(tx, sum, chunk); err != nil {
+			return err
+		}
+		manifest = append(manifest, sum[:]...)
+	}
+	checkpoints := tx.Bucket(bucketCheckpoints)
+	n, err := checkpoints.NextSequence()
+	if err != nil {
+		return err
+	}
+	record, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	if err := tx.Bucket(bucketManifests).Put(number(n), manifest); err != nil {
+		return err
+	}
+	return checkpoints.Put(number(n), record)
+}
+
+// addChunk stores a chunk, or counts one more reference to it.
+func addChunk(tx *bbolt.Tx, sum [32]byte, chunk []byte) error {
+	index := tx.Bucket(bucketIndex)
+	if entry := index.Get(sum[:]); entry != nil {
+		n, references, err := parseEntry(entry)
+		if err != nil {
+			return err
+		}
+		return index.Put(sum[:], append(number(n), number(references+1)...))
+	}
+	chunks := tx.Bucket(bucketChunks)
+	n, err := chunks.NextSequence()
+	if err != nil {
+		return err
+	}
+	if err := chunks.Put(number(n), chunk); err != nil {
+		return err
+	}
+	return index.Put(sum[:], append(number(n), number(1)...))
+}
+
+// dropChunk takes one reference away, and with the last one the chunk.
+func dropChunk(tx *bbolt.Tx, sum []byte) error {
+	index := tx.Bucket(bucketIndex)
+	n, references, err := parseEntry(index.Get(sum))
+	if err != nil {
+		return err
+	}
+	if references > 1 {
+		return index.Put(sum, append(number(n), number(references-1)...))
+	}
+	if err := tx.Bucket(bucketChunks).Delete(number(n)); err != nil {
+		return err
+	}
+	return index.Delete(sum)
+}
+
+func number(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+func parseEntry(entry []byte) (n, references uint64, err error) {
+	if len(entry) != 16 {
+		return 0, 0, fmt.Errorf("%w: an index entry has %d bytes", ErrCorrupt, len(entry))
+	}
+	return binary.BigEndian.Uint64(entry), binary.BigEndian.Uint64(entry[8:]), nil
+}
