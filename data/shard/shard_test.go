@@ -1,0 +1,366 @@
+package shard
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const dataset = "00112233445566778899aabbccddeeff"
+
+var header = Header{Family: "vn1d", Dataset: dataset, Shard: 7, Purpose: Train, First: 21, Count: 3, Grid: 4, Samples: 5}
+
+// values of tensor t: distinct, some negative.
+func values(t, n int) []float32 {
+	v := make([]float32, n)
+	for i := range v {
+		v[i] = float32(t*100+i) / 8
+		if t != 1 && i%3 == 0 {
+			v[i] = -v[i]
+		}
+	}
+	return v
+}
+
+func write(t *testing.T, d *Dir, h Header) Manifest {
+	t.Helper()
+	w, err := d.Create(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
+	fill(t, w, h)
+	m, err := w.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func fill(t *testing.T, w *Writer, h Header) {
+	t.Helper()
+	if err := errors.Join(
+		w.Drift(values(0, h.Count*h.Grid)),
+		w.Diffusion(values(1, h.Count*h.Grid)),
+		w.Samples(values(2, h.Samples)), // in pieces, too
+		w.Samples(values(2, h.Count*h.Samples)[h.Samples:]),
+	); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files lists the store's files, temporary ones included.
+func files(t *testing.T, d *Dir) []string {
+	t.Helper()
+	var all []string
+	err := filepath.WalkDir(d.Root(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			all = append(all, filepath.Base(path))
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestRoundTrip(t *testing.T) {
+	d := NewDir(filepath.Join(t.TempDir(), "store"))
+	if d.Has(dataset, 7) {
+		t.Error("an empty store has the shard")
+	}
+	for name, err := range map[string]error{
+		"Open": func() error { _, err := d.Open(dataset, 7); return err }(), "Verify": d.Verify(dataset, 7),
+	} {
+		if !errors.Is(err, ErrNotFound) {
+			t.Errorf("%s: error %v, want ErrNotFound", name, err)
+		}
+	}
+	m := write(t, d, header)
+	if !d.Has(dataset, 7) || d.Has(dataset, 6) {
+		t.Error("Has is wrong")
+	}
+	if err := d.Verify(dataset, 7); err != nil {
+		t.Error(err)
+	}
+	if got := files(t, d); !slices.Equal(got, []string{"shard-00007.json", "shard-00007.safetensors"}) {
+		t.Errorf("files %v", got)
+	}
+	content, err := os.ReadFile(filepath.Join(d.Root(), "vn1d-"+dataset, "shard-00007.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != m.SHA256 || int64(len(content)) != m.Bytes {
+		t.Errorf("manifest %+v for %d bytes with SHA-256 %x", m, len(content), sum)
+	}
+
+	s, err := d.Open(dataset, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Manifest() != m || s.Count() != 3 {
+		t.Errorf("manifest %+v, want %+v", s.Manifest(), m)
+	}
+	for i := range 3 {
+		if got, want := s.Drift(i), values(0, 12)[i*4:i*4+4]; !slices.Equal(got, want) {
+			t.Errorf("drift %d: %v, want %v", i, got, want)
+		}
+		if got, want := s.Diffusion(i), values(1, 12)[i*4:i*4+4]; !slices.Equal(got, want) {
+			t.Errorf("diffusion %d: %v, want %v", i, got, want)
+		}
+		if got, want := s.Samples(i), values(2, 15)[i*5:i*5+5]; !slices.Equal(got, want) {
+			t.Errorf("samples %d: %v, want %v", i, got, want)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { _ = s.Samples(1) }); n != 0 {
+		t.Errorf("reading copies: %v allocations", n)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+
+	other := header
+	other.Shard, other.Purpose, other.First = 8, Reference, 24
+	write(t, d, other)
+	manifests, err := d.Shards(dataset)
+	if err != nil || len(manifests) != 2 || manifests[0] != m || manifests[1].Header != other {
+		t.Errorf("Shards: %+v, %v", manifests, err)
+	}
+	all, err := d.List()
+	if err != nil || !slices.Equal(all, manifests) {
+		t.Errorf("List: %+v, %v", all, err)
+	}
+	if none, err := d.Shards("ffffffffffffffff"); err != nil || none != nil {
+		t.Errorf("shards of an unknown data set: %v, %v", none, err)
+	}
+}
+
+// The file's bytes are part of the format: hashes of data sets in use refer to
+// them.
+func TestGolden(t *testing.T) {
+	const want = "61dc25b28cbca85def727fad998517b6f0ac65c141a3c74173eaf5c94fe3533b"
+	if m := write(t, NewDir(t.TempDir()), header); m.SHA256 != want {
+		t.Errorf("SHA-256 %s, want %s", m.SHA256, want)
+	}
+}
+
+func TestDamageIsFound(t *testing.T) {
+	change := func(old, new string) func([]byte) []byte {
+		return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
+	}
+	for _, c := range []struct {
+		name, file string
+		damage     func([]byte) []byte
+		opens, has bool // what notices nothing
+	}{
+		{"truncated data", ".safetensors", func(b []byte) []byte { return b[:len(b)-1] }, false, false},
+		{"data grown", ".safetensors", func(b []byte) []byte { return append(b, 0) }, false, false},
+		{"no data", ".safetensors", func([]byte) []byte { return nil }, false, false},
+		{"bit flipped in the data", ".safetensors", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true, true},
+		{"header length", ".safetensors", func(b []byte) []byte { b[0] ^= 1; return b }, false, true},
+		{"another shape", ".safetensors", change("[3,4]", "[4,3]"), false, true},
+		{"another name", ".safetensors", change(`"drift"`, `"drifs"`), false, true},
+		{"another type", ".safetensors", change("F32", "I32"), false, true},
+		{"another shard's data", ".safetensors", change(`"first":"21"`, `"first":"22"`), false, true},
+		{"empty manifest", ".json", func([]byte) []byte { return []byte{} }, false, false},
+		{"truncated manifest", ".json", func(b []byte) []byte { return b[:len(b)/2] }, false, false},
+		{"huge manifest", ".json", func(b []byte) []byte { return append(b, make([]byte, maxManifest)...) }, false, false},
+		{"manifest of another shard", ".json", change(`"shard": 7`, `"shard": 6`), false, false},
+		{"manifest of another data set", ".json", change(dataset, strings.Repeat("00", 16)), false, false},
+		{"negative count", ".json", change(`"count": 3`, `"count": -3`), false, false},
+		{"another count", ".json", change(`"count": 3`, `"count": 2`), false, true},
+		{"no checksum", ".json", change(`"sha256": "`, `"sha256": "x`), false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := NewDir(t.TempDir())
+			write(t, d, header)
+			path := filepath.Join(d.Root(), "vn1d-"+dataset, "shard-00007"+c.file)
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			damaged := c.damage(slices.Clone(b))
+			if bytes.Equal(b, damaged) {
+				t.Fatal("nothing was damaged")
+			}
+			if damaged == nil {
+				err = os.Remove(path)
+			} else {
+				err = os.WriteFile(path, damaged, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := d.Has(dataset, 7); has != c.has {
+				t.Errorf("Has is %v", has)
+			}
+			s, err := d.Open(dataset, 7)
+			if c.opens {
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Close()
+			} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path[:len(path)-len(c.file)]) {
+				t.Errorf("Open: error %v, want ErrCorrupt and the path", err)
+			}
+			if err := d.Verify(dataset, 7); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("Verify: error %v, want ErrCorrupt", err)
+			}
+			write(t, d, header) // repairs it
+			if err := d.Verify(dataset, 7); err != nil {
+				t.Errorf("written again: %v", err)
+			}
+		})
+	}
+}
+
+// A shard that is not finished is not there, and leaves nothing behind.
+func TestUnfinishedLeavesNothing(t *testing.T) {
+	nan := float32(math.NaN())
+	for _, c := range []struct {
+		name, want string
+		spoil      func(*Writer) error
+	}{
+		{"samples missing", "not written", func(w *Writer) error {
+			return errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)))
+		}},
+		{"wrong order", "before tensor 0", func(w *Writer) error { return w.Diffusion(values(1, 12)) }},
+		{"too much", "too many", func(w *Writer) error { return w.Drift(values(0, 13)) }},
+		{"NaN drift", "function 22: drift is NaN at index 1", func(w *Writer) error {
+			return w.Drift([]float32{0, 0, 0, 0, 0, nan})
+		}},
+		{"infinite diffusion", "function 21: diffusion is +Inf at index 0", func(w *Writer) error {
+			return errors.Join(w.Drift(values(0, 12)), w.Diffusion([]float32{float32(math.Inf(1))}))
+		}},
+		{"NaN sample", "function 23: samples is NaN at index 4", func(w *Writer) error {
+			return errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)), w.Samples(values(2, 14)), w.Samples([]float32{nan}))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := NewDir(t.TempDir())
+			w, err := d.Create(header)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err = c.spoil(w); err == nil {
+				_, err = w.Commit()
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+			if err := w.Abort(); err != nil {
+				t.Error(err)
+			}
+			if _, err := w.Commit(); err == nil {
+				t.Error("committed after Abort")
+			}
+			if left := files(t, d); len(left) > 0 || d.Has(dataset, 7) {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// A redelivered job writes the same shard at the same time.
+func TestConcurrentWriters(t *testing.T) {
+	d := NewDir(t.TempDir())
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			for range 3 {
+				w, err := d.Create(header)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)), w.Samples(values(2, 15))); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.Commit(); err != nil {
+					t.Error(err)
+				}
+				if err := d.Verify(dataset, 7); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if left := files(t, d); len(left) != 2 {
+		t.Errorf("files %v", left)
+	}
+}
+
+// What a killed writer left is removed by a later one, but not the file of a
+// live writer or of another shard.
+func TestAbandonedFilesAreRemoved(t *testing.T) {
+	d := NewDir(t.TempDir())
+	dir := filepath.Join(d.Root(), "vn1d-"+dataset)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * abandoned)
+	for name, stale := range map[string]bool{
+		".shard-00007-1.tmp": true, ".shard-00007-2.tmp": false, ".shard-00008-1.tmp": true,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if stale {
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(t, d, header)
+	want := []string{".shard-00007-2.tmp", ".shard-00008-1.tmp", "shard-00007.json", "shard-00007.safetensors"}
+	if got := files(t, d); !slices.Equal(got, want) {
+		t.Errorf("files %v, want %v", got, want)
+	}
+	if all, err := d.List(); err != nil || len(all) != 1 {
+		t.Errorf("List: %v, %v", all, err)
+	}
+}
+
+// Names and shapes from a job cannot leave the store or exhaust memory.
+func TestBadHeaders(t *testing.T) {
+	d := NewDir(t.TempDir())
+	for name, change := range map[string]func(*Header){
+		"path in the hash":   func(h *Header) { h.Dataset = "../../../../00112233" },
+		"upper-case hash":    func(h *Header) { h.Dataset = strings.ToUpper(dataset) },
+		"short hash":         func(h *Header) { h.Dataset = "00" },
+		"no hash":            func(h *Header) { h.Dataset = "" },
+		"path in the family": func(h *Header) { h.Family = "../vn1d" },
+		"no family":          func(h *Header) { h.Family = "" },
+		"purpose":            func(h *Header) { h.Purpose = "test" },
+		"negative shard":     func(h *Header) { h.Shard = -1 },
+		"no functions":       func(h *Header) { h.Count = 0 },
+		"one node":           func(h *Header) { h.Grid = 1 },
+		"no samples":         func(h *Header) { h.Samples = 0 },
+		"huge":               func(h *Header) { h.Samples = math.MaxInt },
+	} {
+		h := header
+		change(&h)
+		if _, err := d.Create(h); err == nil {
+			t.Errorf("%s: created", name)
+		}
+	}
+	if left := files(t, d); len(left) > 0 {
+		t.Errorf("files %v", left)
+	}
+	if _, err := d.Open("../x", 0); err == nil || d.Has("../x", 0) {
+		t.Error("opened a path")
+	}
+}
