@@ -93,8 +93,10 @@ func (w Wire) fold(dst []float32, f *frame, add bool) {
 // apply adds or copies len(dst) whole numbers from src.
 func (w Wire) apply(dst []float32, src []byte, add bool) {
 	switch {
+	case w == BFloat16 && add:
+		addBFloat16(dst, src[:2*len(dst)])
 	case w == BFloat16:
-		decodeBFloat16(dst, src, add)
+		decodeBFloat16(dst, src[:2*len(dst)])
 	case littleEndian && !add:
 		copy(bytesOf(dst), src)
 	case littleEndian && len(src) > 0 && uintptr(unsafe.Pointer(&src[0]))%4 == 0:
@@ -119,23 +121,3 @@ func toBFloat16(x float32) uint16 {
 }
 
 func fromBFloat16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }
-
-func encodeBFloat16(dst []byte, src []float32) {
-	dst = dst[:2*len(src)]
-	for i, x := range src {
-		binary.LittleEndian.PutUint16(dst[2*i:], toBFloat16(x))
-	}
-}
-
-func decodeBFloat16(dst []float32, src []byte, add bool) {
-	src = src[:2*len(dst)]
-	if add {
-		for i := range dst {
-			dst[i] += fromBFloat16(binary.LittleEndian.Uint16(src[2*i:]))
-		}
-		return
-	}
-	for i := range dst {
-		dst[i] = fromBFloat16(binary.LittleEndian.Uint16(src[2*i:]))
-	}
-}

@@ -88,21 +88,6 @@ func TestFoldCarriesNumbersAcrossPieces(t *testing.T) {
 	}
 }
 
-func TestAddTo(t *testing.T) {
-	for n := range 200 {
-		dst, src := make([]float32, n), make([]float32, n+1)
-		for i := range dst {
-			dst[i], src[i] = float32(i), 1/float32(i+3)
-		}
-		addTo(dst, src[:n])
-		for i, x := range dst {
-			if x != float32(i)+1/float32(i+3) {
-				t.Fatalf("length %d element %d: %v", n, i, x)
-			}
-		}
-	}
-}
-
 func BenchmarkFold(b *testing.B) {
 	for _, wire := range []Wire{Float32, BFloat16} {
 		for _, add := range []bool{false, true} {

@@ -1,0 +1,46 @@
+package allreduce
+
+import "encoding/binary"
+
+// The loops over numbers in plain Go: what the vector kernels must equal bit
+// for bit, and their tails.
+
+func addToPlain(dst, src []float32) {
+	src = src[:len(dst)]
+	for len(dst) >= 8 && len(src) >= 8 {
+		d, s := (*[8]float32)(dst), (*[8]float32)(src)
+		d[0] += s[0]
+		d[1] += s[1]
+		d[2] += s[2]
+		d[3] += s[3]
+		d[4] += s[4]
+		d[5] += s[5]
+		d[6] += s[6]
+		d[7] += s[7]
+		dst, src = dst[8:], src[8:]
+	}
+	for i, x := range src {
+		dst[i] += x
+	}
+}
+
+func encodeBFloat16Plain(dst []byte, src []float32) {
+	dst = dst[:2*len(src)]
+	for i, x := range src {
+		binary.LittleEndian.PutUint16(dst[2*i:], toBFloat16(x))
+	}
+}
+
+func decodeBFloat16Plain(dst []float32, src []byte) {
+	src = src[:2*len(dst)]
+	for i := range dst {
+		dst[i] = fromBFloat16(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
+
+func addBFloat16Plain(dst []float32, src []byte) {
+	src = src[:2*len(dst)]
+	for i := range dst {
+		dst[i] += fromBFloat16(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
