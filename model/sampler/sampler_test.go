@@ -1,0 +1,185 @@
+package sampler_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/ode"
+	"github.com/ergoflow/ergoflow/model/sampler"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+var small = deeponet.Config{
+	Grid: 16, Rank: 4, Channels: []int{4, 4}, Kernel: 3, Hidden: 8, TrunkWidth: 16, TrunkDepth: 2,
+	TimeEmbedding: 4, StateEmbedding: 4, FMin: .5, FMax: 2,
+}
+
+func functions(n, grid int) []sde.Coefficients {
+	all := make([]sde.Coefficients, n)
+	for i := range all {
+		c := sde.Coefficients{Grid: sde.Grid{Lo: -5, Hi: 5, N: grid}}
+		source := random.New(5, "test", uint64(i))
+		for range grid {
+			c.Drift = append(c.Drift, float32(source.NormFloat64()))
+			c.Diffusion = append(c.Diffusion, float32(0.5+source.Float64()))
+		}
+		all[i] = c
+	}
+	return all
+}
+
+func fresh(model deeponet.Config) *state.State {
+	st := state.Fresh(model.Layout(), 3)
+	st.Normalisation = shard.Normalisation{DriftStd: 1, DiffusionMean: 1, DiffusionStd: .3}
+	return st
+}
+
+// A function's samples do not depend on the functions beside it, and the first
+// samples of a long request are those of a short one, through other shapes.
+func TestChunkingIsInvisible(t *testing.T) {
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		s, err := sampler.New(b, small, fresh(small))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		solver := ode.RK4{Steps: 2}
+		all := functions(19, small.Grid) // more than one execution of the encoder
+		many, err := s.Sample(context.Background(), all, 5000, solver, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		few, err := s.Sample(context.Background(), all[:2], 100, solver, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, short := range few {
+			for j, x := range short {
+				if math.Abs(float64(x-many[i][j])) > 1e-5 {
+					t.Fatalf("function %d sample %d is %g alone and %g in company", i, j, x, many[i][j])
+				}
+			}
+		}
+		if slices.Equal(many[0], many[18]) {
+			t.Error("two functions have the same samples")
+		}
+		other, err := s.Sample(context.Background(), all[:1], 100, solver, 8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(other[0], few[0]) {
+			t.Error("another seed gives the same samples")
+		}
+	})
+}
+
+// With a zero last layer the velocity is zero and noise stays what it is; with
+// the code's bias alone it is a constant c, and every sample moves by c.
+func TestConstantVelocity(t *testing.T) {
+	st := fresh(small)
+	offsets := st.Layout.Offsets()
+	part := func(name string) []float32 {
+		i := st.Layout.Index(name)
+		return st.Parameters[offsets[i]:offsets[i+1]]
+	}
+	clear(part("trunk.output.weight"))
+	clear(part("trunk.output.bias"))
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		sample := func() []float32 {
+			s, err := sampler.New(b, small, st)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			x, err := s.Sample(context.Background(), functions(1, small.Grid), 300, ode.RK4{Steps: 4}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return x[0]
+		}
+		noise := sample()
+		source := random.New(1, "sampler", 0)
+		for i, x := range noise {
+			if want := float32(source.NormFloat64()); x != want {
+				t.Fatalf("sample %d is %g, its noise %g", i, x, want)
+			}
+		}
+		for _, branch := range []string{"drift", "diffusion"} {
+			clear(part(branch + ".output.weight"))
+			for i := range part(branch + ".output.bias") {
+				part(branch + ".output.bias")[i] = 2
+			}
+		}
+		for i := range part("trunk.output.bias") {
+			part("trunk.output.bias")[i] = .125
+		}
+		want := float32(4 * 2 * 2 * .125) // rank · f⁰ · f¹ · u
+		for i, x := range sample() {
+			if math.Abs(float64(x-noise[i]-want)) > 1e-5 {
+				t.Fatalf("sample %d moved by %g, want %g", i, x-noise[i], want)
+			}
+		}
+		clear(part("trunk.output.bias"))
+	})
+}
+
+func TestBadRequests(t *testing.T) {
+	b := backendtest.Fast(t)
+	s, err := sampler.New(b, small, fresh(small))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	good := functions(1, small.Grid)
+	broken := functions(1, small.Grid)
+	broken[0].Drift[3] = float32(math.NaN())
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, call := range map[string]func() error{
+		"no samples": func() error { _, err := s.Sample(context.Background(), good, 0, ode.RK4{Steps: 4}, 0); return err },
+		"too many":   func() error { _, err := s.Sample(context.Background(), good, 1<<40, ode.RK4{Steps: 4}, 0); return err },
+		"other grid": func() error {
+			_, err := s.Sample(context.Background(), functions(1, 17), 4, ode.RK4{Steps: 4}, 0)
+			return err
+		},
+		"drift NaN": func() error { _, err := s.Sample(context.Background(), broken, 4, ode.RK4{Steps: 4}, 0); return err },
+		"cancelled": func() error { _, err := s.Sample(cancelled, good, 4, ode.RK4{Steps: 4}, 0); return err },
+		"other net": func() error { _, err := sampler.New(b, deeponet.Paper(64), fresh(small)); return err },
+	} {
+		err := call()
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if name == "cancelled" && !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+	}
+}
+
+// BenchmarkSample reports the speed of drawing 4,096 samples of one function
+// with the paper's network and solver, and of the same products alone.
+func BenchmarkSample(b *testing.B) {
+	model := deeponet.Paper(64)
+	s, err := sampler.New(backendtest.Fast(b), model, fresh(model))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	all := functions(1, model.Grid)
+	for b.Loop() {
+		if _, err := s.Sample(context.Background(), all, 4096, ode.RK4{Steps: 4}, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+	trunk := 2.0 * (65*256 + 3*256*256) // operations per evaluation of one sample
+	b.ReportMetric(16*4096*trunk*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+}
