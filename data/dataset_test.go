@@ -1,0 +1,139 @@
+package data
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
+)
+
+func tiny() Dataset {
+	return Dataset{
+		Family: "vn1d", Seed: 1, Functions: 12, HeldOut: 5, Shards: 3, Samples: 128,
+		Training:  simulate.Scheme{DT: 0.01, BurnIn: 20, Thin: 10, Chains: 64},
+		Reference: simulate.Scheme{DT: 0.01, BurnIn: 40, Thin: 10, Chains: 128},
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, d := range []Dataset{tiny(), func() Dataset { d := tiny(); d.ReferenceSamples = 256; return d }()} {
+		if err := d.Validate(); err != nil {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+	for want, change := range map[string]func(*Dataset){
+		`data.family: no family is called "x"`:     func(d *Dataset) { d.Family = "x" },
+		"data.functions: 0":                        func(d *Dataset) { d.Functions = 0 },
+		"data.held_out: -1":                        func(d *Dataset) { d.HeldOut = -1 },
+		"data.shards: 0":                           func(d *Dataset) { d.Shards = 0 },
+		"data.shards: 5 shards do not divide":      func(d *Dataset) { d.Shards = 5 },
+		"data.shards: 1048576 functions per shard": func(d *Dataset) { d.Functions, d.Shards = 1<<20, 1 },
+		"data.samples: 0":                          func(d *Dataset) { d.Samples = 0 },
+		"data.samples: 9223372036854775807":        func(d *Dataset) { d.Samples = math.MaxInt },
+		"data.reference_samples: -1":               func(d *Dataset) { d.ReferenceSamples = -1 },
+		"data.training: time step":                 func(d *Dataset) { d.Training.DT = math.NaN() },
+		"data.training.chains: 60 chains do not":   func(d *Dataset) { d.Training.Chains = 60 },
+		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
+		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },
+	} {
+		d := tiny()
+		change(&d)
+		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+// Whatever changes a byte changes the hash, and the hash is for ever.
+func TestHash(t *testing.T) {
+	const want = "6eb182f0a440613ae7208f00620119a6"
+	if got := tiny().Hash(); got != want {
+		t.Errorf("hash %s, want %s", got, want)
+	}
+	explicit := tiny()
+	explicit.ReferenceSamples = explicit.Samples
+	if explicit.Hash() != want {
+		t.Error("the default for reference_samples has another hash than the same number")
+	}
+	seen := map[string]string{want: "none"}
+	for name, change := range map[string]func(*Dataset){
+		"family":            func(d *Dataset) { d.Family = "rare1d" },
+		"seed":              func(d *Dataset) { d.Seed = 1 << 63 },
+		"functions":         func(d *Dataset) { d.Functions = 15 },
+		"held_out":          func(d *Dataset) { d.HeldOut = 6 },
+		"shards":            func(d *Dataset) { d.Shards = 4 },
+		"samples":           func(d *Dataset) { d.Samples = 256 },
+		"reference_samples": func(d *Dataset) { d.ReferenceSamples = 256 },
+		"dt":                func(d *Dataset) { d.Training.DT = 0.02 },
+		"burn_in":           func(d *Dataset) { d.Training.BurnIn = 21 },
+		"thin":              func(d *Dataset) { d.Reference.Thin = 11 },
+		"chains":            func(d *Dataset) { d.Reference.Chains = 64 },
+	} {
+		d := tiny()
+		change(&d)
+		if other, ok := seen[d.Hash()]; ok {
+			t.Errorf("changing %s and %s gives the same hash", name, other)
+		}
+		seen[d.Hash()] = name
+	}
+	// As it travels in a job.
+	b, err := json.Marshal(tiny())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Dataset
+	if err := json.Unmarshal(b, &back); err != nil || back != tiny() {
+		t.Errorf("%s became %+v, %v", b, back, err)
+	}
+}
+
+// The shards cover training and held-out functions once, in order.
+func TestShardRange(t *testing.T) {
+	d := tiny()
+	next := 0
+	for k := 0; k <= d.HeldOutShard(); k++ {
+		first, count := d.ShardRange(k)
+		if first != next || count < 1 {
+			t.Errorf("shard %d has %d functions from %d, want them from %d", k, count, first, next)
+		}
+		if next = first + count; k == d.Shards-1 && next != d.Functions {
+			t.Errorf("the training shards end at %d", next)
+		}
+	}
+	if next != d.Functions+d.HeldOut {
+		t.Errorf("the shards end at %d", next)
+	}
+}
+
+func TestNormalisationNeedsEveryTrainingShard(t *testing.T) {
+	d, store := tiny(), shard.NewDir(t.TempDir())
+	for _, k := range []int{0, 2, 3} {
+		generate(t, d, k, store)
+	}
+	if _, err := d.Normalisation(store); err == nil || !strings.Contains(err.Error(), "shard-00001") {
+		t.Errorf("error %v, want one that names shard 1", err)
+	}
+	generate(t, d, 1, store)
+	got, err := d.Normalisation(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n, sum, square float64
+	for k := range d.Shards {
+		s := opened(t, store, d, k)
+		for i := range s.Count() {
+			for _, v := range s.Drift(i) {
+				n++
+				sum += float64(v)
+				square += float64(v) * float64(v)
+			}
+		}
+	}
+	mean := sum / n
+	if math.Abs(got.DriftMean-mean) > 1e-12 || math.Abs(got.DriftStd-math.Sqrt(square/n-mean*mean)) > 1e-12 {
+		t.Errorf("normalisation %+v, want drift mean %v", got, mean)
+	}
+}

@@ -1,0 +1,218 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func generate(t *testing.T, d Dataset, k int, store *shard.Dir) {
+	t.Helper()
+	if err := Generate(t.Context(), d, k, store, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func opened(t *testing.T, store *shard.Dir, d Dataset, k int) *shard.Shard {
+	t.Helper()
+	s, err := store.Open(d.Hash(), k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// A shard holds what the family makes for its functions, with the scheme and
+// the purpose of its kind.
+func TestContents(t *testing.T) {
+	for _, name := range family.Names() {
+		d, store := tiny(), shard.NewDir(t.TempDir())
+		d.Family, d.ReferenceSamples = name, 256
+		f, err := family.ByName(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{1, d.HeldOutShard()} {
+			generate(t, d, k, store)
+			s := opened(t, store, d, k)
+			first, count := d.ShardRange(k)
+			want := shard.Header{
+				Family: name, Dataset: d.Hash(), Shard: k, Purpose: "train",
+				First: first, Count: count, Grid: f.Grid().N, Samples: 128,
+			}
+			scheme := d.Training
+			if k == d.HeldOutShard() {
+				want.Purpose, want.Samples, scheme = "reference", 256, d.Reference
+			}
+			if got := s.Manifest().Header; got != want {
+				t.Errorf("%s shard %d: %+v, want %+v", name, k, got, want)
+			}
+			samples := make([]float32, want.Samples)
+			for i := range count {
+				c, err := f.Coefficients(d.Seed, first+i)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Sample(t.Context(), samples, d.Seed, first+i, scheme, want.Purpose); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(s.Drift(i), c.Drift) || !slices.Equal(s.Diffusion(i), c.Diffusion) || !slices.Equal(s.Samples(i), samples) {
+					t.Errorf("%s shard %d: function %d differs from what the family makes", name, k, first+i)
+				}
+			}
+		}
+	}
+}
+
+// The bytes do not depend on the number of threads.
+func TestSameBytesOnAnyNumberOfThreads(t *testing.T) {
+	d := tiny()
+	sums := map[string]bool{}
+	for _, threads := range []int{1, 2, 7} {
+		before := runtime.GOMAXPROCS(threads)
+		store := shard.NewDir(t.TempDir())
+		generate(t, d, 2, store)
+		runtime.GOMAXPROCS(before)
+		m, err := store.Manifest(d.Hash(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[m.SHA256] = true
+	}
+	if len(sums) != 1 {
+		t.Errorf("%d different files: %v", len(sums), sums)
+	}
+}
+
+// A shard that is there is not made again; a truncated one is.
+func TestIdempotent(t *testing.T) {
+	d, store := tiny(), shard.NewDir(t.TempDir())
+	generate(t, d, 0, store)
+	path := filepath.Join(store.Root(), "vn1d-"+d.Hash(), "shard-00000.safetensors")
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done, total int
+	if err := Generate(t.Context(), d, 0, store, func(n, of int) { done, total = n, of }); err != nil {
+		t.Fatal(err)
+	}
+	if done != 4 || total != 4 {
+		t.Errorf("progress %d of %d, want 4 of 4", done, total)
+	}
+	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the file was replaced (%v)", err)
+	}
+	if err := os.Truncate(path, before.Size()/2); err != nil {
+		t.Fatal(err)
+	}
+	generate(t, d, 0, store)
+	if err := store.Verify(d.Hash(), 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// Stopping in the middle leaves no file and no goroutine.
+func TestCancel(t *testing.T) {
+	d, store := tiny(), shard.NewDir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Generate(ctx, d, 0, store, func(done, _ int) {
+		if done == 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want context.Canceled", err)
+	}
+	err = filepath.WalkDir(store.Root(), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			t.Errorf("left behind: %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if store.Has(d.Hash(), 0) {
+		t.Error("the store has an unfinished shard")
+	}
+}
+
+func TestGenerateRefuses(t *testing.T) {
+	store := shard.NewDir(filepath.Join(t.TempDir(), "store"))
+	bad := tiny()
+	bad.Family = "x"
+	if err := Generate(t.Context(), bad, 0, store, nil); err == nil {
+		t.Error("an unknown family: no error")
+	}
+	for _, k := range []int{-1, 4} {
+		if err := Generate(t.Context(), tiny(), k, store, nil); err == nil {
+			t.Errorf("shard %d: no error", k)
+		}
+	}
+	if err := os.WriteFile(store.Root(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Generate(t.Context(), tiny(), 0, store, nil); err == nil {
+		t.Error("a file for a store: no error")
+	}
+}
+
+func TestInOrder(t *testing.T) {
+	const n = 1000
+	workers := int64(min(runtime.GOMAXPROCS(0), n))
+	var produced atomic.Int64
+	used := 0
+	err := inOrder(t.Context(), n, func(_ context.Context, i int) (int, error) {
+		produced.Add(1)
+		return i * i, nil
+	}, func(i, square int) error {
+		if i != used || square != i*i {
+			t.Fatalf("use(%d, %d) at place %d", i, square, used)
+		}
+		used++
+		if ahead := produced.Load() - int64(used); ahead > 3*workers+1 {
+			t.Errorf("%d values wait: memory is not bounded", ahead)
+		}
+		return nil
+	})
+	if err != nil || used != n {
+		t.Errorf("used %d, error %v", used, err)
+	}
+
+	broken := errors.New("broken")
+	for name, fail := range map[string][2]error{"produce": {broken, nil}, "use": {nil, broken}} {
+		err := inOrder(t.Context(), n, func(_ context.Context, i int) (int, error) {
+			if i == 500 {
+				return 0, fail[0]
+			}
+			return 0, nil
+		}, func(i, _ int) error {
+			if i == 500 {
+				return fail[1]
+			}
+			return nil
+		})
+		if !errors.Is(err, broken) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
