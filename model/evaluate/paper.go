@@ -57,22 +57,38 @@ func ScaleNote(e experiment.Experiment) string {
 	if err != nil {
 		return ""
 	}
-	ours, theirs := sizeWords(e), sizeWords(full)
-	if ours == theirs {
-		return "full size: " + ours
+	ours, theirs := sizes(e), sizes(full)
+	var scaled bool
+	var here, there []string
+	for i, s := range ours {
+		differs := s.value != theirs[i].value
+		scaled = scaled || differs
+		if differs || s.always {
+			here = append(here, fmt.Sprintf("%s=%d", s.name, s.value))
+			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
+		}
 	}
-	return fmt.Sprintf("scaled: %s; the paper's full size is %s", ours, theirs)
+	if !scaled {
+		return "full size: " + strings.Join(here, ", ")
+	}
+	return fmt.Sprintf("scaled: %s; the paper's full size is %s", strings.Join(here, ", "), strings.Join(there, ", "))
 }
 
-func sizeWords(e experiment.Experiment) string {
-	return strings.Join([]string{
-		fmt.Sprintf("F=%d", e.Data.Functions),
-		fmt.Sprintf("B=%d", e.Training.BatchFunctions),
-		fmt.Sprintf("S=%d", e.Training.BatchSamples),
-		fmt.Sprintf("steps=%d", e.Steps()),
-		fmt.Sprintf("stored samples=%d", e.Data.Samples),
-		fmt.Sprintf("held-out functions=%d", e.Evaluation.Functions),
-		fmt.Sprintf("evaluation samples=%d", e.Evaluation.Samples),
-		fmt.Sprintf("parameters=%d", e.Model.Layout().Size()),
-	}, ", ")
+type size struct {
+	name   string
+	value  int
+	always bool // said even where it is the paper's
+}
+
+func sizes(e experiment.Experiment) []size {
+	return []size{
+		{"F", e.Data.Functions, true},
+		{"B", e.Training.BatchFunctions, true},
+		{"S", e.Training.BatchSamples, true},
+		{"steps", e.Steps(), true},
+		{"stored samples", e.Data.Samples, false},
+		{"held-out functions", e.Evaluation.Functions, false},
+		{"evaluation samples", e.Evaluation.Samples, false},
+		{"parameters", e.Model.Layout().Size(), false},
+	}
 }

@@ -63,7 +63,7 @@ type Function struct {
 	Index             int     `json:"index"`    // within the experiment
 	Sinkhorn          float64 `json:"sinkhorn"` // annealed as GeomLoss does by default
 	SinkhornConverged float64 `json:"sinkhorn_converged"`
-	Residual          float64 `json:"residual"` // of the converged one: largest change of a potential
+	Residual          float64 `json:"residual"` // of the converged one: L1 violation of a marginal
 	W2                float64 `json:"w2"`       // not squared
 	KS                float64 `json:"ks"`
 	KSP               float64 `json:"ks_p"`

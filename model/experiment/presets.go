@@ -40,8 +40,9 @@ var presets = map[string]sizes{
 	"scaled": {functions: 64512, heldOut: 128, shards: 32, samples: 512, chains: 64,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 128, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
-	// Minutes on two cores: 32,768·512/(32·32) = 16,384 steps.
-	"demo": {functions: 32768, heldOut: 64, shards: 16, samples: 512, chains: 64,
+	// Minutes on two cores: all the functions again, each seen eight times
+	// instead of sixteen: 64,512·256/(32·32) = 16,128 steps.
+	"demo": {functions: 64512, heldOut: 64, shards: 16, samples: 256, chains: 32,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 64, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
 	// Seconds: shows that the parts fit, teaches the network next to nothing.
@@ -79,7 +80,7 @@ func vn1d(s sizes) Experiment {
 	e.Data.Family = "vn1d"
 	e.Data.Training = simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.chains}
 	e.Data.Reference = simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.referenceChains}
-	e.Evaluation.MCMC = []MCMC{{"mcmc", simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.chains}}}
+	e.Evaluation.MCMC = []MCMC{{"mcmc", simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: min(64, s.evalSamples)}}}
 	return e
 }
 

@@ -38,7 +38,7 @@ func (e Experiment) Validate() error {
 		number("training.clip_norm", t.ClipNorm, 1e-12, 1e12),
 		integer("training.checkpoint_every", t.CheckpointEvery, 1, 1<<40),
 		integer("evaluation.functions", v.Functions, 1, e.Data.HeldOut),
-		integer("evaluation.samples", v.Samples, 16, e.storedReference()),
+		integer("evaluation.samples", v.Samples, 16, e.StoredReference()),
 		number("evaluation.blur", v.Blur, 1e-4, 100),
 		number("evaluation.scaling", v.Scaling, 0.01, 0.99),
 		solver("evaluation.solver", v.Solver),
@@ -70,8 +70,8 @@ func first(errs ...error) error {
 	return nil
 }
 
-// storedReference is how many samples the held-out shard has per function.
-func (e Experiment) storedReference() int {
+// StoredReference is how many samples the held-out shard has per function.
+func (e Experiment) StoredReference() int {
 	if e.Data.ReferenceSamples == 0 {
 		return e.Data.Samples
 	}

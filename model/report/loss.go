@@ -22,7 +22,7 @@ func Loss(w io.Writer, losses []float64) error {
 	raw, smooth := make(plotter.XYs, len(losses)), make(plotter.XYs, len(losses))
 	for i, v := range movingMean(losses, window) {
 		if !(losses[i] > 0) || math.IsInf(losses[i], 1) {
-			return fmt.Errorf("loss curve: loss %v at step %d is not positive and finite", losses[i], i)
+			return fmt.Errorf("loss curve: loss %v at step %d is not positive and finite", losses[i], i+1)
 		}
 		raw[i] = plotter.XY{X: float64(i + 1), Y: losses[i]}
 		smooth[i] = plotter.XY{X: float64(i + 1), Y: v}

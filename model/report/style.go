@@ -67,14 +67,14 @@ func line(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
 
-// logTicks puts a label at 1, 2 and 5 times every power of ten (only at powers
-// where there are more than three of them) and a mark at every digit.
+// logTicks puts a mark at every digit of every power of ten and a label at the
+// powers; over less than two of them also at 2 and 5.
 type logTicks struct{}
 
 func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 	var ticks []plot.Tick
 	labelled := func(digit float64) bool {
-		return digit == 1 || hi/lo < 1e3 && (digit == 2 || digit == 5)
+		return digit == 1 || hi/lo < 100 && (digit == 2 || digit == 5)
 	}
 	for exponent := math.Floor(math.Log10(lo)); exponent <= math.Log10(hi); exponent++ {
 		for digit := 1.0; digit < 10; digit++ {
@@ -84,13 +84,18 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 			}
 			tick := plot.Tick{Value: v}
 			if labelled(digit) {
-				tick.Label = strconv.FormatFloat(v, 'g', 3, 64)
+				tick.Label = strconv.FormatFloat(v, 'f', -1, 64)
+				if digit == 1 && (v < 1e-3 || v >= 1e6) {
+					tick.Label = "10" + superscript.Replace(strconv.Itoa(int(exponent)))
+				}
 			}
 			ticks = append(ticks, tick)
 		}
 	}
 	return ticks
 }
+
+var superscript = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
 // niceTicks are at most count labelled multiples of 1, 2 or 5 powers of ten.
 type niceTicks int

@@ -1,0 +1,3 @@
+package evaluate
+
+func networks(o Options, functions []function) []method { return nil }

@@ -1,0 +1,149 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// mixedBelow is the W2 distance between a reference set and the exact law up to
+// which its chains count as mixed: means are also given over those functions
+// alone, since elsewhere the reference is not the law.
+const mixedBelow = 0.2
+
+// Options of Run. All but Progress are needed.
+type Options struct {
+	Experiment experiment.Experiment
+	State      *state.State // to be judged; its normalisation serves the untrained network too
+	Backend    *backend.Backend
+	Store      *shard.Dir // has the held-out shard, or gets it
+	// Progress is told the stage ("mcmc: sample", "model: compare") and how many
+	// functions of it are done, from one goroutine at a time.
+	Progress func(stage string, done, total int)
+}
+
+// Run judges the state. The numbers depend on experiment and state alone, up to
+// the rounding of the backend; the times do not. It stops soon after ctx does,
+// with its error.
+func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
+	began := time.Now()
+	e := o.Experiment
+	if err := e.Validate(); err != nil {
+		return nil, nil, err
+	}
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return nil, nil, err
+	}
+	stage := func(name string) func(done, total int) {
+		return func(done, total int) {
+			if o.Progress != nil {
+				o.Progress(name, done, total)
+			}
+		}
+	}
+	functions, err := heldOut(ctx, e, f, o.Store, stage("reference: sample"))
+	if err != nil {
+		return nil, nil, err
+	}
+	hash := o.State.ParameterHash()
+	r := &Results{
+		Version:    ergoflow.Version,
+		Experiment: e,
+		Run:        e.Hash(),
+		Step:       int(o.State.Step),
+		Parameters: hex.EncodeToString(hash[:]),
+		Backend:    o.Backend.Name + " (" + o.Backend.Device + ")",
+		Functions:  len(functions),
+		Samples:    e.Evaluation.Samples,
+		MixedBelow: mixedBelow,
+	}
+	mixed := r.describeReference(functions)
+	before, after := baselines(e, f, functions)
+	methods := slices.Concat(before, networks(o, functions), after)
+	drawn := map[Kind][][]float32{} // the first of each kind, to show
+	for _, m := range methods {
+		row := m.row
+		start := time.Now()
+		samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", row.Name, err)
+		}
+		row.SetupSeconds, row.SolveSeconds = setup.Seconds(), (time.Since(start) - setup).Seconds()
+		if row.Functions, err = judge(ctx, e.Evaluation, functions, samples, stage(row.Name+": compare")); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", row.Name, err)
+		}
+		row.summarise(mixed)
+		r.Rows = append(r.Rows, row)
+		if drawn[row.Kind] == nil {
+			drawn[row.Kind] = samples
+		}
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, r.percentiles(functions, drawn), nil
+}
+
+// describeReference measures the reference sets against the exact laws and
+// returns which of them have mixed.
+func (r *Results) describeReference(functions []function) (mixed []bool) {
+	for _, f := range functions {
+		d := w2Exact(f.reference, f.law)
+		r.ReferenceToExact = append(r.ReferenceToExact, d)
+		mixed = append(mixed, d < mixedBelow)
+		if d < mixedBelow {
+			r.Mixed++
+		}
+	}
+	r.Reference = describe(r.ReferenceToExact)
+	return mixed
+}
+
+// percentiles picks the functions at the 25th, 50th and 75th percentile of the
+// model's Sinkhorn divergence.
+func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) []Percentile {
+	model, ok := r.Row(Model)
+	if !ok {
+		return nil
+	}
+	order := make([]int, len(functions))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(model.Functions[a].Sinkhorn, model.Functions[b].Sinkhorn)
+	})
+	var shown []Percentile
+	for _, percent := range []int{25, 50, 75} {
+		i := order[int(math.Round(float64(percent)/100*float64(len(order)-1)))]
+		p := Percentile{Percent: percent, Function: model.Functions[i],
+			Reference: functions[i].reference, Model: drawn[Model][i]}
+		if mcmc := drawn[MCMC]; mcmc != nil {
+			p.MCMC = mcmc[i]
+		}
+		p.X, p.PDF, p.CDF = curves(functions[i].law)
+		shown = append(shown, p)
+	}
+	return shown
+}
+
+// curves tabulates a law between its 10⁻⁵ quantiles, at even distances.
+func curves(law family.Law) (x, pdf, cdf []float64) {
+	const points, tail = 801, 1e-5
+	lo, hi := law.Quantile(tail), law.Quantile(1-tail)
+	for i := range points {
+		at := lo + (hi-lo)*float64(i)/(points-1)
+		x, pdf, cdf = append(x, at), append(pdf, law.PDF(at)), append(cdf, law.CDF(at))
+	}
+	return x, pdf, cdf
+}

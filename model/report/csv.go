@@ -1,0 +1,79 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"strconv"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+)
+
+// table writes a header and rows as CSV.
+func table(w io.Writer, header []string, rows func(row func(cells ...string) error) error) error {
+	c := csv.NewWriter(w)
+	if err := c.Write(header); err != nil {
+		return err
+	}
+	if err := rows(func(cells ...string) error { return c.Write(cells) }); err != nil {
+		return err
+	}
+	c.Flush()
+	return c.Error()
+}
+
+func number[F float32 | float64](v F) string {
+	bits := 64
+	if _, single := any(v).(float32); single {
+		bits = 32
+	}
+	return strconv.FormatFloat(float64(v), 'g', -1, bits)
+}
+
+func lossData(w io.Writer, losses []float64) error {
+	means := movingMean(losses, smoothingWindow(len(losses)))
+	return table(w, []string{"step", "loss", "mean"}, func(row func(...string) error) error {
+		for i, v := range losses {
+			if err := row(strconv.Itoa(i+1), number(v), number(means[i])); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// percentileData has one line per sample, and per point of the exact law.
+func percentileData(w io.Writer, rows []evaluate.Percentile) error {
+	return table(w, []string{"percent", "function", "set", "x", "pdf", "cdf"}, func(row func(...string) error) error {
+		for _, p := range rows {
+			percent, function := strconv.Itoa(p.Percent), strconv.Itoa(p.Function.Index)
+			for _, s := range seriesOf(p) {
+				for _, v := range s.samples {
+					if err := row(percent, function, s.name, number(v), "", ""); err != nil {
+						return err
+					}
+				}
+			}
+			for i, x := range p.X {
+				if err := row(percent, function, "exact", number(x), number(p.PDF[i]), number(p.CDF[i])); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func functionData(w io.Writer, rows []evaluate.Row) error {
+	header := []string{"row", "function", "sinkhorn", "sinkhorn_converged", "residual", "w2", "ks", "ks_p", "variance_ratio", "w2_exact"}
+	return table(w, header, func(row func(...string) error) error {
+		for _, r := range rows {
+			for _, f := range r.Functions {
+				if err := row(r.Name, strconv.Itoa(f.Index), number(f.Sinkhorn), number(f.SinkhornConverged), number(f.Residual),
+					number(f.W2), number(f.KS), number(f.KSP), number(f.VarianceRatio), number(f.W2Exact)); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

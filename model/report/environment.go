@@ -1,0 +1,68 @@
+package report
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// Environment is what a run ran on.
+type Environment struct {
+	Version  string // of this program, with the commit where it is known
+	Go       string
+	Platform string
+	CPU      string
+	Cores    int // that this process may use
+	Memory   string
+	Workers  int // processes that trained; 0 if unknown
+}
+
+// Here describes this process and machine. What cannot be found out is empty.
+func Here() Environment {
+	e := Environment{
+		Version:  ergoflow.Version,
+		Go:       runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		CPU:      procField("/proc/cpuinfo", "model name"),
+		Cores:    runtime.GOMAXPROCS(0),
+	}
+	var kib float64
+	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%f kB", &kib); err == nil {
+		e.Memory = fmt.Sprintf("%.1f GiB", kib/(1<<20))
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		var commit, dirty string
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = " (" + s.Value[:min(12, len(s.Value))]
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = ", modified"
+			}
+		}
+		if commit != "" {
+			e.Version += commit + dirty + ")"
+		}
+	}
+	return e
+}
+
+// procField is the first value of "name : value" in a file of /proc.
+func procField(path, name string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return "" // not Linux
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
