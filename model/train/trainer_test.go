@@ -1,0 +1,266 @@
+package train_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/optim"
+	"github.com/ergoflow/ergoflow/model/train"
+)
+
+const samples = 4
+
+func config(steps int64) train.Config {
+	return train.Config{
+		Model: deeponet.Config{
+			Grid: 8, Rank: 3, Channels: []int{3, 4}, Kernel: 3, Hidden: 6, TrunkWidth: 16, TrunkDepth: 2,
+			TimeEmbedding: 4, StateEmbedding: 4, FMin: .25, FMax: 1,
+		},
+		Optimizer: optim.AdamW{WeightDecay: 1e-4, ClipNorm: 1, Schedule: optim.OneCycle{Peak: 1e-2, Total: steps}},
+		Samples:   samples,
+	}
+}
+
+// noise makes a batch of n functions, numbered from first.
+func noise(first, n, samples, grid int) *flow.Batch {
+	b := new(flow.Batch)
+	b.Reset(samples, grid)
+	for f := range n {
+		source := random.New(11, "test", uint64(first+f))
+		for range grid {
+			b.Drift = append(b.Drift, float32(source.NormFloat64()))
+			b.Diffusion = append(b.Diffusion, float32(source.NormFloat64()))
+		}
+		for range samples {
+			b.X0 = append(b.X0, float32(source.NormFloat64()))
+			b.X1 = append(b.X1, float32(source.NormFloat64()))
+			b.T = append(b.T, float32(source.Float64()))
+		}
+		b.Functions++
+	}
+	return b
+}
+
+func newTrainer(t testing.TB, b *backend.Backend, c train.Config) (*train.Trainer, []float32) {
+	t.Helper()
+	trainer, err := train.New(b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(trainer.Close)
+	theta := c.Model.Layout().Initialise(1)
+	setTheta(t, trainer, theta)
+	return trainer, theta
+}
+
+func setTheta(t testing.TB, trainer *train.Trainer, theta []float32) {
+	t.Helper()
+	if err := trainer.SetState(theta, make([]float32, len(theta)), make([]float32, len(theta))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// total returns the sum over the batches.
+func total(t testing.TB, trainer *train.Trainer, batches ...*flow.Batch) []float32 {
+	t.Helper()
+	for _, b := range batches {
+		if err := trainer.Gradient(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sum := make([]float32, trainer.Size()+2)
+	if err := trainer.Take(sum); err != nil {
+		t.Fatal(err)
+	}
+	return sum
+}
+
+// The gradient is that of the loss: central differences along random directions.
+func TestGradientAgainstFiniteDifferences(t *testing.T) {
+	c := config(1)
+	batch := noise(0, 6, samples, c.Model.Grid)
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		trainer, theta := newTrainer(t, b, c)
+		sum := total(t, trainer, batch)
+		if got, want := sum[len(theta)+1], float32(6*samples); got != want {
+			t.Fatalf("counted %g samples, want %g", got, want)
+		}
+		for direction := range 5 {
+			source := random.New(2, "direction", uint64(direction))
+			d := make([]float64, len(theta))
+			slope := 0.0
+			for i := range d {
+				d[i] = source.NormFloat64()
+				slope += d[i] * float64(sum[i])
+			}
+			const h = 1e-3
+			at := func(h float64) float64 {
+				moved := make([]float32, len(theta))
+				for i, x := range theta {
+					moved[i] = float32(float64(x) + h*d[i])
+				}
+				setTheta(t, trainer, moved)
+				return float64(total(t, trainer, batch)[len(theta)])
+			}
+			// Fourth order, so that the difference's own error is small.
+			numeric := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
+			if math.Abs(numeric-slope) > 2e-3*math.Abs(slope)+0.02 {
+				t.Errorf("direction %d: slope %g, by differences %g", direction, slope, numeric)
+			}
+			setTheta(t, trainer, theta)
+		}
+	})
+}
+
+func TestMicroBatchesAddUp(t *testing.T) {
+	c := config(1)
+	whole := noise(0, 8, samples, c.Model.Grid)
+	parts := []*flow.Batch{noise(0, 2, samples, c.Model.Grid), noise(2, 4, samples, c.Model.Grid), noise(6, 2, samples, c.Model.Grid)}
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		trainer, _ := newTrainer(t, b, c)
+		if err := trainer.Precompile(2, 4, 8); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, total(t, trainer, parts...), total(t, trainer, whole), 1e-5)
+		// And nothing is left of them.
+		for i, x := range total(t, trainer) {
+			if x != 0 {
+				t.Fatalf("element %d of an empty sum is %g", i, x)
+			}
+		}
+	})
+}
+
+func TestBackendsAgree(t *testing.T) {
+	c := config(20)
+	var first []float32
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		trainer, theta := newTrainer(t, b, c)
+		for step := range int64(20) {
+			sum := total(t, trainer, noise(int(step), 4, samples, c.Model.Grid))
+			if _, err := trainer.Apply(sum, step); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := trainer.State(theta, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = theta
+			return
+		}
+		compare(t, theta, first, 1e-4)
+	})
+}
+
+// compare fails where got and want differ by more than tolerance times the
+// largest value.
+func compare(t *testing.T, got, want []float32, tolerance float64) {
+	t.Helper()
+	scale := 0.0
+	for _, w := range want {
+		scale = max(scale, math.Abs(float64(w)))
+	}
+	for i, w := range want {
+		if !(math.Abs(float64(got[i]-w)) <= tolerance*scale) {
+			t.Fatalf("element %d is %g, want %g", i, got[i], w)
+		}
+	}
+}
+
+// For a Gaussian target N(m, s²) coupled by sorting, x₁ = m + s·x₀, the best
+// velocity reproduces x₁ − x₀ exactly: x₀ can be read off x_t. So the loss goes
+// to zero, from E(m + (s−1)x₀)² = m² + (s−1)² at v = 0.
+func TestLearnsGaussians(t *testing.T) {
+	const steps, functions = 400, 16
+	c := config(steps)
+	c.Samples = 16
+	trainer, _ := newTrainer(t, backendtest.Fast(t), c)
+	var b flow.Batch
+	var last, zero float64
+	for step := range int64(steps) {
+		b.Reset(c.Samples, c.Model.Grid)
+		zero = 0
+		for f := range functions {
+			source := random.New(3, "gaussian", uint64(step), uint64(f))
+			m, s := 2*source.Float64()-1, 0.5+source.Float64()
+			zero += (m*m + (s-1)*(s-1)) / functions
+			for range c.Model.Grid {
+				b.Drift = append(b.Drift, float32(m))
+				b.Diffusion = append(b.Diffusion, float32(s))
+			}
+			for range c.Samples {
+				x := source.NormFloat64()
+				b.X0 = append(b.X0, float32(x))
+				b.X1 = append(b.X1, float32(m+s*x))
+				b.T = append(b.T, float32(source.Float64()))
+			}
+			b.Functions++
+		}
+		sum := total(t, trainer, &b)
+		last, _ = train.Loss(sum)
+		if _, err := trainer.Apply(sum, step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !(last < zero/20) {
+		t.Errorf("loss is %.4f after %d steps; without a network it is %.4f", last, steps, zero)
+	}
+}
+
+func TestDivergenceKeepsTheState(t *testing.T) {
+	c := config(10)
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		trainer, theta := newTrainer(t, b, c)
+		good := total(t, trainer, noise(0, 2, samples, c.Model.Grid))
+		for name, spoil := range map[string]func([]float32){
+			"loss NaN":          func(s []float32) { s[len(s)-2] = float32(math.NaN()) },
+			"gradient NaN":      func(s []float32) { s[3] = float32(math.NaN()) },
+			"gradient infinite": func(s []float32) { s[3] = float32(math.Inf(1)) },
+		} {
+			bad := append([]float32(nil), good...)
+			spoil(bad)
+			if _, err := trainer.Apply(bad, 0); !errors.Is(err, train.ErrDiverged) {
+				t.Errorf("%s: %v, want ErrDiverged", name, err)
+			}
+		}
+		for name, call := range map[string]func() error{
+			"empty batch": func() error { _, err := trainer.Apply(make([]float32, len(good)), 0); return err },
+			"short sum":   func() error { _, err := trainer.Apply(good[1:], 0); return err },
+			"step beyond": func() error { _, err := trainer.Apply(good, 10); return err },
+			"other grid":  func() error { return trainer.Gradient(noise(0, 2, samples, c.Model.Grid+1)) },
+			"other count": func() error { return trainer.Gradient(noise(0, 2, samples+1, c.Model.Grid)) },
+			"no batch":    func() error { return trainer.Gradient(new(flow.Batch)) },
+		} {
+			if call() == nil {
+				t.Errorf("%s: accepted", name)
+			}
+		}
+		got := make([]float32, len(theta))
+		if err := trainer.State(got, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if got[i] != theta[i] {
+				t.Fatalf("parameter %d moved from %g to %g", i, theta[i], got[i])
+			}
+		}
+	})
+}
+
+func TestBenchmark(t *testing.T) {
+	m, err := train.Benchmark(context.Background(), backendtest.Fast(t), "tiny", config(1), 4, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Steps != 3 || m.Batch != "4×4" || !(m.Min > 0) || m.Median < m.Min || !(m.GFLOPS > 0) {
+		t.Errorf("implausible measurement %+v", m)
+	}
+}
