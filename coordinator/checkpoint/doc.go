@@ -29,19 +29,23 @@
 // checkpoint is held in memory while it is saved or read.
 package checkpoint
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ergoflow/ergoflow/coordinator/boltfile"
+)
 
 var (
 	// ErrLocked: another process has the store open.
-	ErrLocked = errors.New("checkpoint store is in use by another process")
+	ErrLocked = boltfile.ErrLocked
 	// ErrNotFound: no checkpoint has this name.
 	ErrNotFound = errors.New("no such checkpoint")
 	// ErrAmbiguous: several checkpoints' names begin so.
 	ErrAmbiguous = errors.New("several checkpoints match")
 	// ErrCorrupt: the file is damaged; the error names what is.
-	ErrCorrupt = errors.New("checkpoint store is damaged")
+	ErrCorrupt = boltfile.ErrCorrupt
 	// ErrMismatch: the bytes are not what was announced.
 	ErrMismatch = errors.New("checkpoint is not what was announced")
 	// ErrSpace: the disk is full.
-	ErrSpace = errors.New("no space left for checkpoints")
+	ErrSpace = boltfile.ErrSpace
 )

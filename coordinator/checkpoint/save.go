@@ -1,12 +1,12 @@
 package checkpoint
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -78,16 +78,17 @@ func receive(ctx context.Context, info *Info, r io.Reader) ([]byte, error) {
 	if info.Run == "" || info.Step < 0 {
 		return nil, fmt.Errorf("%w: run %q, step %d", ErrMismatch, info.Run, info.Step)
 	}
-	data := make([]byte, info.Size)
-	if n, err := io.ReadFull(contextReader{ctx, r}, data); err != nil {
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = ErrMismatch
-		}
-		return nil, fmt.Errorf("%w after %d of %d bytes", err, n, info.Size)
+	// Grown as bytes come: an announcement alone takes no memory.
+	var received bytes.Buffer
+	received.Grow(int(min(info.Size, 1<<20)))
+	n, err := io.Copy(&received, io.LimitReader(contextReader{ctx, r}, info.Size+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("after %d of %d bytes: %w", n, info.Size, err)
+	case n != info.Size:
+		return nil, fmt.Errorf("%w: %d bytes came, or more, of %d", ErrMismatch, n, info.Size)
 	}
-	if n, err := io.ReadFull(contextReader{ctx, r}, make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%w: more than %d bytes came (%v)", ErrMismatch, info.Size, err)
-	}
+	data := received.Bytes()
 	sum := sha256.Sum256(data)
 	if h := hex.EncodeToString(sum[:]); info.SHA256 != "" && info.SHA256 != h {
 		return nil, fmt.Errorf("%w: SHA-256 is %s, announced was %.64s", ErrMismatch, h, info.SHA256)

@@ -1,4 +1,4 @@
-package checkpoint
+package boltfile
 
 import (
 	"bytes"
@@ -44,12 +44,7 @@ type inspector struct {
 
 // inspect checks the file's structure: sizes, page numbers and types, bounds of
 // keys and values, their order. A file that is not there or empty has none.
-func inspect(path string, readOnly bool) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("checkpoint store %s: %w", path, err)
-		}
-	}()
+func inspect(path string, readOnly bool) error {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) && !readOnly {
 		return nil
@@ -124,7 +119,7 @@ func (in *inspector) meta(size int64) (root uint64, err error) {
 	}
 	switch {
 	case !found:
-		return 0, errors.New("neither of its first two pages is valid; it is no store, or was overwritten")
+		return 0, errors.New("neither of its first two pages is valid; it is not a bbolt file, or was overwritten")
 	case in.pages > uint64(size/in.pageSize):
 		return 0, fmt.Errorf("it was cut off: it has %d bytes and needs %d", size, int64(in.pages)*in.pageSize)
 	}

@@ -1,0 +1,102 @@
+// Package boltfile opens bbolt files so that damage, a full disk and a second
+// process are errors. bbolt itself panics on pages that it cannot read, in part
+// in goroutines of its own, and a memory map faults where its file was cut off.
+package boltfile
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+var (
+	// ErrLocked: another process has the file open.
+	ErrLocked = errors.New("it is in use by another process")
+	// ErrCorrupt: the file is damaged.
+	ErrCorrupt = errors.New("the file is damaged")
+	// ErrSpace: the disk is full.
+	ErrSpace = errors.New("no space left on the disk; what was stored before is intact")
+)
+
+// lockTimeout is how long another process may take to let go of the file.
+const lockTimeout = time.Second
+
+// Open opens the file at path after checking its structure. For writing it is
+// made where it is not there. The free list is not stored: bbolt would rewrite
+// it with every commit.
+func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
+	err = inspect(path, readOnly)
+	if err == nil {
+		err = Guard(func() (err error) {
+			db, err = open(path, readOnly)
+			return err
+		})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// open is bbolt.Open with our options. Where it panics the file is closed, and
+// with that unlocked, on the way out.
+func open(path string, readOnly bool) (*bbolt.DB, error) {
+	var file *os.File
+	done := false
+	defer func() {
+		if !done && file != nil {
+			file.Close()
+		}
+	}()
+	db, err := bbolt.Open(path, 0o644, &bbolt.Options{
+		Timeout:        lockTimeout,
+		ReadOnly:       readOnly,
+		NoFreelistSync: true,
+		FreelistType:   bbolt.FreelistMapType,
+		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
+			var err error
+			file, err = os.OpenFile(name, flag, perm)
+			return file, err
+		},
+	})
+	done = true
+	return db, err
+}
+
+// Guard runs an operation on a database that Open returned. Whatever a damaged
+// file does to it comes out as ErrCorrupt, a full disk as ErrSpace.
+func Guard(operation func() error) (err error) {
+	faults := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(faults)
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, bolterrors.ErrTimeout):
+			err = ErrLocked
+		case isFull(err):
+			err = fmt.Errorf("%w: %w", ErrSpace, err)
+		}
+	}()
+	return operation()
+}
+
+// isFull looks at the text as well: bbolt does not wrap the error of a file
+// that cannot grow.
+func isFull(err error) bool {
+	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EDQUOT} {
+		if errors.Is(err, full) || strings.HasSuffix(err.Error(), full.Error()) {
+			return true
+		}
+	}
+	return false
+}
