@@ -1,0 +1,169 @@
+package worker
+
+import (
+	"context"
+	"math/bits"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMicroBatches(t *testing.T) {
+	for n := range 130 {
+		shards := make([]uint32, n)
+		for i := range shards {
+			shards[i] = uint32(3 * i)
+		}
+		groups := microBatches(shards)
+		if got := slices.Concat(groups...); !slices.Equal(got, shards) && n > 0 {
+			t.Errorf("%d shards: the groups together are %v", n, got)
+		}
+		if len(groups) != bits.OnesCount(uint(n)) {
+			t.Errorf("%d shards: %d groups, more than binary digits that are set", n, len(groups))
+		}
+		for _, g := range groups {
+			if bits.OnesCount(uint(len(g))) != 1 {
+				t.Errorf("%d shards: a group of %d, no power of two", n, len(g))
+			}
+		}
+	}
+}
+
+// dataReplica is a replica with shards of a small experiment and no device.
+func dataReplica(t *testing.T) *replica {
+	t.Helper()
+	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.training.burn_in=10", "data.reference.burn_in=10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{plan: plan, experiment: e, batches: e.BatchPlan()}
+	store := shard.NewDir(t.TempDir())
+	for k := range plan.Shards {
+		if err := data.Generate(t.Context(), e.Data, k, store, nil); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(plan.Dataset, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		r.shards = append(r.shards, s)
+	}
+	if r.normalisation, err = e.Data.Normalisation(store); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// rows are the functions of a step's batch, as comparable values.
+func rows(b *stepBatch) [][]float32 {
+	var all [][]float32
+	for _, m := range b.micro {
+		for i := range m.Functions {
+			row := slices.Concat(m.Drift[i*m.Grid:(i+1)*m.Grid], m.X0[i*m.Samples:(i+1)*m.Samples],
+				m.X1[i*m.Samples:(i+1)*m.Samples], m.T[i*m.Samples:(i+1)*m.Samples])
+			all = append(all, row)
+		}
+	}
+	slices.SortFunc(all, slices.Compare)
+	return all
+}
+
+// steps reads the first n steps' batches that a rank with these shards computes.
+func steps(t *testing.T, r *replica, shards []uint32, n int) [][][]float32 {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := prefetch(ctx, r, shards)
+	defer p.wait()
+	defer cancel()
+	var all [][][]float32
+	for step := range n {
+		b, err := p.next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.step != ergoflow.Step(step) {
+			t.Fatalf("batch of step %d came at step %d", b.step, step)
+		}
+		all = append(all, rows(b))
+		p.recycle(b)
+	}
+	return all
+}
+
+func TestBatchDoesNotDependOnMembership(t *testing.T) {
+	r := dataReplica(t)
+	const n = 6
+	want := steps(t, r, []uint32{0, 1, 2, 3}, n)
+	for _, split := range [][][]uint32{
+		{{0, 2}, {1, 3}},
+		{{3, 0, 1}, {2}},
+		{{0}, {1}, {2}, {3}},
+	} {
+		got := make([][][]float32, n)
+		for _, shards := range split {
+			for step, part := range steps(t, r, shards, n) {
+				got[step] = append(got[step], part...)
+			}
+		}
+		for step := range got {
+			slices.SortFunc(got[step], slices.Compare)
+			if !slices.EqualFunc(got[step], want[step], slices.Equal) {
+				t.Errorf("split %v: the batch of step %d differs", split, step)
+			}
+		}
+	}
+	if slices.EqualFunc(want[0], want[1], slices.Equal) {
+		t.Error("steps 0 and 1 have the same batch")
+	}
+}
+
+func TestPrefetchEndsWithItsContext(t *testing.T) {
+	r := dataReplica(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	p := prefetch(ctx, r, []uint32{0, 1})
+	cancel()
+	p.wait()
+	for range ahead + 1 { // what was ready may still be taken
+		if _, err := p.next(ctx); err != nil {
+			return
+		}
+	}
+	t.Error("next went on after the context had ended")
+}
+
+func TestPrefetchEndsWithTheRun(t *testing.T) {
+	r := dataReplica(t)
+	r.plan.Steps = 2
+	if got := len(steps(t, r, []uint32{0}, 2)); got != 2 {
+		t.Errorf("%d steps", got)
+	}
+}
+
+func TestRecentLoss(t *testing.T) {
+	losses := make([]float64, 250)
+	for i := range losses {
+		losses[i] = float64(i)
+	}
+	if got := recentLoss(losses); got != (150+249)/2.0 {
+		t.Errorf("got %g", got)
+	}
+	if got := recentLoss([]float64{2, 4}); got != 3 {
+		t.Errorf("got %g", got)
+	}
+	if got := recentLoss(nil); got != 0 {
+		t.Errorf("got %g", got)
+	}
+}
