@@ -63,6 +63,7 @@
 //
 // # Limits
 //
-// The handshake keeps mistakes apart, not enemies: it authenticates nobody.
+// A peer that is silent but connected is not noticed here: the context given to
+// Join ends the wait. The handshake keeps mistakes apart, not enemies: it authenticates nobody.
 // Segments have at most 65,536 chunks, which is 8 GiB of float32 per rank.
 package allreduce

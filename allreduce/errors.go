@@ -1,6 +1,7 @@
 package allreduce
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,3 +48,35 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// wrap describes err. A ring that has been ended reports what ended it: the
+// first cause, not what followed from it.
+func (r *Ring) wrap(op string, peer int, err error) error {
+	cause := context.Cause(r.ctx)
+	if cause == nil {
+		return r.describe(op, peer, err)
+	}
+	if first, ok := errors.AsType[*Error](cause); ok {
+		if first.Peer >= 0 {
+			peer = first.Peer
+		}
+		return r.describe(first.Op, peer, first.Err)
+	}
+	return r.describe(op, peer, cause)
+}
+
+// describe adds who, when and where to err. The caller holds mu, or is Join.
+func (r *Ring) describe(op string, peer int, err error) error {
+	e := r.blame(op, peer, err)
+	e.Step, e.Bucket = r.step, r.bucket
+	return e
+}
+
+// blame is describe for those who run beside AllReduce and do not know the step.
+func (r *Ring) blame(op string, peer int, err error) *Error {
+	e := &Error{Op: op, Generation: r.id.Generation, Rank: r.id.Rank, Step: -1, Peer: peer, Err: err}
+	if peer >= 0 && peer < len(r.peers) {
+		e.Address = r.peers[peer]
+	}
+	return e
+}

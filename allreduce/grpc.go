@@ -10,11 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/mem"
-	"google.golang.org/grpc/status"
 )
 
 const (
@@ -25,7 +21,6 @@ const (
 	slots = 2 * maxDepth
 
 	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
-	codecName  = "ergoflow-ring"
 )
 
 // ServerOptions are what a ring needs of the gRPC server it is registered on:
@@ -233,103 +228,4 @@ func (o *streamOutgoing) close() {
 	}
 	o.mu.Unlock()
 	o.conn.Close()
-}
-
-// message is what the codec sends: a header and bytes that stay the sender's.
-type message struct {
-	header  header
-	payload []byte
-	slot    *slot // gets the payload back; nil: it is garbage collected
-}
-
-// slot is one message's storage. As the pool of its payload's buffer it learns
-// when the transport has written it: SendMsg returns before.
-type slot struct {
-	home    chan<- *slot
-	head    [headerBytes]byte
-	payload []byte
-	bytes   []byte // for numbers that need encoding
-}
-
-func (s *slot) scratch() []byte {
-	if s.bytes == nil {
-		s.bytes = make([]byte, chunkBytes)
-	}
-	return s.bytes
-}
-
-// Get is never called; Put makes the slot free again.
-func (s *slot) Get(n int) *[]byte { b := make([]byte, n); return &b }
-func (s *slot) Put(*[]byte) {
-	s.payload = nil
-	s.home <- s
-}
-
-// codec hands header and payload over without copying the payload.
-type codec struct{}
-
-func init() { encoding.RegisterCodecV2(codec{}) }
-
-func (codec) Name() string { return codecName }
-
-func (codec) Marshal(v any) (mem.BufferSlice, error) {
-	m, ok := v.(*message)
-	if !ok {
-		return nil, fmt.Errorf("cannot send a %T", v)
-	}
-	if m.slot == nil || mem.IsBelowBufferPoolingThreshold(cap(m.payload)) {
-		// Small buffers are not reference-counted: copy.
-		var head [headerBytes]byte
-		m.header.put(&head)
-		b := append(append(make([]byte, 0, headerBytes+len(m.payload)), head[:]...), m.payload...)
-		if m.slot != nil {
-			m.slot.Put(nil)
-		}
-		return mem.BufferSlice{mem.SliceBuffer(b)}, nil
-	}
-	m.header.put(&m.slot.head)
-	m.slot.payload = m.payload
-	return mem.BufferSlice{mem.SliceBuffer(m.slot.head[:]), mem.NewBuffer(&m.slot.payload, m.slot)}, nil
-}
-
-func (codec) Unmarshal(data mem.BufferSlice, v any) error {
-	f, ok := v.(*frame)
-	if !ok {
-		return fmt.Errorf("cannot receive into a %T", v)
-	}
-	return f.decode(data)
-}
-
-// toStatus and fromStatus carry the sentinel errors through gRPC.
-func toStatus(err error) error {
-	if err == nil {
-		return nil
-	}
-	code := codes.Unavailable
-	switch {
-	case errors.Is(err, ErrFenced):
-		code = codes.Aborted
-	case errors.Is(err, ErrRefused):
-		code = codes.FailedPrecondition
-	case errors.Is(err, ErrProtocol):
-		code = codes.InvalidArgument
-	}
-	return status.Error(code, err.Error())
-}
-
-func fromStatus(err error) error {
-	st, ok := status.FromError(err)
-	if err == nil || !ok {
-		return err // io.EOF and our own
-	}
-	kind := ErrPeerLost
-	switch st.Code() {
-	case codes.Aborted:
-		kind = ErrFenced
-	case codes.FailedPrecondition:
-		kind = ErrRefused
-	case codes.InvalidArgument, codes.Internal, codes.ResourceExhausted:
-		kind = ErrProtocol
-	}
-	return fmt.Errorf("%w: %s", kind, st.Message())
 }

@@ -11,11 +11,8 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
-	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // cluster is servers that can reach each other.
 type cluster struct {
