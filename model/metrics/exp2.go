@@ -30,8 +30,41 @@ func exp2(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(shifted)<<52)
 }
 
-// expSumPlain is Σ_j 2^(a_j + u v_j). No exponent may leave ±exponentRange.
-func expSumPlain(a, v []float64, u float64) float64 {
+// lanes is the number of elements that kernels take at once: their sources are
+// padded to a multiple of it (pad).
+const lanes = 8
+
+// expSumPlain is Σ_j 2^(a_j + Σ_k u_k v_kj), where v_kj is v[k*stride+j]. No
+// exponent may leave ±exponentRange. It sums blocks of 256, then the blocks.
+func expSumPlain(a, v []float64, stride int, u []float64) float64 {
+	if len(u) == 1 {
+		return expSumLine(a, v, u[0])
+	}
+	var exponent [256]float64
+	var sum float64
+	for lo := 0; lo < len(a); lo += len(exponent) {
+		hi := min(lo+len(exponent), len(a))
+		e := exponent[:hi-lo]
+		first := v[lo:hi]
+		for j, base := range a[lo:hi] {
+			e[j] = base + u[0]*first[j]
+		}
+		for k, w := range u[1:] {
+			for j, slope := range v[(k+1)*stride+lo : (k+1)*stride+hi] {
+				e[j] += w * slope
+			}
+		}
+		var part float64
+		for _, x := range e {
+			part += exp2(x)
+		}
+		sum += part
+	}
+	return sum
+}
+
+// expSumLine is expSumPlain in one dimension, without the detour through memory.
+func expSumLine(a, v []float64, u float64) float64 {
 	v = v[:len(a)]
 	var s0, s1 float64
 	j := 0
@@ -43,4 +76,16 @@ func expSumPlain(a, v []float64, u float64) float64 {
 		s0 += exp2(a[j] + u*v[j])
 	}
 	return s0 + s1
+}
+
+// pad fills up to a multiple of lanes with sources that weigh 2^-1000.
+func pad(a, v []float64, stride, kept, dimensions int) (padded int) {
+	padded = (kept + lanes - 1) / lanes * lanes
+	for j := kept; j < padded; j++ {
+		a[j] = -exponentRange
+		for k := range dimensions {
+			v[k*stride+j] = 0
+		}
+	}
+	return padded
 }

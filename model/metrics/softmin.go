@@ -21,34 +21,35 @@ type transform struct {
 // depend on how many there are.
 type softmin struct {
 	tasks     []task
-	exponents [][]float64 // per transform: potential_j/ε in units of log 2
+	exponents []exponents // one per transform
 	scratch   []*scratch  // one per goroutine
 }
 
 // task is the part of a transform for the targets lo ≤ i < hi.
 type task struct {
 	transform
-	exponent []float64
-	eps      float64
-	lo, hi   int
+	exponents
+	eps    float64
+	lo, hi int
 }
 
 // scratch holds a goroutine's arrays, one element per source that matters.
 type scratch struct {
-	all  []float64   // exponents at the box's centre, all sources
-	a    []float64   // those of the sources kept, less their maximum
-	v    [][]float64 // per dimension: slope of the exponent along the displacement
-	line line
+	all    []float64 // exponents at the box's centre, all sources
+	a      []float64 // those of the sources kept, less their maximum
+	v      []float64 // slopes of the exponents: v[k*stride+j] along dimension k
+	stride int
+	line   line
 }
 
 func (s *softmin) run(eps float64, transforms ...transform) {
 	s.tasks = s.tasks[:0]
 	for k, t := range transforms {
 		if k == len(s.exponents) {
-			s.exponents = append(s.exponents, nil)
+			s.exponents = append(s.exponents, exponents{})
 		}
-		s.exponents[k] = scaled(s.exponents[k], t.potential, math.Log2E/eps)
-		s.tasks = appendTasks(s.tasks, task{transform: t, exponent: s.exponents[k], eps: eps})
+		s.exponents[k].set(t.potential, math.Log2E/eps)
+		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps})
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
 	for len(s.scratch) < workers {
@@ -96,13 +97,36 @@ func (t task) run(s *scratch) {
 	}
 }
 
-// scaled returns x·factor in dst's memory, which it enlarges if need be.
-func scaled(dst, x []float64, factor float64) []float64 {
-	dst = resized(dst, len(x))
-	for i, v := range x {
-		dst[i] = v * factor
+// reserve makes room for n sources and their padding.
+func (s *scratch) reserve(n, dimensions int) {
+	s.stride = n + lanes
+	s.all = resized(s.all, n)
+	s.a = resized(s.a, s.stride)
+	s.v = resized(s.v, s.stride*dimensions)
+}
+
+// groupPoints is how many neighbouring sources share a bound.
+const groupPoints = 64
+
+// exponents are the sources' potentials over ε, in units of log 2, and their
+// maxima over groups of sources: with the range of a group's coordinates, a
+// bound on all its terms.
+type exponents struct {
+	exponent, highest []float64
+}
+
+func (e *exponents) set(potential []float64, factor float64) {
+	e.exponent = resized(e.exponent, len(potential))
+	e.highest = e.highest[:0]
+	for i, v := range potential {
+		v *= factor
+		e.exponent[i] = v
+		if i%groupPoints == 0 {
+			e.highest = append(e.highest, v)
+		} else if last := &e.highest[len(e.highest)-1]; v > *last {
+			*last = v
+		}
 	}
-	return dst
 }
 
 // resized returns a slice of length n in x's memory if that is enough; its

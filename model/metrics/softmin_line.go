@@ -63,11 +63,12 @@ func (t task) runInterval(s *scratch) {
 	x := t.to.x[t.lo:t.hi]
 	centre := 0.5*x[0] + 0.5*x[len(x)-1]
 	radius := max(x[len(x)-1]-centre, centre-x[0])
-	a, v, top, star, ok := t.prepare(s, centre, radius)
+	kept, top, star, ok := t.prepare(s, centre, radius)
 	if !ok {
 		t.halve(s, len(x)/2)
 		return
 	}
+	a, v := s.a[:kept], s.v[:kept]
 	shift := t.eps * (math.Log(float64(t.from.n)) - math.Ln2*top)
 	tilt := star - centre
 	dst := t.dst[t.lo:t.hi]
@@ -78,14 +79,14 @@ func (t task) runInterval(s *scratch) {
 				continue
 			}
 			u := p - centre
-			dst[i] = shift - t.eps*math.Log(expSum(a, v, u)) - u*tilt + 0.5*u*u
+			dst[i] = shift - t.eps*math.Log(expSum(a, v, 0, []float64{u})) - u*tilt + 0.5*u*u
 		}
 		return
 	}
 
 	lowest := math.Inf(1)
 	for k, node := range lineNode {
-		s.line.value[k] = expSum(a, v, radius*node)
+		s.line.value[k] = expSum(a, v, 0, []float64{radius * node})
 		lowest = min(lowest, s.line.value[k])
 	}
 	terms, ok := s.line.expand(lineTolerance * lowest)
@@ -112,48 +113,73 @@ func (t task) halve(s *scratch, middle int) {
 	right.runInterval(s)
 }
 
-// prepare returns a_j and v_j = (y_j−y*)/ε, in units of log 2, of the sources
-// that matter for |u| ≤ radius, with the maximum A and y*. It is not ok if an
-// exponent could leave the range of exp2; with radius 0 it always is.
-func (t task) prepare(s *scratch, centre, radius float64) (a, v []float64, top, star float64, ok bool) {
+// prepare leaves a_j and v_j = (y_j−y*)/ε, in units of log 2, of the sources
+// that matter for |u| ≤ radius in the scratch, and returns their number
+// (padded), the maximum A and y*. It is not ok if an exponent could leave the
+// range of exp2; with radius 0 it always is.
+func (t task) prepare(s *scratch, centre, radius float64) (kept int, top, star float64, ok bool) {
 	y, h := t.from.x, t.exponent
-	s.all = resized(s.all, len(y))
-	s.a = resized(s.a, len(y))
-	if s.v == nil {
-		s.v = make([][]float64, 1)
-	}
-	s.v[0] = resized(s.v[0], len(y))
-	all := s.all
-	curvature := math.Log2E / (2 * t.eps)
-	best := 0
-	for j, p := range y {
-		d := p - centre
-		e := h[j] - curvature*d*d
-		all[j] = e
-		if e > all[best] {
-			best = j
+	s.reserve(len(y), 1)
+	a, v := s.a, s.v
+	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
+	reach := slope * radius
+
+	// The largest exponent at the centre, from the groups that may hold it.
+	bounds := s.all[:len(t.highest)]
+	likely := 0
+	for g, highest := range t.highest {
+		d := distance(centre, y[g*groupPoints], y[min((g+1)*groupPoints, len(y))-1])
+		bounds[g] = highest - curvature*d*d
+		if bounds[g] > bounds[likely] {
+			likely = g
 		}
 	}
-	top, star = all[best], y[best]
-	slope := math.Log2E / t.eps
-	reach := slope * radius
-	kept := 0
-	a, v = s.a, s.v[0]
-	for j, e := range all {
-		e -= top
-		d := y[j] - star
-		swing := math.Abs(d) * reach
-		if e+swing < -lineCut {
+	best := likely * groupPoints
+	top = math.Inf(-1)
+	for step := range bounds {
+		g := step // the likely group first: its maximum rules others out
+		if step == 0 {
+			g = likely
+		} else if step <= likely {
+			g = step - 1
+		}
+		if bounds[g] < top {
 			continue
 		}
-		if swing-e > exponentRange { // e ≤ 0: bounds both signs of the swing
-			return nil, nil, 0, 0, false
+		for j := g * groupPoints; j < min((g+1)*groupPoints, len(y)); j++ {
+			d := y[j] - centre
+			if e := h[j] - curvature*d*d; e > top {
+				best, top = j, e
+			}
 		}
-		a[kept], v[kept] = e, d*slope
-		kept++
 	}
-	return a[:kept], v[:kept], top, star, true
+	star = y[best]
+
+	for g, bound := range bounds {
+		lo, hi := g*groupPoints, min((g+1)*groupPoints, len(y))
+		if bound-top+reach*max(math.Abs(y[lo]-star), math.Abs(y[hi-1]-star)) < -lineCut {
+			continue
+		}
+		for j := lo; j < hi; j++ {
+			d := y[j] - centre
+			e := h[j] - curvature*d*d - top
+			d = y[j] - star
+			swing := math.Abs(d) * reach
+			if e+swing < -lineCut {
+				continue
+			}
+			if swing-e > exponentRange { // e ≤ 0: bounds both signs of the swing
+				return 0, 0, 0, false
+			}
+			a[kept], v[kept] = e, d*slope
+			kept++
+		}
+	}
+	return pad(a, v, s.stride, kept, 1), top, star, true
 }
+
+// distance is that of a point from an interval.
+func distance(x, lo, hi float64) float64 { return max(lo-x, x-hi, 0) }
 
 // expand computes the Chebyshev coefficients of the values and how many of them
 // are worth summing; it is not ok if the last ones exceed the tolerance.
@@ -206,5 +232,3 @@ func (l *line) interpolate(dst, x []float64, centre, radius float64, terms int) 
 		dst[i] = 0.5*z*p - q + c[0]
 	}
 }
-
-func expSum(a, v []float64, u float64) float64 { return expSumPlain(a, v, u) }

@@ -23,7 +23,7 @@ func (t task) runLeaf(s *scratch) {
 		centre[k] = 0.5*lo + 0.5*hi
 		radius[k] = max(hi-centre[k], centre[k]-lo)
 	}
-	top, ok := t.prepareSpace(s, centre[:d], radius[:d], star[:d])
+	kept, top, ok := t.prepareSpace(s, centre[:d], radius[:d], star[:d])
 	if !ok {
 		left, right := t, t
 		left.hi = (t.lo + t.hi) / 2
@@ -39,15 +39,14 @@ func (t task) runLeaf(s *scratch) {
 			u[k] = t.to.x[k*t.to.n+i] - centre[k]
 			tilt += u[k] * (0.5*u[k] - (star[k] - centre[k]))
 		}
-		t.dst[i] = shift - t.eps*math.Log(expSumSpace(s.a, s.v[:d], u[:d])) + tilt
+		t.dst[i] = shift - t.eps*math.Log(expSum(s.a[:kept], s.v, s.stride, u[:d])) + tilt
 	}
 }
 
-// prepareSpace is prepare for vectors: it leaves a and v in the scratch and
-// writes y* to star.
-func (t task) prepareSpace(s *scratch, centre, radius, star []float64) (top float64, ok bool) {
+// prepareSpace is prepare for vectors; it writes y* to star.
+func (t task) prepareSpace(s *scratch, centre, radius, star []float64) (kept int, top float64, ok bool) {
 	n, d := t.from.n, len(centre)
-	s.all = resized(s.all, n)
+	s.reserve(n, d)
 	all := s.all
 	copy(all, t.exponent)
 	curvature := math.Log2E / (2 * t.eps)
@@ -69,14 +68,6 @@ func (t task) prepareSpace(s *scratch, centre, radius, star []float64) (top floa
 	for k := range d {
 		star[k] = t.from.x[k*n+best]
 	}
-	s.a = resized(s.a, n)
-	for len(s.v) < d {
-		s.v = append(s.v, nil)
-	}
-	for k := range d {
-		s.v[k] = resized(s.v[k], n)
-	}
-	kept := 0
 	for j, e := range all {
 		e -= top
 		var swing float64
@@ -88,39 +79,13 @@ func (t task) prepareSpace(s *scratch, centre, radius, star []float64) (top floa
 			continue
 		}
 		if swing-e > exponentRange {
-			return 0, false
+			return 0, 0, false
 		}
 		s.a[kept] = e
 		for k := range d {
-			s.v[k][kept] = (t.from.x[k*n+j] - star[k]) * slope
+			s.v[k*s.stride+kept] = (t.from.x[k*n+j] - star[k]) * slope
 		}
 		kept++
 	}
-	s.a = s.a[:kept]
-	for k := range d {
-		s.v[k] = s.v[k][:kept]
-	}
-	return top, true
-}
-
-// expSumSpace is Σ_j 2^(a_j + Σ_k u_k v_kj).
-func expSumSpace(a []float64, v [][]float64, u []float64) float64 {
-	var exponent [256]float64
-	var sum float64
-	for lo := 0; lo < len(a); lo += len(exponent) {
-		hi := min(lo+len(exponent), len(a))
-		e := exponent[:hi-lo]
-		copy(e, a[lo:hi])
-		for k, w := range u {
-			for j, slope := range v[k][lo:hi] {
-				e[j] += w * slope
-			}
-		}
-		var part float64
-		for _, x := range e {
-			part += exp2(x)
-		}
-		sum += part
-	}
-	return sum
+	return pad(s.a, s.v, s.stride, kept, d), top, true
 }
