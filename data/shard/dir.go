@@ -74,15 +74,15 @@ func manifestAt(base, hash string, shard int) (Manifest, error) {
 	return m, nil
 }
 
-// Has reports whether a shard is committed and its file has the right length:
-// whether there is no need to make it.
+// Has reports whether a shard is committed and can be opened: whether there is
+// no need to make it. A damaged header or length counts as missing, so that the
+// shard is made again; damaged data only Verify finds.
 func (d *Dir) Has(hash string, shard int) bool {
-	base, err := d.base(hash, shard)
+	s, err := d.Open(hash, shard)
 	if err != nil {
 		return false
 	}
-	m, err := manifestAt(base, hash, shard)
-	return err == nil && checkSize(base+dataSuffix, m) == nil
+	return s.Close() == nil
 }
 
 func checkSize(path string, m Manifest) error {

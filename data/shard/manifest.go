@@ -17,9 +17,9 @@ import (
 const Format = 1
 
 var (
-	// ErrCorrupt: a shard's files do not agree with one another. Generating the
-	// data again replaces them.
-	ErrCorrupt = errors.New("corrupt shard (generate the data set again to replace it)")
+	// ErrCorrupt: a shard's files do not agree with one another. Without its
+	// manifest a shard is not there, and generating the data set makes it again.
+	ErrCorrupt = errors.New("corrupt shard (delete its .json file and generate again)")
 	// ErrNotFound: no committed shard of that number.
 	ErrNotFound = errors.New("shard not found")
 )

@@ -162,25 +162,25 @@ func TestDamageIsFound(t *testing.T) {
 	for _, c := range []struct {
 		name, file string
 		damage     func([]byte) []byte
-		opens, has bool // what notices nothing
+		opens      bool // only Verify notices
 	}{
-		{"truncated data", ".safetensors", func(b []byte) []byte { return b[:len(b)-1] }, false, false},
-		{"data grown", ".safetensors", func(b []byte) []byte { return append(b, 0) }, false, false},
-		{"no data", ".safetensors", func([]byte) []byte { return nil }, false, false},
-		{"bit flipped in the data", ".safetensors", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true, true},
-		{"header length", ".safetensors", func(b []byte) []byte { b[0] ^= 1; return b }, false, true},
-		{"another shape", ".safetensors", change("[3,4]", "[4,3]"), false, true},
-		{"another name", ".safetensors", change(`"drift"`, `"drifs"`), false, true},
-		{"another type", ".safetensors", change("F32", "I32"), false, true},
-		{"another shard's data", ".safetensors", change(`"first":"21"`, `"first":"22"`), false, true},
-		{"empty manifest", ".json", func([]byte) []byte { return []byte{} }, false, false},
-		{"truncated manifest", ".json", func(b []byte) []byte { return b[:len(b)/2] }, false, false},
-		{"huge manifest", ".json", func(b []byte) []byte { return append(b, make([]byte, maxManifest)...) }, false, false},
-		{"manifest of another shard", ".json", change(`"shard": 7`, `"shard": 6`), false, false},
-		{"manifest of another data set", ".json", change(dataset, strings.Repeat("00", 16)), false, false},
-		{"negative count", ".json", change(`"count": 3`, `"count": -3`), false, false},
-		{"another count", ".json", change(`"count": 3`, `"count": 2`), false, true},
-		{"no checksum", ".json", change(`"sha256": "`, `"sha256": "x`), false, false},
+		{"truncated data", ".safetensors", func(b []byte) []byte { return b[:len(b)-1] }, false},
+		{"data grown", ".safetensors", func(b []byte) []byte { return append(b, 0) }, false},
+		{"no data", ".safetensors", func([]byte) []byte { return nil }, false},
+		{"bit flipped in the data", ".safetensors", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true},
+		{"header length", ".safetensors", func(b []byte) []byte { b[0] ^= 1; return b }, false},
+		{"another shape", ".safetensors", change("[3,4]", "[4,3]"), false},
+		{"another name", ".safetensors", change(`"drift"`, `"drifs"`), false},
+		{"another type", ".safetensors", change("F32", "I32"), false},
+		{"another shard's data", ".safetensors", change(`"first":"21"`, `"first":"22"`), false},
+		{"empty manifest", ".json", func([]byte) []byte { return []byte{} }, false},
+		{"truncated manifest", ".json", func(b []byte) []byte { return b[:len(b)/2] }, false},
+		{"huge manifest", ".json", func(b []byte) []byte { return append(b, make([]byte, maxManifest)...) }, false},
+		{"manifest of another shard", ".json", change(`"shard": 7`, `"shard": 6`), false},
+		{"manifest of another data set", ".json", change(dataset, strings.Repeat("00", 16)), false},
+		{"negative count", ".json", change(`"count": 3`, `"count": -3`), false},
+		{"another count", ".json", change(`"count": 3`, `"count": 2`), false},
+		{"no checksum", ".json", change(`"sha256": "`, `"sha256": "x`), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := NewDir(t.TempDir())
@@ -202,7 +202,7 @@ func TestDamageIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if has := d.Has(dataset, 7); has != c.has {
+			if has := d.Has(dataset, 7); has != c.opens {
 				t.Errorf("Has is %v", has)
 			}
 			s, err := d.Open(dataset, 7)
