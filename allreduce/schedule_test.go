@@ -4,7 +4,7 @@ import "testing"
 
 // lengths of vectors that cut badly, on both sides of the exchange limit.
 func lengths(world int) []int {
-	return []int{0, 1, 2, world - 1, world, world + 1, 17, 4093, 4096, 4097, 5003, 32768*world + 1, 1_000_003}
+	return []int{0, 1, 2, world - 1, world, world + 1, 4093, 4096, 4097, 5003, 32768*world + 1, 1_000_003}
 }
 
 func TestScheduleSendsWhatTheSuccessorExpects(t *testing.T) {
