@@ -65,18 +65,15 @@ func New(c sde.Coefficients) (*Density, error) {
 	return d, nil
 }
 
-// integrate computes masses and moments, with exp(φ) relative to its maximum
-// over the edges and then normalised.
+// integrate computes masses and moments, with φ as divide left it, about zero
+// where p is greatest, and then normalises.
 func (d *Density) integrate(c sde.Coefficients) {
-	for i := range d.intervals {
-		d.logScale = max(d.logScale, d.intervals[i].phi)
-	}
 	n := len(d.intervals)
 	d.edges, d.cdf = make([]float64, n+1), make([]float64, n+1)
-	end := &d.intervals[n-1]
+	last := &d.intervals[n-1]
 	leftRate := 2 * float64(c.Drift[0]) / square(float64(c.Diffusion[0]))
 	rightRate := -2 * float64(c.Drift[c.Grid.N-1]) / square(float64(c.Diffusion[c.Grid.N-1]))
-	phiEnd, _ := end.phase(end.width)
+	phiEnd, _ := last.phase(last.width)
 	d.left = tail{c.Grid.Lo, d.weight(d.intervals[0].phi, float64(c.Diffusion[0])), leftRate}
 	d.right = tail{c.Grid.Hi, d.weight(phiEnd, float64(c.Diffusion[c.Grid.N-1])), rightRate}
 
@@ -112,6 +109,11 @@ func (d *Density) integrate(c sde.Coefficients) {
 	d.cdf[0] = d.left.mass() / m0
 	for i := range n {
 		d.cdf[i+1] = d.cdf[i] + d.cdf[i+1]/m0
+	}
+	// Rounding may not leave a gap before the right tail.
+	end := 1 - d.right.mass()/m0
+	for i := n; i >= 0 && (i == n || d.cdf[i] > end); i-- {
+		d.cdf[i] = end
 	}
 	d.logScale += math.Log(m0)
 	d.left.density /= m0
@@ -183,6 +185,8 @@ func (d *Density) Quantile(u float64) float64 {
 	switch {
 	case !(u >= 0 && u <= 1):
 		return math.NaN()
+	case u == 0 || u == 1:
+		return math.Inf(int(2*u - 1))
 	case u <= d.cdf[0]:
 		return d.left.start + math.Log(u/d.left.mass())/d.left.rate
 	case u >= d.cdf[n]:
@@ -207,7 +211,7 @@ func (d *Density) Quantile(u float64) float64 {
 		if !(next >= lo && next <= hi) {
 			next = lo + (hi-lo)/2
 		}
-		if math.Abs(next-t) <= 1e-14*(math.Abs(in.start)+in.width) {
+		if math.Abs(next-t) <= 1e-8*in.width { // convergence is quadratic
 			return in.start + next
 		}
 		t = next

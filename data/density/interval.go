@@ -63,8 +63,7 @@ func divide(c sde.Coefficients) ([]interval, error) {
 	divisions := make([]int, cells)  // by the change of σ
 	change := make([]float64, cells) // bound on ∫|φ′|
 	peak := make([]float64, cells)   // bound on log p
-	var phi, top float64
-	top = math.Inf(-1)
+	step := make([]float64, cells)   // change of φ
 	for i := range cells {
 		in := cell(c, i)
 		s0, s1 := float64(c.Diffusion[i]), float64(c.Diffusion[i+1])
@@ -75,14 +74,15 @@ func divide(c sde.Coefficients) ([]interval, error) {
 			return nil, tooSteep(c, i)
 		}
 		divisions[i] = max(1, int(math.Ceil(steep)))
-		next := phi
 		for _, part := range in.split(divisions[i]) {
-			part.phi = next
-			next, _ = part.phase(part.width)
+			part.phi = step[i]
+			step[i], _ = part.phase(part.width)
 		}
-		top = max(top, phi-2*math.Log(s0), next-2*math.Log(s1))
-		peak[i] = max(phi, next) + change[i] - 2*math.Log(least)
-		phi = next
+	}
+	phi, top := anchor(c, step)
+	for i := range peak {
+		least := float64(min(c.Diffusion[i], c.Diffusion[i+1]))
+		peak[i] = max(phi[i], phi[i+1]) + change[i] - 2*math.Log(least)
 	}
 	total := 0
 	for i := range cells {
@@ -98,16 +98,39 @@ func divide(c sde.Coefficients) ([]interval, error) {
 		}
 	}
 	intervals := make([]interval, 0, total)
-	phi = 0
 	for i := range cells {
-		in := cell(c, i)
+		in, at := cell(c, i), phi[i]
 		for _, part := range in.split(divisions[i]) {
-			part.phi = phi
-			phi, _ = part.phase(part.width)
+			part.phi = at
+			at, _ = part.phase(part.width)
 			intervals = append(intervals, part)
 		}
 	}
 	return intervals, nil
+}
+
+// anchor sums the steps of φ over the cells outwards from the node where log p
+// is greatest, so that rounding is small where the mass is however far φ falls.
+// It returns φ at the nodes and the greatest log p.
+func anchor(c sde.Coefficients, step []float64) (phi []float64, top float64) {
+	n := len(step) + 1
+	logP := func(i int, phi float64) float64 { return phi - 2*math.Log(float64(c.Diffusion[i])) }
+	at, sum := 0, 0.0
+	top = logP(0, 0)
+	for i, s := range step {
+		sum += s
+		if v := logP(i+1, sum); v > top {
+			at, top = i+1, v
+		}
+	}
+	phi = make([]float64, n)
+	for i := at; i < n-1; i++ {
+		phi[i+1] = phi[i] + step[i]
+	}
+	for i := at; i > 0; i-- {
+		phi[i-1] = phi[i] - step[i-1]
+	}
+	return phi, logP(at, 0)
 }
 
 func tooSteep(c sde.Coefficients, i int) error {

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// Moments, tails and correlations of 2²² normals from 64 chains agree with
+// Moments, tails and correlations of 2²¹ normals from 64 chains agree with
 // N(0, 1) within 4.5 standard errors.
 func TestNormals(t *testing.T) {
-	const windows = 1 << 22 / (lanes * window)
+	const windows = 1 << 21 / (lanes * window)
 	n := new(normals)
 	for l := range lanes {
 		n.seed(l, 1, "normals", 0, uint64(l))

@@ -30,7 +30,7 @@ func TestWeakOrder(t *testing.T) {
 		for _, m := range methods {
 			var bias, noise []float64
 			for k, dt := range c.steps {
-				const chains, perChain = 8192, 250
+				const chains, perChain = 8192, 100
 				dst := make([]float32, chains*perChain)
 				s := Scheme{DT: dt, BurnIn: int(15 / dt), Thin: int(math.Round(0.4 / dt)), Chains: chains}
 				if err := m.sample(dst, c.equation, s, uint64(k)); err != nil {

@@ -1,0 +1,220 @@
+package density
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/sde"
+)
+
+func tabulate(lo, hi float64, n int, drift, diffusion func(x float64) float64) sde.Coefficients {
+	g := sde.Grid{Lo: lo, Hi: hi, N: n}
+	c := sde.Coefficients{Grid: g, Drift: make([]float32, n), Diffusion: make([]float32, n)}
+	for i := range n {
+		c.Drift[i], c.Diffusion[i] = float32(drift(g.At(i))), float32(diffusion(g.At(i)))
+	}
+	return c
+}
+
+func constant(v float64) func(float64) float64 { return func(float64) float64 { return v } }
+
+func mustNew(t *testing.T, c sde.Coefficients) *Density {
+	t.Helper()
+	d, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// A linear drift is exact on a grid of representable nodes: the law of the
+// Ornstein–Uhlenbeck process is the normal one to rounding, also when it is
+// narrow against the cells.
+func TestOrnsteinUhlenbeck(t *testing.T) {
+	for _, c := range []struct {
+		nodes        int
+		theta, sigma float64 // variance σ²/2θ
+	}{{65, 1, 1}, {17, 0.5, 1}, {5, 8, 0.5}, {65, 32, 0.125}} {
+		d := mustNew(t, tabulate(-16, 16, c.nodes, func(x float64) float64 { return -c.theta * x }, constant(c.sigma)))
+		std := c.sigma / math.Sqrt(2*c.theta)
+		if math.Abs(d.Mean()) > 1e-12 || math.Abs(d.Variance()/(std*std)-1) > 1e-11 {
+			t.Errorf("%+v: mean %v, variance %v, want 0, %v", c, d.Mean(), d.Variance(), std*std)
+		}
+		for z := -7.0; z <= 7; z += 0.37 {
+			x := z * std
+			pdf := math.Exp(-z*z/2) / (std * math.Sqrt(2*math.Pi))
+			if got := d.PDF(x); math.Abs(got/pdf-1) > 1e-10 {
+				t.Errorf("%+v: density at %v is %v, want %v", c, x, got, pdf)
+			}
+			cdf := math.Erfc(-z/math.Sqrt2) / 2
+			if got := d.CDF(x); math.Abs(got-cdf) > 1e-12 {
+				t.Errorf("%+v: distribution at %v is %v, want %v", c, x, got, cdf)
+			}
+		}
+	}
+}
+
+// With clamped coefficients the tails are exponential: a constant force 1
+// towards a grid of width 2ε has nearly the Laplace law ½λe^{−λ|x|}, λ = 2/σ².
+func TestTails(t *testing.T) {
+	const eps = 1e-6
+	d := mustNew(t, tabulate(-eps, eps, 2, func(x float64) float64 { return -x / eps }, constant(2)))
+	const rate = 0.5
+	if math.Abs(d.Mean()) > 1e-9 || math.Abs(d.Variance()-2/(rate*rate)) > 1e-5 {
+		t.Errorf("mean %v, variance %v, want 0, 8", d.Mean(), d.Variance())
+	}
+	for _, x := range []float64{0.001, 0.5, 3, 20, 60} {
+		want := math.Exp(-rate*x) / 2
+		if got := d.CDF(-x); math.Abs(got/want-1) > 1e-5 {
+			t.Errorf("CDF(%v) = %v, want %v", -x, got, want)
+		}
+		if got := d.PDF(x); math.Abs(got/(rate*want)-1) > 1e-5 {
+			t.Errorf("PDF(%v) = %v, want %v", x, got, rate*want)
+		}
+		if got := d.Quantile(want); math.Abs(got+x) > 1e-4 {
+			t.Errorf("Quantile(%v) = %v, want %v", want, got, -x)
+		}
+		if got := d.Quantile(1 - d.CDF(-x)); x < 30 && math.Abs(got-x) > 1e-4 {
+			t.Errorf("upper quantile is %v, want %v", got, x)
+		}
+	}
+}
+
+// Rough coefficients: b and σ with kinks, σ varying 40-fold, metastable wells
+// deep enough to underflow. The reference is a trapezoidal sum on a grid that
+// is 20,000 times finer.
+var rough = tabulate(-4, 4, 33,
+	func(x float64) float64 { return -2*x + 6*math.Sin(7*x) },
+	func(x float64) float64 { return 0.05 + 2*square(math.Sin(x)) })
+
+func TestAgainstTrapezoidalRule(t *testing.T) {
+	d := mustNew(t, rough)
+	const fine = 20000
+	cells := rough.Grid.N - 1
+	n := cells * fine
+	h := (rough.Grid.Hi - rough.Grid.Lo) / float64(n)
+	rate := func(x float64) float64 { return 2 * rough.DriftAt(x) / square(rough.DiffusionAt(x)) }
+	logs := make([]float64, n+1) // log p, unnormalised
+	phi, top := 0.0, math.Inf(-1)
+	for i := range logs {
+		x := rough.Grid.Lo + float64(i)*h
+		if i > 0 { // Simpson's rule
+			phi += h / 6 * (rate(x-h) + 4*rate(x-h/2) + rate(x))
+		}
+		logs[i] = phi - 2*math.Log(rough.DiffusionAt(x))
+		top = max(top, logs[i])
+	}
+	cdf := make([]float64, n+1)
+	for i := 1; i <= n; i++ {
+		cdf[i] = cdf[i-1] + h/2*(math.Exp(logs[i-1]-top)+math.Exp(logs[i]-top))
+	}
+	mass := cdf[n]
+	for i := 0; i <= n; i += fine / 4 {
+		x := rough.Grid.Lo + float64(i)*h
+		if got, want := d.CDF(x), cdf[i]/mass; math.Abs(got-want) > 1e-7 {
+			t.Errorf("CDF(%v) = %v, want %v", x, got, want)
+		}
+		// Relative accuracy holds where the density is hundreds of orders of magnitude below the peak.
+		if got, want := d.PDF(x), math.Exp(logs[i]-top)/mass; want > 1e-300 && math.Abs(got-want) > 1e-6*want {
+			t.Errorf("PDF(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
+func TestQuantileInvertsCDF(t *testing.T) {
+	for name, c := range map[string]sde.Coefficients{
+		"rough":       rough,
+		"double well": tabulate(-4, 4, 64, func(x float64) float64 { return 9 * (x - x*x*x) }, constant(1)),
+		"narrow":      tabulate(-5, 5, 256, func(x float64) float64 { return -1000 * (x - 1.23) }, constant(0.1)),
+	} {
+		d := mustNew(t, c)
+		last := math.Inf(-1)
+		for k := 1; k < 2000; k++ {
+			u := float64(k) / 2000
+			x := d.Quantile(u)
+			if x <= last {
+				t.Fatalf("%s: quantiles are not increasing at %v: %v after %v", name, u, x, last)
+			}
+			last = x
+			// x is exact to rounding, which the density magnifies.
+			if got := d.CDF(x); math.Abs(got-u) > 1e-12+d.PDF(x)*1e-14*(1+math.Abs(x)) {
+				t.Fatalf("%s: CDF(Quantile(%v)) = %v", name, u, got)
+			}
+		}
+		for _, edge := range []struct{ u, want float64 }{{0, math.Inf(-1)}, {1, math.Inf(1)}} {
+			if got := d.Quantile(edge.u); got != edge.want {
+				t.Errorf("%s: Quantile(%v) = %v", name, edge.u, got)
+			}
+		}
+		for _, u := range []float64{-0.1, 1.1, math.NaN()} {
+			if got := d.Quantile(u); !math.IsNaN(got) {
+				t.Errorf("%s: Quantile(%v) = %v, want NaN", name, u, got)
+			}
+		}
+	}
+}
+
+// 20,000 draws pass Kolmogorov and Smirnov's test, and the same draws fail it
+// against the law of a diffusion that is 20 % larger.
+func TestSample(t *testing.T) {
+	well := func(sigma float64) *Density {
+		return mustNew(t, tabulate(-4, 4, 64, func(x float64) float64 { return x - x*x*x }, constant(sigma)))
+	}
+	d := well(1)
+	samples := make([]float32, 20000)
+	d.Sample(samples, rand.New(rand.NewPCG(1, 2)))
+	slices.Sort(samples)
+	distance := func(d *Density) float64 {
+		var worst float64
+		n := float64(len(samples))
+		for i, x := range samples {
+			u := d.CDF(float64(x))
+			worst = max(worst, u-float64(i)/n, float64(i+1)/n-u)
+		}
+		return worst * math.Sqrt(n)
+	}
+	if k := distance(d); k > 1.95 {
+		t.Errorf("√n·KS = %.2f, above 1.95 with probability 0.001", k)
+	}
+	if k := distance(well(1.2)); k < 1.95 {
+		t.Errorf("√n·KS = %.2f from another law", k)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	nan := tabulate(-1, 1, 3, func(x float64) float64 { return -x }, constant(1))
+	nan.Drift[1] = float32(math.NaN())
+	for _, c := range []struct {
+		name     string
+		c        sde.Coefficients
+		sentinel error
+		want     string
+	}{
+		{"Brownian motion", tabulate(-1, 1, 3, constant(0), constant(1)), ErrNotNormalisable, "the drift is 0 at the left end x = -1, want a positive one"},
+		{"drift to the right", tabulate(-1, 1, 3, constant(1), constant(1)), ErrNotNormalisable, "the drift is 1 at the right end x = 1, want a negative one"},
+		{"repelling", tabulate(-1, 1, 3, func(x float64) float64 { return x }, constant(1)), ErrNotNormalisable, "left end"},
+		{"NaN", nan, sde.ErrNotFinite, "drift NaN at x = 0"},
+		{"no noise", tabulate(-1, 1, 3, func(x float64) float64 { return -x }, constant(0)), nil, "diffusion 0 at x = -1 is not positive"},
+		{"too steep", tabulate(-1, 1, 3, func(x float64) float64 { return -x * 1e9 }, constant(0.01)), nil, "too steep to integrate between x = -1 and 0"},
+		{"tiny noise", tabulate(-1, 1, 4, func(x float64) float64 { return -x }, constant(1e-30)), nil, "too steep"},
+	} {
+		_, err := New(c.c)
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.sentinel != nil && !errors.Is(err, c.sentinel) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func BenchmarkQuantile(b *testing.B) {
+	d, err := New(rough)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range b.N {
+		d.Quantile((float64(i%997) + 0.5) / 997)
+	}
+}
