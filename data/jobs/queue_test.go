@@ -20,8 +20,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick are options under which a lost worker is noticed in a fifth of a second.
-var quick = options{ackWait: 200 * time.Millisecond, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 5 * time.Second}
+// Under quick options a lost worker is noticed in half a second, under patient
+// ones a busy machine is not taken for a lost worker.
+var (
+	quick   = options{ackWait: 500 * time.Millisecond, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 10 * time.Second}
+	patient = options{ackWait: time.Minute, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 10 * time.Second}
+)
 
 const run = "0123abcd"
 
@@ -35,9 +39,9 @@ func serve(t *testing.T, dir string) *Server {
 	return s
 }
 
-func connect(t *testing.T, s *Server) *Queue {
+func connect(t *testing.T, s *Server, o options) *Queue {
 	t.Helper()
-	q, err := open(t.Context(), s.URL(), quick)
+	q, err := open(t.Context(), s.URL(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +113,7 @@ func pending(t *testing.T, q *Queue) uint64 {
 
 func TestEveryJobIsDoneOnce(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s)
+	q := connect(t, s, patient)
 	results := subscribe(t, q)
 	jobs := makeJobs(100)
 	publish(t, q, jobs)
@@ -118,7 +122,7 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 	var made [100]atomic.Int32
 	var atWork atomic.Int32
 	for i := range 3 {
-		work(t, connect(t, s), fmt.Sprint("worker ", i), func(_ context.Context, job Job) error {
+		work(t, connect(t, s, patient), fmt.Sprint("worker ", i), func(_ context.Context, job Job) error {
 			defer atWork.Add(-1)
 			if n := atWork.Add(1); n > 3 {
 				t.Errorf("%d jobs under way on 3 workers: a worker takes one at a time", n)
@@ -148,11 +152,11 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 // A worker whose connection breaks in the middle of a job loses it to another.
 func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s)
+	q := connect(t, s, quick)
 	results := subscribe(t, q)
 
 	taken, released := make(chan int), make(chan struct{})
-	lost := connect(t, s)
+	lost := connect(t, s, quick)
 	work(t, lost, "lost", func(ctx context.Context, job Job) error {
 		taken <- job.Shard
 		<-released // as a killed process: no answer, no tick
@@ -163,7 +167,7 @@ func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
 	lost.Close()
 
 	begin := time.Now()
-	work(t, connect(t, s), "survivor", func(context.Context, Job) error { return nil })
+	work(t, connect(t, s, quick), "survivor", func(context.Context, Job) error { return nil })
 	for range 5 {
 		r := next(t, results)
 		if r.Worker != "survivor" || r.Error != "" {
@@ -182,21 +186,21 @@ func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
 // Ticks keep a job that takes longer than the ack wait with its worker.
 func TestSlowJobIsKept(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s)
+	q := connect(t, s, quick)
 	results := subscribe(t, q)
 	var started atomic.Int32
 	slow := func(ctx context.Context, _ Job) error {
 		started.Add(1)
 		select {
-		case <-time.After(4 * quick.ackWait):
+		case <-time.After(3 * quick.ackWait):
 		case <-ctx.Done():
 		}
 		return ctx.Err()
 	}
-	work(t, connect(t, s), "a", slow)
-	work(t, connect(t, s), "b", slow)
+	work(t, connect(t, s, quick), "a", slow)
+	work(t, connect(t, s, quick), "b", slow)
 	publish(t, q, makeJobs(1))
-	if r := next(t, results); r.Error != "" || r.Attempt != 1 || r.Seconds < (4*quick.ackWait).Seconds() {
+	if r := next(t, results); r.Error != "" || r.Attempt != 1 || r.Seconds < (3*quick.ackWait).Seconds() {
 		t.Errorf("result %+v", r)
 	}
 	if n := started.Load(); n != 1 {
@@ -207,20 +211,10 @@ func TestSlowJobIsKept(t *testing.T) {
 // A worker that is told to stop gives its job back without waiting.
 func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 	s := serve(t, t.TempDir())
-	patient := quick
-	patient.ackWait = time.Minute
-	open := func() *Queue {
-		q, err := open(t.Context(), s.URL(), patient)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(q.Close)
-		return q
-	}
-	q := open()
+	q := connect(t, s, patient)
 	results := subscribe(t, q)
 	taken := make(chan struct{})
-	stop := work(t, open(), "leaving", func(ctx context.Context, _ Job) error {
+	stop := work(t, connect(t, s, patient), "leaving", func(ctx context.Context, _ Job) error {
 		close(taken)
 		<-ctx.Done()
 		return ctx.Err()
@@ -228,7 +222,7 @@ func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 	publish(t, q, makeJobs(1))
 	<-taken
 	stop()
-	work(t, open(), "staying", func(context.Context, Job) error { return nil })
+	work(t, connect(t, s, patient), "staying", func(context.Context, Job) error { return nil })
 	if r := next(t, results); r.Worker != "staying" || r.Error != "" {
 		t.Errorf("result %+v", r)
 	}
@@ -236,20 +230,20 @@ func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 
 func TestFailingJobBecomesADeadLetter(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s)
+	q := connect(t, s, patient)
 	results := subscribe(t, q)
 	var broken atomic.Bool
 	broken.Store(true)
-	work(t, connect(t, s), "w", func(context.Context, Job) error {
+	work(t, connect(t, s, patient), "w", func(context.Context, Job) error {
 		if broken.Load() {
 			return errors.New("no space left on device")
 		}
 		return nil
 	})
 	publish(t, q, makeJobs(1))
-	for attempt := 1; attempt <= quick.maxDeliver; attempt++ {
+	for attempt := 1; attempt <= patient.maxDeliver; attempt++ {
 		r := next(t, results)
-		if r.Attempt != attempt || r.Error != "no space left on device" || r.Dead != (attempt == quick.maxDeliver) {
+		if r.Attempt != attempt || r.Error != "no space left on device" || r.Dead != (attempt == patient.maxDeliver) {
 			t.Errorf("attempt %d: result %+v", attempt, r)
 		}
 	}
@@ -281,11 +275,11 @@ func TestFailingJobBecomesADeadLetter(t *testing.T) {
 // A job that kills every worker is buried by the next one without being tried.
 func TestJobThatKillsWorkersIsBuried(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s)
+	q := connect(t, s, quick)
 	results := subscribe(t, q)
 	publish(t, q, makeJobs(1))
 	for range quick.maxDeliver {
-		victim := connect(t, s)
+		victim := connect(t, s, quick)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := victim.Work(ctx, run, "victim", func(context.Context, Job) error {
 			victim.Close()
@@ -296,7 +290,7 @@ func TestJobThatKillsWorkersIsBuried(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	work(t, connect(t, s), "last", func(context.Context, Job) error {
+	work(t, connect(t, s, quick), "last", func(context.Context, Job) error {
 		t.Error("the job was tried once too often")
 		return nil
 	})
@@ -313,8 +307,8 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, connect(t, first), makeJobs(10))
-	worker := connect(t, first)
+	publish(t, connect(t, first, quick), makeJobs(10))
+	worker := connect(t, first, quick)
 	taken, restarted := make(chan struct{}, 100), make(chan struct{})
 	work(t, worker, "w", func(context.Context, Job) error {
 		taken <- struct{}{}
@@ -329,7 +323,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(second.Close)
-	q := connect(t, second)
+	q := connect(t, second, quick)
 	if n := pending(t, q); n != 10 {
 		t.Errorf("%d jobs after the restart, want 10", n)
 	}
@@ -347,11 +341,11 @@ func TestRestart(t *testing.T) {
 // A worker of one run is not given the jobs of another.
 func TestRunsAreApart(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s)
+	q := connect(t, s, patient)
 	results := subscribe(t, q)
 	publish(t, q, []Job{{Run: "other", Shard: 0, Dataset: json.RawMessage("{}")}})
 	publish(t, q, makeJobs(1))
-	work(t, connect(t, s), "w", func(_ context.Context, job Job) error {
+	work(t, connect(t, s, patient), "w", func(_ context.Context, job Job) error {
 		if job.Run != run {
 			t.Errorf("got a job of run %s", job.Run)
 		}
@@ -390,7 +384,7 @@ func TestServeFails(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	q := connect(t, serve(t, t.TempDir()))
+	q := connect(t, serve(t, t.TempDir()), patient)
 	for _, run := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("a", 129)} {
 		if err := q.Publish(t.Context(), []Job{{Run: run}}); err == nil {
 			t.Errorf("published a job of run %q", run)
