@@ -1,0 +1,211 @@
+package flow_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/batch"
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/flow"
+)
+
+const (
+	functions = 16
+	stored    = 64
+	grid      = 8
+	dataset   = "00000000000000000000000000000001"
+)
+
+var plan = batch.Plan{
+	Seed: 3, Shards: 1, FunctionsPerShard: functions, Samples: stored,
+	BatchFunctions: 8, BatchSamples: 16,
+}
+
+var normalisation = shard.Normalisation{DriftMean: 1, DriftStd: 2, DiffusionMean: 3, DiffusionStd: .5}
+
+// open writes a shard whose samples are all different and opens it.
+func open(t testing.TB, functions, stored int) *shard.Shard {
+	t.Helper()
+	store := shard.NewDir(t.TempDir())
+	w, err := store.Create(shard.Header{
+		Family: "test", Dataset: dataset, Purpose: shard.Train, Count: functions, Grid: grid, Samples: stored,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []struct {
+		write func([]float32) error
+		size  int
+	}{{w.Drift, grid}, {w.Diffusion, grid}, {w.Samples, stored}} {
+		source := random.New(9, "test", uint64(part.size))
+		for range functions {
+			values := make([]float32, part.size)
+			for i := range values {
+				values[i] = float32(source.NormFloat64())
+			}
+			if err := part.write(values); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(dataset, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func assemble(a *flow.Assembler, s *shard.Shard, step int) *flow.Batch {
+	b := new(flow.Batch)
+	b.Reset(plan.BatchSamples, grid)
+	a.Append(b, s, plan.Picks(step, 0))
+	return b
+}
+
+func TestAppend(t *testing.T) {
+	s := open(t, functions, stored)
+	b := assemble(flow.NewAssembler(plan, normalisation), s, 0)
+	if err := b.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if b.Functions != plan.BatchFunctions {
+		t.Fatalf("%d functions, want %d", b.Functions, plan.BatchFunctions)
+	}
+	for f, pick := range plan.Picks(0, 0) {
+		for i, x := range s.Drift(pick.Function) {
+			if got, want := b.Drift[f*grid+i], (x-1)/2; math.Abs(float64(got-want)) > 1e-6 {
+				t.Fatalf("function %d: drift %g, want %g", f, got, want)
+			}
+		}
+		for i, x := range s.Diffusion(pick.Function) {
+			if got, want := b.Diffusion[f*grid+i], (x-3)/.5; math.Abs(float64(got-want)) > 1e-5 {
+				t.Fatalf("function %d: diffusion %g, want %g", f, got, want)
+			}
+		}
+		block := b.X1[f*b.Samples : (f+1)*b.Samples]
+		for _, x := range block {
+			if !slices.Contains(s.Samples(pick.Function), x) {
+				t.Fatalf("function %d: sample %g is none of its own", f, x)
+			}
+		}
+		if !slices.IsSorted(block) || !slices.IsSorted(b.X0[f*b.Samples:(f+1)*b.Samples]) {
+			t.Errorf("function %d is not coupled by order", f)
+		}
+	}
+}
+
+// Over an epoch every stored sample occurs exactly once.
+func TestEpochIsComplete(t *testing.T) {
+	s := open(t, functions, stored)
+	a := flow.NewAssembler(plan, normalisation)
+	seen := make(map[float32]int)
+	for step := range plan.Steps(1) {
+		for _, x := range assemble(a, s, step).X1 {
+			seen[x]++
+		}
+	}
+	for f := range functions {
+		for _, x := range s.Samples(f) {
+			if seen[x] != 1 {
+				t.Fatalf("function %d: sample %g seen %d times", f, x, seen[x])
+			}
+		}
+	}
+}
+
+// What a pick becomes depends neither on the assembler's past nor on the batch.
+func TestAssemblyIsPure(t *testing.T) {
+	s := open(t, functions, stored)
+	a := flow.NewAssembler(plan, normalisation)
+	first := assemble(a, s, 1)
+	assemble(a, s, 0)
+	again := assemble(a, s, 1)
+	single := new(flow.Batch)
+	single.Reset(plan.BatchSamples, grid)
+	for _, pick := range plan.Picks(1, 0) {
+		flow.NewAssembler(plan, normalisation).Append(single, s, []batch.Pick{pick})
+	}
+	for name, b := range map[string]*flow.Batch{"again": again, "one by one": single} {
+		if !slices.Equal(first.X0, b.X0) || !slices.Equal(first.X1, b.X1) || !slices.Equal(first.T, b.T) || !slices.Equal(first.Drift, b.Drift) {
+			t.Errorf("%s: another batch", name)
+		}
+	}
+	if slices.Equal(first.X0, assemble(a, s, 0).X0) {
+		t.Error("two steps have the same noise")
+	}
+}
+
+// Noise is N(0,1), times are U[0,1] and tell nothing about the noise.
+func TestNoiseAndTimes(t *testing.T) {
+	s := open(t, functions, stored)
+	a := flow.NewAssembler(plan, normalisation)
+	var n, x, xx, u, uu, xu float64
+	for step := range 400 {
+		b := assemble(a, s, step)
+		for i := range b.X0 {
+			x0, t := float64(b.X0[i]), float64(b.T[i])
+			n, x, xx, u, uu, xu = n+1, x+x0, xx+x0*x0, u+t, uu+t*t, xu+x0*t
+		}
+	}
+	tolerance := 5 / math.Sqrt(n)
+	for _, check := range []struct {
+		name      string
+		got, want float64
+	}{
+		{"mean of noise", x / n, 0}, {"variance of noise", xx / n, 1},
+		{"mean of times", u / n, 1. / 2}, {"second moment of times", uu / n, 1. / 3},
+		{"correlation", xu / n, 0},
+	} {
+		if math.Abs(check.got-check.want) > 1.5*tolerance {
+			t.Errorf("%s is %g, want %g within %g", check.name, check.got, check.want, 1.5*tolerance)
+		}
+	}
+}
+
+// Sorting is the optimal assignment: no exchange of two partners is better.
+func TestCoupleIsOptimal(t *testing.T) {
+	source := random.New(1, "couple")
+	x0, x1 := make([]float32, 12), make([]float32, 12)
+	for i := range x0 {
+		x0[i], x1[i] = float32(source.NormFloat64()), float32(3*source.ExpFloat64())
+	}
+	flow.Couple(x0, x1)
+	cost := func(i, j int) float64 { d := float64(x0[i] - x1[j]); return d * d }
+	for i := range x0 {
+		for j := range i {
+			if cost(i, i)+cost(j, j) > cost(i, j)+cost(j, i)+1e-6 {
+				t.Errorf("pairs %d and %d should be exchanged", i, j)
+			}
+		}
+	}
+}
+
+func TestAppendDoesNotAllocate(t *testing.T) {
+	s := open(t, functions, stored)
+	a := flow.NewAssembler(plan, normalisation)
+	b := assemble(a, s, 0)
+	picks := plan.Picks(1, 0)
+	if n := testing.AllocsPerRun(20, func() {
+		b.Reset(plan.BatchSamples, grid)
+		a.Append(b, s, picks)
+	}); n != 0 {
+		t.Errorf("%g allocations per batch", n)
+	}
+}
+
+func BenchmarkAppend256x32(b *testing.B) {
+	full := batch.Plan{Shards: 1, FunctionsPerShard: 256, Samples: 1024, BatchFunctions: 256, BatchSamples: 32}
+	s := open(b, full.FunctionsPerShard, full.Samples)
+	a := flow.NewAssembler(full, normalisation)
+	var dst flow.Batch
+	for step := 0; b.Loop(); step++ {
+		dst.Reset(full.BatchSamples, grid)
+		a.Append(&dst, s, full.Picks(step, 0))
+	}
+}

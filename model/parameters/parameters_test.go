@@ -1,0 +1,72 @@
+package parameters_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/model/parameters"
+)
+
+var layout = parameters.Layout{
+	{Name: "a.weight", Shape: []int{100, 50}, FanIn: 100},
+	{Name: "a.bias", Shape: []int{50}, FanIn: 100},
+	{Name: "b.weight", Shape: []int{5, 4, 300}, FanIn: 20},
+}
+
+func TestOffsets(t *testing.T) {
+	if got, want := layout.Offsets(), []int{0, 5000, 5050, 11050}; !slices.Equal(got, want) {
+		t.Errorf("offsets %v, want %v", got, want)
+	}
+	if layout.Size() != 11050 || layout.Index("b.weight") != 2 || layout.Index("c") != -1 {
+		t.Errorf("size %d, b at %d, c at %d", layout.Size(), layout.Index("b.weight"), layout.Index("c"))
+	}
+}
+
+// Uniform in ±1/√fan-in: bounds, mean 0 and variance 1/(3·fan-in).
+func TestInitialise(t *testing.T) {
+	theta := layout.Initialise(1)
+	offsets := layout.Offsets()
+	for i, tensor := range layout {
+		bound := 1 / math.Sqrt(float64(tensor.FanIn))
+		var sum, squares, largest float64
+		part := theta[offsets[i]:offsets[i+1]]
+		for _, x := range part {
+			sum += float64(x)
+			squares += float64(x) * float64(x)
+			largest = max(largest, math.Abs(float64(x)))
+		}
+		n := float64(len(part))
+		if largest > bound || largest < 0.9*bound {
+			t.Errorf("%s: largest is %g, bound %g", tensor.Name, largest, bound)
+		}
+		if math.Abs(sum/n) > 4*bound/math.Sqrt(3*n) {
+			t.Errorf("%s: mean %g", tensor.Name, sum/n)
+		}
+		if ratio := squares / n / (bound * bound / 3); math.Abs(ratio-1) > 4/math.Sqrt(n) {
+			t.Errorf("%s: variance is %g of what it should be", tensor.Name, ratio)
+		}
+	}
+	if !slices.Equal(theta, layout.Initialise(1)) {
+		t.Error("the same seed gives other parameters")
+	}
+	if slices.Equal(theta, layout.Initialise(2)) {
+		t.Error("another seed gives the same parameters")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := layout.Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, bad := range map[string]parameters.Layout{
+		"no name":  {{Shape: []int{1}, FanIn: 1}},
+		"twice":    {{Name: "a", Shape: []int{1}, FanIn: 1}, {Name: "a", Shape: []int{1}, FanIn: 1}},
+		"negative": {{Name: "a", Shape: []int{-1}, FanIn: 1}},
+		"no fan":   {{Name: "a", Shape: []int{1}}},
+	} {
+		if bad.Validate() == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package state_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/parameters"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+var layout = parameters.Layout{
+	{Name: "a.weight", Shape: []int{3, 2}, FanIn: 3},
+	{Name: "a.bias", Shape: []int{2}, FanIn: 3},
+}
+
+func example() *state.State {
+	s := state.Fresh(layout, 4)
+	s.Step, s.Run, s.Losses = 2, "abc", []float64{0.5, 0.25}
+	for i := range s.M {
+		s.M[i], s.V[i] = float32(i), float32(i*i)
+	}
+	s.Normalisation = shard.Normalisation{DriftMean: 1, DriftStd: 2, DiffusionMean: 3, DiffusionStd: 4}
+	s.Config = json.RawMessage(`{"name":"vn1d"}`)
+	return s
+}
+
+func encode(t *testing.T, s *state.State) []byte {
+	t.Helper()
+	b, err := s.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestRoundTrip(t *testing.T) {
+	want := example()
+	encoded := encode(t, want)
+	got, err := state.Decode(encoded, layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if !bytes.Equal(encode(t, got), encoded) {
+		t.Error("encoding again gives other bytes")
+	}
+	if got.ParameterHash() != want.ParameterHash() {
+		t.Error("the parameters' hash differs")
+	}
+	// The decoded state does not live in the bytes.
+	clear(encoded)
+	if !reflect.DeepEqual(got, want) {
+		t.Error("the state changed with the bytes it was decoded from")
+	}
+	got.Parameters[1]++
+	if got.ParameterHash() == want.ParameterHash() {
+		t.Error("other parameters have the same hash")
+	}
+}
+
+func TestCorruptBytesAreRefused(t *testing.T) {
+	encoded := encode(t, example())
+	for cut := range encoded {
+		if _, err := state.Decode(encoded[:cut], layout); !errors.Is(err, state.ErrCorrupt) {
+			t.Fatalf("cut to %d of %d bytes: %v", cut, len(encoded), err)
+		}
+	}
+	for name, change := range map[string][2]string{
+		"format":  {"ergoflow-state-1", "ergoflow-state-9"},
+		"step":    {`"step":"2"`, `"step":"3"`},
+		"no step": {`"step":"2"`, `"step":"x"`},
+		"name":    {"adam.v/a.bias", "adam.v/a.bxas"},
+		"config":  {`{\"name\"`, `{\"name\\`},
+	} {
+		if !bytes.Contains(encoded, []byte(change[0])) {
+			t.Fatalf("%s: %q is not in the encoding", name, change[0])
+		}
+		damaged := bytes.Replace(encoded, []byte(change[0]), []byte(change[1]), 1)
+		if _, err := state.Decode(damaged, layout); !errors.Is(err, state.ErrCorrupt) {
+			t.Errorf("%s: %v, want ErrCorrupt", name, err)
+		}
+	}
+	nan := append([]byte(nil), encoded...)
+	copy(nan[len(nan)-100:], []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+	if _, err := state.Decode(nan, layout); !errors.Is(err, state.ErrCorrupt) {
+		t.Errorf("NaN: %v, want ErrCorrupt", err)
+	}
+	other := parameters.Layout{layout[1], layout[0]}
+	other[0].Shape = []int{1, 2}
+	if _, err := state.Decode(encoded, other); !errors.Is(err, state.ErrCorrupt) {
+		t.Errorf("another network: %v, want ErrCorrupt", err)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	encoded, err := example().Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(encoded)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := state.Decode(b, layout)
+		if err == nil && s.Validate() != nil {
+			t.Error("decoded an invalid state")
+		}
+	})
+}
+
+func TestEncodeRefusesInvalid(t *testing.T) {
+	for name, spoil := range map[string]func(*state.State){
+		"short moments":  func(s *state.State) { s.M = s.M[1:] },
+		"NaN":            func(s *state.State) { s.Parameters[0] = float32(math.NaN()) },
+		"missing losses": func(s *state.State) { s.Step = 3 },
+	} {
+		s := example()
+		spoil(s)
+		if _, err := s.Encode(); err == nil {
+			t.Errorf("%s: encoded", name)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata/state.safetensors")
+
+// The format is fixed: the bytes of a state made with the first release are
+// still what Encode writes and Decode reads. testdata/read.py reads them with
+// Python's safetensors.
+func TestGoldenFile(t *testing.T) {
+	path := filepath.Join("testdata", "state.safetensors")
+	if *update {
+		if err := os.WriteFile(path, encode(t, golden()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := encode(t, golden()); !bytes.Equal(got, want) {
+		t.Errorf("the encoding changed: %d bytes, want %d", len(got), len(want))
+	}
+	s, err := state.Decode(want, layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(s, golden()) {
+		t.Errorf("decoded %+v", s)
+	}
+}
+
+// golden does not depend on how parameters are initialised.
+func golden() *state.State {
+	s := example()
+	for i := range s.Parameters {
+		s.Parameters[i] = float32(i) / 8
+	}
+	return s
+}
