@@ -113,6 +113,12 @@ type (
 		Run  string
 		Step ergoflow.Step
 	}
+	// NotSaved: a checkpoint could not be stored.
+	NotSaved struct {
+		Run    string
+		Step   ergoflow.Step
+		Reason string
+	}
 	// Stop: the coordinator is asked to end.
 	Stop struct{}
 )
@@ -161,4 +167,5 @@ func (Unpublished) event() {}
 func (Generated) event()   {}
 func (Dead) event()        {}
 func (Saved) event()       {}
+func (NotSaved) event()    {}
 func (Stop) event()        {}

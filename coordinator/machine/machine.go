@@ -110,6 +110,8 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.dead(e)
 	case Saved:
 		m.saved(e)
+	case NotSaved:
+		m.notSaved(e)
 	case Stop:
 		m.stop()
 	case Hello:

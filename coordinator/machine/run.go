@@ -264,6 +264,20 @@ func (m *Machine) saved(e Saved) {
 	}
 }
 
+// notSaved: training goes on without a checkpoint, except at the end, where the
+// members would wait for ever: they try again, as after a complaint.
+func (m *Machine) notSaved(e NotSaved) {
+	if !m.concerns(e.Run) || m.run.stage != stageTraining {
+		return
+	}
+	text := fmt.Sprintf("the checkpoint at step %d is not stored: %s", e.Step, e.Reason)
+	m.emit(Warn{text})
+	if e.Step == m.ledger.Plan.Steps && m.current != nil && m.current.phase == running {
+		m.end(text)
+		m.setback(text)
+	}
+}
+
 func (m *Machine) finish(why string) {
 	m.ledger.Finished = true
 	m.persist()

@@ -179,6 +179,8 @@ func (p *player) do(command string, words []string) {
 		p.event(Dead{p.run, number("shard", 0), "drift is not finite"})
 	case "saved":
 		p.event(Saved{p.run, step})
+	case "unsaved":
+		p.event(NotSaved{p.run, step, "no space left"})
 	case "prepared":
 		p.event(Prepared{session, text("run", p.run)})
 	case "failed":

@@ -1,0 +1,37 @@
+package gossip
+
+import "net"
+
+// Advertise turns the address of a listener into one that others can dial: a
+// listener on all interfaces is reached at the first address of this machine
+// that is not loopback.
+func Advertise(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return address
+	}
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return address
+	}
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return address
+	}
+	for _, a := range own {
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+			return net.JoinHostPort(n.IP.String(), port)
+		}
+	}
+	return address
+}
+
+// IsLoopback reports whether an address to listen on, host:port, is reachable
+// from this machine alone. Names are not resolved: only localhost counts.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
