@@ -1,3 +1,74 @@
 package evaluate
 
-func networks(o Options, functions []function) []method { return nil }
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/ode"
+	"github.com/ergoflow/ergoflow/model/sampler"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// group is the number of functions between two reports of progress.
+const group = 16
+
+// networks are the rows of the state and of the same network before training.
+// Both start every function from the same noise.
+func networks(o Options, functions []function) []method {
+	e := o.Experiment
+	untrained := state.Fresh(e.Model.Layout(), e.Seed)
+	untrained.Normalisation = o.State.Normalisation
+	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
+	return []method{
+		{Row{Kind: Model, Name: "model", Note: note}, o.network(o.State, functions)},
+		{Row{Kind: Untrained, Name: "untrained model", Note: "the same network at its initial parameters"}, o.network(untrained, functions)},
+	}
+}
+
+// network draws with the parameters of st. Uploading and compiling count as
+// set-up, for which one Euler step stands in front.
+func (o Options) network(st *state.State, functions []function) func(context.Context, func(done, total int)) ([][]float32, time.Duration, error) {
+	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
+		began := time.Now()
+		e := o.Experiment
+		solver, err := ode.Parse(e.Evaluation.Solver)
+		if err != nil {
+			return nil, 0, err
+		}
+		s, err := sampler.New(o.Backend, e.Model, st)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer s.Close()
+		coefficients := make([]sde.Coefficients, len(functions))
+		for i, f := range functions {
+			coefficients[i] = f.coefficients
+		}
+		if _, err := s.Sample(ctx, coefficients[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed); err != nil {
+			return nil, 0, err
+		}
+		setup := time.Since(began)
+		samples := make([][]float32, 0, len(functions))
+		for len(samples) < len(functions) {
+			first := len(samples)
+			last := min(first+group, len(functions))
+			drawn, err := s.Sample(ctx, coefficients[first:last], e.Evaluation.Samples, solver, noise(e, functions[first]))
+			if err != nil {
+				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].index, functions[last-1].index, err)
+			}
+			samples = append(samples, drawn...)
+			progress(len(samples), len(functions))
+		}
+		return samples, setup, nil
+	}
+}
+
+// noise is the seed of the group of functions that begins with f.
+func noise(e experiment.Experiment, f function) uint64 {
+	seed, _ := random.Key(e.Seed, "evaluate/noise", uint64(f.index))
+	return seed
+}

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 	r := &Results{
 		Version:    ergoflow.Version,
 		Experiment: e,
-		Run:        e.Hash(),
+		Run:        cmp.Or(o.State.Run, e.Hash()),
 		Step:       int(o.State.Step),
 		Parameters: hex.EncodeToString(hash[:]),
 		Backend:    o.Backend.Name + " (" + o.Backend.Device + ")",

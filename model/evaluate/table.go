@@ -27,28 +27,22 @@ type Group struct {
 // are in units of x (Sinkhorn: of x²); times are seconds for all functions.
 func (r *Results) Table() Table {
 	t := Table{
-		Groups: []Group{{"", 1}, {"Sinkhorn", 2}, {"converged", 2}, {"W2", 2}, {"W2 to exact", 2},
-			{"KS", 1}, {"variance", 1}, {"time (s)", 2}, {"paper: Sinkhorn", 2}, {"paper: W2", 2}, {"paper", 1}},
+		Groups: []Group{{"", 1}, {"Sinkhorn", 2}, {"paper", 2}, {"W2", 2}, {"paper", 2}, {"time (s)", 2}, {"paper", 1},
+			{"Sinkhorn converged", 2}, {"W2 to exact law", 2}, {"KS", 1}, {"variance", 1}},
 		Columns: []string{"samples from", "mean", "median", "mean", "median", "mean ± s.e.", "median", "mean", "median",
-			"rejected", "ratio", "set-up", "solve", "mean", "median", "mean", "median", "time (s)"},
+			"set-up", "solve", "time (s)", "mean", "median", "mean", "median", "rejected", "ratio"},
 	}
 	for _, row := range r.Rows {
 		s := row.Summary
-		line := []string{row.Name,
-			significant(s.Sinkhorn.Mean), significant(s.Sinkhorn.Median),
+		p, _ := paperRow(r.Experiment.Name, row) // without one all zero: dashes
+		t.Rows = append(t.Rows, []string{row.Name,
+			significant(s.Sinkhorn.Mean), significant(s.Sinkhorn.Median), printed(p.SinkhornMean), printed(p.SinkhornMedian),
+			fmt.Sprintf("%.3f ± %.3f", s.W2.Mean, s.W2.StdErr), significant(s.W2.Median), printed(p.W2Mean), printed(p.W2Median),
+			seconds(row.SetupSeconds), seconds(row.SolveSeconds), printed(p.Seconds),
 			significant(s.SinkhornConverged.Mean), significant(s.SinkhornConverged.Median),
-			fmt.Sprintf("%.3f ± %.3f", s.W2.Mean, s.W2.StdErr), significant(s.W2.Median),
 			significant(s.W2Exact.Mean), significant(s.W2Exact.Median),
 			fmt.Sprintf("%.0f %%", 100*s.KSRejected), fmt.Sprintf("%.2f", s.VarianceRatio.Median),
-			seconds(row.SetupSeconds), seconds(row.SolveSeconds),
-		}
-		if p, ok := paperRow(r.Experiment.Name, row); ok {
-			line = append(line, printed(p.SinkhornMean), printed(p.SinkhornMedian),
-				printed(p.W2Mean), printed(p.W2Median), printed(p.Seconds))
-		} else {
-			line = append(line, "–", "–", "–", "–", "–")
-		}
-		t.Rows = append(t.Rows, line)
+		})
 	}
 	t.Notes = r.notes()
 	return t
@@ -90,37 +84,60 @@ func (r *Results) mixedMeans() string {
 	return strings.Join(parts, ", ")
 }
 
+// lineWidth is where Text goes on in a second block of the table.
+const lineWidth = 120
+
 // Text renders the table with aligned columns, names left and numbers right.
+// Groups of columns that do not fit on a line follow in further blocks, each
+// with the rows' names.
 func (t Table) Text() string {
 	widths := t.widths()
 	var b strings.Builder
-	column := 0
-	var first strings.Builder
-	for _, g := range t.Groups {
-		width := 2 * (g.Width - 1)
-		for range g.Width {
-			width += widths[column]
-			column++
+	for group, column := 1, 1; group < len(t.Groups); {
+		groups, columns, total := []Group{t.Groups[0]}, []int{0}, widths[0]
+		for ; group < len(t.Groups); group++ {
+			g := t.Groups[group]
+			width := 2 * g.Width
+			for i := range g.Width {
+				width += widths[column+i]
+			}
+			if total+width > lineWidth && len(groups) > 1 {
+				break
+			}
+			total += width
+			groups = append(groups, g)
+			for range g.Width {
+				columns = append(columns, column)
+				column++
+			}
 		}
-		first.WriteString(centre(g.Name, width) + "  ")
-	}
-	b.WriteString(strings.TrimRight(first.String(), " ") + "\n")
-	b.WriteString(textLine(t.Columns, widths))
-	total := 2 * (len(widths) - 1)
-	for _, w := range widths {
-		total += w
-	}
-	b.WriteString(strings.Repeat("─", total) + "\n")
-	for _, row := range t.Rows {
-		b.WriteString(textLine(row, widths))
-	}
-	if len(t.Notes) > 0 {
+		t.block(&b, groups, columns, widths, total)
 		b.WriteString("\n")
 	}
 	for _, n := range t.Notes {
 		b.WriteString(n + "\n")
 	}
 	return b.String()
+}
+
+// block writes the chosen groups, whose columns they are.
+func (t Table) block(b *strings.Builder, groups []Group, columns, widths []int, total int) {
+	var heading strings.Builder
+	column := 0
+	for _, g := range groups {
+		width := 2 * (g.Width - 1)
+		for range g.Width {
+			width += widths[columns[column]]
+			column++
+		}
+		heading.WriteString(centre(g.Name, width) + "  ")
+	}
+	b.WriteString(strings.TrimRight(heading.String(), " ") + "\n")
+	b.WriteString(textLine(t.Columns, columns, widths))
+	b.WriteString(strings.Repeat("─", total) + "\n")
+	for _, row := range t.Rows {
+		b.WriteString(textLine(row, columns, widths))
+	}
 }
 
 // widths makes every column wide enough for its cells and every group for its
@@ -146,14 +163,14 @@ func (t Table) widths() []int {
 	return widths
 }
 
-func textLine(cells []string, widths []int) string {
+func textLine(cells []string, columns, widths []int) string {
 	var b strings.Builder
-	for i, cell := range cells {
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+	for _, i := range columns {
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cells[i]))
 		if i == 0 {
-			b.WriteString(cell + pad)
+			b.WriteString(cells[i] + pad)
 		} else {
-			b.WriteString("  " + pad + cell)
+			b.WriteString("  " + pad + cells[i])
 		}
 	}
 	return strings.TrimRight(b.String(), " ") + "\n"
@@ -194,8 +211,13 @@ func significant(v float64) string {
 	case size < 1e-4 || size >= 1e6:
 		return strconv.FormatFloat(v, 'e', 1, 64)
 	default:
-		decimals := 2 - int(math.Floor(math.Log10(size)))
-		return strconv.FormatFloat(v, 'f', max(decimals, 0), 64)
+		// The exponent after rounding: 0.99999 is 1.00.
+		_, exponent, _ := strings.Cut(strconv.FormatFloat(v, 'e', 2, 64), "e")
+		magnitude, err := strconv.Atoi(exponent)
+		if err != nil { // NaN or infinite
+			return strconv.FormatFloat(v, 'g', -1, 64)
+		}
+		return strconv.FormatFloat(v, 'f', max(2-magnitude, 0), 64)
 	}
 }
 

@@ -86,7 +86,7 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 			if labelled(digit) {
 				tick.Label = strconv.FormatFloat(v, 'f', -1, 64)
 				if digit == 1 && (v < 1e-3 || v >= 1e6) {
-					tick.Label = "10" + superscript.Replace(strconv.Itoa(int(exponent)))
+					tick.Label = fmt.Sprintf("1e%.0f", exponent) // the font has no superscript minus
 				}
 			}
 			ticks = append(ticks, tick)
@@ -94,8 +94,6 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 	}
 	return ticks
 }
-
-var superscript = strings.NewReplacer("-", "⁻", "0", "⁰", "1", "¹", "2", "²", "3", "³", "4", "⁴", "5", "⁵", "6", "⁶", "7", "⁷", "8", "⁸", "9", "⁹")
 
 // niceTicks are at most count labelled multiples of 1, 2 or 5 powers of ten.
 type niceTicks int

@@ -1,0 +1,178 @@
+package evaluate
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+func TestDescribe(t *testing.T) {
+	for _, tt := range []struct {
+		values []float64
+		want   Statistic
+	}{
+		{nil, Statistic{}},
+		{[]float64{3}, Statistic{Mean: 3, Median: 3}},
+		{[]float64{4, 1}, Statistic{Mean: 2.5, StdErr: 1.5, Median: 2.5}},
+		// s² = (16+0+1+1+4)/4 = 5.5, s.e. = √(5.5/5)
+		{[]float64{9, 5, 4, 4, 3}, Statistic{Mean: 5, StdErr: math.Sqrt(1.1), Median: 4}},
+	} {
+		got := describe(tt.values)
+		if math.Abs(got.Mean-tt.want.Mean) > 1e-12 || got.Median != tt.want.Median {
+			t.Errorf("%v: %+v, want %+v", tt.values, got, tt.want)
+		}
+		if len(tt.values) != 5 && math.Abs(got.StdErr-tt.want.StdErr) > 1e-12 {
+			t.Errorf("%v: standard error %v, want %v", tt.values, got.StdErr, tt.want.StdErr)
+		}
+	}
+}
+
+// gaussian is N(m, s²) as a family.Law with what w2Exact needs.
+type gaussian struct{ m, s float64 }
+
+func (g gaussian) Quantile(u float64) float64           { return g.m + g.s*math.Sqrt2*math.Erfinv(2*u-1) }
+func (g gaussian) PDF(x float64) float64                { return math.NaN() }
+func (g gaussian) CDF(x float64) float64                { return math.NaN() }
+func (g gaussian) Mean() float64                        { return g.m }
+func (g gaussian) Variance() float64                    { return g.s * g.s }
+func (g gaussian) Sample(dst []float32, rng *rand.Rand) {}
+
+var _ family.Law = gaussian{}
+
+// W2² of N(0,1) from N(m,s²) is m² + (s−1)².
+func TestW2Exact(t *testing.T) {
+	n := 4096
+	quantiles := make([]float32, n)
+	for i := range quantiles {
+		// Shuffled: the order of samples must not matter.
+		quantiles[(i*2731)%n] = float32(gaussian{0, 1}.Quantile((float64(i) + 0.5) / float64(n)))
+	}
+	for _, g := range []gaussian{{0, 1}, {2, 1}, {-1, 0.5}, {3, 2}} {
+		want := math.Hypot(g.m, g.s-1)
+		if got := w2Exact(quantiles, g); math.Abs(got-want) > 1e-3*max(want, 0.01) {
+			t.Errorf("W2 from N(%v, %v²) is %v, want %v", g.m, g.s, got, want)
+		}
+	}
+}
+
+func TestSpreadTakesFromAllChains(t *testing.T) {
+	stored := make([]float32, 4096) // 1,024 chains of 4, chain after chain
+	for i := range stored {
+		stored[i] = float32(i / 4)
+	}
+	part := spread(stored, 1024)
+	for i, chain := range part {
+		if int(chain) != i {
+			t.Fatalf("sample %d comes from chain %v", i, chain)
+		}
+	}
+	if all := spread(stored, 4096); all[17] != stored[17] || len(all) != 4096 {
+		t.Error("taking all of them reorders")
+	}
+}
+
+func TestSignificant(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.0290: "0.0290", 0.00234567: "0.00235", 1.4567: "1.46", 14.567: "14.6", 145.67: "146", 123456: "123456",
+		0.000123: "0.000123", 0.0000123: "1.2e-05", -0.0171: "-0.0171", 0.99999: "1.00", 2e7: "2.0e+07",
+	} {
+		if got := significant(v); got != want {
+			t.Errorf("significant(%v) = %s, want %s", v, got, want)
+		}
+	}
+}
+
+// tableResults has round numbers for the golden table.
+func tableResults(t *testing.T) *Results {
+	t.Helper()
+	e, err := experiment.Load("rare1d", "demo", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Results{Experiment: e, Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 48,
+		Reference: Statistic{Mean: 0.0291, Median: 0.0187}}
+	for i, row := range []Row{
+		{Kind: Floor, Name: "floor", SolveSeconds: 0.125},
+		{Kind: MCMC, Name: "mcmc 500k steps", Note: "64 chains", SolveSeconds: 12.5},
+		{Kind: MCMC, Name: "mcmc 7k steps", SolveSeconds: 0.5},
+		{Kind: Model, Name: "model", SetupSeconds: 1.25, SolveSeconds: 2.5},
+		{Kind: Normal, Name: "N(0,1)"},
+	} {
+		x := float64(i + 1)
+		row.Summary = Summary{
+			Sinkhorn:          Statistic{Mean: 0.01 * x, Median: 0.001 * x},
+			SinkhornConverged: Statistic{Mean: 0.02 * x, Median: 0.002 * x},
+			Residual:          1e-5 * x,
+			W2:                Statistic{Mean: 0.1 * x, StdErr: 0.0125 * x, Median: 0.05 * x},
+			W2Mixed:           Statistic{Mean: 0.08 * x},
+			W2Exact:           Statistic{Mean: 0.11 * x, Median: 0.06 * x},
+			KSRejected:        0.2 * x,
+			VarianceRatio:     Statistic{Median: 1 + 0.1*x},
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return r
+}
+
+func TestTableGolden(t *testing.T) {
+	table := tableResults(t).Table()
+	for name, got := range map[string]string{"table.txt": table.Text(), "table.md": table.Markdown()} {
+		path := filepath.Join("testdata", name)
+		if os.Getenv("UPDATE_GOLDEN") != "" {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(want) {
+			t.Errorf("%s differs:\n%s\nwant:\n%s", name, got, want)
+		}
+	}
+}
+
+func TestTableIsRectangular(t *testing.T) {
+	table := tableResults(t).Table()
+	width := 0
+	for _, g := range table.Groups {
+		width += g.Width
+	}
+	if width != len(table.Columns) {
+		t.Errorf("groups span %d columns of %d", width, len(table.Columns))
+	}
+	for _, row := range table.Rows {
+		if len(row) != len(table.Columns) {
+			t.Errorf("row %q has %d cells, want %d", row[0], len(row), len(table.Columns))
+		}
+	}
+	markdown := strings.Split(table.Markdown(), "\n")
+	for _, line := range markdown[:2+len(table.Rows)] {
+		if n := strings.Count(line, "|"); n != len(table.Columns)+1 {
+			t.Errorf("%d bars in %q", n, line)
+		}
+	}
+}
+
+func TestScaleNote(t *testing.T) {
+	for preset, want := range map[string]string{
+		"full":   "full size: F=64512, B=256, S=32, steps=32256",
+		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
+		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, held-out functions=8, evaluation samples=512, parameters=",
+	} {
+		e, err := experiment.Load("vn1d", preset, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ScaleNote(e); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s\nwant %s", preset, got, want)
+		}
+	}
+}
