@@ -8,7 +8,8 @@
 // cache. Nothing is ever fetched while opening.
 //
 // Importing this package tunes the C allocator of the process for XLA (see
-// malloc.go) and sets XLA_FLAGS unless the user did.
+// malloc_cgo.go). Opening an XLA backend adds a
+// flag to XLA_FLAGS unless the user set it.
 package backend
 
 import (

@@ -15,5 +15,10 @@ func openGo() (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("backend go: %w", err)
 	}
-	return &Backend{Name: Go, Device: fmt.Sprintf("%s, %d threads", runtime.GOARCH, runtime.GOMAXPROCS(0)), compute: c}, nil
+	return &Backend{Name: Go, Device: processor(), compute: c}, nil
+}
+
+// processor describes the CPU for people.
+func processor() string {
+	return fmt.Sprintf("%s, %d threads", runtime.GOARCH, runtime.NumCPU())
 }

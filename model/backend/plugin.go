@@ -51,6 +51,11 @@ func List() []Info {
 		path, found, err := p.installed()
 		if err == nil {
 			info.Installed, info.Version, info.Path = true, found.Version, path
+		}
+		switch {
+		case p.needsGPU && !hasGPU():
+			err = ErrNoGPU
+		case err == nil:
 			info.Device, err = probe(name, path)
 		}
 		if err != nil {
