@@ -1,14 +1,17 @@
 package expression
 
 import (
+	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/expr-lang/expr"
 
 	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // The tape computes what the library's own virtual machine does, on states of
@@ -133,6 +136,38 @@ func TestTabulate(t *testing.T) {
 	}
 }
 
+// Formulas drive the simulator: heavy tails on the whole line, where any table
+// would end. b = −x, σ² = 2(1+x²) has p = ½(1+x²)^(−3/2).
+func TestSimulatesHeavyTails(t *testing.T) {
+	compile := func(source string) *Expression {
+		e, err := Compile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	dst := make([]float32, 8192)
+	err := simulate.EulerMaruyamaFunc(context.Background(), dst, compile("-x").Eval, compile("sqrt(2*(1+x^2))").Eval,
+		simulate.Scheme{DT: 0.005, BurnIn: 1600, Thin: 1, Chains: len(dst)}, 1, 0, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(dst)
+	var d float64
+	n := float64(len(dst))
+	for i, x := range dst {
+		v := float64(x)
+		u := (1 + v/math.Sqrt(1+v*v)) / 2
+		d = max(d, u-float64(i)/n, float64(i+1)/n-u)
+	}
+	if k := d * math.Sqrt(n); k > 1.95 {
+		t.Errorf("√n·KS is %.2f from the exact law, above 1.95 with probability 0.001", k)
+	}
+	if least := dst[0]; least > -20 {
+		t.Errorf("the least of %d samples is %v: the tail is missing", len(dst), least)
+	}
+}
+
 // Whatever the bytes, compiling gives an expression that runs, or an error.
 func FuzzCompile(f *testing.F) {
 	for _, s := range []string{"x", "sqrt(2*(1+x^2))", "x > 0 ? 1 : 2", "let a = 1; a", "max(x,", "((((", "x?.y", "{}", "1..2", "'", "#", "a|b(1)"} {
@@ -158,6 +193,30 @@ func BenchmarkEval(b *testing.B) {
 				e.Eval(dst, x)
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/block, "ns/state")
+		})
+	}
+}
+
+// Steps per second on all cores, as the simulate command runs them.
+func BenchmarkSimulate(b *testing.B) {
+	for _, c := range []struct{ drift, diffusion string }{{"-x", "sqrt(2)"}, {"x-x^3", "1"}, {"-x", "sqrt(1+0.5*x^2)"}} {
+		b.Run(c.drift+" "+c.diffusion, func(b *testing.B) {
+			drift, err := Compile(c.drift)
+			if err != nil {
+				b.Fatal(err)
+			}
+			diffusion, err := Compile(c.diffusion)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 512}
+			dst := make([]float32, 512*32)
+			for i := range b.N {
+				if err := simulate.EulerMaruyamaFunc(context.Background(), dst, drift.Eval, diffusion.Eval, s, 1, uint64(i), "bench", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(s.Steps(32)*s.Chains)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msteps/s")
 		})
 	}
 }

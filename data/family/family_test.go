@@ -163,7 +163,8 @@ func TestVN1DFields(t *testing.T) {
 	}
 }
 
-// vn1d functions that mix fast: simulated chains have the exact law.
+// vn1d functions with one well and strong noise mix fast: simulated chains have
+// the exact law. (Many of the others do not after 50 time units.)
 func TestVN1DSamples(t *testing.T) {
 	s := simulate.Scheme{DT: 0.01, BurnIn: 2000, Thin: 10, Chains: 2048}
 	mixing := 0
@@ -172,8 +173,14 @@ func TestVN1DSamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.Min(c.Diffusion) < 0.5 {
-			continue // slow where σ is small
+		wells := 0
+		for j := range c.Grid.N - 1 {
+			if c.Drift[j] > 0 && c.Drift[j+1] <= 0 {
+				wells++
+			}
+		}
+		if wells > 1 || slices.Min(c.Diffusion) < 0.4 {
+			continue
 		}
 		mixing++
 		law, err := vn1d{}.Law(1, i)

@@ -202,6 +202,8 @@ func TestRefusals(t *testing.T) {
 		{with(func(s *Scheme) { s.BurnIn = -1 }), rough, 8, "burn-in is -1"},
 		{with(func(s *Scheme) { s.Thin = 0 }), rough, 8, "thinning is 0"},
 		{with(func(s *Scheme) { s.Chains = 0 }), rough, 8, "chains is 0"},
+		{good, rough, 0, "0 samples cannot be shared by 4 chains"},
+		{with(func(s *Scheme) { s.BurnIn = 1<<40 + 1 }), rough, 8, "burn-in is"},
 		{good, rough, 9, "9 samples cannot be shared by 4 chains"},
 		{good, broken, 8, "function 6: drift NaN at x = -3.88889"},
 		{good, sde.Coefficients{}, 8, "grid has 0 nodes"},

@@ -19,19 +19,21 @@ type Scheme struct {
 	Chains int     `json:"chains" yaml:"chains"`   // independent chains per function
 }
 
-// maxSteps bounds BurnIn and Thin: beyond it a run would not end, and step
-// counts stay far from overflow.
-const maxSteps = 1 << 40
+// Bounds beyond which a run would not end; step counts stay far from overflow.
+const (
+	maxBurnIn = 1 << 40
+	maxThin   = 1 << 31
+)
 
 // Validate reports fields out of range.
 func (s Scheme) Validate() error {
 	switch {
 	case !(s.DT > 0) || math.IsInf(s.DT, 0):
 		return fmt.Errorf("time step dt is %v, want a positive number", s.DT)
-	case s.BurnIn < 0 || s.BurnIn > maxSteps:
-		return fmt.Errorf("burn-in is %d steps, want 0 to %d", s.BurnIn, maxSteps)
-	case s.Thin < 1 || s.Thin > maxSteps:
-		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxSteps)
+	case s.BurnIn < 0 || s.BurnIn > maxBurnIn:
+		return fmt.Errorf("burn-in is %d steps, want 0 to %d", s.BurnIn, maxBurnIn)
+	case s.Thin < 1 || s.Thin > maxThin:
+		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxThin)
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
 	}
@@ -51,7 +53,7 @@ func (s Scheme) samplesPerChain(n int) (int, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
 	}
-	if n%s.Chains != 0 {
+	if n == 0 || n%s.Chains != 0 {
 		return 0, fmt.Errorf("%d samples cannot be shared by %d chains", n, s.Chains)
 	}
 	return n / s.Chains, nil
