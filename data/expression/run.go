@@ -64,6 +64,14 @@ func run(tape []instruction, stack, x []float64) {
 			for i, v := range a {
 				a[i] = math.Sqrt(v)
 			}
+		case opShift:
+			for i, v := range a {
+				a[i] = v + in.value
+			}
+		case opScale:
+			for i, v := range a {
+				a[i] = v * in.value
+			}
 		case opInvert:
 			for i, v := range a {
 				a[i] = 1 / v

@@ -3,6 +3,7 @@ package expression
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -22,6 +23,8 @@ const (
 	opPower  // a ← aⁿ, n = 2..4, by multiplication
 	opInvert // a ← 1/a
 	opUnary  // a ← f(a)
+	opShift  // a ← a + value
+	opScale  // a ← a·value
 	opAdd    // a, b → a + b, and so on
 	opSubtract
 	opMultiply
@@ -58,8 +61,26 @@ type taper struct {
 	height, depth int
 }
 
-// add appends an instruction that changes the height of the stack.
+// add appends an instruction that changes the height of the stack. Sums and
+// products with a constant on top of the stack take it into the instruction.
 func (t *taper) add(in instruction, change int) {
+	if last := len(t.tape) - 1; last >= 0 && t.tape[last].op == opConstant {
+		value := t.tape[last].value
+		switch in.op {
+		case opAdd:
+			t.tape[last] = instruction{op: opShift, value: value}
+			t.height--
+			return
+		case opSubtract:
+			t.tape[last] = instruction{op: opShift, value: -value}
+			t.height--
+			return
+		case opMultiply:
+			t.tape[last] = instruction{op: opScale, value: value}
+			t.height--
+			return
+		}
+	}
 	t.tape = append(t.tape, in)
 	t.height += change
 	t.depth = max(t.depth, t.height)
@@ -80,8 +101,26 @@ func (t *taper) want(node ast.Node, k kind) error {
 	return err
 }
 
-// emit translates one node, leaving its value on top of the stack.
+// emit translates a subexpression, leaving its value on top of the stack. What
+// does not depend on x is computed here and now.
 func (t *taper) emit(node ast.Node) (kind, error) {
+	start, height := len(t.tape), t.height
+	k, err := t.node(node)
+	if err != nil || len(t.tape) == start+1 || t.dependsOnState(start) {
+		return k, err
+	}
+	stack := make([]float64, (t.depth-height)*block)
+	run(t.tape[start:], stack, []float64{0})
+	t.tape = append(t.tape[:start], instruction{op: opConstant, value: stack[0]})
+	return k, nil
+}
+
+// dependsOnState reports whether the tape pushes x from start on.
+func (t *taper) dependsOnState(start int) bool {
+	return slices.ContainsFunc(t.tape[start:], func(in instruction) bool { return in.op == opState })
+}
+
+func (t *taper) node(node ast.Node) (kind, error) {
 	switch n := node.(type) {
 	case *ast.IntegerNode:
 		t.add(instruction{op: opConstant, value: float64(n.Value)}, 1)
@@ -182,8 +221,20 @@ func (t *taper) operator(n *ast.BinaryNode) (kind, error) {
 	if o.swap {
 		left, right = right, left
 	}
+	start := len(t.tape)
 	if err := t.want(left, o.operands); err != nil {
 		return o.result, err
+	}
+	if (o.op == opAdd || o.op == opMultiply) && !t.dependsOnState(start) {
+		// A constant commutes to the top of the stack, from where add takes it.
+		c := t.tape[start]
+		t.tape, t.height = t.tape[:start], t.height-1
+		if err := t.want(right, o.operands); err != nil {
+			return o.result, err
+		}
+		t.add(c, 1)
+		t.add(instruction{op: o.op}, -1)
+		return o.result, nil
 	}
 	if err := t.want(right, o.operands); err != nil {
 		return o.result, err
