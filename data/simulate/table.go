@@ -14,9 +14,9 @@ import (
 //
 // (Itô, weak order 1), with b and σ linear between the nodes of c and constant
 // outside. Chain k has dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which
-// must divide. The arithmetic is in float32 and the result the same bits on
-// every platform. It runs on the calling goroutine alone; Batch spreads
-// functions over the cores.
+// must divide. The arithmetic is in float32 without fused operations, the same
+// on every platform but for the last bit of a normal in 65,536 (normals). It
+// runs on the calling goroutine alone; Batch spreads functions over the cores.
 //
 // Errors name the function; ErrDiverged also chain and step. dst must not be
 // used after an error.
