@@ -8,7 +8,16 @@ import "slices"
 type measure struct {
 	n, d   int
 	x      []float64 // coordinate d of point i is x[d*n+i]
-	leaves [][2]int  // ranges of points that share a small box; nil in one dimension
+	groups []box     // consecutive neighbours, all points: sources share a bound
+	tree   []box     // k-d tree from its root on; nil in one dimension
+}
+
+// box is a range of consecutive points, lo ≤ i < hi, and where they lie.
+type box struct {
+	lo, hi      int
+	centre      []float64
+	radius      []float64 // half the extent, per dimension
+	left, right int       // children in the tree; 0 for a leaf
 }
 
 func newMeasure(c Cloud) *measure {
@@ -18,6 +27,9 @@ func newMeasure(c Cloud) *measure {
 			m.x[i] = float64(v)
 		}
 		slices.Sort(m.x)
+		for lo := 0; lo < m.n; lo += groupPoints {
+			m.groups = append(m.groups, m.bound(lo, min(lo+groupPoints, m.n)))
+		}
 		return m
 	}
 	order := make([]int32, c.N)
@@ -30,22 +42,45 @@ func newMeasure(c Cloud) *measure {
 			m.x[d*c.N+i] = float64(c.X[int(p)*c.D+d])
 		}
 	}
+	for k, b := range m.tree {
+		bounded := m.bound(b.lo, b.hi)
+		bounded.left, bounded.right = b.left, b.right
+		m.tree[k] = bounded
+		if b.left == 0 {
+			m.groups = append(m.groups, bounded)
+		}
+	}
 	return m
 }
 
 // axis returns the coordinates along one dimension.
 func (m *measure) axis(d int) []float64 { return m.x[d*m.n : (d+1)*m.n] }
 
-// leafPoints is how many targets of a k-d leaf share the preparation of their
-// sources.
-const leafPoints = 32
+// bound is the box of a range of points.
+func (m *measure) bound(lo, hi int) box {
+	b := box{lo: lo, hi: hi, centre: make([]float64, m.d), radius: make([]float64, m.d)}
+	for k := range m.d {
+		points := m.axis(k)[lo:hi]
+		low, high := slices.Min(points), slices.Max(points)
+		b.centre[k] = 0.5*low + 0.5*high
+		b.radius[k] = max(high-b.centre[k], b.centre[k]-low)
+	}
+	return b
+}
+
+const (
+	groupPoints = 64 // consecutive sources on the line that share a bound
+	leafPoints  = 32 // points of a leaf of the k-d tree
+)
 
 // split orders the points into a k-d tree: it halves the range along its widest
-// axis, at the median, until few are left. first is the place of order[0].
-func (m *measure) split(c Cloud, order []int32, first int) {
+// axis, at the median, until few are left. first is the place of order[0]; the
+// children of a node come after it, in the order of their points.
+func (m *measure) split(c Cloud, order []int32, first int) (node int) {
+	node = len(m.tree)
+	m.tree = append(m.tree, box{lo: first, hi: first + len(order)})
 	if len(order) <= leafPoints {
-		m.leaves = append(m.leaves, [2]int{first, first + len(order)})
-		return
+		return node
 	}
 	widest, width := 0, float32(-1)
 	for d := range c.D {
@@ -69,6 +104,8 @@ func (m *measure) split(c Cloud, order []int32, first int) {
 		return 0
 	})
 	half := (len(order) + 1) / 2
-	m.split(c, order[:half], first)
-	m.split(c, order[half:], first+half)
+	left := m.split(c, order[:half], first)
+	right := m.split(c, order[half:], first+half)
+	m.tree[node].left, m.tree[node].right = left, right
+	return node
 }

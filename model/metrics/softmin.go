@@ -31,15 +31,17 @@ type task struct {
 	exponents
 	eps    float64
 	lo, hi int
+	node   int // in more than one dimension: of the targets' tree
 }
 
 // scratch holds a goroutine's arrays, one element per source that matters.
 type scratch struct {
-	all    []float64 // exponents at the box's centre, all sources
 	a      []float64 // those of the sources kept, less their maximum
 	v      []float64 // slopes of the exponents: v[k*stride+j] along dimension k
 	stride int
+	bounds []float64 // of the groups of sources
 	line   line
+	grid   grid
 }
 
 func (s *softmin) run(eps float64, transforms ...transform) {
@@ -48,7 +50,7 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 		if k == len(s.exponents) {
 			s.exponents = append(s.exponents, exponents{})
 		}
-		s.exponents[k].set(t.potential, math.Log2E/eps)
+		s.exponents[k].set(t.potential, math.Log2E/eps, t.from.groups)
 		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps})
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
@@ -82,31 +84,23 @@ func appendTasks(tasks []task, whole task) []task {
 	if whole.to.d == 1 {
 		return appendIntervals(tasks, whole)
 	}
-	for _, leaf := range whole.to.leaves {
-		whole.lo, whole.hi = leaf[0], leaf[1]
-		tasks = append(tasks, whole)
-	}
-	return tasks
+	return appendNodes(tasks, whole, 0)
 }
 
 func (t task) run(s *scratch) {
 	if t.to.d == 1 {
 		t.runInterval(s)
 	} else {
-		t.runLeaf(s)
+		t.runNode(s)
 	}
 }
 
 // reserve makes room for n sources and their padding.
 func (s *scratch) reserve(n, dimensions int) {
 	s.stride = n + lanes
-	s.all = resized(s.all, n)
 	s.a = resized(s.a, s.stride)
 	s.v = resized(s.v, s.stride*dimensions)
 }
-
-// groupPoints is how many neighbouring sources share a bound.
-const groupPoints = 64
 
 // exponents are the sources' potentials over ε, in units of log 2, and their
 // maxima over groups of sources: with the range of a group's coordinates, a
@@ -115,17 +109,19 @@ type exponents struct {
 	exponent, highest []float64
 }
 
-func (e *exponents) set(potential []float64, factor float64) {
+func (e *exponents) set(potential []float64, factor float64, groups []box) {
 	e.exponent = resized(e.exponent, len(potential))
-	e.highest = e.highest[:0]
-	for i, v := range potential {
-		v *= factor
-		e.exponent[i] = v
-		if i%groupPoints == 0 {
-			e.highest = append(e.highest, v)
-		} else if last := &e.highest[len(e.highest)-1]; v > *last {
-			*last = v
+	e.highest = resized(e.highest, len(groups))
+	for k, g := range groups {
+		highest := math.Inf(-1)
+		for i := g.lo; i < g.hi; i++ {
+			v := potential[i] * factor
+			e.exponent[i] = v
+			if v > highest {
+				highest = v
+			}
 		}
+		e.highest[k] = highest
 	}
 }
 

@@ -125,7 +125,8 @@ func (t task) prepare(s *scratch, centre, radius float64) (kept int, top, star f
 	reach := slope * radius
 
 	// The largest exponent at the centre, from the groups that may hold it.
-	bounds := s.all[:len(t.highest)]
+	s.bounds = resized(s.bounds, len(t.highest))
+	bounds := s.bounds
 	likely := 0
 	for g, highest := range t.highest {
 		d := distance(centre, y[g*groupPoints], y[min((g+1)*groupPoints, len(y))-1])

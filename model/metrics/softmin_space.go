@@ -2,90 +2,147 @@ package metrics
 
 import "math"
 
-// runLeaf computes the targets of one leaf in two or more dimensions, by the
-// sum of softmin_line.go written for vectors:
+// In more dimensions the sum of softmin_line.go is, with u = x − c,
 //
-//	Σ_j exp(h_j − |x−y_j|²/2ε) = exp(A + u·(y*−c)/ε − |u|²/2ε) Σ_j exp(a_j + u·(y_j−y*)/ε).
+//	Σ_j exp(h_j − |x−y_j|²/2ε) = exp(A + u·(y*−c)/ε − |u|²/2ε) Σ_j exp(a_j + u·(y_j−y*)/ε)
 //
-// All large numbers are in A and the tilt, one per target; the exponents of
-// sources that matter are small, so they are exact where it counts.
-func (t task) runLeaf(s *scratch) {
-	var (
-		d              = t.to.d
-		centre, radius [MaxDimension]float64
-		star, u        [MaxDimension]float64
-	)
-	for k := range d {
-		lo, hi := math.Inf(1), math.Inf(-1)
-		for _, p := range t.to.axis(k)[t.lo:t.hi] {
-			lo, hi = min(lo, p), max(hi, p)
-		}
-		centre[k] = 0.5*lo + 0.5*hi
-		radius[k] = max(hi-centre[k], centre[k]-lo)
+// over the sources near enough to matter in the box around c. All large numbers
+// are in A and in the tilt, once per target; the exponents of sources that
+// matter are small, so they are exact where it counts. Boxes are nodes of the
+// targets' k-d tree: its leaves, where the sum is taken at every target, or in
+// the plane, while √ε is wide, larger ones that a grid resolves (grid).
+
+// appendNodes cuts the targets below a node into boxes.
+func appendNodes(tasks []task, whole task, node int) []task {
+	b := &whole.to.tree[node]
+	if b.left == 0 || gridPays(b, whole.eps) {
+		whole.node = node
+		return append(tasks, whole)
 	}
-	kept, top, ok := t.prepareSpace(s, centre[:d], radius[:d], star[:d])
-	if !ok {
-		left, right := t, t
-		left.hi = (t.lo + t.hi) / 2
-		right.lo = left.hi
-		left.runLeaf(s)
-		right.runLeaf(s)
-		return
-	}
-	shift := t.eps * (math.Log(float64(t.from.n)) - math.Ln2*top)
-	for i := t.lo; i < t.hi; i++ {
-		var tilt float64
-		for k := range d {
-			u[k] = t.to.x[k*t.to.n+i] - centre[k]
-			tilt += u[k] * (0.5*u[k] - (star[k] - centre[k]))
-		}
-		t.dst[i] = shift - t.eps*math.Log(expSum(s.a[:kept], s.v, s.stride, u[:d])) + tilt
+	tasks = appendNodes(tasks, whole, b.left)
+	return appendNodes(tasks, whole, b.right)
+}
+
+// runNode computes the targets of one node.
+func (t task) runNode(s *scratch) {
+	b := &t.to.tree[t.node]
+	switch {
+	case b.left == 0:
+		t.runDirect(s, b.lo, b.hi)
+	case !gridPays(b, t.eps) || !t.runGrid(s, b):
+		t.node = b.left
+		t.runNode(s)
+		t.node = b.right
+		t.runNode(s)
 	}
 }
 
-// prepareSpace is prepare for vectors; it writes y* to star.
-func (t task) prepareSpace(s *scratch, centre, radius, star []float64) (kept int, top float64, ok bool) {
-	n, d := t.from.n, len(centre)
-	s.reserve(n, d)
-	all := s.all
-	copy(all, t.exponent)
-	curvature := math.Log2E / (2 * t.eps)
-	for k := range d {
-		c := centre[k]
-		for j, p := range t.from.axis(k) {
-			z := p - c
-			all[j] -= curvature * z * z
-		}
+// runDirect sums at each of the targets lo ≤ i < hi.
+func (t task) runDirect(s *scratch, lo, hi int) {
+	var star, u [MaxDimension]float64
+	d := t.to.d
+	b := t.to.bound(lo, hi)
+	kept, top, ok := t.prepareSpace(s, &b, star[:d])
+	if !ok { // only if the targets differ
+		middle := (lo + hi) / 2
+		t.runDirect(s, lo, middle)
+		t.runDirect(s, middle, hi)
+		return
 	}
-	best := 0
-	for j, e := range all {
-		if e > all[best] {
-			best = j
-		}
-	}
-	top = all[best]
-	slope := math.Log2E / t.eps
-	for k := range d {
-		star[k] = t.from.x[k*n+best]
-	}
-	for j, e := range all {
-		e -= top
-		var swing float64
+	for i := lo; i < hi; i++ {
 		for k := range d {
-			swing += math.Abs(t.from.x[k*n+j]-star[k]) * radius[k]
+			u[k] = t.to.x[k*t.to.n+i] - b.centre[k]
 		}
-		swing *= slope
-		if e+swing < -lineCut {
+		sum := expSum(s.a[:kept], s.v, s.stride, u[:d])
+		t.dst[i] = t.untilt(sum, top, u[:d], star[:d], b.centre)
+	}
+}
+
+// untilt is the softmin at c + u, given the sum.
+func (t task) untilt(sum, top float64, u, star, centre []float64) float64 {
+	f := t.eps * (math.Log(float64(t.from.n)/sum) - math.Ln2*top)
+	for k, v := range u {
+		f += v * (0.5*v - (star[k] - centre[k]))
+	}
+	return f
+}
+
+// prepareSpace is prepare for vectors, for the targets in b; it writes y* to
+// star.
+func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
+	n, d, x := t.from.n, len(star), t.from.x
+	s.reserve(n, d)
+	s.bounds = resized(s.bounds, len(t.from.groups))
+	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
+
+	likely := 0
+	for k := range t.from.groups {
+		g := &t.from.groups[k]
+		var square float64
+		for axis, c := range b.centre {
+			z := max(0, math.Abs(c-g.centre[axis])-g.radius[axis])
+			square += z * z
+		}
+		s.bounds[k] = t.highest[k] - curvature*square
+		if s.bounds[k] > s.bounds[likely] {
+			likely = k
+		}
+	}
+	best := -1
+	top = math.Inf(-1)
+	search := func(g *box) {
+		for j := g.lo; j < g.hi; j++ {
+			var square float64
+			for axis, c := range b.centre {
+				z := x[axis*n+j] - c
+				square += z * z
+			}
+			if e := t.exponent[j] - curvature*square; e > top {
+				best, top = j, e
+			}
+		}
+	}
+	search(&t.from.groups[likely]) // first: its maximum rules most others out
+	for k := range t.from.groups {
+		if k != likely && s.bounds[k] >= top {
+			search(&t.from.groups[k])
+		}
+	}
+	for k := range star {
+		star[k] = x[k*n+best]
+	}
+
+	for k := range t.from.groups {
+		g := &t.from.groups[k]
+		var swing float64
+		for axis, r := range b.radius {
+			swing += r * (math.Abs(g.centre[axis]-star[axis]) + g.radius[axis])
+		}
+		if s.bounds[k]-top+slope*swing < -lineCut {
 			continue
 		}
-		if swing-e > exponentRange {
-			return 0, 0, false
+		for j := g.lo; j < g.hi; j++ {
+			var square, swing float64
+			for axis, c := range b.centre {
+				p := x[axis*n+j]
+				z := p - c
+				square += z * z
+				swing += b.radius[axis] * math.Abs(p-star[axis])
+			}
+			e := t.exponent[j] - curvature*square - top
+			swing *= slope
+			if e+swing < -lineCut {
+				continue
+			}
+			if swing-e > exponentRange {
+				return 0, 0, false
+			}
+			s.a[kept] = e
+			for axis, p := range star {
+				s.v[axis*s.stride+kept] = (x[axis*n+j] - p) * slope
+			}
+			kept++
 		}
-		s.a[kept] = e
-		for k := range d {
-			s.v[k*s.stride+kept] = (t.from.x[k*n+j] - star[k]) * slope
-		}
-		kept++
 	}
 	return pad(s.a, s.v, s.stride, kept, d), top, true
 }

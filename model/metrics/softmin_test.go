@@ -51,6 +51,7 @@ func TestSoftminEqualsDefinition(t *testing.T) {
 		{"far away", goldenCloud{Kind: "normal", N: 200, D: 1, Seed: 9, Parameters: []float64{1000, 1}}, goldenCloud{Kind: "normal", N: 200, D: 1, Seed: 10, Parameters: []float64{0, 1}}},
 		{"plane", goldenCloud{Kind: "normal", N: 300, D: 2, Seed: 11, Parameters: []float64{0, 1}}, goldenCloud{Kind: "modes", N: 350, D: 2, Seed: 12, Parameters: []float64{0.3, -2, 2, 0.4}}},
 		{"plane, heavy tails", goldenCloud{Kind: "ratio", N: 300, D: 2, Seed: 13, Parameters: []float64{0.5}}, goldenCloud{Kind: "ratio", N: 200, D: 2, Seed: 14, Parameters: []float64{0.5}}},
+		{"plane, gap filled", goldenCloud{Kind: "uniform", N: 900, D: 2, Seed: 17, Parameters: []float64{-4, 4}}, goldenCloud{Kind: "modes", N: 300, D: 2, Seed: 18, Parameters: []float64{0.5, -3, 3, 0.2}}},
 		{"seven dimensions", goldenCloud{Kind: "normal", N: 150, D: 7, Seed: 15, Parameters: []float64{0, 1}}, goldenCloud{Kind: "normal", N: 130, D: 7, Seed: 16, Parameters: []float64{1, 2}}},
 	} {
 		to, from := newMeasure(tt.to.cloud(t)), newMeasure(tt.from.cloud(t))
