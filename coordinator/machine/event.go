@@ -91,6 +91,12 @@ type (
 		HasCheckpoint bool
 		Checkpoint    ergoflow.Step
 	}
+	// Unreadable: the newest checkpoint could not be read; this is what is left.
+	Unreadable struct {
+		Run           string
+		HasCheckpoint bool
+		Checkpoint    ergoflow.Step
+	}
 	// Unpublished: the jobs of these shards could not be put into the queue.
 	Unpublished struct {
 		Run    string
@@ -163,6 +169,7 @@ func (Start) event()       {}
 func (Tick) event()        {}
 func (Submit) event()      {}
 func (Scanned) event()     {}
+func (Unreadable) event()  {}
 func (Unpublished) event() {}
 func (Generated) event()   {}
 func (Dead) event()        {}

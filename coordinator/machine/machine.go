@@ -102,6 +102,10 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.submit(e)
 	case Scanned:
 		m.scanned(e)
+	case Unreadable:
+		if m.concerns(e.Run) {
+			m.run.hasCheckpoint, m.run.checkpoint = e.HasCheckpoint, e.Checkpoint
+		}
 	case Unpublished:
 		m.unpublished(e)
 	case Generated:

@@ -154,7 +154,7 @@ func (m *Machine) scanned(e Scanned) {
 	m.run.hasCheckpoint, m.run.checkpoint = e.HasCheckpoint, e.Checkpoint
 	m.run.step = max(m.run.step, e.Checkpoint)
 	if m.run.stage == stageTraining {
-		return
+		return // an answer that comes late
 	}
 	m.run.present = make(map[int]bool)
 	for _, k := range e.Present {

@@ -171,6 +171,9 @@ func (p *player) do(command string, words []string) {
 			e.HasCheckpoint, e.Checkpoint = true, ergoflow.Step(number("checkpoint", 0))
 		}
 		p.event(e)
+	case "unreadable":
+		_, has := option["checkpoint"]
+		p.event(Unreadable{p.run, has, ergoflow.Step(number("checkpoint", 0))})
 	case "generated":
 		p.event(Generated{p.run, number("shard", 0)})
 	case "unpublished":

@@ -1,0 +1,63 @@
+package coordinator
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrNotRunning: no coordinator runs on the directory.
+var ErrNotRunning = errors.New("no coordinator runs here")
+
+// Addresses is the content of coordinator.json: where a running coordinator is.
+type Addresses struct {
+	PID     int    `json:"pid"`
+	Version string `json:"version"`
+	Control string `json:"control"` // host:port of the control service
+	Gossip  string `json:"gossip"`  // host:port to join
+	NATS    string `json:"nats"`    // URL of the job queue
+}
+
+const addressesFile = "coordinator.json"
+
+// ReadAddresses says where the coordinator on a directory of this machine is.
+// It fails with ErrNotRunning where the file is not there.
+func ReadAddresses(dir string) (a Addresses, err error) {
+	path := filepath.Join(dir, addressesFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, fmt.Errorf("%w: %s is not there", ErrNotRunning, path)
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &a)
+	}
+	if err != nil {
+		return Addresses{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return a, nil
+}
+
+// write makes the file appear at once and whole.
+func (a Addresses) write(dir string) error {
+	b, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+addressesFile+"-*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, addressesFile))
+}
+
+func removeAddresses(dir string) error { return os.Remove(filepath.Join(dir, addressesFile)) }
+
+// CheckpointPath is the file of a coordinator's checkpoints.
+func CheckpointPath(dir string) string { return filepath.Join(dir, "checkpoints.db") }

@@ -1,0 +1,59 @@
+package coordinator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+)
+
+// ErrInsecure: an address that others can reach was asked for, and nothing
+// protects it.
+var ErrInsecure = errors.New("listening beyond loopback is neither encrypted nor authenticated yet")
+
+// Config of a coordinator.
+type Config struct {
+	Dir      string          // of its state; made where it is not there
+	Listen   string          // control service, host:port; default 127.0.0.1:0
+	Gossip   string          // gossip, host:port; default 127.0.0.1:0
+	Join     []string        // gossip addresses of other members, where there are any
+	Store    string          // shard store's directory, as workers see it; default Dir/shards
+	NATS     string          // URL of a job queue; default: an embedded one
+	Keep     int             // checkpoints kept of a run, beside the best; default 3
+	Insecure bool            // allows addresses beyond loopback
+	Log      *slog.Logger    // default slog.Default()
+	Ready    func(Addresses) // called once, when everything is served
+
+	timing machine.Config // tests hurry
+}
+
+func (c Config) validated() (Config, error) {
+	if c.Dir == "" {
+		return c, errors.New("the coordinator needs a directory for its state")
+	}
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return c, fmt.Errorf("directory %s: %w", c.Dir, err)
+	}
+	c.Dir = dir
+	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
+	c.Gossip = cmp.Or(c.Gossip, "127.0.0.1:0")
+	c.Keep = cmp.Or(c.Keep, 3)
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
+	if c.Store, err = filepath.Abs(c.Store); err != nil {
+		return c, fmt.Errorf("shard store %s: %w", c.Store, err)
+	}
+	for _, address := range []string{c.Listen, c.Gossip} {
+		if !c.Insecure && !gossip.IsLoopback(address) {
+			return c, fmt.Errorf("%w: %s (--insecure allows it on a network you trust)", ErrInsecure, address)
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,126 @@
+package coordinator
+
+import (
+	"math"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// Protobuf types end here: the machine has its own.
+
+// maxText bounds sentences from workers that are kept and passed on.
+const maxText = 2048
+
+// maxHash is more than any hash has, in bytes.
+const maxHash = 64
+
+// eventFrom converts a worker's message; nil means that it says nothing known.
+func eventFrom(s machine.Session, m *wire.WorkerMessage) machine.Event {
+	switch b := m.GetBody().(type) {
+	case *wire.WorkerMessage_Hello:
+		h := b.Hello
+		return machine.Hello{Session: s, Worker: machine.Worker{ID: ergoflow.WorkerID(h.GetId()), Version: h.GetVersion(),
+			DataAddress: h.GetDataAddress(), Device: clip(h.GetDevice()), PID: int(h.GetPid())}}
+	case *wire.WorkerMessage_Heartbeat:
+		return machine.Heartbeat{Session: s, Doing: clip(b.Heartbeat.GetDoing())}
+	case *wire.WorkerMessage_Prepared:
+		return machine.Prepared{Session: s, Run: b.Prepared.GetRun()}
+	case *wire.WorkerMessage_Report:
+		r := b.Report
+		hash := r.GetParameterHash()
+		return machine.Report{Session: s, Generation: ergoflow.Generation(r.GetGeneration()), HasState: r.GetHasState(),
+			Step: ergoflow.Step(r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)])}
+	case *wire.WorkerMessage_Ready:
+		return machine.Ready{Session: s, Generation: ergoflow.Generation(b.Ready.GetGeneration())}
+	case *wire.WorkerMessage_Progress:
+		p, t := b.Progress, b.Progress.GetTiming()
+		return machine.Progress{Session: s, Generation: ergoflow.Generation(p.GetGeneration()), Step: ergoflow.Step(p.GetStep()),
+			Loss: p.GetLoss(), Samples: p.GetSamples(), Timing: machine.Timing{Data: finite(t.GetData()), Gradient: finite(t.GetGradient()),
+				Copy: finite(t.GetCopy()), Ring: finite(t.GetRing()), Update: finite(t.GetUpdate())}}
+	case *wire.WorkerMessage_Complaint:
+		c := b.Complaint
+		return machine.Complaint{Session: s, Generation: ergoflow.Generation(c.GetGeneration()), Step: ergoflow.Step(c.GetStep()),
+			Peer: ergoflow.WorkerID(clip(c.GetPeer())), Reason: clip(c.GetReason())}
+	case *wire.WorkerMessage_Drain:
+		return machine.Drain{Session: s}
+	case *wire.WorkerMessage_Failed:
+		return machine.Failed{Session: s, Run: b.Failed.GetRun(), Reason: clip(b.Failed.GetReason())}
+	}
+	return nil
+}
+
+func clip(s string) string { return s[:min(len(s), maxText)] }
+
+// finite keeps what JSON cannot write out of the status.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}
+
+// toWire converts a message of the machine. The adapter adds what the machine
+// does not know.
+func (l *loop) toWire(m machine.Message) *wire.CoordinatorMessage {
+	switch m := m.(type) {
+	case machine.Welcome:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
+			PingInterval: l.timing.PingInterval.Seconds(), PingTimeout: l.timing.PingTimeout.Seconds()}}}
+	case machine.Refuse:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason}}}
+	case machine.Ping:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{}}}
+	case machine.Generate:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{Generate: &wire.Generate{
+			Plan: planToWire(m.Plan), NatsUrl: l.natsURL, Store: l.store.Root()}}}
+	case machine.Prepare:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{
+			Plan: planToWire(m.Plan), Store: l.store.Root()}}}
+	case machine.Form:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Form{Form: &wire.Form{Generation: uint64(m.Generation), Reason: m.Reason}}}
+	case machine.Assign:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: assignToWire(m)}}
+	case machine.Go:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{Go: &wire.Go{Generation: uint64(m.Generation)}}}
+	case machine.Abort:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Abort{Abort: &wire.Abort{Generation: uint64(m.Generation), Reason: m.Reason}}}
+	case machine.Finish:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Finish{Finish: &wire.Finish{Run: m.Run}}}
+	case machine.Save:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Save{Save: &wire.Save{Generation: uint64(m.Generation)}}}
+	case machine.Leave:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{Reason: m.Reason}}}
+	}
+	return nil
+}
+
+func assignToWire(m machine.Assign) *wire.Assign {
+	a := &wire.Assign{Generation: uint64(m.Generation), Rank: uint32(m.Rank), Saves: m.Saves,
+		Source: &wire.Source{Kind: wire.Source_Kind(m.Source.Kind), Step: int64(m.Source.Step)}}
+	for _, member := range m.Members {
+		a.Members = append(a.Members, memberToWire(member))
+	}
+	for _, shard := range m.Shards {
+		a.Shards = append(a.Shards, uint32(shard))
+	}
+	if m.Source.Kind == machine.Peer {
+		a.Source.Peer = memberToWire(m.Source.Peer)
+	}
+	return a
+}
+
+func memberToWire(m machine.Member) *wire.Member {
+	return &wire.Member{Id: string(m.ID), DataAddress: m.DataAddress}
+}
+
+func planToWire(p ergoflow.Plan) *wire.Plan {
+	return &wire.Plan{Run: p.Run, Experiment: p.Experiment, Dataset: p.Dataset, Shards: uint32(p.Shards),
+		Steps: int64(p.Steps), CheckpointEvery: int64(p.CheckpointEvery), Config: p.Config}
+}
+
+func planFrom(p *wire.Plan) ergoflow.Plan {
+	return ergoflow.Plan{Run: p.GetRun(), Experiment: p.GetExperiment(), Dataset: p.GetDataset(), Shards: int(p.GetShards()),
+		Steps: ergoflow.Step(p.GetSteps()), CheckpointEvery: ergoflow.Step(p.GetCheckpointEvery()), Config: p.GetConfig()}
+}

@@ -1,0 +1,29 @@
+// Package coordinator conducts runs: it knows who is in, which generation, who
+// owns which shards, and keeps the checkpoints.
+//
+// What it decides is decided in machine, a pure state machine. This package is
+// the adapter around it. One goroutine, the loop, owns the machine, hands it
+// events and executes its effects in order:
+//
+//	gRPC sessions ─┐                       ┌─► coordinator.db   (Persist: fsync first)
+//	RPCs ──────────┼─► loop ─► machine ────┼─► sessions         (Send, Close)
+//	job results ───┤    ▲                  └─► NATS, store      (Publish, Scan)
+//	ticks ─────────┘    └── events ◄───────────── their outcomes
+//
+// Nothing that the loop does waits for a network: messages go into a queue per
+// session, and a session whose queue is full is closed. The one thing it waits
+// for is the ledger.
+//
+// # Files
+//
+// Under Config.Dir:
+//
+//	coordinator.db     ledger: last generation, plan, stage; addresses (bbolt)
+//	coordinator.json   pid and addresses while the coordinator runs
+//	checkpoints.db     see checkpoint
+//	nats/              the job queue
+//	shards/            the shard store, unless Config.Store says otherwise
+//
+// The coordinator.db has one bucket, "coordinator", with the keys "ledger"
+// (machine.Ledger as JSON) and "addresses" (Addresses as JSON).
+package coordinator

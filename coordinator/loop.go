@@ -1,0 +1,178 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+// tickInterval is how finely the machine hears of time.
+const tickInterval = 50 * time.Millisecond
+
+// loop owns the machine. Other goroutines reach it through do.
+type loop struct {
+	machine  *machine.Machine
+	timing   machine.Config
+	ledger   *ledger
+	saved    *checkpoint.Store
+	store    *shard.Dir
+	queue    *jobs.Queue
+	natsURL  string
+	log      *slog.Logger
+	work     chan func()
+	ended    chan struct{} // closed when run has returned
+	stopped  chan struct{} // closed when the machine has let everyone go
+	fatal    error         // why run returned, where it was not told to
+	helpers  sync.WaitGroup
+	ctx      context.Context // of helpers; ends with run
+	sessions map[machine.Session]*session
+	last     machine.Session
+	answer   string // to the Submit being handled
+	reasons  []Decision
+	scanning bool
+	watched  string             // run whose job results are listened to
+	unwatch  context.CancelFunc // ends that
+}
+
+// Decision is a reason of the machine, for the status.
+type Decision struct {
+	Time   time.Time `json:"time"`
+	Reason string    `json:"reason"`
+}
+
+// keptDecisions is how many of them the status shows.
+const keptDecisions = 20
+
+// run handles work until ctx ends or the ledger cannot be written. Everything
+// that it started has ended when it returns.
+func (l *loop) run(ctx context.Context) error {
+	helping, stop := context.WithCancel(ctx)
+	l.ctx = helping
+	defer l.helpers.Wait()
+	defer close(l.ended) // before the wait: a helper may be handing something over
+	defer stop()
+	defer func() {
+		for _, s := range l.sessions {
+			s.close("the coordinator ends")
+		}
+	}()
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	l.step(machine.Start{})
+	for l.fatal == nil {
+		select {
+		case f := <-l.work:
+			f()
+		case <-ticker.C:
+			l.step(machine.Tick{})
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return l.fatal
+}
+
+// do has the loop call f, and returns when it has: false if the loop has ended.
+func (l *loop) do(f func()) bool {
+	done := make(chan struct{})
+	select {
+	case l.work <- func() { defer close(done); f() }:
+		<-done
+		return true
+	case <-l.ended:
+		return false
+	}
+}
+
+// post hands an event to the machine.
+func (l *loop) post(e machine.Event) bool { return l.do(func() { l.step(e) }) }
+
+// step lets the machine handle one event, and executes the effects in order.
+func (l *loop) step(e machine.Event) {
+	effects, reason := l.machine.Step(time.Now(), e)
+	if reason != "" {
+		l.log.Info(reason)
+		l.reasons = append(l.reasons, Decision{time.Now().UTC(), reason})
+		l.reasons = l.reasons[max(0, len(l.reasons)-keptDecisions):]
+	}
+	for _, effect := range effects {
+		if l.fatal != nil {
+			return // what was to be durable is not
+		}
+		l.execute(effect)
+	}
+}
+
+func (l *loop) execute(effect machine.Effect) {
+	switch e := effect.(type) {
+	case machine.Persist:
+		if err := l.ledger.persist(e.Ledger); err != nil {
+			l.fatal = err
+		}
+	case machine.Send:
+		if s := l.sessions[e.Session]; s != nil {
+			s.send(l.toWire(e.Message))
+		}
+	case machine.Close:
+		if s := l.sessions[e.Session]; s != nil {
+			s.close(e.Reason)
+			delete(l.sessions, e.Session)
+		}
+	case machine.Scan:
+		l.scan(e.Plan)
+	case machine.Publish:
+		l.publish(e.Plan, e.Shards)
+	case machine.Answer:
+		l.answer = e.Refusal
+	case machine.Warn:
+		l.log.Warn(e.Text)
+	case machine.Stopped:
+		close(l.stopped)
+	}
+}
+
+// help runs f beside the loop; run waits for it.
+func (l *loop) help(f func(ctx context.Context)) {
+	l.helpers.Go(func() { f(l.ctx) })
+}
+
+// Status is the document of `ergoflow status --json`.
+type Status struct {
+	machine.Status
+	Reason    string     `json:"reason"`    // the last decision
+	Decisions []Decision `json:"decisions"` // the last ones, the newest last
+	PID       int        `json:"pid"`       // the coordinator's
+	Version   string     `json:"version"`
+}
+
+func (l *loop) status() Status {
+	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...), PID: os.Getpid(), Version: ergoflow.Version}
+	if n := len(l.reasons); n > 0 {
+		s.Reason = l.reasons[n-1].Reason
+	}
+	return s
+}
+
+// accepts reports why a checkpoint of this run, generation and step may not be
+// stored now. A late one of an earlier generation is as good as any.
+func (l *loop) accepts(run string, generation uint64, step int64) error {
+	s := l.machine.Status()
+	switch {
+	case s.Run != run:
+		return fmt.Errorf("run %.64q is not the one in progress, %q", run, s.Run)
+	case generation > uint64(s.Generation):
+		return fmt.Errorf("generation %d has not begun, the last is %d", generation, s.Generation)
+	case step < 0 || step > int64(s.Steps):
+		return fmt.Errorf("step %d is not one of %d", step, s.Steps)
+	}
+	return nil
+}

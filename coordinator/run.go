@@ -1,0 +1,219 @@
+package coordinator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+// stopTimeout bounds the farewell: the drain time-out and a little more.
+const stopTimeout = 12 * time.Second
+
+// Run is a coordinator, until ctx ends: then the workers' state is saved, they
+// are told to leave, and everything is closed. It fails with ErrRunning where
+// another coordinator has the directory, ErrInsecure for addresses that need
+// protection, and naming the address where one is in use.
+func Run(ctx context.Context, c Config) (err error) {
+	c, err = c.validated()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return fmt.Errorf("coordinator's directory: %w", err)
+	}
+	closing := &closer{}
+	defer func() { err = errors.Join(err, closing.close()) }()
+
+	ledger, err := openLedger(c.Dir)
+	if err != nil {
+		return err
+	}
+	closing.add(ledger.close)
+	var before Addresses
+	var known machine.Ledger
+	if err := errors.Join(ledger.load(keyAddresses, &before), ledger.load(keyLedger, &known)); err != nil {
+		return err
+	}
+	saved, err := checkpoint.Open(CheckpointPath(c.Dir), false)
+	if err != nil {
+		return err
+	}
+	closing.add(saved.Close)
+
+	listener, err := again(before.Control, c.Listen, listen)
+	if err != nil {
+		return err
+	}
+	closing.add(func() error { listener.Close(); return nil }) // the server closes it too
+	natsURL, err := serveJobs(c, before, closing)
+	if err != nil {
+		return err
+	}
+	queue, err := jobs.Open(ctx, natsURL)
+	if err != nil {
+		return err
+	}
+	closing.add(func() error { queue.Close(); return nil })
+
+	control := gossip.Advertise(listener.Addr().String())
+	members, err := again(before.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
+		return gossip.Join(ctx, gossip.Config{
+			Name: fmt.Sprintf("coordinator-%s-%d", control, os.Getpid()), Bind: bind, Seeds: c.Join,
+			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Version},
+		})
+	})
+	if err != nil {
+		return err
+	}
+	closing.add(members.Close)
+
+	addresses := Addresses{PID: os.Getpid(), Version: ergoflow.Version, Control: control, Gossip: members.Address(), NATS: natsURL}
+	if err := ledger.store(keyAddresses, addresses); err != nil {
+		return err
+	}
+	timing := c.timing
+	timing.Version = ergoflow.Version
+	timing.PingInterval = cmp.Or(timing.PingInterval, 250*time.Millisecond)
+	timing.PingTimeout = cmp.Or(timing.PingTimeout, 3*time.Second)
+	l := &loop{
+		machine: machine.New(timing, known), timing: timing, ledger: ledger, saved: saved, store: shard.NewDir(c.Store),
+		queue: queue, natsURL: natsURL, log: c.Log, work: make(chan func()), ended: make(chan struct{}),
+		stopped: make(chan struct{}), sessions: make(map[machine.Session]*session),
+	}
+	return conduct(ctx, c, l, listener, addresses)
+}
+
+// conduct serves until ctx ends or the loop does.
+func conduct(ctx context.Context, c Config, l *loop, listener net.Listener, addresses Addresses) error {
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true))
+	wire.RegisterControlServer(server, &service{loop: l, keep: c.Keep})
+	looping, endLoop := context.WithCancel(context.Background())
+	defer endLoop()
+	group, failed := errgroup.WithContext(context.Background())
+	group.Go(func() error { return l.run(looping) })
+	group.Go(func() error { return server.Serve(listener) })
+	group.Go(func() error {
+		if err := addresses.write(c.Dir); err != nil {
+			return fmt.Errorf("write %s: %w", addressesFile, err)
+		}
+		if c.Ready != nil {
+			c.Ready(addresses)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer stopServing(server)
+		defer endLoop()
+		select {
+		case <-ctx.Done():
+			l.farewell()
+		case <-failed.Done():
+		}
+		return nil
+	})
+	err := group.Wait()
+	if removed := removeAddresses(c.Dir); removed != nil && !errors.Is(removed, os.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+// farewell has the machine let everyone go, in bounded time.
+func (l *loop) farewell() {
+	if !l.post(machine.Stop{}) {
+		return
+	}
+	select {
+	case <-l.stopped:
+	case <-l.ended:
+	case <-time.After(stopTimeout):
+		l.log.Warn("the workers were not let go in time", "waited", stopTimeout)
+	}
+}
+
+// stopServing lets handlers say their last words, and then ends Serve.
+func stopServing(server *grpc.Server) {
+	hurry := time.AfterFunc(2*flushTimeout, server.Stop)
+	defer hurry.Stop()
+	server.GracefulStop()
+}
+
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("control service cannot listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// serveJobs returns the job queue's URL, and serves one where none is given: on
+// the host of the control service, which workers reach.
+func serveJobs(c Config, before Addresses, closing *closer) (string, error) {
+	if c.NATS != "" {
+		return c.NATS, nil
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return "", fmt.Errorf("control address: %w", err)
+	}
+	server, err := again(hostOf(before.NATS), net.JoinHostPort(host, "0"),
+		func(address string) (*jobs.Server, error) { return jobs.Serve(filepath.Join(c.Dir, "nats"), address) })
+	if err != nil {
+		return "", err
+	}
+	closing.add(func() error { server.Close(); return nil })
+	return "nats://" + gossip.Advertise(hostOf(server.URL())), nil
+}
+
+// hostOf is the host:port of a URL.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// again opens what was open before at the same port, where any port will do, so
+// that a coordinator that restarts is found where it was.
+func again[T any](before, wanted string, open func(address string) (T, error)) (T, error) {
+	host, port, err := net.SplitHostPort(wanted)
+	if err == nil && port == "0" {
+		if _, old, err := net.SplitHostPort(before); err == nil && old != "0" {
+			if opened, err := open(net.JoinHostPort(host, old)); err == nil {
+				return opened, nil
+			}
+		}
+	}
+	return open(wanted)
+}
+
+// closer closes things in the reverse order of their opening.
+type closer struct{ closers []func() error }
+
+func (c *closer) add(f func() error) { c.closers = append(c.closers, f) }
+
+func (c *closer) close() error {
+	var errs []error
+	for i := len(c.closers) - 1; i >= 0; i-- {
+		errs = append(errs, c.closers[i]())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,205 @@
+package coordinator
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+const (
+	maxMessage = 4 << 20 // bytes of one gRPC message
+	partSize   = 1 << 20 // bytes of a checkpoint in one
+)
+
+// service implements wire.ControlServer.
+type service struct {
+	wire.UnimplementedControlServer
+	loop *loop
+	keep int // checkpoints of a run
+}
+
+var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
+
+// Submit implements wire.ControlServer. The plan is durable when it returns.
+func (v *service) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	var refusal string
+	ok := v.loop.do(func() {
+		v.loop.step(machine.Submit{Plan: planFrom(r.GetPlan()), Until: machine.Stage(r.GetUntil()), Replace: r.GetReplace()})
+		refusal, v.loop.answer = v.loop.answer, ""
+	})
+	switch {
+	case !ok:
+		return nil, errEnding
+	case refusal != "":
+		return nil, status.Error(codes.FailedPrecondition, refusal)
+	}
+	return &wire.SubmitReply{}, nil
+}
+
+// Status implements wire.ControlServer.
+func (v *service) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
+	var s Status
+	if !v.loop.do(func() { s = v.loop.status() }) {
+		return nil, errEnding
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	return &wire.StatusReply{Json: b}, nil
+}
+
+// SaveCheckpoint implements wire.ControlServer. The machine hears of it when it
+// is durable; older ones are pruned after that.
+func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	h := first.GetHeader()
+	if h == nil {
+		return status.Error(codes.InvalidArgument, "a checkpoint begins with its header")
+	}
+	var refusal error
+	if !v.loop.do(func() { refusal = v.loop.accepts(h.Run, h.Generation, h.Step) }) {
+		return errEnding
+	}
+	if refusal != nil {
+		return status.Error(codes.FailedPrecondition, refusal.Error())
+	}
+	info, err := v.loop.saved.Save(stream.Context(), checkpoint.Info{
+		Run: h.Run, Experiment: clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
+		Loss: checkpoint.Loss(h.Loss), Size: h.Size, SHA256: hex.EncodeToString(h.Sha256),
+	}, &partReader{stream: stream})
+	if err != nil {
+		if stream.Context().Err() == nil {
+			v.loop.post(machine.NotSaved{Run: h.Run, Step: ergoflow.Step(h.Step), Reason: err.Error()})
+		}
+		return storeError(err)
+	}
+	v.loop.post(machine.Saved{Run: info.Run, Step: info.Step})
+	if _, err := v.loop.saved.Prune(v.keep, 1); err != nil {
+		v.loop.log.Warn("old checkpoints stay", "error", err)
+	}
+	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
+}
+
+// partReader reads a checkpoint's bytes from the stream.
+type partReader struct {
+	stream wire.Control_SaveCheckpointServer
+	rest   []byte
+}
+
+func (p *partReader) Read(b []byte) (int, error) {
+	for len(p.rest) == 0 {
+		part, err := p.stream.Recv()
+		if err != nil {
+			return 0, err
+		}
+		if part.GetHeader() != nil {
+			return 0, fmt.Errorf("%w: a second header", checkpoint.ErrMismatch)
+		}
+		p.rest = part.GetData()
+	}
+	n := copy(b, p.rest)
+	p.rest = p.rest[n:]
+	return n, nil
+}
+
+// LoadCheckpoint implements wire.ControlServer: the run's checkpoint at a step,
+// or its newest that can be read.
+func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCheckpointServer) error {
+	info, data, err := v.find(r.GetRun(), ergoflow.Step(r.GetStep()))
+	if err != nil {
+		return storeError(err)
+	}
+	sum, err := hex.DecodeString(info.SHA256)
+	if err != nil {
+		return storeError(fmt.Errorf("%w: checkpoint %s: %w", checkpoint.ErrCorrupt, info.ID, err))
+	}
+	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: &wire.CheckpointHeader{
+		Run: info.Run, Experiment: info.Experiment, Generation: uint64(info.Generation), Step: int64(info.Step),
+		Loss: float64(info.Loss), Size: info.Size, Sha256: sum,
+	}}})
+	for len(data) > 0 && err == nil {
+		n := min(len(data), partSize)
+		err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data[:n]}})
+		data = data[n:]
+	}
+	return err
+}
+
+func (v *service) find(run string, step ergoflow.Step) (checkpoint.Info, []byte, error) {
+	all, err := v.loop.saved.Run(run)
+	if err != nil {
+		return checkpoint.Info{}, nil, err
+	}
+	var damage error
+	for _, info := range all {
+		if step != 0 && info.Step != step {
+			continue
+		}
+		info, data, err := v.loop.saved.Read(info.ID)
+		if err == nil {
+			return info, data, nil
+		}
+		damage = errors.Join(damage, err)
+	}
+	if damage != nil { // the machine must not build on it again
+		v.loop.log.Warn("a checkpoint cannot be read", "error", damage)
+		info, ok := v.loop.newest(run)
+		v.loop.post(machine.Unreadable{Run: run, HasCheckpoint: ok, Checkpoint: info.Step})
+		return checkpoint.Info{}, nil, damage
+	}
+	return checkpoint.Info{}, nil, fmt.Errorf("%w: run %.64q, step %d", checkpoint.ErrNotFound, run, step)
+}
+
+// Snapshot implements wire.ControlServer.
+func (v *service) Snapshot(_ *wire.SnapshotRequest, stream wire.Control_SnapshotServer) error {
+	if err := v.loop.saved.Snapshot(chunkWriter{stream}); err != nil {
+		return storeError(err)
+	}
+	return nil
+}
+
+type chunkWriter struct {
+	stream wire.Control_SnapshotServer
+}
+
+func (c chunkWriter) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		end := min(n+partSize, len(b))
+		if err = c.stream.Send(&wire.Chunk{Data: b[n:end]}); err == nil {
+			n = end
+		}
+	}
+	return n, err
+}
+
+// storeError gives an error of the store the gRPC code that callers branch on.
+func storeError(err error) error {
+	code := codes.Internal
+	switch {
+	case errors.Is(err, checkpoint.ErrNotFound):
+		code = codes.NotFound
+	case errors.Is(err, checkpoint.ErrMismatch):
+		code = codes.InvalidArgument
+	case errors.Is(err, checkpoint.ErrCorrupt):
+		code = codes.DataLoss
+	case errors.Is(err, checkpoint.ErrSpace):
+		code = codes.ResourceExhausted
+	case errors.Is(err, context.Canceled), status.Code(err) == codes.Canceled:
+		code = codes.Canceled
+	}
+	return status.Error(code, err.Error())
+}

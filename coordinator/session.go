@@ -1,0 +1,156 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+const (
+	helloTimeout = 5 * time.Second
+	flushTimeout = time.Second // for last words to a session that is closed
+	outboxSize   = 256         // messages; a worker that reads none for that long is gone
+)
+
+// session is a worker's stream as the loop sees it.
+type session struct {
+	number machine.Session
+	out    chan *wire.CoordinatorMessage
+	over   chan struct{} // closed together with out
+	closed bool          // both are; belongs to the loop
+	reason string        // why; may be read after out is closed
+}
+
+// send queues a message. It never waits: who does not read is cut off.
+func (s *session) send(m *wire.CoordinatorMessage) {
+	if s.closed {
+		return
+	}
+	select {
+	case s.out <- m:
+	default:
+		s.close("it does not read its messages")
+	}
+}
+
+func (s *session) close(reason string) {
+	if !s.closed {
+		s.closed, s.reason = true, reason
+		close(s.out)
+		close(s.over)
+	}
+}
+
+// Session implements wire.ControlServer: one worker's membership.
+func (v *service) Session(stream wire.Control_SessionServer) error {
+	s := &session{out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
+	err := v.hold(stream, s)
+	v.loop.do(func() {
+		delete(v.loop.sessions, s.number)
+		v.loop.step(machine.Closed{Session: s.number, Reason: why(err)})
+		s.close("the stream ended")
+	})
+	return err
+}
+
+// hold keeps the session until it is over, and says why it is.
+func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
+	heard := make(chan error, 1) // from the reader, once it has ended
+	greeted := make(chan struct{})
+	go func() { heard <- v.read(stream, s, greeted) }()
+	hello := time.NewTimer(helloTimeout)
+	defer hello.Stop()
+	select {
+	case <-greeted:
+	case err := <-heard:
+		return err
+	case <-hello.C:
+		return status.Errorf(codes.DeadlineExceeded, "no hello in %v", helloTimeout)
+	}
+	written := make(chan error, 1)
+	go func() { written <- write(stream, s) }()
+	select {
+	case err := <-written:
+		return err
+	case err := <-heard:
+		return err
+	case <-stream.Context().Done():
+		return stream.Context().Err()
+	case <-s.over:
+	}
+	select { // the last words
+	case err := <-written:
+		return err
+	case <-time.After(flushTimeout):
+		return status.Error(codes.Aborted, s.reason)
+	}
+}
+
+// read turns messages into events until the stream ends. The first must be
+// Hello, and no other may be.
+func (v *service) read(stream wire.Control_SessionServer, s *session, greeted chan<- struct{}) error {
+	first := true
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if (m.GetHello() != nil) != first {
+			return status.Error(codes.InvalidArgument, "a session has one hello, which comes first")
+		}
+		alive := true
+		if first {
+			alive = v.loop.do(func() { v.open(s, m) })
+			close(greeted)
+			first = false
+		} else if e := eventFrom(s.number, m); e != nil {
+			alive = v.loop.post(e)
+		}
+		if !alive {
+			return status.Error(codes.Unavailable, "the coordinator ends")
+		}
+	}
+}
+
+// open gives the session its number and presents the worker to the machine.
+func (v *service) open(s *session, hello *wire.WorkerMessage) {
+	if s.closed {
+		return // the hello came too late
+	}
+	v.loop.last++
+	s.number = v.loop.last
+	v.loop.sessions[s.number] = s
+	v.loop.step(eventFrom(s.number, hello))
+}
+
+// write sends what is queued. When the loop has closed the queue it returns the
+// reason, for the other side's log.
+func write(stream wire.Control_SessionServer, s *session) error {
+	for m := range s.out {
+		if err := stream.Send(m); err != nil {
+			return err
+		}
+	}
+	return status.Error(codes.Aborted, s.reason)
+}
+
+func why(err error) string {
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return "the worker ended its stream"
+	case errors.Is(err, context.Canceled), status.Code(err) == codes.Canceled:
+		return "the stream broke"
+	}
+	return fmt.Sprintf("the stream ended: %s", status.Convert(err).Message())
+}
