@@ -69,7 +69,7 @@ func (r *Ring) Wire() Wire { return r.opts.Wire }
 func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.begin(step, len(v)); err != nil {
+	if err := r.begin(step); err != nil {
 		return err
 	}
 	if r.id.World == 1 {
@@ -87,13 +87,13 @@ func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 	}
 	if err != nil {
 		r.cancel(err)
-		<-r.ended // the transport lets go of v
+		<-r.ended // the transport has let go of v
 	}
 	return err
 }
 
 // begin checks that the ring is alive and counts buckets.
-func (r *Ring) begin(step ergoflow.Step, n int) error {
+func (r *Ring) begin(step ergoflow.Step) error {
 	if r.closed {
 		return r.describe("reduce", -1, ErrClosed)
 	}
