@@ -28,7 +28,7 @@ build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
 
 setup: build
-	@bin/ergoflow backend install cpu --if-missing
+	@bin/ergoflow backend install cpu
 
 demo: setup
 	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS)

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+)
+
+func backendCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "backend",
+		Short:   "List and install compute backends",
+		Example: "  ergoflow backend install cpu",
+	}
+	cmd.AddCommand(backendListCommand(), backendInstallCommand())
+	return cmd
+}
+
+func backendListCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List the backends, and whether each works here",
+		Example: "  ergoflow backend list --json",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			list := backend.List()
+			if asJSON {
+				return printJSON(list)
+			}
+			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(t, "backend\tworks\tversion\tdevice or problem")
+			for _, b := range list {
+				works, remark := "no", b.Problem
+				if b.Works {
+					works, remark = "yes", b.Device
+				}
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", b.Backend, works, b.Version, remark)
+			}
+			return t.Flush()
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	return cmd
+}
+
+func backendInstallCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install cpu|cuda",
+		Short: "Fetch an XLA plugin through pip and prove that it loads",
+		Long: `Fetches the pinned wheel with pip (which knows your index, proxies and
+certificates), checks its SHA-256, unpacks the plugin into the cache directory
+and runs a small computation on it. Does nothing where that has been done.`,
+		Example: "  ergoflow backend install cpu",
+		Args:    exactly(1, "cpu or cuda"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return backend.Install(cmd.Context(), args[0], os.Stderr)
+		},
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// A cluster says where a running coordinator is: by its directory on this
+// machine or by its control address.
+type clusterFlags struct{ dir, addr string }
+
+// dial connects to the coordinator's control service.
+func (f clusterFlags) dial() (*grpc.ClientConn, wire.ControlClient, error) {
+	addr := f.addr
+	if addr == "" {
+		if f.dir == "" {
+			return nil, nil, usagef("say which cluster: --dir DIR (of a coordinator on this machine) or --addr HOST:PORT")
+		}
+		a, err := coordinator.ReadAddresses(f.dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		addr = a.Control
+	}
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, nil, usagef("address %q: %v", addr, err)
+	}
+	return conn, wire.NewControlClient(conn), nil
+}
+
+// status asks the coordinator what it is doing.
+func status(ctx context.Context, control wire.ControlClient) (st coordinator.Status, err error) {
+	reply, err := control.Status(ctx, &wire.StatusRequest{})
+	if err != nil {
+		return st, fmt.Errorf("ask the coordinator for its status: %w", err)
+	}
+	if err := json.Unmarshal(reply.Json, &st); err != nil {
+		return st, fmt.Errorf("read the coordinator's status: %w", err)
+	}
+	return st, nil
+}
+
+// maxCheckpointBytes bounds what is read from a coordinator.
+const maxCheckpointBytes = 4 << 30
+
+// loadCheckpoint fetches the latest checkpoint of a run.
+func loadCheckpoint(ctx context.Context, control wire.ControlClient, run string) ([]byte, error) {
+	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: run})
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint: %w", err)
+	}
+	var encoded bytes.Buffer
+	for {
+		part, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return encoded.Bytes(), nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("load checkpoint: %w", err)
+		}
+		if encoded.Len()+len(part.GetData()) > maxCheckpointBytes {
+			return nil, fmt.Errorf("load checkpoint: more than %d bytes", maxCheckpointBytes)
+		}
+		encoded.Write(part.GetData())
+	}
+}

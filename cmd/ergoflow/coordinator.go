@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+)
+
+func coordinatorCommand() *cobra.Command {
+	var c coordinator.Config
+	var supervise bool
+	cmd := &cobra.Command{
+		Use:     "coordinator --dir DIR",
+		Short:   "Run the coordinator of a cluster",
+		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --gossip 127.0.0.1:7946",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			if supervise {
+				ctx = supervised(ctx)
+			}
+			c.Log = logger()
+			c.Ready = func(a coordinator.Addresses) {
+				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
+			}
+			return coordinator.Run(ctx, c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Dir, "dir", "", "directory of the coordinator's state (required)")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks one")
+	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks one")
+	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
+	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded one)")
+	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
+	addSupervised(cmd, &supervise)
+	cmd.MarkFlagRequired("dir")
+	return cmd
+}
+
+func addSupervised(cmd *cobra.Command, supervise *bool) {
+	cmd.Flags().BoolVar(supervise, "supervised", false, "leave when standard input closes")
+	cmd.Flags().MarkHidden("supervised")
+}
+
+// logger writes one line per event to standard error.
+func logger() *slog.Logger {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	slog.SetDefault(log)
+	return log
+}

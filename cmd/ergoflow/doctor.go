@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+)
+
+// A finding is one line of the doctor's report.
+type finding struct {
+	Check  string `json:"check"`
+	OK     bool   `json:"ok"`
+	Needed bool   `json:"needed"` // whether ergoflow cannot do without
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+// Below this a demo run does not fit on the disk.
+const wantedDisk = 2 << 30
+
+func doctorCommand() *cobra.Command {
+	var asJSON bool
+	var dir string
+	cmd := &cobra.Command{
+		Use:     "doctor",
+		Short:   "Check that this machine can run ergoflow",
+		Example: "  ergoflow doctor",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			findings := examine(cmd.Context(), dir)
+			if asJSON {
+				if err := printJSON(findings); err != nil {
+					return err
+				}
+			} else if err := printFindings(findings); err != nil {
+				return err
+			}
+			for _, f := range findings {
+				if f.Needed && !f.OK {
+					return withHint(fmt.Errorf("doctor: %s: %s", f.Check, f.Detail), "%s", f.Hint)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	cmd.Flags().StringVar(&dir, "dir", ".", "directory whose disk to check")
+	return cmd
+}
+
+func printFindings(findings []finding) error {
+	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	for _, f := range findings {
+		mark := "ok"
+		if !f.OK {
+			mark = "no"
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", mark, f.Check, f.Detail)
+		if !f.OK && f.Hint != "" {
+			fmt.Fprintf(t, "\t\thint: %s\n", f.Hint)
+		}
+	}
+	return t.Flush()
+}
+
+func examine(ctx context.Context, dir string) []finding {
+	findings := []finding{
+		{Check: "processors", OK: true, Needed: true, Detail: fmt.Sprintf("%d, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)},
+		examineDisk(dir),
+		examineLoopback(),
+		examinePip(ctx),
+	}
+	works := false
+	for _, b := range backend.List() {
+		f := finding{Check: "backend " + b.Backend, OK: b.Works, Detail: b.Device}
+		if !b.Works {
+			f.Detail = b.Problem
+			if b.Backend == backend.XLACPU {
+				f.Hint = "ergoflow backend install cpu; without it everything runs in pure Go, ten times slower"
+			}
+		}
+		works = works || b.Works
+		findings = append(findings, f)
+	}
+	return append(findings, finding{Check: "any backend", OK: works, Needed: true, Detail: "computes", Hint: "ergoflow backend install cpu"})
+}
+
+func examineDisk(dir string) finding {
+	f := finding{Check: "disk", Needed: true}
+	var st unix.Statfs_t
+	if err := unix.Statfs(dir, &st); err != nil {
+		f.Detail = fmt.Sprintf("%s: %v", dir, err)
+		f.Hint = "name an existing directory with --dir"
+		return f
+	}
+	free := st.Bavail * uint64(st.Bsize)
+	f.OK = free >= wantedDisk
+	f.Detail = fmt.Sprintf("%s free at %s", humanize.IBytes(free), dir)
+	f.Hint = fmt.Sprintf("a run wants %s or more", humanize.IBytes(wantedDisk))
+	return f
+}
+
+func examineLoopback() finding {
+	f := finding{Check: "loopback", Needed: true, OK: true, Detail: "127.0.0.1 listens"}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.OK, f.Detail, f.Hint = false, err.Error(), "a local cluster talks over 127.0.0.1"
+		return f
+	}
+	l.Close()
+	return f
+}
+
+func examinePip(ctx context.Context) finding {
+	f := finding{Check: "python3 with pip", Detail: "installs the XLA plugin", OK: true}
+	if err := exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run(); err != nil {
+		f.OK, f.Detail, f.Hint = false, err.Error(), "apt install python3-pip; needed once, for `ergoflow backend install`"
+	}
+	return f
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit codes of the program.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// A usageError is a mistake in how the program was called.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usage(err error) error { return &usageError{err} }
+
+func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// A hinted error knows what the user could do next.
+type hinted struct {
+	error
+	hint string
+}
+
+func (h *hinted) Unwrap() error { return h.error }
+
+func withHint(err error, format string, args ...any) error {
+	return &hinted{err, fmt.Sprintf(format, args...)}
+}
+
+// fail prints the error as one line and a hint, and returns the exit code.
+func fail(w io.Writer, err error, interrupted bool) int {
+	if interrupted && errors.Is(err, context.Canceled) {
+		err = withHint(errors.New("interrupted"), "the same command goes on where this one stopped")
+	}
+	fmt.Fprintf(w, "ergoflow: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", hint)
+	}
+	var u *usageError
+	if errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command") {
+		return exitUsage
+	}
+	return exitFailure
+}

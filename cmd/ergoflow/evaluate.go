@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/evaluate"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+func evaluateCommand() *cobra.Command {
+	var choose experimentFlags
+	var dir, checkpoint, backendName string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "evaluate EXPERIMENT",
+		Short: "Judge a trained model on held-out equations: table, figures, report",
+		Long: `Samples held-out equations with the model and with the methods it competes
+with, measures all of them against reference samples and writes the table, the
+figures and the report. What --set says about evaluation.* applies.`,
+		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16",
+		Args:    exactly(1, "an experiment: "+experimentNames()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := choose.load(args[0])
+			if err != nil {
+				return err
+			}
+			if dir == "" {
+				dir = defaultDir(e)
+			}
+			if checkpoint == "" {
+				checkpoint = dir
+			}
+			trained, st, err := readState(cmd.Context(), checkpoint)
+			if err != nil {
+				return err
+			}
+			if trained.Hash() != e.Hash() {
+				return withHint(fmt.Errorf("the checkpoint is of another run than %s/%s: %s/%s, %.12s instead of %.12s",
+					e.Name, e.Preset, trained.Name, trained.Preset, trained.Hash(), e.Hash()),
+					"give the --preset, --config and --set that it was trained with")
+			}
+			return evaluateAndReport(cmd.Context(), evaluation{
+				experiment: e, state: st,
+				store: filepath.Join(dir, "shards"), out: filepath.Join(dir, "report"),
+				backend: backendName, json: asJSON,
+			})
+		},
+	}
+	choose.add(cmd)
+	f := cmd.Flags()
+	f.StringVar(&dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
+	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (default: the run's latest)")
+	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	f.BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
+	return cmd
+}
+
+// An evaluation is what evaluateAndReport needs to know.
+type evaluation struct {
+	experiment experiment.Experiment
+	state      *state.State
+	store, out string // directories
+	backend    string
+	workers    int            // that trained; 0 if unknown
+	stages     []report.Stage // before the evaluation
+	json       bool
+}
+
+// evaluateAndReport judges the state, prints the table and writes the report.
+func evaluateAndReport(ctx context.Context, e evaluation) error {
+	b, err := backend.Open(e.backend)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	begin := time.Now()
+	bars := stageBars{out: os.Stderr}
+	results, percentiles, err := evaluate.Run(ctx, evaluate.Options{
+		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store),
+		Progress: func(stage string, done, total int) { bars.show(stage, "functions", done, total, "") },
+	})
+	bars.end()
+	if err != nil {
+		return err
+	}
+	environment := report.Here()
+	environment.Workers = e.workers
+	page, err := report.Write(ctx, e.out, report.Input{
+		Results: results, Percentiles: percentiles, Losses: e.state.Losses,
+		Stages:      append(e.stages, report.Stage{Name: "evaluate", Took: time.Since(begin), Note: fmt.Sprintf("%d functions", results.Functions)}),
+		Environment: environment, Created: time.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	if e.json {
+		return printJSON(results)
+	}
+	fmt.Println(results.Table().Text())
+	fmt.Printf("report   %s\nfigures  %s\n", page, filepath.Join(e.out, "*.png"))
+	return nil
+}
+
+// defaultDir is where a run lives unless it is told otherwise.
+func defaultDir(e experiment.Experiment) string {
+	return filepath.Join("ergoflow-runs", e.Name+"-"+e.Preset)
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/report"
+)
+
+// statusEvery is how often a run is asked how far it is.
+const statusEvery = 200 * time.Millisecond
+
+// submit hands the plan to the coordinator.
+func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
+	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: until, Replace: replace})
+	if err != nil {
+		return fmt.Errorf("submit %s: %w", plan.Experiment, err)
+	}
+	return nil
+}
+
+// follow shows the run's progress until the stage is reached and returns how
+// long its parts took. alive says why the cluster has ended, if it has.
+func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func() error) ([]report.Stage, error) {
+	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now()}
+	defer f.bars.end()
+	for {
+		st, err := status(ctx, control)
+		if err != nil {
+			if ended := alive(); ended != nil {
+				return nil, ended
+			}
+			return nil, err
+		}
+		if st.Run == plan.Run {
+			if reached, err := f.show(st, until); reached || err != nil {
+				return f.stages, err
+			}
+		}
+		if err := alive(); err != nil {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(statusEvery):
+		}
+	}
+}
+
+// A follower turns one status after another into progress.
+type follower struct {
+	plan       ergoflow.Plan
+	bars       stageBars
+	begin      time.Time // of the present stage
+	stages     []report.Stage
+	generation ergoflow.Generation
+}
+
+// show shows one status and says whether the stage is reached.
+func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
+	switch st.State {
+	case machine.StateGenerating:
+		f.bars.show("generate", "shards", st.Shards.Done, st.Shards.Total, "")
+	case machine.StateGenerated:
+		f.leave("generate", "", fmt.Sprintf("%d shards", st.Shards.Total))
+		return until == wire.Stage_STAGE_GENERATE, nil
+	case machine.StateTraining:
+		if len(f.stages) == 0 {
+			f.leave("generate", "", fmt.Sprintf("%d shards", st.Shards.Total))
+		}
+		if f.generation != 0 && st.Generation != f.generation {
+			f.bars.end()
+			fmt.Fprintf(os.Stderr, "generation %d, %d workers: %s\n", st.Generation, st.WorldSize, st.Reason)
+		}
+		f.generation = st.Generation
+		f.bars.show("train", "steps", int(st.Step), int(st.Steps), trainDetail(st))
+	case machine.StateDone:
+		f.leave("train", trainDetail(st), fmt.Sprintf("%d steps", st.Steps))
+		return true, nil
+	case machine.StateFailed:
+		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "the workers' logs say more")
+	}
+	return false, nil
+}
+
+// leave ends the present stage.
+func (f *follower) leave(stage, detail, note string) {
+	f.bars.finish(detail)
+	now := time.Now()
+	f.stages = append(f.stages, report.Stage{Name: stage, Took: now.Sub(f.begin), Note: note})
+	f.begin = now
+}
+
+func trainDetail(st coordinator.Status) string {
+	if st.Loss == nil {
+		return ""
+	}
+	return fmt.Sprintf("loss %.3f", *st.Loss)
+}

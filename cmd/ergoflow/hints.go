@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"syscall"
+
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/train"
+)
+
+// hints say what the user could do about an error, first match first.
+var hints = []struct {
+	err  error
+	hint string
+}{
+	{gossip.ErrNoSeed, "--join takes the gossip address of any member; `coordinator.json` in the coordinator's directory has one"},
+	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
+	{backend.ErrNotInstalled, "ergoflow backend install cpu"},
+	{backend.ErrNoGPU, "use --backend xla:cpu"},
+	{backend.ErrNoCgo, "use --backend go, or build with cgo"},
+	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
+	{shard.ErrCorrupt, "delete that shard's files; `ergoflow run` or `generate` makes it again"},
+	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
+	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows what there is"},
+	{checkpoint.ErrLocked, "another ergoflow works in this directory; end it or choose another --dir"},
+	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{train.ErrDiverged, "a smaller training.learning_rate may help"},
+	{syscall.ENOSPC, "the disk is full; free space, then give the same command again: it goes on"},
+	{syscall.EADDRINUSE, "another process listens there; choose another port, or 0 for any"},
+}
+
+// hintFor returns the hint for an error, its own or that of its kind.
+func hintFor(err error) string {
+	var own *hinted
+	if errors.As(err, &own) {
+		return own.hint
+	}
+	for _, h := range hints {
+		if errors.Is(err, h.err) {
+			return h.hint
+		}
+	}
+	var wrong *usageError
+	if errors.As(err, &wrong) {
+		return "see `ergoflow help` or COMMAND --help"
+	}
+	return ""
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+)
+
+// How long children may take to leave in order before they are killed.
+const (
+	workerGrace      = 15 * time.Second
+	coordinatorGrace = 10 * time.Second
+)
+
+// A crashed worker is started again, a few times: a worker that cannot live
+// here should not be tried for ever.
+const (
+	workerRestarts    = 3
+	workerRestartWait = time.Second
+)
+
+// A localCluster is a coordinator and its workers as child processes on this
+// machine, all on loopback.
+type localCluster struct {
+	coordinator *process
+	addresses   coordinator.Addresses
+
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+
+	mu      sync.Mutex
+	workers []*process
+	lost    error // why the last worker that was given up ended
+	left    int   // workers that have not been given up
+}
+
+// startLocal starts a coordinator in dir and n workers that join it.
+func startLocal(ctx context.Context, dir string, n int, workerArgs ...string) (*localCluster, error) {
+	logs := filepath.Join(dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		return nil, err
+	}
+	p, err := startProcess(logs, "coordinator", "coordinator", "--dir", dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &localCluster{coordinator: p, left: n}
+	c.addresses, err = awaitCoordinator(ctx, dir, p)
+	if err != nil {
+		p.stop(coordinatorGrace)
+		return nil, err
+	}
+	ctx, c.cancel = context.WithCancel(ctx)
+	for i := range n {
+		args := append([]string{"worker", "--join", c.addresses.Gossip}, workerArgs...)
+		w, err := startProcess(logs, fmt.Sprintf("worker-%d", i), args...)
+		if err != nil {
+			c.stop()
+			return nil, err
+		}
+		c.workers = append(c.workers, w)
+		c.group.Go(func() { c.keep(ctx, i, logs, args) })
+	}
+	return c, nil
+}
+
+// awaitCoordinator waits until the coordinator has written its addresses.
+func awaitCoordinator(ctx context.Context, dir string, p *process) (coordinator.Addresses, error) {
+	for {
+		addresses, err := coordinator.ReadAddresses(dir)
+		if err == nil && addresses.PID == p.cmd.Process.Pid {
+			return addresses, nil
+		}
+		select {
+		case <-p.done:
+			return coordinator.Addresses{}, p.failure()
+		case <-ctx.Done():
+			return coordinator.Addresses{}, ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// keep starts worker i again when it crashes.
+func (c *localCluster) keep(ctx context.Context, i int, logs string, args []string) {
+	for restarts := 0; ; restarts++ {
+		c.mu.Lock()
+		w := c.workers[i]
+		c.mu.Unlock()
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			return
+		}
+		if !w.crashed() || restarts == workerRestarts {
+			c.giveUp(w)
+			return
+		}
+		select {
+		case <-time.After(workerRestartWait):
+		case <-ctx.Done():
+			return
+		}
+		again, err := startProcess(logs, w.name, args...)
+		if err != nil {
+			c.giveUp(w)
+			return
+		}
+		c.mu.Lock()
+		c.workers[i] = again
+		c.mu.Unlock()
+	}
+}
+
+func (c *localCluster) giveUp(w *process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.left--
+	c.lost = w.failure()
+}
+
+// err says why the cluster cannot go on, or nil.
+func (c *localCluster) err() error {
+	if c.coordinator.ended() {
+		return c.coordinator.failure()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == 0 {
+		return c.lost
+	}
+	return nil
+}
+
+// stop lets the workers drain, then ends the coordinator.
+func (c *localCluster) stop() {
+	c.cancel()
+	c.group.Wait()
+	var group sync.WaitGroup
+	for _, w := range c.workers {
+		group.Go(func() { w.stop(workerGrace) })
+	}
+	group.Wait()
+	c.coordinator.stop(coordinatorGrace)
+}

@@ -1,0 +1,74 @@
+// Ergoflow trains neural samplers of the invariant measures of stochastic
+// differential equations on an elastic cluster. See `ergoflow --help`.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() { os.Exit(Main(os.Args[1:])) }
+
+// Main runs the command line and returns the exit code: 0, 1 for a failure,
+// 2 for wrong usage.
+func Main(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	// The first signal asks for an orderly end; after it the default action
+	// is back, so that a second one ends the process at once.
+	context.AfterFunc(ctx, stop)
+
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	return fail(os.Stderr, err, ctx.Err() != nil)
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "ergoflow",
+		Short: "Neural samplers of invariant measures, trained on an elastic cluster",
+		Long: `ergoflow trains one network that maps the coefficients (b, σ) of a stochastic
+differential equation dX = b(X)dt + σ(X)dW to a flow from Gaussian noise to its
+invariant measure, data-parallel on an elastic group of workers, and samples
+new equations at once, without simulation.`,
+		Example:           "  ergoflow run vn1d --preset demo",
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.AddGroup(
+		&cobra.Group{ID: "main", Title: "From equations to a sampler:"},
+		&cobra.Group{ID: "cluster", Title: "A cluster by hand:"},
+		&cobra.Group{ID: "tools", Title: "Tools:"},
+	)
+	in := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	in("main", runCommand(), sampleCommand(), evaluateCommand())
+	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand())
+	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
+	return root
+}
+
+// exactly checks the number of arguments and says what they are.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage(fmt.Errorf("expected %s, got %d argument(s)", what, len(args)))
+		}
+		return nil
+	}
+}

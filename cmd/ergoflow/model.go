@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// modelSummary is the document of `model --json`.
+type modelSummary struct {
+	Experiment string           `json:"experiment"`
+	Preset     string           `json:"preset"`
+	Parameters int              `json:"parameters"`
+	Layers     []deeponet.Layer `json:"layers"`
+	StepFLOPs  float64          `json:"step_flops"` // gradient of one whole batch
+}
+
+func modelCommand() *cobra.Command {
+	choose := experimentFlags{}
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "model EXPERIMENT",
+		Short:   "Print a network: layers, shapes, parameters",
+		Example: "  ergoflow model vn1d",
+		Args:    exactly(1, "an experiment: "+experimentNames()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if choose.preset == "" && choose.config == "" {
+				choose.preset = "full"
+			}
+			e, err := choose.load(args[0])
+			if err != nil {
+				return err
+			}
+			s := modelSummary{
+				Experiment: e.Name, Preset: e.Preset,
+				Parameters: e.Model.Layout().Size(),
+				Layers:     e.Model.Summary(),
+				StepFLOPs:  e.Model.FLOPs(e.Training.BatchFunctions, e.Training.BatchSamples),
+			}
+			if asJSON {
+				return printJSON(s)
+			}
+			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(t, "layer\tkind\toutput\tparameters")
+			for _, l := range s.Layers {
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", l.Name, l.Kind, strings.Trim(fmt.Sprint(l.Output), "[]"), humanize.Comma(int64(l.Parameters)))
+			}
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			fmt.Printf("\n%s parameters; a step of %d functions × %d samples takes %.3g GFLOP\n",
+				humanize.Comma(int64(s.Parameters)), e.Training.BatchFunctions, e.Training.BatchSamples, s.StepFLOPs/1e9)
+			return nil
+		},
+	}
+	choose.add(cmd)
+	cmd.Flags().Lookup("preset").Usage = "sizes: smoke, demo, scaled or full (default full)"
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	return cmd
+}
+
+func experimentNames() string { return strings.Join(experiment.Names(), ", ") }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A process is a child of `ergoflow run`: the same program under another
+// subcommand, with its output in a log file.
+type process struct {
+	name string
+	log  string
+	cmd  *exec.Cmd
+	life io.Closer     // the child leaves when this end of its standard input closes
+	done chan struct{} // closed when the child has ended
+}
+
+// startProcess starts `ergoflow args...`, appending its output to logDir/name.log.
+//
+// The child holds our end of a pipe as its standard input and leaves when it
+// closes, which the kernel does for us however we end: no orphan survives even
+// a SIGKILL of the parent.
+func startProcess(logDir, name string, args ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	logPath := filepath.Join(logDir, name+".log")
+	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the child has its own descriptor
+	cmd := exec.Command(self, append(args, "--supervised")...)
+	cmd.Args[0] = "ergoflow" // for ps
+	cmd.Stdout, cmd.Stderr = log, log
+	// Ctrl-C reaches the whole foreground group; the parent decides the order
+	// in which its children leave.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	p := &process{name: name, log: logPath, cmd: cmd, life: life, done: make(chan struct{})}
+	go func() {
+		cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// ended reports whether the child has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// crashed reports whether the child ended otherwise than by leaving.
+func (p *process) crashed() bool { return p.ended() && !p.cmd.ProcessState.Success() }
+
+// stop asks the child to leave and, after the grace, kills it.
+func (p *process) stop(grace time.Duration) {
+	if p.ended() {
+		return
+	}
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		p.cmd.Process.Kill()
+		<-p.done
+	}
+}
+
+// failure says why the child ended, from the last error line of its log.
+func (p *process) failure() error {
+	reason := p.cmd.ProcessState.String()
+	var hint string
+	for _, line := range tailLines(p.log, 8<<10) {
+		if text, ok := strings.CutPrefix(line, "ergoflow: "); ok {
+			reason = text
+		}
+		if text, ok := strings.CutPrefix(line, "hint: "); ok {
+			hint = text
+		}
+	}
+	err := fmt.Errorf("%s ended: %s", p.name, reason)
+	if hint == "" {
+		hint = "its log is " + p.log
+	}
+	return withHint(err, "%s", hint)
+}
+
+// tailLines returns the lines in the last n bytes of a file.
+func tailLines(path string, n int64) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		f.Seek(max(0, size-n), io.SeekStart)
+	}
+	b, _ := io.ReadAll(io.LimitReader(f, n))
+	return strings.Split(string(bytes.TrimSpace(b)), "\n")
+}
+
+// supervised returns a context that ends when ctx does or when the parent that
+// holds our standard input has gone.
+func supervised(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		cancel(errors.New("the process that started this one has ended"))
+	}()
+	return ctx
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report"
+)
+
+// experimentFlags choose a configuration.
+type experimentFlags struct {
+	preset string
+	config string
+	sets   []string
+}
+
+func (f *experimentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.preset, "preset", "", "sizes: smoke, demo, scaled or full (default scaled)")
+	cmd.Flags().StringVar(&f.config, "config", "", "YAML file over the preset")
+	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "one field over both, as path=value; may be repeated")
+}
+
+func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
+	e, err := experiment.Load(name, f.preset, f.config, f.sets)
+	if err != nil {
+		return e, usage(err)
+	}
+	return e, nil
+}
+
+// localFlags say how a cluster on this machine looks.
+type localFlags struct {
+	dir     string
+	workers int
+	backend string
+}
+
+func (f *localFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
+	cmd.Flags().IntVar(&f.workers, "workers", 2, "worker processes")
+	cmd.Flags().StringVar(&f.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+}
+
+// start starts the cluster for e.
+func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*localCluster, error) {
+	if f.workers < 1 || f.workers > maxWorkers {
+		return nil, usagef("--workers is %d, not in 1…%d", f.workers, maxWorkers)
+	}
+	if f.workers > e.Data.Shards {
+		return nil, usagef("--workers is %d, but %s has only %d shards to share", f.workers, e.Name, e.Data.Shards)
+	}
+	if f.dir == "" {
+		f.dir = defaultDir(e)
+	}
+	threads := max(1, runtime.NumCPU()/f.workers)
+	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--threads", strconv.Itoa(threads))
+}
+
+// maxWorkers on one machine: beyond it is surely a typing error.
+const maxWorkers = 256
+
+func runCommand() *cobra.Command {
+	var choose experimentFlags
+	var local localFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "run EXPERIMENT",
+		Short: "Do everything on this machine: generate, train, evaluate, report",
+		Long: `Starts a coordinator and worker processes on this machine, makes the training
+data, trains, evaluates on held-out equations and writes a table, figures and a
+report. A run that was interrupted goes on where it stopped; shards that exist
+are reused.`,
+		Example: "  ergoflow run vn1d --preset demo\n  ergoflow run rare1d --preset smoke --workers 3 --set training.learning_rate=0.0005",
+		Args:    exactly(1, "an experiment: "+experimentNames()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := choose.load(args[0])
+			if err != nil {
+				return err
+			}
+			ctx := cmd.Context()
+			encoded, stages, err := conduct(ctx, e, &local, wire.Stage_STAGE_TRAIN)
+			if err != nil {
+				return err
+			}
+			_, st, err := experiment.DecodeState(encoded)
+			if err != nil {
+				return err
+			}
+			return evaluateAndReport(ctx, evaluation{
+				experiment: e, state: st,
+				store: filepath.Join(local.dir, "shards"), out: filepath.Join(local.dir, "report"),
+				backend: local.backend, workers: local.workers, stages: stages, json: asJSON,
+			})
+		},
+	}
+	choose.add(cmd)
+	local.add(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
+	return cmd
+}
+
+// conduct runs e on a local cluster until the stage is reached. It returns the
+// final checkpoint, if the stage has one, and how long the parts took. The
+// cluster has ended when it returns.
+func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, until wire.Stage) ([]byte, []report.Stage, error) {
+	plan, err := e.Plan()
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	cluster, err := local.start(ctx, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer cluster.stop()
+	fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", plan.Experiment, plan.Run, local.dir, local.workers)
+
+	conn, control, err := clusterFlags{addr: cluster.addresses.Control}.dial()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	if err := submit(ctx, control, plan, until, true); err != nil {
+		return nil, nil, err
+	}
+	stages, err := follow(ctx, control, plan, until, cluster.err)
+	if err != nil || until == wire.Stage_STAGE_GENERATE {
+		return nil, stages, err
+	}
+	encoded, err := loadCheckpoint(ctx, control, plan.Run)
+	return encoded, stages, err
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/data/expression"
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/npy"
+	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/ode"
+	"github.com/ergoflow/ergoflow/model/sampler"
+)
+
+// sampling is the document of `sample --json`.
+type sampling struct {
+	Output   string  `json:"output"`
+	Samples  int     `json:"samples"`
+	Mean     float64 `json:"mean"`
+	Variance float64 `json:"variance"`
+	Solver   string  `json:"solver"`
+	Seconds  float64 `json:"seconds"`
+}
+
+func sampleCommand() *cobra.Command {
+	var checkpoint, drift, diffusion, solverName, output, backendName string
+	var function, n int
+	var seed uint64
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
+		Short: "Draw from the invariant measure of an equation with a trained model",
+		Long: `Draws samples of the invariant measure without simulation: of function I of the
+experiment that the model was trained on, or of a new equation given as formulas
+in x, which the model sees on its own grid.`,
+		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy`,
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			solver, err := ode.Parse(solverName)
+			if err != nil {
+				return usage(err)
+			}
+			if n < 1 || n > maxSamples {
+				return usagef("-n is %d, not in 1…%d", n, maxSamples)
+			}
+			e, st, err := readState(cmd.Context(), checkpoint)
+			if err != nil {
+				return err
+			}
+			var c sde.Coefficients
+			if cmd.Flags().Changed("function") {
+				c, err = functionOf(e, function)
+			} else {
+				c, err = tabulate(e, drift, diffusion)
+			}
+			if err != nil {
+				return err
+			}
+			b, err := backend.Open(backendName)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			begin := time.Now()
+			s, err := sampler.New(b, e.Model, st)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			drawn, err := s.Sample(cmd.Context(), []sde.Coefficients{c}, n, solver, seed)
+			if err != nil {
+				return err
+			}
+			x := drawn[0]
+			out := sampling{Output: output, Samples: n, Solver: solver.String(), Seconds: time.Since(begin).Seconds()}
+			if err := npy.Write(output, npy.Array{Shape: []int{n}, Data: x}); err != nil {
+				return err
+			}
+			out.Mean, out.Variance = moments(x)
+			if asJSON {
+				return printJSON(out)
+			}
+			fmt.Printf("%s: %d samples by %s in %.2f s, mean %.4g, variance %.4g\n", output, n, out.Solver, out.Seconds, out.Mean, out.Variance)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (required)")
+	f.IntVar(&function, "function", 0, "function of the experiment; held-out ones follow the training functions")
+	f.StringVar(&drift, "drift", "", "b(x) as a formula")
+	f.StringVar(&diffusion, "diffusion", "", "σ(x) as a formula")
+	f.IntVarP(&n, "samples", "n", 4096, "samples to draw")
+	f.StringVar(&solverName, "solver", "rk4-4", "euler-N, rk4-N or dopri5")
+	f.StringVarP(&output, "output", "o", "", "where the samples go, as .npy (required)")
+	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	f.Uint64Var(&seed, "seed", 0, "seed of the noise")
+	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	cmd.MarkFlagRequired("checkpoint")
+	cmd.MarkFlagRequired("output")
+	cmd.MarkFlagsRequiredTogether("drift", "diffusion")
+	cmd.MarkFlagsOneRequired("function", "drift")
+	cmd.MarkFlagsMutuallyExclusive("function", "drift")
+	return cmd
+}
+
+// functionOf is function i of the experiment's family.
+func functionOf(e experiment.Experiment, i int) (sde.Coefficients, error) {
+	if i < 0 {
+		return sde.Coefficients{}, usagef("--function is %d, not 0 or more", i)
+	}
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return sde.Coefficients{}, err
+	}
+	return f.Coefficients(e.Data.Seed, i)
+}
+
+// tabulate puts formulas on the grid of the experiment's family.
+func tabulate(e experiment.Experiment, drift, diffusion string) (sde.Coefficients, error) {
+	b, err := expression.Compile(drift)
+	if err != nil {
+		return sde.Coefficients{}, usage(fmt.Errorf("--drift: %w", err))
+	}
+	sigma, err := expression.Compile(diffusion)
+	if err != nil {
+		return sde.Coefficients{}, usage(fmt.Errorf("--diffusion: %w", err))
+	}
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return sde.Coefficients{}, err
+	}
+	return expression.Tabulate(b, sigma, f.Grid())
+}

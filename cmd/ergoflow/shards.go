@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+func shardsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "shards",
+		Short:   "List and verify shards of training data",
+		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
+	}
+	cmd.AddCommand(shardsListCommand(), shardsVerifyCommand())
+	return cmd
+}
+
+// openStore returns the shard store of a run's directory and what it holds.
+func openStore(dir string) (*shard.Dir, []shard.Manifest, error) {
+	root := filepath.Join(dir, "shards")
+	if _, err := os.Stat(root); err != nil {
+		return nil, nil, withHint(fmt.Errorf("no shard store in %s: %w", dir, err), "--dir is the directory of a run, such as ergoflow-runs/vn1d-demo")
+	}
+	store := shard.NewDir(root)
+	list, err := store.List()
+	return store, list, err
+}
+
+func shardsListCommand() *cobra.Command {
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "list --dir DIR",
+		Short:   "List the shards of a run",
+		Example: "  ergoflow shards list --dir ergoflow-runs/vn1d-demo",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			_, list, err := openStore(dir)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(list)
+			}
+			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			fmt.Fprintln(t, "data set\tshard\tpurpose\tfunctions\tsamples\tsize")
+			for _, m := range list {
+				fmt.Fprintf(t, "%s-%.12s\t%d\t%s\t%d…%d\t%d\t%s\n", m.Family, m.Dataset, m.Shard, m.Purpose,
+					m.First, m.First+m.Count-1, m.Samples, humanize.IBytes(uint64(m.Bytes)))
+			}
+			return t.Flush()
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the manifests as JSON (docs/formats.md)")
+	cmd.MarkFlagRequired("dir")
+	return cmd
+}
+
+func shardsVerifyCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:     "verify --dir DIR",
+		Short:   "Read every shard of a run and check its checksum",
+		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, list, err := openStore(dir)
+			if err != nil {
+				return err
+			}
+			bar := newProgress(os.Stderr, "verify", "shards", 0, len(list))
+			var bad []error
+			for i, m := range list {
+				if err := cmd.Context().Err(); err != nil {
+					return err
+				}
+				if err := store.Verify(m.Dataset, m.Shard); err != nil {
+					bad = append(bad, err)
+				}
+				bar.set(i+1, "")
+			}
+			bar.end()
+			if len(bad) > 0 {
+				return withHint(errors.Join(bad...), "delete the files of a bad shard; `ergoflow run` or `generate` makes it again")
+			}
+			fmt.Printf("%d shards are whole\n", len(list))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
+	cmd.MarkFlagRequired("dir")
+	return cmd
+}

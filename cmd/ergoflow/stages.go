@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+func generateCommand() *cobra.Command {
+	return stageCommand("generate", "Make an experiment's training data",
+		"  ergoflow generate vn1d --preset demo --addr 10.0.0.1:7070\n  ergoflow generate vn1d --preset demo --local", wire.Stage_STAGE_GENERATE)
+}
+
+func trainCommand() *cobra.Command {
+	return stageCommand("train", "Train an experiment, making its data first where it is missing",
+		"  ergoflow train vn1d --preset full --dir /var/lib/ergoflow", wire.Stage_STAGE_TRAIN)
+}
+
+// stageCommand submits an experiment up to a stage, to a running cluster or to
+// a local one of its own.
+func stageCommand(name, short, example string, until wire.Stage) *cobra.Command {
+	var choose experimentFlags
+	var local localFlags
+	var addr string
+	var own, replace bool
+	cmd := &cobra.Command{
+		Use:   name + " EXPERIMENT (--dir DIR | --addr HOST:PORT | --local)",
+		Short: short,
+		Long: short + `.
+
+Submits the experiment to a running cluster and shows its progress; Ctrl-C
+detaches and the cluster goes on. With --local a cluster on this machine does
+it and ends.`,
+		Example: example,
+		Args:    exactly(1, "an experiment: "+experimentNames()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			e, err := choose.load(args[0])
+			if err != nil {
+				return err
+			}
+			if own {
+				_, _, err := conduct(cmd.Context(), e, &local, until)
+				return err
+			}
+			plan, err := e.Plan()
+			if err != nil {
+				return usage(err)
+			}
+			conn, control, err := clusterFlags{dir: local.dir, addr: addr}.dial()
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			ctx := cmd.Context()
+			if err := submit(ctx, control, plan, until, replace); err != nil {
+				return err
+			}
+			_, err = follow(ctx, control, plan, until, func() error { return nil })
+			if ctx.Err() != nil && err != nil {
+				fmt.Fprintln(os.Stderr, "detached; the cluster goes on: `ergoflow status` shows how far it is")
+				return nil
+			}
+			return err
+		},
+	}
+	choose.add(cmd)
+	local.add(cmd)
+	cmd.Flags().Lookup("dir").Usage = "directory of a coordinator on this machine, or of the run with --local"
+	cmd.Flags().Lookup("workers").Usage = "worker processes, with --local"
+	cmd.Flags().StringVar(&addr, "addr", "", "control address of a coordinator")
+	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine for it")
+	cmd.Flags().BoolVar(&replace, "replace", false, "put aside another run that is not finished")
+	cmd.MarkFlagsMutuallyExclusive("addr", "local")
+	return cmd
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// checkpointUsage says how a checkpoint is named on the command line.
+const checkpointUsage = "an exported .safetensors file, or DIR or DIR@ID of a run's checkpoint"
+
+// readState reads the state that a --checkpoint argument names.
+func readState(ctx context.Context, name string) (experiment.Experiment, *state.State, error) {
+	var encoded []byte
+	info, err := os.Stat(name)
+	if err == nil && info.Mode().IsRegular() {
+		encoded, err = readExport(name)
+	} else {
+		dir, id, named := strings.Cut(name, "@")
+		if !named {
+			id = "latest"
+		}
+		encoded, err = readStored(ctx, dir, id)
+	}
+	if err != nil {
+		return experiment.Experiment{}, nil, err
+	}
+	e, st, err := experiment.DecodeState(encoded)
+	if err != nil {
+		return e, st, fmt.Errorf("checkpoint %s: %w", name, err)
+	}
+	return e, st, nil
+}
+
+func readExport(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	encoded, err := io.ReadAll(io.LimitReader(f, maxCheckpointBytes+1))
+	if err == nil && len(encoded) > maxCheckpointBytes {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxCheckpointBytes)
+	}
+	return encoded, err
+}
+
+func readStored(ctx context.Context, dir, id string) ([]byte, error) {
+	store, done, err := readCheckpoints(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	_, encoded, err := store.Read(id)
+	return encoded, err
+}
+
+// snapshotWait bounds the search for a coordinator that may have crashed.
+const snapshotWait = 5 * time.Second
+
+// readCheckpoints opens the checkpoints of a run's directory for reading. The
+// file belongs to the coordinator while one runs; then this is a consistent
+// copy that it sends. done releases what was opened.
+func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, done func(), err error) {
+	path := coordinator.CheckpointPath(dir)
+	if _, err := os.Stat(path); err != nil {
+		return nil, nil, withHint(fmt.Errorf("no checkpoints in %s: %w", dir, err), "name the directory of a run, such as ergoflow-runs/vn1d-demo")
+	}
+	store, err = checkpoint.Open(path, true)
+	if err == nil {
+		return store, func() { store.Close() }, nil
+	}
+	if !errors.Is(err, checkpoint.ErrLocked) {
+		return nil, nil, err
+	}
+	copied, err := snapshot(ctx, dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	store, err = checkpoint.Open(copied, true)
+	if err != nil {
+		os.Remove(copied)
+		return nil, nil, err
+	}
+	return store, func() { store.Close(); os.Remove(copied) }, nil
+}
+
+// snapshot fetches a copy of the coordinator's checkpoint store into a
+// temporary file.
+func snapshot(ctx context.Context, dir string) (path string, err error) {
+	conn, control, err := clusterFlags{dir: dir}.dial()
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	f, err := os.CreateTemp("", "ergoflow-checkpoints-")
+	if err != nil {
+		return "", err
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	late := time.AfterFunc(snapshotWait, cancel)
+	stream, err := control.Snapshot(ctx, &wire.SnapshotRequest{})
+	for err == nil {
+		var chunk *wire.Chunk
+		if chunk, err = stream.Recv(); err == nil {
+			late.Stop()
+			_, err = f.Write(chunk.Data)
+		}
+	}
+	switch {
+	case errors.Is(err, io.EOF):
+		return f.Name(), nil
+	case grpcstatus.Code(err) == codes.Unavailable, grpcstatus.Code(err) == codes.Canceled:
+		return "", withHint(fmt.Errorf("checkpoints in %s are in use by a coordinator that does not answer: %w", dir, err), "wait, or end that process")
+	}
+	return "", fmt.Errorf("copy the coordinator's checkpoints: %w", err)
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+)
+
+func statusCommand() *cobra.Command {
+	var cluster clusterFlags
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "status (--dir DIR | --addr HOST:PORT)",
+		Short:   "Say what a cluster is doing",
+		Example: "  ergoflow status --dir ergoflow-runs/vn1d-demo --json",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conn, control, err := cluster.dial()
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			st, err := status(cmd.Context(), control)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(st)
+			}
+			fmt.Printf("state       %s\n", st.State)
+			if st.Run != "" {
+				fmt.Printf("run         %s (%.12s)\n", st.Experiment, st.Run)
+				fmt.Printf("shards      %d of %d\n", st.Shards.Done, st.Shards.Total)
+				fmt.Printf("step        %d of %d\n", st.Step, st.Steps)
+				if st.Loss != nil {
+					fmt.Printf("loss        %.4g\n", *st.Loss)
+				}
+				fmt.Printf("generation  %d, world size %d\n", st.Generation, st.WorldSize)
+			}
+			if st.Reason != "" {
+				fmt.Printf("last        %s\n", st.Reason)
+			}
+			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			for i, w := range st.Workers {
+				if i == 0 {
+					fmt.Fprintln(t, "\nworker\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
+				}
+				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, w.State)
+			}
+			return t.Flush()
+		},
+	}
+	addCluster(cmd, &cluster)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	return cmd
+}
+
+func addCluster(cmd *cobra.Command, c *clusterFlags) {
+	cmd.Flags().StringVar(&c.dir, "dir", "", "directory of a coordinator on this machine")
+	cmd.Flags().StringVar(&c.addr, "addr", "", "control address of a coordinator")
+	cmd.MarkFlagsMutuallyExclusive("dir", "addr")
+}

@@ -1,0 +1,23 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  ergoflow version",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			fmt.Printf("ergoflow %s %s %s/%s\n", ergoflow.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return nil
+		},
+	}
+}

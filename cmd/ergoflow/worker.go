@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/worker"
+)
+
+// drainGrace is how long a worker that was asked to leave may take to hand over.
+const drainGrace = 12 * time.Second
+
+func workerCommand() *cobra.Command {
+	var c worker.Config
+	var join string
+	var threads int
+	var supervise bool
+	cmd := &cobra.Command{
+		Use:   "worker --join HOST:PORT[,HOST:PORT]",
+		Short: "Join a cluster and work: make shards, compute gradients",
+		Long: `Joins the gossip at any of the given members, finds the coordinator through it
+and does what it says. SIGTERM drains: the worker finishes its step, hands over
+and leaves. A second signal ends it at once; the others go on either way.`,
+		Example: "  ergoflow worker --join 127.0.0.1:7946",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c.Join = strings.Split(join, ",")
+			drain := cmd.Context()
+			if supervise {
+				drain = supervised(drain)
+			}
+			if threads > 0 {
+				backend.SetThreads(threads)
+			}
+			ctx, cancel := context.WithCancel(context.WithoutCancel(drain))
+			defer cancel()
+			defer context.AfterFunc(drain, func() { time.AfterFunc(drainGrace, cancel) })()
+			c.Drain = drain.Done()
+			c.Log = logger()
+			return worker.Run(ctx, c)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&join, "join", "", "gossip addresses of any members, comma-separated (required)")
+	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks one")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks one")
+	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	f.IntVar(&threads, "threads", 0, "processor threads to use (default: all)")
+	addSupervised(cmd, &supervise)
+	cmd.MarkFlagRequired("join")
+	return cmd
+}
