@@ -6,7 +6,8 @@ type Percentile struct {
 	Percent   int
 	Function  Function // the model's numbers
 	Reference []float32
-	MCMC      []float32 // empty if there is no such row
+	MCMC      []float32 // of the last MCMC row, the largest budget; empty if there is none
+	MCMCName  string
 	Model     []float32
 	// X are points over which PDF and CDF of the exact law are given.
 	X, PDF, CDF []float64

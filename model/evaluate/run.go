@@ -72,7 +72,7 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 	mixed := r.describeReference(functions)
 	before, after := baselines(e, f, functions)
 	methods := slices.Concat(before, networks(o, functions), after)
-	drawn := map[Kind][][]float32{} // the first of each kind, to show
+	drawn := map[Kind][][]float32{} // the last of each kind, to show
 	for _, m := range methods {
 		row := m.row
 		start := time.Now()
@@ -86,9 +86,7 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 		}
 		row.summarise(mixed)
 		r.Rows = append(r.Rows, row)
-		if drawn[row.Kind] == nil {
-			drawn[row.Kind] = samples
-		}
+		drawn[row.Kind] = samples
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, r.percentiles(functions, drawn), nil
@@ -112,6 +110,7 @@ func (r *Results) describeReference(functions []function) (mixed []bool) {
 // percentiles picks the functions at the 25th, 50th and 75th percentile of the
 // model's Sinkhorn divergence.
 func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) []Percentile {
+	e := r.Experiment
 	model, ok := r.Row(Model)
 	if !ok {
 		return nil
@@ -129,7 +128,8 @@ func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) 
 		p := Percentile{Percent: percent, Function: model.Functions[i],
 			Reference: functions[i].reference, Model: drawn[Model][i]}
 		if mcmc := drawn[MCMC]; mcmc != nil {
-			p.MCMC = mcmc[i]
+			last := e.Evaluation.MCMC[len(e.Evaluation.MCMC)-1]
+			p.MCMC, p.MCMCName = mcmc[i], last.Name
 		}
 		p.X, p.PDF, p.CDF = curves(functions[i].law)
 		shown = append(shown, p)

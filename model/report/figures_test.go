@@ -38,7 +38,7 @@ func syntheticPercentile(percent int, seed uint64) evaluate.Percentile {
 		}
 		return x
 	}
-	p := evaluate.Percentile{Percent: percent, Reference: draws(0.4, 0.5), MCMC: draws(0.25, 0.5), Model: draws(0.5, 0.6)}
+	p := evaluate.Percentile{Percent: percent, Reference: draws(0.4, 0.5), MCMC: draws(0.25, 0.5), MCMCName: "mcmc 500k steps", Model: draws(0.5, 0.6)}
 	p.Function = evaluate.Function{Index: 64512 + int(seed), Sinkhorn: 0.00123 * float64(percent), W2: 0.01 * float64(percent)}
 	for i := range 401 {
 		x := -6 + 12*float64(i)/400
@@ -54,7 +54,7 @@ func syntheticPercentile(percent int, seed uint64) evaluate.Percentile {
 }
 
 func TestFiguresAreImages(t *testing.T) {
-	var loss, percentiles bytes.Buffer
+	var loss, percentiles, budget bytes.Buffer
 	if err := Loss(&loss, syntheticLosses(16384)); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,14 @@ func TestFiguresAreImages(t *testing.T) {
 	if err := Percentiles(&percentiles, rows); err != nil {
 		t.Fatal(err)
 	}
-	for name, raw := range map[string][]byte{"loss": loss.Bytes(), "percentiles": percentiles.Bytes()} {
+	if err := Budget(&budget, []evaluate.Row{
+		budgetRow(evaluate.MCMC, "mcmc 23k steps", 0.4, 0.76), budgetRow(evaluate.MCMC, "mcmc 45k steps", 0.8, 0.68),
+		budgetRow(evaluate.MCMC, "mcmc 90k steps", 1.6, 0.66), budgetRow(evaluate.MCMC, "mcmc 500k steps", 9, 0.64),
+		budgetRow(evaluate.Model, "model", 12, 0.28),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, raw := range map[string][]byte{"loss": loss.Bytes(), "percentiles": percentiles.Bytes(), "budget": budget.Bytes()} {
 		img, err := png.Decode(bytes.NewReader(raw))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -76,4 +83,10 @@ func TestFiguresAreImages(t *testing.T) {
 			}
 		}
 	}
+}
+
+func budgetRow(kind evaluate.Kind, name string, seconds, sinkhorn float64) evaluate.Row {
+	r := evaluate.Row{Kind: kind, Name: name, SolveSeconds: seconds}
+	r.Summary.Sinkhorn.Mean = sinkhorn
+	return r
 }

@@ -48,11 +48,7 @@ func Loss(w io.Writer, losses []float64) error {
 	c := vgimg.NewWith(vgimg.UseWH(5*vg.Inch, 3.1*vg.Inch), vgimg.UseDPI(dpi))
 	canvas := draw.Crop(draw.New(c), 22, -14, 6, -22)
 	p.Draw(canvas)
-	// The library places the label of a logarithmic axis as if it were linear
-	// and leaves room for that, so it is drawn here.
-	box, style := p.DataCanvas(canvas), textStyle(textSize+0.5, black)
-	style.Rotation = math.Pi / 2
-	canvas.FillText(style, vg.Point{X: 14, Y: (box.Min.Y + box.Max.Y) / 2}, "Flow-matching loss (units of x²)")
+	axisName(canvas, p, "Flow-matching loss (units of x²)")
 	legend{
 		{"every step", line(mixed(blue, 0.25), 2)},
 		{fmt.Sprintf("mean of %s steps", thousands(window)), line(blue, 1.3)},

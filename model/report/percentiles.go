@@ -72,7 +72,11 @@ func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
 	}
 	key := legend{{"exact law", exact}}
 	for _, s := range seriesOf(rows[0]) {
-		key = append(key, entry{s.name, s.style})
+		name := s.name
+		if name == "MCMC" {
+			name = rows[0].MCMCName
+		}
+		key = append(key, entry{name, s.style})
 	}
 	key.draw(whole, 11)
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {

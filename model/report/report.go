@@ -8,6 +8,7 @@
 //	loss.png/.csv     step, loss, mean
 //	percentiles.png/.csv    percent, function, set, value: samples, and the exact law's curves
 //	functions.png/.csv      row, function and every distance
+//	budget.png/.csv         row, seconds, mean Sinkhorn divergence; with several MCMC rows
 //	report.html       all of it
 package report
 
@@ -80,6 +81,11 @@ func (in Input) figures() []figure {
 		all = append(all, figure{"functions", "How Sinkhorn divergence and W2 spread over the held-out functions: the fraction of functions that a row has below a value.",
 			func(w io.Writer) error { return Functions(w, r.Rows) },
 			func(w io.Writer) error { return functionData(w, r.Rows) }})
+	}
+	if len(budgetRows(r.Rows)) > 2 {
+		all = append(all, figure{"budget", "Mean Sinkhorn divergence against the wall time of drawing all samples of all functions: MCMC at its budgets (circles) and the model with its set-up (star).",
+			func(w io.Writer) error { return Budget(w, r.Rows) },
+			func(w io.Writer) error { return budgetData(w, r.Rows) }})
 	}
 	return all
 }

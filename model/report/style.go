@@ -63,6 +63,15 @@ func newPlot() *plot.Plot {
 	return p
 }
 
+// axisName names the y axis at the left of the canvas, which has 16 points of
+// room there. The library places the name of a logarithmic axis as if the axis
+// were linear, and leaves room for that at the top.
+func axisName(c draw.Canvas, p *plot.Plot, name string) {
+	box, style := p.DataCanvas(c), textStyle(textSize+0.5, black)
+	style.Rotation = math.Pi / 2
+	c.FillText(style, vg.Point{X: c.Min.X - 8, Y: (box.Min.Y + box.Max.Y) / 2}, name)
+}
+
 func line(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
