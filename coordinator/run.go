@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -46,6 +47,9 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	closing.add(ledger.close)
+	if err := removeAddresses(c.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // of one that was killed
+	}
 	var before Addresses
 	var known machine.Ledger
 	if err := errors.Join(ledger.load(keyAddresses, &before), ledger.load(keyLedger, &known)); err != nil {
@@ -129,7 +133,7 @@ func conduct(ctx context.Context, c Config, l *loop, listener net.Listener, addr
 		return nil
 	})
 	err := group.Wait()
-	if removed := removeAddresses(c.Dir); removed != nil && !errors.Is(removed, os.ErrNotExist) {
+	if removed := removeAddresses(c.Dir); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
 		err = errors.Join(err, removed)
 	}
 	return err

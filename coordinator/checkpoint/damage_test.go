@@ -78,6 +78,48 @@ func TestFlippedChunkIsNamed(t *testing.T) {
 	}
 }
 
+// Saving a damaged checkpoint again, or another with the same chunk, mends it.
+func TestSavingAgainMends(t *testing.T) {
+	file, want := damaged(t)
+	piece := want["r-000001-"+hashOf(want, 1)][5000:5100]
+	bad := bytes.ReplaceAll(file, piece, append([]byte{piece[0] ^ 1}, piece[1:]...))
+	path := filepath.Join(t.TempDir(), "damaged.db")
+	if err := os.WriteFile(path, bad, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("before: %v", err)
+	}
+	chunks := chunkCount(t, s)
+	save(t, s, "r", 1, 1, payload(1, 2*chunkSize+100))
+	if err := s.Verify(t.Context()); err != nil || chunkCount(t, s) != chunks {
+		t.Errorf("after: %v, %d chunks of %d", err, chunkCount(t, s), chunks)
+	}
+	for id := range want {
+		if err := s.Delete(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := chunkCount(t, s); n != 0 {
+		t.Errorf("%d chunks are left", n)
+	}
+}
+
+// hashOf is the end of the ID of a step's checkpoint.
+func hashOf(want map[string][]byte, step int) string {
+	for id := range want {
+		if suffix, ok := strings.CutPrefix(id, "r-00000"+string('0'+rune(step))+"-"); ok {
+			return suffix
+		}
+	}
+	return ""
+}
+
 func TestCutOffFile(t *testing.T) {
 	file, want := damaged(t)
 	for _, length := range []int{1, 100, 4095, 4096, 8192, 20_000, 100_000, 300_000} {

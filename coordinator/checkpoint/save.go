@@ -55,7 +55,7 @@ func (l *Loss) UnmarshalJSON(b []byte) error {
 // Save stores the info.Size bytes of r, which must have the hash info.SHA256
 // unless that is empty, and returns their description with its ID. When it
 // returns without error they are durable; otherwise nothing has changed. Saving
-// what is there already returns that.
+// what is there already returns that, mended where it was damaged.
 func (s *Store) Save(ctx context.Context, info Info, r io.Reader) (Info, error) {
 	err := s.guard("save", func() error {
 		data, err := receive(ctx, &info, r)
@@ -125,17 +125,13 @@ func publish(tx *bbolt.Tx, info *Info, data []byte) error {
 	for _, old := range all {
 		if old.info.ID == info.ID && old.info.SHA256 == info.SHA256 && old.info.Run == info.Run {
 			*info = old.info
-			return nil
-		}
-	}
-	var manifest []byte
-	for start := 0; start < len(data); start += chunkSize {
-		chunk := data[start:min(start+chunkSize, len(data))]
-		sum := sha256.Sum256(chunk)
-		if err := addChunk(tx, sum, chunk); err != nil {
+			_, err := addChunks(tx, data, 0)
 			return err
 		}
-		manifest = append(manifest, sum[:]...)
+	}
+	manifest, err := addChunks(tx, data, 1)
+	if err != nil {
+		return err
 	}
 	checkpoints := tx.Bucket(bucketCheckpoints)
 	n, err := checkpoints.NextSequence()
@@ -152,17 +148,35 @@ func publish(tx *bbolt.Tx, info *Info, data []byte) error {
 	return checkpoints.Put(number(n), record)
 }
 
-// addChunk stores a chunk, or counts one more reference to it.
-func addChunk(tx *bbolt.Tx, sum [32]byte, chunk []byte) error {
-	index := tx.Bucket(bucketIndex)
+// addChunks adds references to every chunk of data and returns their hashes.
+func addChunks(tx *bbolt.Tx, data []byte, references uint64) (manifest []byte, err error) {
+	for start := 0; start < len(data); start += chunkSize {
+		chunk := data[start:min(start+chunkSize, len(data))]
+		sum := sha256.Sum256(chunk)
+		if err := addChunk(tx, sum, chunk, references); err != nil {
+			return nil, err
+		}
+		manifest = append(manifest, sum[:]...)
+	}
+	return manifest, nil
+}
+
+// addChunk adds references to a chunk, which is stored where it is not there,
+// and again where what is stored is damaged.
+func addChunk(tx *bbolt.Tx, sum [32]byte, chunk []byte, more uint64) error {
+	index, chunks := tx.Bucket(bucketIndex), tx.Bucket(bucketChunks)
 	if entry := index.Get(sum[:]); entry != nil {
 		n, references, err := parseEntry(entry)
 		if err != nil {
 			return err
 		}
-		return index.Put(sum[:], append(number(n), number(references+1)...))
+		if !bytes.Equal(chunks.Get(number(n)), chunk) {
+			if err := chunks.Put(number(n), chunk); err != nil {
+				return err
+			}
+		}
+		return index.Put(sum[:], append(number(n), number(references+more)...))
 	}
-	chunks := tx.Bucket(bucketChunks)
 	n, err := chunks.NextSequence()
 	if err != nil {
 		return err
@@ -170,7 +184,7 @@ func addChunk(tx *bbolt.Tx, sum [32]byte, chunk []byte) error {
 	if err := chunks.Put(number(n), chunk); err != nil {
 		return err
 	}
-	return index.Put(sum[:], append(number(n), number(1)...))
+	return index.Put(sum[:], append(number(n), number(more)...))
 }
 
 // dropChunk takes one reference away, and with the last one the chunk.

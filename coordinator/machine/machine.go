@@ -14,7 +14,7 @@ type Config struct {
 	PingInterval  time.Duration // 250 ms
 	PingTimeout   time.Duration // 3 s: silence that ends a session
 	Settle        time.Duration // 2 s: for workers that still prepare, after the first has
-	ReportTimeout time.Duration // 10 s: from Form to Report
+	ReportTimeout time.Duration // 30 s: from Form to Report; a step under way ends before
 	ReadyTimeout  time.Duration // 60 s: from Assign to Ready; states travel meanwhile
 	DrainTimeout  time.Duration // 10 s: from Drain or Stop to Leave, whatever happens
 	Rescan        time.Duration // 2 s: between looks into the shard store while generating
@@ -28,7 +28,7 @@ func (c Config) withDefaults() Config {
 	c.PingInterval = cmp.Or(c.PingInterval, 250*time.Millisecond)
 	c.PingTimeout = cmp.Or(c.PingTimeout, 3*time.Second)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)
-	c.ReportTimeout = cmp.Or(c.ReportTimeout, 10*time.Second)
+	c.ReportTimeout = cmp.Or(c.ReportTimeout, 30*time.Second)
 	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, time.Minute)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 	c.Rescan = cmp.Or(c.Rescan, 2*time.Second)

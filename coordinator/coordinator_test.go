@@ -1,0 +1,359 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+// A whole run: shards made through the queue, two workers, one killed, one
+// joining, to the last checkpoint.
+func TestRunThroughLossAndJoin(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := start(t, dir)
+	makeShards(t, dir, 0, 3)
+	a, b := connect(t, s, "a", -1), connect(t, s, "b", -1)
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	s.await("generating", func(st Status) bool { return st.State == "generating" && st.Shards.Done == 2 })
+
+	ctx, cancel := context.WithCancel(t.Context())
+	queue, err := jobs.Open(ctx, s.NATS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := shard.NewDir(filepath.Join(dir, "shards"))
+	worked := make(chan error, 1)
+	go func() {
+		worked <- queue.Work(ctx, plan.Run, "a", func(_ context.Context, j jobs.Job) error {
+			if string(j.Dataset) != `{"family":"vn1d"}` {
+				t.Errorf("job %+v", j)
+			}
+			return makeShard(store, j.Shard)
+		})
+	}()
+	st := s.await("training", func(st Status) bool { return st.State == "training" && st.Step >= 3 })
+	cancel()
+	if err := <-worked; err != nil && !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	queue.Close()
+	if st.WorldSize != 2 || st.Loss == nil || len(st.Workers) != 2 || len(st.Workers[0].Shards) != 2 ||
+		st.Workers[0].PID != 7 || st.Workers[0].Doing != "testing" || st.Run != plan.Run {
+		t.Errorf("status %+v", st)
+	}
+
+	killed := time.Now()
+	b.kill()
+	st = s.await("after the loss", func(st Status) bool {
+		return st.State == "training" && st.WorldSize == 1 && len(st.Workers[0].Shards) == 4
+	})
+	t.Logf("from kill to the next generation: %v", time.Since(killed).Round(time.Millisecond))
+	connect(t, s, "c", -1)
+	s.await("after the join", func(st Status) bool { return st.State == "training" && st.WorldSize == 2 })
+	st = s.await("the end", func(st Status) bool { return st.State == "done" })
+	if st.Step != 30 || st.Checkpoint == nil || *st.Checkpoint != 30 {
+		t.Errorf("at the end %+v", st)
+	}
+	header, data, err := download(t.Context(), s.client, &wire.LoadRequest{Run: plan.Run})
+	if err != nil || header.Step != 30 || !bytes.Equal(data, stateAt(30)) {
+		t.Errorf("final checkpoint: %v, %v", header, err)
+	}
+	a.kill()
+	s.close()
+	if _, err := ReadAddresses(dir); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("addresses stay: %v", err)
+	}
+}
+
+// A coordinator that restarts is where it was, goes on counting generations,
+// and continues the run by itself: from the workers' state, or without them
+// from the checkpoint.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makeShards(t, dir, 0, 1, 2, 3, 4)
+	first := start(t, dir)
+	first.submit(plan, wire.Stage_STAGE_TRAIN)
+	a := connect(t, first, "a", -1)
+	before := first.await("training", func(st Status) bool { return st.Step >= 12 && st.Checkpoint != nil })
+	a.kill()
+	first.close()
+
+	second := start(t, dir)
+	if second.Control != first.Control || second.Gossip != first.Gossip || second.NATS != first.NATS {
+		t.Errorf("moved from %+v to %+v", first.Addresses, second.Addresses)
+	}
+	b := connect(t, second, "b", -1) // loads the checkpoint and checks it
+	after := second.await("training again", func(st Status) bool { return st.State == "training" && st.Step > 10 })
+	if after.Generation <= before.Generation {
+		t.Errorf("generation %d after %d", after.Generation, before.Generation)
+	}
+	connect(t, second, "a", 25) // survived with more than the checkpoint
+	second.await("a's state", func(st Status) bool { return st.Step >= 25 && st.WorldSize == 2 })
+	second.await("the end", func(st Status) bool { return st.State == "done" })
+	b.kill()
+}
+
+// When the coordinator is told to end, the state is saved and workers leave.
+func TestEndSavesTheState(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makeShards(t, dir, 0, 1, 2, 3, 4)
+	s := start(t, dir)
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	a := connect(t, s, "a", -1)
+	s.await("training", func(st Status) bool { return st.Step >= 3 })
+	s.close()
+	<-a.done
+	if _, ok := a.last.Body.(*wire.CoordinatorMessage_Leave); !ok {
+		t.Errorf("the last message was %v", a.last)
+	}
+	saved, err := checkpoint.Open(filepath.Join(dir, "checkpoints.db"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer saved.Close()
+	if info, err := saved.Get(checkpoint.Latest); err != nil || info.Step < 3 {
+		t.Errorf("saved %+v, %v", info, err)
+	}
+}
+
+func TestSilentWorkerIsLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makeShards(t, dir, 0, 1, 2, 3, 4)
+	s := start(t, dir)
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	connect(t, s, "a", -1)
+	b := connect(t, s, "b", -1)
+	s.await("training", func(st Status) bool { return st.State == "training" && st.WorldSize == 2 })
+	b.mu.Lock()
+	b.mute = true
+	b.mu.Unlock()
+	st := s.await("alone", func(st Status) bool { return len(st.Workers) == 1 && st.WorldSize == 1 })
+	found := false
+	for _, d := range st.Decisions {
+		found = found || strings.Contains(d.Reason, "lost worker b: silent for")
+	}
+	if !found {
+		t.Errorf("decisions %+v", st.Decisions)
+	}
+}
+
+func TestRefusedSession(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	connect(t, s, "a", -1)
+	s.await("a", func(st Status) bool { return len(st.Workers) == 1 })
+	again := connect(t, s, "a", -1)
+	<-again.done
+	if r := again.last.GetRefuse(); r == nil || !strings.Contains(r.Reason, "connected already") {
+		t.Errorf("the last message was %v", again.last)
+	}
+	// Sessions that do not begin with hello.
+	for name, bodies := range map[string][]*wire.WorkerMessage{
+		"no hello": {{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}}},
+		"empty":    {{}},
+	} {
+		stream, err := s.client.Session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range bodies {
+			if err := stream.Send(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if st := s.status(); len(st.Workers) != 1 {
+		t.Errorf("workers %+v", st.Workers)
+	}
+}
+
+func TestRefusedRequests(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	makeShards(t, s.dir, 0, 1, 2, 3, 4)
+	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("no plan: %v", err)
+	}
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1}
+	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("second run: %v", err)
+	}
+	if _, _, err := download(t.Context(), s.client, &wire.LoadRequest{Run: plan.Run}); status.Code(err) != codes.NotFound {
+		t.Errorf("load of none: %v", err)
+	}
+	for name, c := range map[string]struct {
+		header *wire.CheckpointHeader
+		code   codes.Code
+	}{
+		"other run":         {&wire.CheckpointHeader{Run: "x", Size: 4}, codes.FailedPrecondition},
+		"future generation": {&wire.CheckpointHeader{Run: plan.Run, Generation: 9, Size: 4}, codes.FailedPrecondition},
+		"step beyond":       {&wire.CheckpointHeader{Run: plan.Run, Step: 31, Size: 4}, codes.FailedPrecondition},
+		"too few bytes":     {&wire.CheckpointHeader{Run: plan.Run, Size: 5}, codes.InvalidArgument},
+		"too many bytes":    {&wire.CheckpointHeader{Run: plan.Run, Size: 3}, codes.InvalidArgument},
+		"hash":              {&wire.CheckpointHeader{Run: plan.Run, Size: 4, Sha256: make([]byte, 32)}, codes.InvalidArgument},
+		"huge":              {&wire.CheckpointHeader{Run: plan.Run, Size: 1 << 50}, codes.InvalidArgument},
+	} {
+		if _, err := upload(t.Context(), s.client, c.header, []byte("abcd")); status.Code(err) != c.code {
+			t.Errorf("%s: %v, want %v", name, err, c.code)
+		}
+	}
+}
+
+// The CLI reads a running coordinator's checkpoints through a snapshot.
+func TestSnapshot(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	id, err := upload(t.Context(), s.client, &wire.CheckpointHeader{Run: plan.Run, Step: 5, Loss: 1, Size: int64(len(stateAt(5)))}, stateAt(5))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := s.client.Snapshot(t.Context(), &wire.SnapshotRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	for {
+		chunk, err := stream.Recv()
+		if err != nil {
+			break
+		}
+		file.Write(chunk.Data)
+	}
+	path := filepath.Join(t.TempDir(), "snapshot.db")
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := checkpoint.Open(path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer copied.Close()
+	if _, data, err := copied.Read(id); err != nil || !bytes.Equal(data, stateAt(5)) {
+		t.Errorf("snapshot: %d bytes, %v", len(data), err)
+	}
+}
+
+// A checkpoint that was damaged on disk is passed over for an older one.
+func TestDamagedCheckpointIsPassedOver(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	makeShards(t, dir, 0, 1, 2, 3, 4)
+	path := filepath.Join(dir, "checkpoints.db")
+	saved, err := checkpoint.Open(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []int64{10, 20} {
+		data := stateAt(step)
+		if _, err := saved.Save(t.Context(), checkpoint.Info{Run: plan.Run, Step: ergoflow.Step(step), Size: int64(len(data))}, bytes.NewReader(data)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := saved.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := bytes.Replace(file, []byte("state at 000020;state"), []byte("state at 0000XX;state"), 1)
+	if err := os.WriteFile(path, damaged, 0o600); err != nil || bytes.Equal(damaged, file) {
+		t.Fatalf("not damaged: %v", err)
+	}
+	s := start(t, dir)
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	st := s.await("scanned", func(st Status) bool { return st.State == "waiting" })
+	if st.Checkpoint == nil || *st.Checkpoint != 10 {
+		t.Errorf("checkpoint %v", st.Checkpoint)
+	}
+	twenty := &wire.LoadRequest{Run: plan.Run, Step: 20}
+	if _, _, err := download(t.Context(), s.client, twenty); status.Code(err) != codes.DataLoss {
+		t.Errorf("load of the damaged one: %v", err)
+	}
+	connect(t, s, "a", -1) // from step 10, which it checks
+	s.await("step 20 is stored anew", func(st Status) bool { return st.Checkpoint != nil && *st.Checkpoint >= 20 })
+	if _, data, err := download(t.Context(), s.client, twenty); err != nil || !bytes.Equal(data, stateAt(20)) {
+		t.Errorf("load of the mended one: %v", err)
+	}
+}
+
+func TestGossipNamesTheCoordinator(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	g, err := gossip.Join(t.Context(), gossip.Config{Name: "w", Bind: "127.0.0.1:0", Seeds: []string{s.Gossip}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if control, err := g.Coordinator(t.Context()); err != nil || control != s.Control {
+		t.Errorf("coordinator %q, %v", control, err)
+	}
+	if a, err := ReadAddresses(s.dir); err != nil || a != s.Addresses || a.PID != os.Getpid() {
+		t.Errorf("addresses %+v, %v", a, err)
+	}
+}
+
+func TestBadStarts(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	used := taken.Addr().String()
+	broken := t.TempDir()
+	if err := os.WriteFile(filepath.Join(broken, "coordinator.db"), bytes.Repeat([]byte("garbage!"), 4096), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		config Config
+		text   string
+		is     error
+	}{
+		"second on a directory": {Config{Dir: s.dir}, "pid", ErrRunning},
+		"control port in use":   {Config{Dir: t.TempDir(), Listen: used}, used, nil},
+		"gossip port in use":    {Config{Dir: t.TempDir(), Gossip: used}, used, nil},
+		"all interfaces":        {Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"}, "--insecure", ErrInsecure},
+		"gossip beyond":         {Config{Dir: t.TempDir(), Gossip: ":7946"}, "--insecure", ErrInsecure},
+		"no directory":          {Config{}, "directory", nil},
+		"directory is a file":   {Config{Dir: file}, file, nil},
+		"damaged ledger":        {Config{Dir: broken}, "coordinator.db", nil},
+	} {
+		c.config.Log = slog.New(slog.DiscardHandler)
+		err := Run(t.Context(), c.config)
+		if err == nil || !strings.Contains(err.Error(), c.text) || c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,322 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/shard"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 20 * time.Second
+
+// server is a coordinator under test.
+type server struct {
+	Addresses
+	t      *testing.T
+	dir    string
+	stop   context.CancelFunc
+	ended  chan error
+	client wire.ControlClient
+	conn   *grpc.ClientConn
+}
+
+// start runs a coordinator on dir and waits until it is ready.
+func start(t *testing.T, dir string) *server {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &server{t: t, dir: dir, stop: cancel, ended: make(chan error, 1)}
+	ready := make(chan Addresses, 1)
+	go func() {
+		s.ended <- Run(ctx, Config{
+			Dir: dir, Log: slog.New(slog.DiscardHandler), Ready: func(a Addresses) { ready <- a },
+			timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: time.Second,
+				Settle: 200 * time.Millisecond, DrainTimeout: 2 * time.Second, Rescan: 100 * time.Millisecond},
+		})
+	}()
+	select {
+	case s.Addresses = <-ready:
+	case err := <-s.ended:
+		t.Fatalf("the coordinator ended: %v", err)
+	case <-time.After(patience):
+		t.Fatal("the coordinator is not ready")
+	}
+	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.conn, s.client = conn, wire.NewControlClient(conn)
+	t.Cleanup(s.close)
+	return s
+}
+
+// close ends the coordinator as SIGTERM does. It may be called again.
+func (s *server) close() {
+	s.t.Helper()
+	if s.conn == nil {
+		return
+	}
+	if err := s.conn.Close(); err != nil {
+		s.t.Error(err)
+	}
+	s.conn = nil
+	s.stop()
+	select {
+	case err := <-s.ended:
+		if err != nil {
+			s.t.Errorf("the coordinator ended: %v", err)
+		}
+	case <-time.After(patience):
+		s.t.Error("the coordinator does not end")
+	}
+}
+
+func (s *server) status() Status {
+	s.t.Helper()
+	reply, err := s.client.Status(s.t.Context(), &wire.StatusRequest{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var st Status
+	if err := json.Unmarshal(reply.Json, &st); err != nil {
+		s.t.Fatal(err)
+	}
+	return st
+}
+
+// await polls the status, as a person would, until it is as wanted.
+func (s *server) await(what string, wanted func(Status) bool) Status {
+	s.t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(patience)
+	for {
+		st := s.status()
+		if wanted(st) {
+			return st
+		}
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			s.t.Fatalf("%s: still %+v", what, st)
+		}
+	}
+}
+
+const dataset = "0123456789abcdef0123456789abcdef"
+
+var plan = &wire.Plan{Run: "run1", Experiment: "vn1d/test", Dataset: dataset, Shards: 4, Steps: 30, CheckpointEvery: 10,
+	Config: []byte(`{"data":{"family":"vn1d"}}`)}
+
+func (s *server) submit(p *wire.Plan, until wire.Stage) {
+	s.t.Helper()
+	if _, err := s.client.Submit(s.t.Context(), &wire.SubmitRequest{Plan: p, Until: until}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// makeShards puts shards of one function into the coordinator's store.
+func makeShards(t *testing.T, dir string, shards ...int) {
+	t.Helper()
+	store := shard.NewDir(filepath.Join(dir, "shards"))
+	for _, k := range shards {
+		if err := makeShard(store, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func makeShard(store *shard.Dir, k int) error {
+	w, err := store.Create(shard.Header{Family: "vn1d", Dataset: dataset, Shard: k, First: k, Count: 1, Purpose: "train", Grid: 2, Samples: 3})
+	if err != nil {
+		return err
+	}
+	err = errors.Join(w.Drift([]float32{0, 1}), w.Diffusion([]float32{1, 1}), w.Samples([]float32{0, 1, 2}))
+	if err != nil {
+		return errors.Join(err, w.Abort())
+	}
+	_, err = w.Commit()
+	return err
+}
+
+// fake is a worker that follows the protocol without computing anything: its
+// state at step s is a few bytes that say so. It steps as fast as the pace
+// channel lets it.
+type fake struct {
+	t      *testing.T
+	id     string
+	cancel context.CancelFunc
+	done   chan struct{}
+	mu     sync.Mutex // guards stream.Send, step and seen
+	stream wire.Control_SessionClient
+	client wire.ControlClient
+	step   int64 // −1: no state
+	assign *wire.Assign
+	seen   map[string]int // messages by kind
+	last   *wire.CoordinatorMessage
+	mute   bool
+}
+
+// connect opens a session and answers in a goroutine until it ends.
+func connect(t *testing.T, s *server, id string, state int64) *fake {
+	t.Helper()
+	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	f := &fake{t: t, id: id, cancel: cancel, done: make(chan struct{}), client: wire.NewControlClient(conn), step: state, seen: map[string]int{}}
+	if f.stream, err = f.client.Session(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
+		Id: id, Version: ergoflow.Version, DataAddress: id + ":1", Device: "go", Pid: 7}}})
+	go func() {
+		defer close(f.done)
+		defer conn.Close()
+		for {
+			m, err := f.stream.Recv()
+			if err != nil {
+				return
+			}
+			f.handle(ctx, m)
+		}
+	}()
+	t.Cleanup(f.kill)
+	return f
+}
+
+// kill ends the process as SIGKILL would: the stream breaks.
+func (f *fake) kill() {
+	f.cancel()
+	<-f.done
+}
+
+func (f *fake) send(m *wire.WorkerMessage) {
+	if err := f.stream.Send(m); err != nil {
+		return // the reader sees it too
+	}
+}
+
+func (f *fake) handle(ctx context.Context, m *wire.CoordinatorMessage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mute {
+		return
+	}
+	f.seen[fmt.Sprintf("%T", m.Body)]++
+	f.last = m
+	switch b := m.Body.(type) {
+	case *wire.CoordinatorMessage_Ping:
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "testing"}}})
+		f.advance()
+	case *wire.CoordinatorMessage_Prepare:
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: b.Prepare.Plan.Run}}})
+	case *wire.CoordinatorMessage_Form:
+		f.assign = nil
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{Generation: b.Form.Generation,
+			HasState: f.step >= 0, Step: max(0, f.step), ParameterHash: []byte("h")}}})
+	case *wire.CoordinatorMessage_Assign:
+		if b.Assign.Source.Kind == wire.Source_KIND_CHECKPOINT {
+			f.load(ctx, b.Assign.Source.Step)
+		}
+		f.step = b.Assign.Source.Step
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: b.Assign.Generation}}})
+		f.assign = b.Assign
+	case *wire.CoordinatorMessage_Abort, *wire.CoordinatorMessage_Finish:
+		f.assign = nil
+	case *wire.CoordinatorMessage_Save:
+		f.save(ctx, b.Save.Generation)
+	}
+}
+
+// advance steps once per ping while in a generation, saving where it is due.
+func (f *fake) advance() {
+	a := f.assign
+	if a == nil || f.seen["*wire.CoordinatorMessage_Go"] == 0 {
+		return
+	}
+	if f.step < plan.Steps {
+		f.step++
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: &wire.Progress{Generation: a.Generation,
+			Step: f.step, Loss: 1 / float64(f.step), Samples: 100, Timing: &wire.Timing{Gradient: 0.5}}}})
+	}
+	if a.Saves && (f.step%plan.CheckpointEvery == 0 || f.step == plan.Steps) {
+		f.save(f.stream.Context(), a.Generation)
+	}
+}
+
+func stateAt(step int64) []byte {
+	return bytes.Repeat([]byte(fmt.Sprintf("state at %06d;", step)), 200_000)
+}
+
+func (f *fake) save(ctx context.Context, generation uint64) {
+	data := stateAt(f.step)
+	sum := sha256.Sum256(data)
+	if _, err := upload(ctx, f.client, &wire.CheckpointHeader{Run: plan.Run, Generation: generation, Step: f.step,
+		Loss: 1, Size: int64(len(data)), Sha256: sum[:]}, data); err != nil && ctx.Err() == nil {
+		f.t.Errorf("%s: save step %d: %v", f.id, f.step, err)
+	}
+}
+
+func upload(ctx context.Context, client wire.ControlClient, header *wire.CheckpointHeader, data []byte) (string, error) {
+	stream, err := client.SaveCheckpoint(ctx)
+	if err != nil {
+		return "", err
+	}
+	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: header}})
+	for len(data) > 0 && err == nil {
+		n := min(len(data), partSize)
+		err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data[:n]}})
+		data = data[n:]
+	}
+	reply, err := stream.CloseAndRecv()
+	return reply.GetId(), err
+}
+
+func (f *fake) load(ctx context.Context, step int64) {
+	header, data, err := download(ctx, f.client, &wire.LoadRequest{Run: plan.Run, Step: step})
+	if err != nil || header.Step != step || !bytes.Equal(data, stateAt(step)) {
+		f.t.Errorf("%s: load step %d: %v, %v", f.id, step, header, err)
+	}
+}
+
+func download(ctx context.Context, client wire.ControlClient, r *wire.LoadRequest) (*wire.CheckpointHeader, []byte, error) {
+	stream, err := client.LoadCheckpoint(ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, nil, err
+	}
+	var data []byte
+	for int64(len(data)) < first.GetHeader().GetSize() {
+		part, err := stream.Recv()
+		if err != nil {
+			return nil, nil, err
+		}
+		data = append(data, part.GetData()...)
+	}
+	if _, err := stream.Recv(); err == nil { // to its end
+		return nil, nil, errors.New("more than the header says")
+	}
+	return first.GetHeader(), data, nil
+}
