@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -23,7 +24,13 @@ import (
 	"github.com/ergoflow/ergoflow/data/shard"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childDir); dir != "" {
+		child(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const patience = 20 * time.Second
 
@@ -58,13 +65,18 @@ func start(t *testing.T, dir string) *server {
 	case <-time.After(patience):
 		t.Fatal("the coordinator is not ready")
 	}
-	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.conn, s.client = conn, wire.NewControlClient(conn)
+	s.dial()
 	t.Cleanup(s.close)
 	return s
+}
+
+func (s *server) dial() {
+	s.t.Helper()
+	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.conn, s.client = conn, wire.NewControlClient(conn)
 }
 
 // close ends the coordinator as SIGTERM does. It may be called again.
