@@ -110,8 +110,8 @@ def main():
     for name, (a, b) in PAIRS.items():
         x, y = (torch.from_numpy(cloud(s)).double() for s in (a, b))
         for blur, scaling in ((0.05, 0.5), (0.05, 0.9), (0.2, 0.7)):
-            if blur == 0.2 and a["n"] > 1000:
-                continue
+            if blur == 0.2 and a["n"] > 1000 or scaling == 0.9 and name == "2D same law":
+                continue  # seconds in a test without vector instructions
             loss = geomloss.SamplesLoss("sinkhorn", p=2, blur=blur, scaling=scaling, backend="tensorized")
             cases.append({"name": name, "x": a, "y": b, "blur": blur, "scaling": scaling, "value": loss(x, y).item()})
             print(name, blur, scaling, cases[-1]["value"], file=sys.stderr)
