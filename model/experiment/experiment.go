@@ -98,9 +98,10 @@ func (e Experiment) Steps() int {
 	return e.Training.Epochs * e.Data.Functions * e.Data.Samples / perStep
 }
 
-// Hash names the trained state: equal for two configurations exactly when they
-// train the same parameters. The labels, the checkpoint interval and the
-// evaluation do not enter it, so those may change without training again.
+// Hash names the trained state: configurations with the same hash train the
+// same parameters. The labels, the checkpoint interval and the evaluation do
+// not enter it, so those may change without training again; the held-out data
+// do, since one hash names all shards of a data set.
 func (e Experiment) Hash() string {
 	t := e.Training
 	t.Epochs, t.Steps, t.CheckpointEvery = 0, e.Steps(), 0

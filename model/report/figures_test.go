@@ -55,7 +55,7 @@ func syntheticPercentile(percent int, seed uint64) evaluate.Percentile {
 
 func TestFiguresAreImages(t *testing.T) {
 	var loss, percentiles, budget bytes.Buffer
-	if err := Loss(&loss, syntheticLosses(16384)); err != nil {
+	if err := Loss(&loss, syntheticLosses(4000)); err != nil {
 		t.Fatal(err)
 	}
 	rows := []evaluate.Percentile{syntheticPercentile(25, 1), syntheticPercentile(50, 2), syntheticPercentile(75, 7)}

@@ -116,6 +116,11 @@ func percentileRow(p evaluate.Percentile, first, last bool) ([]*plot.Plot, error
 		histograms[j] = histogram(s.samples, lo, hi, bins)
 		top = max(top, slices.Max(histograms[j]))
 	}
+	// Narrow modes of the exact density may stand above every bin; they are shown
+	// up to a point, so that the histograms stay readable.
+	if len(p.PDF) > 0 {
+		top = max(top, min(slices.Max(p.PDF), 1.4*top))
+	}
 	var plots []*plot.Plot
 	for j, s := range all {
 		q := newPlot()
