@@ -42,7 +42,7 @@ func checkpointsListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list --dir DIR",
-		Short:   "List checkpoints, newest first",
+		Short:   "List checkpoints, oldest first",
 		Example: "  ergoflow checkpoints list --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -9,7 +9,9 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -39,11 +41,28 @@ func (f clusterFlags) dial() (*grpc.ClientConn, wire.ControlClient, error) {
 	return conn, wire.NewControlClient(conn), nil
 }
 
+// errUnreachable means that nobody answers at a coordinator's address.
+var errUnreachable = errors.New("the coordinator does not answer")
+
+// rpcError says what failed and why, without gRPC's wrapping.
+func rpcError(what string, err error) error {
+	st, ok := grpcstatus.FromError(err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: %w", what, err)
+	case st.Code() == codes.Canceled:
+		return fmt.Errorf("%s: %w", what, context.Canceled)
+	case st.Code() == codes.Unavailable:
+		return fmt.Errorf("%s: %w (%s)", what, errUnreachable, st.Message())
+	}
+	return fmt.Errorf("%s: %s", what, st.Message())
+}
+
 // status asks the coordinator what it is doing.
 func status(ctx context.Context, control wire.ControlClient) (st coordinator.Status, err error) {
 	reply, err := control.Status(ctx, &wire.StatusRequest{})
 	if err != nil {
-		return st, fmt.Errorf("ask the coordinator for its status: %w", err)
+		return st, rpcError("ask the coordinator for its status", err)
 	}
 	if err := json.Unmarshal(reply.Json, &st); err != nil {
 		return st, fmt.Errorf("read the coordinator's status: %w", err)
@@ -58,7 +77,7 @@ const maxCheckpointBytes = 4 << 30
 func loadCheckpoint(ctx context.Context, control wire.ControlClient, run string) ([]byte, error) {
 	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: run})
 	if err != nil {
-		return nil, fmt.Errorf("load checkpoint: %w", err)
+		return nil, rpcError("load checkpoint", err)
 	}
 	var encoded bytes.Buffer
 	for {
@@ -67,7 +86,7 @@ func loadCheckpoint(ctx context.Context, control wire.ControlClient, run string)
 			return encoded.Bytes(), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("load checkpoint: %w", err)
+			return nil, rpcError("load checkpoint", err)
 		}
 		if encoded.Len()+len(part.GetData()) > maxCheckpointBytes {
 			return nil, fmt.Errorf("load checkpoint: more than %d bytes", maxCheckpointBytes)

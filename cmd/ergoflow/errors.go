@@ -46,7 +46,7 @@ func fail(w io.Writer, err error, interrupted bool) int {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
 	var u *usageError
-	if errors.As(err, &u) || strings.HasPrefix(err.Error(), "unknown command") {
+	if errors.As(err, &u) {
 		return exitUsage
 	}
 	return exitFailure

@@ -20,7 +20,7 @@ const statusEvery = 200 * time.Millisecond
 func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
 	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: until, Replace: replace})
 	if err != nil {
-		return fmt.Errorf("submit %s: %w", plan.Experiment, err)
+		return rpcError("submit "+plan.Experiment, err)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data/shard"
@@ -19,6 +20,10 @@ var hints = []struct {
 }{
 	{gossip.ErrNoSeed, "--join takes the gossip address of any member; `coordinator.json` in the coordinator's directory has one"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
+	{errUnreachable, "is it running? `coordinator.json` in its directory has its address"},
+	{coordinator.ErrNotRunning, "a run's coordinator lives only as long as the run; `ergoflow coordinator` starts one that stays"},
+	{coordinator.ErrInsecure, "on a network that you trust, add --insecure"},
+	{backend.ErrUnknown, "`ergoflow backend list` shows what there is"},
 	{backend.ErrNotInstalled, "ergoflow backend install cpu"},
 	{backend.ErrNoGPU, "use --backend xla:cpu"},
 	{backend.ErrNoCgo, "use --backend go, or build with cgo"},

@@ -24,12 +24,30 @@ func Main(args []string) int {
 	context.AfterFunc(ctx, stop)
 
 	root := rootCommand()
+	begun := false
+	noteBegin(root, &begun)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
+	if !begun { // flags, arguments, command: cobra refused them
+		err = usage(err)
+	}
 	return fail(os.Stderr, err, ctx.Err() != nil)
+}
+
+// noteBegin sets begun when a command's own code begins.
+func noteBegin(c *cobra.Command, begun *bool) {
+	if run := c.RunE; run != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			*begun = true
+			return run(cmd, args)
+		}
+	}
+	for _, sub := range c.Commands() {
+		noteBegin(sub, begun)
+	}
 }
 
 func rootCommand() *cobra.Command {
@@ -45,7 +63,6 @@ new equations at once, without simulation.`,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.AddGroup(
 		&cobra.Group{ID: "main", Title: "From equations to a sampler:"},
 		&cobra.Group{ID: "cluster", Title: "A cluster by hand:"},
@@ -67,7 +84,7 @@ new equations at once, without simulation.`,
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
-			return usage(fmt.Errorf("expected %s, got %d argument(s)", what, len(args)))
+			return fmt.Errorf("expected %s, got %d argument(s)", what, len(args))
 		}
 		return nil
 	}

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// These tests run whole clusters of real processes: this test binary under the
+// program's name.
+
+// patience bounds every wait; a busy machine may need much of it.
+const patience = 3 * time.Minute
+
+// small is an experiment of 200 steps that pure Go trains in seconds.
+var small = []string{
+	"vn1d", "--preset", "smoke", "--backend", "go",
+	"--set", "training.steps=200", "--set", "training.checkpoint_every=50",
+	"--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50",
+}
+
+// program is the program with arguments, its output kept for failures.
+func program(ctx context.Context, t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Args[0] = "ergoflow"
+	out := new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 30 * time.Second
+	return cmd, out
+}
+
+// trainLocally runs the small experiment with n workers to its end.
+func trainLocally(t *testing.T, dir string, n int, more ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	args := slices.Concat([]string{"train"}, small, []string{"--local", "--dir", dir, "--workers", fmt.Sprint(n)}, more)
+	cmd, out := program(ctx, t, args...)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("train with %d workers: %v\n%s%s", n, err, out, logs(dir))
+	}
+}
+
+// logs are the ends of a cluster's logs, for failures.
+func logs(dir string) string {
+	var all strings.Builder
+	paths, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log"))
+	for _, p := range paths {
+		fmt.Fprintf(&all, "-- %s\n%s\n", filepath.Base(p), strings.Join(tailLines(p, 3000), "\n"))
+	}
+	return all.String()
+}
+
+// final is the last checkpoint of a directory.
+func final(t *testing.T, dir string) *state.State {
+	t.Helper()
+	store, err := checkpoint.Open(coordinator.CheckpointPath(dir), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	if err := store.Verify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, encoded, err := store.Read("latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, st, err := experiment.DecodeState(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// equalToRounding compares two runs of the same batches: floating-point sums in
+// another order, and nothing else, may differ.
+func equalToRounding(t *testing.T, what string, got, want *state.State) {
+	t.Helper()
+	if got.Step != want.Step || len(got.Losses) != len(want.Losses) {
+		t.Fatalf("%s: ended at step %d instead of %d", what, got.Step, want.Step)
+	}
+	for i := range got.Losses {
+		if d := math.Abs(got.Losses[i] - want.Losses[i]); !(d <= 2e-4*math.Abs(want.Losses[i])) {
+			t.Fatalf("%s: the loss of step %d is %.8g instead of %.8g", what, i, got.Losses[i], want.Losses[i])
+		}
+	}
+	worst := 0.0
+	for i := range got.Parameters {
+		worst = max(worst, math.Abs(float64(got.Parameters[i]-want.Parameters[i])))
+	}
+	if !(worst <= 2e-3) {
+		t.Errorf("%s: a parameter differs by %g", what, worst)
+	}
+}
+
+func TestWorkerCountsAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts clusters of processes")
+	}
+	one := t.TempDir()
+	trainLocally(t, one, 1)
+	want := final(t, one)
+	if first, last := want.Losses[0], want.Losses[len(want.Losses)-1]; !(last < first) {
+		t.Errorf("the loss went from %g to %g", first, last)
+	}
+	for n := 2; n <= 3; n++ {
+		dir := t.TempDir()
+		trainLocally(t, dir, n)
+		equalToRounding(t, fmt.Sprintf("%d workers", n), final(t, dir), want)
+	}
+}
+
+// A cluster that a test disturbs while it trains.
+type cluster struct {
+	t    *testing.T
+	dir  string
+	cmd  *exec.Cmd
+	out  *bytes.Buffer
+	done chan error
+}
+
+func startCluster(t *testing.T, dir string, workers int, more ...string) *cluster {
+	t.Helper()
+	args := slices.Concat([]string{"train"}, small, []string{"--local", "--dir", dir, "--workers", fmt.Sprint(workers)}, more)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	cmd, out := program(ctx, t, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, dir: dir, cmd: cmd, out: out, done: make(chan error, 1)}
+	go func() { c.done <- cmd.Wait() }()
+	return c
+}
+
+// status asks the coordinator; ok is false while none answers.
+func (c *cluster) status() (st coordinator.Status, ok bool) {
+	cmd, out := program(c.t.Context(), c.t, "status", "--dir", c.dir, "--json")
+	if cmd.Run() != nil || json.Unmarshal(out.Bytes(), &st) != nil {
+		return st, false
+	}
+	return st, true
+}
+
+// until polls the status until it is as wanted, and fails when the cluster ends.
+func (c *cluster) until(what string, wanted func(coordinator.Status) bool) coordinator.Status {
+	c.t.Helper()
+	deadline := time.Now().Add(patience)
+	for time.Now().Before(deadline) {
+		if st, ok := c.status(); ok && wanted(st) {
+			return st
+		}
+		select {
+		case err := <-c.done:
+			c.t.Fatalf("the cluster ended before %s: %v\n%s%s", what, err, c.out, logs(c.dir))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	c.t.Fatalf("waited too long for %s\n%s", what, logs(c.dir))
+	panic("unreachable")
+}
+
+// end waits for the cluster to finish its run.
+func (c *cluster) end() {
+	c.t.Helper()
+	if err := <-c.done; err != nil {
+		c.t.Fatalf("train: %v\n%s%s", err, c.out, logs(c.dir))
+	}
+}
+
+// training says that a generation of n workers has reached the step.
+func training(n, step int) func(coordinator.Status) bool {
+	return func(st coordinator.Status) bool {
+		return st.State == "training" && st.WorldSize == n && int(st.Step) >= step
+	}
+}
+
+// slow makes the small experiment long enough to be disturbed: larger batches
+// of a larger network.
+var slow = []string{"--set", "model.trunk_width=128", "--set", "training.batch_functions=64"}
+
+func TestDisturbedTrainingIsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts clusters of processes")
+	}
+	undisturbed := t.TempDir()
+	trainLocally(t, undisturbed, 1, slow...)
+	want := final(t, undisturbed)
+
+	t.Run("worker killed", func(t *testing.T) {
+		c := startCluster(t, t.TempDir(), 2, slow...)
+		st := c.until("step 20", training(2, 20))
+		victim := st.Workers[slices.IndexFunc(st.Workers, func(w machine.WorkerStatus) bool { return w.Rank == 0 })]
+		syscall.Kill(victim.PID, syscall.SIGKILL)
+		c.until("another generation", func(s coordinator.Status) bool { return s.Generation > st.Generation && s.Step > st.Step })
+		c.end()
+		equalToRounding(t, "after a SIGKILL", final(t, c.dir), want)
+	})
+
+	t.Run("worker drains, another joins", func(t *testing.T) {
+		c := startCluster(t, t.TempDir(), 2, slow...)
+		st := c.until("step 20", training(2, 20))
+		syscall.Kill(st.Workers[0].PID, syscall.SIGTERM)
+		st = c.until("one worker", training(1, int(st.Step)+1))
+		addresses, err := coordinator.ReadAddresses(c.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		joiner, out := program(ctx, t, "worker", "--join", addresses.Gossip, "--backend", "go")
+		if err := joiner.Start(); err != nil {
+			t.Fatal(err)
+		}
+		c.until("two workers again", training(2, int(st.Step)+1))
+		c.end()
+		joiner.Process.Signal(syscall.SIGTERM)
+		if err := joiner.Wait(); err != nil {
+			t.Errorf("the worker that joined: %v\n%s", err, out)
+		}
+		equalToRounding(t, "after a drain and a join", final(t, c.dir), want)
+	})
+
+	t.Run("everything killed, then started again", func(t *testing.T) {
+		dir := t.TempDir()
+		c := startCluster(t, dir, 2, slow...)
+		st := c.until("a checkpoint", func(s coordinator.Status) bool { return s.Checkpoint != nil && s.State == "training" })
+		pids := []int{c.cmd.Process.Pid, st.PID}
+		for _, w := range st.Workers {
+			pids = append(pids, w.PID)
+		}
+		for _, pid := range pids {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+		<-c.done
+		gone(t, pids)
+		again := startCluster(t, dir, 2, slow...)
+		again.end()
+		if !strings.Contains(logs(dir), "all continue from the checkpoint at step") {
+			t.Errorf("the log does not say that training went on from a checkpoint\n%s", logs(dir))
+		}
+		equalToRounding(t, "after a restart", final(t, dir), want)
+	})
+
+	t.Run("parent killed", func(t *testing.T) {
+		dir := t.TempDir()
+		c := startCluster(t, dir, 2, slow...)
+		st := c.until("step 20", training(2, 20))
+		syscall.Kill(c.cmd.Process.Pid, syscall.SIGKILL)
+		<-c.done
+		pids := []int{st.PID}
+		for _, w := range st.Workers {
+			pids = append(pids, w.PID)
+		}
+		gone(t, pids) // they notice, save and leave
+		if got := final(t, dir).Step; int64(got) < int64(st.Step) {
+			t.Errorf("training had reached step %d, but only step %d was saved", st.Step, got)
+		}
+	})
+}
+
+// TestInterrupt: Ctrl-C in any stage ends everything in order, says how to go
+// on, and the same command does go on.
+func TestInterrupt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts clusters of processes")
+	}
+	generating := func(st coordinator.Status) bool { return st.State == "generating" && len(st.Workers) == 2 }
+	for _, test := range []struct {
+		stage string
+		when  func(coordinator.Status) bool
+		more  []string
+	}{
+		{"generating", generating, []string{"--set", "data.training.burn_in=2000000"}},
+		{"training", training(2, 20), nil},
+	} {
+		t.Run(test.stage, func(t *testing.T) {
+			c := startCluster(t, t.TempDir(), 2, slices.Concat(slow, test.more)...)
+			st := c.until(test.stage, test.when)
+			c.cmd.Process.Signal(syscall.SIGINT)
+			err := <-c.done
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+				t.Errorf("ended with %v, not code %d", err, exitFailure)
+			}
+			if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: ") {
+				t.Errorf("said\n%s", c.out)
+			}
+			pids := []int{st.PID}
+			for _, w := range st.Workers {
+				pids = append(pids, w.PID)
+			}
+			gone(t, pids)
+			if left, _ := filepath.Glob(filepath.Join(c.dir, "shards", "*", "*.tmp*")); len(left) > 0 {
+				t.Errorf("half-written shards are left: %v", left)
+			}
+		})
+	}
+}
+
+// gone waits until none of the processes is there: children of a parent that
+// was killed leave by themselves.
+func gone(t *testing.T, pids []int) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for _, pid := range pids {
+		for !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") Z ") {
+				break // a zombie: ended, not yet reaped by init
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("process %d is an orphan", pid)
+			}
+			<-time.After(20 * time.Millisecond)
+		}
+	}
+}
