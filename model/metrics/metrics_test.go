@@ -93,6 +93,7 @@ func TestSinkhornOfDegenerateClouds(t *testing.T) {
 		{"two heaps in the plane", Cloud{40, 2, repeat(1, 80)}, Cloud{30, 2, repeat(0, 60)}, 1},
 		{"a million apart", Line(repeat(1e6, 100)), Line(repeat(0, 50)), 5e11},
 		{"as far as float32 goes", Line([]float32{math.MaxFloat32, math.MaxFloat32}), Line([]float32{-math.MaxFloat32}), 2 * math.MaxFloat32 * math.MaxFloat32},
+		{"as far in the plane", Cloud{1, 2, []float32{math.MaxFloat32, math.MaxFloat32}}, Cloud{1, 2, []float32{-math.MaxFloat32, math.MaxFloat32}}, 2 * math.MaxFloat32 * math.MaxFloat32},
 		{"below blur", Line([]float32{1e-6}), Line([]float32{0}), 5e-13},
 	} {
 		got, err := Sinkhorn(tt.x, tt.y, Options{})
@@ -279,6 +280,30 @@ func TestKSRejectsAtItsLevel(t *testing.T) {
 	for i, r := range rejected { // 20 expected, standard deviation 4.4
 		if r < 5 || r > 37 {
 			t.Errorf("test %d rejected %d of %d", i, r, pairs)
+		}
+	}
+}
+
+// A line in space keeps its distances: the methods for the line, the plane and
+// more dimensions agree on it.
+func TestSinkhornOfAnEmbeddedLine(t *testing.T) {
+	x := goldenCloud{Kind: "modes", N: 1200, D: 1, Seed: 81, Parameters: []float64{0.4, -2, 2, 0.3}}.cloud(t)
+	y := goldenCloud{Kind: "ratio", N: 900, D: 1, Seed: 82, Parameters: []float64{0.05}}.cloud(t)
+	want, err := Sinkhorn(x, y, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	embed := func(c Cloud, d, axis int) Cloud {
+		e := Cloud{c.N, d, make([]float32, c.N*d)}
+		for i, v := range c.X {
+			e.X[i*d+axis] = v
+		}
+		return e
+	}
+	for _, space := range [][2]int{{2, 0}, {2, 1}, {3, 2}} {
+		got, err := Sinkhorn(embed(x, space[0], space[1]), embed(y, space[0], space[1]), Options{})
+		if err != nil || math.Abs(got-want) > 1e-7*math.Abs(want) {
+			t.Errorf("axis %d of %d: %v (%v), on the line %v", space[1], space[0], got, err, want)
 		}
 	}
 }
