@@ -163,7 +163,7 @@ func TestRefusedSession(t *testing.T) {
 	s := start(t, t.TempDir())
 	connect(t, s, "a", -1)
 	s.await("a", func(st Status) bool { return len(st.Workers) == 1 })
-	again := connect(t, s, "a", -1)
+	again := connectFrom(t, s, "a", "elsewhere:1", -1)
 	<-again.done
 	if r := again.last.GetRefuse(); r == nil || !strings.Contains(r.Reason, "connected already") {
 		t.Errorf("the last message was %v", again.last)

@@ -16,7 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -189,6 +191,11 @@ type fake struct {
 // connect opens a session and answers in a goroutine until it ends.
 func connect(t *testing.T, s *server, id string, state int64) *fake {
 	t.Helper()
+	return connectFrom(t, s, id, id+":1", state)
+}
+
+func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake {
+	t.Helper()
 	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +206,7 @@ func connect(t *testing.T, s *server, id string, state int64) *fake {
 		t.Fatal(err)
 	}
 	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-		Id: id, Version: ergoflow.Version, DataAddress: id + ":1", Device: "go", Pid: 7}}})
+		Id: id, Version: ergoflow.Version, DataAddress: address, Device: "go", Pid: 7}}})
 	go func() {
 		defer close(f.done)
 		defer conn.Close()
@@ -283,7 +290,7 @@ func (f *fake) save(ctx context.Context, generation uint64) {
 	data := stateAt(f.step)
 	sum := sha256.Sum256(data)
 	if _, err := upload(ctx, f.client, &wire.CheckpointHeader{Run: plan.Run, Generation: generation, Step: f.step,
-		Loss: 1, Size: int64(len(data)), Sha256: sum[:]}, data); err != nil && ctx.Err() == nil {
+		Loss: 1, Size: int64(len(data)), Sha256: sum[:]}, data); err != nil && ctx.Err() == nil && status.Code(err) != codes.Unavailable { // then it has gone
 		f.t.Errorf("%s: save step %d: %v", f.id, f.step, err)
 	}
 }

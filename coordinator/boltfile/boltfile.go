@@ -28,6 +28,11 @@ var (
 // lockTimeout is how long another process may take to let go of the file.
 const lockTimeout = time.Second
 
+// reserved is how much address space a file is mapped into from the start, in
+// bytes. Growing the map waits for all readers, and a reader may be a slow
+// client that takes a snapshot.
+const reserved = 1 << 30
+
 // Open opens the file at path after checking its structure. For writing it is
 // made where it is not there. The free list is not stored: bbolt would rewrite
 // it with every commit.
@@ -56,10 +61,11 @@ func open(path string, readOnly bool) (*bbolt.DB, error) {
 		}
 	}()
 	db, err := bbolt.Open(path, 0o644, &bbolt.Options{
-		Timeout:        lockTimeout,
-		ReadOnly:       readOnly,
-		NoFreelistSync: true,
-		FreelistType:   bbolt.FreelistMapType,
+		Timeout:         lockTimeout,
+		ReadOnly:        readOnly,
+		NoFreelistSync:  true,
+		FreelistType:    bbolt.FreelistMapType,
+		InitialMmapSize: reserved,
 		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
 			var err error
 			file, err = os.OpenFile(name, flag, perm)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -238,6 +239,27 @@ func TestSnapshotIsAStore(t *testing.T) {
 	defer c.Close()
 	if _, got, err := c.Read(Latest); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("copy: %d bytes, %v", len(got), err)
+	}
+}
+
+// A reader that does not read, a stalled client say, does not stop saves.
+func TestStalledSnapshotBlocksNothing(t *testing.T) {
+	s := newStore(t)
+	save(t, s, "r", 0, 1, payload(0, 10*chunkSize))
+	reader, writer := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- s.Snapshot(writer) }()
+	if _, err := reader.Read(make([]byte, 1)); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	for step := 1; step <= 8; step++ {
+		save(t, s, "r", step, 1, payload(step, 40*chunkSize)) // 40 MiB: any smaller map would have to grow
+	}
+	if err := reader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("snapshot: %v", err)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/memberlist"
@@ -97,7 +98,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	g := &Gossip{meta: meta, changed: make(chan struct{})}
 	g.list, err = memberlist.Create(g.profile(c.Name, host, port))
 	if err != nil {
-		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
+		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, bindError(err))
 	}
 	if len(c.Seeds) > 0 {
 		if err := g.contact(ctx, c.Seeds, c.Wait); err != nil {
@@ -108,6 +109,15 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	g.stop = stop
 	g.healer.Go(func() { g.heal(healing, c.Seeds) })
 	return g, nil
+}
+
+// bindError gives memberlist's error, which is text alone, the kind that callers
+// look for.
+func bindError(err error) error {
+	if strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+		return syscall.EADDRINUSE
+	}
+	return err
 }
 
 // profile is memberlist's local timing on loopback and its LAN timing elsewhere.

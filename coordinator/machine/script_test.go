@@ -139,12 +139,14 @@ func (p *player) do(command string, words []string) {
 	switch command {
 	case "hello":
 		p.next++
-		if _, again := p.sessions[id]; !again {
-			p.sessions[id] = p.next
-		}
+		old := p.sessions[id]
+		p.sessions[id] = p.next
 		p.step[id] = number("step", -1)
 		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
 			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: 1}})
+		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
+			p.sessions[id] = old
+		}
 	case "submit":
 		plan := ergoflow.Plan{Run: id, Experiment: "vn1d/smoke", Dataset: "data-" + id, Shards: number("shards", 4),
 			Steps: ergoflow.Step(number("steps", 10)), CheckpointEvery: 5, Config: []byte("{}")}

@@ -13,6 +13,10 @@ const (
 )
 
 func (m *Machine) hello(e Hello) {
+	// A worker may notice a broken stream before the coordinator does.
+	if v := m.byID(e.Worker.ID); v != nil && v.Worker == e.Worker {
+		m.expel(v, "the same process opens a new session")
+	}
 	if refusal := m.refusal(e.Worker); refusal != "" {
 		m.emit(Send{e.Session, e.Worker.ID, Refuse{refusal}})
 		m.emit(Close{e.Session, e.Worker.ID, "refused: " + refusal})
