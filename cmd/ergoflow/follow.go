@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -15,6 +16,10 @@ import (
 
 // statusEvery is how often a run is asked how far it is.
 const statusEvery = 200 * time.Millisecond
+
+// restartPatience is how long a coordinator may be away: it may be restarting,
+// and training goes on when it is back.
+const restartPatience = time.Minute
 
 // submit hands the plan to the coordinator.
 func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
@@ -30,15 +35,16 @@ func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func() error) ([]report.Stage, error) {
 	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now()}
 	defer f.bars.end()
+	answered := time.Now()
 	for {
 		st, err := status(ctx, control)
-		if err != nil {
-			if ended := alive(); ended != nil {
-				return nil, ended
-			}
+		switch {
+		case err == nil:
+			answered = time.Now()
+		case !errors.Is(err, errUnreachable) || time.Since(answered) > restartPatience:
 			return nil, err
 		}
-		if st.Run == plan.Run {
+		if err == nil && st.Run == plan.Run {
 			if reached, err := f.show(st, until); reached || err != nil {
 				return f.stages, err
 			}

@@ -30,7 +30,8 @@ type progress struct {
 }
 
 func newProgress(out *os.File, stage, unit string, done, total int) *progress {
-	p := &progress{out: out, stage: stage, unit: unit, total: total, first: done, begin: time.Now(), lastValue: -1}
+	now := time.Now()
+	p := &progress{out: out, stage: stage, unit: unit, total: total, first: done, begin: now, lastLine: now, lastValue: -1}
 	if term.IsTerminal(int(out.Fd())) {
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(out),

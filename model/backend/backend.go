@@ -32,6 +32,7 @@ const (
 var (
 	ErrUnknown      = errors.New("unknown backend")
 	ErrNotInstalled = errors.New("plugin is not installed")
+	ErrDamaged      = errors.New("plugin is damaged")
 	ErrNoGPU        = errors.New("no NVIDIA GPU on this machine")
 	ErrNoCgo        = errors.New("this build has no cgo, so it cannot load XLA plugins")
 )

@@ -110,16 +110,15 @@ func (p plugin) installed() (string, installation, error) {
 	}
 	var found installation
 	if err := json.Unmarshal(text, &found); err != nil {
-		return "", installation{}, fmt.Errorf("backend %s: %s: %w", p.backend, file, err)
+		return "", installation{}, fmt.Errorf("backend %s: %w: %s: %w", p.backend, ErrDamaged, file, err)
 	}
 	path := filepath.Join(dir, p.object)
 	stat, err := os.Stat(path)
 	if err != nil {
-		return "", installation{}, fmt.Errorf("backend %s: %w", p.backend, err)
+		return "", installation{}, fmt.Errorf("backend %s: %w: %w", p.backend, ErrDamaged, err)
 	}
 	if stat.Size() != found.Bytes {
-		return "", installation{}, fmt.Errorf("backend %s: %s has %d bytes instead of %d (install it again: ergoflow backend install %s)",
-			p.backend, path, stat.Size(), found.Bytes, p.kind)
+		return "", installation{}, fmt.Errorf("backend %s: %w: %s has %d bytes instead of %d", p.backend, ErrDamaged, path, stat.Size(), found.Bytes)
 	}
 	return path, found, nil
 }

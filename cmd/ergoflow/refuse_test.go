@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+)
+
+// refused runs the program and checks that it fails with one error line that
+// has all the words, a hint, and the exit code.
+func refused(t *testing.T, cmd *exec.Cmd, out interface{ String() string }, code int, words ...string) {
+	t.Helper()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != code {
+		t.Errorf("ended with %v, not code %d\n%s", err, code, out)
+	}
+	var line string
+	hint := false
+	for _, l := range strings.Split(out.String(), "\n") {
+		if text, ok := strings.CutPrefix(l, "ergoflow: "); ok {
+			line = text
+		}
+		hint = hint || strings.HasPrefix(l, "hint: ")
+	}
+	for _, w := range words {
+		if !strings.Contains(line, w) {
+			t.Errorf("the error does not name %q:\n%s", w, out)
+		}
+	}
+	if !hint {
+		t.Errorf("there is no hint:\n%s", out)
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	address := l.Addr().String()
+	for _, flag := range []string{"--listen", "--gossip"} {
+		cmd, out := program(t.Context(), t, "coordinator", "--dir", t.TempDir(), flag, address)
+		refused(t, cmd, out, exitFailure, address, "in use")
+	}
+	dir := t.TempDir()
+	cmd, out := program(t.Context(), t, "worker", "--join", "127.0.0.1:1", "--listen", address, "--backend", "go")
+	refused(t, cmd, out, exitFailure, address, "in use")
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestSilentSeed: a seed that takes connections and never answers is given up.
+func TestSilentSeed(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd, out := program(ctx, t, "worker", "--join", l.Addr().String(), "--backend", "go")
+	refused(t, cmd, out, exitFailure, "no gossip seed answered", l.Addr().String())
+}
+
+func TestOneCoordinatorPerDirectory(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	first, firstOut := program(ctx, t, "coordinator", "--dir", dir)
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		if _, err := coordinator.ReadAddresses(dir); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the coordinator does not come up\n%s", firstOut)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	second, out := program(t.Context(), t, "coordinator", "--dir", dir)
+	refused(t, second, out, exitFailure, dir)
+	third, out := program(t.Context(), t, "run", "vn1d", "--preset", "smoke", "--dir", dir)
+	refused(t, third, out, exitFailure, "coordinator")
+	cancel()
+	if err := first.Wait(); err != nil && first.ProcessState.ExitCode() > 0 {
+		t.Errorf("the first coordinator: %v\n%s", err, firstOut)
+	}
+}
+
+// TestDamagedPlugin: a plugin that does not load is an error, not a crash.
+func TestDamagedPlugin(t *testing.T) {
+	home := os.Getenv("ERGOFLOW_CACHE")
+	if home == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		home = filepath.Join(cache, "ergoflow")
+	}
+	copied := t.TempDir()
+	damaged := false
+	err := filepath.WalkDir(home, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		to := filepath.Join(copied, strings.TrimPrefix(path, home))
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		b := []byte("not a shared object")
+		if filepath.Ext(path) == ".json" {
+			if b, err = os.ReadFile(path); err != nil {
+				return err
+			}
+		} else {
+			damaged = true
+		}
+		return os.WriteFile(to, b, 0o644)
+	})
+	if err != nil || !damaged {
+		t.Fatalf("no plugin to damage in %s (make setup installs it): %v", home, err)
+	}
+	cmd, out := program(t.Context(), t, "bench", "step", "--preset", "smoke", "--backend", "xla:cpu")
+	cmd.Env = append(os.Environ(), "ERGOFLOW_CACHE="+copied)
+	refused(t, cmd, out, exitFailure, "xla:cpu")
+
+	cmd, out = program(t.Context(), t, "bench", "step", "--preset", "smoke", "--backend", "xla:cuda")
+	refused(t, cmd, out, exitFailure, "GPU")
+
+	cmd, out = program(t.Context(), t, "bench", "step", "--preset", "smoke", "--backend", "abacus")
+	refused(t, cmd, out, exitFailure, "abacus")
+}
+
+// TestFullDisk fills a small file system of its own in the middle of a run.
+func TestFullDisk(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.samples=4096 --set data.training.burn_in=1 --set training.steps=16`
+	if err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "true").Run(); err != nil {
+		t.Skipf("this machine lets nobody make mount namespaces: %v", err)
+	}
+	for _, size := range []string{"64k", "3m"} {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, dir, size, self)
+		out, err := cmd.CombinedOutput()
+		cancel()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+			t.Errorf("%s: ended with %v, not code %d\n%s", size, err, exitFailure, out)
+		}
+		if !strings.Contains(string(out), "no space left") || !strings.Contains(string(out), "hint: ") {
+			t.Errorf("%s: said\n%s", size, out)
+		}
+	}
+}
