@@ -33,6 +33,10 @@ const lockTimeout = time.Second
 // client that takes a snapshot.
 const reserved = 1 << 30
 
+// growth is by how much a file grows, in bytes, when it must. bbolt's own 16 MiB
+// would make every small file that long.
+const growth = 1 << 20
+
 // Open opens the file at path after checking its structure. For writing it is
 // made where it is not there. The free list is not stored: bbolt would rewrite
 // it with every commit.
@@ -73,7 +77,11 @@ func open(path string, readOnly bool) (*bbolt.DB, error) {
 		},
 	})
 	done = true
-	return db, err
+	if err != nil {
+		return nil, err
+	}
+	db.AllocSize = growth
+	return db, nil
 }
 
 // Guard runs an operation on a database that Open returned. Whatever a damaged
