@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -36,12 +37,12 @@ func newStore(t testing.TB) *Store {
 	return s
 }
 
-// payload is size bytes that depend on the step.
+// payload is size bytes that depend on the step, the last few zero.
 func payload(step, size int) []byte {
 	data := make([]byte, size)
 	r := random.New(1, "checkpoint/test", uint64(step))
-	for i := range data {
-		data[i] = byte(r.Uint32())
+	for i := 0; i+8 <= size; i += 8 {
+		binary.LittleEndian.PutUint64(data[i:], r.Uint64())
 	}
 	return data
 }
