@@ -131,19 +131,34 @@ func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) 
 			last := e.Evaluation.MCMC[len(e.Evaluation.MCMC)-1]
 			p.MCMC, p.MCMCName = mcmc[i], last.Name
 		}
-		p.X, p.PDF, p.CDF = curves(functions[i].law)
+		p.X, p.PDF, p.CDF = curves(functions[i].law, p.Reference, p.MCMC, p.Model)
 		shown = append(shown, p)
 	}
 	return shown
 }
 
-// curves tabulates a law between its 10⁻⁵ quantiles, at even distances.
-func curves(law family.Law) (x, pdf, cdf []float64) {
-	const points, tail = 801, 1e-5
+// curves tabulates a law: closely between its 10⁻⁵ quantiles, coarsely from
+// there to the ends of the samples that are shown with it.
+func curves(law family.Law, samples ...[]float32) (x, pdf, cdf []float64) {
+	const points, margin, tail = 801, 20, 1e-5
 	lo, hi := law.Quantile(tail), law.Quantile(1-tail)
+	from, to := lo, hi
+	for _, set := range samples {
+		for _, v := range set {
+			from, to = min(from, float64(v)), max(to, float64(v))
+		}
+	}
+	for i := range margin {
+		x = append(x, from+(lo-from)*float64(i)/margin)
+	}
 	for i := range points {
-		at := lo + (hi-lo)*float64(i)/(points-1)
-		x, pdf, cdf = append(x, at), append(pdf, law.PDF(at)), append(cdf, law.CDF(at))
+		x = append(x, lo+(hi-lo)*float64(i)/(points-1))
+	}
+	for i := range margin {
+		x = append(x, hi+(to-hi)*float64(i+1)/margin)
+	}
+	for _, v := range x {
+		pdf, cdf = append(pdf, law.PDF(v)), append(cdf, law.CDF(v))
 	}
 	return x, pdf, cdf
 }

@@ -96,8 +96,14 @@ func TestKnownRows(t *testing.T) {
 				if i > 0 && p.Function.Sinkhorn < shown[i-1].Function.Sinkhorn {
 					t.Error("percentiles do not increase")
 				}
-				if last := p.CDF[len(p.CDF)-1]; math.Abs(p.CDF[0]-1e-5) > 1e-6 || math.Abs(1-last-1e-5) > 1e-6 {
+				if last := p.CDF[len(p.CDF)-1]; p.CDF[0] > 1.001e-5 || 1-last > 1.001e-5 || !rising(p.X) || !rising(p.CDF) {
 					t.Errorf("the curves reach from %g to 1-%g", p.CDF[0], 1-last)
+				}
+				if lo, hi := slices.Min(p.Model), slices.Max(p.Model); p.X[0] > float64(lo) || p.X[len(p.X)-1] < float64(hi) {
+					t.Errorf("the curves do not cover the model's samples")
+				}
+				if area := trapezoid(p.X, p.PDF); math.Abs(area-1) > 1e-3 {
+					t.Errorf("the density of function %d integrates to %v", p.Function.Index, area)
 				}
 			}
 			if _, err := json.Marshal(r); err != nil {
@@ -105,6 +111,23 @@ func TestKnownRows(t *testing.T) {
 			}
 		})
 	}
+}
+
+// rising allows for rounding.
+func rising(v []float64) bool {
+	for i := range len(v) - 1 {
+		if v[i+1] < v[i]-1e-12 {
+			return false
+		}
+	}
+	return true
+}
+
+func trapezoid(x, y []float64) (area float64) {
+	for i := range len(x) - 1 {
+		area += (x[i+1] - x[i]) * (y[i+1] + y[i]) / 2
+	}
+	return area
 }
 
 // The N(0,1) row equals the metrics applied to the same draws by hand.

@@ -78,7 +78,7 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return percentileData(w, in.Percentiles) }})
 	}
 	if r.Functions > 1 {
-		all = append(all, figure{"functions", "How Sinkhorn divergence and W2 spread over the held-out functions: the fraction of functions that a row has below a value.",
+		all = append(all, figure{"functions", "How Sinkhorn divergence and W2 spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.",
 			func(w io.Writer) error { return Functions(w, r.Rows) },
 			func(w io.Writer) error { return functionData(w, r.Rows) }})
 	}
