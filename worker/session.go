@@ -250,6 +250,9 @@ func (s *session) stop(reason error) {
 		s.work.cancel(reason)
 		<-s.work.done
 	}
+	if s.rank != nil && s.rank.saveAsked.Load() { // asked, but no boundary came
+		s.w.save(s.control, s.rank.assign.Generation)
+	}
 	s.work, s.rank = nil, nil
 }
 

@@ -60,7 +60,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("listen for peers on %s: %w", c.Listen, err)
 	}
-	address := listener.Addr().String()
+	address := gossip.Advertise(listener.Addr().String())
 	w := &worker{
 		id:      ergoflow.WorkerID(fmt.Sprintf("%s-%d", hostname(), os.Getpid())),
 		backend: compute,

@@ -70,15 +70,17 @@ def measure(variant, steps):
     step = step_function(variant)
     for _ in range(5):
         step()
-    times = []
+    times, processor = [], []
     for _ in range(steps):
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         step()
         times.append(time.perf_counter() - start)
+        processor.append(time.process_time() - used)
     median = statistics.median(times)
     return {
         "experiment": "vn1d", "backend": f"torch {torch.__version__} {variant}",
         "batch": f"{FUNCTIONS}×{SAMPLES}", "steps": steps, "median_s": median, "min_s": min(times),
+        "cpu_s": statistics.median(processor),
         "gflops": FLOPS / median / 1e9, "samples_per_s": FUNCTIONS * SAMPLES / median,
     }
 
