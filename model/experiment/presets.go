@@ -104,7 +104,7 @@ func rare1d(s sizes) Experiment {
 		e.Evaluation.MCMC = append(e.Evaluation.MCMC, MCMC{
 			Name: fmt.Sprintf("mcmc %dk steps", steps/1000),
 			Scheme: simulate.Scheme{DT: 0.001, BurnIn: burnIn, Chains: chains,
-				Thin: (steps - burnIn) / (s.evalSamples / chains)},
+				Thin: (steps - burnIn) / (s.evalSamples/chains - 1)}, // the first sample follows the burn-in
 		})
 	}
 	return e
