@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	address := gossip.Advertise(listener.Addr().String())
 	w := &worker{
-		id:      ergoflow.WorkerID(fmt.Sprintf("%s-%d", hostname(), os.Getpid())),
+		id:      identify(address),
 		backend: compute,
 		rings:   allreduce.NewServer(),
 		address: address,
@@ -150,10 +150,12 @@ func (w *worker) drop() {
 	}
 }
 
-func hostname() string {
-	name, err := os.Hostname()
+// identify names the worker by its host and port, which no two share.
+func identify(address string) ergoflow.WorkerID {
+	host, err := os.Hostname()
 	if err != nil {
-		return "worker"
+		return ergoflow.WorkerID(address)
 	}
-	return name
+	_, port, _ := net.SplitHostPort(address)
+	return ergoflow.WorkerID(host + "-" + port)
 }

@@ -1,0 +1,246 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"math"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// A harness is a coordinator and workers in this process, over real sockets, so
+// that the race detector sees all of them. Processes are killed in the tests of
+// cmd/ergoflow.
+type harness struct {
+	t         *testing.T
+	dir       string
+	addresses coordinator.Addresses
+	control   wire.ControlClient
+}
+
+func startHarness(t *testing.T) *harness {
+	t.Helper()
+	h := &harness{t: t, dir: t.TempDir()}
+	ctx, cancel := context.WithCancel(context.Background())
+	ready, ended := make(chan coordinator.Addresses, 1), make(chan error, 1)
+	go func() {
+		ended <- coordinator.Run(ctx, coordinator.Config{
+			Dir: h.dir, Log: slog.New(slog.DiscardHandler),
+			Ready: func(a coordinator.Addresses) { ready <- a },
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("coordinator: %v", err)
+		}
+	})
+	select {
+	case h.addresses = <-ready:
+	case err := <-ended:
+		ended <- err
+		t.Fatalf("coordinator: %v", err)
+	}
+	conn, err := grpc.NewClient(h.addresses.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	h.control = wire.NewControlClient(conn)
+	return h
+}
+
+// worker starts a worker; leave drains it and kill ends it at once. Both wait.
+func (h *harness) worker() (leave, kill func()) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	drain := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, Config{
+			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
+			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain,
+		})
+	}()
+	over := false
+	end := func(f func()) func() {
+		return func() {
+			if over {
+				return
+			}
+			over = true
+			f()
+			if err := <-ended; err != nil {
+				h.t.Errorf("worker: %v", err)
+			}
+		}
+	}
+	leave, kill = end(func() { close(drain) }), end(cancel)
+	h.t.Cleanup(kill)
+	return leave, kill
+}
+
+// until polls the status until it is as wanted.
+func (h *harness) until(what string, wanted func(coordinator.Status) bool) coordinator.Status {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
+	defer cancel()
+	var st coordinator.Status
+	for {
+		reply, err := h.control.Status(ctx, &wire.StatusRequest{})
+		if err != nil {
+			h.t.Fatalf("waiting for %s: %v; last %+v", what, err, st)
+		}
+		st = coordinator.Status{}
+		if err := json.Unmarshal(reply.Json, &st); err != nil {
+			h.t.Fatal(err)
+		}
+		if st.State == "failed" {
+			h.t.Fatalf("waiting for %s: the run failed: %s", what, st.Failure)
+		}
+		if wanted(st) {
+			return st
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (h *harness) submit(sets ...string) experiment.Experiment {
+	h.t.Helper()
+	e, err := experiment.Load("vn1d", "smoke", "", append([]string{
+		"data.training.burn_in=10", "data.reference.burn_in=10", "training.checkpoint_every=20",
+	}, sets...))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN}); err != nil {
+		h.t.Fatal(err)
+	}
+	return e
+}
+
+// final is the last state, read from a copy as `ergoflow checkpoints` does.
+func (h *harness) final(run string) *state.State {
+	h.t.Helper()
+	stream, err := h.control.LoadCheckpoint(h.t.Context(), &wire.LoadRequest{Run: run})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var encoded []byte
+	for {
+		part, err := stream.Recv()
+		if err != nil {
+			break
+		}
+		encoded = append(encoded, part.GetData()...)
+	}
+	_, st, err := experiment.DecodeState(encoded)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return st
+}
+
+func done(st coordinator.Status) bool { return st.State == "done" }
+
+func TestClusterOfOne(t *testing.T) {
+	h := startHarness(t)
+	leave, _ := h.worker()
+	e := h.submit()
+	h.until("the end", done)
+	st := h.final(e.Hash())
+	if int(st.Step) != e.Steps() || len(st.Losses) != e.Steps() {
+		t.Errorf("ended at step %d of %d", st.Step, e.Steps())
+	}
+	leave()
+	h.until("nobody", func(st coordinator.Status) bool { return len(st.Workers) == 0 })
+}
+
+// TestClusterThatChanges: workers come, vanish and drain while a run is trained,
+// and the result is that of one worker left alone.
+func TestClusterThatChanges(t *testing.T) {
+	alone := startHarness(t)
+	alone.worker()
+	e := alone.submit("training.steps=120")
+	alone.until("the end", done)
+	want := alone.final(e.Hash())
+
+	h := startHarness(t)
+	drainFirst, _ := h.worker()
+	_, killSecond := h.worker()
+	h.submit("training.steps=120")
+	stepping := func(world int) func(coordinator.Status) bool {
+		return func(st coordinator.Status) bool {
+			return done(st) || st.State == "training" && st.WorldSize == world && st.Step > 0
+		}
+	}
+	h.until("two workers", stepping(2))
+	killSecond()
+	h.until("one worker", stepping(1))
+	h.worker()
+	h.until("two workers again", stepping(2))
+	drainFirst()
+	h.until("the end", done)
+
+	got := h.final(e.Hash())
+	if got.Step != want.Step {
+		t.Fatalf("ended at step %d instead of %d", got.Step, want.Step)
+	}
+	for i := range want.Losses {
+		if d := math.Abs(got.Losses[i] - want.Losses[i]); !(d <= 2e-4*want.Losses[i]) {
+			t.Fatalf("the loss of step %d is %.8g instead of %.8g", i, got.Losses[i], want.Losses[i])
+		}
+	}
+}
+
+// TestRefusedPlan: a configuration that a worker reads otherwise fails the run
+// with the reason, instead of being tried for ever.
+func TestRefusedPlan(t *testing.T) {
+	h := startHarness(t)
+	h.worker()
+	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.training.burn_in=10", "data.reference.burn_in=10"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Run = "0123456789abcdef0123456789abcdef"
+	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN}); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for time.Now().Before(deadline) {
+		reply, err := h.control.Status(t.Context(), &wire.StatusRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var st coordinator.Status
+		if err := json.Unmarshal(reply.Json, &st); err != nil {
+			t.Fatal(err)
+		}
+		if st.State == "failed" {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Error("the run did not fail")
+}
