@@ -8,9 +8,9 @@ import (
 
 // SetThreads limits the processor threads of this process: Go's and, where it
 // is called before a backend is opened, those of XLA on the CPU, which sizes
-// its pools by the environment variable NPROC. Workers that share a machine
+// its pools by the environment variable PJRT_NPROC. Workers that share a machine
 // share its cores so.
 func SetThreads(n int) {
 	runtime.GOMAXPROCS(n)
-	os.Setenv("NPROC", strconv.Itoa(n))
+	os.Setenv("PJRT_NPROC", strconv.Itoa(n))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gomlx/go-xla/compute/xla"
+	"github.com/gomlx/go-xla/pjrt"
 )
 
 func init() {
@@ -27,9 +28,13 @@ func openXLA(name, path string) (b *Backend, err error) {
 	options := ",shared_buffers=true,tf32=false"
 	// Vectors as wide as the processor has: 2–3 % of a step.
 	flag, value := "--xla_cpu_prefer_vector_width", "512"
+	// The plugin makes four virtual devices unless told otherwise, and no fewer
+	// threads than devices, which then fight for the cores.
+	client := pjrt.NamedValuesMap{"cpu_device_count": int64(1)}
 	if name == XLACUDA {
 		options = ",shared_buffers=false,tf32=true"
 		// Where the wheels put ptxas and libdevice: nvidia/ is beside jax_plugins/.
+		client = nil
 		flag, value = "--xla_gpu_cuda_data_dir", filepath.Join(filepath.Dir(path), "..", "..", "nvidia", "cu13")
 	}
 	// The plugin reads the variable when it is loaded. What the user set wins.
@@ -38,7 +43,7 @@ func openXLA(name, path string) (b *Backend, err error) {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
 		}
 	}
-	opened, err := xla.NewWithOptions(path+options, nil)
+	opened, err := xla.NewWithOptions(path+options, client)
 	if err != nil {
 		return nil, fmt.Errorf("backend %s: plugin %s does not load: %w", name, path, err)
 	}
