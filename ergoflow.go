@@ -1,5 +1,7 @@
 package ergoflow
 
+import "encoding/json"
+
 // Version is the release of the program. Processes of one cluster must agree
 // on it.
 const Version = "0.1.0"
@@ -19,11 +21,11 @@ type WorkerID string
 // Plan is what the coordinator must know of a run to conduct it. It reads
 // Config no further than to hand it to workers.
 type Plan struct {
-	Run             string // hash of the configuration, in hexadecimal
-	Experiment      string // name and preset, for people
-	Dataset         string // hash of the data description: names the shard files
-	Shards          int    // training shards, placed on workers
-	Steps           Step   // optimizer updates in all
-	CheckpointEvery Step
-	Config          []byte // the whole configuration as JSON
+	Run             string          `json:"run"`        // hash of the configuration, in hexadecimal
+	Experiment      string          `json:"experiment"` // name and preset, for people
+	Dataset         string          `json:"dataset"`    // hash of the data description: names the shard files
+	Shards          int             `json:"shards"`     // training shards, placed on workers
+	Steps           Step            `json:"steps"`      // optimizer updates in all
+	CheckpointEvery Step            `json:"checkpoint_every"`
+	Config          json.RawMessage `json:"config"` // the whole configuration
 }

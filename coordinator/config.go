@@ -11,10 +11,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
-// ErrInsecure: an address that others can reach was asked for, and nothing
-// protects it.
-var ErrInsecure = errors.New("listening beyond loopback is neither encrypted nor authenticated yet")
-
 // Config of a coordinator.
 type Config struct {
 	Dir      string          // of its state; made where it is not there
@@ -52,7 +48,7 @@ func (c Config) validated() (Config, error) {
 	}
 	for _, address := range []string{c.Listen, c.Gossip} {
 		if !c.Insecure && !gossip.IsLoopback(address) {
-			return c, fmt.Errorf("%w: %s (--insecure allows it on a network you trust)", ErrInsecure, address)
+			return c, fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
 		}
 	}
 	return c, nil

@@ -29,7 +29,7 @@ const stopTimeout = 12 * time.Second
 
 // Run is a coordinator, until ctx ends: then the workers' state is saved, they
 // are told to leave, and everything is closed. It fails with ErrRunning where
-// another coordinator has the directory, ErrInsecure for addresses that need
+// another coordinator has the directory, gossip.ErrInsecure for addresses that need
 // protection, and naming the address where one is in use.
 func Run(ctx context.Context, c Config) (err error) {
 	c, err = c.validated()

@@ -27,7 +27,10 @@ type Config struct {
 	Gossip  string   // own gossip address; port 0 picks one
 	Listen  string   // address for gradients and state; port 0 picks one
 	Backend string   // auto, xla:cpu, xla:cuda or go
-	Log     *slog.Logger
+	// Insecure allows addresses beyond loopback, without encryption or
+	// authentication.
+	Insecure bool
+	Log      *slog.Logger
 
 	// Drain is closed when the worker should finish its step, hand over and
 	// leave. Cancelling the context of Run leaves at once instead.
@@ -45,11 +48,22 @@ type worker struct {
 	log     *slog.Logger
 }
 
+// Between attempts to reach a coordinator that is away.
+const (
+	minPause = 100 * time.Millisecond
+	maxPause = 2 * time.Second
+)
+
 // errLeft ends the worker without error: it was told to leave.
 var errLeft = errors.New("left the cluster")
 
 // Run joins the cluster and works until it is drained or ctx ends.
 func Run(ctx context.Context, c Config) error {
+	for _, address := range []string{c.Gossip, c.Listen} {
+		if !c.Insecure && !gossip.IsLoopback(address) {
+			return fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
+		}
+	}
 	compute, err := backend.Open(c.Backend)
 	if err != nil {
 		return err
@@ -103,19 +117,26 @@ func Run(ctx context.Context, c Config) error {
 // serve holds one session after another. A session that breaks is not the end:
 // the coordinator may be restarting.
 func (w *worker) serve(ctx context.Context, members *gossip.Gossip) error {
-	wait := time.Duration(0)
+	var pause time.Duration
 	for {
-		control, err := w.coordinator(ctx, members, wait)
+		control, err := w.coordinator(ctx, members, pause)
 		if err != nil {
 			return err
 		}
+		begin := time.Now()
 		err = w.session(ctx, control)
 		switch {
 		case errors.Is(err, errLeft), errors.Is(err, errRefused), ctx.Err() != nil:
 			return err
 		}
-		w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
-		wait = 200 * time.Millisecond
+		// At once after a session that held; ever more slowly while none does.
+		if time.Since(begin) > maxPause {
+			pause = 0
+		}
+		if pause == 0 {
+			w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
+		}
+		pause = min(max(2*pause, minPause), maxPause)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -83,7 +85,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		}
 		if f.generation != 0 && st.Generation != f.generation {
 			f.bars.end()
-			fmt.Fprintf(os.Stderr, "generation %d, %d workers: %s\n", st.Generation, st.WorldSize, st.Reason)
+			fmt.Fprintf(os.Stderr, "generation %d, world size %d: %s\n", st.Generation, st.WorldSize, whyEnded(st, f.generation))
 		}
 		f.generation = st.Generation
 		f.bars.show("train", "steps", int(st.Step), int(st.Steps), trainDetail(st))
@@ -102,6 +104,18 @@ func (f *follower) leave(stage, detail, note string) {
 	now := time.Now()
 	f.stages = append(f.stages, report.Stage{Name: stage, Took: now.Sub(f.begin), Note: note})
 	f.begin = now
+}
+
+// whyEnded finds the reason for the end of a generation among the decisions.
+func whyEnded(st coordinator.Status, generation ergoflow.Generation) string {
+	mark := fmt.Sprintf("generation %d ends: ", generation)
+	for _, d := range slices.Backward(st.Decisions) {
+		if _, after, found := strings.Cut(d.Reason, mark); found {
+			reason, _, _ := strings.Cut(after, ";")
+			return reason
+		}
+	}
+	return st.Reason
 }
 
 func trainDetail(st coordinator.Status) string {

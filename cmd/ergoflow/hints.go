@@ -23,7 +23,7 @@ var hints = []struct {
 	{errUnreachable, "is it running? `coordinator.json` in its directory has its address"},
 	{coordinator.ErrNotRunning, "a run's coordinator lives only as long as the run; `ergoflow coordinator` starts one that stays"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},
-	{coordinator.ErrInsecure, "on a network that you trust, add --insecure"},
+	{gossip.ErrInsecure, "on a network that you trust, add --insecure"},
 	{backend.ErrUnknown, "`ergoflow backend list` shows what there is"},
 	{backend.ErrNotInstalled, "ergoflow backend install cpu"},
 	{backend.ErrDamaged, "install it again: ergoflow backend install cpu (or cuda)"},

@@ -1,6 +1,9 @@
 package gossip
 
-import "net"
+import (
+	"errors"
+	"net"
+)
 
 // Advertise turns the address of a listener into one that others can dial: a
 // listener on all interfaces is reached at the first address of this machine
@@ -24,6 +27,10 @@ func Advertise(address string) string {
 	}
 	return address
 }
+
+// ErrInsecure: an address that others can reach was asked for, and nothing
+// protects it.
+var ErrInsecure = errors.New("listening beyond loopback is neither encrypted nor authenticated yet")
 
 // IsLoopback reports whether an address to listen on, host:port, is reachable
 // from this machine alone. Names are not resolved: only localhost counts.

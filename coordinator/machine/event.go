@@ -142,7 +142,6 @@ type Worker struct {
 type Timing struct {
 	Data     float64 `json:"data"`
 	Gradient float64 `json:"gradient"`
-	Copy     float64 `json:"copy"`
 	Ring     float64 `json:"ring"`
 	Update   float64 `json:"update"`
 }

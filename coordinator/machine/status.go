@@ -9,19 +9,7 @@ import (
 
 // Status is the document of `ergoflow status --json`.
 type Status struct {
-	// State is one of
-	//
-	//	idle        no run was submitted
-	//	scanning    what exists of the run is being found out
-	//	generating  shards are missing
-	//	generated   all shards exist, which is all that was asked for
-	//	waiting     no worker is prepared to train
-	//	forming     a generation is being formed
-	//	training    a generation steps
-	//	done        the last checkpoint is stored
-	//	failed      see Failure
-	//	stopping    the coordinator ends
-	State            string              `json:"state"`
+	State            string              `json:"state"` // one of the State constants
 	Run              string              `json:"run"`
 	Experiment       string              `json:"experiment"`
 	Generation       ergoflow.Generation `json:"generation"` // the last one begun
@@ -102,25 +90,25 @@ func (m *Machine) Status() Status {
 func (m *Machine) state() string {
 	switch {
 	case m.stopping:
-		return "stopping"
+		return StateStopping
 	case m.ledger.Plan == nil:
-		return "idle"
+		return StateIdle
 	case m.ledger.Failure != "":
-		return "failed"
+		return StateFailed
 	case m.ledger.Finished && m.ledger.Until == StageGenerate:
-		return "generated"
+		return StateGenerated
 	case m.ledger.Finished:
-		return "done"
+		return StateDone
 	case m.run.stage == stageScanning:
-		return "scanning"
+		return StateScanning
 	case m.run.stage == stageGenerating:
-		return "generating"
+		return StateGenerating
 	case m.current == nil:
-		return "waiting"
+		return StateWaiting
 	case m.current.phase != running:
-		return "forming"
+		return StateForming
 	}
-	return "training"
+	return StateTraining
 }
 
 func (m *Machine) workerState(w *worker) string {

@@ -779,10 +779,9 @@ func (x *Progress) GetTiming() *Timing {
 type Timing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          float64                `protobuf:"fixed64,1,opt,name=data,proto3" json:"data,omitempty"`
-	Gradient      float64                `protobuf:"fixed64,2,opt,name=gradient,proto3" json:"gradient,omitempty"`
-	Copy          float64                `protobuf:"fixed64,3,opt,name=copy,proto3" json:"copy,omitempty"`
-	Ring          float64                `protobuf:"fixed64,4,opt,name=ring,proto3" json:"ring,omitempty"`
-	Update        float64                `protobuf:"fixed64,5,opt,name=update,proto3" json:"update,omitempty"`
+	Gradient      float64                `protobuf:"fixed64,2,opt,name=gradient,proto3" json:"gradient,omitempty"` // and its way to the host
+	Ring          float64                `protobuf:"fixed64,3,opt,name=ring,proto3" json:"ring,omitempty"`         // waiting for slower ranks included
+	Update        float64                `protobuf:"fixed64,4,opt,name=update,proto3" json:"update,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,13 +826,6 @@ func (x *Timing) GetData() float64 {
 func (x *Timing) GetGradient() float64 {
 	if x != nil {
 		return x.Gradient
-	}
-	return 0
-}
-
-func (x *Timing) GetCopy() float64 {
-	if x != nil {
-		return x.Copy
 	}
 	return 0
 }
@@ -2619,13 +2611,12 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04loss\x18\x03 \x01(\x01R\x04loss\x12\x18\n" +
 	"\asamples\x18\x04 \x01(\x03R\asamples\x12+\n" +
-	"\x06timing\x18\x05 \x01(\v2\x13.ergoflow.v1.TimingR\x06timing\"x\n" +
+	"\x06timing\x18\x05 \x01(\v2\x13.ergoflow.v1.TimingR\x06timing\"d\n" +
 	"\x06Timing\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\x01R\x04data\x12\x1a\n" +
 	"\bgradient\x18\x02 \x01(\x01R\bgradient\x12\x12\n" +
-	"\x04copy\x18\x03 \x01(\x01R\x04copy\x12\x12\n" +
-	"\x04ring\x18\x04 \x01(\x01R\x04ring\x12\x16\n" +
-	"\x06update\x18\x05 \x01(\x01R\x06update\"k\n" +
+	"\x04ring\x18\x03 \x01(\x01R\x04ring\x12\x16\n" +
+	"\x06update\x18\x04 \x01(\x01R\x06update\"k\n" +
 	"\tComplaint\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
