@@ -1,0 +1,170 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+func checkpointsExportCommand() *cobra.Command {
+	var dir, output string
+	cmd := &cobra.Command{
+		Use:   "export ID|latest --dir DIR -o FILE.safetensors",
+		Short: "Write a checkpoint as safetensors, and its configuration beside it",
+		Long: `Writes FILE.safetensors, which Python's stock safetensors reads, and FILE.json,
+the configuration that it was trained with.`,
+		Example: "  ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors",
+		Args:    exactly(1, "a checkpoint's ID, or latest"),
+		RunE: reading(&dir, func(_ context.Context, store *checkpoint.Store, args []string) error {
+			base, ok := strings.CutSuffix(output, ".safetensors")
+			if !ok {
+				return usagef("-o %s: the name must end in .safetensors", output)
+			}
+			info, encoded, err := store.Read(args[0])
+			if err != nil {
+				return err
+			}
+			e, _, err := experiment.DecodeState(encoded)
+			if err != nil {
+				return err
+			}
+			config, err := json.MarshalIndent(e, "", "  ")
+			if err != nil {
+				return err
+			}
+			if err := writeWhole(base+".json", append(config, '\n')); err != nil {
+				return err
+			}
+			if err := writeWhole(output, encoded); err != nil {
+				return err
+			}
+			fmt.Printf("%s at step %d: %s, %s.json\n", info.ID, info.Step, output, base)
+			return nil
+		}),
+	}
+	requireDir(cmd, &dir)
+	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (required)")
+	cmd.MarkFlagRequired("output")
+	return cmd
+}
+
+// writeWhole writes a file that is there whole or not at all.
+func writeWhole(path string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// writeCheckpoints opens the store for writing, which no coordinator may hold.
+func writeCheckpoints(dir string) (*checkpoint.Store, error) {
+	store, err := checkpoint.Open(coordinator.CheckpointPath(dir), false)
+	if errors.Is(err, checkpoint.ErrLocked) {
+		return nil, withHint(err, "this command writes: end the run or coordinator in %s first", dir)
+	}
+	return store, err
+}
+
+func checkpointsImportCommand() *cobra.Command {
+	var dir string
+	cmd := &cobra.Command{
+		Use:     "import FILE.safetensors --dir DIR",
+		Short:   "Put an exported checkpoint into a store, to go on from it",
+		Example: "  ergoflow checkpoints import vn1d.safetensors --dir ergoflow-runs/again",
+		Args:    exactly(1, "a file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			encoded, err := readExport(args[0])
+			if err != nil {
+				return err
+			}
+			e, st, err := experiment.DecodeState(encoded)
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				return err
+			}
+			store, err := writeCheckpoints(dir)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			sum := sha256.Sum256(encoded)
+			info := checkpoint.Info{
+				Run: st.Run, Experiment: e.Name + "/" + e.Preset, Step: st.Step, Time: time.Now(),
+				Size: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:]),
+			}
+			if n := len(st.Losses); n > 0 {
+				info.Loss = checkpoint.Loss(st.Losses[n-1])
+			}
+			if info, err = store.Save(cmd.Context(), info, bytes.NewReader(encoded)); err != nil {
+				return err
+			}
+			fmt.Printf("%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
+			return nil
+		},
+	}
+	requireDir(cmd, &dir)
+	return cmd
+}
+
+func checkpointsPruneCommand() *cobra.Command {
+	var dir string
+	var keep, best int
+	cmd := &cobra.Command{
+		Use:     "prune --dir DIR",
+		Short:   "Delete all but the newest and the best checkpoints of each run",
+		Example: "  ergoflow checkpoints prune --dir ergoflow-runs/vn1d-demo --keep 1 --best 0",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			if keep < 0 || best < 0 || keep+best < 1 {
+				return usagef("--keep %d --best %d would keep nothing, or less", keep, best)
+			}
+			store, err := writeCheckpoints(dir)
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			deleted, err := store.Prune(keep, best)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%d checkpoints deleted\n", len(deleted))
+			return nil
+		},
+	}
+	requireDir(cmd, &dir)
+	cmd.Flags().IntVar(&keep, "keep", 3, "newest checkpoints to keep of each run")
+	cmd.Flags().IntVar(&best, "best", 1, "checkpoints of least loss to keep of each run")
+	return cmd
+}
