@@ -40,9 +40,9 @@ var presets = map[string]sizes{
 	"scaled": {functions: 64512, heldOut: 128, shards: 32, samples: 512, chains: 64,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 128, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
-	// Minutes on two cores: all the functions again, each seen eight times
-	// instead of sixteen: 64,512·256/(32·32) = 16,128 steps.
-	"demo": {functions: 64512, heldOut: 64, shards: 16, samples: 256, chains: 32,
+	// Minutes on two cores: all the functions again, each seen five times
+	// instead of sixteen: 64,512·160/(32·32) = 10,080 steps.
+	"demo": {functions: 64512, heldOut: 64, shards: 16, samples: 160, chains: 32,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 64, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
 	// Seconds: shows that the parts fit, teaches the network next to nothing.
