@@ -5,9 +5,9 @@
 //	match = argmin over permutations π of Σ_i |x_i − y_π(i)|²
 //
 // In one dimension both clouds are sorted. In more it is the linear assignment
-// problem, solved exactly by the algorithm of Jonker and Volgenant (Computing
-// 38, 1987) in O(N³) at worst: column reduction, reduction transfer, augmenting
-// row reduction and shortest augmenting paths, the inner loops on vectors.
+// problem, solved exactly after Jonker and Volgenant (Computing 38, 1987) in
+// O(N³) at worst: column reduction, augmenting row reduction and shortest
+// augmenting paths, the inner loops on vectors.
 //
 // Costs are float32, rounded once from float64; dual variables are float64. A
 // rounded cost is right to 6e-8 of itself, so the cost of the permutation found

@@ -1,14 +1,17 @@
 package assignment
 
-import (
-	"math"
-)
+import "math"
 
 // The reduced cost of row i and column j is c_ij − v_j. Throughout, a matched
 // row has its column at the least reduced cost of the row: with u_i that least
 // value, u_i + v_j ≤ c_ij everywhere and equality on matched pairs, which
-// proves the matching of those rows optimal (complementary slackness). The four
-// phases are Jonker and Volgenant's; each keeps this and matches more rows.
+// proves the matching of those rows optimal (complementary slackness). Each
+// phase keeps this and matches more rows.
+//
+// Jonker and Volgenant also transfer reductions between columns first, and let
+// a row that lost its column choose again at once. Where a whole row costs a
+// few vector instructions a column, augmenting paths are as quick as the first
+// and two to four times quicker than the second.
 
 // settled is a column whose shortest distance is known.
 type settled struct {
@@ -23,7 +26,6 @@ func (s *Solver) solve() {
 		s.columnOf[i], s.rowOf[i] = -1, -1
 	}
 	s.reduceColumns()
-	s.transferReductions()
 	s.collectFree()
 	for range 2 {
 		s.reduceRows()
@@ -53,23 +55,6 @@ func (s *Solver) reduceColumns() {
 	}
 }
 
-// transferReductions lowers v of a matched column until the row's second best
-// column is as good: other rows then find theirs more easily.
-func (s *Solver) transferReductions() {
-	if s.n == 1 {
-		return
-	}
-	for i, j := range s.columnOf {
-		if j < 0 {
-			continue
-		}
-		// The row's reduced cost at j is 0, the least possible.
-		if _, at, second := twoLeast(s.set, s.row(i), s.v); at == int(j) {
-			s.v[j] -= second
-		}
-	}
-}
-
 // collectFree lists the rows without a column.
 func (s *Solver) collectFree() {
 	s.free = s.free[:0]
@@ -90,44 +75,27 @@ func (s *Solver) collectVacant() {
 	}
 }
 
-// rowReductions bounds the work of reduceRows, in rows looked at per free row:
-// clusters can drive long price wars that augmenting paths end sooner.
-const rowReductions = 16
-
 // reduceRows lets each free row take its best column, lowering v there until
-// the row's second best is as good; the row that had the column is the next, or
-// waits for the next pass if nothing was lowered.
+// the row's second best is as good. A row that loses its column so is free for
+// the next round.
 func (s *Solver) reduceRows() {
-	waiting, budget := s.free, rowReductions*len(s.free)
-	next := 0 // waiting[:next] are those for the next pass, never beyond k
-	for k := 0; k < len(waiting); {
-		i := waiting[k]
-		k++
+	kept := 0 // free[:kept] is the next round's, never beyond the row in hand
+	for _, i := range s.free {
 		least, j, second := twoLeast(s.set, s.row(int(i)), s.v)
-		owner := s.rowOf[j]
-		lowered := s.v[j] - (second - least)
-		strictly := lowered < s.v[j] // false too where rounding swallows the difference
-		if strictly {
+		if lowered := s.v[j] - (second - least); lowered < s.v[j] {
 			s.v[j] = lowered
-		} else if owner >= 0 {
+		} else if s.rowOf[j] >= 0 { // equally good, or too close for rounding
 			j = s.another(int(i), j, least)
-			owner = s.rowOf[j]
 		}
+		owner := s.rowOf[j]
 		s.rowOf[j], s.columnOf[i] = i, int32(j)
-		if owner < 0 {
-			continue
-		}
-		s.columnOf[owner] = -1
-		budget--
-		if strictly && budget > 0 {
-			k--
-			waiting[k] = owner
-		} else {
-			waiting[next] = owner
-			next++
+		if owner >= 0 {
+			s.columnOf[owner] = -1
+			s.free[kept] = owner
+			kept++
 		}
 	}
-	s.free = waiting[:next]
+	s.free = s.free[:kept]
 }
 
 // another finds a column as good for the row as j: a free one, or any, or else
