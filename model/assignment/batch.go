@@ -36,6 +36,7 @@ func (p Problems) validate(match []int32, costs []float64) error {
 // with a Solver that it keeps for the next batch. The zero value is ready. A
 // Batch does one thing at a time: it is for one goroutine.
 type Batch struct {
+	set     instructions // of new workers
 	workers []*worker
 
 	ctx      context.Context // of the Solve that is going on, as all below
@@ -69,7 +70,7 @@ func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32, cos
 	}
 	threads := min(runtime.GOMAXPROCS(0), problems.Count())
 	for len(b.workers) < threads {
-		w := new(worker)
+		w := &worker{solver: Solver{set: b.set}}
 		w.run = func() {
 			defer b.running.Done()
 			b.work(&w.solver)
