@@ -30,7 +30,7 @@ const (
 	// MaxPoints is the largest number of points in a cloud: costs take 4 MiB.
 	MaxPoints = 1024
 	// MaxDimension is the largest dimension of points.
-	MaxDimension = 1 << 16
+	MaxDimension = 1 << 12
 )
 
 var (

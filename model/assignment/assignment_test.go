@@ -51,48 +51,47 @@ func permute(p []int32, k int, f func()) {
 	}
 }
 
-// Dual variables u, v with u_i + v_j ≤ c_ij, and equality on matched pairs,
-// prove a matching optimal whatever found it.
+// gap bounds what any other matching could save, relatively, by weak duality:
+// with u_i = c_iπ(i) − v_π(i), no permutation costs less than Σ_i c_iπ(i) minus
+// the sum over the rows of their largest violation of u_i + v_j ≤ c_ij. Costs
+// are those that the solver rounded, v its dual variables.
+func gap(s *Solver, match []int32) float64 {
+	var cost, saving float64
+	for i, matched := range match {
+		row := s.row(i)
+		u := float64(row[matched]) - s.v[matched]
+		var most float64
+		for j := range match {
+			most = max(most, u+s.v[j]-float64(row[j]))
+		}
+		cost += float64(row[matched])
+		saving += most
+	}
+	if saving == 0 {
+		return 0
+	}
+	return saving / cost
+}
+
+// The duals prove a matching optimal, whatever found it.
 func TestSolveProvesItselfOptimal(t *testing.T) {
 	var s Solver
 	eachCloud(t, []int{2, 8, 31, 64, 130}, func(t *testing.T, x, y []float32, n, d int) {
 		match, _ := solve(t, &s, x, y, d)
-		var largest float64
-		for i := range n {
-			for _, c := range s.row(i)[:n] {
-				largest = max(largest, float64(c))
-			}
-		}
-		tolerance := 1e-14 * largest
-		for i, matched := range match {
-			row := s.row(i)
-			u := float64(row[matched]) - s.v[matched]
-			for j := range n {
-				if slack := float64(row[j]) - u - s.v[j]; slack < -tolerance {
-					t.Fatalf("pair (%d, %d) would save %g, largest cost %g", i, j, -slack, largest)
-				}
-			}
+		if g := gap(&s, match); g > 1e-13 {
+			t.Errorf("others may be better by %g of the cost", g)
 		}
 	})
 }
 
-// The certificate must be able to fail: it does for a matching that is not
-// optimal under any dual variables of its own solver.
-func TestProofNeedsTheDuals(t *testing.T) {
+// The proof must be able to fail.
+func TestProofFailsForAnotherMatching(t *testing.T) {
 	x, y := clouds("uniform", 16, 2, 1)
 	var s Solver
 	match, _ := solve(t, &s, x, y, 2)
 	match[0], match[1] = match[1], match[0]
-	var worst float64
-	for i, matched := range match {
-		row := s.row(i)
-		u := float64(row[matched]) - s.v[matched]
-		for j := range s.n {
-			worst = min(worst, float64(row[j])-u-s.v[j])
-		}
-	}
-	if worst > -1e-3*float64(slices.Max(s.costs[:16])) {
-		t.Errorf("a wrong matching has slack %v only", worst)
+	if g := gap(&s, match); g < 1e-3 {
+		t.Errorf("gap of %g only", g)
 	}
 }
 
