@@ -143,9 +143,15 @@ type cluster struct {
 	done chan error
 }
 
+// startCluster trains the small experiment on a local cluster.
 func startCluster(t *testing.T, dir string, workers int, more ...string) *cluster {
 	t.Helper()
-	args := slices.Concat([]string{"train"}, small, []string{"--local", "--dir", dir, "--workers", fmt.Sprint(workers)}, more)
+	return start(t, dir, slices.Concat([]string{"train"}, small, []string{"--local", "--dir", dir, "--workers", fmt.Sprint(workers)}, more))
+}
+
+// start starts the program with arguments that name dir.
+func start(t *testing.T, dir string, args []string) *cluster {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd, out := program(ctx, t, args...)
@@ -319,6 +325,46 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("half-written shards are left: %v", left)
 			}
 		})
+	}
+}
+
+func TestInterruptEvaluation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts clusters of processes")
+	}
+	dir := t.TempDir()
+	args := slices.Concat([]string{"run"}, small, []string{"--dir", dir, "--workers", "1",
+		"--set", "data.reference_samples=4096", "--set", "evaluation.samples=4096"})
+	c := start(t, dir, args)
+	c.until("the cluster's start", func(coordinator.Status) bool { return true })
+	// The evaluation begins when the cluster has ended.
+	deadline := time.Now().Add(patience)
+	for {
+		if _, err := coordinator.ReadAddresses(dir); errors.Is(err, coordinator.ErrNotRunning) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the cluster does not end\n%s", logs(dir))
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	<-time.After(200 * time.Millisecond)
+	c.cmd.Process.Signal(syscall.SIGINT)
+	err := <-c.done
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+		t.Fatalf("ended with %v, not code %d\n%s", err, exitFailure, c.out)
+	}
+	if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: ") {
+		t.Errorf("said\n%s", c.out)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "report", "*")); len(left) > 0 {
+		t.Errorf("half a report is left: %v", left)
+	}
+	again := start(t, dir, args)
+	again.end()
+	if _, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil {
+		t.Error(err)
 	}
 }
 

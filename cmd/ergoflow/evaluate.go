@@ -87,7 +87,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	bars := stageBars{out: os.Stderr}
 	results, percentiles, err := evaluate.Run(ctx, evaluate.Options{
 		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store),
-		Progress: func(stage string, done, total int) { bars.show(stage, "functions", done, total, "") },
+		Progress: func(stage string, done, total int) { bars.show(fmt.Sprintf("%-30s", stage), "functions", done, total, "") },
 	})
 	bars.end()
 	if err != nil {

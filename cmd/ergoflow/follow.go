@@ -100,6 +100,9 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 
 // leave ends the present stage.
 func (f *follower) leave(stage, detail, note string) {
+	if f.bars.bar == nil { // over before it was seen
+		fmt.Fprintf(f.bars.out, "%s: %s\n", stage, note)
+	}
 	f.bars.finish(detail)
 	now := time.Now()
 	f.stages = append(f.stages, report.Stage{Name: stage, Took: now.Sub(f.begin), Note: note})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -40,9 +41,9 @@ func newProgress(out *os.File, stage, unit string, done, total int) *progress {
 			progressbar.OptionShowIts(),
 			progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(true),
-			progressbar.OptionFullWidth(),
+			progressbar.OptionSetWidth(24),
 			progressbar.OptionThrottle(100*time.Millisecond),
-			progressbar.OptionSetTheme(progressbar.ThemeUnicode),
+			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerHead: "█", SaucerPadding: "░", BarStart: " ", BarEnd: " "}),
 		)
 	}
 	p.set(done, "")
@@ -64,7 +65,7 @@ func (p *progress) set(done int, detail string) {
 		return
 	}
 	p.lastLine, p.lastValue = now, done
-	line := fmt.Sprintf("%s: %d/%d %s", p.stage, done, p.total, p.unit)
+	line := fmt.Sprintf("%s: %d/%d %s", strings.TrimSpace(p.stage), done, p.total, p.unit)
 	if elapsed := now.Sub(p.begin).Seconds(); done > p.first && elapsed > 0 {
 		rate := float64(done-p.first) / elapsed
 		left := time.Duration(float64(p.total-done) / rate * float64(time.Second))

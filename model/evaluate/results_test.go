@@ -91,7 +91,7 @@ func TestSignificant(t *testing.T) {
 // tableResults has round numbers for the golden table.
 func tableResults(t *testing.T) *Results {
 	t.Helper()
-	e, err := experiment.Load("rare1d", "demo", "", nil)
+	e, err := experiment.Load("rare1d", "scaled", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 // syntheticInput is a report with plausible numbers that no run has made.
 func syntheticInput(t *testing.T) Input {
 	t.Helper()
-	e, err := experiment.Load("vn1d", "demo", "", nil)
+	e, err := experiment.Load("vn1d", "scaled", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestWriteMakesEveryFile(t *testing.T) {
 			t.Errorf("the page refers to %q", m[0])
 		}
 	}
-	for _, want := range []string{"scaled: F=64512", "moment-matched normal", in.Results.Run, "16,128 of 16,128 steps", "4 min 07 s", `class="model"`, "&#34;batch_functions&#34;: 32"} {
+	for _, want := range []string{"scaled: F=64512", "moment-matched normal", in.Results.Run, "32,256 of 32,256 steps", "4 min 07 s", `class="model"`, "&#34;batch_functions&#34;: 32"} {
 		if !strings.Contains(string(html), want) {
 			t.Errorf("%q is missing in the page", want)
 		}
