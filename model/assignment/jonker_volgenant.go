@@ -9,9 +9,9 @@ import "math"
 // phase keeps this and matches more rows.
 //
 // Jonker and Volgenant also transfer reductions between columns first, and let
-// a row that lost its column choose again at once. Where a whole row costs a
-// few vector instructions a column, augmenting paths are as quick as the first
-// and two to four times quicker than the second.
+// a row that lost its column choose again at once. Timed on uniform, clustered
+// and heavy-tailed clouds, the first gained nothing here and the second made
+// whole solutions up to four times slower.
 
 // settled is a column whose shortest distance is known.
 type settled struct {
@@ -20,6 +20,10 @@ type settled struct {
 	distance float64
 }
 
+// rounds of row reduction. From 2 to 8 the time is nearly the same; more gain
+// less than they cost.
+const rounds = 4
+
 // solve sets columnOf, rowOf and v from costs.
 func (s *Solver) solve() {
 	for i := range s.n {
@@ -27,7 +31,7 @@ func (s *Solver) solve() {
 	}
 	s.reduceColumns()
 	s.collectFree()
-	for range 2 {
+	for range rounds {
 		s.reduceRows()
 	}
 	s.collectVacant()

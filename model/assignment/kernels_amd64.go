@@ -52,8 +52,9 @@ func twoLeast(set instructions, row []float32, v []float64) (least float64, at i
 	return twoLeastPlain(row, v)
 }
 
-// first is the columns of the first vector.
-var first = [lanes]int64{0, 1, 2, 3, 4, 5, 6, 7}
+// first is the columns of the first vector. Kernels count columns in float64,
+// to compare and merge them as they do distances.
+var first = [lanes]float64{0, 1, 2, 3, 4, 5, 6, 7}
 
 func squaredDistancesAVX512(row []float32, x, y []float64) {
 	for j := 0; j+8 <= len(row); j += 8 {
@@ -88,66 +89,59 @@ func relaxAVX512(distance []float64, from []int64, row []float32, v []float64, s
 	from, row, v = from[:len(distance)], row[:len(distance)], v[:len(distance)]
 	shifts, rows := archsimd.BroadcastFloat64x8(shift), archsimd.BroadcastInt64x8(int64(i))
 	least := archsimd.BroadcastFloat64x8(math.Inf(1))
-	column, step := archsimd.LoadInt64x8(&first), archsimd.BroadcastInt64x8(8)
+	column, step := archsimd.LoadFloat64x8(&first), archsimd.BroadcastFloat64x8(8)
 	at := column
 	for j := 0; j+8 <= len(distance); j += 8 {
 		old := archsimd.LoadFloat64x8Slice(distance[j : j+8])
 		through := archsimd.LoadFloat32x8Slice(row[j : j+8]).ConvertToFloat64().
 			Sub(archsimd.LoadFloat64x8Slice(v[j : j+8])).Sub(shifts)
 		shorter := through.Less(old)
-		now := through.Merge(old, shorter)
+		now := through.Min(old)
 		now.StoreSlice(distance[j : j+8])
 		rows.StoreMasked((*[8]int64)(from[j:j+8]), shorter)
 		better := now.Less(least)
-		least = now.Merge(least, better)
+		least = now.Min(least)
 		at = column.Merge(at, better)
 		column = column.Add(step)
 	}
-	var values [8]float64
-	var columns [8]int64
-	least.Store(&values)
-	at.Store(&columns)
+	value := least8(least)
+	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x8(value))))
 	archsimd.ClearAVXUpperBits()
-	return firstLeast(values[:], columns[:])
+	return value, int(nearest)
 }
 
 func relaxAVX2(distance []float64, from []int64, row []float32, v []float64, shift float64, i int) (float64, int) {
 	from, row, v = from[:len(distance)], row[:len(distance)], v[:len(distance)]
 	shifts, rows := archsimd.BroadcastFloat64x4(shift), archsimd.BroadcastInt64x4(int64(i))
 	least := archsimd.BroadcastFloat64x4(math.Inf(1))
-	column, step := archsimd.LoadInt64x4((*[4]int64)(first[:4])), archsimd.BroadcastInt64x4(4)
+	column, step := archsimd.LoadFloat64x4((*[4]float64)(first[:4])), archsimd.BroadcastFloat64x4(4)
 	at := column
 	for j := 0; j+4 <= len(distance); j += 4 {
 		old := archsimd.LoadFloat64x4Slice(distance[j : j+4])
 		through := archsimd.LoadFloat32x4Slice(row[j : j+4]).ConvertToFloat64().
 			Sub(archsimd.LoadFloat64x4Slice(v[j : j+4])).Sub(shifts)
 		shorter := through.Less(old)
-		now := through.Merge(old, shorter)
+		now := through.Min(old)
 		now.StoreSlice(distance[j : j+4])
 		rows.StoreMasked((*[4]int64)(from[j:j+4]), shorter)
 		better := now.Less(least)
-		least = now.Merge(least, better)
+		least = now.Min(least)
 		at = column.Merge(at, better)
 		column = column.Add(step)
 	}
-	var values [4]float64
-	var columns [4]int64
-	least.Store(&values)
-	at.Store(&columns)
+	value := least4(least)
+	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x4(value))))
 	archsimd.ClearAVXUpperBits()
-	return firstLeast(values[:], columns[:])
+	return value, int(nearest)
 }
 
-// firstLeast is the least of the lanes' values and the first column that has it.
-func firstLeast(values []float64, columns []int64) (least float64, at int) {
-	columns = columns[:len(values)]
-	least, at = values[0], int(columns[0])
-	for l, v := range values {
-		if column := int(columns[l]); v < least || v == least && column < at {
-			least, at = v, column
-		}
-	}
-	return least, at
+// least8 is the least of eight lanes.
+func least8(x archsimd.Float64x8) float64 { return least4(x.GetLo().Min(x.GetHi())) }
+
+// least4 is the least of four lanes.
+func least4(x archsimd.Float64x4) float64 {
+	pair := x.GetLo().Min(x.GetHi())
+	return pair.Min(pair.SelectFromPair(1, 0, pair)).GetElem(0)
 }
 
 // twoLeastAVX512 keeps, in every lane, the two least and the column of the first.
@@ -155,60 +149,42 @@ func twoLeastAVX512(row []float32, v []float64) (float64, int, float64) {
 	v = v[:len(row)]
 	least := archsimd.BroadcastFloat64x8(math.Inf(1))
 	second := least
-	column, step := archsimd.LoadInt64x8(&first), archsimd.BroadcastInt64x8(8)
+	column, step := archsimd.LoadFloat64x8(&first), archsimd.BroadcastFloat64x8(8)
 	at := column
 	for j := 0; j+8 <= len(row); j += 8 {
 		reduced := archsimd.LoadFloat32x8Slice(row[j : j+8]).ConvertToFloat64().Sub(archsimd.LoadFloat64x8Slice(v[j : j+8]))
 		better := reduced.Less(least)
 		second = second.Min(least.Max(reduced))
-		least = reduced.Merge(least, better)
+		least = reduced.Min(least)
 		at = column.Merge(at, better)
 		column = column.Add(step)
 	}
-	var values, seconds [8]float64
-	var columns [8]int64
-	least.Store(&values)
-	second.Store(&seconds)
-	at.Store(&columns)
+	value := least8(least)
+	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x8(value))))
+	// The second is the lane's second where the first is, the first elsewhere.
+	next := least8(second.Merge(least, at.Equal(archsimd.BroadcastFloat64x8(nearest))))
 	archsimd.ClearAVXUpperBits()
-	return mergeTwoLeast(values[:], columns[:], seconds[:])
+	return value, int(nearest), next
 }
 
 func twoLeastAVX2(row []float32, v []float64) (float64, int, float64) {
 	v = v[:len(row)]
 	least := archsimd.BroadcastFloat64x4(math.Inf(1))
 	second := least
-	column, step := archsimd.LoadInt64x4((*[4]int64)(first[:4])), archsimd.BroadcastInt64x4(4)
+	column, step := archsimd.LoadFloat64x4((*[4]float64)(first[:4])), archsimd.BroadcastFloat64x4(4)
 	at := column
 	for j := 0; j+4 <= len(row); j += 4 {
 		reduced := archsimd.LoadFloat32x4Slice(row[j : j+4]).ConvertToFloat64().Sub(archsimd.LoadFloat64x4Slice(v[j : j+4]))
 		better := reduced.Less(least)
 		second = second.Min(least.Max(reduced))
-		least = reduced.Merge(least, better)
+		least = reduced.Min(least)
 		at = column.Merge(at, better)
 		column = column.Add(step)
 	}
-	var values, seconds [4]float64
-	var columns [4]int64
-	least.Store(&values)
-	second.Store(&seconds)
-	at.Store(&columns)
+	value := least4(least)
+	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x4(value))))
+	// The second is the lane's second where the first is, the first elsewhere.
+	next := least4(second.Merge(least, at.Equal(archsimd.BroadcastFloat64x4(nearest))))
 	archsimd.ClearAVXUpperBits()
-	return mergeTwoLeast(values[:], columns[:], seconds[:])
-}
-
-// mergeTwoLeast combines the lanes.
-func mergeTwoLeast(values []float64, columns []int64, seconds []float64) (least float64, at int, second float64) {
-	least, at = firstLeast(values, columns)
-	columns, seconds = columns[:len(values)], seconds[:len(values)]
-	second = math.Inf(1)
-	for l, v := range values {
-		if int(columns[l]) == at {
-			v = seconds[l]
-		}
-		if v < second {
-			second = v
-		}
-	}
-	return least, at, second
+	return value, int(nearest), next
 }
