@@ -48,6 +48,9 @@ func Generate(ctx context.Context, d Dataset, k int, store *shard.Dir, progress 
 	if err := writeSamples(ctx, d, f, h, w, progress); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
+	if err := ctx.Err(); err != nil { // the last samples may have been made before it ended
+		return err
+	}
 	_, err = w.Commit()
 	return err
 }
