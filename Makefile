@@ -7,7 +7,7 @@
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
 #   make bench      the training step, timed
-#   make bench-peers  the same beside PyTorch, in one sitting
+#   make bench-peers  steps and kernels beside PyTorch, POT and SciPy, in one sitting
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
 SHELL := /bin/bash
@@ -21,7 +21,7 @@ WORKERS ?= 2
 # What the race detector covers: everything that does not load XLA. Kernels of
 # GoMLX's Go backend form a pointer one past the end of a slice and never follow
 # it, which checkptr, on with -race, does not forgive.
-RACE := ./allreduce/... ./coordinator/... ./data/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
+RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 .PHONY: build setup demo test e2e lint race bench bench-peers generate clean
@@ -60,6 +60,7 @@ bench: setup
 
 bench-peers: setup .venv
 	.venv/bin/python docs/benchmarks/step_ratio.py
+	.venv/bin/python docs/benchmarks/assignment_pot.py
 
 generate: .venv
 	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12

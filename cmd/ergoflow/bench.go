@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/data/stopwatch"
 )
 
 func benchCommand() *cobra.Command {
@@ -15,57 +17,70 @@ func benchCommand() *cobra.Command {
 		Short:   "Measure this machine",
 		Example: "  ergoflow bench step --json",
 	}
-	cmd.AddCommand(benchStepCommand())
+	cmd.AddCommand(benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand())
 	return cmd
 }
 
-func benchStepCommand() *cobra.Command {
-	var choose experimentFlags
-	var name, backendName string
-	var steps int
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "step",
-		Short: "Time whole training steps: assembly, gradient, clip, update",
-		Long: `Times training steps of one worker on batches of noise: assembling the batch,
-the gradient, its way to the host and back, clipping and AdamW.`,
-		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json",
-		Args:    exactly(0, "no arguments"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if choose.preset == "" && choose.config == "" {
-				choose.preset = "full"
-			}
-			e, err := choose.load(name)
-			if err != nil {
-				return err
-			}
-			if steps < 1 {
-				return usagef("--steps is %d, not positive", steps)
-			}
-			b, err := backend.Open(backendName)
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			m, err := train.Benchmark(cmd.Context(), b, e.Name, e.Trainer(), e.Training.BatchFunctions, steps)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(m)
-			}
-			fmt.Printf("%s on %s, %s: median %.1f ms (least %.1f), %.0f GFLOP/s, %.0f samples/s\n",
-				m.Experiment, m.Backend, m.Batch, 1e3*m.Median, 1e3*m.Min, m.GFLOPS, m.SamplesPerSecond)
-			fmt.Printf("  assembly %.1f ms, gradient %.1f ms, update %.1f ms\n", 1e3*m.Assembly, 1e3*m.Gradient, 1e3*m.Update)
-			return nil
-		},
-	}
-	choose.add(cmd)
+// kernelBench are the flags of the commands that time kernels.
+type kernelBench struct {
+	rounds  int
+	threads []int
+	asJSON  bool
+}
+
+func (k *kernelBench) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Lookup("preset").Usage = "sizes: smoke, demo, scaled or full (default full)"
-	f.StringVar(&name, "experiment", "vn1d", experimentNames())
-	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
-	f.IntVar(&steps, "steps", 30, "steps to time")
-	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
-	return cmd
+	f.IntVar(&k.rounds, "rounds", 5, "timed rounds, after one to warm up")
+	f.IntSliceVar(&k.threads, "threads", nil, "numbers of threads to measure with (default 1 and all)")
+	f.BoolVar(&k.asJSON, "json", false, "print JSON (docs/formats.md)")
+}
+
+// maxThreads bounds --threads: more than any machine has.
+const maxThreads = 1024
+
+// run measures each size with each number of threads and prints the list.
+func (k *kernelBench) run(ctx context.Context, sizes []int, measure func(ctx context.Context, size, rounds int) ([]stopwatch.Measurement, error)) error {
+	if k.rounds < 1 {
+		return usagef("--rounds is %d, not positive", k.rounds)
+	}
+	all := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(all)
+	threads := k.threads
+	if len(threads) == 0 {
+		threads = slices.Compact([]int{1, all})
+	}
+	list := []stopwatch.Measurement{}
+	for _, n := range threads {
+		if n < 1 || n > maxThreads {
+			return usagef("--threads has %d, outside 1 to %d", n, maxThreads)
+		}
+		runtime.GOMAXPROCS(n)
+		for _, size := range sizes {
+			found, err := measure(ctx, size, k.rounds)
+			if err != nil {
+				return err
+			}
+			list = append(list, found...)
+		}
+	}
+	if k.asJSON {
+		return printJSON(list)
+	}
+	for _, m := range list {
+		fmt.Printf("%-7s %-28s %-12s %2d threads  %10.3f ms  %9.4g %s/s\n", m.Engine, m.What, m.Size, m.Threads, 1e3*m.Median, m.Rate, m.Unit)
+	}
+	return nil
+}
+
+// within checks the numbers of a flag.
+func within(flag string, values []int, least, largest int) error {
+	if len(values) == 0 {
+		return usagef("--%s is empty", flag)
+	}
+	for _, v := range values {
+		if v < least || v > largest {
+			return usagef("--%s has %d, outside %d to %d", flag, v, least, largest)
+		}
+	}
+	return nil
 }

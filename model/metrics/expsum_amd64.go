@@ -9,6 +9,17 @@ var (
 	hasAVX2   = archsimd.X86.AVX2() && archsimd.X86.FMA()
 )
 
+// engine names the vectors that expSum uses.
+func engine() string {
+	switch {
+	case hasAVX512:
+		return "avx512"
+	case hasAVX2:
+		return "avx2"
+	}
+	return "go"
+}
+
 // expSum is expSumPlain on the widest vectors that the processor has. len(a)
 // must be a multiple of lanes.
 func expSum(a, v []float64, stride int, u []float64) float64 {

@@ -1,7 +1,7 @@
 // Package metrics measures how far two samples are from being draws of the same
 // law: debiased Sinkhorn divergence (with GeomLoss's schedule, or converged),
-// Wasserstein-2 distance in one dimension, sliced Wasserstein-2, and
-// Kolmogorov–Smirnov tests.
+// Wasserstein-2 distance in one dimension and of small clouds, sliced
+// Wasserstein-2, and Kolmogorov–Smirnov tests.
 //
 // Points are float32, sums float64. Work is spread over GOMAXPROCS goroutines
 // that end before a function returns; results do not depend on their number.

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/train"
+)
+
+func benchStepCommand() *cobra.Command {
+	var choose experimentFlags
+	var name, backendName string
+	var steps int
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "step",
+		Short: "Time whole training steps: assembly, gradient, clip, update",
+		Long: `Times training steps of one worker on batches of noise: assembling the batch,
+the gradient, its way to the host and back, clipping and AdamW.`,
+		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if choose.preset == "" && choose.config == "" {
+				choose.preset = "full"
+			}
+			e, err := choose.load(name)
+			if err != nil {
+				return err
+			}
+			if steps < 1 {
+				return usagef("--steps is %d, not positive", steps)
+			}
+			b, err := backend.Open(backendName)
+			if err != nil {
+				return err
+			}
+			defer b.Close()
+			m, err := train.Benchmark(cmd.Context(), b, e.Name, e.Trainer(), e.Training.BatchFunctions, steps)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(m)
+			}
+			fmt.Printf("%s on %s, %s: median %.1f ms (least %.1f), %.0f GFLOP/s, %.0f samples/s\n",
+				m.Experiment, m.Backend, m.Batch, 1e3*m.Median, 1e3*m.Min, m.GFLOPS, m.SamplesPerSecond)
+			fmt.Printf("  assembly %.1f ms, gradient %.1f ms, update %.1f ms\n", 1e3*m.Assembly, 1e3*m.Gradient, 1e3*m.Update)
+			return nil
+		},
+	}
+	choose.add(cmd)
+	f := cmd.Flags()
+	f.Lookup("preset").Usage = "sizes: smoke, demo, scaled or full (default full)"
+	f.StringVar(&name, "experiment", "vn1d", experimentNames())
+	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	f.IntVar(&steps, "steps", 30, "steps to time")
+	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	return cmd
+}

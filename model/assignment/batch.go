@@ -1,0 +1,125 @@
+package assignment
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Problems are P pairs of clouds of N points in D dimensions: coordinate k of
+// point i of problem p is X[(p*N+i)*D+k], and so in Y.
+type Problems struct {
+	N, D int
+	X, Y []float32
+}
+
+// Count is P.
+func (p Problems) Count() int { return len(p.X) / max(1, p.N*p.D) }
+
+func (p Problems) validate(match []int32, costs []float64) error {
+	if p.N < 1 || p.N > MaxPoints || p.D < 1 || p.D > MaxDimension {
+		return fmt.Errorf("%d points in %d dimensions, of at most %d in %d: %w", p.N, p.D, MaxPoints, MaxDimension, ErrShape)
+	}
+	count := p.Count()
+	if len(p.X) != count*p.N*p.D || len(p.Y) != len(p.X) {
+		return fmt.Errorf("%d and %d coordinates for clouds of %d points in %d dimensions: %w", len(p.X), len(p.Y), p.N, p.D, ErrShape)
+	}
+	if len(match) != count*p.N || costs != nil && len(costs) != count {
+		return fmt.Errorf("room for %d pairs and %d costs of %d problems: %w", len(match), len(costs), count, ErrShape)
+	}
+	return nil
+}
+
+// Batch solves many problems at once, on as many goroutines as GOMAXPROCS, each
+// with a Solver that it keeps for the next batch. The zero value is ready. A
+// Batch does one thing at a time: it is for one goroutine.
+type Batch struct {
+	set     instructions // of new workers
+	workers []*worker
+
+	ctx      context.Context // of the Solve that is going on, as all below
+	problems Problems
+	match    []int32
+	costs    []float64
+	next     atomic.Int64
+	running  sync.WaitGroup
+
+	mu     sync.Mutex
+	failed int // the first problem that failed
+	err    error
+}
+
+// worker is one goroutine's part. run is made once, so that starting it
+// allocates nothing.
+type worker struct {
+	solver Solver
+	run    func()
+}
+
+// Solve solves all problems: point i of X goes with point match[p*N+i] of Y
+// within problem p. costs, if not nil, receives each problem's Σ|x−y|². In
+// steady state it does not allocate. All goroutines have ended when it returns.
+//
+// The error is the context's, or that of the first problem that has one: an
+// ErrShape or a PairError, named by its problem. Then match is unspecified.
+func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32, costs []float64) error {
+	if err := problems.validate(match, costs); err != nil {
+		return fmt.Errorf("assignment: %w", err)
+	}
+	threads := min(runtime.GOMAXPROCS(0), problems.Count())
+	for len(b.workers) < threads {
+		w := &worker{solver: Solver{set: b.set}}
+		w.run = func() {
+			defer b.running.Done()
+			b.work(&w.solver)
+		}
+		b.workers = append(b.workers, w)
+	}
+	b.ctx, b.problems, b.match, b.costs = ctx, problems, match, costs
+	b.failed, b.err = problems.Count(), nil
+	b.next.Store(0)
+	b.running.Add(threads)
+	for _, w := range b.workers[:threads] {
+		go w.run()
+	}
+	b.running.Wait()
+	b.ctx, b.problems, b.match, b.costs = nil, Problems{}, nil, nil
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if b.err != nil {
+		return fmt.Errorf("assignment: problem %d: %w", b.failed, b.err)
+	}
+	return nil
+}
+
+// work takes problems in order until none is left. One that fails ends the
+// taking: those before it have been taken already, so the first is found.
+func (b *Batch) work(s *Solver) {
+	n, size := b.problems.N, b.problems.N*b.problems.D
+	for b.ctx.Err() == nil {
+		p := int(b.next.Add(1)) - 1
+		if p >= b.problems.Count() {
+			return
+		}
+		cost, err := s.Solve(b.match[p*n:(p+1)*n], b.problems.X[p*size:(p+1)*size], b.problems.Y[p*size:(p+1)*size], b.problems.D)
+		if err != nil {
+			b.fail(p, err)
+			return
+		}
+		if b.costs != nil {
+			b.costs[p] = cost
+		}
+	}
+}
+
+func (b *Batch) fail(p int, err error) {
+	b.next.Store(int64(b.problems.Count()))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p < b.failed {
+		b.failed, b.err = p, err
+	}
+}
