@@ -27,11 +27,11 @@ type divergence struct {
 
 // chains advances up to 64 chains together, in single or double precision.
 type chains[T float32 | float64] struct {
-	engine  *Engine
-	active  int
+	normals normals // vectors come first and in whole cache lines: a load across two costs double
 	x       [lanes]T
 	before  [lanes]T // states at the start of the current stretch
-	normals normals
+	engine  *Engine
+	active  int
 }
 
 // run starts chains first..first+active−1 from N(0, 1), takes perChain samples
