@@ -100,25 +100,30 @@ return:
 
 // func cubicsAVX2(n *normals, first int, c *inverseTable) (done bool)
 //
-// Eight lanes; a row of four coefficients is one load.
-TEXT ·cubicsAVX2(SB), NOSPLIT, $64-25
+// Eight lanes; a row of four coefficients is one load. The first loop leaves
+// the generators' outputs where the second puts the normals.
+TEXT ·cubicsAVX2(SB), NOSPLIT, $576-25
 	MOVQ n+0(FP), DI
 	MOVQ first+8(FP), AX
 	MOVQ c+16(FP), SI
 	LEAQ (DI)(AX*4), DI
 	LEAQ inverseTable_rows(SI), SI
-	ALIGNED_SCRATCH(R8)
+	SCRATCH
 
 	VMOVDQU      normals_s0(DI), Y0
 	VMOVDQU      normals_s1(DI), Y1
 	VMOVDQU      normals_s2(DI), Y2
 	VMOVDQU      normals_s3(DI), Y3
 	VPXOR        Y5, Y5, Y5 // the largest v − cubicFirst
+	VPBROADCASTD normalConstants<>+0(SB), Y9
+	VPBROADCASTD normalConstants<>+4(SB), Y10
+	VPBROADCASTD normalConstants<>+28(SB), Y11
 	LEAQ         normals_values(DI), DX
+	MOVQ         R10, R8
 	MOVQ         $const_window, CX
 
-normal:
-	VPADDD       Y3, Y0, Y4 // r
+random:
+	VPADDD       Y3, Y0, Y4 // r = s0 + s3
 	VPSLLD       $9, Y1, Y8
 	VPXOR        Y0, Y2, Y2
 	VPXOR        Y1, Y3, Y3
@@ -128,39 +133,18 @@ normal:
 	VPSLLD       $11, Y3, Y8
 	VPSRLD       $21, Y3, Y3
 	VPOR         Y8, Y3, Y3
-	VPBROADCASTD normalConstants<>+0(SB), Y9
-	VPBROADCASTD normalConstants<>+4(SB), Y10
-	VPBROADCASTD normalConstants<>+8(SB), Y11
-	VPBROADCASTD normalConstants<>+12(SB), Y12
-	VBROADCASTSS normalConstants<>+16(SB), Y13
-	VPBROADCASTD normalConstants<>+28(SB), Y14
+	VMOVDQU      Y4, (DX)
 	VPAND        Y9, Y4, Y6 // v
-	VPXOR        Y6, Y4, Y4 // the sign
 	VPSUBD       Y10, Y6, Y8
 	VPMAXUD      Y8, Y5, Y5
 	VCVTDQ2PS    Y6, Y6
 	VPSRLD       $(22-4), Y6, Y7
-	VPAND        Y14, Y7, Y7 // the half-octave, times a row's 16 bytes
+	VPAND        Y11, Y7, Y7 // the half-octave, times a row's 16 bytes
 	VMOVDQU      Y7, (R8)
-	VPAND        Y11, Y6, Y6
-	VPOR         Y12, Y6, Y6
-	VSUBPS       Y13, Y6, Y6 // d
-	LOAD_ROWS(0, Y8, X8)
-	LOAD_ROWS(1, Y9, X9)
-	LOAD_ROWS(2, Y10, X10)
-	LOAD_ROWS(3, Y11, X11)
-	TRANSPOSE_Y
-	VMULPS       Y6, Y11, Y7
-	VADDPS       Y7, Y10, Y7
-	VMULPS       Y6, Y7, Y7
-	VADDPS       Y7, Y9, Y7
-	VMULPS       Y6, Y7, Y7
-	VADDPS       Y7, Y8, Y7
-	VPXOR        Y4, Y7, Y7
-	VMOVUPS      Y7, (DX)
 	ADDQ         $(4*const_lanes), DX
+	ADDQ         $32, R8
 	DECQ         CX
-	JNZ          normal
+	JNZ          random
 
 	VPBROADCASTD normalConstants<>+24(SB), Y8
 	VPMAXUD      Y8, Y5, Y8
@@ -172,6 +156,36 @@ normal:
 	VMOVDQU      Y1, normals_s1(DI)
 	VMOVDQU      Y2, normals_s2(DI)
 	VMOVDQU      Y3, normals_s3(DI)
+
+	VMOVDQA      Y9, Y0
+	VPBROADCASTD normalConstants<>+8(SB), Y1
+	VPBROADCASTD normalConstants<>+12(SB), Y2
+	VBROADCASTSS normalConstants<>+16(SB), Y3
+	LEAQ         normals_values(DI), DX
+	MOVQ         R10, R8
+	MOVQ         $const_window, CX
+
+normal:
+	VMOVDQU      (DX), Y4
+	VPAND        Y0, Y4, Y6
+	VPXOR        Y6, Y4, Y4 // the sign
+	VCVTDQ2PS    Y6, Y6
+	VPAND        Y1, Y6, Y6
+	VPOR         Y2, Y6, Y6
+	VSUBPS       Y3, Y6, Y6 // d
+	COLUMNS_Y
+	VMULPS       Y6, Y11, Y7
+	VADDPS       Y7, Y10, Y7
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y9, Y7
+	VMULPS       Y6, Y7, Y7
+	VADDPS       Y7, Y8, Y7
+	VPXOR        Y4, Y7, Y7
+	VMOVUPS      Y7, (DX)
+	ADDQ         $(4*const_lanes), DX
+	ADDQ         $32, R8
+	DECQ         CX
+	JNZ          normal
 
 return:
 	VZEROUPPER

@@ -125,31 +125,37 @@ vector:
 // func rowsAVX512(t *table, cells *cell, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
 //
 // Any number of cells, one row each.
-TEXT ·rowsAVX512(SB), NOSPLIT, $128-49
+TEXT ·rowsAVX512(SB), NOSPLIT, $576-49
 	ARGUMENTS
 	CONSTANTS_Z
 	VPBROADCASTD tableConstants<>+4(SB), Z29
-	LEAQ         63(SP), R8
-	ANDQ         $~63, R8
+	SCRATCH
 	SHLQ         $6, R13
 
 step:
 	XORL         CX, CX
 
-vector:
+locate:
 	LOCATE_Z
 	VPSUBD       Z29, Z7, Z7
 	VPSLLD       $4, Z7, Z7
-	VMOVDQU32    Z7, (R8)
-	LOAD_ROWS_Z(0, Z8, Y8, X8)
-	LOAD_ROWS_Z(1, Z9, Y9, X9)
-	LOAD_ROWS_Z(2, Z10, Y10, X10)
-	LOAD_ROWS_Z(3, Z11, Y11, X11)
-	TRANSPOSE_Z
-	MOVE_Z
+	VMOVDQU32    Z7, (R10)(CX*1)
+	VMOVUPS      Z6, (4*const_lanes)(R10)(CX*1)
 	ADDQ         $64, CX
 	CMPQ         CX, R13
-	JLT          vector
+	JLT          locate
+	XORL         CX, CX
+	MOVQ         R10, R8
+
+move:
+	COLUMNS_Z
+	VMOVUPS      (4*const_lanes)(R8), Z6
+	VMOVUPS      (DX)(CX*1), Z4
+	MOVE_Z
+	ADDQ         $64, R8
+	ADDQ         $64, CX
+	CMPQ         CX, R13
+	JLT          move
 	ADDQ         $(4*const_lanes), R11
 	DECQ         R12
 	JNZ          step
@@ -159,9 +165,9 @@ vector:
 // func rowsAVX2(t *table, cells *cell, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
 //
 // Any number of cells, one row each.
-TEXT ·rowsAVX2(SB), NOSPLIT, $64-49
+TEXT ·rowsAVX2(SB), NOSPLIT, $576-49
 	ARGUMENTS
-	ALIGNED_SCRATCH(R8)
+	SCRATCH
 	VBROADCASTSS table_scale(DI), Y0
 	VBROADCASTSS table_offset(DI), Y1
 	VBROADCASTSS table_top(DI), Y2
@@ -172,7 +178,7 @@ TEXT ·rowsAVX2(SB), NOSPLIT, $64-49
 step:
 	XORL         CX, CX
 
-vector:
+locate:
 	VMOVUPS      (DX)(CX*1), Y4
 	VMULPS       Y0, Y4, Y6
 	VADDPS       Y1, Y6, Y6
@@ -183,12 +189,18 @@ vector:
 	VSUBPS       Y8, Y6, Y6
 	VPSUBD       Y5, Y7, Y7
 	VPSLLD       $4, Y7, Y7
-	VMOVDQU      Y7, (R8)
-	LOAD_ROWS(0, Y8, X8)
-	LOAD_ROWS(1, Y9, X9)
-	LOAD_ROWS(2, Y10, X10)
-	LOAD_ROWS(3, Y11, X11)
-	TRANSPOSE_Y
+	VMOVDQU      Y7, (R10)(CX*1)
+	VMOVUPS      Y6, (4*const_lanes)(R10)(CX*1)
+	ADDQ         $32, CX
+	CMPQ         CX, R13
+	JLT          locate
+	XORL         CX, CX
+	MOVQ         R10, R8
+
+move:
+	COLUMNS_Y
+	VMOVUPS      (4*const_lanes)(R8), Y6
+	VMOVUPS      (DX)(CX*1), Y4
 	VMULPS       Y6, Y9, Y9
 	VADDPS       Y9, Y8, Y8
 	VMULPS       Y6, Y11, Y11
@@ -197,9 +209,10 @@ vector:
 	VADDPS       Y10, Y8, Y8
 	VADDPS       Y8, Y4, Y4
 	VMOVUPS      Y4, (DX)(CX*1)
+	ADDQ         $32, R8
 	ADDQ         $32, CX
 	CMPQ         CX, R13
-	JLT          vector
+	JLT          move
 	ADDQ         $(4*const_lanes), R11
 	DECQ         R12
 	JNZ          step
