@@ -32,8 +32,8 @@ var plain = &Engine{name: "go", fill: (*normals).fill, advance: (*table).advance
 var engines = append(vectorEngines(), plain)
 
 // Engines names the engines that this processor and this build can run, the
-// fastest, which EulerMaruyama takes, first. Vectors need a build with
-// GOEXPERIMENT=simd for amd64.
+// fastest, which EulerMaruyama takes, first. Other architectures than amd64 have
+// "go" alone.
 func Engines() []string {
 	names := make([]string, len(engines))
 	for i, e := range engines {
