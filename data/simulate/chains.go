@@ -40,8 +40,9 @@ type chains[T float32 | float64] struct {
 // bounded. tick is called now and then with the number of steps taken, over all
 // chains, since the last call.
 //
-// Engines step whole vectors: the lanes that fill the last one up repeat chain
-// first and are seen by nobody.
+// Engines step whole vectors, some all lanes. The lanes that fill the last
+// vector up repeat chain first, so that they are bounded if it is; any others
+// hold what they like.
 func (c *chains[T]) run(
 	ctx context.Context, dst []float32, s Scheme, first int, stream stream,
 	advance func(z []float32) bool, tick func(steps int),

@@ -17,8 +17,8 @@ func vectorEngines() (engines []*Engine) {
 // registers and spills the rest across cache lines: written with simd/archsimd,
 // normals took 3.5 times as long and whole simulations 2.5 times. Those of the
 // normals leave the generators as they were and return false if a normal is in
-// a tail; those of the table say whether all states end within the bound. Lanes
-// up to a whole number of vectors are read and written.
+// a tail; those of the table say whether all states of that many vectors end
+// within the bound, and may write to all lanes.
 
 //go:noescape
 func cubicsAVX512(n *normals, first int, c *inverseTable) (done bool)

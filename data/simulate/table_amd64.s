@@ -24,89 +24,97 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $20
 	MOVQ steps+32(FP), R12 \
 	MOVQ vectors+40(FP), R13
 
-// LOOKUP has out = the numbers at indices Z7 modulo 64 of a column in four
+// LOOKUP has out = the numbers at indices Z11 modulo 64 of a column in four
 // registers. K1 marks the indices from 32 on. A permutation of two registers
 // takes indices modulo 32 and writes over them.
 #define LOOKUP(c0, c1, c2, c3, out) \
-	VMOVDQA64 Z7, out     \
-	VMOVDQA64 Z7, Z12     \
-	VPERMI2PS c1, c0, out \
-	VPERMI2PS c3, c2, Z12 \
-	VMOVAPS   Z12, K1, out
+	VMOVDQA64 Z11, out         \
+	VMOVDQA64 Z11, Z14         \
+	VPERMI2PS c1, c0, out      \
+	VPERMI2PS c3, c2, Z14      \
+	VBLENDMPS Z14, out, K1, out
+
+// STEP moves one vector of states: u and then d in Z10, m in Z11, the noise's
+// part in Z13, the drift's in Z15. VMINPS makes top of what is not a number:
+// every index is that of a cell.
+#define STEP(vector, x) \
+	VMULPS Z4, x, Z10           \
+	VADDPS Z5, Z10, Z10         \
+	VMINPS Z6, Z10, Z10         \
+	VMAXPS Z7, Z10, Z10 \
+	VADDPS Z8, Z10, Z11 \
+	VSUBPS Z8, Z11, Z12         \
+	VSUBPS Z12, Z10, Z10 \
+	VCMPPS $13, Z9, Z11, K1 \
+	LOOKUP(Z28, Z29, Z30, Z31, Z12) \
+	LOOKUP(Z24, Z25, Z26, Z27, Z13) \
+	VMULPS Z10, Z12, Z12        \
+	VADDPS Z12, Z13, Z13        \
+	VMULPS (64*vector)(R11), Z13, Z13 \
+	LOOKUP(Z20, Z21, Z22, Z23, Z12) \
+	LOOKUP(Z16, Z17, Z18, Z19, Z15) \
+	VMULPS Z10, Z12, Z12        \
+	VADDPS Z12, Z15, Z15 \
+	VADDPS Z13, Z15, Z15        \
+	VADDPS Z15, x, x
 
 // func columnsAVX512(t *table, cells *columns, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
 //
-// Up to 64 cells, in Z13–Z23 and Z0–Z3 and Z30. VMINPS makes top of what is
-// not a number: every index is that of a cell.
+// Up to 64 cells, in Z16–Z31. All lanes advance, in Z0–Z3, whatever vectors
+// is: from memory a state would come back too late for its next step, and the
+// four hide each other's latency.
 TEXT ·columnsAVX512(SB), NOSPLIT, $0-49
 	ARGUMENTS
-	VBROADCASTSS table_scale(DI), Z24
-	VBROADCASTSS table_offset(DI), Z25
-	VBROADCASTSS table_top(DI), Z26
-	VBROADCASTSS tableConstants<>+0(SB), Z27
-	VBROADCASTSS tableConstants<>+4(SB), Z28
-	VBROADCASTSS tableConstants<>+8(SB), Z29
-	VMOVUPS      (columns_drift+0)(SI), Z0
-	VMOVUPS      (columns_drift+64)(SI), Z1
-	VMOVUPS      (columns_drift+128)(SI), Z2
-	VMOVUPS      (columns_drift+192)(SI), Z3
-	VMOVUPS      (columns_driftSlope+0)(SI), Z13
-	VMOVUPS      (columns_driftSlope+64)(SI), Z14
-	VMOVUPS      (columns_driftSlope+128)(SI), Z15
-	VMOVUPS      (columns_driftSlope+192)(SI), Z16
-	VMOVUPS      (columns_noise+0)(SI), Z17
-	VMOVUPS      (columns_noise+64)(SI), Z18
-	VMOVUPS      (columns_noise+128)(SI), Z19
-	VMOVUPS      (columns_noise+192)(SI), Z20
-	VMOVUPS      (columns_noiseSlope+0)(SI), Z21
-	VMOVUPS      (columns_noiseSlope+64)(SI), Z22
-	VMOVUPS      (columns_noiseSlope+128)(SI), Z23
-	VMOVUPS      (columns_noiseSlope+192)(SI), Z30
-	SHLQ         $6, R13 // bytes
+	VMOVUPS      (columns_drift+0)(SI), Z16
+	VMOVUPS      (columns_drift+64)(SI), Z17
+	VMOVUPS      (columns_drift+128)(SI), Z18
+	VMOVUPS      (columns_drift+192)(SI), Z19
+	VMOVUPS      (columns_driftSlope+0)(SI), Z20
+	VMOVUPS      (columns_driftSlope+64)(SI), Z21
+	VMOVUPS      (columns_driftSlope+128)(SI), Z22
+	VMOVUPS      (columns_driftSlope+192)(SI), Z23
+	VMOVUPS      (columns_noise+0)(SI), Z24
+	VMOVUPS      (columns_noise+64)(SI), Z25
+	VMOVUPS      (columns_noise+128)(SI), Z26
+	VMOVUPS      (columns_noise+192)(SI), Z27
+	VMOVUPS      (columns_noiseSlope+0)(SI), Z28
+	VMOVUPS      (columns_noiseSlope+64)(SI), Z29
+	VMOVUPS      (columns_noiseSlope+128)(SI), Z30
+	VMOVUPS      (columns_noiseSlope+192)(SI), Z31
+	VBROADCASTSS table_scale(DI), Z4
+	VBROADCASTSS table_offset(DI), Z5
+	VBROADCASTSS table_top(DI), Z6
+	VBROADCASTSS tableConstants<>+0(SB), Z7
+	VBROADCASTSS tableConstants<>+4(SB), Z8
+	VBROADCASTSS tableConstants<>+8(SB), Z9
+	VMOVUPS      0(DX), Z0
+	VMOVUPS      64(DX), Z1
+	VMOVUPS      128(DX), Z2
+	VMOVUPS      192(DX), Z3
 
 step:
-	XORL         CX, CX
-
-vector:
-	VMOVUPS      (DX)(CX*1), Z4
-	VMULPS       Z24, Z4, Z6
-	VADDPS       Z25, Z6, Z6
-	VMINPS       Z26, Z6, Z6
-	VMAXPS       Z27, Z6, Z6     // u
-	VADDPS       Z28, Z6, Z7     // m
-	VSUBPS       Z28, Z7, Z5
-	VSUBPS       Z5, Z6, Z6      // d
-	VCMPPS       $13, Z29, Z7, K1 // m ≥ magic + 32
-	LOOKUP(Z0, Z1, Z2, Z3, Z8)
-	LOOKUP(Z13, Z14, Z15, Z16, Z9)
-	LOOKUP(Z17, Z18, Z19, Z20, Z10)
-	LOOKUP(Z21, Z22, Z23, Z30, Z11)
-	VMULPS       Z6, Z9, Z9
-	VADDPS       Z9, Z8, Z8
-	VMULPS       Z6, Z11, Z11
-	VADDPS       Z11, Z10, Z10
-	VMULPS       (R11)(CX*1), Z10, Z10
-	VADDPS       Z10, Z8, Z8
-	VADDPS       Z8, Z4, Z4
-	VMOVUPS      Z4, (DX)(CX*1)
-	ADDQ         $64, CX
-	CMPQ         CX, R13
-	JLT          vector
+	STEP(0, Z0)
+	STEP(1, Z1)
+	STEP(2, Z2)
+	STEP(3, Z3)
 	ADDQ         $(4*const_lanes), R11
 	DECQ         R12
 	JNZ          step
 
+	VMOVUPS      Z0, 0(DX)
+	VMOVUPS      Z1, 64(DX)
+	VMOVUPS      Z2, 128(DX)
+	VMOVUPS      Z3, 192(DX)
 	VBROADCASTSS tableConstants<>+12(SB), Z5
 	VBROADCASTSS tableConstants<>+16(SB), Z6
 	KXNORW       K1, K1, K1
-	XORL         CX, CX
 
 bounded:
-	VPANDD       (DX)(CX*1), Z6, Z4
+	VPANDD       (DX), Z6, Z4
 	VCMPPS       $1, Z5, Z4, K1, K1 // less, and so before; not a number is not
-	ADDQ         $64, CX
-	CMPQ         CX, R13
-	JLT          bounded
+	ADDQ         $64, DX
+	DECQ         R13
+	JNZ          bounded
 	KORTESTW     K1, K1
 	SETCS        inside+48(FP)
 	VZEROUPPER
