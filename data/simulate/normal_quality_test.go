@@ -120,7 +120,9 @@ func quality(e *Engine, seed uint64, windows int) (results []statistic) {
 }
 
 // All engines have the same normals, so one is enough. 75 statistics of a good
-// generator leave ±4.5 once in 2,000 seeds.
+// generator leave ±4.5 once in 2,000 seeds. Of 2³⁰ normals none does but the
+// first, at 10: there the error of the inverse shows, which moves χ² by 2.3e-7
+// per normal.
 func TestNormalQuality(t *testing.T) {
 	const windows = 1 << 12
 	for _, s := range quality(engines[0], 1, windows) {

@@ -120,9 +120,25 @@ bounded:
 	VZEROUPPER
 	RET
 
+// LOCATE writes offset and d of states Y4 to R8, for COLUMNS.
+#define LOCATE \
+	VMULPS  Y0, Y4, Y6 \
+	VADDPS  Y1, Y6, Y6 \
+	VMINPS  Y2, Y6, Y6 \
+	VMAXPS  Y3, Y6, Y6 \
+	VADDPS  Y5, Y6, Y7 \
+	VSUBPS  Y5, Y7, Y8 \
+	VSUBPS  Y8, Y6, Y6 \
+	VPSUBD  Y5, Y7, Y7 \
+	VPSLLD  $4, Y7, Y7 \
+	VMOVDQU Y7, (R8)   \
+	VMOVUPS Y6, (4*const_lanes)(R8)
+
 // func rowsAVX2(t *table, cells *cell, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
 //
-// Any number of cells, one row each.
+// Any number of cells, one row of 16 bytes each. Once a vector has moved, its
+// next cells are located at once and looked up a round later: the processor
+// never waits for the way from state to state.
 TEXT ·rowsAVX2(SB), NOSPLIT, $576-49
 	ARGUMENTS
 	SCRATCH
@@ -132,45 +148,38 @@ TEXT ·rowsAVX2(SB), NOSPLIT, $576-49
 	VBROADCASTSS tableConstants<>+0(SB), Y3
 	VBROADCASTSS tableConstants<>+4(SB), Y5
 	SHLQ         $5, R13 // bytes
-
-step:
-	XORL         CX, CX
-
-locate:
-	VMOVUPS      (DX)(CX*1), Y4
-	VMULPS       Y0, Y4, Y6
-	VADDPS       Y1, Y6, Y6
-	VMINPS       Y2, Y6, Y6
-	VMAXPS       Y3, Y6, Y6 // u
-	VADDPS       Y5, Y6, Y7 // m
-	VSUBPS       Y5, Y7, Y8
-	VSUBPS       Y8, Y6, Y6 // d
-	VPSUBD       Y5, Y7, Y7
-	VPSLLD       $4, Y7, Y7 // a row has 16 bytes
-	VMOVDQU      Y7, (R10)(CX*1)
-	VMOVUPS      Y6, (4*const_lanes)(R10)(CX*1)
-	ADDQ         $32, CX
-	CMPQ         CX, R13
-	JLT          locate
 	XORL         CX, CX
 	MOVQ         R10, R8
 
-move:
+locate:
+	VMOVUPS      (DX)(CX*1), Y4
+	LOCATE
+	ADDQ         $32, R8
+	ADDQ         $32, CX
+	CMPQ         CX, R13
+	JLT          locate
+
+step:
+	XORL         CX, CX
+	MOVQ         R10, R8
+
+vector:
 	COLUMNS
 	VMOVUPS      (4*const_lanes)(R8), Y6
 	VMOVUPS      (DX)(CX*1), Y4
 	VMULPS       Y6, Y9, Y9
-	VADDPS       Y9, Y8, Y8
+	VADDPS       Y9, Y8, Y8 // the drift
 	VMULPS       Y6, Y11, Y11
 	VADDPS       Y11, Y10, Y10
-	VMULPS       (R11)(CX*1), Y10, Y10
+	VMULPS       (R11)(CX*1), Y10, Y10 // the noise
 	VADDPS       Y10, Y8, Y8
 	VADDPS       Y8, Y4, Y4
 	VMOVUPS      Y4, (DX)(CX*1)
+	LOCATE
 	ADDQ         $32, R8
 	ADDQ         $32, CX
 	CMPQ         CX, R13
-	JLT          move
+	JLT          vector
 	ADDQ         $(4*const_lanes), R11
 	DECQ         R12
 	JNZ          step
