@@ -18,34 +18,40 @@ func tabulate(g sde.Grid, drift, diffusion func(x float64) float64) sde.Coeffici
 	return c
 }
 
-// Steps per second of one goroutine, for the paper's two grids.
+// Steps per second of one goroutine, for the paper's two grids, on every engine.
 func BenchmarkEulerMaruyama(b *testing.B) {
-	for _, nodes := range []int{64, 256} {
-		b.Run(fmt.Sprint("nodes=", nodes), func(b *testing.B) {
-			c := tabulate(sde.Grid{Lo: -5, Hi: 5, N: nodes},
-				func(x float64) float64 { return -x + math.Sin(3*x) },
-				func(x float64) float64 { return 1 + 0.3*math.Cos(x) })
-			s := Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128}
-			dst := make([]float32, 128*32)
-			b.ReportAllocs()
-			for i := range b.N {
-				if err := EulerMaruyama(context.Background(), dst, c, s, 1, uint64(i), "bench"); err != nil {
-					b.Fatal(err)
+	for _, e := range engines {
+		for _, nodes := range []int{64, 256} {
+			b.Run(fmt.Sprintf("%v/nodes=%d", e, nodes), func(b *testing.B) {
+				c := tabulate(sde.Grid{Lo: -5, Hi: 5, N: nodes},
+					func(x float64) float64 { return -x + math.Sin(3*x) },
+					func(x float64) float64 { return 1 + 0.3*math.Cos(x) })
+				s := Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128}
+				dst := make([]float32, 128*32)
+				b.ReportAllocs()
+				for i := range b.N {
+					if err := e.EulerMaruyama(context.Background(), dst, c, s, 1, uint64(i), "bench"); err != nil {
+						b.Fatal(err)
+					}
 				}
-			}
-			b.ReportMetric(float64(s.Steps(32)*s.Chains)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msteps/s")
-		})
+				b.ReportMetric(float64(s.Steps(32)*s.Chains)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msteps/s")
+			})
+		}
 	}
 }
 
 func BenchmarkNormals(b *testing.B) {
-	n := new(normals)
-	for l := range lanes {
-		n.seed(l, 1, "bench", 0, uint64(l))
+	for _, e := range engines {
+		b.Run(e.String(), func(b *testing.B) {
+			n := new(normals)
+			for l := range lanes {
+				n.seed(l, 1, "bench", 0, uint64(l))
+			}
+			b.ResetTimer()
+			for range b.N {
+				e.fill(n, lanes)
+			}
+			b.ReportMetric(float64(lanes*window)*float64(b.N)/b.Elapsed().Seconds()/1e6, "M/s")
+		})
 	}
-	b.ResetTimer()
-	for range b.N {
-		n.fill(lanes)
-	}
-	b.ReportMetric(float64(lanes*window)*float64(b.N)/b.Elapsed().Seconds()/1e6, "M/s")
 }

@@ -27,34 +27,43 @@ type divergence struct {
 
 // chains advances up to 64 chains together, in single or double precision.
 type chains[T float32 | float64] struct {
-	active  int
+	normals normals // vectors come first and in whole cache lines: a load across two costs double
 	x       [lanes]T
 	before  [lanes]T // states at the start of the current stretch
-	normals normals
+	engine  *Engine
+	active  int
 }
 
 // run starts chains first..first+active−1 from N(0, 1), takes perChain samples
 // of each and stores them chain by chain into dst. advance moves the states x
-// by len(z)/lanes steps with the normals z. tick is called now and then with
-// the number of steps taken, over all chains, since the last call.
+// by len(z)/lanes steps with the normals z and says whether they are then
+// bounded. tick is called now and then with the number of steps taken, over all
+// chains, since the last call.
+//
+// Engines step whole vectors, some all lanes. The lanes that fill the last
+// vector up repeat chain first, so that they are bounded if it is; any others
+// hold what they like.
 func (c *chains[T]) run(
 	ctx context.Context, dst []float32, s Scheme, first int, stream stream,
-	advance func(x []T, z []float32), tick func(steps int),
+	advance func(z []float32) bool, tick func(steps int),
 ) error {
 	perChain := len(dst) / c.active
 	for l := range c.active {
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
 	}
-	c.normals.fill(c.active)
-	x := c.x[:c.active]
-	for l := range x {
-		x[l] = T(c.normals.values[l])
+	for l := c.active; l%widest != 0; l++ {
+		c.normals.repeat(l, 0)
 	}
+	c.engine.fill(&c.normals, c.active)
+	for l := range c.x {
+		c.x[l] = T(c.normals.values[l])
+	}
+	x := c.x[:c.active]
 	used, windows, since := 1, 0, 0
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
 		for step < next {
 			if used == window {
-				c.normals.fill(c.active)
+				c.engine.fill(&c.normals, c.active)
 				used = 0
 				if windows++; windows%pollEvery == 0 {
 					if err := ctx.Err(); err != nil {
@@ -66,9 +75,8 @@ func (c *chains[T]) run(
 			}
 			n := min(window-used, next-step)
 			z := c.normals.values[used*lanes : (used+n)*lanes]
-			copy(c.before[:], x)
-			advance(x, z)
-			if !bounded(x) {
+			c.before = c.x
+			if !advance(z) {
 				d := c.locate(z, advance)
 				d.step += step
 				return stream.diverged(d, first)
@@ -95,12 +103,12 @@ func bounded[T float32 | float64](x []T) bool {
 
 // locate repeats a stretch that ended out of bounds, step by step, to find the
 // first step and lane.
-func (c *chains[T]) locate(z []float32, advance func(x []T, z []float32)) divergence {
+func (c *chains[T]) locate(z []float32, advance func(z []float32) bool) divergence {
 	x := c.x[:c.active]
-	copy(x, c.before[:])
+	c.x = c.before
 	for k := range len(z) / lanes {
-		copy(c.before[:], x)
-		advance(x, z[k*lanes:(k+1)*lanes])
+		c.before = c.x
+		advance(z[k*lanes : (k+1)*lanes])
 		for l, v := range x {
 			if !(v > -bound && v < bound) {
 				return divergence{l, k, float64(c.before[l]), float64(v)}

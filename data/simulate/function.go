@@ -52,9 +52,10 @@ func EulerMaruyamaFunc(
 				return err
 			}
 			f := &functionStep{drift: drift, diffusion: diffusion, dt: s.DT, root: math.Sqrt(s.DT)}
-			state := &chains[float64]{active: min(lanes, s.Chains-first)}
+			state := &chains[float64]{engine: engines[0], active: min(lanes, s.Chains-first)}
+			advance := func(z []float32) bool { return f.advance(state.x[:state.active], z) }
 			part := dst[first*perChain : (first+state.active)*perChain]
-			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, f.advance, tick)
+			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, tick)
 			return f.explain(err)
 		})
 	}
@@ -68,7 +69,7 @@ type functionStep struct {
 	b, sigma         [lanes]float64
 }
 
-func (f *functionStep) advance(x []float64, z []float32) {
+func (f *functionStep) advance(x []float64, z []float32) bool {
 	b, sigma := f.b[:len(x)], f.sigma[:len(x)]
 	for ; len(z) >= lanes; z = z[lanes:] {
 		f.drift(b, x)
@@ -78,6 +79,7 @@ func (f *functionStep) advance(x []float64, z []float32) {
 			x[l] = v + (float64(b[l]*f.dt) + float64(float64(sigma[l]*f.root)*float64(noise[l])))
 		}
 	}
+	return bounded(x)
 }
 
 // explain adds to a divergence which coefficient was not finite.

@@ -9,6 +9,7 @@ import (
 
 const (
 	lanes  = 64 // chains that advance together
+	widest = 16 // lanes of the widest vector
 	window = 16 // steps for which normals are made at once
 )
 
@@ -33,9 +34,17 @@ func (n *normals) seed(lane int, seed uint64, purpose string, function, chain ui
 	n.s2[lane], n.s3[lane] = uint32(lo>>32), uint32(lo)|1 // the zero state is a fixed point
 }
 
+// repeat makes one lane a copy of another.
+func (n *normals) repeat(lane, of int) {
+	n.s0[lane], n.s1[lane], n.s2[lane], n.s3[lane] = n.s0[of], n.s1[of], n.s2[of], n.s3[of]
+}
+
 // fill makes the normals of the next window for the first active lanes.
-func (n *normals) fill(active int) {
-	for l := range min(active, lanes) {
+func (n *normals) fill(active int) { n.fillLanes(0, min(active, lanes)) }
+
+// fillLanes is fill for lanes first..end−1.
+func (n *normals) fillLanes(first, end int) {
+	for l := first; l < end; l++ {
 		s0, s1, s2, s3 := n.s0[l], n.s1[l], n.s2[l], n.s3[l]
 		for k := l; k < len(n.values); k += lanes {
 			r := s0 + s3

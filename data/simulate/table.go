@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/sde"
@@ -15,32 +14,16 @@ import (
 // (Itô, weak order 1), with b and σ linear between the nodes of c and constant
 // outside. Chain k has dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which
 // must divide. The arithmetic is in float32 without fused operations, the same
-// on every platform but for the last bit of a normal in 65,536 (normals). It
-// runs on the calling goroutine alone; Batch spreads functions over the cores.
+// on every platform and Engine but for the last bit of a normal in 65,536
+// between platforms (normals). It runs on the calling goroutine alone, on the
+// fastest engine; Batch spreads functions over the cores.
 //
 // Errors name the function; ErrDiverged also chain and step. dst must not be
 // used after an error.
 func EulerMaruyama(
 	ctx context.Context, dst []float32, c sde.Coefficients, s Scheme, seed, function uint64, purpose string,
 ) error {
-	perChain, err := s.samplesPerChain(len(dst))
-	if err == nil {
-		err = c.Validate()
-	}
-	if err != nil {
-		return fmt.Errorf("function %d: %w", function, err)
-	}
-	t := newTable(c, s.DT)
-	state := new(chains[float32])
-	for first := 0; first < s.Chains; first += lanes {
-		state.active = min(lanes, s.Chains-first)
-		part := dst[first*perChain : (first+state.active)*perChain]
-		err := state.run(ctx, part, s, first, stream{seed, purpose, function}, t.advance, func(int) {})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return engines[0].EulerMaruyama(ctx, dst, c, s, seed, function, purpose)
 }
 
 // cell is one interval of the grid: b·Δt and σ·√Δt at its centre, and what
@@ -55,7 +38,16 @@ type cell struct {
 type table struct {
 	scale, offset, top float32
 	cells              []cell
+	columns            *columns // the same for up to 64 cells, otherwise nil
 }
+
+// columns are cells with each of their four numbers side by side: what four
+// vectors of sixteen hold.
+type columns struct {
+	drift, driftSlope, noise, noiseSlope [maxColumns]float32
+}
+
+const maxColumns = 64
 
 func newTable(c sde.Coefficients, dt float64) *table {
 	n, h := c.Grid.N, c.Grid.Step()
@@ -72,6 +64,13 @@ func newTable(c sde.Coefficients, dt float64) *table {
 		t.cells[i] = cell{float32((b0 + b1) / 2), float32(b1 - b0), float32((s0 + s1) / 2), float32(s1 - s0)}
 	}
 	t.cells[n-1] = cell{drift: float32(float64(c.Drift[n-1]) * dt), noise: float32(float64(c.Diffusion[n-1]) * root)}
+	if n <= maxColumns {
+		t.columns = new(columns)
+		for i, c := range t.cells {
+			t.columns.drift[i], t.columns.driftSlope[i] = c.drift, c.driftSlope
+			t.columns.noise[i], t.columns.noiseSlope[i] = c.noise, c.noiseSlope
+		}
+	}
 	return t
 }
 
@@ -82,13 +81,13 @@ const (
 	magicBits = 0x4b400000
 )
 
-// advance takes len(z)/lanes steps of all states; step k uses z[k·lanes+l] for
-// state l.
-func (t *table) advance(x []float32, z []float32) {
-	for len(z) >= lanes {
-		t.step(x, z[:len(x)])
-		z = z[lanes:]
+// advance takes len(z)/lanes steps of the first active states; step k uses
+// z[k·lanes+l] for state l.
+func (t *table) advance(x *[lanes]float32, active int, z []float32) bool {
+	for ; len(z) >= lanes; z = z[lanes:] {
+		t.step(x[:active], z[:active])
 	}
+	return bounded(x[:active])
 }
 
 func (t *table) step(x, z []float32) {
