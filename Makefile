@@ -39,7 +39,8 @@ test: setup
 	$(GO) test ./...
 
 e2e: setup
-	$(GO) test -tags e2e -count=1 -timeout 30m ./cmd/ergoflow/...
+	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
+	$(GO) test -count=1 -v -run Cluster ./worker
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

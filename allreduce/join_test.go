@@ -71,7 +71,7 @@ func TestJoinWaitsForTheLate(t *testing.T) {
 		c := memoryCluster(t, world)
 		rings := make([]*Ring, world)
 		if err := errors.Join(each(world, func(r int) (err error) {
-			time.Sleep(time.Duration(r) * time.Minute)
+			time.Sleep(time.Duration(r) * time.Minute) // of the bubble: nobody waits in truth
 			rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, world}, c.peers, Options{})
 			return err
 		})...); err != nil {

@@ -118,9 +118,6 @@ func equalToRounding(t *testing.T, what string, got, want *state.State) {
 }
 
 func TestWorkerCountsAgree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts clusters of processes")
-	}
 	one := t.TempDir()
 	trainLocally(t, one, 1)
 	want := final(t, one)
@@ -210,9 +207,6 @@ func training(n, step int) func(coordinator.Status) bool {
 var slow = []string{"--set", "model.trunk_width=128", "--set", "training.batch_functions=64"}
 
 func TestDisturbedTrainingIsTheSame(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts clusters of processes")
-	}
 	undisturbed := t.TempDir()
 	trainLocally(t, undisturbed, 1, slow...)
 	want := final(t, undisturbed)
@@ -292,9 +286,6 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 // TestInterrupt: Ctrl-C in any stage ends everything in order, says how to go
 // on, and the same command does go on.
 func TestInterrupt(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts clusters of processes")
-	}
 	generating := func(st coordinator.Status) bool { return st.State == "generating" && len(st.Workers) == 2 }
 	for _, test := range []struct {
 		stage string
@@ -329,9 +320,6 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestInterruptEvaluation(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts clusters of processes")
-	}
 	dir := t.TempDir()
 	args := slices.Concat([]string{"run"}, small, []string{"--dir", dir, "--workers", "1",
 		"--set", "data.reference_samples=4096", "--set", "evaluation.samples=4096"})
