@@ -85,7 +85,7 @@ func TestFunctions(t *testing.T) {
 	for _, f := range families {
 		const n = 200
 		made := make([]sde.Coefficients, n)
-		err := simulate.Batch(context.Background(), n, func(_ context.Context, i int) (err error) {
+		err := simulate.Each(context.Background(), n, func(_ context.Context, i int) (err error) {
 			made[i], err = f.Coefficients(3, i)
 			return err
 		}, nil)

@@ -11,7 +11,7 @@ import (
 
 // Benchmark times Euler–Maruyama on grids of that many nodes: functions with 128
 // chains each, 1,000 steps of burn-in and 32 samples ten steps apart, spread
-// over all cores by Batch, on every engine that runs here.
+// over all cores by Each, on every engine that runs here.
 func Benchmark(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	if functions < 1 || functions > 1<<16 {
 		return nil, fmt.Errorf("%d functions are outside 1 to %d", functions, 1<<16)
@@ -39,7 +39,7 @@ func Benchmark(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.M
 		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
 			Engine: name, What: fmt.Sprintf("1D Euler–Maruyama, %d nodes", nodes), Size: fmt.Sprintf("%d×%d", functions, scheme.Chains), Unit: "steps",
 		}, rounds, steps, func(ctx context.Context) error {
-			return Batch(ctx, functions, func(ctx context.Context, i int) error {
+			return Each(ctx, functions, func(ctx context.Context, i int) error {
 				return engine.EulerMaruyama(ctx, dst[i*width:(i+1)*width], c, scheme, 0, uint64(i), "benchmark")
 			}, nil)
 		})

@@ -34,7 +34,7 @@ type chains[T float32 | float64] struct {
 	active  int
 }
 
-// run starts chains first..first+active−1 from N(0, 1), takes perChain samples
+// run starts chains first..first+active−1 as the scheme says, takes perChain samples
 // of each and stores them chain by chain into dst. advance moves the states x
 // by len(z)/lanes steps with the normals z and says whether they are then
 // bounded. tick is called now and then with the number of steps taken, over all
@@ -56,7 +56,7 @@ func (c *chains[T]) run(
 	}
 	c.engine.fill(&c.normals, c.active)
 	for l := range c.x {
-		c.x[l] = T(c.normals.values[l])
+		c.x[l] = T(s.start()) * T(c.normals.values[l])
 	}
 	x := c.x[:c.active]
 	used, windows, since := 1, 0, 0

@@ -240,7 +240,7 @@ func TestCancellation(t *testing.T) {
 	}
 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // function 0 does not end by itself
-	err = Batch(context.Background(), 100, func(ctx context.Context, i int) error {
+	err = Each(context.Background(), 100, func(ctx context.Context, i int) error {
 		if i == 1 {
 			return errDeliberate
 		}
@@ -253,10 +253,10 @@ func TestCancellation(t *testing.T) {
 
 var errDeliberate = errors.New("deliberate")
 
-func TestBatch(t *testing.T) {
+func TestEach(t *testing.T) {
 	visits := make([]int, 500)
 	var reports []int
-	err := Batch(context.Background(), len(visits), func(_ context.Context, i int) error {
+	err := Each(context.Background(), len(visits), func(_ context.Context, i int) error {
 		visits[i]++
 		return nil
 	}, func(done, total int) {
@@ -275,11 +275,34 @@ func TestBatch(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err = Batch(ctx, 10, func(context.Context, int) error { t.Error("ran after cancellation"); return nil }, nil)
+	err = Each(ctx, 10, func(context.Context, int) error { t.Error("ran after cancellation"); return nil }, nil)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled batch: %v", err)
 	}
-	if err := Batch(context.Background(), 0, nil, nil); err != nil {
+	if err := Each(context.Background(), 0, nil, nil); err != nil {
 		t.Errorf("empty batch: %v", err)
+	}
+}
+
+// Start scales the first states and nothing else.
+func TestStart(t *testing.T) {
+	free := tabulate(rough.Grid, func(float64) float64 { return 0 }, func(float64) float64 { return 1 })
+	draw := func(start float64) []float32 {
+		dst := make([]float32, 70)
+		if err := EulerMaruyama(context.Background(), dst, free, Scheme{DT: 0.01, Thin: 1, Chains: 70, Start: start}, 1, 2, "p"); err != nil {
+			t.Fatal(err)
+		}
+		return dst
+	}
+	one, three := draw(0), draw(3)
+	for l := range one {
+		if three[l] != 3*one[l] {
+			t.Fatalf("chain %d starts at %v, and at %v with three times the deviation", l, one[l], three[l])
+		}
+	}
+	for _, start := range []float64{-1, math.NaN(), math.Inf(1)} {
+		if (Scheme{DT: 1, Thin: 1, Chains: 1, Start: start}).Validate() == nil {
+			t.Errorf("a start of deviation %v is accepted", start)
+		}
 	}
 }

@@ -54,24 +54,54 @@ func NewEngine(name string) (*Engine, error) {
 // String is the engine's name.
 func (e *Engine) String() string { return e.name }
 
+// Simulate is what Simulator says, with functions spread over the cores.
+func (e *Engine) Simulate(ctx context.Context, dst []float32, b Batch, progress func(done, total int)) error {
+	if b.Count < 1 || len(dst)%b.Count != 0 {
+		return fmt.Errorf("%d values cannot be shared by %d functions", len(dst), b.Count)
+	}
+	width := len(dst) / b.Count
+	return Each(ctx, b.Count, func(ctx context.Context, i int) error {
+		system, err := b.System(b.First + i)
+		if err != nil {
+			return err
+		}
+		return e.EulerMaruyama(ctx, dst[i*width:(i+1)*width], system, b.Scheme, b.Seed, uint64(b.First+i), b.Purpose)
+	}, progress)
+}
+
 // EulerMaruyama is the function of that name on this engine.
 func (e *Engine) EulerMaruyama(
-	ctx context.Context, dst []float32, c sde.Coefficients, s Scheme, seed, function uint64, purpose string,
+	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
-	perChain, err := s.samplesPerChain(len(dst))
-	if err == nil {
-		err = c.Validate()
+	d := system.Dim()
+	if err := system.Validate(); err != nil {
+		return fmt.Errorf("function %d: %w", function, err)
 	}
+	if len(dst)%d != 0 {
+		return fmt.Errorf("function %d: %d values are no whole number of states of %d", function, len(dst), d)
+	}
+	perChain, err := s.samplesPerChain(len(dst) / d)
 	if err != nil {
 		return fmt.Errorf("function %d: %w", function, err)
 	}
+	stream := stream{seed, purpose, function}
+	switch system := system.(type) {
+	case sde.Coefficients:
+		return e.line(ctx, dst, system, s, perChain, stream)
+	default:
+		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
+	}
+}
+
+// line simulates chains of an equation on a line.
+func (e *Engine) line(ctx context.Context, dst []float32, c sde.Coefficients, s Scheme, perChain int, stream stream) error {
 	t := newTable(c, s.DT)
 	state := &chains[float32]{engine: e}
 	advance := func(z []float32) bool { return e.advance(t, &state.x, state.active, z) }
 	for first := 0; first < s.Chains; first += lanes {
 		state.active = min(lanes, s.Chains-first)
 		part := dst[first*perChain : (first+state.active)*perChain]
-		err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, func(int) {})
+		err := state.run(ctx, part, s, first, stream, advance, func(int) {})
 		if err != nil {
 			return err
 		}

@@ -16,14 +16,14 @@ import (
 // must divide. The arithmetic is in float32 without fused operations, the same
 // on every platform and Engine but for the last bit of a normal in 65,536
 // between platforms (normals). It runs on the calling goroutine alone, on the
-// fastest engine; Batch spreads functions over the cores.
+// fastest engine; Each spreads functions over the cores.
 //
 // Errors name the function; ErrDiverged also chain and step. dst must not be
 // used after an error.
 func EulerMaruyama(
-	ctx context.Context, dst []float32, c sde.Coefficients, s Scheme, seed, function uint64, purpose string,
+	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
-	return engines[0].EulerMaruyama(ctx, dst, c, s, seed, function, purpose)
+	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
 }
 
 // cell is one interval of the grid: b·Δt and σ·√Δt at its centre, and what

@@ -26,7 +26,7 @@ func baselines(e experiment.Experiment, f family.Family, functions []function) (
 	each := func(kind Kind, name, note string, sample func(ctx context.Context, dst []float32, fn function) error) method {
 		return method{Row{Kind: kind, Name: name, Note: note}, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 			samples := make([][]float32, len(functions))
-			err := simulate.Batch(ctx, len(functions), func(ctx context.Context, i int) error {
+			err := simulate.Each(ctx, len(functions), func(ctx context.Context, i int) error {
 				samples[i] = make([]float32, n)
 				return sample(ctx, samples[i], functions[i])
 			}, progress)
