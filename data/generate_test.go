@@ -15,13 +15,14 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func generate(t *testing.T, d Dataset, k int, store *shard.Dir) {
 	t.Helper()
-	if err := Generate(t.Context(), d, k, store, nil); err != nil {
+	if err := Generate(t.Context(), d, k, store, simulate.Fastest(), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +72,9 @@ func TestContents(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := f.Sample(t.Context(), samples, d.Seed, first+i, scheme, want.Purpose); err != nil {
+				if err := f.Sample(t.Context(), samples, family.Draws{
+					First: first + i, Count: 1, Seed: d.Seed, Scheme: scheme, Purpose: want.Purpose,
+				}, simulate.Fastest(), nil); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(s.Drift(i), c.Drift) || !slices.Equal(s.Diffusion(i), c.Diffusion) || !slices.Equal(s.Samples(i), samples) {
@@ -112,7 +115,7 @@ func TestIdempotent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var done, total int
-	if err := Generate(t.Context(), d, 0, store, func(n, of int) { done, total = n, of }); err != nil {
+	if err := Generate(t.Context(), d, 0, store, simulate.Fastest(), func(n, of int) { done, total = n, of }); err != nil {
 		t.Fatal(err)
 	}
 	if done != 4 || total != 4 {
@@ -134,7 +137,7 @@ func TestIdempotent(t *testing.T) {
 func TestCancel(t *testing.T) {
 	d, store := tiny(), shard.NewDir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	err := Generate(ctx, d, 0, store, func(done, _ int) {
+	err := Generate(ctx, d, 0, store, simulate.Fastest(), func(done, _ int) {
 		if done == 2 {
 			cancel()
 		}
@@ -160,18 +163,18 @@ func TestGenerateRefuses(t *testing.T) {
 	store := shard.NewDir(filepath.Join(t.TempDir(), "store"))
 	bad := tiny()
 	bad.Family = "x"
-	if err := Generate(t.Context(), bad, 0, store, nil); err == nil {
+	if err := Generate(t.Context(), bad, 0, store, simulate.Fastest(), nil); err == nil {
 		t.Error("an unknown family: no error")
 	}
 	for _, k := range []int{-1, 4} {
-		if err := Generate(t.Context(), tiny(), k, store, nil); err == nil {
+		if err := Generate(t.Context(), tiny(), k, store, simulate.Fastest(), nil); err == nil {
 			t.Errorf("shard %d: no error", k)
 		}
 	}
 	if err := os.WriteFile(store.Root(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Generate(t.Context(), tiny(), 0, store, nil); err == nil {
+	if err := Generate(t.Context(), tiny(), 0, store, simulate.Fastest(), nil); err == nil {
 		t.Error("a file for a store: no error")
 	}
 }
