@@ -50,7 +50,8 @@ func Generate(
 	if err := writeCoefficients(ctx, d.Seed, f, h, w); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
-	if err := writeSamples(ctx, d, f, h, w, by, progress); err != nil {
+	stretch := max(stretchBytes/4/h.Samples, 1)
+	if err := writeSamples(ctx, d, f, h, w, by, stretch, progress); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
 	if err := ctx.Err(); err != nil { // the last samples may have been made before it ended
@@ -81,16 +82,16 @@ func writeCoefficients(ctx context.Context, seed uint64, f family.Family, h shar
 // large device, little beside a shard.
 const stretchBytes = 64 << 20
 
-// writeSamples simulates one stretch of functions into a buffer while the one
-// before it is written.
+// writeSamples simulates a stretch of so many functions into a buffer while the
+// one before it is written.
 func writeSamples(
-	ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer, by simulate.Simulator, progress func(done, total int),
+	ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer,
+	by simulate.Simulator, stretch int, progress func(done, total int),
 ) error {
 	scheme := d.Training
 	if h.Purpose == shard.Reference {
 		scheme = d.Reference
 	}
-	stretch := min(max(stretchBytes/4/h.Samples, 1), h.Count)
 	free, full := make(chan []float32, 2), make(chan []float32, 2)
 	for range cap(free) {
 		free <- nil // allocated when first needed
@@ -107,7 +108,7 @@ func writeSamples(
 			}
 			n := min(stretch, h.Count-done)
 			if samples == nil {
-				samples = make([]float32, n*h.Samples)
+				samples = make([]float32, n*h.Samples) // the first stretches are the largest
 			}
 			samples = samples[:n*h.Samples]
 			draws := family.Draws{First: h.First + done, Count: n, Seed: d.Seed, Scheme: scheme, Purpose: h.Purpose}
