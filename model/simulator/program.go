@@ -1,0 +1,151 @@
+package simulator
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// layout is what programs are compiled for: so many functions at a time, each
+// with so many chains, of which so many samples are collected on the device.
+type layout struct {
+	equation                    equation
+	functions, chains, recorded int
+}
+
+// dimensions are those of the arrays of a state.
+func (l layout) dimensions() []int {
+	if n := l.equation.particles(); n > 0 {
+		return []int{l.functions, l.chains, n}
+	}
+	return []int{l.functions, l.chains}
+}
+
+// dim is how many numbers a state has.
+func (l layout) dim() int { return l.equation.arrays() * max(l.equation.particles(), 1) }
+
+// programs are all that a simulation runs.
+//
+//	start:   generators, deviation → generators, states
+//	advance: generators, states, rows, Φ⁻¹, steps → generators, states, strays
+//	collect: states at different times → samples [functions, chains, times, dim]
+//
+// Strays says of each function whether a state is not a number: 1 or 0.
+type programs struct{ start, advance, collect *backend.Program }
+
+func compile(b *backend.Backend, l layout) (p *programs, err error) {
+	p = new(programs)
+	defer func() {
+		if err != nil {
+			p.close()
+		}
+	}()
+	words := slices.Repeat([]shapes.Shape{shapes.Make(dtypes.Uint32, l.dimensions()...)}, len(generators{}))
+	states := slices.Repeat([]shapes.Shape{backend.Shape(l.dimensions()...)}, l.equation.arrays())
+	rows, inverse := backend.Shape(l.functions*l.equation.width()), backend.Shape(inverseSize)
+	name := fmt.Sprintf("%T of %d×%d", l.equation, l.functions, l.chains)
+
+	p.start, err = b.Compile("start "+name, slices.Concat(words, []shapes.Shape{inverse, backend.Shape()}), l.start)
+	if err != nil {
+		return p, err
+	}
+	p.advance, err = b.Compile("advance "+name, slices.Concat(words, states, []shapes.Shape{rows, inverse, backend.Shape()}), l.advance)
+	if err != nil {
+		return p, err
+	}
+	p.collect, err = b.Compile("collect "+name, slices.Repeat(states, l.recorded), l.collect)
+	return p, err
+}
+
+func (p *programs) close() {
+	for _, program := range []*backend.Program{p.start, p.advance, p.collect} {
+		if program != nil {
+			program.Close()
+		}
+	}
+}
+
+func (l layout) start(in []*graph.Node) []*graph.Node {
+	s, inverse, deviation := generators(in[:4]), inverseOf(in[4]), in[5]
+	s, x := l.draw(s, inverse)
+	for i := range x {
+		x[i] = graph.Mul(x[i], deviation)
+	}
+	return slices.Concat(s[:], x)
+}
+
+// draw takes the normals of one step, or of a first state.
+func (l layout) draw(s generators, inverse inverse) (generators, []*graph.Node) {
+	z := make([]*graph.Node, l.equation.arrays())
+	for i := range z {
+		s, z[i] = s.next(inverse)
+	}
+	return s, z
+}
+
+// advance is a loop whose state is the counter of steps left and all inputs: the
+// body of a loop can see nothing else.
+func (l layout) advance(in []*graph.Node) []*graph.Node {
+	last := len(in) - 1
+	parameters := func(g *graph.Graph) (left *graph.Node, rest []*graph.Node) {
+		left = graph.Parameter(g, "left", shapes.Make(dtypes.Int32))
+		for i, n := range in[:last] {
+			rest = append(rest, graph.Parameter(g, fmt.Sprintf("loop%d", i), n.Shape()))
+		}
+		return left, rest
+	}
+	g := in[0].Graph()
+	more := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
+		left, _ := parameters(g)
+		return []*graph.Node{graph.GreaterThan(left, graph.Const(g, int32(0)))}
+	})
+	body := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
+		left, rest := parameters(g)
+		s, x := l.step(generators(rest[:4]), rest[4:last-2], rest[last-2], inverseOf(rest[last-1]))
+		left = graph.Sub(left, graph.Const(g, int32(1)))
+		return slices.Concat([]*graph.Node{left}, s[:], x, rest[last-2:])
+	})
+	left := graph.ConvertDType(in[last], dtypes.Int32)
+	out := graph.While(more, body, append([]*graph.Node{left}, in[:last]...)...)[1 : last-1]
+	var strays *graph.Node
+	for _, x := range out[4:] {
+		stray := graph.ConvertDType(graph.NotEqual(x, x), dtypes.Float32)
+		most := graph.ReduceMax(graph.Reshape(stray, l.functions, -1), -1)
+		if strays == nil {
+			strays = most
+		} else {
+			strays = graph.Max(strays, most)
+		}
+	}
+	return append(out, strays)
+}
+
+// step is one step of all chains. What is not within the bound afterwards
+// becomes NaN, and stays it.
+func (l layout) step(s generators, x []*graph.Node, rows *graph.Node, inverse inverse) (generators, []*graph.Node) {
+	g := rows.Graph()
+	s, z := l.draw(s, inverse)
+	t := tableOf(rows, l.functions, l.equation.width(), len(l.dimensions()))
+	moved := make([]*graph.Node, len(x))
+	for i, move := range l.equation.step(t, x, z) {
+		at := graph.Add(x[i], move)
+		inside := graph.LessThan(graph.Abs(at), graph.Const(g, float32(simulate.Bound)))
+		moved[i] = graph.Where(inside, at, graph.Const(g, float32(math.NaN())))
+	}
+	return s, moved
+}
+
+func (l layout) collect(in []*graph.Node) []*graph.Node {
+	times := make([]*graph.Node, l.recorded)
+	for j := range times {
+		state := graph.Stack(in[j*l.equation.arrays():][:l.equation.arrays()], -1)
+		times[j] = graph.Reshape(state, l.functions, l.chains, l.dim())
+	}
+	return []*graph.Node{graph.Stack(times, 2)}
+}
