@@ -14,9 +14,9 @@ import (
 // GOMAXPROCS goroutines. Where there are fewer functions than the layout has,
 // the last one is repeated.
 func (r *run) describe(ctx context.Context) (words [4][]uint32, rows []float32, err error) {
-	width, perFunction := r.equation.width(), r.chains*max(r.equation.particles(), 1)
+	width, particles := r.equation.width(), max(r.equation.particles(), 1)
 	for w := range words {
-		words[w] = make([]uint32, r.functions*perFunction)
+		words[w] = make([]uint32, r.functions*r.chains*particles)
 	}
 	rows = make([]float32, r.functions*width)
 	group, ctx := errgroup.WithContext(ctx)
@@ -40,23 +40,19 @@ func (r *run) describe(ctx context.Context) (words [4][]uint32, rows []float32, 
 					function, system, e, r.batch.First, r.equation)
 			}
 			e.pack(rows[i*width:][:width], system, r.batch.Scheme.DT)
-			for k := range perFunction {
-				generator := r.generator(function, k)
-				for w := range words {
-					words[w][i*perFunction+k] = generator[w]
+			for c := range r.chains {
+				generator := simulate.Generator(r.batch.Seed, r.batch.Purpose, uint64(function), uint64(c))
+				for k := range particles {
+					for w := range words {
+						words[w][(i*r.chains+c)*particles+k] = generator[w]
+					}
+					if k+1 < particles {
+						generator = follow(generator, r.equation.arrays())
+					}
 				}
 			}
 			return nil
 		})
 	}
 	return words, rows, group.Wait()
-}
-
-// generator is number k of those of a function's states.
-func (r *run) generator(function, k int) [4]uint32 {
-	index := []uint64{uint64(function), uint64(k)}
-	if n := r.equation.particles(); n > 0 {
-		index = []uint64{uint64(function), uint64(k / n), uint64(k % n)}
-	}
-	return simulate.Generator(r.batch.Seed, r.batch.Purpose, index...)
 }

@@ -30,14 +30,22 @@ func (l layout) dimensions() []int {
 // dim is how many numbers a state has.
 func (l layout) dim() int { return l.equation.arrays() * max(l.equation.particles(), 1) }
 
+// skipped is how many numbers of a chain's generator lie between a particle's
+// last of one step and its first of the next.
+func (l layout) skipped() int { return l.dim() - l.equation.arrays() }
+
 // programs are all that a simulation runs.
 //
-//	start:   generators, deviation → generators, states
-//	advance: generators, states, rows, Φ⁻¹, steps → generators, states, strays
+//	start:   generators, noise, deviation → generators, states
+//	advance: generators, states, rows, noise, steps → generators, states, strays
 //	collect: states at different times → samples [functions, chains, times, dim]
 //
-// Strays says of each function whether a state is not a number: 1 or 0.
-type programs struct{ start, advance, collect *backend.Program }
+// Noise is Φ⁻¹ and, where numbers are skipped, the jump. Strays says of each
+// function whether a state is not a number: 1 or 0.
+type programs struct {
+	start, advance, collect *backend.Program
+	jump                    []backend.Buffer // one or none
+}
 
 func compile(b *backend.Backend, l layout) (p *programs, err error) {
 	p = new(programs)
@@ -48,14 +56,23 @@ func compile(b *backend.Backend, l layout) (p *programs, err error) {
 	}()
 	words := slices.Repeat([]shapes.Shape{shapes.Make(dtypes.Uint32, l.dimensions()...)}, len(generators{}))
 	states := slices.Repeat([]shapes.Shape{backend.Shape(l.dimensions()...)}, l.equation.arrays())
-	rows, inverse := backend.Shape(l.functions*l.equation.width()), backend.Shape(inverseSize)
+	rows, scalar := backend.Shape(l.functions*l.equation.width()), backend.Shape()
+	noise := []shapes.Shape{backend.Shape(inverseSize)}
+	if n := l.skipped(); n > 0 {
+		jump, err := uploadJump(b, n)
+		if err != nil {
+			return p, err
+		}
+		p.jump = []backend.Buffer{jump}
+		noise = append(noise, shapes.Make(dtypes.Uint32, jumpRows, 4))
+	}
 	name := fmt.Sprintf("%T of %d×%d", l.equation, l.functions, l.chains)
 
-	p.start, err = b.Compile("start "+name, slices.Concat(words, []shapes.Shape{inverse, backend.Shape()}), l.start)
+	p.start, err = b.Compile("start "+name, slices.Concat(words, noise, []shapes.Shape{scalar}), l.start)
 	if err != nil {
 		return p, err
 	}
-	p.advance, err = b.Compile("advance "+name, slices.Concat(words, states, []shapes.Shape{rows, inverse, backend.Shape()}), l.advance)
+	p.advance, err = b.Compile("advance "+name, slices.Concat(words, states, []shapes.Shape{rows}, noise, []shapes.Shape{scalar}), l.advance)
 	if err != nil {
 		return p, err
 	}
@@ -69,22 +86,26 @@ func (p *programs) close() {
 			program.Close()
 		}
 	}
+	backend.Free(p.jump...)
 }
 
 func (l layout) start(in []*graph.Node) []*graph.Node {
-	s, inverse, deviation := generators(in[:4]), inverseOf(in[4]), in[5]
-	s, x := l.draw(s, inverse)
+	last := len(in) - 1
+	s, x := l.draw(generators(in[:4]), in[4:last])
 	for i := range x {
-		x[i] = graph.Mul(x[i], deviation)
+		x[i] = graph.Mul(x[i], in[last])
 	}
 	return slices.Concat(s[:], x)
 }
 
 // draw takes the normals of one step, or of a first state.
-func (l layout) draw(s generators, inverse inverse) (generators, []*graph.Node) {
-	z := make([]*graph.Node, l.equation.arrays())
+func (l layout) draw(s generators, noise []*graph.Node) (generators, []*graph.Node) {
+	inverse, z := inverseOf(noise[0]), make([]*graph.Node, l.equation.arrays())
 	for i := range z {
 		s, z[i] = s.next(inverse)
+	}
+	if l.skipped() > 0 {
+		s = s.jump(noise[1])
 	}
 	return s, z
 }
@@ -92,7 +113,7 @@ func (l layout) draw(s generators, inverse inverse) (generators, []*graph.Node) 
 // advance is a loop whose state is the counter of steps left and all inputs: the
 // body of a loop can see nothing else.
 func (l layout) advance(in []*graph.Node) []*graph.Node {
-	last := len(in) - 1
+	last, constant := len(in)-1, 4+l.equation.arrays()
 	parameters := func(g *graph.Graph) (left *graph.Node, rest []*graph.Node) {
 		left = graph.Parameter(g, "left", shapes.Make(dtypes.Int32))
 		for i, n := range in[:last] {
@@ -107,12 +128,12 @@ func (l layout) advance(in []*graph.Node) []*graph.Node {
 	})
 	body := graph.NewClosure(g, func(g *graph.Graph) []*graph.Node {
 		left, rest := parameters(g)
-		s, x := l.step(generators(rest[:4]), rest[4:last-2], rest[last-2], inverseOf(rest[last-1]))
+		s, x := l.step(generators(rest[:4]), rest[4:constant], rest[constant], rest[constant+1:])
 		left = graph.Sub(left, graph.Const(g, int32(1)))
-		return slices.Concat([]*graph.Node{left}, s[:], x, rest[last-2:])
+		return slices.Concat([]*graph.Node{left}, s[:], x, rest[constant:])
 	})
 	left := graph.ConvertDType(in[last], dtypes.Int32)
-	out := graph.While(more, body, append([]*graph.Node{left}, in[:last]...)...)[1 : last-1]
+	out := graph.While(more, body, append([]*graph.Node{left}, in[:last]...)...)[1 : 1+constant]
 	var strays *graph.Node
 	for _, x := range out[4:] {
 		stray := graph.ConvertDType(graph.NotEqual(x, x), dtypes.Float32)
@@ -128,9 +149,9 @@ func (l layout) advance(in []*graph.Node) []*graph.Node {
 
 // step is one step of all chains. What is not within the bound afterwards
 // becomes NaN, and stays it.
-func (l layout) step(s generators, x []*graph.Node, rows *graph.Node, inverse inverse) (generators, []*graph.Node) {
+func (l layout) step(s generators, x []*graph.Node, rows *graph.Node, noise []*graph.Node) (generators, []*graph.Node) {
 	g := rows.Graph()
-	s, z := l.draw(s, inverse)
+	s, z := l.draw(s, noise)
 	t := tableOf(rows, l.functions, l.equation.width(), len(l.dimensions()))
 	moved := make([]*graph.Node, len(x))
 	for i, move := range l.equation.step(t, x, z) {

@@ -86,7 +86,7 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	inputs = append(inputs, scalar)
-	r.current, err = r.programs.start.Run(slices.Insert(slices.Clone(inputs), len(words), r.inverse)...)
+	r.current, err = r.programs.start.Run(slices.Insert(slices.Clone(inputs), len(words), r.noise()...)...)
 	return err
 }
 
@@ -122,7 +122,7 @@ func (r *run) advanceBy(steps int) error {
 		return err
 	}
 	defer backend.Free(counter)
-	out, err := r.programs.advance.Run(append(slices.Clone(r.current), r.rows, r.inverse, counter)...)
+	out, err := r.programs.advance.Run(slices.Concat(r.current, []backend.Buffer{r.rows}, r.noise(), []backend.Buffer{counter})...)
 	if err != nil {
 		return err
 	}
@@ -183,6 +183,11 @@ func (r *run) store(samples []float32, first, n int) {
 			copy(r.dst[c*to+first*dim:][:n*dim], samples[c*from:])
 		}
 	}
+}
+
+// noise is what programs take by that name.
+func (r *run) noise() []backend.Buffer {
+	return append([]backend.Buffer{r.inverse}, r.programs.jump...)
 }
 
 func (r *run) states() []backend.Buffer { return r.current[len(generators{}):] }

@@ -9,9 +9,7 @@
 // Paths are those of data/simulate up to rounding: the normals come from the
 // same generators in the same order, but compilers fuse products and sums, so
 // that samples are not the same to the last bit, and chaotic equations part
-// after a while. Particles alone have other normals: a generator for each
-// particle, with the index (function, chain, particle), because one that
-// serves a whole chain would have to be asked once per particle and after the other.
+// after a while.
 package simulator
 
 import (
