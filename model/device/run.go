@@ -1,4 +1,4 @@
-package simulator
+package device
 
 import (
 	"context"
@@ -59,35 +59,30 @@ func (r *run) simulate(ctx context.Context) error {
 	return nil
 }
 
-// begin uploads the functions and makes the first states.
+// begin uploads the functions with their chains' generators and first states.
 func (r *run) begin(ctx context.Context) error {
-	words, rows, err := r.describe(ctx)
+	d, err := r.describe(ctx)
 	if err != nil {
 		return err
 	}
-	if r.rows, err = r.backend.Upload(rows, len(rows)); err != nil {
+	if r.rows, err = r.backend.Upload(d.rows, len(d.rows)); err != nil {
 		return err
 	}
-	var inputs []backend.Buffer
-	defer func() { backend.Free(inputs...) }()
-	for _, w := range words {
+	for _, w := range d.words {
 		buffer, err := r.backend.UploadUint32(w, r.dimensions()...)
 		if err != nil {
 			return err
 		}
-		inputs = append(inputs, buffer)
+		r.current = append(r.current, buffer)
 	}
-	deviation := r.batch.Scheme.Start
-	if deviation == 0 {
-		deviation = 1
+	for _, x := range d.states {
+		buffer, err := r.backend.Upload(x, r.dimensions()...)
+		if err != nil {
+			return err
+		}
+		r.current = append(r.current, buffer)
 	}
-	scalar, err := r.backend.Upload([]float32{float32(deviation)})
-	if err != nil {
-		return err
-	}
-	inputs = append(inputs, scalar)
-	r.current, err = r.programs.start.Run(slices.Insert(slices.Clone(inputs), len(words), r.noise()...)...)
-	return err
+	return nil
 }
 
 // walk takes that many steps with all chains, in pieces of about patience.

@@ -1,4 +1,4 @@
-// Package simulator draws from invariant measures on a device: what
+// Package device draws from invariant measures on a device: what
 // data/simulate does on the processor, as graphs that XLA compiles.
 //
 // The states of as many functions as fit, all with all their chains, stay on the
@@ -10,7 +10,7 @@
 // same generators in the same order, but compilers fuse products and sums, so
 // that samples are not the same to the last bit, and chaotic equations part
 // after a while.
-package simulator
+package device
 
 import (
 	"context"
@@ -46,7 +46,7 @@ var _ simulate.Simulator = (*Simulator)(nil)
 func New(b *backend.Backend) (*Simulator, error) {
 	inverse, err := uploadInverse(b)
 	if err != nil {
-		return nil, fmt.Errorf("simulator: %w", err)
+		return nil, fmt.Errorf("simulate on %s: %w", b.Name, err)
 	}
 	return &Simulator{backend: b, budget: budget, inverse: inverse, programs: make(map[layout]*programs)}, nil
 }
@@ -57,8 +57,8 @@ func (s *Simulator) Close() {
 	s.forget()
 }
 
-// String is the name of the backend, such as xla:cuda.
-func (s *Simulator) String() string { return s.backend.Name }
+// String is "device" and the name of the backend: that of pure Go is an engine's too.
+func (s *Simulator) String() string { return Engine + " " + s.backend.Name }
 
 // Simulate is what simulate.Simulator says. A function of which a chain leaves
 // ±simulate.Bound on the device is simulated again on the processor: its error,

@@ -1,4 +1,4 @@
-package simulator
+package device
 
 import (
 	"math/bits"

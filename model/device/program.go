@@ -1,4 +1,4 @@
-package simulator
+package device
 
 import (
 	"fmt"
@@ -36,15 +36,14 @@ func (l layout) skipped() int { return l.dim() - l.equation.arrays() }
 
 // programs are all that a simulation runs.
 //
-//	start:   generators, noise, deviation → generators, states
 //	advance: generators, states, rows, noise, steps → generators, states, strays
 //	collect: states at different times → samples [functions, chains, times, dim]
 //
 // Noise is Φ⁻¹ and, where numbers are skipped, the jump. Strays says of each
 // function whether a state is not a number: 1 or 0.
 type programs struct {
-	start, advance, collect *backend.Program
-	jump                    []backend.Buffer // one or none
+	advance, collect *backend.Program
+	jump             []backend.Buffer // one or none
 }
 
 func compile(b *backend.Backend, l layout) (p *programs, err error) {
@@ -56,7 +55,7 @@ func compile(b *backend.Backend, l layout) (p *programs, err error) {
 	}()
 	words := slices.Repeat([]shapes.Shape{shapes.Make(dtypes.Uint32, l.dimensions()...)}, len(generators{}))
 	states := slices.Repeat([]shapes.Shape{backend.Shape(l.dimensions()...)}, l.equation.arrays())
-	rows, scalar := backend.Shape(l.functions*l.equation.width()), backend.Shape()
+	rows, steps := backend.Shape(l.functions*l.equation.width()), backend.Shape()
 	noise := []shapes.Shape{backend.Shape(inverseSize)}
 	if n := l.skipped(); n > 0 {
 		jump, err := uploadJump(b, n)
@@ -68,11 +67,7 @@ func compile(b *backend.Backend, l layout) (p *programs, err error) {
 	}
 	name := fmt.Sprintf("%T of %d×%d", l.equation, l.functions, l.chains)
 
-	p.start, err = b.Compile("start "+name, slices.Concat(words, noise, []shapes.Shape{scalar}), l.start)
-	if err != nil {
-		return p, err
-	}
-	p.advance, err = b.Compile("advance "+name, slices.Concat(words, states, []shapes.Shape{rows}, noise, []shapes.Shape{scalar}), l.advance)
+	p.advance, err = b.Compile("advance "+name, slices.Concat(words, states, []shapes.Shape{rows}, noise, []shapes.Shape{steps}), l.advance)
 	if err != nil {
 		return p, err
 	}
@@ -81,7 +76,7 @@ func compile(b *backend.Backend, l layout) (p *programs, err error) {
 }
 
 func (p *programs) close() {
-	for _, program := range []*backend.Program{p.start, p.advance, p.collect} {
+	for _, program := range []*backend.Program{p.advance, p.collect} {
 		if program != nil {
 			program.Close()
 		}
@@ -89,16 +84,7 @@ func (p *programs) close() {
 	backend.Free(p.jump...)
 }
 
-func (l layout) start(in []*graph.Node) []*graph.Node {
-	last := len(in) - 1
-	s, x := l.draw(generators(in[:4]), in[4:last])
-	for i := range x {
-		x[i] = graph.Mul(x[i], in[last])
-	}
-	return slices.Concat(s[:], x)
-}
-
-// draw takes the normals of one step, or of a first state.
+// draw takes the normals of one step.
 func (l layout) draw(s generators, noise []*graph.Node) (generators, []*graph.Node) {
 	inverse, z := inverseOf(noise[0]), make([]*graph.Node, l.equation.arrays())
 	for i := range z {
