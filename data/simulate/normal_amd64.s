@@ -173,7 +173,7 @@ normal:
 	VPAND        Y1, Y6, Y6
 	VPOR         Y2, Y6, Y6
 	VSUBPS       Y3, Y6, Y6 // d
-	COLUMNS(0)
+	COLUMNS
 	VMULPS       Y6, Y11, Y7
 	VADDPS       Y7, Y10, Y7
 	VMULPS       Y6, Y7, Y7

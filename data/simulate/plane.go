@@ -6,25 +6,29 @@ import (
 	"github.com/ergoflow/ergoflow/data/sde"
 )
 
-// planeTable is an equation in the plane prepared for stepping, b·Δt and S·√Δt
+// planeTable is an equation in the plane prepared for stepping: b·Δt and S·√Δt
 // on the cells of its grid. The last cells of each row and column, constant in
 // that direction, are for the ties that axis.locate rounds up.
 type planeTable struct {
-	x, y  axis
-	row   float32    // cells in a row
-	terms int        // of a cell: 2 for b, and 1, 2 or 4 for S where it varies
-	noise [4]float32 // S·√Δt where it is constant: s₁₁, s₁₂, s₂₁, s₂₂
-	cells []bilinear // terms of each, row after row
+	x, y axis
+	row  int // cells in a row
+	// fields of a cell: 1 for b alone, S being noise; 2 for b and the diagonal
+	// of S; 3 for b and the columns of S.
+	fields int
+	noise  [2][2]float32 // columns of S·√Δt where it is constant
+	cells  []bilinear    // fields of each, row after row
 }
 
-// bilinear is a number that depends on the place in a cell, d and e ∈ [−½, ½]
-// from its centre: centre + d·alongX + e·alongY + d·e·twist.
-type bilinear struct {
+// bilinear is a vector that depends on the place in a cell, d and e ∈ [−½, ½]
+// from its centre: centre + d·alongX + e·alongY + d·e·twist. First its first
+// coordinate's numbers, then its second's.
+type bilinear [2]struct {
 	centre, alongX, alongY, twist float32
 }
 
-// at fixes the order of operations. It must stay small enough to be inlined.
-func (c *bilinear) at(d, e float32) float32 {
+// at is coordinate k at (d, e). It must stay small enough to be inlined.
+func (b *bilinear) at(k int, d, e float32) float32 {
+	c := &b[k]
 	return float32(c.centre+float32(d*c.alongX)) + float32(e*float32(c.alongY+float32(d*c.twist)))
 }
 
@@ -54,52 +58,59 @@ func (a axis) locate(x float32) (cell int, d float32) {
 }
 
 func newPlaneTable(p sde.Plane, dt float64) *planeTable {
-	t := &planeTable{x: newAxis(p.X), y: newAxis(p.Y), row: float32(p.X.N), terms: 2}
+	t := &planeTable{x: newAxis(p.X), y: newAxis(p.Y), row: p.X.N, fields: 1}
 	root := math.Sqrt(dt)
 	k, constant := p.DiffusionTerms()
-	if constant {
-		first, last := float32(float64(p.Diffusion[0])*root), float32(float64(p.Diffusion[k-1])*root)
-		t.noise[0], t.noise[3] = first, last
-		if k == 4 {
-			t.noise[1], t.noise[2] = float32(float64(p.Diffusion[1])*root), float32(float64(p.Diffusion[2])*root)
-		}
-	} else {
-		t.terms += k
+	// Where in a node's k numbers s₁₁, s₂₁, s₁₂ and s₂₂ are.
+	at := [4]int{0, 2, 1, 3}
+	if k < 4 {
+		at = [4]int{0, k - 1}
 	}
-	t.cells = make([]bilinear, 0, t.terms*p.Nodes())
-	for j := range p.Y.N {
-		for i := range p.X.N {
-			at, right, up := j*p.X.N+i, 0, 0
-			if i+1 < p.X.N {
-				right = 1
-			}
-			if j+1 < p.Y.N {
-				up = p.X.N
-			}
-			corners := [4]int{at, at + right, at + up, at + up + right}
-			for term := range 2 {
-				t.cells = append(t.cells, newBilinear(p.Drift[term:], 2, corners, dt))
-			}
-			for term := range t.terms - 2 {
-				t.cells = append(t.cells, newBilinear(p.Diffusion[term:], k, corners, root))
-			}
+	switch {
+	case constant && k == 4:
+		for i, from := range at {
+			t.noise[i/2][i%2] = float32(float64(p.Diffusion[from]) * root)
+		}
+	case constant:
+		t.noise[0][0] = float32(float64(p.Diffusion[at[0]]) * root)
+		t.noise[1][1] = float32(float64(p.Diffusion[at[1]]) * root)
+	case k == 4:
+		t.fields = 3
+	default:
+		t.fields = 2
+	}
+	t.cells = make([]bilinear, t.fields*p.Nodes())
+	for c := range 2 {
+		t.fit(0, c, p.Drift[c:], 2, dt)
+		for field := 1; field < t.fields; field++ {
+			t.fit(field, c, p.Diffusion[at[2*(field-1)+c]:], k, root)
 		}
 	}
 	return t
 }
 
-// newBilinear takes every k-th value times a factor to be those of the nodes,
-// and corners to be a cell's: one, the next along x, and the two along y of them.
-func newBilinear(values []float32, k int, corners [4]int, factor float64) bilinear {
-	var v [4]float64
-	for i, node := range corners {
-		v[i] = float64(values[k*node]) * factor
-	}
-	return bilinear{
-		centre: float32((v[0] + v[1] + v[2] + v[3]) / 4),
-		alongX: float32((v[1] - v[0] + v[3] - v[2]) / 2),
-		alongY: float32((v[2] - v[0] + v[3] - v[1]) / 2),
-		twist:  float32(v[3] - v[2] - v[1] + v[0]),
+// fit sets one coordinate of a field in all cells from every k-th value, a
+// node's, times a factor.
+func (t *planeTable) fit(field, coordinate int, values []float32, k int, factor float64) {
+	nodes := (len(values) + k - 1) / k
+	for first := 0; first < nodes; first += t.row {
+		above := first
+		if first+t.row < nodes {
+			above += t.row
+		}
+		v00, v01 := float64(values[k*first])*factor, float64(values[k*above])*factor
+		for i := range t.row {
+			v10, v11 := v00, v01
+			if i+1 < t.row {
+				v10, v11 = float64(values[k*(first+i+1)])*factor, float64(values[k*(above+i+1)])*factor
+			}
+			c := &t.cells[(first+i)*t.fields+field][coordinate]
+			c.centre = float32((v00 + v10 + v01 + v11) / 4)
+			c.alongX = float32((v10 - v00 + v11 - v01) / 2)
+			c.alongY = float32((v01 - v00 + v11 - v10) / 2)
+			c.twist = float32(v11 - v01 - v10 + v00)
+			v00, v01 = v10, v11
+		}
 	}
 }
 
@@ -114,26 +125,22 @@ func (t *planeTable) advance(x *states[float32], active int, z []float32) bool {
 
 func (t *planeTable) step(x, y, z0, z1 []float32) {
 	y, z0, z1 = y[:len(x)], z0[:len(x)], z1[:len(x)]
-	for l := range x {
-		i, d := t.x.locate(x[l])
+	for l, v := range x {
+		i, d := t.x.locate(v)
 		j, e := t.y.locate(y[l])
-		cell := t.cells[(j*int(t.row)+i)*t.terms:][:t.terms]
-		b0, b1 := cell[0].at(d, e), cell[1].at(d, e)
+		cell := t.cells[(j*t.row+i)*t.fields:][:t.fields]
 		var n0, n1 float32
-		switch t.terms {
+		switch t.fields {
+		case 1:
+			n0 = float32(t.noise[0][0]*z0[l]) + float32(t.noise[1][0]*z1[l])
+			n1 = float32(t.noise[0][1]*z0[l]) + float32(t.noise[1][1]*z1[l])
 		case 2:
-			n0 = float32(t.noise[0]*z0[l]) + float32(t.noise[1]*z1[l])
-			n1 = float32(t.noise[2]*z0[l]) + float32(t.noise[3]*z1[l])
+			n0, n1 = float32(cell[1].at(0, d, e)*z0[l]), float32(cell[1].at(1, d, e)*z1[l])
 		case 3:
-			s := cell[2].at(d, e)
-			n0, n1 = float32(s*z0[l]), float32(s*z1[l])
-		case 4:
-			n0, n1 = float32(cell[2].at(d, e)*z0[l]), float32(cell[3].at(d, e)*z1[l])
-		case 6:
-			n0 = float32(cell[2].at(d, e)*z0[l]) + float32(cell[3].at(d, e)*z1[l])
-			n1 = float32(cell[4].at(d, e)*z0[l]) + float32(cell[5].at(d, e)*z1[l])
+			n0 = float32(cell[1].at(0, d, e)*z0[l]) + float32(cell[2].at(0, d, e)*z1[l])
+			n1 = float32(cell[1].at(1, d, e)*z0[l]) + float32(cell[2].at(1, d, e)*z1[l])
 		}
-		x[l] += b0 + n0
-		y[l] += b1 + n1
+		x[l] = v + (cell[0].at(0, d, e) + n0)
+		y[l] += cell[0].at(1, d, e) + n1
 	}
 }

@@ -9,5 +9,5 @@ func planeAVX2(t *planeTable, x *states[float32], active int, z []float32) bool 
 	if len(z) < 2*lanes {
 		return bounded(x[:active]) && bounded(x[lanes:][:active])
 	}
-	return bilinearAVX2(t, &t.cells[0], x, &z[0], len(z)/(2*lanes), (active+7)/8)
+	return bilinearAVX2(t, &t.cells[0], x, &z[0], len(z)/(2*lanes), (active+3)/4)
 }

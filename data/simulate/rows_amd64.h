@@ -14,20 +14,23 @@
 	ANDQ $~63, R10
 
 // LOAD_ROWS has lane j's row in the lower half and lane j+4's in the upper.
-#define LOAD_ROWS(at, j, Y, X) \
+#define LOAD_ROWS(j, Y, X) \
 	MOVL        (4*j)(R8), AX     \
 	MOVL        (4*j+16)(R8), BX  \
-	VMOVUPS     at(SI)(AX*1), X     \
-	VINSERTF128 $1, at(SI)(BX*1), Y, Y
+	VMOVUPS     (SI)(AX*1), X     \
+	VINSERTF128 $1, (SI)(BX*1), Y, Y
 
-// COLUMNS has the first numbers of the rows at that many bytes from the offsets
-// in Y8, lanes in order, the second in Y9, the third in Y10, the fourth in Y11.
-// It uses AX, BX and Y12–Y15.
-#define COLUMNS(at) \
-	LOAD_ROWS(at, 0, Y8, X8)    \
-	LOAD_ROWS(at, 1, Y9, X9)    \
-	LOAD_ROWS(at, 2, Y10, X10)  \
-	LOAD_ROWS(at, 3, Y11, X11)  \
+// COLUMNS has the rows' first numbers in Y8, lanes in order, the second in Y9,
+// the third in Y10, the fourth in Y11. It uses AX, BX and Y12–Y15.
+#define COLUMNS \
+	LOAD_ROWS(0, Y8, X8)    \
+	LOAD_ROWS(1, Y9, X9)    \
+	LOAD_ROWS(2, Y10, X10)  \
+	LOAD_ROWS(3, Y11, X11)  \
+	TRANSPOSE
+
+// TRANSPOSE does so to Y8–Y11, in each half, as matrices of 4×4.
+#define TRANSPOSE \
 	VUNPCKLPS Y9, Y8, Y12   \
 	VUNPCKHPS Y9, Y8, Y13   \
 	VUNPCKLPS Y11, Y10, Y14 \

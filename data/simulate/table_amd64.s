@@ -164,7 +164,7 @@ step:
 	MOVQ         R10, R8
 
 vector:
-	COLUMNS(0)
+	COLUMNS
 	VMOVUPS      (4*const_lanes)(R8), Y6
 	VMOVUPS      (DX)(CX*1), Y4
 	VMULPS       Y6, Y9, Y9
