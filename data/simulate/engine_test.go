@@ -222,17 +222,19 @@ func TestEnginesDiverge(t *testing.T) {
 // Nothing is allocated step by step: ten times as many steps, the same count.
 func TestEnginesAllocate(t *testing.T) {
 	for _, e := range engines {
-		count := func(steps int) float64 {
-			dst := make([]float32, 100)
-			return testing.AllocsPerRun(5, func() {
-				s := Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: 100}
-				if err := e.EulerMaruyama(context.Background(), dst, rough, s, 1, 0, "p"); err != nil {
-					t.Fatal(err)
-				}
-			})
-		}
-		if few, many := count(100), count(1000); few != many || few > 10 {
-			t.Errorf("%v: %v allocations in 100 steps, %v in 1000", e, few, many)
+		for _, system := range []sde.System{rough, smoothPlane(4, false)} {
+			count := func(steps int) float64 {
+				dst := make([]float32, 100*system.Dim())
+				return testing.AllocsPerRun(5, func() {
+					s := Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: 100}
+					if err := e.EulerMaruyama(context.Background(), dst, system, s, 1, 0, "p"); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			if few, many := count(100), count(1000); few != many || few > 10 {
+				t.Errorf("%v, %T: %v allocations in 100 steps, %v in 1000", e, system, few, many)
+			}
 		}
 	}
 }
