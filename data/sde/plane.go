@@ -68,11 +68,11 @@ func (p Plane) Validate() error {
 		}
 	}
 	for at := 0; at < len(p.Diffusion); at += k {
-		where := "all nodes"
-		if !constant {
-			where = p.node(at / k)
-		}
 		if err := elliptic(p.Diffusion[at : at+k]); err != nil {
+			where := "all nodes"
+			if !constant {
+				where = p.node(at / k)
+			}
 			return fmt.Errorf("diffusion %v at %s %w", p.Diffusion[at:at+k], where, err)
 		}
 	}

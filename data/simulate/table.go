@@ -83,7 +83,7 @@ const (
 
 // advance takes len(z)/lanes steps of the first active states; step k uses
 // z[k·lanes+l] for state l.
-func (t *table) advance(x *[lanes]float32, active int, z []float32) bool {
+func (t *table) advance(x *states[float32], active int, z []float32) bool {
 	for ; len(z) >= lanes; z = z[lanes:] {
 		t.step(x[:active], z[:active])
 	}
