@@ -31,8 +31,8 @@ const (
 	maxPrograms = 4
 )
 
-// Simulator simulates on one device. It is for one goroutine at a time, which
-// nothing else may use the backend beside.
+// Simulator simulates on one device. It is for one goroutine at a time, while
+// no other uses the backend.
 type Simulator struct {
 	backend  *backend.Backend
 	budget   int
@@ -109,8 +109,9 @@ func (s *Simulator) Simulate(ctx context.Context, dst []float32, b simulate.Batc
 // fit shares functions out as evenly as possible: so many are simulated at a
 // time, with at most limit bytes if one takes so many.
 func fit(functions, bytes, limit int) int {
-	times := (functions + max(limit/bytes, 1) - 1) / max(limit/bytes, 1)
-	return (functions + times - 1) / times
+	most := max(limit/bytes, 1)
+	rounds := (functions + most - 1) / most
+	return (functions + rounds - 1) / rounds
 }
 
 // bytesPerFunction estimates what one function takes on the device: states and
