@@ -16,7 +16,8 @@ type Plane struct {
 	// Diffusion has k numbers per node, shape [Y.N, X.N, k], or only one
 	// node's, shape [k], where it is constant: k = 1 for S = σ·I, 2 for
 	// S = diag(σ₁, σ₂), 4 for S = (σ₁₁ σ₁₂; σ₂₁ σ₂₂). Only S·Sᵀ matters to the
-	// law, so that entries of a full matrix may have any sign.
+	// law, so that entries of a full matrix may have any sign. Four numbers on
+	// 2×2 nodes are one at each.
 	Diffusion []float32
 }
 
