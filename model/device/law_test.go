@@ -58,3 +58,14 @@ func TestLaw(t *testing.T) {
 		t.Errorf("p = %v against the processor, error %v", p, err)
 	}
 }
+
+func TestBenchmark(t *testing.T) {
+	b := backendtest.Fast(t)
+	found, err := Benchmark(context.Background(), b, 8, 1, 1)
+	if err != nil || len(found) != 1 || found[0].Size != "1×128" || found[0].Rate <= 0 || found[0].Engine != "device "+b.Name {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := Benchmark(context.Background(), b, 1, 1, 1); err == nil {
+		t.Error("timed a grid of one node")
+	}
+}
