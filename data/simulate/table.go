@@ -9,14 +9,15 @@ import (
 
 // EulerMaruyama fills dst with samples of
 //
-//	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, 1), X₀ ~ N(0, 1)
+//	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, I), X₀ ~ N(0, Start²·I)
 //
-// (Itô, weak order 1), with b and σ linear between the nodes of c and constant
-// outside. Chain k has dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which
-// must divide. The arithmetic is in float32 without fused operations, the same
-// on every platform and Engine but for the last bit of a normal in 65,536
-// between platforms (normals). It runs on the calling goroutine alone, on the
-// fastest engine; Each spreads functions over the cores.
+// (Itô, weak order 1), with b and σ as the system interpolates them. Chain k has
+// dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which must divide, sample by
+// sample: shape [Chains, samples, system.Dim()]. The arithmetic is in float32
+// without fused operations, the same on every platform and Engine but for the
+// last bit of a normal in 65,536 between platforms (normals). It runs on the
+// calling goroutine alone, on the fastest engine; Each spreads functions over
+// the cores.
 //
 // Errors name the function; ErrDiverged also chain and step. dst must not be
 // used after an error.
@@ -83,7 +84,7 @@ const (
 
 // advance takes len(z)/lanes steps of the first active states; step k uses
 // z[k·lanes+l] for state l.
-func (t *table) advance(x *[lanes]float32, active int, z []float32) bool {
+func (t *table) advance(x *states[float32], active int, z []float32) bool {
 	for ; len(z) >= lanes; z = z[lanes:] {
 		t.step(x[:active], z[:active])
 	}

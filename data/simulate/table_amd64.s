@@ -58,7 +58,7 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $20
 	VADDPS Z13, Z15, Z15        \
 	VADDPS Z15, x, x
 
-// func columnsAVX512(t *table, cells *columns, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
+// func columnsAVX512(t *table, cells *columns, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
 // Up to 64 cells, in Z16–Z31. All lanes advance, in Z0–Z3, whatever vectors
 // is: from memory a state would come back too late for its next step, and the
@@ -134,7 +134,7 @@ bounded:
 	VMOVDQU Y7, (R8)   \
 	VMOVUPS Y6, (4*const_lanes)(R8)
 
-// func rowsAVX2(t *table, cells *cell, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
+// func rowsAVX2(t *table, cells *cell, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
 // Any number of cells, one row of 16 bytes each. Once a vector has moved, its
 // next cells are located at once and looked up a round later: the processor
