@@ -61,7 +61,8 @@ func newPlaneTable(p sde.Plane, dt float64) *planeTable {
 	t := &planeTable{x: newAxis(p.X), y: newAxis(p.Y), row: p.X.N, fields: 1}
 	root := math.Sqrt(dt)
 	k, constant := p.DiffusionTerms()
-	// Where in a node's k numbers s₁₁, s₂₁, s₁₂ and s₂₂ are.
+	// Where in a node's k numbers the fields' coordinates are: the columns of S,
+	// or its diagonal.
 	at := [4]int{0, 2, 1, 3}
 	if k < 4 {
 		at = [4]int{0, k - 1}

@@ -71,6 +71,15 @@ func TestPlaneEnginesAgree(t *testing.T) {
 	}
 }
 
+// Offsets into large tables are whole numbers beyond 2²⁴, which float32 has only
+// if they are multiples of a cell.
+func TestPlaneEnginesLargeGrid(t *testing.T) {
+	s := Scheme{DT: 0.1, BurnIn: 10, Thin: 3, Chains: 64, Start: 3}
+	for _, e := range otherEngines(t) {
+		compareEngines(t, e, jaggedPlane(600, 400, 4, false), s, 5, 1)
+	}
+}
+
 // everywhere are places along an axis: its nodes and the middles between them
 // with their neighbours, and far outside.
 func everywhere(g sde.Grid) []float32 {
