@@ -24,6 +24,15 @@ const maxDim = 2
 // states are those of lanes chains: coordinate c of chain l at [c·lanes+l].
 type states[T float32 | float64] [maxDim * lanes]T
 
+// frame is how states are kept: x = origin + unit·state, beyond ±limit diverged.
+type frame struct{ origin, unit, limit float64 }
+
+// natural keeps states as they are.
+var natural = frame{unit: 1, limit: bound}
+
+func (f frame) keep(x float64) float64     { return (x - f.origin) / f.unit }
+func (f frame) show(state float64) float64 { return f.origin + float64(state*f.unit) }
+
 // divergence is where a chain diverged: step takes a coordinate from within the
 // bound to beyond it.
 type divergence struct {
@@ -38,6 +47,7 @@ type chains[T float32 | float64] struct {
 	x       states[T]
 	before  states[T] // those at the start of the current stretch
 	engine  *Engine
+	frame   frame
 	dim     int // of a state, a divisor of window
 	active  int
 }
@@ -65,7 +75,7 @@ func (c *chains[T]) run(
 	}
 	c.engine.fill(&c.normals, c.active)
 	for i := range c.dim * lanes {
-		c.x[i] = T(s.start()) * T(c.normals.values[i])
+		c.x[i] = T(c.frame.keep(s.start() * float64(c.normals.values[i])))
 	}
 	used, windows, since := c.dim, 0, 0
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
@@ -83,7 +93,7 @@ func (c *chains[T]) run(
 			}
 			n := min((window-used)/c.dim, next-step)
 			z := c.normals.values[used*lanes : (used+n*c.dim)*lanes]
-			c.keep()
+			c.remember()
 			if !advance(z) {
 				d := c.locate(z, advance)
 				d.step += step
@@ -94,7 +104,7 @@ func (c *chains[T]) run(
 		for k := range c.dim {
 			at := j*c.dim + k
 			for _, v := range c.coordinate(k) {
-				dst[at] = float32(v)
+				dst[at] = float32(c.frame.show(float64(v)))
 				at += perChain * c.dim
 			}
 		}
@@ -103,16 +113,16 @@ func (c *chains[T]) run(
 	return nil
 }
 
-// keep remembers the states.
-func (c *chains[T]) keep() { copy(c.before[:c.dim*lanes], c.x[:]) }
+// remember notes the states.
+func (c *chains[T]) remember() { copy(c.before[:c.dim*lanes], c.x[:]) }
 
 // coordinate has one coordinate of the active states.
 func (c *chains[T]) coordinate(k int) []T { return c.x[k*lanes:][:c.active] }
 
-// bounded reports whether all states are finite and within the bound.
-func bounded[T float32 | float64](x []T) bool {
+// bounded reports whether all states are finite and within ±limit.
+func bounded[T float32 | float64](x []T, limit T) bool {
 	for _, v := range x {
-		if !(v > -bound && v < bound) {
+		if !(v > -limit && v < limit) {
 			return false
 		}
 	}
@@ -125,15 +135,15 @@ func (c *chains[T]) locate(z []float32, advance func(z []float32) bool) divergen
 	c.x = c.before
 	width := c.dim * lanes
 	for k := range len(z) / width {
-		c.keep()
+		c.remember()
 		advance(z[k*width : (k+1)*width])
 		for l := range c.active {
 			for i := l; i < width; i += lanes {
 				v := c.x[i]
-				if v > -bound && v < bound {
+				if v > -T(c.frame.limit) && v < T(c.frame.limit) {
 					continue
 				}
-				d := divergence{lane: l, step: k, from: float64(c.before[i]), to: float64(v)}
+				d := divergence{lane: l, step: k, from: c.frame.show(float64(c.before[i])), to: c.frame.show(float64(v))}
 				if c.dim > 1 {
 					d.coordinate = 1 + i/lanes
 				}

@@ -93,12 +93,12 @@ func (e *Engine) EulerMaruyama(
 	switch system := system.(type) {
 	case sde.Coefficients:
 		t := newTable(system, s.DT)
-		return e.blocks(ctx, dst, d, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+		return e.blocks(ctx, dst, d, t.frame, s, perChain, stream, func(c *chains[float32], z []float32) bool {
 			return e.line(t, &c.x, c.active, z)
 		})
 	case sde.Plane:
 		t := newPlaneTable(system, s.DT)
-		return e.blocks(ctx, dst, d, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+		return e.blocks(ctx, dst, d, natural, s, perChain, stream, func(c *chains[float32], z []float32) bool {
 			return e.plane(t, &c.x, c.active, z)
 		})
 	default:
@@ -108,10 +108,10 @@ func (e *Engine) EulerMaruyama(
 
 // blocks runs all chains of an equation, up to 64 at a time.
 func (e *Engine) blocks(
-	ctx context.Context, dst []float32, dim int, s Scheme, perChain int, stream stream,
+	ctx context.Context, dst []float32, dim int, frame frame, s Scheme, perChain int, stream stream,
 	advance func(c *chains[float32], z []float32) bool,
 ) error {
-	c := &chains[float32]{engine: e, dim: dim}
+	c := &chains[float32]{engine: e, frame: frame, dim: dim}
 	for first := 0; first < s.Chains; first += lanes {
 		c.active = min(lanes, s.Chains-first)
 		part := dst[first*perChain*dim:][:c.active*perChain*dim]

@@ -4,7 +4,7 @@ import "golang.org/x/sys/cpu"
 
 // vectorEngines are those that the processor can run, widest first.
 func vectorEngines() (engines []*Engine) {
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 {
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2 {
 		engines = append(engines, &Engine{"avx512", fillAVX512, lineAVX512, planeAVX2})
 	}
 	if cpu.X86.HasAVX2 {
@@ -73,7 +73,7 @@ func fillAVX2(n *normals, active int) {
 
 func lineAVX512(t *table, x *states[float32], active int, z []float32) bool {
 	if len(z) < lanes {
-		return bounded(x[:active])
+		return bounded(x[:active], t.limit)
 	}
 	if t.columns != nil {
 		return columnsAVX512(t, t.columns, x, &z[0], len(z)/lanes, (active+15)/16)
@@ -84,7 +84,7 @@ func lineAVX512(t *table, x *states[float32], active int, z []float32) bool {
 // lineAVX2 is bound by loads of rows, so that wider vectors gain nothing.
 func lineAVX2(t *table, x *states[float32], active int, z []float32) bool {
 	if len(z) < lanes {
-		return bounded(x[:active])
+		return bounded(x[:active], t.limit)
 	}
 	return rowsAVX2(t, &t.cells[0], x, &z[0], len(z)/lanes, (active+7)/8)
 }

@@ -121,7 +121,7 @@ func (t *planeTable) advance(x *states[float32], active int, z []float32) bool {
 	for ; len(z) >= 2*lanes; z = z[2*lanes:] {
 		t.step(x[:active], x[lanes:][:active], z[:active], z[lanes:][:active])
 	}
-	return bounded(x[:active]) && bounded(x[lanes:][:active])
+	return bounded(x[:active], bound) && bounded(x[lanes:][:active], bound)
 }
 
 func (t *planeTable) step(x, y, z0, z1 []float32) {
