@@ -9,6 +9,8 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/data/stopwatch"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/device"
 )
 
 func benchSimulateCommand() *cobra.Command {
@@ -16,6 +18,16 @@ func benchSimulateCommand() *cobra.Command {
 	var chosen []string
 	var nodes []int
 	var functions int
+	var backendName string
+	var onDevice *backend.Backend // nil if none is timed
+	line := func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
+		found, err := simulate.BenchmarkLine(ctx, nodes, functions, rounds)
+		if err != nil || onDevice == nil {
+			return found, err
+		}
+		more, err := device.Benchmark(ctx, onDevice, nodes, functions, rounds)
+		return append(found, more...), err
+	}
 	grids := func(benchmark func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error)) measure {
 		return func(ctx context.Context, nodes, rounds int) ([]stopwatch.Measurement, error) {
 			return benchmark(ctx, nodes, functions, rounds)
@@ -27,7 +39,7 @@ func benchSimulateCommand() *cobra.Command {
 		largest int
 		kernel
 	}{
-		{"line", "nodes", 1 << 16, kernel{[]int{64, 256}, grids(simulate.BenchmarkLine)}},
+		{"line", "nodes", 1 << 16, kernel{[]int{64, 256}, grids(line)}},
 		{"plane", "nodes", 1 << 8, kernel{[]int{32}, grids(simulate.BenchmarkPlane)}},
 	}
 	var names []string
@@ -65,6 +77,14 @@ The rate counts single steps of single chains.`,
 				}
 				kernels = append(kernels, s.kernel)
 			}
+			if backendName != "" {
+				b, err := backend.Open(backendName)
+				if err != nil {
+					return err
+				}
+				defer b.Close()
+				onDevice = b
+			}
 			return bench.runAll(cmd.Context(), kernels)
 		},
 	}
@@ -72,6 +92,7 @@ The rate counts single steps of single chains.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&chosen, "system", names, "systems to time")
 	f.IntSliceVar(&nodes, "nodes", nil, "nodes of the grids along each axis (default 64 and 256 on the line, 32 in the plane)")
+	f.StringVar(&backendName, "backend", "", "compute backend to time on the line too: xla:cuda, xla:cpu or go")
 	f.IntVar(&functions, "functions", 64, "functions, each with 128 chains")
 	return cmd
 }
