@@ -40,8 +40,6 @@ func equationOf(system sde.System) (equation, error) {
 	case sde.Plane:
 		terms, constant := s.DiffusionTerms()
 		return plane{s.X.N, s.Y.N, terms, constant}, nil
-	case sde.Particles:
-		return particles{s.N, len(s.Force.Values)}, nil
 	default:
 		return nil, fmt.Errorf("devices cannot simulate a %T", system)
 	}
