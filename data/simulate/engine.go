@@ -20,13 +20,19 @@ type Engine struct {
 	// advance takes len(z)/lanes steps of lanes 0..active−1 at least, and says
 	// whether all their states are then finite and within the bound.
 	advance func(t *table, x *[lanes]float32, active int, z []float32) bool
+	// pairs and move are those of pairTable for lanes 0..active−1 at least.
+	pairs func(t *pairTable, f, x []vector, active, first, end, from, to int)
+	move  func(t *pairTable, next, f, x []vector, active int, z []float32) bool
 }
 
 // ErrEngine says that an engine does not exist or not on this processor.
 var ErrEngine = errors.New("simulation engine not available")
 
 // plain is the engine whose code says what the others compute.
-var plain = &Engine{name: "go", fill: (*normals).fill, advance: (*table).advance}
+var plain = &Engine{
+	name: "go", fill: (*normals).fill, advance: (*table).advance,
+	pairs: (*pairTable).pairs, move: (*pairTable).move,
+}
 
 // engines are those of this processor and build, fastest first.
 var engines = append(vectorEngines(), plain)
@@ -88,6 +94,8 @@ func (e *Engine) EulerMaruyama(
 	switch system := system.(type) {
 	case sde.Coefficients:
 		return e.line(ctx, dst, system, s, perChain, stream)
+	case sde.Particles:
+		return e.particles(ctx, dst, system, s, perChain, stream)
 	default:
 		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
 	}
