@@ -24,14 +24,14 @@ type swarm struct {
 // shows in its force.
 const (
 	tileColumns = 64
-	tileRows    = 256
-	pollPairs   = 1 << 14 // between looks at the context
+	tileRows    = 128
+	pollPairs   = 1 << 13 // between looks at the context
 )
 
 // particles simulates chains of particles.
 func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, s Scheme, perChain int, stream stream) error {
 	d := p.Dim()
-	memory := make([]vector, 3*d)
+	memory := make([]vector, 3*d) // in one piece: kernels read a little beyond positions
 	w := &swarm{
 		engine: e, table: newPairTable(p, s.DT),
 		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],

@@ -1,7 +1,9 @@
 package simulate
 
 // The kernels of particles do all sixteen lanes, or eight with AVX2. Pairs need
-// first < end ≤ to and from < to; count is at least 1.
+// first < end ≤ to and from < to; count is at least 1. With AVX-512 the
+// positions of up to two more particles behind to are read, which swarm has
+// room for: forces follow the positions.
 
 //go:noescape
 func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)

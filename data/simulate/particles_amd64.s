@@ -43,66 +43,69 @@ GLOBL pairConstants<>(SB), RODATA|NOPTR, $12
 	MOVQ z+32(FP), R11  \
 	MOVQ count+40(FP), R12
 
-// DISTANCE has Xᵢ−Xⱼ of the column n after CX in dx and dy, t in t and its cell
-// in c3.
-#define DISTANCE(n, dx, dy, t, c3) \
-	VSUBPS  (128*n)(DX)(CX*1), Z27, dx    \
-	VSUBPS  (128*n+64)(DX)(CX*1), Z28, dy \
-	VMULPS  dx, dx, t                     \
-	VMULPS  dy, dy, c3                    \
-	VADDPS  c3, t, t                      \
-	VADDPS  Z24, t, t                     \
-	VPSUBD  Z25, t, c3                    \
-	VPMINUD Z26, c3, c3                   \
-	VPSRLD  $const_cellShift, c3, c3
+// The pair kernel works on columns in three stages. OFFSET has dx = Xᵢ−Xⱼ and
+// dy of column n after CX, CELL has t and its cell k, FORCE has f·Δt in f and
+// writes over k, REACT adds the force to the row's and takes it from the
+// column's. Permutations of two registers look up by the index modulo 32 and
+// write over it.
+#define OFFSET(n, dx, dy, t, k) \
+	VSUBPS (128*n)(DX)(CX*1), Z27, dx    \
+	VSUBPS (128*n+64)(DX)(CX*1), Z28, dy \
+	VMULPS dx, dx, t                     \
+	VMULPS dy, dy, k
 
-// CUBIC has f·Δt in c3. Permutations of two registers look up by the index
-// modulo 32 and write over it.
-#define CUBIC(t, c3, c2, c1, c0) \
-	VMOVDQA64 c3, c2       \
-	VMOVDQA64 c3, c1       \
-	VMOVDQA64 c3, c0       \
-	VPERMI2PS Z23, Z22, c3 \
-	VPERMI2PS Z21, Z20, c2 \
-	VPERMI2PS Z19, Z18, c1 \
-	VPERMI2PS Z17, Z16, c0 \
-	VMULPS    t, c3, c3    \
-	VADDPS    c3, c2, c3   \
-	VMULPS    t, c3, c3    \
-	VADDPS    c3, c1, c3   \
-	VMULPS    t, c3, c3    \
-	VADDPS    c3, c0, c3
+#define CELL(t, k) \
+	VADDPS       k, t, t                        \
+	VADDPS.BCST  pairTable_offset(SI), t, t     \
+	VPSUBD.BCST  pairConstants<>+0(SB), t, k    \
+	VPMINUD.BCST pairConstants<>+4(SB), k, k    \
+	VPSRLD       $const_cellShift, k, k
 
-// REACT adds the force f times (dx, dy) to the row's and takes it from the
-// column's.
-#define REACT(n, dx, dy, f) \
+#define FORCE_CUBED(t, k, f, c) \
+	VMOVDQA64 k, f        \
+	VPERMI2PS Z23, Z22, f \
+	VMOVDQA64 k, c        \
+	VPERMI2PS Z21, Z20, c \
+	VMULPS    t, f, f     \
+	VADDPS    f, c, f
+
+#define FORCE(t, k, f, c) \
+	VMOVDQA64 k, c        \
+	VPERMI2PS Z19, Z18, c \
+	VMULPS    t, f, f     \
+	VADDPS    f, c, f     \
+	VPERMI2PS Z17, Z16, k \
+	VMULPS    t, f, f     \
+	VADDPS    f, k, f
+
+#define REACT(n, dx, dy, f, c) \
 	VMULPS  f, dx, dx                    \
 	VMULPS  f, dy, dy                    \
+	VMOVUPS (128*n)(DI)(CX*1), f         \
+	VMOVUPS (128*n+64)(DI)(CX*1), c      \
 	VADDPS  dx, Z29, Z29                 \
 	VADDPS  dy, Z30, Z30                 \
-	VMOVUPS (128*n)(DI)(CX*1), Z14       \
-	VMOVUPS (128*n+64)(DI)(CX*1), Z15    \
-	VSUBPS  dx, Z14, Z14                 \
-	VSUBPS  dy, Z15, Z15                 \
-	VMOVUPS Z14, (128*n)(DI)(CX*1)       \
-	VMOVUPS Z15, (128*n+64)(DI)(CX*1)
+	VSUBPS  dx, f, f                     \
+	VSUBPS  dy, c, c                     \
+	VMOVUPS f, (128*n)(DI)(CX*1)         \
+	VMOVUPS c, (128*n+64)(DI)(CX*1)
 
 // func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)
 //
-// The table stays in Z16–Z23. Two columns at a time hide each other's latency.
+// The table stays in Z16–Z23. A pair is a chain of some 50 cycles, further than
+// the processor looks ahead: so two columns' forces alternate with the next
+// two's offsets and cells. Those of up to two columns behind the last are
+// computed and not used.
 TEXT ·pairsAVX512(SB), NOSPLIT, $0-56
 	PAIR_ARGUMENTS
-	VMOVUPS      (pairTable_columns+0)(SI), Z16
-	VMOVUPS      (pairTable_columns+64)(SI), Z17
-	VMOVUPS      (pairTable_columns+128)(SI), Z18
-	VMOVUPS      (pairTable_columns+192)(SI), Z19
-	VMOVUPS      (pairTable_columns+256)(SI), Z20
-	VMOVUPS      (pairTable_columns+320)(SI), Z21
-	VMOVUPS      (pairTable_columns+384)(SI), Z22
-	VMOVUPS      (pairTable_columns+448)(SI), Z23
-	VBROADCASTSS pairTable_offset(SI), Z24
-	VPBROADCASTD pairConstants<>+0(SB), Z25
-	VPBROADCASTD pairConstants<>+4(SB), Z26
+	VMOVUPS (pairTable_columns+0)(SI), Z16
+	VMOVUPS (pairTable_columns+64)(SI), Z17
+	VMOVUPS (pairTable_columns+128)(SI), Z18
+	VMOVUPS (pairTable_columns+192)(SI), Z19
+	VMOVUPS (pairTable_columns+256)(SI), Z20
+	VMOVUPS (pairTable_columns+320)(SI), Z21
+	VMOVUPS (pairTable_columns+384)(SI), Z22
+	VMOVUPS (pairTable_columns+448)(SI), Z23
 
 row:
 	ROW(next)
@@ -111,28 +114,61 @@ row:
 	VMOVUPS (DI)(R9*1), Z29
 	VMOVUPS 64(DI)(R9*1), Z30
 
-	LEAQ    128(CX), BX
-	CMPQ    BX, R11
-	JGE     odd
-
-pairs:
-	DISTANCE(0, Z0, Z1, Z2, Z3)
-	DISTANCE(1, Z7, Z8, Z9, Z10)
-	CUBIC(Z2, Z3, Z4, Z5, Z6)
-	CUBIC(Z9, Z10, Z11, Z12, Z13)
-	REACT(0, Z0, Z1, Z3)
-	REACT(1, Z7, Z8, Z10)
-	ADDQ $256, CX
-	LEAQ 128(CX), BX
+	OFFSET(0, Z0, Z1, Z2, Z3)
+	OFFSET(1, Z4, Z5, Z6, Z7)
+	CELL(Z2, Z3)
+	CELL(Z6, Z7)
+	LEAQ 512(CX), BX
 	CMPQ BX, R11
-	JLT  pairs
+	JGT  rest
+
+four:
+	OFFSET(2, Z8, Z9, Z10, Z11)
+	FORCE_CUBED(Z2, Z3, Z24, Z25)
+	OFFSET(3, Z12, Z13, Z14, Z15)
+	FORCE_CUBED(Z6, Z7, Z26, Z31)
+	CELL(Z10, Z11)
+	FORCE(Z2, Z3, Z24, Z25)
+	CELL(Z14, Z15)
+	FORCE(Z6, Z7, Z26, Z31)
+	REACT(0, Z0, Z1, Z24, Z25)
+	REACT(1, Z4, Z5, Z26, Z31)
+
+	OFFSET(4, Z0, Z1, Z2, Z3)
+	FORCE_CUBED(Z10, Z11, Z24, Z25)
+	OFFSET(5, Z4, Z5, Z6, Z7)
+	FORCE_CUBED(Z14, Z15, Z26, Z31)
+	CELL(Z2, Z3)
+	FORCE(Z10, Z11, Z24, Z25)
+	CELL(Z6, Z7)
+	FORCE(Z14, Z15, Z26, Z31)
+	REACT(2, Z8, Z9, Z24, Z25)
+	REACT(3, Z12, Z13, Z26, Z31)
+	ADDQ $512, CX
+	LEAQ 512(CX), BX
+	CMPQ BX, R11
+	JLE  four
 	CMPQ CX, R11
 	JGE  done
 
-odd:
-	DISTANCE(0, Z0, Z1, Z2, Z3)
-	CUBIC(Z2, Z3, Z4, Z5, Z6)
-	REACT(0, Z0, Z1, Z3)
+rest:
+	FORCE_CUBED(Z2, Z3, Z24, Z25)
+	FORCE(Z2, Z3, Z24, Z25)
+	REACT(0, Z0, Z1, Z24, Z25)
+	ADDQ $128, CX
+	CMPQ CX, R11
+	JGE  done
+	FORCE_CUBED(Z6, Z7, Z26, Z31)
+	FORCE(Z6, Z7, Z26, Z31)
+	REACT(0, Z4, Z5, Z26, Z31)
+	ADDQ $128, CX
+	CMPQ CX, R11
+	JGE  done
+	OFFSET(0, Z0, Z1, Z2, Z3)
+	CELL(Z2, Z3)
+	FORCE_CUBED(Z2, Z3, Z24, Z25)
+	FORCE(Z2, Z3, Z24, Z25)
+	REACT(0, Z0, Z1, Z24, Z25)
 
 done:
 	VMOVUPS Z29, (DI)(R9*1)

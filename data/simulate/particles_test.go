@@ -123,7 +123,8 @@ func TestParticlesAgainstDumbLoop(t *testing.T) {
 func forcesAt(e *Engine, p sde.Particles, x [][widest]float64) []vector {
 	const dt = 0.5
 	table := newPairTable(p, dt)
-	positions, f := make([]vector, len(x)), make([]vector, len(x))
+	memory := make([]vector, 2*len(x))
+	positions, f := memory[:len(x)], memory[len(x):]
 	for k := range x {
 		for l, v := range x[k] {
 			positions[k][l] = float32(v * table.unit)
