@@ -43,11 +43,11 @@ GLOBL pairConstants<>(SB), RODATA|NOPTR, $12
 	MOVQ z+32(FP), R11  \
 	MOVQ count+40(FP), R12
 
-// The pair kernel works on columns in three stages. OFFSET has dx = Xᵢ−Xⱼ and
-// dy of column n after CX, CELL has t and its cell k, FORCE has f·Δt in f and
-// writes over k, REACT adds the force to the row's and takes it from the
-// column's. Permutations of two registers look up by the index modulo 32 and
-// write over it.
+// The pair kernel's stages. OFFSET has dx = Xᵢ−Xⱼ and dy of column n after CX,
+// CELL has t and its cell k, CUBIC_TOP and CUBIC_END have f·Δt in f and write
+// over k, REACT adds the force to the row's and takes it from the column's.
+// Permutations of two registers look up by the index modulo 32 and write over
+// it.
 #define OFFSET(n, dx, dy, t, k) \
 	VSUBPS (128*n)(DX)(CX*1), Z27, dx    \
 	VSUBPS (128*n+64)(DX)(CX*1), Z28, dy \
@@ -61,7 +61,7 @@ GLOBL pairConstants<>(SB), RODATA|NOPTR, $12
 	VPMINUD.BCST pairConstants<>+4(SB), k, k    \
 	VPSRLD       $const_cellShift, k, k
 
-#define FORCE_CUBED(t, k, f, c) \
+#define CUBIC_TOP(t, k, f, c) \
 	VMOVDQA64 k, f        \
 	VPERMI2PS Z23, Z22, f \
 	VMOVDQA64 k, c        \
@@ -69,7 +69,7 @@ GLOBL pairConstants<>(SB), RODATA|NOPTR, $12
 	VMULPS    t, f, f     \
 	VADDPS    f, c, f
 
-#define FORCE(t, k, f, c) \
+#define CUBIC_END(t, k, f, c) \
 	VMOVDQA64 k, c        \
 	VPERMI2PS Z19, Z18, c \
 	VMULPS    t, f, f     \
@@ -124,24 +124,24 @@ row:
 
 four:
 	OFFSET(2, Z8, Z9, Z10, Z11)
-	FORCE_CUBED(Z2, Z3, Z24, Z25)
+	CUBIC_TOP(Z2, Z3, Z24, Z25)
 	OFFSET(3, Z12, Z13, Z14, Z15)
-	FORCE_CUBED(Z6, Z7, Z26, Z31)
+	CUBIC_TOP(Z6, Z7, Z26, Z31)
 	CELL(Z10, Z11)
-	FORCE(Z2, Z3, Z24, Z25)
+	CUBIC_END(Z2, Z3, Z24, Z25)
 	CELL(Z14, Z15)
-	FORCE(Z6, Z7, Z26, Z31)
+	CUBIC_END(Z6, Z7, Z26, Z31)
 	REACT(0, Z0, Z1, Z24, Z25)
 	REACT(1, Z4, Z5, Z26, Z31)
 
 	OFFSET(4, Z0, Z1, Z2, Z3)
-	FORCE_CUBED(Z10, Z11, Z24, Z25)
+	CUBIC_TOP(Z10, Z11, Z24, Z25)
 	OFFSET(5, Z4, Z5, Z6, Z7)
-	FORCE_CUBED(Z14, Z15, Z26, Z31)
+	CUBIC_TOP(Z14, Z15, Z26, Z31)
 	CELL(Z2, Z3)
-	FORCE(Z10, Z11, Z24, Z25)
+	CUBIC_END(Z10, Z11, Z24, Z25)
 	CELL(Z6, Z7)
-	FORCE(Z14, Z15, Z26, Z31)
+	CUBIC_END(Z14, Z15, Z26, Z31)
 	REACT(2, Z8, Z9, Z24, Z25)
 	REACT(3, Z12, Z13, Z26, Z31)
 	ADDQ $512, CX
@@ -152,22 +152,22 @@ four:
 	JGE  done
 
 rest:
-	FORCE_CUBED(Z2, Z3, Z24, Z25)
-	FORCE(Z2, Z3, Z24, Z25)
+	CUBIC_TOP(Z2, Z3, Z24, Z25)
+	CUBIC_END(Z2, Z3, Z24, Z25)
 	REACT(0, Z0, Z1, Z24, Z25)
 	ADDQ $128, CX
 	CMPQ CX, R11
 	JGE  done
-	FORCE_CUBED(Z6, Z7, Z26, Z31)
-	FORCE(Z6, Z7, Z26, Z31)
+	CUBIC_TOP(Z6, Z7, Z26, Z31)
+	CUBIC_END(Z6, Z7, Z26, Z31)
 	REACT(0, Z4, Z5, Z26, Z31)
 	ADDQ $128, CX
 	CMPQ CX, R11
 	JGE  done
 	OFFSET(0, Z0, Z1, Z2, Z3)
 	CELL(Z2, Z3)
-	FORCE_CUBED(Z2, Z3, Z24, Z25)
-	FORCE(Z2, Z3, Z24, Z25)
+	CUBIC_TOP(Z2, Z3, Z24, Z25)
+	CUBIC_END(Z2, Z3, Z24, Z25)
 	REACT(0, Z0, Z1, Z24, Z25)
 
 done:
