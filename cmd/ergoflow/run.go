@@ -42,12 +42,14 @@ type localFlags struct {
 	dir     string
 	workers int
 	backend string
+	engine  string
 }
 
 func (f *localFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	cmd.Flags().IntVar(&f.workers, "workers", 2, "worker processes")
 	cmd.Flags().StringVar(&f.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	addSimulator(cmd, &f.engine)
 }
 
 // start starts the cluster for e.
@@ -62,7 +64,7 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 		f.dir = defaultDir(e)
 	}
 	threads := max(1, runtime.NumCPU()/f.workers)
-	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--threads", strconv.Itoa(threads))
+	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads))
 }
 
 // maxWorkers on one machine: beyond it is surely a typing error.
@@ -98,7 +100,7 @@ are reused.`,
 			return evaluateAndReport(ctx, evaluation{
 				experiment: e, state: st,
 				store: filepath.Join(local.dir, "shards"), out: filepath.Join(local.dir, "report"),
-				backend: local.backend, workers: local.workers, stages: stages, json: asJSON,
+				backend: local.backend, engine: local.engine, workers: local.workers, stages: stages, json: asJSON,
 			})
 		},
 	}

@@ -51,6 +51,9 @@ func NewEngine(name string) (*Engine, error) {
 	return engines[i], nil
 }
 
+// Fastest is the fastest engine of this processor.
+func Fastest() *Engine { return engines[0] }
+
 // String is the engine's name.
 func (e *Engine) String() string { return e.name }
 
