@@ -1,11 +1,11 @@
 /* Runs a battery of TestU01 on 32-bit words from standard input.
  *
- *   crush NAME small|crush|linear [reversed]
+ *   crush NAME small|crush|TESTS [reversed]
  *
- * linear is the part of Crush that finds linear relations between bits:
- * MatrixRank, LinearComp. TestU01 looks at the upper bits of a word more than
- * at the lower ones, at the last not at all; reversed puts the lowest first.
- * Every p-value is printed at the end. */
+ * TESTS are some of Crush's 96, as in 1-55 or 56-61,71-72, so that several
+ * processes can share the work. TestU01 looks at the upper bits of a word more
+ * than at the lower ones, at the last not at all; reversed puts the lowest
+ * first. Every p-value is printed at the end. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,11 +15,13 @@
 #include "swrite.h"
 #include "unif01.h"
 
+enum { CRUSH = 96 };
+
 static uint32_t words[1 << 15];
 static size_t left = 0;
 static uint64_t taken = 0;
 
-static uint32_t next(void)
+static unsigned int forward(void)
 {
 	const size_t size = sizeof words / sizeof *words;
 	if (left == 0) {
@@ -33,14 +35,9 @@ static uint32_t next(void)
 	return words[size - left--];
 }
 
-static unsigned int forward(void)
-{
-	return next();
-}
-
 static unsigned int reversed(void)
 {
-	uint32_t v = next();
+	uint32_t v = forward();
 	v = (v >> 1 & 0x55555555) | (v & 0x55555555) << 1;
 	v = (v >> 2 & 0x33333333) | (v & 0x33333333) << 2;
 	v = (v >> 4 & 0x0f0f0f0f) | (v & 0x0f0f0f0f) << 4;
@@ -48,38 +45,55 @@ static unsigned int reversed(void)
 	return v >> 16 | v << 16;
 }
 
+/* Marks the tests of a list; 0 if it is none. */
+static int choose(const char *list, int rep[])
+{
+	while (*list) {
+		char *end;
+		long first = strtol(list, &end, 10), last = first;
+		if (end != list && *end == '-') {
+			list = end + 1;
+			last = strtol(list, &end, 10);
+		}
+		if (end == list || first < 1 || last > CRUSH || first > last || (*end && *end != ','))
+			return 0;
+		for (; first <= last; first++)
+			rep[first] = 1;
+		list = *end ? end + 1 : end;
+	}
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
-	int rep[200] = {0};
-	int i, outside = 0;
-	double p;
+	int rep[CRUSH + 1] = {0};
+	int i, small, all, outside = 0;
 	unif01_Gen *gen;
 
+	small = argc > 2 && !strcmp(argv[2], "small");
+	all = argc > 2 && !strcmp(argv[2], "crush");
 	if (argc < 3 || argc > 4 || (argc == 4 && strcmp(argv[3], "reversed")) ||
-		(strcmp(argv[2], "small") && strcmp(argv[2], "crush") && strcmp(argv[2], "linear"))) {
-		fprintf(stderr, "usage: crush NAME small|crush|linear [reversed] < words\n");
+		!(small || all || choose(argv[2], rep))) {
+		fprintf(stderr, "usage: crush NAME small|crush|TESTS [reversed] < words\n");
 		return 2;
 	}
 	gen = unif01_CreateExternGenBits(argv[1], argc == 4 ? reversed : forward);
 	swrite_Basic = FALSE;
-	if (!strcmp(argv[2], "small")) {
+	if (small)
 		bbattery_SmallCrush(gen);
-	} else if (!strcmp(argv[2], "crush")) {
+	else if (all)
 		bbattery_Crush(gen);
-	} else {
-		for (i = 56; i <= 61; i++) /* MatrixRank */
-			rep[i] = 1;
-		rep[71] = rep[72] = 1; /* LinearComp */
+	else
 		bbattery_RepeatCrush(gen, rep);
-	}
 	printf("all p-values:\n");
 	for (i = 0; i < bbattery_NTests; i++) {
-		p = bbattery_pVal[i];
-		printf("%-28s %.6g%s\n", bbattery_TestNames[i], p, p < 1e-4 || p > 1 - 1e-4 ? "  <-- outside" : "");
-		outside += p < 1e-4 || p > 1 - 1e-4;
+		double p = bbattery_pVal[i];
+		int out = p < 1e-4 || p > 1 - 1e-4;
+		printf("%-28s %.6g%s\n", bbattery_TestNames[i], p, out ? "  <-- outside" : "");
+		outside += out;
 	}
-	printf("%s %s%s: %d statistics, %d with p outside [1e-4, 1-1e-4], %llu words\n",
-		argv[1], argv[2], argc == 4 ? " reversed" : "", bbattery_NTests, outside, (unsigned long long)taken);
+	printf("%s %s%s: %d statistics, %d with p outside [1e-4, 1-1e-4], %llu words\n", argv[1], argv[2],
+		argc == 4 ? " reversed" : "", bbattery_NTests, outside, (unsigned long long)taken);
 	unif01_DeleteExternGenBits(gen);
 	return 0;
 }
