@@ -81,8 +81,8 @@ func coarser(cells []int, n int) []int {
 // cells by 2.3e-7, 1.1e-6 and 1.5e-5 per normal, most of it where two cubics
 // join. At 2²⁵ normals that is less than half of the spread in 4,096 cells.
 func TestNormalLaw(t *testing.T) {
-	law(interleavedNormals(1, 4), 1<<25).check(t, "chains of functions")
-	law(chainNormals(2), 1<<22).check(t, "one chain")
+	law(interleavedNormals(1, 4), draws(1<<25)).check(t, "chains of functions")
+	law(chainNormals(2), draws(1<<22)).check(t, "one chain")
 }
 
 // moment functions of a normal, with mean 0 and variance 1: products of those
@@ -145,8 +145,8 @@ func serial(source normalSource, count int) (v verdicts) {
 // In the interleaved stream a lag of l < 64 is to the chain l further on (or to
 // the next step), 64 is one step, 1,024 the next function.
 func TestSerialCorrelation(t *testing.T) {
-	serial(chainNormals(3), 1<<19).check(t, "one chain")
-	serial(interleavedNormals(3, 4), 1<<19).check(t, "chains of functions")
+	serial(chainNormals(3), draws(1<<19)).check(t, "one chain")
+	serial(interleavedNormals(3, 4), draws(1<<19)).check(t, "chains of functions")
 }
 
 // seeder starts the generator of a lane.
@@ -208,5 +208,5 @@ func neighbours(seed seeder, count int) (v verdicts) {
 }
 
 func TestNeighbouringStreams(t *testing.T) {
-	neighbours(seedLane, 1<<13).check(t, "neighbours")
+	neighbours(seedLane, draws(1<<13)).check(t, "neighbours")
 }

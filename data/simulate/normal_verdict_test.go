@@ -14,6 +14,15 @@ import (
 // Seeds are fixed, so that tests pass or fail for ever.
 const implausible = 1e-6
 
+// draws is how many of n are drawn: fewer in a short run, as the race detector's
+// is, which is slow and has nothing to find here.
+func draws(n int) int {
+	if testing.Short() {
+		return n / 8
+	}
+	return n
+}
+
 // verdict is the probability of a statistic as far out as the one found, of a
 // source that is what it should be.
 type verdict struct {
