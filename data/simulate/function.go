@@ -52,8 +52,8 @@ func EulerMaruyamaFunc(
 				return err
 			}
 			f := &functionStep{drift: drift, diffusion: diffusion, dt: s.DT, root: math.Sqrt(s.DT)}
-			state := &chains[float64]{engine: engines[0], active: min(lanes, s.Chains-first)}
-			advance := func(z []float32) bool { return f.advance(state.x[:state.active], z) }
+			state := &chains[float64]{engine: engines[0], frame: natural, dim: 1, active: min(lanes, s.Chains-first)}
+			advance := func(z []float32) bool { return f.advance(state.coordinate(0), z) }
 			part := dst[first*perChain : (first+state.active)*perChain]
 			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, tick)
 			return f.explain(err)
@@ -79,7 +79,7 @@ func (f *functionStep) advance(x []float64, z []float32) bool {
 			x[l] = v + (float64(b[l]*f.dt) + float64(float64(sigma[l]*f.root)*float64(noise[l])))
 		}
 	}
-	return bounded(x)
+	return bounded(x, bound)
 }
 
 // explain adds to a divergence which coefficient was not finite.
