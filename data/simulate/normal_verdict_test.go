@@ -10,7 +10,7 @@ import (
 )
 
 // implausible is the probability below which a statistic speaks against a
-// source: with some 2,000 of them in this package, one seed in 500 would have one.
+// source: with some 9,000 of them in this package, one seed in 100 would have one.
 // Seeds are fixed, so that tests pass or fail for ever.
 const implausible = 1e-6
 
