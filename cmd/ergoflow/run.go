@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -60,11 +61,24 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 	if f.workers > e.Data.Shards {
 		return nil, usagef("--workers is %d, but %s has only %d shards to share", f.workers, e.Name, e.Data.Shards)
 	}
+	if err := checkEngine(f.engine); err != nil {
+		return nil, err
+	}
 	if f.dir == "" {
 		f.dir = defaultDir(e)
 	}
 	threads := max(1, runtime.NumCPU()/f.workers)
 	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads))
+}
+
+// checkEngine refuses a name before processes are started that would fail for
+// it. Whether there is a device they must find out themselves.
+func checkEngine(name string) error {
+	if name == backend.Auto || name == "device" {
+		return nil
+	}
+	_, err := simulate.NewEngine(name)
+	return err
 }
 
 // maxWorkers on one machine: beyond it is surely a typing error.

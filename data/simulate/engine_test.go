@@ -78,17 +78,6 @@ func compareEngines(t *testing.T, e *Engine, system sde.System, s Scheme, perCha
 	}
 }
 
-// sizes says which of the tests' equations it is.
-func sizes(system sde.System) string {
-	switch system := system.(type) {
-	case sde.Coefficients:
-		return fmt.Sprintf("%d nodes", system.Grid.N)
-	case sde.Plane:
-		return fmt.Sprintf("%d×%d nodes, %d values of diffusion", system.X.N, system.Y.N, len(system.Diffusion))
-	}
-	return fmt.Sprintf("%T", system)
-}
-
 // One step from everywhere: the nodes and middles of all cells with their
 // neighbours, zeros of both signs, subnormal, huge and non-finite states. The
 // latter must stay so, or divergence would go unseen.

@@ -64,7 +64,7 @@ GLOBL planeConstants<>(SB), RODATA|NOPTR, $12
 //
 // A step locates all vectors before it looks the first one up. In one loop
 // instructions that wait for a vector's way from state to state would fill the
-// processor's queues: it took a quarter longer.
+// processor's queues: it took a quarter longer. The frame is too large for NOSPLIT.
 TEXT ·bilinearAVX2(SB), 0, $1344-49
 	MOVQ t+0(FP), DI
 	MOVQ cells+8(FP), SI

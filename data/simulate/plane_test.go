@@ -3,6 +3,7 @@ package simulate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -41,6 +42,17 @@ func jaggedPlane(nx, ny, terms int, constant bool) sde.Plane {
 }
 
 var planeSizes = [][2]int{{2, 2}, {2, 7}, {32, 32}, {40, 3}, {3, 200}}
+
+// sizes says which of the tests' equations it is.
+func sizes(system sde.System) string {
+	switch system := system.(type) {
+	case sde.Coefficients:
+		return fmt.Sprintf("%d nodes", system.Grid.N)
+	case sde.Plane:
+		return fmt.Sprintf("%d×%d nodes, %d values of diffusion", system.X.N, system.Y.N, len(system.Diffusion))
+	}
+	return fmt.Sprintf("%T", system)
+}
 
 // All engines give the plain one's samples to the last bit, for all kinds of
 // diffusion and awkward grids and numbers of chains and steps.
