@@ -48,6 +48,7 @@ func sinkhorn(x, y Cloud, o Options) (float64, error) {
 		return 0, err
 	}
 	p := newPotentials(x, y)
+	p.softmin.single = true
 	p.anneal(schedule)
 	p.update(schedule[len(schedule)-1], 1)
 	return p.divergence(), nil

@@ -20,6 +20,7 @@ type transform struct {
 // is computed by one goroutine from start to end, so the outcome does not
 // depend on how many there are.
 type softmin struct {
+	single    bool // in more than one dimension, sums may be float32: see tile
 	tasks     []task
 	exponents []exponents // one per transform
 	scratch   []*scratch  // one per goroutine
@@ -30,6 +31,7 @@ type task struct {
 	transform
 	exponents
 	eps    float64
+	single bool
 	lo, hi int
 	node   int // in more than one dimension: of the targets' tree
 }
@@ -40,6 +42,7 @@ type scratch struct {
 	v      []float64 // slopes of the exponents: v[k*stride+j] along dimension k
 	stride int
 	bounds []float64 // of the groups of sources
+	tiles  tiles
 	line   line
 	grid   grid
 }
@@ -51,7 +54,7 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 			s.exponents = append(s.exponents, exponents{})
 		}
 		s.exponents[k].set(t.potential, math.Log2E/eps, t.from.groups)
-		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps})
+		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single})
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
 	for len(s.scratch) < workers {
@@ -98,8 +101,7 @@ func (t task) run(s *scratch) {
 // reserve makes room for n sources and their padding.
 func (s *scratch) reserve(n, dimensions int) {
 	s.stride = n + lanes
-	s.a = resized(s.a, s.stride)
-	s.v = resized(s.v, s.stride*dimensions)
+	s.a, s.v = resized(s.a, s.stride), resized(s.v, s.stride*dimensions)
 }
 
 // exponents are the sources' potentials over ε, in units of log 2, and their
@@ -127,9 +129,9 @@ func (e *exponents) set(potential []float64, factor float64, groups []box) {
 
 // resized returns a slice of length n in x's memory if that is enough; its
 // values are arbitrary.
-func resized(x []float64, n int) []float64 {
+func resized[T any](x []T, n int) []T {
 	if cap(x) < n {
-		return make([]float64, n)
+		return make([]T, n)
 	}
 	return x[:n]
 }
