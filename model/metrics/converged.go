@@ -69,7 +69,7 @@ func sinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
 	}
 	eps := schedule[len(schedule)-1]
 
-	p := newPotentials(x, y)
+	p := newPotentials(x, y, diam)
 	if x.D > 1 {
 		p.anneal(schedule)
 	}

@@ -47,7 +47,7 @@ func sinkhorn(x, y Cloud, o Options) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	p := newPotentials(x, y)
+	p := newPotentials(x, y, diam)
 	p.softmin.single = true
 	p.anneal(schedule)
 	p.update(schedule[len(schedule)-1], 1)
@@ -64,8 +64,9 @@ type potentials struct {
 	softmin            softmin
 }
 
-// newPotentials takes clouds that are valid and of the same dimension.
-func newPotentials(x, y Cloud) *potentials {
+// newPotentials takes clouds that are valid and of the same dimension, and their
+// joint diameter.
+func newPotentials(x, y Cloud, diameter float64) *potentials {
 	a, b := newMeasure(x), newMeasure(y)
 	p := &potentials{
 		a: a, b: b,
@@ -73,6 +74,7 @@ func newPotentials(x, y Cloud) *potentials {
 		fAA: make([]float64, a.n), nextAA: make([]float64, a.n),
 		gAB: make([]float64, b.n), nextAB: make([]float64, b.n),
 		gBB: make([]float64, b.n), nextBB: make([]float64, b.n),
+		softmin: softmin{large: flatRatio * diameter * diameter},
 	}
 	return p
 }

@@ -20,7 +20,8 @@ type transform struct {
 // is computed by one goroutine from start to end, so the outcome does not
 // depend on how many there are.
 type softmin struct {
-	single    bool // in more than one dimension, sums may be float32: see tile
+	large     float64 // sums are flat above this ε, unless it is 0
+	single    bool    // in more than one dimension, sums may be float32: see tile
 	tasks     []task
 	exponents []exponents // one per transform
 	scratch   []*scratch  // one per goroutine
@@ -32,6 +33,7 @@ type task struct {
 	exponents
 	eps    float64
 	single bool
+	flat   bool // ε is far above the squared diameter
 	lo, hi int
 	node   int // in more than one dimension: of the targets' tree
 }
@@ -54,7 +56,7 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 			s.exponents = append(s.exponents, exponents{})
 		}
 		s.exponents[k].set(t.potential, math.Log2E/eps, t.from.groups)
-		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single})
+		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single, flat: s.large > 0 && eps > s.large})
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
 	for len(s.scratch) < workers {
@@ -91,9 +93,15 @@ func appendTasks(tasks []task, whole task) []task {
 }
 
 func (t task) run(s *scratch) {
-	if t.to.d == 1 {
+	switch {
+	case t.flat && t.to.d == 1:
+		t.runFlat(t.lo, t.hi)
+	case t.flat:
+		b := &t.to.tree[t.node]
+		t.runFlat(b.lo, b.hi)
+	case t.to.d == 1:
 		t.runInterval(s)
-	} else {
+	default:
 		t.runNode(s)
 	}
 }

@@ -7,15 +7,17 @@ import (
 
 // A tile is eight targets of one box, whose sums are taken together in float32,
 // in the coordinates of softmin_space.go and in units of σ = √ε. Sources are
-// taken by whole groups. All that cancels is subtracted in float64 before, so
-// exponents that matter are of the size of ten and terms are right to some
-// 1e-6; their errors are independent, and a sum is right to about 1e-7.
+// taken by whole groups. All that cancels is subtracted in float64 before, so the
+// exponents that matter are below a hundred and mostly below ten: a sum is right
+// to 1e-4 of itself at worst and to 1e-7 mostly, and since errors of targets are
+// independent, S is right to about 1e-7 of ε.
 const (
 	tile    = 8
 	lanes32 = 16 // sources are padded to a multiple of it
 
 	tileTargets = 256  // most targets of a box: enough to pay for preparing its sources
 	tileReach   = 8.0  // its half diagonal, in units of σ: 2^46 at that distance from y*
+	tileLargest = 1 << 60
 	tileCut     = 20.0 // what is dropped is less than 2^-20 of a sum
 )
 
@@ -48,7 +50,8 @@ func expSumsPlain(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d i
 }
 
 // runTiles sums at each of the targets of a box, in tiles. It is false if a sum
-// leaves the range of float32: values at some targets are then arbitrary.
+// leaves the range where float32 is good: values at some targets are then
+// arbitrary.
 func (t task) runTiles(s *scratch, b *box) bool {
 	d, n, perSigma := t.to.d, t.to.n, 1/math.Sqrt(t.eps)
 	var star, displacement [MaxDimension]float64
@@ -67,7 +70,7 @@ func (t task) runTiles(s *scratch, b *box) bool {
 		expSums(&sums, &w.a[0], &w.v[0], &u[0], w.stride, kept, d)
 		for i := range count {
 			sum := addLanes(&sums[i])
-			if !(sum < math.MaxFloat32) {
+			if !(sum < tileLargest) {
 				return false
 			}
 			for k := range d {

@@ -6,10 +6,10 @@ import "golang.org/x/sys/cpu"
 // registers, and eight targets need 24.
 
 //go:noescape
-func expSumsAVX512(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int)
+func expSumsAVX512(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 
 //go:noescape
-func expSumsAVX2(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int)
+func expSumsAVX2(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 
 // tileConstants are, as vectors: the least exponent, the number whose addition
 // rounds to integers, 2^f on [−½, ½], the highest power first, and the exponent
@@ -29,9 +29,9 @@ var tileConstants = func() (c [9][8]float32) {
 func expSums(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	switch {
 	case cpu.X86.HasAVX512F:
-		expSumsAVX512(sums, a, v, u, stride, n, d)
+		expSumsAVX512(sums, a, v, u, stride, n, d, &tileConstants)
 	case cpu.X86.HasAVX2 && cpu.X86.HasFMA:
-		expSumsAVX2(sums, a, v, u, stride, n, d)
+		expSumsAVX2(sums, a, v, u, stride, n, d, &tileConstants)
 	default:
 		expSumsPlain(sums, a, v, u, stride, n, d)
 	}

@@ -12,6 +12,7 @@
 	MOVQ stride+32(FP), R9 \
 	MOVQ n+40(FP), CX      \
 	MOVQ d+48(FP), R10     \
+	MOVQ constants+56(FP), AX \
 	SHLQ $2, R9
 
 // EXP512 adds 2^e to sum: the rest from the nearest integer by the polynomial
@@ -39,18 +40,18 @@
 	VMOVUPD       Z17, at(DI)     \
 	VMOVUPD       Z18, (at+64)(DI)
 
-// func expSumsAVX512(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int)
+// func expSumsAVX512(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 //
 // Exponents of the eight targets are in Z0–Z7, their sums in Z8–Z15, over blocks
 // of sixteen vectors.
-TEXT ·expSumsAVX512(SB), NOSPLIT, $0-56
+TEXT ·expSumsAVX512(SB), NOSPLIT, $0-64
 	ARGUMENTS
-	VBROADCASTSS ·tileConstants+64(SB), Z24
-	VBROADCASTSS ·tileConstants+96(SB), Z25
-	VBROADCASTSS ·tileConstants+128(SB), Z26
-	VBROADCASTSS ·tileConstants+160(SB), Z27
-	VBROADCASTSS ·tileConstants+192(SB), Z28
-	VBROADCASTSS ·tileConstants+224(SB), Z29
+	VBROADCASTSS 64(AX), Z24
+	VBROADCASTSS 96(AX), Z25
+	VBROADCASTSS 128(AX), Z26
+	VBROADCASTSS 160(AX), Z27
+	VBROADCASTSS 192(AX), Z28
+	VBROADCASTSS 224(AX), Z29
 
 blocks:
 	MOVQ    $256, BX
@@ -124,19 +125,19 @@ dimensions:
 // EXP256 adds 2^e to sum: the rest from the nearest integer by the polynomial,
 // whose exponent the integer's low bits raise. What is not a number stays that.
 #define EXP256(e, sum) \
-	VMOVUPS     ·tileConstants+0(SB), Y9        \
-	VMOVUPS     ·tileConstants+256(SB), Y10     \
+	VMOVUPS     0(AX), Y9        \
+	VMOVUPS     256(AX), Y10     \
 	VMAXPS      e, Y9, e                         \
 	VMINPS      e, Y10, e                        \
-	VADDPS      ·tileConstants+32(SB), e, Y9    \
-	VSUBPS      ·tileConstants+32(SB), Y9, Y10  \
+	VADDPS      32(AX), e, Y9    \
+	VSUBPS      32(AX), Y9, Y10  \
 	VSUBPS      Y10, e, e                         \
-	VMOVUPS     ·tileConstants+64(SB), Y10      \
-	VFMADD213PS ·tileConstants+96(SB), e, Y10   \
-	VFMADD213PS ·tileConstants+128(SB), e, Y10  \
-	VFMADD213PS ·tileConstants+160(SB), e, Y10  \
-	VFMADD213PS ·tileConstants+192(SB), e, Y10  \
-	VFMADD213PS ·tileConstants+224(SB), e, Y10  \
+	VMOVUPS     64(AX), Y10      \
+	VFMADD213PS 96(AX), e, Y10   \
+	VFMADD213PS 128(AX), e, Y10  \
+	VFMADD213PS 160(AX), e, Y10  \
+	VFMADD213PS 192(AX), e, Y10  \
+	VFMADD213PS 224(AX), e, Y10  \
 	VPSLLD      $23, Y9, Y9                       \
 	VPADDD      Y9, Y10, Y10                      \
 	VADDPS      Y10, sum, sum
@@ -151,11 +152,11 @@ dimensions:
 	VMOVUPD      Y9, at(DI)     \
 	VMOVUPD      Y10, (at+32)(DI)
 
-// func expSumsAVX2(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int)
+// func expSumsAVX2(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 //
 // Four targets at a time: exponents in Y0–Y3, sums in Y4–Y7. It uses the
 // first eight lanes.
-TEXT ·expSumsAVX2(SB), NOSPLIT, $0-56
+TEXT ·expSumsAVX2(SB), NOSPLIT, $0-64
 	ARGUMENTS
 	MOVQ $2, BX
 

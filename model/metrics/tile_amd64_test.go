@@ -10,7 +10,7 @@ import (
 // Every kernel that this processor can run agrees with the plain one, for
 // exponents of all sizes, and none hides a sum that float32 does not hold.
 func TestTileKernelsAgree(t *testing.T) {
-	type kernel = func(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int)
+	type kernel = func(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 	kernels := map[string]kernel{}
 	if cpu.X86.HasAVX512F {
 		kernels["AVX-512"] = expSumsAVX512
@@ -36,7 +36,7 @@ func TestTileKernelsAgree(t *testing.T) {
 					}
 					var want, got [tile][lanes32]float64
 					expSumsPlain(&want, &a[0], &v[0], &u[0], stride, n, d)
-					run(&got, &a[0], &v[0], &u[0], stride, n, d)
+					run(&got, &a[0], &v[0], &u[0], stride, n, d, &tileConstants)
 					for i := range want {
 						w, x := addLanes(&want[i]), addLanes(&got[i])
 						if math.Abs(x-w) > 3e-6*w+1e-30 {
@@ -50,7 +50,7 @@ func TestTileKernelsAgree(t *testing.T) {
 			a, v, u := make([]float32, lanes32), make([]float32, lanes32), make([]float32, tile)
 			a[3] = e
 			var sums [tile][lanes32]float64
-			run(&sums, &a[0], &v[0], &u[0], lanes32, lanes32, 1)
+			run(&sums, &a[0], &v[0], &u[0], lanes32, lanes32, 1, &tileConstants)
 			if sum := addLanes(&sums[5]); sum < math.MaxFloat32 {
 				t.Errorf("%s: 2^%v is %v", name, e, sum)
 			}
