@@ -56,7 +56,7 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 			s.exponents = append(s.exponents, exponents{})
 		}
 		s.exponents[k].set(t.potential, math.Log2E/eps, t.from.groups)
-		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single, flat: s.large > 0 && eps > s.large})
+		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single, flat: s.flat(eps)})
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
 	for len(s.scratch) < workers {
@@ -83,6 +83,9 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 	}
 	group.Wait()
 }
+
+// flat says whether sums at that ε are flat.
+func (s *softmin) flat(eps float64) bool { return s.large > 0 && eps > s.large }
 
 // appendTasks cuts one transform into boxes.
 func appendTasks(tasks []task, whole task) []task {

@@ -15,8 +15,8 @@ const (
 	tile    = 8
 	lanes32 = 16 // sources are padded to a multiple of it
 
-	tileTargets = 256  // most targets of a box: enough to pay for preparing its sources
-	tileReach   = 8.0  // its half diagonal, in units of σ: 2^46 at that distance from y*
+	tileTargets = 256 // most targets of a box: enough to pay for preparing its sources
+	tileReach   = 8.0 // its half diagonal, in units of σ: 2^46 at that distance from y*
 	tileLargest = 1 << 60
 	tileCut     = 20.0 // what is dropped is less than 2^-20 of a sum
 )
