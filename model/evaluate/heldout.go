@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/metrics"
 )
 
 // function is one held-out SDE with what its rows are compared with.
@@ -18,6 +19,7 @@ type function struct {
 	index        int // within the experiment
 	coefficients sde.Coefficients
 	reference    []float32
+	measured     *metrics.Reference // the same, with the self terms that rows share
 	law          family.Law
 }
 
@@ -43,6 +45,7 @@ func heldOut(ctx context.Context, e experiment.Experiment, f family.Family, stor
 		if err != nil {
 			return nil, fmt.Errorf("exact law of function %d: %w", first+i, err)
 		}
+		reference := spread(s.Samples(i), e.Evaluation.Samples)
 		functions[i] = function{
 			index: first + i,
 			coefficients: sde.Coefficients{
@@ -50,7 +53,8 @@ func heldOut(ctx context.Context, e experiment.Experiment, f family.Family, stor
 				Drift:     slices.Clone(s.Drift(i)), // the mapping ends with this call
 				Diffusion: slices.Clone(s.Diffusion(i)),
 			},
-			reference: spread(s.Samples(i), e.Evaluation.Samples),
+			reference: reference,
+			measured:  metrics.NewReference(metrics.Line(reference)),
 			law:       law,
 		}
 	}
