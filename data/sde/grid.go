@@ -1,5 +1,6 @@
-// Package sde describes one-dimensional stochastic differential equations
-// dX = b(X)dt + σ(X)dW by their coefficients on a uniform grid.
+// Package sde describes stochastic differential equations dX = b(X)dt + σ(X)dW:
+// on the line and in the plane by coefficients on uniform grids, and interacting
+// particles by their pair force.
 package sde
 
 import (

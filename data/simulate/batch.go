@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Batch calls sample for functions 0..functions−1 on GOMAXPROCS goroutines and
+// Each calls sample for functions 0..functions−1 on GOMAXPROCS goroutines and
 // returns when all have ended. The first error cancels the others' contexts
 // and is returned. progress, if not nil, is called after each function with
 // the number done, in order and never concurrently.
-func Batch(
+func Each(
 	ctx context.Context, functions int,
 	sample func(ctx context.Context, function int) error, progress func(done, total int),
 ) error {

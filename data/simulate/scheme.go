@@ -1,7 +1,7 @@
-// Package simulate draws from invariant measures of one-dimensional SDEs by the
-// Euler–Maruyama scheme, with burn-in, thinning and many chains. A sample is a
-// function of (seed, purpose, function, chain, step): threads, lanes and the
-// order of calls do not show in it.
+// Package simulate draws from invariant measures of SDEs by the Euler–Maruyama
+// scheme, with burn-in, thinning and many chains. A sample is a function of
+// (seed, purpose, function, chain, step): threads, lanes and the order of calls
+// do not show in it.
 package simulate
 
 import (
@@ -10,13 +10,15 @@ import (
 )
 
 // Scheme says how long and how often chains are observed. A chain starts from
-// N(0, 1), runs BurnIn steps, gives its first sample, and then one more after
+// N(0, Start²·I), runs BurnIn steps, gives its first sample, and then one more after
 // every Thin steps.
 type Scheme struct {
 	DT     float64 `json:"dt" yaml:"dt"`           // time step
 	BurnIn int     `json:"burn_in" yaml:"burn_in"` // steps before the first sample
 	Thin   int     `json:"thin" yaml:"thin"`       // steps between samples
 	Chains int     `json:"chains" yaml:"chains"`   // independent chains per function
+	// Start is the standard deviation of the first states; 0 stands for 1.
+	Start float64 `json:"start,omitempty" yaml:"start,omitempty"`
 }
 
 // Bounds beyond which a run would not end; step counts stay far from overflow.
@@ -36,6 +38,8 @@ func (s Scheme) Validate() error {
 		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxThin)
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
+	case !(s.Start >= 0) || s.Start > bound:
+		return fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g", s.Start, bound)
 	}
 	return nil
 }
@@ -46,6 +50,14 @@ func (s Scheme) Steps(n int) int {
 		return 0
 	}
 	return s.BurnIn + (n-1)*s.Thin
+}
+
+// start is the standard deviation of the first states.
+func (s Scheme) start() float64 {
+	if s.Start == 0 {
+		return 1
+	}
+	return s.Start
 }
 
 // samplesPerChain checks the scheme against n samples in all.

@@ -1,0 +1,83 @@
+package sde
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+)
+
+var nan = float32(math.NaN())
+
+func plane(drift, diffusion []float32) Plane {
+	return Plane{X: Grid{-1, 1, 2}, Y: Grid{0, 3, 3}, Drift: drift, Diffusion: diffusion}
+}
+
+// with returns n ones with one of them replaced.
+func with(n, at int, v float32) []float32 {
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = 1
+	}
+	values[at] = v
+	return values
+}
+
+func TestPlaneValidate(t *testing.T) {
+	fine := with(12, 0, 1)
+	for _, diffusion := range [][]float32{{2}, {1, 2}, {1, -1, 0, 3}, with(6, 0, 1), with(12, 0, 1)} {
+		if err := plane(fine, diffusion).Validate(); err != nil {
+			t.Errorf("diffusion %v: %v", diffusion, err)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		plane Plane
+		want  string
+	}{
+		{"no grid", Plane{}, "x axis"},
+		{"short drift", plane(fine[1:], []float32{1}), "drift has 11 values on 2×3 nodes"},
+		{"no diffusion", plane(fine, nil), "diffusion has 0 values"},
+		{"odd diffusion", plane(fine, fine[:5]), "diffusion has 5 values"},
+		{"zero diffusion", plane(fine, with(6, 3, 0)), "diffusion [0] at (1, 1.5) is not positive"},
+		{"negative diagonal", plane(fine, with(12, 5, -1)), "diffusion [1 -1] at (-1, 1.5) is not positive"},
+		{"zero everywhere", plane(fine, []float32{0}), "diffusion [0] at all nodes is not positive"},
+		{"singular", plane(fine, []float32{1, 2, 2, 4}), "is singular"},
+	} {
+		if err := c.plane.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
+		}
+	}
+	for _, p := range []Plane{plane(with(12, 7, nan), []float32{1}), plane(fine, with(12, 9, nan)), plane(fine, []float32{nan})} {
+		if err := p.Validate(); !errors.Is(err, ErrNotFinite) {
+			t.Errorf("NaN in %v: error %v", p, err)
+		}
+	}
+}
+
+func TestParticlesValidate(t *testing.T) {
+	force := Tabulate(func(r2 float64) float64 { return math.Exp(-r2) }, 4, 64)
+	if last := force.Values[64]; len(force.Values) != 65 || last != 0 || force.Values[1] != float32(math.Exp(-0.25)) {
+		t.Errorf("table has %d values, %v at r² = 1/4 and %v at the end", len(force.Values), force.Values[1], last)
+	}
+	fine := Particles{N: 32, Trap: 0.5, Noise: 1, Force: force}
+	if err := fine.Validate(); err != nil || fine.Dim() != 64 {
+		t.Errorf("dimension %d, error %v", fine.Dim(), err)
+	}
+	for name, change := range map[string]func(p *Particles){
+		"0 particles":    func(p *Particles) { p.N = 0 },
+		"1025 particles": func(p *Particles) { p.N = MaxParticles + 1 },
+		"trap":           func(p *Particles) { p.Trap = -1 },
+		"noise":          func(p *Particles) { p.Noise = 0 },
+		"range":          func(p *Particles) { p.Force.Range = math.Inf(1) },
+		"has 1 values":   func(p *Particles) { p.Force.Values = []float32{0} },
+		"at its range":   func(p *Particles) { p.Force.Values = []float32{0, 1} },
+		"not finite":     func(p *Particles) { p.Force.Values = []float32{nan, 0} },
+	} {
+		p := fine
+		change(&p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
