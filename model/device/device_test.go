@@ -64,6 +64,13 @@ func hilly(terms int, constant bool) func(i int) (sde.System, error) {
 	}
 }
 
+// swarm is particles that repel one another.
+func swarm(n int) func(i int) (sde.System, error) {
+	force := sde.Tabulate(func(r2 float64) float64 { return 2 * math.Exp(-r2) }, 0, 4.5)
+	return func(i int) (sde.System, error) {
+		return sde.Particles{N: n, Trap: 0.5 + float64(i), Noise: 1.2, Force: force}, nil
+	}
+}
 
 // Burn-in, thinning, starts and the order of samples: short paths are those of
 // the plain engine, for all kinds of systems.
@@ -74,6 +81,7 @@ func TestPaths(t *testing.T) {
 	}
 	systems := map[string]func(int) (sde.System, error){
 		"line, 2 nodes": bumpy(2), "line, 64 nodes": bumpy(64), "line, 256 nodes": bumpy(256),
+		"one particle": swarm(1), "seven particles": swarm(7),
 	}
 	for _, terms := range []int{1, 2, 4} {
 		systems[fmt.Sprintf("plane, %d terms", terms)] = hilly(terms, false)

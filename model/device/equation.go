@@ -40,6 +40,8 @@ func equationOf(system sde.System) (equation, error) {
 	case sde.Plane:
 		terms, constant := s.DiffusionTerms()
 		return plane{s.X.N, s.Y.N, terms, constant}, nil
+	case sde.Particles:
+		return particles{s.N}, nil
 	default:
 		return nil, fmt.Errorf("devices cannot simulate a %T", system)
 	}
