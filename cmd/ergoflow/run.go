@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/device"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
 )
@@ -74,7 +75,7 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 // checkEngine refuses a name before processes are started that would fail for
 // it. Whether there is a device they must find out themselves.
 func checkEngine(name string) error {
-	if name == backend.Auto || name == "device" {
+	if name == backend.Auto || name == device.Engine {
 		return nil
 	}
 	_, err := simulate.NewEngine(name)
