@@ -131,8 +131,8 @@ func TestEveryMetricOfAtoms(t *testing.T) {
 func TestEveryMetricIgnoresTranslation(t *testing.T) {
 	const offset = 1 << 20
 	for _, d := range []int{1, 2, 3} {
-		x := goldenCloud{Kind: "modes", N: 150, D: d, Seed: 91, Parameters: []float64{0.4, -2, 2, 0.7}}.cloud(t)
-		y := goldenCloud{Kind: "normal", N: 150, D: d, Seed: 92, Parameters: []float64{0.5, 1}}.cloud(t)
+		x := goldenCloud{Kind: "modes", N: 70, D: d, Seed: 91, Parameters: []float64{0.4, -2, 2, 0.7}}.cloud(t)
+		y := goldenCloud{Kind: "normal", N: 70, D: d, Seed: 92, Parameters: []float64{0.5, 1}}.cloud(t)
 		far := func(c Cloud, by float32) Cloud {
 			moved := Cloud{c.N, c.D, make([]float32, len(c.X))}
 			for i, v := range c.X {
@@ -174,8 +174,8 @@ func TestEveryMetricIgnoresTranslation(t *testing.T) {
 // a schedule that stops early.
 func TestEveryMetricOfHeavyTails(t *testing.T) {
 	for _, d := range []int{1, 2, 3} {
-		x := goldenCloud{Kind: "ratio", N: 200, D: d, Seed: 93, Parameters: []float64{1}}.cloud(t)
-		y := goldenCloud{Kind: "ratio", N: 200, D: d, Seed: 94, Parameters: []float64{2}}.cloud(t)
+		x := goldenCloud{Kind: "ratio", N: 90, D: d, Seed: 93, Parameters: []float64{1}}.cloud(t)
+		y := goldenCloud{Kind: "ratio", N: 90, D: d, Seed: 94, Parameters: []float64{2}}.cloud(t)
 		for _, m := range measures {
 			if m.line && d > 1 {
 				continue

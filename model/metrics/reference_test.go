@@ -6,9 +6,9 @@ import "testing"
 // is used, or the second of two measurements would change with it.
 func TestReferenceKeepsSelfTerms(t *testing.T) {
 	for _, d := range []int{1, 2} {
-		y := goldenCloud{Kind: "modes", N: 300, D: d, Seed: 111, Parameters: []float64{0.4, -2, 2, 0.7}}.cloud(t)
-		inside := goldenCloud{Kind: "normal", N: 250, D: d, Seed: 112, Parameters: []float64{0, 0.3}}.cloud(t)
-		outside := goldenCloud{Kind: "normal", N: 200, D: d, Seed: 113, Parameters: []float64{1, 3}}.cloud(t)
+		y := goldenCloud{Kind: "modes", N: 110, D: d, Seed: 111, Parameters: []float64{0.4, -2, 2, 0.7}}.cloud(t)
+		inside := goldenCloud{Kind: "normal", N: 90, D: d, Seed: 112, Parameters: []float64{0, 0.3}}.cloud(t)
+		outside := goldenCloud{Kind: "normal", N: 70, D: d, Seed: 113, Parameters: []float64{1, 3}}.cloud(t)
 		r := NewReference(y)
 		for _, o := range []Options{{}, {Blur: 0.2}, {}, {Scaling: 0.8}} {
 			for i, x := range []Cloud{inside, inside, outside, inside, outside} {

@@ -151,8 +151,8 @@ func TestSinkhornIgnoresProcessors(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	for _, d := range []int{1, 2, 3} {
-		x := goldenCloud{Kind: "modes", N: 500, D: d, Seed: 1, Parameters: []float64{0.4, -1, 1, 0.5}}.cloud(t)
-		y := goldenCloud{Kind: "normal", N: 400, D: d, Seed: 2, Parameters: []float64{0, 1}}.cloud(t)
+		x := goldenCloud{Kind: "modes", N: 300, D: d, Seed: 1, Parameters: []float64{0.4, -1, 1, 0.5}}.cloud(t)
+		y := goldenCloud{Kind: "normal", N: 250, D: d, Seed: 2, Parameters: []float64{0, 1}}.cloud(t)
 		var results []string
 		for _, processors := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(processors)
