@@ -1,0 +1,25 @@
+"""How the driver talks with a peer: the peer makes itself ready once (imports,
+compilation, a round to warm up), then answers every line "variant seconds" with a
+line of JSON: what it did per second while it worked at least that long."""
+
+import json
+import sys
+import time
+
+
+def serve(variants, versions):
+    """variants: name → function that does a piece of work and returns (amount, check),
+    where check is a number that all peers should agree on, or None."""
+    for work in variants.values():
+        work()
+    print(json.dumps({"variants": list(variants), "versions": versions}), flush=True)
+    for line in sys.stdin:
+        name, least = line.split()
+        done, start = 0.0, time.perf_counter()
+        while True:
+            amount, check = variants[name]()
+            done += amount
+            seconds = time.perf_counter() - start
+            if seconds >= float(least):
+                break
+        print(json.dumps({"rate": done / seconds, "seconds": seconds, "check": check}), flush=True)
