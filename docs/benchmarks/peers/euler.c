@@ -42,7 +42,7 @@ int main(int argc, char **argv) {
 	}
 	char name[64];
 	double least = 0;
-	for (int ready = 0; !ready || scanf("%63s %lf", name, &least) == 2; ready = 1) {
+	for (int ready = 0; !ready || scanf("%lf %63s", &least, name) == 2; ready = 1) {
 		double start = omp_get_wtime(), seconds, square = 0;
 		long rounds = 0;
 		do {

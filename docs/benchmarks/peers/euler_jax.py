@@ -123,6 +123,7 @@ def fused(x, key, cells):
     return jax.lax.scan(body, x, jnp.arange(o.steps * len(x) // 2, dtype=jnp.uint32))[0]
 
 
+MESH = Mesh(np.array(jax.devices()), ("core",))
 SHARED, KEYS = PartitionSpec(), PartitionSpec("core")
 SPLIT = PartitionSpec(*(len(SHAPE) - 2) * [None], "core")  # of one coordinate
 

@@ -25,19 +25,19 @@ def line(nodes):
 
 
 def plane(full):
-    """b = (−x + sin 2y, −y + sin 2x) on [−4, 4]², 32×32 nodes, bilinear; S = √2·I, or
+    """data/simulate/benchmark.go: b = (−x + sin 2y, −y + sin 2x) on [−5, 5]², 32×32 nodes, bilinear; S = √2·I, or
     full, (1 + 0.3 cos x, 0.3 sin y; 0.3 sin x, 1 + 0.3 cos y).
 
     u = x·scale + offset is clamped to [0, top] with top just below the last node.
     Values at nodes: shape [y, x, 2] or, with S row by row and two zeros, [y, x, 8].
     """
-    x, y = np.meshgrid(*2 * [np.linspace(-4, 4, SIDE)])
+    x, y = np.meshgrid(*2 * [np.linspace(-5, 5, SIDE)])
     terms = [DT * (-x + np.sin(2 * y)), DT * (-y + np.sin(2 * x))]
     if full:
         s = [1 + 0.3 * np.cos(x), 0.3 * np.sin(y), 0.3 * np.sin(x), 1 + 0.3 * np.cos(y)]
         terms += [DT**0.5 * v for v in s] + 2 * [np.zeros_like(x)]
-    scale = (SIDE - 1) / 8
-    return {"scale": scale, "offset": 4 * scale, "top": SIDE - 1 - 1e-5, "noise": (2 * DT) ** 0.5,
+    scale = (SIDE - 1) / 10
+    return {"scale": scale, "offset": 5 * scale, "top": SIDE - 1 - 1e-5, "noise": (2 * DT) ** 0.5,
             "cells": np.stack(terms, -1).astype(np.float32)}
 
 

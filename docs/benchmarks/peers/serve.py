@@ -7,14 +7,16 @@ import sys
 import time
 
 
-def serve(variants, versions):
+def serve(variants, versions, warm=True):
     """variants: name → function that does a piece of work and returns (amount, check),
-    where check is a number that all peers should agree on, or None."""
-    for work in variants.values():
-        work()
+    where check is a number that all peers should agree on, or None. warm: do every
+    piece once at first."""
+    if warm:
+        for work in variants.values():
+            work()
     print(json.dumps({"variants": list(variants), "versions": versions}), flush=True)
     for line in sys.stdin:
-        name, least = line.split()
+        least, name = line.strip().split(" ", 1)
         done, start = 0.0, time.perf_counter()
         while True:
             amount, check = variants[name]()
