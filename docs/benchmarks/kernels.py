@@ -15,6 +15,7 @@ class Kernel:
     unit: str  # million of these, or single ones, per second
     peers: dict = field(default_factory=dict)  # name → (peer's command, variant)
     million: bool = True
+    rounds: int = 5
 
     def shown(self, rate):
         return f"{rate / 1e6:,.0f}" if self.million else f"{rate:,.4g}"
@@ -53,16 +54,16 @@ KERNELS = [
            "1D Euler–Maruyama, 64 nodes", "chain steps", euler("line", 64, own=True)),
     Kernel("line-256", "Euler–Maruyama on the line, 256 nodes", "simulate --system line --nodes 256 --functions 4096 --rounds 1",
            "1D Euler–Maruyama, 256 nodes", "chain steps", euler("line", 256, own=True)),
-    Kernel("plane", "Euler–Maruyama in the plane, 32×32 nodes, diffusion √2·I", "simulate --system plane --functions 1024 --rounds 1",
+    Kernel("plane", "Euler–Maruyama in the plane, 32×32 nodes, diffusion √2·I", "simulate --system plane --functions 1024 --rounds 2",
            "2D Euler–Maruyama, 32×32 nodes, constant diffusion", "chain steps", euler("plane")),
     Kernel("plane-full", "Euler–Maruyama in the plane, 32×32 nodes, diffusion a matrix at every node",
-           "simulate --system plane --functions 1024 --rounds 1", "2D Euler–Maruyama, 32×32 nodes, full diffusion", "chain steps", euler("plane-full")),
+           "simulate --system plane --functions 1024 --rounds 2", "2D Euler–Maruyama, 32×32 nodes, full diffusion", "chain steps", euler("plane-full")),
     Kernel("particles", "Pair forces, 32 particles in the plane, with noise and step", "simulate --system particles --rounds 1",
            "(?i).*(particle|pair).*", "unordered pairs", euler("particles")),
     *[Kernel(f"sinkhorn-{d}", f"Debiased Sinkhorn, 4,096 against 4,096 points in {d}D, normal against two modes",
-             "sinkhorn --points 4096 --rounds 5", f"sinkhorn {d}D", "values", sinkhorn("mixture", d), million=False) for d in (1, 2, 3)],
+             "sinkhorn --points 4096 --rounds 5", f"sinkhorn {d}D", "values", sinkhorn("mixture", d), million=False, rounds=3) for d in (1, 2, 3)],
     *[Kernel(f"sinkhorn-{d}-heavy", f"Debiased Sinkhorn, 4,096 against 4,096 points in {d}D, heavy tails",
-             "sinkhorn --points 4096 --rounds 5", f"heavy sinkhorn {d}D", "values", sinkhorn("heavy", d), million=False) for d in (1, 2, 3)],
+             "sinkhorn --points 4096 --rounds 5", f"heavy sinkhorn {d}D", "values", sinkhorn("heavy", d), million=False, rounds=3) for d in (1, 2, 3)],
     Kernel("assignment", "Exact assignment, 256 problems of 64×64 in 2D", "assignment --points 64 --problems 256 --dimension 2 --rounds 40",
            "assignment in 2D", "problems",
            {p: ("{python} assignment_python.py", p) for p in ("POT", "SciPy")}, million=False),

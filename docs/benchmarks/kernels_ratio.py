@@ -2,8 +2,8 @@
 
     make bench-kernels        (or: .venv/bin/python docs/benchmarks/kernels_ratio.py [--kernels line-64,…])
 
-Every round times ergoflow, then each peer, so that all see the same machine; each
-works 0.3 s or longer (ergoflow with the sizes in kernels.py). The ratio of a round
+Every round times ergoflow, then each peer, so that all see the same machine; a peer
+works 0.4 s or longer, ergoflow as long as the sizes in kernels.py make it. The ratio of a round
 is ergoflow's rate over the peer's; shown is the median of the rounds, with the least
 and largest. Peers are started once and compile before the first round.
 
@@ -13,6 +13,7 @@ every measured rate into a file of that name with .json at its end.
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import pathlib
@@ -81,40 +82,44 @@ def start(template, threads, folder):
     return Peer(compiled(*words[1:], folder) if words[0] == "C" else words, threads)
 
 
-def ergoflow(kernel, threads):
-    """Rates by engine; none where this build lacks the kernel."""
-    command = [ROOT / "bin" / "ergoflow", "bench", *kernel.command.split(), "--threads", str(threads), "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def ergoflow(command, threads):
+    """What was timed; nothing where this build lacks the command."""
+    words = [ROOT / "bin" / "ergoflow", "bench", *command.split(), "--threads", str(threads), "--json"]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        say(f"ergoflow bench {kernel.command}: {done.stderr.strip()}")
-        return {}
-    return {m["engine"]: m["rate"] for m in json.loads(done.stdout) if re.fullmatch(kernel.what, m["what"])}
+        say(f"ergoflow bench {command}: {done.stderr.strip()}")
+        return []
+    return json.loads(done.stdout)
 
 
-def run(kernel, o, folder, versions):
-    """Rates of all rounds: {"ours": {engine: […]}, "peers": {name: […]}}."""
-    ours, theirs = {}, {name: [] for name in kernel.peers}
-    if not ergoflow(kernel, o.threads):
-        return None
-    started, checks = {}, {}
-    for command, _ in kernel.peers.values():
-        if command not in started:
-            started[command] = start(command, o.threads, folder)
-            versions.update(started[command].versions)
-    for r in range(o.rounds):
-        for engine, rate in ergoflow(kernel, o.threads).items():
-            ours.setdefault(engine, []).append(rate)
-        for name, (command, variant) in kernel.peers.items():
-            answer = started[command].measure(variant, o.seconds)
-            theirs[name].append(answer["rate"])
-            checks[name] = answer["check"]
-        say(f"{kernel.name} {r + 1}: " + ", ".join(f"{k} {kernel.shown(v[-1])}" for k, v in [*ours.items(), *theirs.items()]))
+def run(kernels, o, folder, versions):
+    """Times kernels of one command. Rates of all rounds of those that ergoflow
+    has, by kernel: {"ours": {engine: […]}, "peers": {name: […]}}."""
+    measured, started, checks = {}, {}, {}
+    for r in range(o.rounds or kernels[0].rounds):
+        rows = ergoflow(kernels[0].command, o.threads)
+        for k in kernels:
+            ours = {m["engine"]: m["rate"] for m in rows if re.fullmatch(k.what, m["what"])}
+            if not ours:
+                continue
+            rates = measured.setdefault(k.name, {"ours": {}, "peers": {}})
+            for engine, rate in ours.items():
+                rates["ours"].setdefault(engine, []).append(rate)
+            for peer, (command, variant) in k.peers.items():
+                if command not in started:
+                    started[command] = start(command, o.threads, folder)
+                    versions.update(started[command].versions)
+                answer = started[command].measure(variant, o.seconds)
+                rates["peers"].setdefault(peer, []).append(answer["rate"])
+                checks.setdefault(k.name, {})[peer] = answer["check"]
+            say(f"{k.name} {r + 1}: " + ", ".join(f"{n} {k.shown(v[-1])}" for n, v in [*rates["ours"].items(), *rates["peers"].items()]))
     for peer in started.values():
         peer.close()
-    values = [c for c in checks.values() if c is not None]
-    if values and max(values) > 1.1 * min(values):
-        raise RuntimeError(f"{kernel.name}: the peers do not simulate the same law, mean squares {checks}")
-    return {"ours": ours, "peers": theirs}
+    for name, found in checks.items():
+        found = {k: v for k, v in found.items() if v is not None}
+        if found and max(found.values()) > 1.1 * min(found.values()):
+            raise RuntimeError(f"{name}: the peers do not solve the same problem, mean squares or costs {found}")
+    return measured
 
 
 def ratios(rates, peer, engine):
@@ -135,7 +140,7 @@ def table(kernel, rates):
         yield f"| ergoflow {engine} | {spread(values, kernel.shown)} | " + " | ".join(spread(ratios(rates, p, engine)) for p in peers) + " |"
     for peer, values in rates["peers"].items():
         yield f"| {peer} | {spread(values, kernel.shown)} |" + " |" * len(peers)
-    yield f"\n`ergoflow bench {kernel.command}`\n"
+    yield f"\n{len(next(iter(rates['ours'].values())))} rounds of `ergoflow bench {kernel.command}`\n"
 
 
 def goals(measured):
@@ -186,8 +191,8 @@ def machine(o, versions):
     gcc = subprocess.run(["gcc", "-dumpfullversion"], stdout=subprocess.PIPE, text=True).stdout.strip()
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
     versions = {**versions, "gcc": gcc}
-    return (f"{field('model name')} (family {field('cpu family')}, model {field('model')}), {os.cpu_count()} cores, {o.threads} threads; "
-            f"ergoflow {commit}; {', '.join(f'{k} {v}' for k, v in sorted(versions.items()))}. {o.rounds} rounds, "
+    return (f"{field('model name')} (family {field('cpu family')}, model {field('model\t')}), {os.cpu_count()} cores, {o.threads} threads; "
+            f"ergoflow {commit}; {', '.join(f'{k} {v}' for k, v in sorted(versions.items()))}. "
             f"{datetime.date.today()}, {{}}.")
 
 
@@ -203,20 +208,21 @@ def write(page, text, data):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--kernels", default=",".join(k.name for k in KERNELS))
-    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--rounds", type=int, help="default: those of kernels.py, 5 or 3")
     options.add_argument("--seconds", type=float, default=0.4, help="least time of a peer's round")
     options.add_argument("--threads", type=int, default=os.cpu_count())
     options.add_argument("--no-values", action="store_true", help="do not compare divergences")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     chosen, measured, versions = o.kernels.split(","), {}, {}
+    if unknown := set(chosen) - {k.name for k in KERNELS}:
+        raise SystemExit(f"no kernels {unknown}; there are {', '.join(k.name for k in KERNELS)}")
     load = [os.getloadavg()[0]]
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for kernel in KERNELS:
-            if kernel.name in chosen and (rates := run(kernel, o, folder, versions)):
-                measured[kernel.name] = rates
-                load.append(os.getloadavg()[0])
+        for _, group in itertools.groupby((k for k in KERNELS if k.name in chosen), lambda k: k.command):
+            measured.update(run(list(group), o, folder, versions))
+            load.append(os.getloadavg()[0])
         cases = [] if o.no_values else list(values(folder))
     loads = f"load average {load[0]:.1f} before, up to {max(load):.1f} between kernels"
     lines = [machine(o, versions).format(loads) + "\n", *goals(measured), ""]
