@@ -7,7 +7,7 @@
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
 #   make bench      the training step, timed
-#   make bench-peers  steps and kernels beside PyTorch, POT and SciPy, in one sitting
+#   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
 SHELL := /bin/bash
@@ -62,6 +62,7 @@ bench: setup
 bench-peers: setup .venv
 	.venv/bin/python docs/benchmarks/step_ratio.py
 	.venv/bin/python docs/benchmarks/assignment_pot.py
+	.venv/bin/python docs/benchmarks/formulas.py
 
 generate: .venv
 	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12

@@ -9,16 +9,20 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // Generate makes shard k of the data set unless the store has it. Functions are
-// made on GOMAXPROCS goroutines and written in order; the bytes depend on
-// (d, k) alone. Memory beyond the file is the shard's diffusion [F, G] and a few
-// functions' samples. progress, which may be nil, is told the number of
-// functions that are done, from one goroutine.
+// made on GOMAXPROCS goroutines, or by the device that simulates, and written in
+// order. The bytes depend on (d, k) and the simulator's name; all *Engines give
+// the same. Memory beyond the file is the shard's diffusion [F, G] and two
+// stretches of samples of 64 MiB. progress, which may be nil, is told the number
+// of functions that are done, never concurrently.
 //
 // On an error or a cancelled context nothing is left in the store.
-func Generate(ctx context.Context, d Dataset, k int, store *shard.Dir, progress func(done, total int)) (err error) {
+func Generate(
+	ctx context.Context, d Dataset, k int, store *shard.Dir, by simulate.Simulator, progress func(done, total int),
+) (err error) {
 	if err := d.Validate(); err != nil {
 		return err
 	}
@@ -42,10 +46,12 @@ func Generate(ctx context.Context, d Dataset, k int, store *shard.Dir, progress 
 		return err
 	}
 	defer w.Abort()
+	w.SimulatedBy(by.String())
 	if err := writeCoefficients(ctx, d.Seed, f, h, w); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
-	if err := writeSamples(ctx, d, f, h, w, progress); err != nil {
+	stretch := max(stretchBytes/4/h.Samples, 1)
+	if err := writeSamples(ctx, d, f, h, w, by, stretch, progress); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
 	if err := ctx.Err(); err != nil { // the last samples may have been made before it ended
@@ -72,21 +78,58 @@ func writeCoefficients(ctx context.Context, seed uint64, f family.Family, h shar
 	return w.Diffusion(diffusion)
 }
 
-func writeSamples(ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer, progress func(done, total int)) error {
+// stretchBytes are the samples simulated at a time: enough for all cores of a
+// large device, little beside a shard.
+const stretchBytes = 64 << 20
+
+// writeSamples simulates a stretch of so many functions into a buffer while the
+// one before it is written.
+func writeSamples(
+	ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer,
+	by simulate.Simulator, stretch int, progress func(done, total int),
+) error {
 	scheme := d.Training
 	if h.Purpose == shard.Reference {
 		scheme = d.Reference
 	}
-	return inOrder(ctx, h.Count, func(ctx context.Context, i int) ([]float32, error) {
-		samples := make([]float32, h.Samples)
-		return samples, f.Sample(ctx, samples, d.Seed, h.First+i, scheme, h.Purpose)
-	}, func(i int, samples []float32) error {
-		if err := w.Samples(samples); err != nil {
-			return err
+	free, full := make(chan []float32, 2), make(chan []float32, 2)
+	for range cap(free) {
+		free <- nil // allocated when first needed
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(full)
+		for done := 0; done < h.Count; done += stretch {
+			var samples []float32
+			select {
+			case samples = <-free:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			n := min(stretch, h.Count-done)
+			if samples == nil {
+				samples = make([]float32, n*h.Samples) // the first stretches are the largest
+			}
+			samples = samples[:n*h.Samples]
+			draws := family.Draws{First: h.First + done, Count: n, Seed: d.Seed, Scheme: scheme, Purpose: h.Purpose}
+			err := f.Sample(ctx, samples, draws, by, func(part, _ int) { progress(done+part, h.Count) })
+			if err != nil {
+				return err
+			}
+			full <- samples // never blocks: there are no more buffers than it holds
 		}
-		progress(i+1, h.Count)
 		return nil
 	})
+	group.Go(func() error {
+		for samples := range full {
+			if err := w.Samples(samples); err != nil {
+				return err
+			}
+			free <- samples
+		}
+		return nil
+	})
+	return group.Wait()
 }
 
 // inOrder calls produce(i) for i in [0, n) on GOMAXPROCS goroutines and

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -15,13 +17,14 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func generate(t *testing.T, d Dataset, k int, store *shard.Dir) {
 	t.Helper()
-	if err := Generate(t.Context(), d, k, store, nil); err != nil {
+	if err := Generate(t.Context(), d, k, store, simulate.Fastest(), nil); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -71,7 +74,9 @@ func TestContents(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := f.Sample(t.Context(), samples, d.Seed, first+i, scheme, want.Purpose); err != nil {
+				if err := f.Sample(t.Context(), samples, family.Draws{
+					First: first + i, Count: 1, Seed: d.Seed, Scheme: scheme, Purpose: want.Purpose,
+				}, simulate.Fastest(), nil); err != nil {
 					t.Fatal(err)
 				}
 				if !slices.Equal(s.Drift(i), c.Drift) || !slices.Equal(s.Diffusion(i), c.Diffusion) || !slices.Equal(s.Samples(i), samples) {
@@ -112,7 +117,7 @@ func TestIdempotent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var done, total int
-	if err := Generate(t.Context(), d, 0, store, func(n, of int) { done, total = n, of }); err != nil {
+	if err := Generate(t.Context(), d, 0, store, simulate.Fastest(), func(n, of int) { done, total = n, of }); err != nil {
 		t.Fatal(err)
 	}
 	if done != 4 || total != 4 {
@@ -134,7 +139,7 @@ func TestIdempotent(t *testing.T) {
 func TestCancel(t *testing.T) {
 	d, store := tiny(), shard.NewDir(t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
-	err := Generate(ctx, d, 0, store, func(done, _ int) {
+	err := Generate(ctx, d, 0, store, simulate.Fastest(), func(done, _ int) {
 		if done == 2 {
 			cancel()
 		}
@@ -142,7 +147,15 @@ func TestCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want context.Canceled", err)
 	}
-	err = filepath.WalkDir(store.Root(), func(path string, e fs.DirEntry, err error) error {
+	nothingLeft(t, store)
+	if store.Has(d.Hash(), 0) {
+		t.Error("the store has an unfinished shard")
+	}
+}
+
+func nothingLeft(t *testing.T, store *shard.Dir) {
+	t.Helper()
+	err := filepath.WalkDir(store.Root(), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			t.Errorf("left behind: %s", path)
 		}
@@ -151,8 +164,78 @@ func TestCancel(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if store.Has(d.Hash(), 0) {
-		t.Error("the store has an unfinished shard")
+}
+
+// recorder is a simulator that keeps what it is asked for and may fail.
+type recorder struct {
+	*simulate.Engine
+	asked []simulate.Batch
+	fail  int // number of the call that fails, from 1
+}
+
+func (r *recorder) Simulate(ctx context.Context, dst []float32, b simulate.Batch, progress func(done, total int)) error {
+	if r.asked = append(r.asked, b); len(r.asked) == r.fail {
+		dst[0] = float32(math.NaN())
+		return &simulate.DivergedError{Function: uint64(b.First), Chain: 3, Step: 70}
+	}
+	return r.Engine.Simulate(ctx, dst, b, progress)
+}
+
+// However a shard is cut into stretches, its samples are the same, and progress
+// counts its functions.
+func TestStretches(t *testing.T) {
+	d := tiny()
+	f, err := family.ByName(d.Family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := d.header(0, f)
+	var sums []string
+	for _, stretch := range []int{1, 3, h.Count, 100} {
+		store, by := shard.NewDir(t.TempDir()), &recorder{Engine: simulate.Fastest()}
+		w, err := store.Create(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeCoefficients(t.Context(), d.Seed, f, h, w); err != nil {
+			t.Fatal(err)
+		}
+		last := 0
+		err = writeSamples(t.Context(), d, f, h, w, by, stretch, func(done, total int) {
+			if done != last+1 || total != h.Count {
+				t.Errorf("stretch %d: progress %d of %d after %d", stretch, done, total, last)
+			}
+			last = done
+		})
+		if err != nil || last != h.Count || len(by.asked) != (h.Count+stretch-1)/stretch {
+			t.Errorf("stretch %d: %d functions in %d calls, error %v", stretch, last, len(by.asked), err)
+		}
+		m, err := w.Commit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, m.SHA256)
+	}
+	if len(slices.Compact(sums)) != 1 {
+		t.Errorf("different files: %v", sums)
+	}
+}
+
+// Samples of a function that diverged are never in a shard, whichever stretch it
+// is in; the error says which function, chain and step.
+func TestDivergenceLeavesNoShard(t *testing.T) {
+	d := tiny()
+	d.Samples, d.Functions, d.HeldOut, d.Shards = 1<<22, 15, 1, 3 // four functions fill a stretch
+	d.Training = simulate.Scheme{DT: 0.01, Thin: 1, Chains: 1 << 22}
+	store := shard.NewDir(t.TempDir())
+	err := Generate(t.Context(), d, 1, store, &recorder{Engine: simulate.Fastest(), fail: 2}, nil)
+	var diverged *simulate.DivergedError
+	if !errors.As(err, &diverged) || diverged.Function != 9 || !strings.Contains(err.Error(), "function 9, chain 3, step 70") {
+		t.Errorf("error %v", err)
+	}
+	nothingLeft(t, store)
+	if store.Has(d.Hash(), 1) {
+		t.Error("the store has a shard with a diverged function")
 	}
 }
 
@@ -160,18 +243,18 @@ func TestGenerateRefuses(t *testing.T) {
 	store := shard.NewDir(filepath.Join(t.TempDir(), "store"))
 	bad := tiny()
 	bad.Family = "x"
-	if err := Generate(t.Context(), bad, 0, store, nil); err == nil {
+	if err := Generate(t.Context(), bad, 0, store, simulate.Fastest(), nil); err == nil {
 		t.Error("an unknown family: no error")
 	}
 	for _, k := range []int{-1, 4} {
-		if err := Generate(t.Context(), tiny(), k, store, nil); err == nil {
+		if err := Generate(t.Context(), tiny(), k, store, simulate.Fastest(), nil); err == nil {
 			t.Errorf("shard %d: no error", k)
 		}
 	}
 	if err := os.WriteFile(store.Root(), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := Generate(t.Context(), tiny(), 0, store, nil); err == nil {
+	if err := Generate(t.Context(), tiny(), 0, store, simulate.Fastest(), nil); err == nil {
 		t.Error("a file for a store: no error")
 	}
 }

@@ -27,10 +27,10 @@ func (w *worker) generate(ctx context.Context, order *wire.Generate) error {
 			return fmt.Errorf("job for shard %d: %w", job.Shard, err)
 		}
 		begin := time.Now()
-		if err := data.Generate(ctx, dataset, job.Shard, store, nil); err != nil {
+		if err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil); err != nil {
 			return err
 		}
-		w.log.Info("shard made", "shard", job.Shard, "seconds", time.Since(begin).Seconds())
+		w.log.Info("shard made", "shard", job.Shard, "simulator", w.simulator, "seconds", time.Since(begin).Seconds())
 		return nil
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -55,7 +56,7 @@ func dataReplica(t *testing.T) *replica {
 	r := &replica{plan: plan, experiment: e, batches: e.BatchPlan()}
 	store := shard.NewDir(t.TempDir())
 	for k := range plan.Shards {
-		if err := data.Generate(t.Context(), e.Data, k, store, nil); err != nil {
+		if err := data.Generate(t.Context(), e.Data, k, store, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		s, err := store.Open(plan.Dataset, k)

@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 )
 
@@ -27,6 +28,7 @@ type Config struct {
 	Gossip  string   // own gossip address; port 0 picks one
 	Listen  string   // address for gradients and state; port 0 picks one
 	Backend string   // auto, xla:cpu, xla:cuda or go
+	Engine  string   // what simulates: auto, an instruction set or "device"
 	// Insecure allows addresses beyond loopback, without encryption or
 	// authentication.
 	Insecure bool
@@ -39,13 +41,14 @@ type Config struct {
 
 // A worker is the process: what outlives sessions and generations.
 type worker struct {
-	id      ergoflow.WorkerID
-	backend *backend.Backend
-	rings   *allreduce.Server
-	address string                  // where peers reach rings and state
-	replica atomic.Pointer[replica] // nil before the first Prepare
-	drain   <-chan struct{}
-	log     *slog.Logger
+	id        ergoflow.WorkerID
+	backend   *backend.Backend
+	simulator simulate.Simulator
+	rings     *allreduce.Server
+	address   string                  // where peers reach rings and state
+	replica   atomic.Pointer[replica] // nil before the first Prepare
+	drain     <-chan struct{}
+	log       *slog.Logger
 }
 
 // Between attempts to reach a coordinator that is away.
@@ -69,6 +72,10 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer compute.Close()
+	simulator, err := compute.Simulator(c.Engine)
+	if err != nil {
+		return err
+	}
 
 	listener, err := net.Listen("tcp", c.Listen)
 	if err != nil {
@@ -76,12 +83,13 @@ func Run(ctx context.Context, c Config) error {
 	}
 	address := gossip.Advertise(listener.Addr().String())
 	w := &worker{
-		id:      identify(address),
-		backend: compute,
-		rings:   allreduce.NewServer(),
-		address: address,
-		drain:   c.Drain,
-		log:     c.Log,
+		id:        identify(address),
+		backend:   compute,
+		simulator: simulator,
+		rings:     allreduce.NewServer(),
+		address:   address,
+		drain:     c.Drain,
+		log:       c.Log,
 	}
 	defer w.drop()
 

@@ -30,7 +30,7 @@ type kernelBench struct {
 
 func (k *kernelBench) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&k.rounds, "rounds", 5, "timed rounds, after one to warm up")
+	f.IntVar(&k.rounds, "rounds", 5, "timed rounds of 0.2 s or more, after one to warm up")
 	f.IntSliceVar(&k.threads, "threads", nil, "numbers of threads to measure with (default 1 and all)")
 	f.BoolVar(&k.asJSON, "json", false, "print JSON (docs/formats.md)")
 }
@@ -38,8 +38,23 @@ func (k *kernelBench) add(cmd *cobra.Command) {
 // maxThreads bounds --threads: more than any machine has.
 const maxThreads = 1024
 
-// run measures each size with each number of threads and prints the list.
-func (k *kernelBench) run(ctx context.Context, sizes []int, measure func(ctx context.Context, size, rounds int) ([]stopwatch.Measurement, error)) error {
+// measure times a kernel of that size on all engines.
+type measure func(ctx context.Context, size, rounds int) ([]stopwatch.Measurement, error)
+
+// kernel is something to time, with the sizes it is given.
+type kernel struct {
+	sizes   []int
+	measure measure
+}
+
+// run measures one kernel and prints the list.
+func (k *kernelBench) run(ctx context.Context, sizes []int, measure measure) error {
+	return k.runAll(ctx, []kernel{{sizes, measure}})
+}
+
+// runAll measures each size of each kernel with each number of threads and
+// prints the list.
+func (k *kernelBench) runAll(ctx context.Context, kernels []kernel) error {
 	if k.rounds < 1 {
 		return usagef("--rounds is %d, not positive", k.rounds)
 	}
@@ -55,19 +70,21 @@ func (k *kernelBench) run(ctx context.Context, sizes []int, measure func(ctx con
 			return usagef("--threads has %d, outside 1 to %d", n, maxThreads)
 		}
 		runtime.GOMAXPROCS(n)
-		for _, size := range sizes {
-			found, err := measure(ctx, size, k.rounds)
-			if err != nil {
-				return err
+		for _, kernel := range kernels {
+			for _, size := range kernel.sizes {
+				found, err := kernel.measure(ctx, size, k.rounds)
+				if err != nil {
+					return err
+				}
+				list = append(list, found...)
 			}
-			list = append(list, found...)
 		}
 	}
 	if k.asJSON {
 		return printJSON(list)
 	}
 	for _, m := range list {
-		fmt.Printf("%-7s %-28s %-12s %2d threads  %10.3f ms  %9.4g %s/s\n", m.Engine, m.What, m.Size, m.Threads, 1e3*m.Median, m.Rate, m.Unit)
+		fmt.Printf("%-7s %-52s %-12s %2d threads  %10.3f ms  %9.4g %s/s\n", m.Engine, m.What, m.Size, m.Threads, 1e3*m.Median, m.Rate, m.Unit)
 	}
 	return nil
 }

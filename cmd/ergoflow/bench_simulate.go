@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,30 +13,65 @@ import (
 
 func benchSimulateCommand() *cobra.Command {
 	var bench kernelBench
+	var chosen []string
 	var nodes []int
 	var functions int
+	grids := func(benchmark func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error)) measure {
+		return func(ctx context.Context, nodes, rounds int) ([]stopwatch.Measurement, error) {
+			return benchmark(ctx, nodes, functions, rounds)
+		}
+	}
+	systems := []struct {
+		name    string
+		flag    string // what the sizes are
+		largest int
+		kernel
+	}{
+		{"line", "nodes", 1 << 16, kernel{[]int{64, 256}, grids(simulate.BenchmarkLine)}},
+		{"plane", "nodes", 1 << 8, kernel{[]int{32}, grids(simulate.BenchmarkPlane)}},
+	}
+	var names []string
+	for _, s := range systems {
+		names = append(names, s.name)
+	}
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Time the Euler–Maruyama engines",
-		Long: `Times Euler–Maruyama chains of one-dimensional equations whose coefficients are
-linear on a grid, functions × chains, on every engine, grid and number of
-threads. The rate counts single steps of single chains.`,
-		Example: "  ergoflow bench simulate --nodes 64,256 --json",
+		Long: `Times Euler–Maruyama chains, functions × chains, on every engine, system, size
+and number of threads: on the line with coefficients linear between nodes, and in
+the plane with bilinear ones, the diffusion constant or a matrix at every node.
+The rate counts single steps of single chains.`,
+		Example: "  ergoflow bench simulate --system line --nodes 64,256 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := within("nodes", nodes, 2, 1<<16); err != nil {
-				return err
-			}
 			if err := within("functions", []int{functions}, 1, 4096); err != nil {
 				return err
 			}
-			return bench.run(cmd.Context(), nodes, func(ctx context.Context, nodes, rounds int) ([]stopwatch.Measurement, error) {
-				return simulate.Benchmark(ctx, nodes, functions, rounds)
-			})
+			for _, name := range chosen {
+				if !slices.Contains(names, name) {
+					return usagef("--system has %q, want %s", name, strings.Join(names, " or "))
+				}
+			}
+			var kernels []kernel
+			for _, s := range systems {
+				if !slices.Contains(chosen, s.name) {
+					continue
+				}
+				if cmd.Flags().Changed(s.flag) {
+					s.sizes = nodes
+				}
+				if err := within(s.flag, s.sizes, 2, s.largest); err != nil {
+					return err
+				}
+				kernels = append(kernels, s.kernel)
+			}
+			return bench.runAll(cmd.Context(), kernels)
 		},
 	}
 	bench.add(cmd)
-	cmd.Flags().IntSliceVar(&nodes, "nodes", []int{64, 256}, "nodes of the grids")
-	cmd.Flags().IntVar(&functions, "functions", 64, "functions, each with 128 chains")
+	f := cmd.Flags()
+	f.StringSliceVar(&chosen, "system", names, "systems to time")
+	f.IntSliceVar(&nodes, "nodes", nil, "nodes of the grids along each axis (default 64 and 256 on the line, 32 in the plane)")
+	f.IntVar(&functions, "functions", 64, "functions, each with 128 chains")
 	return cmd
 }

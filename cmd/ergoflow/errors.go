@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // Exit codes of the program.
@@ -46,7 +48,7 @@ func fail(w io.Writer, err error, interrupted bool) int {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
 	var u *usageError
-	if errors.As(err, &u) {
+	if errors.As(err, &u) || errors.Is(err, simulate.ErrEngine) { // --engine alone names engines
 		return exitUsage
 	}
 	return exitFailure

@@ -19,7 +19,7 @@ import (
 
 func evaluateCommand() *cobra.Command {
 	var choose experimentFlags
-	var dir, checkpoint, backendName string
+	var dir, checkpoint, backendName, engine string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "evaluate EXPERIMENT",
@@ -52,7 +52,7 @@ figures and the report. What --set says about evaluation.* applies.`,
 			return evaluateAndReport(cmd.Context(), evaluation{
 				experiment: e, state: st,
 				store: filepath.Join(dir, "shards"), out: filepath.Join(dir, "report"),
-				backend: backendName, json: asJSON,
+				backend: backendName, engine: engine, json: asJSON,
 			})
 		},
 	}
@@ -61,6 +61,7 @@ figures and the report. What --set says about evaluation.* applies.`,
 	f.StringVar(&dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (default: the run's latest)")
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	addSimulator(cmd, &engine)
 	f.BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
 	return cmd
 }
@@ -71,6 +72,7 @@ type evaluation struct {
 	state      *state.State
 	store, out string // directories
 	backend    string
+	engine     string         // that simulates
 	workers    int            // that trained; 0 if unknown
 	stages     []report.Stage // before the evaluation
 	json       bool
@@ -83,10 +85,14 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 		return err
 	}
 	defer b.Close()
+	simulator, err := b.Simulator(e.engine)
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
 	bars := stageBars{out: os.Stderr}
 	results, percentiles, err := evaluate.Run(ctx, evaluate.Options{
-		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store),
+		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store), Simulator: simulator,
 		Progress: func(stage string, done, total int) {
 			bars.show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
 		},

@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/state"
 	"github.com/ergoflow/ergoflow/model/train"
@@ -35,6 +36,7 @@ var hints = []struct {
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows what there is"},
 	{checkpoint.ErrLocked, "another ergoflow works in this directory; end it or choose another --dir"},
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all give the same samples"},
 	{train.ErrDiverged, "a smaller training.learning_rate may help"},
 	{syscall.ENOSPC, "the disk is full; free space, then give the same command again: it goes on"},
 	{syscall.EADDRINUSE, "another process listens there; choose another port, or 0 for any"},

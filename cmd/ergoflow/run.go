@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -42,12 +43,14 @@ type localFlags struct {
 	dir     string
 	workers int
 	backend string
+	engine  string
 }
 
 func (f *localFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	cmd.Flags().IntVar(&f.workers, "workers", 2, "worker processes")
 	cmd.Flags().StringVar(&f.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	addSimulator(cmd, &f.engine)
 }
 
 // start starts the cluster for e.
@@ -58,11 +61,24 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 	if f.workers > e.Data.Shards {
 		return nil, usagef("--workers is %d, but %s has only %d shards to share", f.workers, e.Name, e.Data.Shards)
 	}
+	if err := checkEngine(f.engine); err != nil {
+		return nil, err
+	}
 	if f.dir == "" {
 		f.dir = defaultDir(e)
 	}
 	threads := max(1, runtime.NumCPU()/f.workers)
-	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--threads", strconv.Itoa(threads))
+	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads))
+}
+
+// checkEngine refuses a name before processes are started that would fail for
+// it. Whether there is a device they must find out themselves.
+func checkEngine(name string) error {
+	if name == backend.Auto || name == "device" {
+		return nil
+	}
+	_, err := simulate.NewEngine(name)
+	return err
 }
 
 // maxWorkers on one machine: beyond it is surely a typing error.
@@ -98,7 +114,7 @@ are reused.`,
 			return evaluateAndReport(ctx, evaluation{
 				experiment: e, state: st,
 				store: filepath.Join(local.dir, "shards"), out: filepath.Join(local.dir, "report"),
-				backend: local.backend, workers: local.workers, stages: stages, json: asJSON,
+				backend: local.backend, engine: local.engine, workers: local.workers, stages: stages, json: asJSON,
 			})
 		},
 	}

@@ -18,12 +18,12 @@ import (
 
 // sampling is the document of `sample --json`.
 type sampling struct {
-	Output   string  `json:"output"`
-	Samples  int     `json:"samples"`
-	Mean     float64 `json:"mean"`
-	Variance float64 `json:"variance"`
-	Solver   string  `json:"solver"`
-	Seconds  float64 `json:"seconds"`
+	Output   string    `json:"output"`
+	Samples  int       `json:"samples"`
+	Mean     float64   `json:"mean"`
+	Variance statistic `json:"variance"`
+	Solver   string    `json:"solver"`
+	Seconds  float64   `json:"seconds"`
 }
 
 func sampleCommand() *cobra.Command {
@@ -46,6 +46,9 @@ in x, which the model sees on its own grid.`,
 			}
 			if n < 1 || n > maxSamples {
 				return usagef("-n is %d, not in 1…%d", n, maxSamples)
+			}
+			if err := npy.Writable(output); err != nil {
+				return err
 			}
 			e, st, err := readState(cmd.Context(), checkpoint)
 			if err != nil {

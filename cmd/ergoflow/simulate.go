@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,24 +15,30 @@ import (
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/npy"
 	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/model/backend"
 )
 
 // simulation is the document of `simulate --json`.
 type simulation struct {
-	Output   string  `json:"output"`
-	Samples  int     `json:"samples"`
-	Chains   int     `json:"chains"`
-	Mean     float64 `json:"mean"`
-	Variance float64 `json:"variance"`
-	Seconds  float64 `json:"seconds"`
-	StepsPer float64 `json:"steps_per_s"` // of all chains together
+	Output   string    `json:"output"`
+	Samples  int       `json:"samples"`
+	Chains   int       `json:"chains"`
+	Mean     float64   `json:"mean"`
+	Variance statistic `json:"variance"`
+	Engine   string    `json:"engine"`
+	Seconds  float64   `json:"seconds"`
+	StepsPer float64   `json:"steps_per_s"` // of all chains together
 }
 
-// maxSamples bounds what simulate and sample hold in memory: 4 GiB.
-const maxSamples = 1 << 30
+// maxSamples bounds what simulate and sample hold in memory: 4 GiB. maxSteps
+// bounds the steps of all chains together: more would take centuries.
+const (
+	maxSamples = 1 << 30
+	maxSteps   = 1 << 60
+)
 
 func simulateCommand() *cobra.Command {
-	var drift, diffusion, output string
+	var drift, diffusion, output, engineName string
 	var steps int
 	var seed uint64
 	var scheme simulate.Scheme
@@ -37,56 +47,61 @@ func simulateCommand() *cobra.Command {
 		Use:   "simulate --drift EXPR --diffusion EXPR -o x.npy",
 		Short: "Simulate dX = b(X)dt + σ(X)dW by Euler–Maruyama",
 		Long: `Simulates chains of a one-dimensional equation given as formulas in x and
-writes the samples as one float32 array. Chains start from N(0,1), take the
-burn-in, then --steps steps, of which every --thin-th is kept.
+writes the samples as one float32 array, chain after chain. Chains start from
+N(0,1), take the burn-in, then --steps steps, of which every --thin-th is kept.
+Samples depend on the seed, the formulas and the numbers here, not on the
+threads or the engine. Each core takes 16 to 64 chains at a time.
 
-Formulas know + - * / ^, comparisons, x > 0 ? a : b, pi, e and the usual
-functions (sin exp log sqrt tanh abs min max …).`,
+Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
+  abs sign sqrt cbrt exp log log2 log10 pow min max floor ceil erf
+  sin cos tan asin acos atan atan2 sinh cosh tanh
+They are computed in float64. The sign of a diffusion does not matter to the law
+of X. Where it is zero there is no noise; where it is zero everywhere the chains
+solve dX = b(X)dt by Euler's method. It is an error if a chain leaves ±1e6 or a
+formula is not finite where a chain is; then nothing is written.`,
 		Example: `  ergoflow simulate --drift "x - x^3" --diffusion "0.7" --burn-in 1000 --steps 10000 --thin 100 -o well.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := expression.Compile(drift)
+			equation, err := compileEquation(drift, diffusion)
 			if err != nil {
-				return usage(fmt.Errorf("--drift: %w", err))
+				return err
 			}
-			sigma, err := expression.Compile(diffusion)
+			engine, err := formulaEngine(engineName)
 			if err != nil {
-				return usage(fmt.Errorf("--diffusion: %w", err))
+				return err
 			}
-			if err := scheme.Validate(); err != nil {
+			kept, err := samplesKept(scheme, steps)
+			if err != nil {
 				return usage(err)
 			}
-			if steps < scheme.Thin {
-				return usagef("--steps is %d, less than --thin %d: no sample would be kept", steps, scheme.Thin)
-			}
-			kept := steps / scheme.Thin
-			if kept > maxSamples/scheme.Chains {
-				return usagef("%d chains × %d samples is more than %d", scheme.Chains, kept, maxSamples)
+			if err := npy.Writable(output); err != nil {
+				return withHint(err, "-o takes a file in a directory that exists and may be written to")
 			}
 			scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
 			x := make([]float32, scheme.Chains*kept)
-			bar := newProgress(os.Stderr, "simulate", "steps", 0, scheme.Steps(kept)*scheme.Chains)
+			total := scheme.Steps(kept) * scheme.Chains
+			bar := newProgress(os.Stderr, "simulate", "steps", 0, total)
 			begin := time.Now()
-			err = simulate.EulerMaruyamaFunc(cmd.Context(), x, b.Eval, sigma.Eval, scheme, seed, 0, "simulate",
+			err = engine.EulerMaruyamaFunc(cmd.Context(), x, equation.Bind, scheme, seed, 0, "simulate",
 				func(done, _ int) { bar.set(done, "") })
 			bar.end()
 			if err != nil {
-				return withHint(err, "a smaller --dt may help, or the equation explodes")
+				return explainSimulation(err)
 			}
 			seconds := time.Since(begin).Seconds()
 			if err := npy.Write(output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
-				return err
+				return withHint(err, "nothing was written; the same command gives the same samples again")
 			}
 			s := simulation{
-				Output: output, Samples: len(x), Chains: scheme.Chains, Seconds: seconds,
-				StepsPer: float64(scheme.Steps(kept)*scheme.Chains) / seconds,
+				Output: output, Samples: len(x), Chains: scheme.Chains,
+				Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds,
 			}
 			s.Mean, s.Variance = moments(x)
 			if asJSON {
 				return printJSON(s)
 			}
-			fmt.Printf("%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s\n",
-				s.Output, s.Samples, s.Chains, s.Mean, s.Variance, s.StepsPer/1e6)
+			fmt.Printf("%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s by %s\n",
+				s.Output, s.Samples, s.Chains, s.Mean, s.Variance, s.StepsPer/1e6, s.Engine)
 			return nil
 		},
 	}
@@ -100,6 +115,7 @@ functions (sin exp log sqrt tanh abs min max …).`,
 	f.IntVar(&scheme.BurnIn, "burn-in", 1000, "steps before the first that may be kept")
 	f.IntVar(&scheme.Thin, "thin", 10, "steps between kept samples")
 	f.Uint64Var(&seed, "seed", 0, "seed of the noise")
+	f.StringVar(&engineName, "engine", backend.Auto, "instructions to compute with: auto, avx512, avx2 or go")
 	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	for _, name := range []string{"drift", "diffusion", "output"} {
 		cmd.MarkFlagRequired(name)
@@ -107,17 +123,74 @@ functions (sin exp log sqrt tanh abs min max …).`,
 	return cmd
 }
 
-// moments returns mean and variance of the samples.
-func moments(x []float32) (mean, variance float64) {
+// compileEquation reads the formulas of an equation.
+func compileEquation(drift, diffusion string) (*expression.Equation, error) {
+	b, err := expression.Compile(drift)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--drift: %w", err))
+	}
+	sigma, err := expression.Compile(diffusion)
+	if err != nil {
+		return nil, usage(fmt.Errorf("--diffusion: %w", err))
+	}
+	return expression.NewEquation(b, sigma), nil
+}
+
+// formulaEngine is the engine of that name, for auto the fastest, if this build
+// has its instructions for formulas too.
+func formulaEngine(name string) (*simulate.Engine, error) {
+	here := expression.Engines()
+	if name == backend.Auto {
+		name = here[0]
+	}
+	if !slices.Contains(here, name) {
+		return nil, fmt.Errorf("%w: %q, here there are %s", simulate.ErrEngine, name, strings.Join(here, ", "))
+	}
+	return simulate.NewEngine(name)
+}
+
+// samplesKept is the number of samples that each chain gives.
+func samplesKept(s simulate.Scheme, steps int) (int, error) {
+	if err := s.Validate(); err != nil {
+		return 0, err
+	}
+	if steps < s.Thin {
+		return 0, fmt.Errorf("--steps is %d, less than --thin %d: no sample would be kept", steps, s.Thin)
+	}
+	kept := steps / s.Thin
+	if kept > maxSamples/s.Chains {
+		return 0, fmt.Errorf("%d chains × %d samples is more than %d", s.Chains, kept, maxSamples)
+	}
+	if s.BurnIn+s.Thin > maxSteps/s.Chains-steps {
+		return 0, fmt.Errorf("%d chains × (%d + %d) steps is more than %d", s.Chains, s.BurnIn, steps, maxSteps)
+	}
+	return kept, nil
+}
+
+// explainSimulation adds what the user could do about a simulation that failed.
+func explainSimulation(err error) error {
+	var diverged *simulate.DivergedError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return withHint(errors.New("interrupted"), "nothing was written; the same command begins again")
+	case errors.As(err, &diverged) && diverged.Reason != "":
+		return withHint(err, "formulas must be finite wherever chains go; max, abs or a condition can see to that")
+	}
+	return withHint(err, "a smaller --dt may help, or the equation explodes")
+}
+
+// moments returns mean and variance of the samples; one sample has no variance.
+func moments(x []float32) (mean float64, variance statistic) {
 	for _, v := range x {
 		mean += float64(v)
 	}
 	mean /= float64(len(x))
+	var squares float64
 	for _, v := range x {
-		variance += (float64(v) - mean) * (float64(v) - mean)
+		squares += (float64(v) - mean) * (float64(v) - mean)
 	}
 	if len(x) < 2 {
-		return mean, math.NaN()
+		return mean, statistic(math.NaN())
 	}
-	return mean, variance / float64(len(x)-1)
+	return mean, statistic(squares / float64(len(x)-1))
 }

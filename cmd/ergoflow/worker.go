@@ -49,6 +49,7 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks one")
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	addSimulator(cmd, &c.Engine)
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
 	f.IntVar(&threads, "threads", 0, "processor threads to use (default: all)")
 	addSupervised(cmd, &supervise)

@@ -1,7 +1,8 @@
 // Package expression compiles drifts and diffusions that a user writes as
 // formulas in x, for example "x-x^3" and "sqrt(1+0.5*x^2)". The library expr
-// parses and checks them; they then run as a tape of operations on whole blocks
-// of states, some fifty times as fast as a virtual machine on single numbers.
+// parses and checks them (translate.go); a graph has every subexpression once
+// (graph.go); they run as a list of operations on whole blocks of states
+// (program.go, equation.go), with vectors where the processor has them.
 package expression
 
 import (
@@ -9,18 +10,20 @@ import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 
 	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 
 	"github.com/ergoflow/ergoflow/data/sde"
 )
 
-// MaxLength bounds a formula in bytes, and maxNodes its syntax tree.
+// MaxLength bounds a formula in bytes, maxNodes its syntax tree, and maxShown
+// what of it an error shows.
 const (
 	MaxLength = 4096
 	maxNodes  = 1000
+	maxShown  = 120
 )
 
 // ErrSyntax says that a formula was not understood; the message shows where.
@@ -32,11 +35,14 @@ var ErrSyntax = errors.New("cannot read the formula")
 // -x^2 is −(x²)), comparisons, and, or, not, conditions (x > 0 ? a : b), the
 // constants pi and e, and the functions sin cos tan asin acos atan sinh cosh
 // tanh exp log log2 log10 sqrt cbrt abs sign floor ceil erf pow atan2 min max.
+//
+// Operators, powers with exponents ½ and ±1 to ±16, abs, sqrt, exp, log, min,
+// max, tanh, and sin and cos up to 2²⁰, give the same bits on every processor.
+// The others are package math's, which may differ in the last between
+// architectures.
 type Expression struct {
 	source string
-	tape   []instruction
-	depth  int
-	work   sync.Pool // of *[]float64
+	tree   ast.Node
 }
 
 // Compile reads a formula. Errors are ErrSyntax and point at the position.
@@ -50,21 +56,37 @@ func Compile(source string) (*Expression, error) {
 	program, err := expr.Compile(source, expr.Env(environment), expr.DisableAllBuiltins(),
 		expr.Optimize(false), expr.AsFloat64(), expr.MaxNodes(maxNodes))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
+		return nil, syntaxError(source, err)
 	}
-	var t taper
-	kind, err := t.emit(program.Node())
-	if err == nil && kind != number {
-		err = at(program.Node(), "the formula is a condition, not a number")
+	e := &Expression{source: source, tree: program.Node()}
+	if _, err := newGraph().want(e.tree, number); err != nil {
+		return nil, syntaxError(source, err)
 	}
-	if err != nil {
-		var position *file.Error
-		if errors.As(err, &position) {
-			err = position.Bind(program.Source())
+	return e, nil
+}
+
+// syntaxError shows the place in the formula, or says where it is in one too
+// long to be shown.
+func syntaxError(source string, err error) error {
+	var position *file.Error
+	if errors.As(err, &position) {
+		position = position.Bind(file.NewSource(source))
+		err = position
+		if len(source) > maxShown {
+			message := strings.ToValidUTF8(position.Message[:min(len(position.Message), maxShown)], "")
+			err = fmt.Errorf("%s (%d:%d)", message, position.Line, position.Column+1)
 		}
-		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
-	return &Expression{source: source, tape: t.tape, depth: t.depth}, nil
+	return fmt.Errorf("%w: %w", ErrSyntax, err)
+}
+
+// add puts the formula into a graph.
+func (e *Expression) add(g *graph) int {
+	id, err := g.want(e.tree, number)
+	if err != nil {
+		panic(err) // Compile has seen that there is none
+	}
+	return id
 }
 
 // String is the formula as it was written.
@@ -78,22 +100,21 @@ func (e *Expression) At(x float64) float64 {
 }
 
 // Eval writes the values at all of x into dst, which must be as long.
-func (e *Expression) Eval(dst, x []float64) {
+func (e *Expression) Eval(dst, x []float64) { e.eval(dst, x, sets[0].kernels) }
+
+func (e *Expression) eval(dst, x []float64, k *kernels) {
 	if len(dst) != len(x) {
 		panic(fmt.Sprintf("expression: %d values for %d states", len(dst), len(x)))
 	}
-	stack, _ := e.work.Get().(*[]float64)
-	if stack == nil {
-		s := make([]float64, e.depth*block)
-		stack = &s
-	}
+	var states block
+	g := newGraph()
+	m := g.compile(e.add(g)).bind(k, &states)
 	for len(x) > 0 {
-		n := min(len(x), block)
-		run(e.tape, *stack, x[:n])
-		copy(dst, (*stack)[:n])
+		n := copy(states[:], x)
+		m.run(n)
+		copy(dst, m.outputs[0][:n])
 		dst, x = dst[n:], x[n:]
 	}
-	e.work.Put(stack)
 }
 
 // Tabulate evaluates a drift and a diffusion on a grid. It refuses values that
@@ -103,18 +124,22 @@ func Tabulate(drift, diffusion *Expression, g sde.Grid) (sde.Coefficients, error
 		return sde.Coefficients{}, err
 	}
 	c := sde.Coefficients{Grid: g}
+	nodes, values := make([]float64, g.N), make([]float64, g.N)
+	for i := range nodes {
+		nodes[i] = g.At(i)
+	}
 	for _, part := range []struct {
 		name   string
 		source *Expression
-		values *[]float32
+		to     *[]float32
 	}{{"drift", drift, &c.Drift}, {"diffusion", diffusion, &c.Diffusion}} {
-		*part.values = make([]float32, g.N)
-		for i := range g.N {
-			v := part.source.At(g.At(i))
+		*part.to = make([]float32, g.N)
+		part.source.Eval(values, nodes)
+		for i, v := range values {
 			if math.IsNaN(v) || math.Abs(v) > math.MaxFloat32 {
 				return sde.Coefficients{}, fmt.Errorf("%s %q is %v at x = %.6g: %w", part.name, part.source, v, g.At(i), sde.ErrNotFinite)
 			}
-			(*part.values)[i] = float32(v)
+			(*part.to)[i] = float32(v)
 		}
 	}
 	return c, c.Validate()

@@ -18,15 +18,15 @@ import (
 // every size and for lengths around the block's.
 func TestAgainstVirtualMachine(t *testing.T) {
 	states := []float64{-1e6, -7.25, -2, -1, -0.5, -1e-9, 0, 1e-9, 0.3, 1, 1.5, 2, 4, 31, 1e5}
-	for len(states) < 3*block+5 {
+	for len(states) < 3*Lanes+5 {
 		states = append(states, math.Sin(float64(len(states)))*6)
 	}
 	for _, source := range []string{
-		"x", "3", "-x", "+x", "x-x^3", "-x^2", "(-x)^2", "2^x", "2^3^x", "x^-2", "x^(-3)", "x**4", "x^0", "x^1", "x^0.5", "x^7", "2^-x",
+		"x", "3", "-x", "+x", "x-x^3", "-x^2", "(-x)^2", "2^x", "2^3^x", "x^-2", "x^(-3)", "x**4", "x^0", "x^1", "x^0.5", "x^7", "x^-11", "x^16", "abs(x)^2.5", "x/8+8/x", "2^-x",
 		"1/2*x", "x/2/3", "x-1-2", "1-(2-x)", "2+3*x/(1+x*x)-4", "pi*e*x",
 		"sin(x)+cos(x)*tan(x)", "asin(x/7)-acos(x/7)+atan(x)", "sinh(x/10)+cosh(x/10)+tanh(x)",
 		"exp(-x^2/2)", "log(abs(x)+1)+log2(abs(x)+2)+log10(abs(x)+3)", "sqrt(2*(1+x^2))", "cbrt(x)+sign(x)",
-		"floor(x)-ceil(x)+erf(x)", "pow(abs(x), 1.5)+atan2(x, 2)", "min(x, 1, 2*x)", "max(x^2, 3, -x)", "max(1)", "abs(1-3)*x",
+		"floor(x)-ceil(x)+erf(x)", "pow(abs(x), 1.5)+atan2(x, 2)", "min(x, 1, 2*x)", "max(x^2, 3, -x)", "min(sqrt(x), 1)+max(1, sqrt(x))", "max(1)", "abs(1-3)*x",
 		"x > 0 ? x : -2*x", "x < 1 and x > -1 ? 1.0 : 0.5", "x <= 1 or not (x >= 2) ? 1 : 2", "x == 1 ? 3 : x != 2 ? 4 : 5",
 		"x > 0 ? (x > 1 ? 1 : 2) : 3", "true && x > 1 || false ? 1 : x", "!(x > 0) ? 1 : x",
 	} {
@@ -43,23 +43,25 @@ func TestAgainstVirtualMachine(t *testing.T) {
 		for k, v := range environment {
 			env[k] = v
 		}
-		got := make([]float64, len(states))
-		e.Eval(got, states)
-		for i, x := range states {
-			env["x"] = x
-			out, err := expr.Run(program, env)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := out.(float64)
-			if math.IsNaN(want) && math.IsNaN(got[i]) || got[i] == want {
-				continue
-			}
-			if !(math.Abs(got[i]-want) <= 1e-13*math.Abs(want)) {
-				t.Errorf("%q at %v is %v, the virtual machine says %v", source, x, got[i], want)
-			}
-			if one := e.At(x); one != got[i] {
-				t.Errorf("%q at %v alone is %v, in a block %v", source, x, one, got[i])
+		for _, set := range sets {
+			got := make([]float64, len(states))
+			e.eval(got, states, set.kernels)
+			for i, x := range states {
+				env["x"] = x
+				out, err := expr.Run(program, env)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := out.(float64)
+				if math.IsNaN(want) && math.IsNaN(got[i]) || got[i] == want {
+					continue
+				}
+				if !(math.Abs(got[i]-want) <= 1e-13*math.Abs(want)) {
+					t.Errorf("%q at %v is %v by %s, the virtual machine says %v", source, x, got[i], set.name, want)
+				}
+				if one := e.At(x); one != got[i] {
+					t.Errorf("%q at %v alone is %v, in a block %v by %s", source, x, one, got[i], set.name)
+				}
 			}
 		}
 	}
@@ -72,6 +74,9 @@ func TestErrorsPointAtThePosition(t *testing.T) {
 		{strings.Repeat("x+", 3000) + "x", "at most 4096"},
 		{strings.Repeat("x+", 1000) + "x", "exceeds maximum allowed nodes"},
 		{"x +", "(1:3)"},
+		{strings.Repeat(" ", 300) + "2*y", "unknown name y (1:303)"},
+		{strings.Repeat("(", 600), "(1:"},
+		{strings.Repeat("y", 4000), "unknown name"},
 		{"2*y", "unknown name y (1:3)\n | 2*y\n | ..^"},
 		{"sin x", "(1:5)"},
 		{"sin(x, x)", "too many arguments"},
@@ -99,6 +104,9 @@ func TestErrorsPointAtThePosition(t *testing.T) {
 		}
 		if !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.20q: %v, want ErrSyntax with %q", c.source, err, c.want)
+		}
+		if len(err.Error()) > 500 {
+			t.Errorf("%.20q: an error of %d characters: %v", c.source, len(err.Error()), err)
 		}
 	}
 }
@@ -147,7 +155,11 @@ func TestSimulatesHeavyTails(t *testing.T) {
 		return e
 	}
 	dst := make([]float32, 8192)
-	err := simulate.EulerMaruyamaFunc(context.Background(), dst, compile("-x").Eval, compile("sqrt(2*(1+x^2))").Eval,
+	engine, err := simulate.NewEngine("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(compile("-x"), compile("sqrt(2*(1+x^2))")).Bind,
 		simulate.Scheme{DT: 0.005, BurnIn: 1600, Thin: 1, Chains: len(dst)}, 1, 0, "test", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -168,38 +180,34 @@ func TestSimulatesHeavyTails(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, compiling gives an expression that runs, or an error.
+// Whatever the bytes, compiling gives an expression that runs, to the same bits
+// on all instruction sets, or an error.
 func FuzzCompile(f *testing.F) {
 	for _, s := range []string{"x", "sqrt(2*(1+x^2))", "x > 0 ? 1 : 2", "let a = 1; a", "max(x,", "((((", "x?.y", "{}", "1..2", "'", "#", "a|b(1)"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		if e, err := Compile(source); err == nil {
-			e.At(0.5)
+		e, err := Compile(source)
+		if err != nil {
+			return
+		}
+		states := []float64{0.5, -3, 0, 1e5, -1e-300, 2, math.Inf(1), math.NaN(), 7}
+		want, got := make([]float64, len(states)), make([]float64, len(states))
+		e.eval(want, states, plain)
+		for _, set := range sets {
+			e.eval(got, states, set.kernels)
+			for i := range got {
+				if !same(got[i], want[i]) {
+					t.Errorf("%q at %v is %v by %s, plain %v", source, states[i], got[i], set.name, want[i])
+				}
+			}
 		}
 	})
 }
 
-func BenchmarkEval(b *testing.B) {
-	for _, source := range []string{"-x", "x-x^3", "sqrt(2*(1+x^2))", "exp(-x^2)"} {
-		b.Run(source, func(b *testing.B) {
-			e, err := Compile(source)
-			if err != nil {
-				b.Fatal(err)
-			}
-			x, dst := make([]float64, block), make([]float64, block)
-			b.ReportAllocs()
-			for range b.N {
-				e.Eval(dst, x)
-			}
-			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/block, "ns/state")
-		})
-	}
-}
-
 // Steps per second on all cores, as the simulate command runs them.
 func BenchmarkSimulate(b *testing.B) {
-	for _, c := range []struct{ drift, diffusion string }{{"-x", "sqrt(2)"}, {"x-x^3", "1"}, {"-x", "sqrt(1+0.5*x^2)"}} {
+	for _, c := range []struct{ drift, diffusion string }{{"-x", "sqrt(2)"}, {"x-x^3", "1"}, {"-x", "sqrt(1+0.5*x^2)"}, {"-x", "exp(-x^2)"}, {"-sin(3*x)-x", "1"}} {
 		b.Run(c.drift+" "+c.diffusion, func(b *testing.B) {
 			drift, err := Compile(c.drift)
 			if err != nil {
@@ -209,10 +217,14 @@ func BenchmarkSimulate(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			engine, err := simulate.NewEngine(Engines()[0])
+			if err != nil {
+				b.Fatal(err)
+			}
 			s := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 512}
 			dst := make([]float32, 512*32)
 			for i := range b.N {
-				if err := simulate.EulerMaruyamaFunc(context.Background(), dst, drift.Eval, diffusion.Eval, s, 1, uint64(i), "bench", nil); err != nil {
+				if err := engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(drift, diffusion).Bind, s, 1, uint64(i), "bench", nil); err != nil {
 					b.Fatal(err)
 				}
 			}

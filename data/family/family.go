@@ -22,12 +22,21 @@ type Family interface {
 	// Coefficients makes function i. It refuses coefficients that are not
 	// finite or not elliptic, naming the function.
 	Coefficients(seed uint64, i int) (sde.Coefficients, error)
-	// Sample fills dst with draws for function i, as the data set has them.
-	// Purposes ("train", "reference", "floor") name independent sets. Errors
-	// name the function; dst must not be used then.
-	Sample(ctx context.Context, dst []float32, seed uint64, i int, s simulate.Scheme, purpose string) error
+	// Sample fills dst, shape [d.Count, samples], with draws as the data set has
+	// them, simulated where the family has no better way. progress, which may be
+	// nil, is told how many functions are done. Errors name the function; dst
+	// must not be used then.
+	Sample(ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int)) error
 	// Law is the exact invariant law of function i.
 	Law(seed uint64, i int) (Law, error)
+}
+
+// Draws asks for samples of functions First … First+Count−1.
+type Draws struct {
+	First, Count int
+	Seed         uint64
+	Scheme       simulate.Scheme // for families that are simulated
+	Purpose      string          // names independent sets: "train", "reference", "floor"
 }
 
 // Law is a one-dimensional probability law in closed form or by quadrature.

@@ -188,7 +188,7 @@ func TestVN1DSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, s.Chains)
-		if err := (vn1d{}).Sample(context.Background(), dst, 1, i, s, "test"); err != nil {
+		if err := (vn1d{}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test"}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); k > 1.95 {
@@ -203,7 +203,7 @@ func TestPurposes(t *testing.T) {
 	for _, f := range families {
 		a, b, again := make([]float32, 64), make([]float32, 64), make([]float32, 64)
 		for dst, purpose := range map[*[]float32]string{&a: "train", &b: "reference", &again: "train"} {
-			if err := f.Sample(context.Background(), *dst, 1, 5, s, purpose); err != nil {
+			if err := f.Sample(context.Background(), *dst, Draws{5, 1, 1, s, purpose}, simulate.Fastest(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -216,11 +216,11 @@ func TestPurposes(t *testing.T) {
 func TestSampleErrorsNameTheFunction(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := rare1d{}.Sample(ctx, make([]float32, 1), 1, 17, simulate.Scheme{}, "test")
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rare1d function 17") {
+	err := rare1d{}.Sample(ctx, make([]float32, 1), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rare1d") {
 		t.Errorf("cancelled: %v", err)
 	}
-	err = vn1d{}.Sample(context.Background(), make([]float32, 1), 1, 17, simulate.Scheme{}, "test")
+	err = vn1d{}.Sample(context.Background(), make([]float32, 1), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
 	if err == nil || !strings.Contains(err.Error(), "vn1d: function 17: time step dt is 0") {
 		t.Errorf("empty scheme: %v", err)
 	}
@@ -332,7 +332,7 @@ func TestRare1DSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, 4096)
-		if err := (rare1d{}).Sample(context.Background(), dst, 1, i, simulate.Scheme{}, "test"); err != nil {
+		if err := (rare1d{}).Sample(context.Background(), dst, Draws{First: i, Count: 1, Seed: 1, Purpose: "test"}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); k > 2.2 { // 20 tests

@@ -78,15 +78,23 @@ func (rare1d) Coefficients(seed uint64, i int) (sde.Coefficients, error) {
 	return c, checked("rare1d", i, c)
 }
 
-// Sample ignores the scheme: draws from the mixture are independent and exact.
+// Sample ignores scheme and simulator: draws from the mixture are independent
+// and exact.
 func (rare1d) Sample(
-	ctx context.Context, dst []float32, seed uint64, i int, _ simulate.Scheme, purpose string,
+	ctx context.Context, dst []float32, d Draws, _ simulate.Simulator, progress func(done, total int),
 ) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("rare1d function %d: %w", i, err)
+	if d.Count < 1 || len(dst)%d.Count != 0 {
+		return fmt.Errorf("rare1d: %d values cannot be shared by %d functions", len(dst), d.Count)
 	}
-	f := newRare1D(seed, i)
-	f.law.Sample(dst, random.New(seed, "rare1d/"+purpose, uint64(i)))
+	width := len(dst) / d.Count
+	err := simulate.Each(ctx, d.Count, func(_ context.Context, i int) error {
+		f := newRare1D(d.Seed, d.First+i)
+		f.law.Sample(dst[i*width:(i+1)*width], random.New(d.Seed, "rare1d/"+d.Purpose, uint64(d.First+i)))
+		return nil
+	}, progress)
+	if err != nil {
+		return fmt.Errorf("rare1d: %w", err)
+	}
 	return nil
 }
 

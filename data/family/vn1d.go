@@ -51,13 +51,14 @@ func (vn1d) Coefficients(seed uint64, i int) (sde.Coefficients, error) {
 }
 
 func (f vn1d) Sample(
-	ctx context.Context, dst []float32, seed uint64, i int, s simulate.Scheme, purpose string,
+	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
 ) error {
-	c, err := f.Coefficients(seed, i)
+	err := by.Simulate(ctx, dst, simulate.Batch{
+		First: d.First, Count: d.Count,
+		System: func(i int) (sde.System, error) { return f.Coefficients(d.Seed, i) },
+		Scheme: d.Scheme, Seed: d.Seed, Purpose: "vn1d/" + d.Purpose,
+	}, progress)
 	if err != nil {
-		return err
-	}
-	if err := simulate.EulerMaruyama(ctx, dst, c, s, seed, uint64(i), "vn1d/"+purpose); err != nil {
 		return fmt.Errorf("vn1d: %w", err)
 	}
 	return nil

@@ -174,3 +174,31 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// What Writable accepts Write writes; what it refuses is as it was.
+func TestWritable(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "old.npy")
+	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{old, filepath.Join(dir, "new.npy")} {
+		if err := Writable(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{"", dir, os.DevNull, filepath.Join(dir, "nosuch", "x.npy"), filepath.Join(old, "x.npy")} {
+		if Writable(path) == nil {
+			t.Errorf("%q can be written", path)
+		}
+	}
+	if text, err := os.ReadFile(old); err != nil || string(text) != "old" {
+		t.Errorf("the old file has %q, %v", text, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if err := Write(old, Array{Shape: []int{1}, Data: []float32{1}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,12 +3,34 @@ package npy
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 )
+
+// Writable reports what would keep Write from making the file, without making
+// it: for programs that compute for long before they write.
+func Writable(path string) error {
+	if path == "" {
+		return errors.New("write: no file name")
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("write %s: it is there and is no file that could be replaced", path)
+	}
+	f, err := create(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// create makes a temporary file beside path.
+func create(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+}
 
 // Write writes a one- or two-dimensional array as '<f4' in C order. The file
 // appears complete or not at all: it is written under a temporary name beside
@@ -21,7 +43,7 @@ func Write(path string, a Array) (err error) {
 	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
 		return fmt.Errorf("write %s: shape %v for %d elements", path, a.Shape, len(a.Data))
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
+	f, err := create(path)
 	if err != nil {
 		return err
 	}

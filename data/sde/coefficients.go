@@ -40,9 +40,7 @@ func (c Coefficients) Validate() error {
 	return nil
 }
 
-func finite(v float32) bool {
-	return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0)
-}
+func finite(v float32) bool { return v-v == 0 } // not so for infinities and NaN
 
 // DriftAt is b(x).
 func (c Coefficients) DriftAt(x float64) float64 { return interpolate(c.Grid, c.Drift, x) }

@@ -16,7 +16,8 @@ type Plane struct {
 	// Diffusion has k numbers per node, shape [Y.N, X.N, k], or only one
 	// node's, shape [k], where it is constant: k = 1 for S = σ·I, 2 for
 	// S = diag(σ₁, σ₂), 4 for S = (σ₁₁ σ₁₂; σ₂₁ σ₂₂). Only S·Sᵀ matters to the
-	// law, so that entries of a full matrix may have any sign.
+	// law, so that entries of a full matrix may have any sign. Four numbers on
+	// 2×2 nodes are one at each.
 	Diffusion []float32
 }
 
@@ -68,11 +69,11 @@ func (p Plane) Validate() error {
 		}
 	}
 	for at := 0; at < len(p.Diffusion); at += k {
-		where := "all nodes"
-		if !constant {
-			where = p.node(at / k)
-		}
 		if err := elliptic(p.Diffusion[at : at+k]); err != nil {
+			where := "all nodes"
+			if !constant {
+				where = p.node(at / k)
+			}
 			return fmt.Errorf("diffusion %v at %s %w", p.Diffusion[at:at+k], where, err)
 		}
 	}

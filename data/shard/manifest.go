@@ -46,11 +46,14 @@ type Header struct {
 type Manifest struct {
 	Format int `json:"format"`
 	Header
-	Bytes     int64   `json:"bytes"`      // of the data file
-	SHA256    string  `json:"sha256"`     // of the data file, hexadecimal
-	Drift     Moments `json:"drift"`      // of all values of the tensor
-	Diffusion Moments `json:"diffusion"`  // of all values of the tensor
-	CreatedBy string  `json:"created_by"` // program and version
+	Bytes     int64   `json:"bytes"`     // of the data file
+	SHA256    string  `json:"sha256"`    // of the data file, hexadecimal
+	Drift     Moments `json:"drift"`     // of all values of the tensor
+	Diffusion Moments `json:"diffusion"` // of all values of the tensor
+	// Simulator made the samples, of a family that is simulated: an instruction
+	// set, "avx2" say, of which all give the same, or a device.
+	Simulator string `json:"simulator,omitempty"`
+	CreatedBy string `json:"created_by"` // program and version
 }
 
 const (

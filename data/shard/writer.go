@@ -62,6 +62,9 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 	return w, nil
 }
 
+// SimulatedBy notes in the manifest what simulates.
+func (w *Writer) SimulatedBy(simulator string) { w.manifest.Simulator = simulator }
+
 // Drift appends values at the grid nodes: whole functions or parts of them.
 func (w *Writer) Drift(values []float32) error {
 	if !w.manifest.Drift.add(values) {

@@ -18,19 +18,28 @@ func tabulate(g sde.Grid, drift, diffusion func(x float64) float64) sde.Coeffici
 	return c
 }
 
-// Steps per second of one goroutine, for the paper's two grids, on every engine.
+// Steps per second of one goroutine, for the paper's two grids on the line and
+// two kinds of diffusion in the plane, on every engine.
 func BenchmarkEulerMaruyama(b *testing.B) {
+	line := func(nodes int) sde.Coefficients {
+		return tabulate(sde.Grid{Lo: -5, Hi: 5, N: nodes},
+			func(x float64) float64 { return -x + math.Sin(3*x) },
+			func(x float64) float64 { return 1 + 0.3*math.Cos(x) })
+	}
 	for _, e := range engines {
-		for _, nodes := range []int{64, 256} {
-			b.Run(fmt.Sprintf("%v/nodes=%d", e, nodes), func(b *testing.B) {
-				c := tabulate(sde.Grid{Lo: -5, Hi: 5, N: nodes},
-					func(x float64) float64 { return -x + math.Sin(3*x) },
-					func(x float64) float64 { return 1 + 0.3*math.Cos(x) })
+		for _, c := range []struct {
+			name   string
+			system sde.System
+		}{
+			{"nodes=64", line(64)}, {"nodes=256", line(256)},
+			{"plane=constant", smoothPlane(1, true)}, {"plane=full", smoothPlane(4, false)},
+		} {
+			b.Run(fmt.Sprintf("%v/%s", e, c.name), func(b *testing.B) {
 				s := Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128}
-				dst := make([]float32, 128*32)
+				dst := make([]float32, 128*32*c.system.Dim())
 				b.ReportAllocs()
 				for i := range b.N {
-					if err := e.EulerMaruyama(context.Background(), dst, c, s, 1, uint64(i), "bench"); err != nil {
+					if err := e.EulerMaruyama(context.Background(), dst, c.system, s, 1, uint64(i), "bench"); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -9,13 +9,10 @@ import (
 	"github.com/ergoflow/ergoflow/data/stopwatch"
 )
 
-// Benchmark times Euler–Maruyama on grids of that many nodes: functions with 128
-// chains each, 1,000 steps of burn-in and 32 samples ten steps apart, spread
-// over all cores by Each, on every engine that runs here.
-func Benchmark(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
-	if functions < 1 || functions > 1<<16 {
-		return nil, fmt.Errorf("%d functions are outside 1 to %d", functions, 1<<16)
-	}
+// BenchmarkLine times Euler–Maruyama on grids of that many nodes: functions with
+// 128 chains each, 1,000 steps of burn-in and 32 samples ten steps apart, spread
+// over all cores, on every engine that runs here.
+func BenchmarkLine(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	grid := sde.Grid{Lo: -5, Hi: 5, N: nodes}
 	if err := grid.Validate(); err != nil {
 		return nil, err
@@ -25,23 +22,53 @@ func Benchmark(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.M
 		x := grid.At(i)
 		c.Drift[i], c.Diffusion[i] = float32(-x+math.Sin(3*x)), float32(1+0.3*math.Cos(x))
 	}
+	return benchmark(ctx, fmt.Sprintf("1D Euler–Maruyama, %d nodes", nodes), c, functions, rounds)
+}
+
+// BenchmarkPlane does so for equations in the plane on grids of nodes×nodes,
+// with the diffusion √2·I and with a matrix at every node.
+func BenchmarkPlane(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
+	grid := sde.Grid{Lo: -5, Hi: 5, N: nodes}
+	if err := grid.Validate(); err != nil {
+		return nil, err
+	}
+	p := sde.Plane{X: grid, Y: grid, Diffusion: []float32{math.Sqrt2}}
+	var matrices []float32
+	for n := range p.Nodes() {
+		x, y := grid.At(n%nodes), grid.At(n/nodes)
+		p.Drift = append(p.Drift, float32(-x+math.Sin(2*y)), float32(-y+math.Sin(2*x)))
+		matrices = append(matrices, float32(1+0.3*math.Cos(x)), float32(0.3*math.Sin(y)), float32(0.3*math.Sin(x)), float32(1+0.3*math.Cos(y)))
+	}
+	what := fmt.Sprintf("2D Euler–Maruyama, %d×%d nodes, ", nodes, nodes)
+	constant, err := benchmark(ctx, what+"constant diffusion", p, functions, rounds)
+	if err != nil {
+		return nil, err
+	}
+	p.Diffusion = matrices
+	full, err := benchmark(ctx, what+"full diffusion", p, functions, rounds)
+	return append(constant, full...), err
+}
+
+func benchmark(ctx context.Context, what string, system sde.System, functions, rounds int) ([]stopwatch.Measurement, error) {
+	if functions < 1 || functions > 1<<16 {
+		return nil, fmt.Errorf("%d functions are outside 1 to %d", functions, 1<<16)
+	}
 	const samples = 32
-	scheme := Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128}
-	width := scheme.Chains * samples
-	dst := make([]float32, functions*width)
-	steps := float64(functions) * float64(scheme.Chains) * float64(scheme.Steps(samples))
+	batch := Batch{
+		Count:   functions,
+		System:  func(int) (sde.System, error) { return system, nil },
+		Scheme:  Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128},
+		Purpose: "benchmark",
+	}
+	chains := functions * batch.Scheme.Chains
+	dst := make([]float32, chains*samples*system.Dim())
+	steps := float64(chains) * float64(batch.Scheme.Steps(samples))
 	var measured []stopwatch.Measurement
-	for _, name := range Engines() {
-		engine, err := NewEngine(name)
-		if err != nil {
-			return nil, err
-		}
+	for _, engine := range engines {
 		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
-			Engine: name, What: fmt.Sprintf("1D Euler–Maruyama, %d nodes", nodes), Size: fmt.Sprintf("%d×%d", functions, scheme.Chains), Unit: "steps",
+			Engine: engine.String(), What: what, Size: fmt.Sprintf("%d×%d", functions, batch.Scheme.Chains), Unit: "steps",
 		}, rounds, steps, func(ctx context.Context) error {
-			return Each(ctx, functions, func(ctx context.Context, i int) error {
-				return engine.EulerMaruyama(ctx, dst[i*width:(i+1)*width], c, scheme, 0, uint64(i), "benchmark")
-			}, nil)
+			return engine.Simulate(ctx, dst, batch, nil)
 		})
 		if err != nil {
 			return nil, err

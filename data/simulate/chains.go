@@ -18,27 +18,46 @@ const bound = 1e6
 // about a millisecond of work.
 const pollEvery = 64
 
-// divergence is where a chain diverged: step takes it from a state within the
-// bound to one that is not.
+// maxDim is the largest dimension of states that chains holds.
+const maxDim = 2
+
+// states are those of lanes chains: coordinate c of chain l at [c·lanes+l].
+type states[T float32 | float64] [maxDim * lanes]T
+
+// frame is how states are kept: x = origin + unit·state, beyond ±limit diverged.
+type frame struct{ origin, unit, limit float64 }
+
+// natural keeps states as they are.
+var natural = frame{unit: 1, limit: bound}
+
+func (f frame) keep(x float64) float64     { return (x - f.origin) / f.unit }
+func (f frame) show(state float64) float64 { return f.origin + float64(state*f.unit) }
+
+// divergence is where a chain diverged: step takes a coordinate from within the
+// bound to beyond it.
 type divergence struct {
 	lane, step int
+	coordinate int // counted from one; 0 for states of one
 	from, to   float64
 }
 
 // chains advances up to 64 chains together, in single or double precision.
 type chains[T float32 | float64] struct {
 	normals normals // vectors come first and in whole cache lines: a load across two costs double
-	x       [lanes]T
-	before  [lanes]T // states at the start of the current stretch
+	x       states[T]
+	before  states[T] // those at the start of the current stretch
 	engine  *Engine
+	frame   frame
+	dim     int // of a state, a divisor of window
 	active  int
 }
 
 // run starts chains first..first+active−1 as the scheme says, takes perChain samples
-// of each and stores them chain by chain into dst. advance moves the states x
-// by len(z)/lanes steps with the normals z and says whether they are then
-// bounded. tick is called now and then with the number of steps taken, over all
-// chains, since the last call.
+// of each and stores them chain by chain into dst, whole states. Of a chain's
+// normals the first dim make its first state, and each step takes the next dim.
+// advance moves the states x by len(z)/(dim·lanes) steps with the normals z and
+// says whether they are then bounded. tick is called now and then with the
+// number of steps taken, over all chains, since the last call.
 //
 // Engines step whole vectors, some all lanes. The lanes that fill the last
 // vector up repeat chain first, so that they are bounded if it is; any others
@@ -47,7 +66,7 @@ func (c *chains[T]) run(
 	ctx context.Context, dst []float32, s Scheme, first int, stream stream,
 	advance func(z []float32) bool, tick func(steps int),
 ) error {
-	perChain := len(dst) / c.active
+	perChain := len(dst) / (c.active * c.dim)
 	for l := range c.active {
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
 	}
@@ -55,11 +74,10 @@ func (c *chains[T]) run(
 		c.normals.repeat(l, 0)
 	}
 	c.engine.fill(&c.normals, c.active)
-	for l := range c.x {
-		c.x[l] = T(s.start()) * T(c.normals.values[l])
+	for i := range c.dim * lanes {
+		c.x[i] = T(c.frame.keep(s.start() * float64(c.normals.values[i])))
 	}
-	x := c.x[:c.active]
-	used, windows, since := 1, 0, 0
+	used, windows, since := c.dim, 0, 0
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
 		for step < next {
 			if used == window {
@@ -73,28 +91,38 @@ func (c *chains[T]) run(
 					since = 0
 				}
 			}
-			n := min(window-used, next-step)
-			z := c.normals.values[used*lanes : (used+n)*lanes]
-			c.before = c.x
+			n := min((window-used)/c.dim, next-step)
+			z := c.normals.values[used*lanes : (used+n*c.dim)*lanes]
+			c.remember()
 			if !advance(z) {
 				d := c.locate(z, advance)
 				d.step += step
 				return stream.diverged(d, first)
 			}
-			used, step, since = used+n, step+n, since+n*c.active
+			used, step, since = used+n*c.dim, step+n, since+n*c.active
 		}
-		for l, v := range x {
-			dst[l*perChain+j] = float32(v)
+		for k := range c.dim {
+			at := j*c.dim + k
+			for _, v := range c.coordinate(k) {
+				dst[at] = float32(c.frame.show(float64(v)))
+				at += perChain * c.dim
+			}
 		}
 	}
 	tick(since)
 	return nil
 }
 
-// bounded reports whether all states are finite and within the bound.
-func bounded[T float32 | float64](x []T) bool {
+// remember notes the states.
+func (c *chains[T]) remember() { copy(c.before[:c.dim*lanes], c.x[:]) }
+
+// coordinate has one coordinate of the active states.
+func (c *chains[T]) coordinate(k int) []T { return c.x[k*lanes:][:c.active] }
+
+// bounded reports whether all states are finite and within ±limit.
+func bounded[T float32 | float64](x []T, limit T) bool {
 	for _, v := range x {
-		if !(v > -bound && v < bound) {
+		if !(v > -limit && v < limit) {
 			return false
 		}
 	}
@@ -102,20 +130,28 @@ func bounded[T float32 | float64](x []T) bool {
 }
 
 // locate repeats a stretch that ended out of bounds, step by step, to find the
-// first step and lane.
+// first step, lane and coordinate.
 func (c *chains[T]) locate(z []float32, advance func(z []float32) bool) divergence {
-	x := c.x[:c.active]
 	c.x = c.before
-	for k := range len(z) / lanes {
-		c.before = c.x
-		advance(z[k*lanes : (k+1)*lanes])
-		for l, v := range x {
-			if !(v > -bound && v < bound) {
-				return divergence{l, k, float64(c.before[l]), float64(v)}
+	width := c.dim * lanes
+	for k := range len(z) / width {
+		c.remember()
+		advance(z[k*width : (k+1)*width])
+		for l := range c.active {
+			for i := l; i < width; i += lanes {
+				v := c.x[i]
+				if v > -T(c.frame.limit) && v < T(c.frame.limit) {
+					continue
+				}
+				d := divergence{lane: l, step: k, from: c.frame.show(float64(c.before[i])), to: c.frame.show(float64(v))}
+				if c.dim > 1 {
+					d.coordinate = 1 + i/lanes
+				}
+				return d
 			}
 		}
 	}
-	return divergence{0, len(z)/lanes - 1, math.NaN(), math.NaN()}
+	return divergence{step: len(z)/width - 1, from: math.NaN(), to: math.NaN()}
 }
 
 // stream identifies the randomness of one function's chains.
@@ -127,21 +163,26 @@ type stream struct {
 
 func (s stream) diverged(d divergence, first int) error {
 	return &DivergedError{
-		Function: s.function, Chain: first + d.lane, Step: d.step, From: d.from, To: d.to,
+		Function: s.function, Chain: first + d.lane, Step: d.step, Coordinate: d.coordinate, From: d.from, To: d.to,
 	}
 }
 
 // DivergedError locates a divergence; it is an ErrDiverged.
 type DivergedError struct {
-	Function uint64
-	Chain    int
-	Step     int     // counted from zero
-	From, To float64 // states before and after the step
-	Reason   string  // what was wrong with a coefficient there, if anything
+	Function   uint64
+	Chain      int
+	Step       int     // counted from zero
+	Coordinate int     // of the state, counted from one; 0 for equations on the line
+	From, To   float64 // that coordinate before and after the step
+	Reason     string  // what was wrong with a coefficient there, if anything
 }
 
 func (e *DivergedError) Error() string {
-	text := fmt.Sprintf("function %d, chain %d, step %d: state went from %.6g to %.6g", e.Function, e.Chain, e.Step, e.From, e.To)
+	what := "state"
+	if e.Coordinate > 0 {
+		what = fmt.Sprintf("coordinate %d of the state", e.Coordinate)
+	}
+	text := fmt.Sprintf("function %d, chain %d, step %d: %s went from %.6g to %.6g", e.Function, e.Chain, e.Step, what, e.From, e.To)
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}

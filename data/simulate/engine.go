@@ -17,16 +17,18 @@ type Engine struct {
 	name string
 	// fill makes the normals of the next window for lanes 0..active−1 at least.
 	fill func(n *normals, active int)
-	// advance takes len(z)/lanes steps of lanes 0..active−1 at least, and says
-	// whether all their states are then finite and within the bound.
-	advance func(t *table, x *[lanes]float32, active int, z []float32) bool
+	// line and plane take the steps that z has normals for, of lanes
+	// 0..active−1 at least, and say whether all their states are then finite
+	// and within the bound.
+	line  func(t *table, x *states[float32], active int, z []float32) bool
+	plane func(t *planeTable, x *states[float32], active int, z []float32) bool
 }
 
 // ErrEngine says that an engine does not exist or not on this processor.
 var ErrEngine = errors.New("simulation engine not available")
 
 // plain is the engine whose code says what the others compute.
-var plain = &Engine{name: "go", fill: (*normals).fill, advance: (*table).advance}
+var plain = &Engine{name: "go", fill: (*normals).fill, line: (*table).advance, plane: (*planeTable).advance}
 
 // engines are those of this processor and build, fastest first.
 var engines = append(vectorEngines(), plain)
@@ -50,6 +52,9 @@ func NewEngine(name string) (*Engine, error) {
 	}
 	return engines[i], nil
 }
+
+// Fastest is the fastest engine of this processor.
+func Fastest() *Engine { return engines[0] }
 
 // String is the engine's name.
 func (e *Engine) String() string { return e.name }
@@ -87,21 +92,30 @@ func (e *Engine) EulerMaruyama(
 	stream := stream{seed, purpose, function}
 	switch system := system.(type) {
 	case sde.Coefficients:
-		return e.line(ctx, dst, system, s, perChain, stream)
+		t := newTable(system, s.DT)
+		return e.blocks(ctx, dst, d, t.frame, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+			return e.line(t, &c.x, c.active, z)
+		})
+	case sde.Plane:
+		t := newPlaneTable(system, s.DT)
+		return e.blocks(ctx, dst, d, natural, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+			return e.plane(t, &c.x, c.active, z)
+		})
 	default:
 		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
 	}
 }
 
-// line simulates chains of an equation on a line.
-func (e *Engine) line(ctx context.Context, dst []float32, c sde.Coefficients, s Scheme, perChain int, stream stream) error {
-	t := newTable(c, s.DT)
-	state := &chains[float32]{engine: e}
-	advance := func(z []float32) bool { return e.advance(t, &state.x, state.active, z) }
+// blocks runs all chains of an equation, up to 64 at a time.
+func (e *Engine) blocks(
+	ctx context.Context, dst []float32, dim int, frame frame, s Scheme, perChain int, stream stream,
+	advance func(c *chains[float32], z []float32) bool,
+) error {
+	c := &chains[float32]{engine: e, frame: frame, dim: dim}
 	for first := 0; first < s.Chains; first += lanes {
-		state.active = min(lanes, s.Chains-first)
-		part := dst[first*perChain : (first+state.active)*perChain]
-		err := state.run(ctx, part, s, first, stream, advance, func(int) {})
+		c.active = min(lanes, s.Chains-first)
+		part := dst[first*perChain*dim:][:c.active*perChain*dim]
+		err := c.run(ctx, part, s, first, stream, func(z []float32) bool { return advance(c, z) }, func(int) {})
 		if err != nil {
 			return err
 		}

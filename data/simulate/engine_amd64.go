@@ -4,11 +4,11 @@ import "golang.org/x/sys/cpu"
 
 // vectorEngines are those that the processor can run, widest first.
 func vectorEngines() (engines []*Engine) {
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX2 {
-		engines = append(engines, &Engine{"avx512", fillAVX512, advanceAVX512})
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2 {
+		engines = append(engines, &Engine{"avx512", fillAVX512, lineAVX512, planeAVX2})
 	}
 	if cpu.X86.HasAVX2 {
-		engines = append(engines, &Engine{"avx2", fillAVX2, advanceAVX2})
+		engines = append(engines, &Engine{"avx2", fillAVX2, lineAVX2, planeAVX2})
 	}
 	return engines
 }
@@ -27,10 +27,10 @@ func cubicsAVX512(n *normals, first int, c *inverseTable) (done bool)
 func cubicsAVX2(n *normals, first int, c *inverseTable) (done bool)
 
 //go:noescape
-func columnsAVX512(t *table, cells *columns, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
+func columnsAVX512(t *table, cells *columns, x *states[float32], z *float32, steps, vectors int) (inside bool)
 
 //go:noescape
-func rowsAVX2(t *table, cells *cell, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
+func rowsAVX2(t *table, cells *cell, x *states[float32], z *float32, steps, vectors int) (inside bool)
 
 // inverseTable is inverse for kernels. A permutation takes an index modulo 32,
 // so segment i is at (i + firstHalf) mod 32, where the half-octave's number
@@ -71,20 +71,20 @@ func fillAVX2(n *normals, active int) {
 	}
 }
 
-func advanceAVX512(t *table, x *[lanes]float32, active int, z []float32) bool {
+func lineAVX512(t *table, x *states[float32], active int, z []float32) bool {
 	if len(z) < lanes {
-		return bounded(x[:active])
+		return bounded(x[:active], t.limit)
 	}
 	if t.columns != nil {
 		return columnsAVX512(t, t.columns, x, &z[0], len(z)/lanes, (active+15)/16)
 	}
-	return advanceAVX2(t, x, active, z)
+	return lineAVX2(t, x, active, z)
 }
 
-// advanceAVX2 is bound by loads of rows, so that wider vectors gain nothing.
-func advanceAVX2(t *table, x *[lanes]float32, active int, z []float32) bool {
+// lineAVX2 is bound by loads of rows, so that wider vectors gain nothing.
+func lineAVX2(t *table, x *states[float32], active int, z []float32) bool {
 	if len(z) < lanes {
-		return bounded(x[:active])
+		return bounded(x[:active], t.limit)
 	}
 	return rowsAVX2(t, &t.cells[0], x, &z[0], len(z)/lanes, (active+7)/8)
 }

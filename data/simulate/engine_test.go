@@ -60,19 +60,20 @@ func TestEnginesAgree(t *testing.T) {
 	}
 }
 
-func compareEngines(t *testing.T, e *Engine, c sde.Coefficients, s Scheme, perChain int, function uint64) {
+func compareEngines(t *testing.T, e *Engine, system sde.System, s Scheme, perChain int, function uint64) {
 	t.Helper()
-	want, got := make([]float32, perChain*s.Chains), make([]float32, perChain*s.Chains)
-	if err := plain.EulerMaruyama(context.Background(), want, c, s, 11, function, "engines"); err != nil {
+	d := system.Dim()
+	want, got := make([]float32, perChain*s.Chains*d), make([]float32, perChain*s.Chains*d)
+	if err := plain.EulerMaruyama(context.Background(), want, system, s, 11, function, "engines"); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.EulerMaruyama(context.Background(), got, c, s, 11, function, "engines"); err != nil {
+	if err := e.EulerMaruyama(context.Background(), got, system, s, 11, function, "engines"); err != nil {
 		t.Fatal(err)
 	}
 	for i, v := range want {
 		if math.Float32bits(got[i]) != math.Float32bits(v) {
-			t.Fatalf("%v, %d nodes, %+v: sample %d of chain %d is %v, plain %v",
-				e, c.Grid.N, s, i%perChain, i/perChain, got[i], v)
+			t.Fatalf("%v, %+v: coordinate %d of sample %d of chain %d is %v, plain %v for %s",
+				e, s, i%d, i/d%perChain, i/d/perChain, got[i], v, sizes(system))
 		}
 	}
 }
@@ -86,7 +87,7 @@ func TestEnginesStep(t *testing.T) {
 			c := jagged(nodes)
 			table := newTable(c, 0.25)
 			zero := math.Copysign(0, -1)
-			places := []float64{0, zero, 1e-42, -1e-42, bound, -bound, 1e30, -1e30, math.MaxFloat32, -math.MaxFloat32,
+			places := []float64{table.origin, 0, zero, 1e-42, -1e-42, bound, -bound, 1e30, -1e30, math.MaxFloat32, -math.MaxFloat32,
 				math.Inf(1), math.Inf(-1), math.NaN()}
 			for i := range nodes {
 				for _, x := range []float64{c.Grid.At(i), c.Grid.At(i) + c.Grid.Step()/2} {
@@ -96,15 +97,15 @@ func TestEnginesStep(t *testing.T) {
 			}
 			var z [lanes]float32
 			for first := 0; first < len(places); first += lanes {
-				var from, want, got [lanes]float32
-				for l := range from {
-					from[l] = float32(places[(first+l)%len(places)])
+				var from, want, got states[float32]
+				for l := range lanes {
+					from[l] = float32(table.keep(places[(first+l)%len(places)]))
 					z[l] = float32(l%7) - 3
 				}
 				want, got = from, from
-				plain.advance(table, &want, lanes, z[:])
-				e.advance(table, &got, lanes, z[:])
-				for l, v := range want {
+				plain.line(table, &want, lanes, z[:])
+				e.line(table, &got, lanes, z[:])
+				for l, v := range want[:lanes] {
 					if math.Float32bits(got[l]) != math.Float32bits(v) && !(v != v && got[l] != got[l]) {
 						t.Fatalf("%v, %d nodes: from %v to %v, plain %v", e, nodes, from[l], got[l], v)
 					}
@@ -127,9 +128,9 @@ func TestEnginesBound(t *testing.T) {
 					state float32
 					want  bool
 				}{{inside, true}, {-inside, true}, {bound, false}, {-bound, false}, {nan, false}, {inf, false}, {-inf, false}} {
-					x := [lanes]float32{}
+					x := states[float32]{}
 					x[l] = c.state
-					if got := e.advance(still, &x, active, z); got != c.want {
+					if got := e.line(still, &x, active, z); got != c.want {
 						t.Errorf("%v: lane %d of %d at %v: bounded is %v", e, l, active, c.state, got)
 					}
 				}
@@ -210,17 +211,19 @@ func TestEnginesDiverge(t *testing.T) {
 // Nothing is allocated step by step: ten times as many steps, the same count.
 func TestEnginesAllocate(t *testing.T) {
 	for _, e := range engines {
-		count := func(steps int) float64 {
-			dst := make([]float32, 100)
-			return testing.AllocsPerRun(5, func() {
-				s := Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: 100}
-				if err := e.EulerMaruyama(context.Background(), dst, rough, s, 1, 0, "p"); err != nil {
-					t.Fatal(err)
-				}
-			})
-		}
-		if few, many := count(100), count(1000); few != many || few > 10 {
-			t.Errorf("%v: %v allocations in 100 steps, %v in 1000", e, few, many)
+		for _, system := range []sde.System{rough, smoothPlane(4, false)} {
+			count := func(steps int) float64 {
+				dst := make([]float32, 100*system.Dim())
+				return testing.AllocsPerRun(5, func() {
+					s := Scheme{DT: 0.01, BurnIn: steps, Thin: 1, Chains: 100}
+					if err := e.EulerMaruyama(context.Background(), dst, system, s, 1, 0, "p"); err != nil {
+						t.Fatal(err)
+					}
+				})
+			}
+			if few, many := count(100), count(1000); few != many || few > 10 {
+				t.Errorf("%v, %T: %v allocations in 100 steps, %v in 1000", e, system, few, many)
+			}
 		}
 	}
 }

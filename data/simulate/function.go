@@ -11,22 +11,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Func evaluates a coefficient at all of x into dst, which has the same length.
-// It must be safe for concurrent use.
-type Func func(dst, x []float64)
+// Equation is dX = b(X)dt + σ(X)dW on the whole line. It prepares one
+// goroutine's evaluation at the states x with an engine's instructions:
+// evaluate(n) computes the first n of drift and diffusion, at least, which stay
+// where they are.
+type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drift, diffusion *[lanes]float64)
 
 // EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on the
-// whole line, evaluated 64 chains at a time: no table, no boundary. The states
+// whole line, evaluated for up to 64 chains at a time: no table, no boundary. The states
 // are float64, the normals those of EulerMaruyama. A negative diffusion has the
-// law of its absolute value, and zero is allowed. Chains are spread over
-// GOMAXPROCS goroutines, on which the samples do not depend. progress, if not
-// nil, is called now and then with the steps taken over all chains and their
-// total, never concurrently.
+// law of its absolute value, and where it is zero the equation is an ordinary
+// one. Chains are spread over GOMAXPROCS goroutines, on which the samples do not
+// depend. progress, if not nil, is called now and then with the steps taken
+// over all chains and their total, never concurrently.
 //
 // ErrDiverged errors are a *DivergedError, which says when a coefficient was
 // not finite. dst must not be used after an error.
-func EulerMaruyamaFunc(
-	ctx context.Context, dst []float32, drift, diffusion Func, s Scheme, seed, function uint64, purpose string,
+func (e *Engine) EulerMaruyamaFunc(
+	ctx context.Context, dst []float32, equation Equation, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
 ) error {
 	perChain, err := s.samplesPerChain(len(dst))
@@ -46,14 +48,15 @@ func EulerMaruyamaFunc(
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for first := 0; first < s.Chains; first += lanes {
+	width := together(s.Chains, runtime.GOMAXPROCS(0))
+	for first := 0; first < s.Chains; first += width {
 		group.Go(func() error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			f := &functionStep{drift: drift, diffusion: diffusion, dt: s.DT, root: math.Sqrt(s.DT)}
-			state := &chains[float64]{engine: engines[0], active: min(lanes, s.Chains-first)}
-			advance := func(z []float32) bool { return f.advance(state.x[:state.active], z) }
+			state := &chains[float64]{engine: e, frame: natural, dim: 1, active: min(width, s.Chains-first)}
+			f := newFunctionStep(equation, e.name, (*[lanes]float64)(state.x[:lanes]), s.DT)
+			advance := func(z []float32) bool { return f.advance(state.active, z) }
 			part := dst[first*perChain : (first+state.active)*perChain]
 			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, tick)
 			return f.explain(err)
@@ -62,24 +65,41 @@ func EulerMaruyamaFunc(
 	return group.Wait()
 }
 
-// functionStep steps one block of chains.
-type functionStep struct {
-	drift, diffusion Func
-	dt, root         float64
-	b, sigma         [lanes]float64
+// together is how many chains one goroutine advances: all lanes, or some whole
+// vectors where there would else be idle cores.
+func together(chains, cores int) int {
+	share := (chains + cores - 1) / cores
+	return min((share+widest-1)/widest*widest, lanes)
 }
 
-func (f *functionStep) advance(x []float64, z []float32) bool {
-	b, sigma := f.b[:len(x)], f.sigma[:len(x)]
+// functionStep steps one block of chains.
+type functionStep struct {
+	x, drift, diffusion *[lanes]float64
+	evaluate            func(n int)
+	move                func(f *functionStep, n int, z *[lanes]float32)
+	dt, root            float64 // √dt
+}
+
+func newFunctionStep(equation Equation, engine string, x *[lanes]float64, dt float64) *functionStep {
+	f := &functionStep{x: x, dt: dt, root: math.Sqrt(dt), move: moveOn(engine)}
+	f.evaluate, f.drift, f.diffusion = equation(engine, x)
+	return f
+}
+
+// advance moves the first active states by len(z)/lanes steps.
+func (f *functionStep) advance(active int, z []float32) bool {
 	for ; len(z) >= lanes; z = z[lanes:] {
-		f.drift(b, x)
-		f.diffusion(sigma, x)
-		noise := z[:len(x)]
-		for l, v := range x {
-			x[l] = v + (float64(b[l]*f.dt) + float64(float64(sigma[l]*f.root)*float64(noise[l])))
-		}
+		f.evaluate(active)
+		f.move(f, active, (*[lanes]float32)(z))
 	}
-	return bounded(x)
+	return bounded(f.x[:active], bound)
+}
+
+// movePlain moves the first n states by one step.
+func (f *functionStep) movePlain(n int, z *[lanes]float32) {
+	for l, v := range f.x[:n] {
+		f.x[l] = v + (float64(f.drift[l]*f.dt) + float64(float64(f.diffusion[l]*f.root)*float64(z[l])))
+	}
 }
 
 // explain adds to a divergence which coefficient was not finite.
@@ -88,15 +108,15 @@ func (f *functionStep) explain(err error) error {
 	if !errors.As(err, &diverged) {
 		return err
 	}
+	f.x[0] = diverged.From
+	f.evaluate(1)
 	for _, c := range []struct {
-		name string
-		of   Func
-	}{{"drift", f.drift}, {"diffusion", f.diffusion}} {
-		at, value := []float64{diverged.From}, []float64{0}
-		c.of(value, at)
-		if math.IsNaN(value[0]) || math.IsInf(value[0], 0) {
-			diverged.Reason = fmt.Sprintf("the %s is %v at x = %.6g", c.name, value[0], diverged.From)
-			return diverged
+		name  string
+		value float64
+	}{{"drift", f.drift[0]}, {"diffusion", f.diffusion[0]}} {
+		if math.IsNaN(c.value) || math.IsInf(c.value, 0) {
+			diverged.Reason = fmt.Sprintf("the %s is %v at x = %.6g", c.name, c.value, diverged.From)
+			break
 		}
 	}
 	return diverged

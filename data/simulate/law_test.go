@@ -80,11 +80,15 @@ func quarticCDF() func(float64) float64 {
 	}
 }
 
-func vectorised(f func(float64) float64) Func {
-	return func(dst, x []float64) {
-		for i, v := range x {
-			dst[i] = f(v)
-		}
+// vectorised is an equation without vectors.
+func vectorised(drift, diffusion func(float64) float64) Equation {
+	return func(_ string, x *[lanes]float64) (func(n int), *[lanes]float64, *[lanes]float64) {
+		var b, sigma [lanes]float64
+		return func(n int) {
+			for i, v := range x[:n] {
+				b[i], sigma[i] = drift(v), diffusion(v)
+			}
+		}, &b, &sigma
 	}
 }
 
@@ -97,7 +101,7 @@ var methods = []struct {
 		return EulerMaruyama(context.Background(), dst, tabulate(e.grid, e.drift, e.diffusion), s, seed, 0, "test")
 	}},
 	{"function", func(dst []float32, e equation, s Scheme, seed uint64) error {
-		return EulerMaruyamaFunc(context.Background(), dst, vectorised(e.drift), vectorised(e.diffusion), s, seed, 0, "test", nil)
+		return Fastest().EulerMaruyamaFunc(context.Background(), dst, vectorised(e.drift, e.diffusion), s, seed, 0, "test", nil)
 	}},
 }
 

@@ -27,6 +27,10 @@
 	LOAD_ROWS(1, Y9, X9)    \
 	LOAD_ROWS(2, Y10, X10)  \
 	LOAD_ROWS(3, Y11, X11)  \
+	TRANSPOSE
+
+// TRANSPOSE does so to Y8–Y11, in each half, as matrices of 4×4.
+#define TRANSPOSE \
 	VUNPCKLPS Y9, Y8, Y12   \
 	VUNPCKHPS Y9, Y8, Y13   \
 	VUNPCKLPS Y11, Y10, Y14 \

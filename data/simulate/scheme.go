@@ -1,7 +1,7 @@
-// Package simulate draws from invariant measures of one-dimensional SDEs by the
-// Euler–Maruyama scheme, with burn-in, thinning and many chains. A sample is a
-// function of (seed, purpose, function, chain, step): threads, lanes and the
-// order of calls do not show in it.
+// Package simulate draws from invariant measures of SDEs by the Euler–Maruyama
+// scheme, with burn-in, thinning and many chains. A sample is a function of
+// (seed, purpose, function, chain, step): threads, lanes and the order of calls
+// do not show in it.
 package simulate
 
 import (

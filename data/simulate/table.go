@@ -9,14 +9,15 @@ import (
 
 // EulerMaruyama fills dst with samples of
 //
-//	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, 1), X₀ ~ N(0, 1)
+//	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, I), X₀ ~ N(0, Start²·I)
 //
-// (Itô, weak order 1), with b and σ linear between the nodes of c and constant
-// outside. Chain k has dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which
-// must divide. The arithmetic is in float32 without fused operations, the same
-// on every platform and Engine but for the last bit of a normal in 65,536
-// between platforms (normals). It runs on the calling goroutine alone, on the
-// fastest engine; Each spreads functions over the cores.
+// (Itô, weak order 1), with b and σ as the system interpolates them. Chain k has
+// dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which must divide, sample by
+// sample: shape [Chains, samples, system.Dim()]. The arithmetic is in float32
+// without fused operations, the same on every platform and Engine but for the
+// last bit of a normal in 65,536 between platforms (normals). It runs on the
+// calling goroutine alone, on the fastest engine; Each spreads functions over
+// the cores.
 //
 // Errors name the function; ErrDiverged also chain and step. dst must not be
 // used after an error.
@@ -26,23 +27,27 @@ func EulerMaruyama(
 	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
 }
 
-// cell is one interval of the grid: b·Δt and σ·√Δt at its centre, and what
-// they change over it.
+// cell is one interval of the grid: b·Δt and σ·√Δt at its centre, in cells, and
+// what they change over it.
 type cell struct {
 	drift, driftSlope, noise, noiseSlope float32
 }
 
-// table is a pair of coefficients prepared for stepping. With
-// u = x·scale + offset, cell i covers u ∈ [i−½, i+½]. One more cell, constant,
-// catches the end of the last one when the tie at its edge rounds up.
+// table is a pair of coefficients prepared for stepping. States are kept in
+// cells from the centre of cell 0, x = origin + unit·u, which saves the way from
+// x to its cell in every step: cell i covers u ∈ [i−½, i+½]. There are as many
+// cells on either side of cell 0, of which one may stand for what is outside.
 type table struct {
-	scale, offset, top float32
-	cells              []cell
-	columns            *columns // the same for up to 64 cells, otherwise nil
+	frame
+	top     float32 // the largest |u| in a cell; coefficients are constant beyond
+	limit   float32 // that of the frame
+	base    int32   // bits of the magic sum in the first cell
+	cells   []cell
+	columns *columns // the same for up to 64 cells, otherwise nil
 }
 
 // columns are cells with each of their four numbers side by side: what four
-// vectors of sixteen hold.
+// vectors of sixteen hold. Cell i is at i modulo 64.
 type columns struct {
 	drift, driftSlope, noise, noiseSlope [maxColumns]float32
 }
@@ -51,24 +56,29 @@ const maxColumns = 64
 
 func newTable(c sde.Coefficients, dt float64) *table {
 	n, h := c.Grid.N, c.Grid.Step()
+	half := (n - 1) / 2 // cells on either side
+	left := (n - 2) / 2 // those of them on the left that are intervals of the grid
 	t := &table{
-		scale:  float32(1 / h),
-		offset: float32(-c.Grid.Lo/h - 0.5),
-		top:    float32(n) - 1.5,
-		cells:  make([]cell, n),
+		frame: frame{origin: c.Grid.Lo + (float64(left)+0.5)*h, unit: h, limit: bound / h},
+		top:   math.Nextafter32(float32(half)+0.5, 0), // a tie would round to a cell too many
+		base:  magicBits - int32(half),
+		cells: make([]cell, 2*half+1),
 	}
-	root := math.Sqrt(dt)
-	for i := range n - 1 {
-		b0, b1 := float64(c.Drift[i])*dt, float64(c.Drift[i+1])*dt
-		s0, s1 := float64(c.Diffusion[i])*root, float64(c.Diffusion[i+1])*root
+	t.limit = float32(t.frame.limit)
+	perDrift, perNoise := dt/h, math.Sqrt(dt)/h
+	for i := range t.cells {
+		from := max(i+left-half, 0)
+		to := i + left - half + 1
+		b0, b1 := float64(c.Drift[from])*perDrift, float64(c.Drift[to])*perDrift
+		s0, s1 := float64(c.Diffusion[from])*perNoise, float64(c.Diffusion[to])*perNoise
 		t.cells[i] = cell{float32((b0 + b1) / 2), float32(b1 - b0), float32((s0 + s1) / 2), float32(s1 - s0)}
 	}
-	t.cells[n-1] = cell{drift: float32(float64(c.Drift[n-1]) * dt), noise: float32(float64(c.Diffusion[n-1]) * root)}
-	if n <= maxColumns {
+	if len(t.cells) <= maxColumns {
 		t.columns = new(columns)
 		for i, c := range t.cells {
-			t.columns.drift[i], t.columns.driftSlope[i] = c.drift, c.driftSlope
-			t.columns.noise[i], t.columns.noiseSlope[i] = c.noise, c.noiseSlope
+			at := uint(i-half) % maxColumns
+			t.columns.drift[at], t.columns.driftSlope[at] = c.drift, c.driftSlope
+			t.columns.noise[at], t.columns.noiseSlope[at] = c.noise, c.noiseSlope
 		}
 	}
 	return t
@@ -83,27 +93,27 @@ const (
 
 // advance takes len(z)/lanes steps of the first active states; step k uses
 // z[k·lanes+l] for state l.
-func (t *table) advance(x *[lanes]float32, active int, z []float32) bool {
+func (t *table) advance(x *states[float32], active int, z []float32) bool {
 	for ; len(z) >= lanes; z = z[lanes:] {
 		t.step(x[:active], z[:active])
 	}
-	return bounded(x[:active])
+	return bounded(x[:active], t.limit)
 }
 
 func (t *table) step(x, z []float32) {
-	scale, offset, top, cells := t.scale, t.offset, t.top, t.cells
+	top, base, cells := t.top, uint32(t.base), t.cells
 	z = z[:len(x)]
 	for l, v := range x {
-		u := float32(v*scale) + offset
-		if u > top {
+		u := v
+		if !(u < top) { // also NaN, which v then keeps
 			u = top
 		}
-		if !(u >= -0.5) { // also NaN, which v then keeps
-			u = -0.5
+		if u < -top {
+			u = -top
 		}
 		m := u + magic
 		d := u - (m - magic)
-		c := &cells[math.Float32bits(m)-magicBits]
+		c := &cells[math.Float32bits(m)-base]
 		x[l] = v + (float32(c.drift+float32(d*c.driftSlope)) + float32(float32(c.noise+float32(d*c.noiseSlope))*z[l]))
 	}
 }

@@ -6,12 +6,11 @@
 // computes, in the same order and without fused operations. Operands are in
 // Go's order, the destination last.
 
-DATA tableConstants<>+0(SB)/4, $0xbf000000 // −½ in float32
-DATA tableConstants<>+4(SB)/4, $const_magicBits
-DATA tableConstants<>+8(SB)/4, $(const_magicBits+32)
-DATA tableConstants<>+12(SB)/4, $0x49742400 // bound in float32
-DATA tableConstants<>+16(SB)/4, $0x7fffffff // all but the sign
-GLOBL tableConstants<>(SB), RODATA|NOPTR, $20
+DATA tableConstants<>+0(SB)/4, $const_magicBits
+DATA tableConstants<>+4(SB)/4, $32
+DATA tableConstants<>+8(SB)/4, $0x7fffffff // all but the sign
+DATA tableConstants<>+12(SB)/4, $0x80000000 // the sign
+GLOBL tableConstants<>(SB), RODATA|NOPTR, $16
 
 // ARGUMENTS takes a kernel's: the table, its cells in the kernel's form, the
 // states, the normals of the first step, the numbers of steps and of vectors,
@@ -25,8 +24,8 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $20
 	MOVQ vectors+40(FP), R13
 
 // LOOKUP has out = the numbers at indices Z11 modulo 64 of a column in four
-// registers. K1 marks the indices from 32 on. A permutation of two registers
-// takes indices modulo 32 and writes over them.
+// registers. K1 marks the indices whose last six bits are 32 or more. A
+// permutation of two registers takes indices modulo 32 and writes over them.
 #define LOOKUP(c0, c1, c2, c3, out) \
 	VMOVDQA64 Z11, out         \
 	VMOVDQA64 Z11, Z14         \
@@ -34,18 +33,15 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $20
 	VPERMI2PS c3, c2, Z14      \
 	VBLENDMPS Z14, out, K1, out
 
-// STEP moves one vector of states: u and then d in Z10, m in Z11, the noise's
-// part in Z13, the drift's in Z15. VMINPS makes top of what is not a number:
-// every index is that of a cell.
+// STEP moves one vector of states: u clamped and then d in Z10, m in Z11, the
+// noise's part in Z13, the drift's in Z15. VRANGEPS $2 takes the smaller of two
+// magnitudes with the first's sign, and top for what is not a number.
 #define STEP(vector, x) \
-	VMULPS Z4, x, Z10           \
-	VADDPS Z5, Z10, Z10         \
-	VMINPS Z6, Z10, Z10         \
-	VMAXPS Z7, Z10, Z10 \
-	VADDPS Z8, Z10, Z11 \
-	VSUBPS Z8, Z11, Z12         \
-	VSUBPS Z12, Z10, Z10 \
-	VCMPPS $13, Z9, Z11, K1 \
+	VRANGEPS $2, Z6, x, Z10     \
+	VADDPS   Z8, Z10, Z11       \
+	VSUBPS   Z8, Z11, Z12       \
+	VSUBPS   Z12, Z10, Z10      \
+	VPTESTMD Z9, Z11, K1        \
 	LOOKUP(Z28, Z29, Z30, Z31, Z12) \
 	LOOKUP(Z24, Z25, Z26, Z27, Z13) \
 	VMULPS Z10, Z12, Z12        \
@@ -54,11 +50,11 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $20
 	LOOKUP(Z20, Z21, Z22, Z23, Z12) \
 	LOOKUP(Z16, Z17, Z18, Z19, Z15) \
 	VMULPS Z10, Z12, Z12        \
-	VADDPS Z12, Z15, Z15 \
+	VADDPS Z12, Z15, Z15        \
 	VADDPS Z13, Z15, Z15        \
 	VADDPS Z15, x, x
 
-// func columnsAVX512(t *table, cells *columns, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
+// func columnsAVX512(t *table, cells *columns, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
 // Up to 64 cells, in Z16–Z31. All lanes advance, in Z0–Z3, whatever vectors
 // is: from memory a state would come back too late for its next step, and the
@@ -81,12 +77,9 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-49
 	VMOVUPS      (columns_noiseSlope+64)(SI), Z29
 	VMOVUPS      (columns_noiseSlope+128)(SI), Z30
 	VMOVUPS      (columns_noiseSlope+192)(SI), Z31
-	VBROADCASTSS table_scale(DI), Z4
-	VBROADCASTSS table_offset(DI), Z5
 	VBROADCASTSS table_top(DI), Z6
-	VBROADCASTSS tableConstants<>+0(SB), Z7
-	VBROADCASTSS tableConstants<>+4(SB), Z8
-	VBROADCASTSS tableConstants<>+8(SB), Z9
+	VBROADCASTSS tableConstants<>+0(SB), Z8
+	VPBROADCASTD tableConstants<>+4(SB), Z9
 	VMOVUPS      0(DX), Z0
 	VMOVUPS      64(DX), Z1
 	VMOVUPS      128(DX), Z2
@@ -105,8 +98,8 @@ step:
 	VMOVUPS      Z1, 64(DX)
 	VMOVUPS      Z2, 128(DX)
 	VMOVUPS      Z3, 192(DX)
-	VBROADCASTSS tableConstants<>+12(SB), Z5
-	VBROADCASTSS tableConstants<>+16(SB), Z6
+	VBROADCASTSS table_limit(DI), Z5
+	VBROADCASTSS tableConstants<>+8(SB), Z6
 	KXNORW       K1, K1, K1
 
 bounded:
@@ -120,21 +113,20 @@ bounded:
 	VZEROUPPER
 	RET
 
-// LOCATE writes offset and d of states Y4 to R8, for COLUMNS.
+// LOCATE writes offset and d of states Y4 to R8, for COLUMNS. VMINPS makes top
+// of what is not a number: every index is that of a cell.
 #define LOCATE \
-	VMULPS  Y0, Y4, Y6 \
-	VADDPS  Y1, Y6, Y6 \
-	VMINPS  Y2, Y6, Y6 \
+	VMINPS  Y2, Y4, Y6 \
 	VMAXPS  Y3, Y6, Y6 \
 	VADDPS  Y5, Y6, Y7 \
 	VSUBPS  Y5, Y7, Y8 \
 	VSUBPS  Y8, Y6, Y6 \
-	VPSUBD  Y5, Y7, Y7 \
+	VPSUBD  Y0, Y7, Y7 \
 	VPSLLD  $4, Y7, Y7 \
 	VMOVDQU Y7, (R8)   \
 	VMOVUPS Y6, (4*const_lanes)(R8)
 
-// func rowsAVX2(t *table, cells *cell, x *[lanes]float32, z *float32, steps, vectors int) (inside bool)
+// func rowsAVX2(t *table, cells *cell, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
 // Any number of cells, one row of 16 bytes each. Once a vector has moved, its
 // next cells are located at once and looked up a round later: the processor
@@ -142,11 +134,11 @@ bounded:
 TEXT ·rowsAVX2(SB), NOSPLIT, $576-49
 	ARGUMENTS
 	SCRATCH
-	VBROADCASTSS table_scale(DI), Y0
-	VBROADCASTSS table_offset(DI), Y1
+	VPBROADCASTD table_base(DI), Y0
 	VBROADCASTSS table_top(DI), Y2
-	VBROADCASTSS tableConstants<>+0(SB), Y3
-	VBROADCASTSS tableConstants<>+4(SB), Y5
+	VBROADCASTSS tableConstants<>+12(SB), Y3
+	VXORPS       Y2, Y3, Y3 // −top
+	VBROADCASTSS tableConstants<>+0(SB), Y5
 	SHLQ         $5, R13 // bytes
 	XORL         CX, CX
 	MOVQ         R10, R8
@@ -184,8 +176,8 @@ vector:
 	DECQ         R12
 	JNZ          step
 
-	VBROADCASTSS tableConstants<>+12(SB), Y5
-	VBROADCASTSS tableConstants<>+16(SB), Y6
+	VBROADCASTSS table_limit(DI), Y5
+	VBROADCASTSS tableConstants<>+8(SB), Y6
 	VPCMPEQD     Y7, Y7, Y7
 	XORL         CX, CX
 

@@ -1,5 +1,5 @@
 // Package stopwatch times what packages measure of themselves, all in the same
-// way: once to warm up, then some rounds, each whole.
+// way: once to warm up, then some rounds, each long enough to be steady.
 package stopwatch
 
 import (
@@ -22,8 +22,12 @@ type Measurement struct {
 	Unit    string  `json:"unit"`
 }
 
-// Measure does work once and then rounds times more, and completes m with what
-// it took. Amount is how many units work does.
+// least is how long a round lasts at least.
+const least = 200 * time.Millisecond
+
+// Measure does work once, then in each of that many rounds as often as least
+// needs, and completes m with what it took on average in a round. Amount is how
+// many units work does.
 func Measure(ctx context.Context, m Measurement, rounds int, amount float64, work func(context.Context) error) (Measurement, error) {
 	if rounds < 1 {
 		return m, fmt.Errorf("%d rounds: at least one is needed", rounds)
@@ -31,14 +35,18 @@ func Measure(ctx context.Context, m Measurement, rounds int, amount float64, wor
 	times := make([]float64, 0, rounds)
 	for round := range 1 + rounds {
 		start := time.Now()
-		if err := work(ctx); err != nil {
-			return m, fmt.Errorf("%s %s, %s: %w", m.Engine, m.What, m.Size, err)
+		elapsed, repeats := time.Duration(0), 0
+		for repeats == 0 || round > 0 && elapsed < least {
+			if err := work(ctx); err != nil {
+				return m, fmt.Errorf("%s %s, %s: %w", m.Engine, m.What, m.Size, err)
+			}
+			if err := ctx.Err(); err != nil {
+				return m, err
+			}
+			elapsed, repeats = time.Since(start), repeats+1
 		}
 		if round > 0 {
-			times = append(times, time.Since(start).Seconds())
-		}
-		if err := ctx.Err(); err != nil {
-			return m, err
+			times = append(times, elapsed.Seconds()/float64(repeats))
 		}
 	}
 	slices.Sort(times)

@@ -29,6 +29,21 @@ func TestMeasure(t *testing.T) {
 	})
 }
 
+// Short work is repeated until a round is steady: here three times.
+func TestMeasureRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := 0
+		m, err := Measure(t.Context(), Measurement{}, 2, 1, func(context.Context) error {
+			<-time.After(80 * time.Millisecond)
+			calls++
+			return nil
+		})
+		if err != nil || calls != 1+2*3 || m.Median != 0.08 || m.Min != 0.08 || m.Rate != 12.5 {
+			t.Errorf("%d calls, %+v, error %v", calls, m, err)
+		}
+	})
+}
+
 func TestMeasureFails(t *testing.T) {
 	broken := errors.New("broken")
 	if _, err := Measure(t.Context(), Measurement{}, 3, 1, func(context.Context) error { return broken }); !errors.Is(err, broken) {

@@ -9,8 +9,6 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/shard"
-	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 // function is one held-out SDE with what its rows are compared with.
@@ -23,12 +21,12 @@ type function struct {
 
 // heldOut reads the evaluated functions from the held-out shard, making it
 // first if the store lacks it.
-func heldOut(ctx context.Context, e experiment.Experiment, f family.Family, store *shard.Dir, progress func(done, total int)) ([]function, error) {
-	d := e.Data
-	if err := data.Generate(ctx, d, d.HeldOutShard(), store, progress); err != nil {
+func heldOut(ctx context.Context, o Options, f family.Family, progress func(done, total int)) ([]function, error) {
+	e, d := o.Experiment, o.Experiment.Data
+	if err := data.Generate(ctx, d, d.HeldOutShard(), o.Store, o.Simulator, progress); err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}
-	s, err := store.Open(d.Hash(), d.HeldOutShard())
+	s, err := o.Store.Open(d.Hash(), d.HeldOutShard())
 	if err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}

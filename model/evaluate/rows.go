@@ -8,8 +8,8 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 // method draws one row's samples of every function.
@@ -21,42 +21,51 @@ type method struct {
 // baselines are the rows that need no network: the floor, MCMC at each budget
 // and two normals. The order is that of the table, with the model's rows to
 // come in between.
-func baselines(e experiment.Experiment, f family.Family, functions []function) (before, after []method) {
-	n := e.Evaluation.Samples
-	each := func(kind Kind, name, note string, sample func(ctx context.Context, dst []float32, fn function) error) method {
+func baselines(o Options, f family.Family, functions []function) (before, after []method) {
+	e := o.Experiment
+	n, first := e.Evaluation.Samples, functions[0].index // held-out functions are consecutive
+	all := func(kind Kind, name, note string, stored int, sample func(ctx context.Context, dst []float32, progress func(done, total int)) error) method {
 		return method{Row{Kind: kind, Name: name, Note: note}, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
+			dst := make([]float32, len(functions)*stored)
+			err := sample(ctx, dst, progress)
 			samples := make([][]float32, len(functions))
-			err := simulate.Each(ctx, len(functions), func(ctx context.Context, i int) error {
-				samples[i] = make([]float32, n)
-				return sample(ctx, samples[i], functions[i])
-			}, progress)
+			for i := range samples {
+				samples[i] = spread(dst[i*stored:(i+1)*stored], n)
+			}
 			return samples, 0, err
 		}}
 	}
-	before = append(before, each(Floor, "floor", "a second, independent reference set", func(ctx context.Context, dst []float32, fn function) error {
-		stored := make([]float32, e.StoredReference())
-		if err := f.Sample(ctx, stored, e.Data.Seed, fn.index, e.Data.Reference, "floor"); err != nil {
-			return err
-		}
-		copy(dst, spread(stored, len(dst)))
-		return nil
-	}))
+	before = append(before, all(Floor, "floor", "a second, independent reference set", e.StoredReference(),
+		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+			draws := family.Draws{First: first, Count: len(functions), Seed: e.Data.Seed, Scheme: e.Data.Reference, Purpose: "floor"}
+			return f.Sample(ctx, dst, draws, o.Simulator, progress)
+		}))
 	for _, m := range e.Evaluation.MCMC {
 		steps := m.Scheme.Steps(n / m.Scheme.Chains)
 		note := fmt.Sprintf("Euler–Maruyama, dt %g, %d chains of %d steps, %d of them burn-in", m.Scheme.DT, m.Scheme.Chains, steps, m.Scheme.BurnIn)
-		before = append(before, each(MCMC, m.Name, note, func(ctx context.Context, dst []float32, fn function) error {
-			return simulate.EulerMaruyama(ctx, dst, fn.coefficients, m.Scheme, e.Data.Seed, uint64(fn.index), "mcmc/"+m.Name)
+		before = append(before, all(MCMC, m.Name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+			return o.Simulator.Simulate(ctx, dst, simulate.Batch{
+				First: first, Count: len(functions),
+				System: func(i int) (sde.System, error) { return functions[i-first].coefficients, nil },
+				Scheme: m.Scheme, Seed: e.Data.Seed, Purpose: "mcmc/" + m.Name,
+			}, progress)
 		}))
 	}
+	normals := func(kind Kind, name, note string, draw func(dst []float32, fn function)) method {
+		return all(kind, name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+			return simulate.Each(ctx, len(functions), func(_ context.Context, i int) error {
+				draw(dst[i*n:(i+1)*n], functions[i])
+				return nil
+			}, progress)
+		})
+	}
 	after = append(after,
-		each(Moments, "moment-matched normal", "a normal with the reference's mean and variance: knows the answer's first two moments", func(_ context.Context, dst []float32, fn function) error {
+		normals(Moments, "moment-matched normal", "a normal with the reference's mean and variance: knows the answer's first two moments", func(dst []float32, fn function) {
 			mean, variance := moments(fn.reference)
 			normal(dst, mean, math.Sqrt(variance), e.Seed, "evaluate/moments", fn.index)
-			return nil
 		}),
-		each(Normal, "N(0,1)", "what the flow starts from", func(_ context.Context, dst []float32, fn function) error {
+		normals(Normal, "N(0,1)", "what the flow starts from", func(dst []float32, fn function) {
 			normal(dst, 0, 1, e.Seed, "evaluate/normal", fn.index)
-			return nil
 		}))
 	return before, after
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -28,6 +29,7 @@ type Options struct {
 	State      *state.State // to be judged; its normalisation serves the untrained network too
 	Backend    *backend.Backend
 	Store      *shard.Dir // has the held-out shard, or gets it
+	Simulator  simulate.Simulator
 	// Progress is told the stage ("mcmc: sample", "model: compare") and how many
 	// functions of it are done, from one goroutine at a time.
 	Progress func(stage string, done, total int)
@@ -53,7 +55,7 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 			}
 		}
 	}
-	functions, err := heldOut(ctx, e, f, o.Store, stage("reference: sample"))
+	functions, err := heldOut(ctx, o, f, stage("reference: sample"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,7 +72,7 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 		MixedBelow: mixedBelow,
 	}
 	mixed := r.describeReference(functions)
-	before, after := baselines(e, f, functions)
+	before, after := baselines(o, f, functions)
 	methods := slices.Concat(before, networks(o, functions), after)
 	drawn := map[Kind][][]float32{} // the last of each kind, to show
 	for _, m := range methods {

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -30,7 +31,7 @@ func smoke(t *testing.T, b *backend.Backend, name string) Options {
 	}
 	st := state.Fresh(e.Model.Layout(), e.Seed)
 	st.Normalisation = shard.Normalisation{DriftStd: 3, DiffusionMean: 1, DiffusionStd: 1}
-	return Options{Experiment: e, State: st, Backend: b, Store: shard.NewDir(t.TempDir())}
+	return Options{Experiment: e, State: st, Backend: b, Store: shard.NewDir(t.TempDir()), Simulator: simulate.Fastest()}
 }
 
 // judged is everything of a row but its times.

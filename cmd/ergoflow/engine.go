@@ -1,0 +1,13 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/model/backend"
+)
+
+// addSimulator adds the flag that says what simulates in a command with a
+// compute backend; see backend.Simulator.
+func addSimulator(cmd *cobra.Command, engine *string) {
+	cmd.Flags().StringVar(engine, "engine", backend.Auto, "what simulates: auto, avx512, avx2 or go")
+}

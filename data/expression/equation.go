@@ -1,0 +1,96 @@
+package expression
+
+import "fmt"
+
+// Equation is dX = b(X)dt + σ(X)dW with formulas for b and σ. What they have in
+// common is computed once. It is safe for concurrent use.
+type Equation struct {
+	program *program
+}
+
+// NewEquation joins a drift and a diffusion.
+func NewEquation(drift, diffusion *Expression) *Equation {
+	g := newGraph()
+	return &Equation{g.compile(drift.add(g), diffusion.add(g))}
+}
+
+// Bind prepares one goroutine's evaluation of b and σ at the states x with the
+// instructions of an engine, one of Engines. evaluate(n) computes the first n of
+// drift and diffusion, and may compute more. The blocks stay where they are,
+// which is at x where a formula is x.
+func (e *Equation) Bind(engine string, x *[Lanes]float64) (evaluate func(n int), drift, diffusion *[Lanes]float64) {
+	m := e.program.bind(kernelsOf(engine), x)
+	return m.run, m.outputs[0], m.outputs[1]
+}
+
+// Engines names the instruction sets for formulas that this processor and this
+// build have, fastest first: "avx512", "avx2", and "go", which is always there.
+// They give the same numbers to the last bit.
+func Engines() []string {
+	names := make([]string, len(sets))
+	for i, s := range sets {
+		names[i] = s.name
+	}
+	return names
+}
+
+// set is an instruction set.
+type set struct {
+	name    string
+	kernels *kernels
+}
+
+// sets are those of this processor and build, fastest first.
+var sets = append(vectorSets(), set{"go", plain})
+
+func kernelsOf(engine string) *kernels {
+	for _, s := range sets {
+		if s.name == engine {
+			return s.kernels
+		}
+	}
+	panic(fmt.Sprintf("expression: engine %q, here there are %v", engine, Engines()))
+}
+
+// machine is a program whose registers have places in memory.
+type machine struct {
+	steps   []step
+	outputs []*block
+}
+
+type step struct {
+	run          kernel
+	dst, a, b, c *block
+}
+
+func (p *program) bind(k *kernels, x *block) *machine {
+	registers := make([]block, p.registers)
+	for r, v := range p.constants {
+		for i := range registers[r] {
+			registers[r][i] = v
+		}
+	}
+	place := func(r int) *block {
+		if r == 0 {
+			return x
+		}
+		return &registers[r]
+	}
+	m := &machine{}
+	for _, in := range p.code {
+		m.steps = append(m.steps, step{in.kernel(k), place(in.dst), place(in.a), place(in.b), place(in.c)})
+	}
+	for _, r := range p.outputs {
+		m.outputs = append(m.outputs, place(r))
+	}
+	return m
+}
+
+// run computes the outputs for the first n states, at most Lanes.
+func (m *machine) run(n int) {
+	n = min(n, Lanes)
+	for i := range m.steps {
+		s := &m.steps[i]
+		s.run(s.dst, s.a, s.b, s.c, n)
+	}
+}

@@ -1,0 +1,73 @@
+package expression
+
+import "slices"
+
+// instruction writes the result of a node into a register. Registers are
+// blocks; number 0 is x.
+type instruction struct {
+	node
+	dst int // a, b, c are registers too
+}
+
+// program computes some nodes of a graph, in order, with few registers.
+type program struct {
+	code      []instruction
+	constants map[int]float64 // by register, never written to
+	registers int
+	outputs   []int // registers
+}
+
+// compile orders what the outputs need. A register is used again as soon as its
+// value is no longer needed, so that also long formulas stay in the cache.
+func (g *graph) compile(outputs ...int) *program {
+	lastUse := make([]int, len(g.nodes)) // number of the last node to need it
+	for i := range lastUse {
+		lastUse[i] = -1
+	}
+	for _, id := range outputs {
+		lastUse[id] = len(g.nodes)
+	}
+	for id := len(g.nodes) - 1; id >= 0; id-- {
+		if lastUse[id] < 0 {
+			continue
+		}
+		for _, operand := range g.nodes[id].operands() {
+			lastUse[operand] = max(lastUse[operand], id)
+		}
+	}
+	p := &program{constants: map[int]float64{}, registers: 1}
+	register := make([]int, len(g.nodes))
+	var free []int
+	for id, n := range g.nodes {
+		switch {
+		case lastUse[id] < 0 || n.op == opState: // not needed, or in register 0
+			continue
+		case n.op == opConstant:
+			register[id] = p.registers
+			p.constants[p.registers], _ = g.valueOf(id)
+			p.registers++
+			continue
+		}
+		operands := n.operands()
+		for i, operand := range operands {
+			computed := g.nodes[operand].op != opState && g.nodes[operand].op != opConstant
+			if computed && lastUse[operand] == id && !slices.Contains(operands[:i], operand) {
+				free = append(free, register[operand])
+			}
+		}
+		in := instruction{node: n}
+		in.a, in.b, in.c = register[n.a], register[n.b], register[n.c]
+		if last := len(free) - 1; last >= 0 {
+			in.dst, free = free[last], free[:last]
+		} else {
+			in.dst = p.registers
+			p.registers++
+		}
+		register[id] = in.dst
+		p.code = append(p.code, in)
+	}
+	for _, id := range outputs {
+		p.outputs = append(p.outputs, register[id])
+	}
+	return p
+}
