@@ -3,7 +3,7 @@
     make bench-kernels        (or: .venv/bin/python docs/benchmarks/kernels_ratio.py [--kernels line-64,…])
 
 Every round times ergoflow, then each peer, so that all see the same machine; a peer
-works 0.4 s or longer, ergoflow as long as the sizes in kernels.py make it. The ratio of a round
+works 0.4 s or longer, ergoflow two rounds of 0.2 s or longer for each engine. The ratio of a round
 is ergoflow's rate over the peer's; shown is the median of the rounds, with the least
 and largest. Peers are started once and compile before the first round.
 
@@ -34,6 +34,7 @@ sys.path.insert(0, str(PEERS))
 import problem  # noqa: E402
 
 CFLAGS = "-O3 -march=native -mprefer-vector-width=512 -ffast-math -fopenmp"
+MODEL = "model\t"  # not the name
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 
 
@@ -191,7 +192,7 @@ def machine(o, versions):
     gcc = subprocess.run(["gcc", "-dumpfullversion"], stdout=subprocess.PIPE, text=True).stdout.strip()
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
     versions = {**versions, "gcc": gcc}
-    return (f"{field('model name')} (family {field('cpu family')}, model {field('model\t')}), {os.cpu_count()} cores, {o.threads} threads; "
+    return (f"{field('model name')} (family {field('cpu family')}, model {field(MODEL)}), {os.cpu_count()} cores, {o.threads} threads; "
             f"ergoflow {commit}; {', '.join(f'{k} {v}' for k, v in sorted(versions.items()))}. "
             f"{datetime.date.today()}, {{}}.")
 

@@ -39,16 +39,20 @@ def mixture(d, random):
     return x
 
 
-def heavy(d, random):
-    """Student's t with 1.5 degrees of freedom: no variance."""
-    return 0.3 * random.standard_t(1.5, (o.points, d))
+def heavy(x, random):
+    """Points over a normal number, 0.01 or more: tails of the Cauchy law."""
+    return x / np.maximum(0.01, np.abs(random.standard_normal((o.points, 1))))
 
 
 def pair(kind, d):
-    """normal: two normal laws; mixture, heavy: a standard normal cloud against it."""
+    """normal: two normal laws; mixture: a standard normal cloud against two modes;
+    heavy: those with heavy tails."""
     random = np.random.default_rng(d)
-    y = {"normal": lambda: 0.5 + 0.8 * normal(d, random), "mixture": lambda: mixture(d, random), "heavy": lambda: heavy(d, random)}[kind]()
-    return normal(d, random).astype(np.float32), y.astype(np.float32)
+    x = normal(d, random)
+    y = 0.5 + 0.8 * normal(d, random) if kind == "normal" else mixture(d, random)
+    if kind == "heavy":
+        x, y = heavy(x, random), heavy(y, random)
+    return x.astype(np.float32), y.astype(np.float32)
 
 
 def timed(kind, d):
