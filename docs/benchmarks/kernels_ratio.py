@@ -99,6 +99,8 @@ def run(kernels, o, folder, versions):
     measured, started, checks = {}, {}, {}
     for r in range(o.rounds or kernels[0].rounds):
         rows = ergoflow(kernels[0].command, o.threads)
+        if not rows:
+            break
         for k in kernels:
             ours = {m["engine"]: m["rate"] for m in rows if re.fullmatch(k.what, m["what"])}
             if not ours:
