@@ -63,6 +63,10 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 				for _, k := range group {
 					assembler.Append(micro, r.shards[k], r.batches.Picks(int(step), int(k)))
 				}
+				if err := assembler.Couple(ctx, micro); err != nil {
+					p.err = err
+					return
+				}
 			}
 			select {
 			case p.ready <- b:

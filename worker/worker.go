@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/device"
 )
 
 // Config says where a worker listens, whom it asks first and what it computes
@@ -72,7 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer compute.Close()
-	simulator, err := compute.Simulator(c.Engine)
+	simulator, err := device.Choose(compute, c.Engine)
 	if err != nil {
 		return err
 	}

@@ -7,15 +7,28 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/data/stopwatch"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/device"
 )
 
 func benchSimulateCommand() *cobra.Command {
 	var bench kernelBench
 	var chosen []string
-	var nodes []int
+	var nodes, particles []int
 	var functions int
+	var backendName string
+	var onDevice *backend.Backend // nil if none is timed
+	line := func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
+		found, err := simulate.BenchmarkLine(ctx, nodes, functions, rounds)
+		if err != nil || onDevice == nil {
+			return found, err
+		}
+		more, err := device.Benchmark(ctx, onDevice, nodes, functions, rounds)
+		return append(found, more...), err
+	}
 	grids := func(benchmark func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error)) measure {
 		return func(ctx context.Context, nodes, rounds int) ([]stopwatch.Measurement, error) {
 			return benchmark(ctx, nodes, functions, rounds)
@@ -24,11 +37,13 @@ func benchSimulateCommand() *cobra.Command {
 	systems := []struct {
 		name    string
 		flag    string // what the sizes are
+		given   *[]int // its value
 		largest int
 		kernel
 	}{
-		{"line", "nodes", 1 << 16, kernel{[]int{64, 256}, grids(simulate.BenchmarkLine)}},
-		{"plane", "nodes", 1 << 8, kernel{[]int{32}, grids(simulate.BenchmarkPlane)}},
+		{"line", "nodes", &nodes, 1 << 16, kernel{[]int{64, 256}, grids(line)}},
+		{"plane", "nodes", &nodes, 1 << 8, kernel{[]int{32}, grids(simulate.BenchmarkPlane)}},
+		{"particles", "particles", &particles, sde.MaxParticles, kernel{[]int{32}, simulate.BenchmarkParticles}},
 	}
 	var names []string
 	for _, s := range systems {
@@ -40,7 +55,8 @@ func benchSimulateCommand() *cobra.Command {
 		Long: `Times Euler–Maruyama chains, functions × chains, on every engine, system, size
 and number of threads: on the line with coefficients linear between nodes, and in
 the plane with bilinear ones, the diffusion constant or a matrix at every node.
-The rate counts single steps of single chains.`,
+The rate counts single steps of single chains. Of particles with a pair force it
+counts unordered pairs.`,
 		Example: "  ergoflow bench simulate --system line --nodes 64,256 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +65,7 @@ The rate counts single steps of single chains.`,
 			}
 			for _, name := range chosen {
 				if !slices.Contains(names, name) {
-					return usagef("--system has %q, want %s", name, strings.Join(names, " or "))
+					return usagef("--system has %q, want %s", name, strings.Join(names, ", "))
 				}
 			}
 			var kernels []kernel
@@ -58,12 +74,20 @@ The rate counts single steps of single chains.`,
 					continue
 				}
 				if cmd.Flags().Changed(s.flag) {
-					s.sizes = nodes
+					s.sizes = *s.given
 				}
 				if err := within(s.flag, s.sizes, 2, s.largest); err != nil {
 					return err
 				}
 				kernels = append(kernels, s.kernel)
+			}
+			if backendName != "" {
+				b, err := backend.Open(backendName)
+				if err != nil {
+					return err
+				}
+				defer b.Close()
+				onDevice = b
 			}
 			return bench.runAll(cmd.Context(), kernels)
 		},
@@ -72,6 +96,8 @@ The rate counts single steps of single chains.`,
 	f := cmd.Flags()
 	f.StringSliceVar(&chosen, "system", names, "systems to time")
 	f.IntSliceVar(&nodes, "nodes", nil, "nodes of the grids along each axis (default 64 and 256 on the line, 32 in the plane)")
-	f.IntVar(&functions, "functions", 64, "functions, each with 128 chains")
+	f.StringVar(&backendName, "backend", "", "compute backend to time on the line too: xla:cuda, xla:cpu or go")
+	f.IntSliceVar(&particles, "particles", nil, "particles in the plane (default 32)")
+	f.IntVar(&functions, "functions", 64, "functions on grids, each with 128 chains")
 	return cmd
 }

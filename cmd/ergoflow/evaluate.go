@@ -11,6 +11,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/device"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -85,7 +86,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 		return err
 	}
 	defer b.Close()
-	simulator, err := b.Simulator(e.engine)
+	simulator, err := device.Choose(b, e.engine)
 	if err != nil {
 		return err
 	}

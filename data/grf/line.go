@@ -10,17 +10,9 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// ErrNotPositive says that no circulant embedding up to the size limit has
-// non-negative eigenvalues: the kernel is no covariance, or its length is large
-// against the grid's.
-var ErrNotPositive = errors.New("circulant embedding is not positive semidefinite")
-
+// maxNodes bounds a line's grid and maxGrowth its embedding, in doublings
+// beyond the smallest one.
 const (
-	// maxDefect bounds the error of the covariance, relative to the variance,
-	// that clipping negative eigenvalues may cause.
-	maxDefect = 1e-10
-	// maxNodes bounds the grid and maxGrowth the embedding, in doublings
-	// beyond the smallest one.
 	maxNodes  = 1 << 16
 	maxGrowth = 6
 )
@@ -28,10 +20,9 @@ const (
 // Line is a zero-mean Gaussian random field on a uniform one-dimensional grid.
 // It is safe for concurrent use.
 type Line struct {
-	nodes  int
-	scale  []float64 // √(λₖ/m), the m eigenvalues of the embedding
-	defect float64
-	work   sync.Pool // of *lineWork
+	spectrum
+	nodes int
+	work  sync.Pool // of *lineWork
 }
 
 type lineWork struct {
@@ -55,60 +46,39 @@ func NewLine(nodes int, spacing float64, kernel Kernel) (*Line, error) {
 	for m < 2*(nodes-1) {
 		m *= 2
 	}
-	var lowest, defect float64
-	for range maxGrowth + 1 {
-		eigenvalues := embed(m, spacing, kernel)
-		lowest, defect = clip(eigenvalues)
-		variance := kernel(0)
-		if !(variance > 0) || math.IsInf(variance, 0) || math.IsNaN(lowest) {
-			return nil, fmt.Errorf("random field with variance %v and eigenvalue %v, want finite and positive numbers", variance, lowest)
+	for largest := m << maxGrowth; ; m *= 2 {
+		s, err := newSpectrum(embed(m, spacing, kernel), kernel(0))
+		if err == nil {
+			return &Line{spectrum: s, nodes: nodes}, nil
 		}
-		if defect <= maxDefect*variance {
-			for k, v := range eigenvalues {
-				eigenvalues[k] = math.Sqrt(v / float64(m))
-			}
-			return &Line{nodes: nodes, scale: eigenvalues, defect: defect}, nil
+		if m == largest || !errors.Is(err, ErrNotPositive) {
+			return nil, err
 		}
-		m *= 2
 	}
-	return nil, fmt.Errorf("%w: eigenvalue %.3g at %d points, covariance off by %.3g when clipped",
-		ErrNotPositive, lowest, m/2, defect)
 }
 
 // embed returns the m eigenvalues of the circulant matrix with first row
 // k(min(j, m−j)·spacing): the real transform of an even sequence is real.
 func embed(m int, spacing float64, kernel Kernel) []float64 {
 	row := make([]float64, m)
-	for j := range row {
-		row[j] = kernel(float64(min(j, m-j)) * spacing)
+	for j := range m/2 + 1 {
+		row[j] = kernel(float64(j) * spacing)
 	}
+	mirror(row)
 	half := fourier.NewFFT(m).Coefficients(nil, row)
-	for k := range row {
-		row[k] = real(half[min(k, m-k)])
+	for k := range half {
+		row[k] = real(half[k])
 	}
+	mirror(row)
 	return row
 }
 
-// clip sets negative eigenvalues to zero. It returns the lowest and the bound
-// Σ|λₖ|/m over the clipped ones on what that changes in any covariance.
-func clip(eigenvalues []float64) (lowest, defect float64) {
-	lowest = math.Inf(1)
-	for k, v := range eigenvalues {
-		if math.IsNaN(v) {
-			return v, v
-		}
-		lowest = min(lowest, v)
-		if v < 0 {
-			defect -= v / float64(len(eigenvalues))
-			eigenvalues[k] = 0
-		}
+// mirror completes an even periodic sequence from its first half and middle.
+func mirror(row []float64) {
+	for j := len(row)/2 + 1; j < len(row); j++ {
+		row[j] = row[len(row)-j]
 	}
-	return lowest, defect
 }
-
-// Defect bounds the difference between the field's covariances and the
-// kernel's, which clipped eigenvalues cause.
-func (f *Line) Defect() float64 { return f.defect }
 
 // Pair draws two independent fields: the real and the imaginary part of
 // Σₖ √(λₖ/m)(ξₖ+iηₖ)e^{−2πijk/m}, ξ, η ~ N(0,1), j = 0..nodes−1. The slices

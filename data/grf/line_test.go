@@ -41,45 +41,52 @@ func TestEmbeddingIsExact(t *testing.T) {
 	}
 }
 
-// Every covariance within and between the two fields of 20,000 pairs is within
-// 5 standard errors of the kernel's (of zero), the mean of all squared
-// deviations near 1 standard error.
 func TestCovariance(t *testing.T) {
-	const nodes, draws = 16, 20000
-	const spacing = 10. / 63
+	const nodes, spacing = 16, 10. / 63
 	kernel := SquaredExponential(1, 1)
 	field, err := NewLine(nodes, spacing, kernel)
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkCovariance(t, 20000, nodes, field.Pair, func(i, j int) float64 { return kernel(float64(i-j) * spacing) })
+}
+
+// checkCovariance tests that every covariance within and between the two
+// fields of draws pairs is within 5 standard errors of the kernel's (of zero),
+// the mean of all squared deviations near 1 standard error.
+func checkCovariance(
+	t *testing.T, draws, nodes int, pair func(first, second []float64, rng *rand.Rand), kernel func(i, j int) float64,
+) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var sums [2 * nodes][2 * nodes]float64
+	sums := make([]float64, 2*nodes*2*nodes)
 	values := make([]float64, 2*nodes)
 	for range draws {
-		field.Pair(values[:nodes], values[nodes:], rng)
+		pair(values[:nodes], values[nodes:], rng)
 		for i, a := range values {
+			row := sums[2*nodes*i:]
 			for j, b := range values[:i+1] {
-				sums[i][j] += a * b
+				row[j] += a * b
 			}
 		}
 	}
 	var chi float64
-	for i := range sums {
-		for j := range sums[:i+1] {
+	for i := range 2 * nodes {
+		for j := range i + 1 {
 			var want float64
 			if i/nodes == j/nodes {
-				want = kernel(float64(i-j) * spacing)
+				want = kernel(i%nodes, j%nodes)
 			}
+			got := sums[2*nodes*i+j] / float64(draws)
 			// Var(ab) = 1 + k² for standard normals of covariance k.
-			z := (sums[i][j]/draws - want) / math.Sqrt((1+want*want)/draws)
+			z := (got - want) / math.Sqrt((1+want*want)/float64(draws))
 			if math.Abs(z) > 5 {
-				t.Errorf("covariance of %d and %d is %.4f, %.1f standard errors from %.4f", i, j, sums[i][j]/draws, z, want)
+				t.Errorf("covariance of %d and %d is %.4f, %.1f standard errors from %.4f", i, j, got, z, want)
 			}
 			chi += z * z
 		}
 	}
 	// Entries are strongly correlated, so this mean spreads widely around 1.
-	if mean := chi / (nodes * (2*nodes + 1)); mean > 2.5 {
+	if mean := chi / float64(nodes*(2*nodes+1)); mean > 2.5 {
 		t.Errorf("mean squared deviation is %.2f squared standard errors", mean)
 	}
 }

@@ -56,10 +56,7 @@ func TestPlaneValidate(t *testing.T) {
 }
 
 func TestParticlesValidate(t *testing.T) {
-	force := Tabulate(func(r2 float64) float64 { return math.Exp(-r2) }, 4, 64)
-	if last := force.Values[64]; len(force.Values) != 65 || last != 0 || force.Values[1] != float32(math.Exp(-0.25)) {
-		t.Errorf("table has %d values, %v at r² = 1/4 and %v at the end", len(force.Values), force.Values[1], last)
-	}
+	force := Tabulate(func(r2 float64) float64 { return math.Exp(-r2) }, 0.5, 4)
 	fine := Particles{N: 32, Trap: 0.5, Noise: 1, Force: force}
 	if err := fine.Validate(); err != nil || fine.Dim() != 64 {
 		t.Errorf("dimension %d, error %v", fine.Dim(), err)
@@ -69,10 +66,13 @@ func TestParticlesValidate(t *testing.T) {
 		"1025 particles": func(p *Particles) { p.N = MaxParticles + 1 },
 		"trap":           func(p *Particles) { p.Trap = -1 },
 		"noise":          func(p *Particles) { p.Noise = 0 },
-		"range":          func(p *Particles) { p.Force.Range = math.Inf(1) },
-		"has 1 values":   func(p *Particles) { p.Force.Values = []float32{0} },
-		"at its range":   func(p *Particles) { p.Force.Values = []float32{0, 1} },
-		"not finite":     func(p *Particles) { p.Force.Values = []float32{nan, 0} },
+		"range +Inf":     func(p *Particles) { p.Force.Range = math.Inf(1) },
+		"range 0":        func(p *Particles) { p.Force = RadialForce{} },
+		"range NaN":      func(p *Particles) { p.Force.Range = math.NaN() },
+		"core of 4":      func(p *Particles) { p.Force.Core = 4 },
+		"core of -1":     func(p *Particles) { p.Force.Core = -1 },
+		"core of NaN":    func(p *Particles) { p.Force.Core = math.NaN() },
+		"in cell 30":     func(p *Particles) { p.Force.Cells[30][2] = nan },
 	} {
 		p := fine
 		change(&p)

@@ -22,13 +22,20 @@ type Engine struct {
 	// and within the bound.
 	line  func(t *table, x *states[float32], active int, z []float32) bool
 	plane func(t *planeTable, x *states[float32], active int, z []float32) bool
+	// pairs and move are those of pairTable for lanes 0..active−1 at least.
+	pairs func(t *pairTable, f, x []vector, active, first, end, from, to int)
+	move  func(t *pairTable, next, f, x []vector, active int, z []float32) bool
 }
 
 // ErrEngine says that an engine does not exist or not on this processor.
 var ErrEngine = errors.New("simulation engine not available")
 
 // plain is the engine whose code says what the others compute.
-var plain = &Engine{name: "go", fill: (*normals).fill, line: (*table).advance, plane: (*planeTable).advance}
+var plain = &Engine{
+	name: "go", fill: (*normals).fill,
+	line: (*table).advance, plane: (*planeTable).advance,
+	pairs: (*pairTable).pairs, move: (*pairTable).move,
+}
 
 // engines are those of this processor and build, fastest first.
 var engines = append(vectorEngines(), plain)
@@ -101,6 +108,8 @@ func (e *Engine) EulerMaruyama(
 		return e.blocks(ctx, dst, d, natural, s, perChain, stream, func(c *chains[float32], z []float32) bool {
 			return e.plane(t, &c.x, c.active, z)
 		})
+	case sde.Particles:
+		return e.particles(ctx, dst, system, s, perChain, stream)
 	default:
 		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
 	}

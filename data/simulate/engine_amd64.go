@@ -5,10 +5,10 @@ import "golang.org/x/sys/cpu"
 // vectorEngines are those that the processor can run, widest first.
 func vectorEngines() (engines []*Engine) {
 	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512DQ && cpu.X86.HasAVX2 {
-		engines = append(engines, &Engine{"avx512", fillAVX512, lineAVX512, planeAVX2})
+		engines = append(engines, &Engine{"avx512", fillAVX512, lineAVX512, planeAVX2, particlePairsAVX512, particleMoveAVX512})
 	}
 	if cpu.X86.HasAVX2 {
-		engines = append(engines, &Engine{"avx2", fillAVX2, lineAVX2, planeAVX2})
+		engines = append(engines, &Engine{"avx2", fillAVX2, lineAVX2, planeAVX2, particlePairsAVX2, particleMoveAVX2})
 	}
 	return engines
 }

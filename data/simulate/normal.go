@@ -3,8 +3,6 @@ package simulate
 import (
 	"math"
 	"math/bits"
-
-	"github.com/ergoflow/ergoflow/data/random"
 )
 
 const (
@@ -29,9 +27,8 @@ type normals struct {
 
 // seed starts the generator of one lane.
 func (n *normals) seed(lane int, seed uint64, purpose string, function, chain uint64) {
-	hi, lo := random.Key(seed, purpose, function, chain)
-	n.s0[lane], n.s1[lane] = uint32(hi>>32), uint32(hi)
-	n.s2[lane], n.s3[lane] = uint32(lo>>32), uint32(lo)|1 // the zero state is a fixed point
+	s := Generator(seed, purpose, function, chain)
+	n.s0[lane], n.s1[lane], n.s2[lane], n.s3[lane] = s[0], s[1], s[2], s[3]
 }
 
 // repeat makes one lane a copy of another.

@@ -89,3 +89,27 @@ func TestNormalError(t *testing.T) {
 	check(cubicLast, 1e-7)
 	check(1<<31-1, 1e-7)
 }
+
+// What the error of the inverse does to the law: χ² per normal in cells of Φ(ξ)
+// is Σ(pᵢ−p)²/p. Cubics meet with a jump, which narrow cells show.
+func TestInverseInCells(t *testing.T) {
+	const stride = 61
+	fine := make([]int, 1<<16)
+	count := 0
+	for v := uint32(cubicFirst); v < cubicLast; v += stride {
+		c, d := segment(v)
+		fine[rank(cubic(c, d, v))]++
+		count++
+	}
+	for cells, limit := range map[int]float64{1 << 8: 2.4e-7, 1 << 12: 1.2e-6, 1 << 16: 1.6e-5} {
+		p := 2 / float64(cells) // in the upper half, where all these normals are
+		var sum float64
+		for _, n := range coarser(fine, cells)[cells/2 : cells-2] { // without the tail of q < 2⁻¹⁷
+			sum += (float64(n)/float64(count) - p) * (float64(n)/float64(count) - p) / p
+		}
+		t.Logf("%d cells: %.3g", cells, sum)
+		if sum > limit {
+			t.Errorf("χ² in %d cells grows by %.3g per normal, want at most %.3g", cells, sum, limit)
+		}
+	}
+}

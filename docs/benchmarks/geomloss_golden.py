@@ -89,6 +89,12 @@ PAIRS = {
     "2D heavy tails": (spec("ratio", 800, 2, 29, 0.3), spec("ratio", 900, 2, 30, 0.3)),
     "3D normal": (spec("normal", 400, 3, 31, 0.0, 1.0), spec("normal", 300, 3, 32, 0.4, 0.9)),
     "64D normal": (spec("normal", 256, 64, 33, 0.0, 1.0), spec("normal", 200, 64, 34, 1.0, 1.1)),
+    "2D heavier tails": (spec("ratio", 1500, 2, 35, 0.1), spec("ratio", 1200, 2, 36, 0.2)),
+    "3D heavy tails": (spec("ratio", 700, 3, 37, 0.3), spec("normal", 600, 3, 38, 0.0, 1.0)),
+    "8D normal": (spec("normal", 500, 8, 39, 0.0, 1.0), spec("modes", 400, 8, 40, 0.4, -1.0, 1.0, 0.5)),
+    "2D atoms": (spec("modes", 500, 2, 41, 0.5, -2.0, 2.0, 0.0), spec("modes", 400, 2, 42, 0.6, -2.0, 2.0, 0.0)),
+    "2D shifted by a million": (spec("normal", 300, 2, 43, 0.0, 1.0), spec("normal", 200, 2, 44, 1e6, 1.0)),
+    "3D closer than blur": (spec("normal", 300, 3, 45, 0.0, 0.003), spec("normal", 300, 3, 46, 0.01, 0.004)),
 }
 
 

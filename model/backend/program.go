@@ -9,7 +9,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Buffer is an array of float32 on the device. Its memory is freed by Finalize
+// Buffer is an array on the device, of float32 unless said otherwise. Its memory is freed by Finalize
 // and by nothing else: Go's garbage collector does not see it.
 type Buffer = compute.Buffer
 
@@ -54,15 +54,23 @@ func (p *Program) Run(inputs ...Buffer) (outputs []Buffer, err error) {
 func (p *Program) Close() { p.graph.Finalize() }
 
 // Upload copies data to the device as an array of that shape.
-func (b *Backend) Upload(data []float32, dimensions ...int) (buffer Buffer, err error) {
+func (b *Backend) Upload(data []float32, dimensions ...int) (Buffer, error) {
+	return b.upload(data, len(data), Shape(dimensions...))
+}
+
+// UploadUint32 is Upload for an array of uint32.
+func (b *Backend) UploadUint32(data []uint32, dimensions ...int) (Buffer, error) {
+	return b.upload(data, len(data), shapes.Make(dtypes.Uint32, dimensions...))
+}
+
+func (b *Backend) upload(data any, n int, shape shapes.Shape) (buffer Buffer, err error) {
 	defer caught(&err, "upload")
-	shape := Shape(dimensions...)
-	if len(data) != shape.Size() {
-		return nil, fmt.Errorf("upload: %d values for shape %v", len(data), dimensions)
+	if n != shape.Size() {
+		return nil, fmt.Errorf("upload: %d values for shape %v", n, shape.Dimensions)
 	}
 	buffer, err = b.compute.BufferFromFlatData(0, data, shape)
 	if err != nil {
-		return nil, fmt.Errorf("upload %v: %w", dimensions, err)
+		return nil, fmt.Errorf("upload %v: %w", shape.Dimensions, err)
 	}
 	return buffer, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/model/metrics"
 )
 
 // function is one held-out SDE with what its rows are compared with.
@@ -16,6 +17,7 @@ type function struct {
 	index        int // within the experiment
 	coefficients sde.Coefficients
 	reference    []float32
+	measured     *metrics.Reference // the same, with the self terms that rows share
 	law          family.Law
 }
 
@@ -41,6 +43,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		if err != nil {
 			return nil, fmt.Errorf("exact law of function %d: %w", first+i, err)
 		}
+		reference := spread(s.Samples(i), e.Evaluation.Samples)
 		functions[i] = function{
 			index: first + i,
 			coefficients: sde.Coefficients{
@@ -48,7 +51,8 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 				Drift:     slices.Clone(s.Drift(i)), // the mapping ends with this call
 				Diffusion: slices.Clone(s.Diffusion(i)),
 			},
-			reference: spread(s.Samples(i), e.Evaluation.Samples),
+			reference: reference,
+			measured:  metrics.NewReference(metrics.Line(reference)),
 			law:       law,
 		}
 	}

@@ -37,12 +37,12 @@ func judge(ctx context.Context, v experiment.Evaluation, functions []function, s
 // distances of x from the reference and the exact law of f.
 func distances(v experiment.Evaluation, f function, x []float32) (Function, error) {
 	d := Function{Index: f.index}
-	ours, theirs := metrics.Line(x), metrics.Line(f.reference)
+	ours := metrics.Line(x)
 	var err error
-	if d.Sinkhorn, err = metrics.Sinkhorn(ours, theirs, metrics.Options{Blur: v.Blur, Scaling: v.Scaling}); err != nil {
+	if d.Sinkhorn, err = f.measured.Sinkhorn(ours, metrics.Options{Blur: v.Blur, Scaling: v.Scaling}); err != nil {
 		return d, err
 	}
-	converged, err := metrics.SinkhornConverged(ours, theirs, metrics.ConvergedOptions{Blur: v.Blur, Tolerance: tolerance, MaxIterations: maxIterations})
+	converged, err := f.measured.SinkhornConverged(ours, metrics.ConvergedOptions{Blur: v.Blur, Tolerance: tolerance, MaxIterations: maxIterations})
 	if err != nil {
 		return d, err
 	}

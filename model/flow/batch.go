@@ -4,9 +4,9 @@
 package flow
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/random"
@@ -52,6 +52,7 @@ func (b *Batch) Reset(samples, grid int) {
 type Assembler struct {
 	plan          batch.Plan
 	normalisation shard.Normalisation
+	coupler       *Coupler
 	indices       []int32
 	source        rand.PCG
 	random        *rand.Rand
@@ -59,13 +60,17 @@ type Assembler struct {
 
 // NewAssembler makes an assembler for the plan.
 func NewAssembler(plan batch.Plan, normalisation shard.Normalisation) *Assembler {
-	a := &Assembler{plan: plan, normalisation: normalisation, indices: make([]int32, plan.BatchSamples)}
+	a := &Assembler{plan: plan, normalisation: normalisation, coupler: NewCoupler(dimension), indices: make([]int32, plan.BatchSamples)}
 	a.random = rand.New(&a.source)
 	return a
 }
 
+// dimension of the samples that shards hold.
+const dimension = 1
+
 // Append adds the picks of an open shard to the batch, after Reset with the
-// plan's BatchSamples. In steady state it does not allocate.
+// plan's BatchSamples. In steady state it does not allocate. Couple completes
+// the batch.
 func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 	for _, pick := range picks {
 		drift, diffusion, samples := s.Drift(pick.Function), s.Diffusion(pick.Function), s.Samples(pick.Function)
@@ -73,7 +78,6 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 		dst.Diffusion = standardise(dst.Diffusion, diffusion, a.normalisation.DiffusionMean, a.normalisation.DiffusionStd)
 
 		a.plan.Block(pick, a.indices)
-		first := len(dst.X1)
 		for _, i := range a.indices {
 			dst.X1 = append(dst.X1, samples[i])
 		}
@@ -83,17 +87,13 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 			dst.X0 = append(dst.X0, float32(a.random.NormFloat64()))
 			dst.T = append(dst.T, float32(a.random.Float64()))
 		}
-		Couple(dst.X0[first:], dst.X1[first:])
 		dst.Functions++
 	}
 }
 
-// Couple pairs noise and samples of one function optimally, in place: in one
-// dimension the squared distance summed over the pairs is least when both are
-// sorted. The order of the pairs carries nothing, since t is drawn independently.
-func Couple(x0, x1 []float32) {
-	slices.Sort(x0)
-	slices.Sort(x1)
+// Couple pairs noise and samples of a batch to which all picks were added.
+func (a *Assembler) Couple(ctx context.Context, b *Batch) error {
+	return a.coupler.Couple(ctx, b.Samples, b.X0, b.X1)
 }
 
 // Normalise returns the coefficients of one function as networks see them.

@@ -61,16 +61,19 @@ func open(t testing.TB, functions, stored int) *shard.Shard {
 	return s
 }
 
-func assemble(a *flow.Assembler, s *shard.Shard, step int) *flow.Batch {
+func assemble(t testing.TB, a *flow.Assembler, s *shard.Shard, step int) *flow.Batch {
 	b := new(flow.Batch)
 	b.Reset(plan.BatchSamples, grid)
 	a.Append(b, s, plan.Picks(step, 0))
+	if err := a.Couple(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 
 func TestAppend(t *testing.T) {
 	s := open(t, functions, stored)
-	b := assemble(flow.NewAssembler(plan, normalisation), s, 0)
+	b := assemble(t, flow.NewAssembler(plan, normalisation), s, 0)
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +109,7 @@ func TestEpochIsComplete(t *testing.T) {
 	a := flow.NewAssembler(plan, normalisation)
 	seen := make(map[float32]int)
 	for step := range plan.Steps(1) {
-		for _, x := range assemble(a, s, step).X1 {
+		for _, x := range assemble(t, a, s, step).X1 {
 			seen[x]++
 		}
 	}
@@ -123,20 +126,23 @@ func TestEpochIsComplete(t *testing.T) {
 func TestAssemblyIsPure(t *testing.T) {
 	s := open(t, functions, stored)
 	a := flow.NewAssembler(plan, normalisation)
-	first := assemble(a, s, 1)
-	assemble(a, s, 0)
-	again := assemble(a, s, 1)
+	first := assemble(t, a, s, 1)
+	assemble(t, a, s, 0)
+	again := assemble(t, a, s, 1)
 	single := new(flow.Batch)
 	single.Reset(plan.BatchSamples, grid)
 	for _, pick := range plan.Picks(1, 0) {
 		flow.NewAssembler(plan, normalisation).Append(single, s, []batch.Pick{pick})
+	}
+	if err := a.Couple(t.Context(), single); err != nil {
+		t.Fatal(err)
 	}
 	for name, b := range map[string]*flow.Batch{"again": again, "one by one": single} {
 		if !slices.Equal(first.X0, b.X0) || !slices.Equal(first.X1, b.X1) || !slices.Equal(first.T, b.T) || !slices.Equal(first.Drift, b.Drift) {
 			t.Errorf("%s: another batch", name)
 		}
 	}
-	if slices.Equal(first.X0, assemble(a, s, 0).X0) {
+	if slices.Equal(first.X0, assemble(t, a, s, 0).X0) {
 		t.Error("two steps have the same noise")
 	}
 }
@@ -147,7 +153,7 @@ func TestNoiseAndTimes(t *testing.T) {
 	a := flow.NewAssembler(plan, normalisation)
 	var n, x, xx, u, uu, xu float64
 	for step := range 400 {
-		b := assemble(a, s, step)
+		b := assemble(t, a, s, step)
 		for i := range b.X0 {
 			x0, t := float64(b.X0[i]), float64(b.T[i])
 			n, x, xx, u, uu, xu = n+1, x+x0, xx+x0*x0, u+t, uu+t*t, xu+x0*t
@@ -168,32 +174,17 @@ func TestNoiseAndTimes(t *testing.T) {
 	}
 }
 
-// Sorting is the optimal assignment: no exchange of two partners is better.
-func TestCoupleIsOptimal(t *testing.T) {
-	source := random.New(1, "couple")
-	x0, x1 := make([]float32, 12), make([]float32, 12)
-	for i := range x0 {
-		x0[i], x1[i] = float32(source.NormFloat64()), float32(3*source.ExpFloat64())
-	}
-	flow.Couple(x0, x1)
-	cost := func(i, j int) float64 { d := float64(x0[i] - x1[j]); return d * d }
-	for i := range x0 {
-		for j := range i {
-			if cost(i, i)+cost(j, j) > cost(i, j)+cost(j, i)+1e-6 {
-				t.Errorf("pairs %d and %d should be exchanged", i, j)
-			}
-		}
-	}
-}
-
 func TestAppendDoesNotAllocate(t *testing.T) {
 	s := open(t, functions, stored)
 	a := flow.NewAssembler(plan, normalisation)
-	b := assemble(a, s, 0)
+	b := assemble(t, a, s, 0)
 	picks := plan.Picks(1, 0)
 	if n := testing.AllocsPerRun(20, func() {
 		b.Reset(plan.BatchSamples, grid)
 		a.Append(b, s, picks)
+		if err := a.Couple(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
 	}); n != 0 {
 		t.Errorf("%g allocations per batch", n)
 	}
@@ -207,5 +198,8 @@ func BenchmarkAppend256x32(b *testing.B) {
 	for step := 0; b.Loop(); step++ {
 		dst.Reset(full.BatchSamples, grid)
 		a.Append(&dst, s, full.Picks(step, 0))
+		if err := a.Couple(b.Context(), &dst); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/stopwatch"
@@ -10,7 +11,7 @@ import (
 
 // Benchmark times Sinkhorn with its default options, and SinkhornConverged in
 // one dimension, on two clouds of that many points: a standard normal one and
-// two modes at ±2 along the first axis. The context is looked at between values.
+// two modes at ±2 along the first axis; and on both with heavy tails. The context is looked at between values.
 func Benchmark(ctx context.Context, points, rounds int) ([]stopwatch.Measurement, error) {
 	if points < 1 || points > 1<<20 {
 		return nil, fmt.Errorf("%d points are outside 1 to %d: %w", points, 1<<20, ErrOption)
@@ -19,17 +20,22 @@ func Benchmark(ctx context.Context, points, rounds int) ([]stopwatch.Measurement
 	for _, kind := range []struct {
 		what  string
 		d     int
+		heavy bool
 		value func(x, y Cloud) error
 	}{
-		{"sinkhorn 1D", 1, plainSinkhorn},
-		{"sinkhorn 2D", 2, plainSinkhorn},
-		{"sinkhorn 3D", 3, plainSinkhorn},
-		{"converged sinkhorn 1D", 1, func(x, y Cloud) error {
+		{"sinkhorn 1D", 1, false, plainSinkhorn},
+		{"sinkhorn 2D", 2, false, plainSinkhorn},
+		{"sinkhorn 3D", 3, false, plainSinkhorn},
+		{"sinkhorn 2D, heavy tails", 2, true, plainSinkhorn},
+		{"converged sinkhorn 1D", 1, false, func(x, y Cloud) error {
 			_, err := SinkhornConverged(x, y, ConvergedOptions{})
 			return err
 		}},
 	} {
 		x, y := benchmarkClouds(points, kind.d)
+		if kind.heavy {
+			x, y = cauchy(x), cauchy(y)
+		}
 		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
 			Engine: engine(), What: kind.what, Size: fmt.Sprintf("%d×%d", points, points), Unit: "values",
 		}, rounds, 1, func(context.Context) error { return kind.value(x, y) })
@@ -60,4 +66,17 @@ func benchmarkClouds(n, d int) (x, y Cloud) {
 		y.X[i] += centre
 	}
 	return x, y
+}
+
+// cauchy divides each point by a normal number, so that tails become those of
+// the Cauchy law; numbers below 0.01 count as that.
+func cauchy(c Cloud) Cloud {
+	source := random.New(0, "metrics/benchmark/cauchy", uint64(c.N))
+	for i := range c.N {
+		divisor := float32(max(0.01, math.Abs(source.NormFloat64())))
+		for k := range c.D {
+			c.X[i*c.D+k] /= divisor
+		}
+	}
+	return c
 }

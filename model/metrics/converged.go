@@ -35,14 +35,10 @@ type Converged struct {
 // from an annealing with scaling 0.9. The iterations are accelerated
 // (anderson). Reaching MaxIterations is not an error: see Converged.
 func SinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
-	c, err := sinkhornConverged(x, y, o)
-	if err != nil {
-		return Converged{}, fmt.Errorf("converged sinkhorn divergence: %w", err)
-	}
-	return c, nil
+	return NewReference(y).SinkhornConverged(x, o)
 }
 
-func sinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
+func (r *Reference) sinkhornConverged(x Cloud, o ConvergedOptions) (Converged, error) {
 	anneal, err := Options{Blur: o.Blur, Scaling: 0.9}.withDefaults()
 	if err != nil {
 		return Converged{}, err
@@ -56,10 +52,10 @@ func sinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
 	if !(o.Tolerance > 0) || o.MaxIterations < 0 {
 		return Converged{}, fmt.Errorf("tolerance %g and %d iterations must be positive: %w", o.Tolerance, o.MaxIterations, ErrOption)
 	}
-	if err := validatePair(x, y); err != nil {
+	if err := validatePair(x, r.cloud); err != nil {
 		return Converged{}, err
 	}
-	diam := diameter(x, y)
+	diam := diameter(x, r.cloud)
 	if diam == 0 {
 		return Converged{Converged: true}, nil
 	}
@@ -69,22 +65,28 @@ func sinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
 	}
 	eps := schedule[len(schedule)-1]
 
-	p := newPotentials(x, y)
-	if x.D > 1 {
-		p.anneal(schedule)
+	p := newPotentials(x, r, diam)
+	residual := p.solveSelf(&p.fAA, eps, o)
+	key := solution{eps, o.Tolerance, o.MaxIterations, p.softmin.flat(eps)}
+	if r.solution != key {
+		r.residual = p.solveSelf(&p.gBB, eps, o)
+		r.solution, r.solved = key, p.gBB.value
+	} else {
+		p.gBB.value = r.solved
 	}
-	self := p.solveSelf(eps, o, x.D == 1)
-	if x.D == 1 {
-		f, g := monotoneDuals(p.a.x, p.b.x)
+	if x.D > 1 {
+		p.anneal(schedule, &p.fBA, &p.gAB)
+	} else {
+		f, g := monotoneDuals(p.fBA.to.x, p.gAB.to.x)
 		for i := range f {
-			p.fBA[i] = f[i] + p.fAA[i]
+			p.fBA.value[i] = f[i] + p.fAA.value[i]
 		}
 		for j := range g {
-			p.gAB[j] = g[j] + p.gBB[j]
+			p.gAB.value[j] = g[j] + p.gBB.value[j]
 		}
 	}
 	iterations, cross := p.solveCross(eps, o)
-	residual := max(self, cross)
+	residual = max(residual, r.residual, cross)
 	return Converged{
 		Value:      p.divergence(),
 		Residual:   residual,
@@ -93,33 +95,20 @@ func sinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
 	}, nil
 }
 
-// solveSelf iterates f ← f + ⅔(softmin(f) − f) on both self problems. The
-// softmin's derivative has eigenvalues in [−1, 0], so the error shrinks by 3 at
-// every iteration at least. From zero, half a softmin is the first guess.
-func (p *potentials) solveSelf(eps float64, o ConvergedOptions, fromZero bool) (residual float64) {
-	run := func() {
-		p.softmin.run(eps,
-			transform{p.nextAA, p.a, p.a, p.fAA},
-			transform{p.nextBB, p.b, p.b, p.gBB})
-	}
-	if fromZero {
-		clear(p.fAA)
-		clear(p.gBB)
-		run()
-		move(p.fAA, p.nextAA, 0.5)
-		move(p.gBB, p.nextBB, 0.5)
-	}
+// solveSelf iterates f ← f + ⅔(softmin(f) − f) on a self problem. The softmin's
+// derivative has eigenvalues in [−1, 0], so the error shrinks by 3 at every
+// iteration at least. From zero, half a softmin is the first guess.
+func (p *potentials) solveSelf(f *dual, eps float64, o ConvergedOptions) (residual float64) {
+	p.update(eps, 0.5, f)
 	for i := 1; ; i++ {
-		run()
-		residual = max(violation(p.fAA, p.nextAA, eps), violation(p.gBB, p.nextBB, eps))
+		p.softmins(eps, f)
+		residual = violation(f.value, f.next, eps)
 		if residual <= o.Tolerance || i >= o.MaxIterations {
 			break
 		}
-		move(p.fAA, p.nextAA, 2./3)
-		move(p.gBB, p.nextBB, 2./3)
+		move(f.value, f.next, 2./3)
 	}
-	toDual(p.fAA, p.nextAA, eps)
-	toDual(p.gBB, p.nextBB, eps)
+	toDual(f.value, f.next, eps)
 	return residual
 }
 
@@ -142,9 +131,9 @@ func (p *potentials) solveCross(eps float64, o ConvergedOptions) (iterations int
 	accelerated := anderson{depth: 8}
 	best := math.Inf(1)
 	for iterations = 1; ; iterations++ {
-		p.softmin.run(eps, transform{p.fBA, p.a, p.b, p.gAB})
-		p.softmin.run(eps, transform{p.nextAB, p.b, p.a, p.fBA})
-		residual = violation(p.gAB, p.nextAB, eps)
+		p.update(eps, 1, &p.fBA)
+		p.softmins(eps, &p.gAB)
+		residual = violation(p.gAB.value, p.gAB.next, eps)
 		if residual <= o.Tolerance || iterations >= o.MaxIterations {
 			return iterations, residual
 		}
@@ -153,7 +142,7 @@ func (p *potentials) solveCross(eps float64, o ConvergedOptions) (iterations int
 			best = math.Inf(1)
 		}
 		best = min(best, residual)
-		accelerated.next(p.gAB, p.nextAB)
+		accelerated.next(p.gAB.value, p.gAB.next)
 	}
 }
 

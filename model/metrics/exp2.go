@@ -78,9 +78,9 @@ func expSumLine(a, v []float64, u float64) float64 {
 	return s0 + s1
 }
 
-// pad fills up to a multiple of lanes with sources that weigh 2^-1000.
-func pad(a, v []float64, stride, kept, dimensions int) (padded int) {
-	padded = (kept + lanes - 1) / lanes * lanes
+// pad fills up to a multiple of the vector with sources that weigh nothing.
+func pad[T float32 | float64](a, v []T, stride, kept, dimensions, vector int) (padded int) {
+	padded = (kept + vector - 1) / vector * vector
 	for j := kept; j < padded; j++ {
 		a[j] = -exponentRange
 		for k := range dimensions {

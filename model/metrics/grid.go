@@ -41,17 +41,25 @@ func gridNodes(r, sigma float64) int {
 	return int(10 + math.Ceil(min(10*r/sigma, 1000)))
 }
 
+// gridSingle is how many sums in tiles take the time of one at a node.
+const gridSingle = 4
+
 // gridTolerance bounds the last coefficients, relative to the smallest sum.
 const gridTolerance = 1e-9
 
-// gridPays says whether a box has more targets than its grid would have nodes.
-func gridPays(b *box, eps float64) bool {
+// gridPays says whether a box has more targets than its grid would have nodes,
+// by as much as a node costs more than a target.
+func (t task) gridPays(b *box) bool {
 	if len(b.radius) != 2 {
 		return false
 	}
-	sigma := math.Sqrt(eps)
+	sigma := math.Sqrt(t.eps)
 	n0, n1 := gridNodes(b.radius[0], sigma), gridNodes(b.radius[1], sigma)
-	return n0 <= lineNodes && n1 <= lineNodes && n0*n1 < b.hi-b.lo
+	targets := b.hi - b.lo
+	if t.single {
+		targets /= gridSingle
+	}
+	return n0 <= lineNodes && n1 <= lineNodes && n0*n1 < targets
 }
 
 // runGrid computes the targets of a box through its grid; it is false, and has

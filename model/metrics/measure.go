@@ -42,12 +42,14 @@ func newMeasure(c Cloud) *measure {
 			m.x[d*c.N+i] = float64(c.X[int(p)*c.D+d])
 		}
 	}
+	covered := 0 // points in groups; nodes come before their children
 	for k, b := range m.tree {
 		bounded := m.bound(b.lo, b.hi)
 		bounded.left, bounded.right = b.left, b.right
 		m.tree[k] = bounded
-		if b.left == 0 {
+		if b.hi-b.lo <= nodePoints && b.lo == covered {
 			m.groups = append(m.groups, bounded)
+			covered = b.hi
 		}
 	}
 	return m
@@ -70,7 +72,8 @@ func (m *measure) bound(lo, hi int) box {
 
 const (
 	groupPoints = 64 // consecutive sources on the line that share a bound
-	leafPoints  = 32 // points of a leaf of the k-d tree
+	leafPoints  = 8  // points of a leaf of the k-d tree
+	nodePoints  = 32 // of a node whose points share a bound as sources
 )
 
 // split orders the points into a k-d tree: it halves the range along its widest

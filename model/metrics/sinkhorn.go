@@ -1,7 +1,5 @@
 package metrics
 
-import "fmt"
-
 // Sinkhorn is the debiased Sinkhorn divergence between two clouds of equally
 // weighted points, with cost ½|x−y|² and temperature ε = Blur²,
 //
@@ -24,22 +22,18 @@ import "fmt"
 //
 // See J. Feydy, Geometric data analysis, beyond convolutions, 2020, sec. 3.3.3.
 func Sinkhorn(x, y Cloud, o Options) (float64, error) {
-	value, err := sinkhorn(x, y, o)
-	if err != nil {
-		return 0, fmt.Errorf("sinkhorn divergence: %w", err)
-	}
-	return value, nil
+	return NewReference(y).Sinkhorn(x, o)
 }
 
-func sinkhorn(x, y Cloud, o Options) (float64, error) {
+func (r *Reference) sinkhorn(x Cloud, o Options) (float64, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return 0, err
 	}
-	if err := validatePair(x, y); err != nil {
+	if err := validatePair(x, r.cloud); err != nil {
 		return 0, err
 	}
-	diam := diameter(x, y)
+	diam := diameter(x, r.cloud)
 	if diam == 0 {
 		return 0, nil
 	}
@@ -47,65 +41,82 @@ func sinkhorn(x, y Cloud, o Options) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	p := newPotentials(x, y)
-	p.anneal(schedule)
-	p.update(schedule[len(schedule)-1], 1)
+	p := newPotentials(x, r, diam)
+	p.softmin.single = true
+	moving := []*dual{&p.fBA, &p.gAB, &p.fAA, &p.gBB}
+	key := annealing{diam, o}
+	if r.annealing == key {
+		p.gBB.value = r.annealed
+		moving = moving[:3]
+	}
+	p.anneal(schedule, moving...)
+	p.update(schedule[len(schedule)-1], 1, moving...)
+	r.annealing, r.annealed = key, p.gBB.value
 	return p.divergence(), nil
 }
 
-// potentials are the four dual vectors of the debiased problem, in the order of
-// the points of their measures.
-type potentials struct {
-	a, b               *measure
-	fBA, gAB, fAA, gBB []float64
-	nextBA, nextAB     []float64
-	nextAA, nextBB     []float64
-	softmin            softmin
+// dual is one of the four dual vectors of the debiased problem, in the order of
+// the points of the measure it belongs to: an update is the softmin of the
+// values of another, or of its own, on the points of from.
+type dual struct {
+	value, next []float64
+	to, from    *measure
+	source      *dual
 }
 
-// newPotentials takes clouds that are valid and of the same dimension.
-func newPotentials(x, y Cloud) *potentials {
-	a, b := newMeasure(x), newMeasure(y)
-	p := &potentials{
-		a: a, b: b,
-		fBA: make([]float64, a.n), nextBA: make([]float64, a.n),
-		fAA: make([]float64, a.n), nextAA: make([]float64, a.n),
-		gAB: make([]float64, b.n), nextAB: make([]float64, b.n),
-		gBB: make([]float64, b.n), nextBB: make([]float64, b.n),
+// potentials are the dual vectors: fBA and fAA belong to α, gAB and gBB to β.
+type potentials struct {
+	fBA, gAB, fAA, gBB dual
+	softmin            softmin
+	transforms         []transform
+}
+
+// newPotentials takes clouds that are valid and of the same dimension, and their
+// joint diameter.
+func newPotentials(x Cloud, r *Reference, diameter float64) *potentials {
+	if r.measure == nil {
+		r.measure = newMeasure(r.cloud)
 	}
+	a, b := newMeasure(x), r.measure
+	p := &potentials{softmin: softmin{large: flatRatio * diameter * diameter}}
+	between := func(to, from *measure, source *dual) dual {
+		return dual{value: make([]float64, to.n), next: make([]float64, to.n), to: to, from: from, source: source}
+	}
+	p.fBA, p.gAB = between(a, b, &p.gAB), between(b, a, &p.fBA)
+	p.fAA, p.gBB = between(a, a, &p.fAA), between(b, b, &p.gBB)
 	return p
 }
 
-// anneal sets the potentials to the softmin of zero at the first temperature
-// and then does one half-averaged update at each.
-func (p *potentials) anneal(schedule []float64) {
-	for _, potential := range [][]float64{p.fBA, p.gAB, p.fAA, p.gBB} {
-		clear(potential)
-	}
-	p.update(schedule[0], 1)
+// anneal sets duals, all of them zero, to the softmin of zero at the first
+// temperature and then does one half-averaged update at each.
+func (p *potentials) anneal(schedule []float64, moving ...*dual) {
+	p.update(schedule[0], 1, moving...)
 	for _, eps := range schedule {
-		p.update(eps, 0.5)
+		p.update(eps, 0.5, moving...)
 	}
 }
 
-// update moves all four potentials a part of the way to their softmin, all from
-// the values before.
-func (p *potentials) update(eps, part float64) {
-	p.softmin.run(eps,
-		transform{p.nextBA, p.a, p.b, p.gAB},
-		transform{p.nextAB, p.b, p.a, p.fBA},
-		transform{p.nextAA, p.a, p.a, p.fAA},
-		transform{p.nextBB, p.b, p.b, p.gBB},
-	)
-	move(p.fBA, p.nextBA, part)
-	move(p.gAB, p.nextAB, part)
-	move(p.fAA, p.nextAA, part)
-	move(p.gBB, p.nextBB, part)
+// update moves duals a part of the way to their softmin, all from the values
+// before.
+func (p *potentials) update(eps, part float64, moving ...*dual) {
+	p.softmins(eps, moving...)
+	for _, d := range moving {
+		move(d.value, d.next, part)
+	}
+}
+
+// softmins computes what duals move to.
+func (p *potentials) softmins(eps float64, duals ...*dual) {
+	p.transforms = p.transforms[:0]
+	for _, d := range duals {
+		p.transforms = append(p.transforms, transform{d.next, d.to, d.from, d.source.value})
+	}
+	p.softmin.run(eps, p.transforms...)
 }
 
 // divergence is mean(f_βα − f_αα) + mean(g_αβ − g_ββ).
 func (p *potentials) divergence() float64 {
-	return meanDifference(p.fBA, p.fAA) + meanDifference(p.gAB, p.gBB)
+	return meanDifference(p.fBA.value, p.fAA.value) + meanDifference(p.gAB.value, p.gBB.value)
 }
 
 // move sets x += part (towards − x).

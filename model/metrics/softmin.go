@@ -20,6 +20,8 @@ type transform struct {
 // is computed by one goroutine from start to end, so the outcome does not
 // depend on how many there are.
 type softmin struct {
+	large     float64 // sums are flat above this ε, unless it is 0
+	single    bool    // in more than one dimension, sums may be float32: see tile
 	tasks     []task
 	exponents []exponents // one per transform
 	scratch   []*scratch  // one per goroutine
@@ -30,6 +32,8 @@ type task struct {
 	transform
 	exponents
 	eps    float64
+	single bool
+	flat   bool // ε is far above the squared diameter
 	lo, hi int
 	node   int // in more than one dimension: of the targets' tree
 }
@@ -40,6 +44,7 @@ type scratch struct {
 	v      []float64 // slopes of the exponents: v[k*stride+j] along dimension k
 	stride int
 	bounds []float64 // of the groups of sources
+	tiles  tiles
 	line   line
 	grid   grid
 }
@@ -51,7 +56,7 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 			s.exponents = append(s.exponents, exponents{})
 		}
 		s.exponents[k].set(t.potential, math.Log2E/eps, t.from.groups)
-		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps})
+		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single, flat: s.flat(eps)})
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
 	for len(s.scratch) < workers {
@@ -79,6 +84,9 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 	group.Wait()
 }
 
+// flat says whether sums at that ε are flat.
+func (s *softmin) flat(eps float64) bool { return s.large > 0 && eps > s.large }
+
 // appendTasks cuts one transform into boxes.
 func appendTasks(tasks []task, whole task) []task {
 	if whole.to.d == 1 {
@@ -88,9 +96,15 @@ func appendTasks(tasks []task, whole task) []task {
 }
 
 func (t task) run(s *scratch) {
-	if t.to.d == 1 {
+	switch {
+	case t.flat && t.to.d == 1:
+		t.runFlat(t.lo, t.hi)
+	case t.flat:
+		b := &t.to.tree[t.node]
+		t.runFlat(b.lo, b.hi)
+	case t.to.d == 1:
 		t.runInterval(s)
-	} else {
+	default:
 		t.runNode(s)
 	}
 }
@@ -98,8 +112,7 @@ func (t task) run(s *scratch) {
 // reserve makes room for n sources and their padding.
 func (s *scratch) reserve(n, dimensions int) {
 	s.stride = n + lanes
-	s.a = resized(s.a, s.stride)
-	s.v = resized(s.v, s.stride*dimensions)
+	s.a, s.v = resized(s.a, s.stride), resized(s.v, s.stride*dimensions)
 }
 
 // exponents are the sources' potentials over ε, in units of log 2, and their
@@ -127,9 +140,9 @@ func (e *exponents) set(potential []float64, factor float64, groups []box) {
 
 // resized returns a slice of length n in x's memory if that is enough; its
 // values are arbitrary.
-func resized(x []float64, n int) []float64 {
+func resized[T any](x []T, n int) []T {
 	if cap(x) < n {
-		return make([]float64, n)
+		return make([]T, n)
 	}
 	return x[:n]
 }

@@ -176,7 +176,7 @@ func (t task) prepare(s *scratch, centre, radius float64) (kept int, top, star f
 			kept++
 		}
 	}
-	return pad(a, v, s.stride, kept, 1), top, star, true
+	return pad(a, v, s.stride, kept, 1, lanes), top, star, true
 }
 
 // distance is that of a point from an interval.

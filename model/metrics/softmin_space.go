@@ -8,14 +8,15 @@ import "math"
 //
 // over the sources near enough to matter in the box around c. All large numbers
 // are in A and in the tilt, once per target; the exponents of sources that
-// matter are small, so they are exact where it counts. Boxes are nodes of the
-// targets' k-d tree: its leaves, where the sum is taken at every target, or in
-// the plane, while √ε is wide, larger ones that a grid resolves (grid).
+// matter are small, so they are exact where it counts, or good enough in float32
+// (tile). Boxes are nodes of the targets' k-d tree where the sum is taken at
+// every target: leaves, or for tiles all that are not too large for one frame;
+// or in the plane, while √ε is wide, larger ones that a grid resolves (grid).
 
 // appendNodes cuts the targets below a node into boxes.
 func appendNodes(tasks []task, whole task, node int) []task {
 	b := &whole.to.tree[node]
-	if b.left == 0 || gridPays(b, whole.eps) {
+	if b.left == 0 || whole.gridPays(b) || whole.compact(b) {
 		whole.node = node
 		return append(tasks, whole)
 	}
@@ -23,13 +24,28 @@ func appendNodes(tasks []task, whole task, node int) []task {
 	return appendNodes(tasks, whole, b.right)
 }
 
+// compact says whether one frame in float32 serves the targets of a box well.
+func (t task) compact(b *box) bool {
+	return t.single && b.hi-b.lo <= tileTargets && t.within(b, tileReach)
+}
+
+// within says whether a box's half diagonal is at most that many σ.
+func (t task) within(b *box, sigmas float64) bool {
+	var square float64
+	for _, r := range b.radius {
+		square += r * r
+	}
+	return square <= sigmas*sigmas*t.eps
+}
+
 // runNode computes the targets of one node.
 func (t task) runNode(s *scratch) {
 	b := &t.to.tree[t.node]
 	switch {
-	case b.left == 0:
-		t.runDirect(s, b.lo, b.hi)
-	case !gridPays(b, t.eps) || !t.runGrid(s, b):
+	case t.gridPays(b) && t.runGrid(s, b):
+	case b.left == 0 || t.compact(b):
+		t.runDirect(s, b)
+	default:
 		t.node = b.left
 		t.runNode(s)
 		t.node = b.right
@@ -37,25 +53,40 @@ func (t task) runNode(s *scratch) {
 	}
 }
 
-// runDirect sums at each of the targets lo ≤ i < hi.
-func (t task) runDirect(s *scratch, lo, hi int) {
-	var star, u [MaxDimension]float64
-	d := t.to.d
-	b := t.to.bound(lo, hi)
-	kept, top, ok := t.prepareSpace(s, &b, star[:d])
-	if !ok { // only if the targets differ
-		middle := (lo + hi) / 2
-		t.runDirect(s, lo, middle)
-		t.runDirect(s, middle, hi)
+// runDirect sums at each of the targets of a box: in tiles, or in float64. If
+// an exponent could leave the range of either it halves the box; one target
+// alone stays within that of float64.
+func (t task) runDirect(s *scratch, b *box) {
+	if t.single && t.within(b, tileReach) && t.runTiles(s, b) {
 		return
 	}
-	for i := lo; i < hi; i++ {
+	if (!t.single || b.hi-b.lo == 1) && t.runEach(s, b) {
+		return
+	}
+	middle := (b.lo + b.hi) / 2
+	for _, half := range [][2]int{{b.lo, middle}, {middle, b.hi}} {
+		bounded := t.to.bound(half[0], half[1])
+		t.runDirect(s, &bounded)
+	}
+}
+
+// runEach sums in float64 at each of the targets of a box. It is false, and has
+// done nothing, if an exponent could leave the range.
+func (t task) runEach(s *scratch, b *box) bool {
+	var star, u [MaxDimension]float64
+	d := t.to.d
+	kept, top, ok := t.prepareSpace(s, b, star[:d])
+	if !ok {
+		return false
+	}
+	for i := b.lo; i < b.hi; i++ {
 		for k := range d {
 			u[k] = t.to.x[k*t.to.n+i] - b.centre[k]
 		}
 		sum := expSum(s.a[:kept], s.v, s.stride, u[:d])
 		t.dst[i] = t.untilt(sum, top, u[:d], star[:d], b.centre)
 	}
+	return true
 }
 
 // untilt is the softmin at c + u, given the sum.
@@ -67,14 +98,12 @@ func (t task) untilt(sum, top float64, u, star, centre []float64) float64 {
 	return f
 }
 
-// prepareSpace is prepare for vectors, for the targets in b; it writes y* to
-// star.
-func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
-	n, d, x := t.from.n, len(star), t.from.x
-	s.reserve(n, d)
+// dominant finds a source whose exponent at the centre c of the box is the
+// largest or nearly, y* and A, and leaves bounds of the groups' exponents.
+func (t task) dominant(s *scratch, b *box, star []float64) (top float64) {
+	n, x := t.from.n, t.from.x
+	curvature := math.Log2E / (2 * t.eps)
 	s.bounds = resized(s.bounds, len(t.from.groups))
-	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
-
 	likely := 0
 	for k := range t.from.groups {
 		g := &t.from.groups[k]
@@ -104,21 +133,39 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 	}
 	search(&t.from.groups[likely]) // first: its maximum rules most others out
 	for k := range t.from.groups {
-		if k != likely && s.bounds[k] >= top {
+		if k != likely && s.bounds[k] > top+nearlyDominant {
 			search(&t.from.groups[k])
 		}
 	}
 	for k := range star {
 		star[k] = x[k*n+best]
 	}
+	return top
+}
 
+// nearlyDominant is by how many powers of two a source may exceed y*.
+const nearlyDominant = 16
+
+// matters says whether a group's terms can be more than 2^-cut of y*'s at any
+// target of the box.
+func (t task) matters(bound, top, cut float64, b, group *box, star []float64) bool {
+	var swing float64
+	for axis, r := range b.radius {
+		swing += r * (math.Abs(group.centre[axis]-star[axis]) + group.radius[axis])
+	}
+	return bound-top+math.Log2E/t.eps*swing >= -cut
+}
+
+// prepareSpace is prepare for vectors, for the targets in b; it writes y* to
+// star.
+func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
+	n, d, x := t.from.n, len(star), t.from.x
+	s.reserve(n, d)
+	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
+	top = t.dominant(s, b, star)
 	for k := range t.from.groups {
 		g := &t.from.groups[k]
-		var swing float64
-		for axis, r := range b.radius {
-			swing += r * (math.Abs(g.centre[axis]-star[axis]) + g.radius[axis])
-		}
-		if s.bounds[k]-top+slope*swing < -lineCut {
+		if !t.matters(s.bounds[k], top, lineCut, b, g, star) {
 			continue
 		}
 		for j := g.lo; j < g.hi; j++ {
@@ -144,5 +191,5 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 			kept++
 		}
 	}
-	return pad(s.a, s.v, s.stride, kept, d), top, true
+	return pad(s.a, s.v, s.stride, kept, d, lanes), top, true
 }

@@ -62,17 +62,84 @@ func TestSoftminEqualsDefinition(t *testing.T) {
 					job.potential[j] = potential(from.x[j], j)
 				}
 				want := naive(job, eps)
-				var s softmin
-				s.run(eps, job)
-				for i, w := range want {
-					// A relative error of 2e-9 in a sum, or rounding of the largest terms.
-					tolerance := 2e-9*eps + 1e-13*(math.Abs(w)+math.Abs(to.x[i])*20+sq(to.x[i]))
-					if math.Abs(job.dst[i]-w) > tolerance {
-						t.Errorf("%s, potential %s, ε=%g: softmin[%d] = %.15g, want %.15g (x=%v)", tt.name, name, eps, i, job.dst[i], w, to.x[i])
-						break
+				// A relative error of 2e-9 in a sum, in float32 of 1e-4, or rounding of the
+				// largest terms.
+				for single, part := range map[bool]float64{false: 2e-9, true: 1e-4} {
+					s := softmin{single: single}
+					s.run(eps, job)
+					for i, w := range want {
+						tolerance := part*eps + 1e-13*(math.Abs(w)+math.Abs(to.x[i])*20+sq(to.x[i]))
+						if !(math.Abs(job.dst[i]-w) <= tolerance) {
+							t.Errorf("%s, potential %s, ε=%g, in float32 %v: softmin[%d] = %.15g, want %.15g (x=%v)", tt.name, name, eps, single, i, job.dst[i], w, to.x[i])
+							break
+						}
 					}
 				}
 			}
+		}
+	}
+}
+
+// A frame that float32 cannot hold is refused, not summed; the box is then
+// halved until it can, or summed in float64, and the values are right.
+func TestTilesFallBack(t *testing.T) {
+	to := newMeasure(goldenCloud{Kind: "uniform", N: 64, D: 2, Seed: 97, Parameters: []float64{-1, 1}}.cloud(t))
+	from := newMeasure(goldenCloud{Kind: "normal", N: 300, D: 2, Seed: 98, Parameters: []float64{0, 1}}.cloud(t))
+	job := transform{make([]float64, to.n), to, from, make([]float64, from.n)}
+	for j := range job.potential {
+		job.potential[j] = 3 * from.x[j]
+	}
+	for eps, fits := range map[float64]bool{1: true, 0.1: true, 0.004: false, 1e-4: false} {
+		var e exponents
+		e.set(job.potential, math.Log2E/eps, from.groups)
+		whole := task{transform: job, exponents: e, eps: eps, single: true}
+		if got := whole.runTiles(&scratch{}, &to.tree[0]); got != fits {
+			t.Errorf("ε=%g: a box of two by two fits into one frame: %v", eps, got)
+		}
+		whole.runDirect(&scratch{}, &to.tree[0])
+		for i, w := range naive(job, eps) {
+			if !(math.Abs(job.dst[i]-w) <= 2e-5*eps+1e-13) {
+				t.Errorf("ε=%g: softmin[%d] = %v, want %v", eps, i, job.dst[i], w)
+			}
+		}
+	}
+	// Coordinates in units of σ that float32 does not hold at all.
+	x := Cloud{N: 4, D: 2, X: []float32{-3e38, 0, 3e38, 0, 0, 1, 0, -1}}
+	y := Cloud{N: 3, D: 2, X: []float32{3e38, 1, -3e38, 1, 0, 0}}
+	got, err := Sinkhorn(x, y, Options{Blur: 1e-12})
+	if err != nil || math.IsNaN(got) || math.IsInf(got, 0) {
+		t.Errorf("%v (%v)", got, err)
+	}
+}
+
+// From where on sums are flat makes no difference, on either side.
+func TestFlatEqualsDefinition(t *testing.T) {
+	for _, d := range []int{1, 2, 5} {
+		a := newMeasure(goldenCloud{Kind: "normal", N: 150, D: d, Seed: 99, Parameters: []float64{0, 0.1}}.cloud(t))
+		b := newMeasure(goldenCloud{Kind: "modes", N: 100, D: d, Seed: 100, Parameters: []float64{0.3, -0.2, 0.2, 0.1}}.cloud(t))
+		job := transform{make([]float64, a.n), a, b, make([]float64, b.n)}
+		for j := range job.potential {
+			job.potential[j] = 0.1 * b.x[j]
+		}
+		for _, eps := range []float64{0.03, 1, 4, 10} { // beyond the reach of the polynomial and within it
+			s := softmin{large: 1e-3}
+			s.run(eps, job)
+			for i, w := range naive(job, eps) {
+				if !(math.Abs(job.dst[i]-w) <= 1e-12+1e-15*eps) {
+					t.Errorf("%dD, ε=%g: softmin[%d] = %v, want %v", d, eps, i, job.dst[i], w)
+				}
+			}
+		}
+		// The value does not jump where the sums change.
+		x, y := goldenCloud{Kind: "normal", N: 60, D: d, Seed: 101, Parameters: []float64{0, 1}}.cloud(t), goldenCloud{Kind: "normal", N: 50, D: d, Seed: 102, Parameters: []float64{1, 1}}.cloud(t)
+		edge := math.Sqrt(flatRatio) * diameter(x, y)
+		before, err := Sinkhorn(x, y, Options{Blur: edge * (1 - 1e-9)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := Sinkhorn(x, y, Options{Blur: edge * (1 + 1e-9)})
+		if err != nil || !(math.Abs(after-before) <= 1e-5*before) {
+			t.Errorf("%dD: %v below and %v above the blur where sums change (%v)", d, before, after, err)
 		}
 	}
 }

@@ -84,6 +84,9 @@ func Benchmark(ctx context.Context, b *backend.Backend, experiment string, confi
 		start := time.Now()
 		work.Reset(config.Samples, config.Model.Grid)
 		assembler.Append(&work, data, plan.Picks(step, 0))
+		if err := assembler.Couple(ctx, &work); err != nil {
+			return m, err
+		}
 		assembled := time.Now()
 		if err := trainer.Gradient(&work); err != nil {
 			return m, err

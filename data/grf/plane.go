@@ -1,0 +1,187 @@
+package grf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+// maxPoints bounds the embedding of a plane: 16 MiB of eigenvalues.
+const maxPoints = 1 << 21
+
+// growth is by how much an embedding that was not positive is enlarged, along
+// its shorter side or both.
+const growth = 1.2
+
+// Plane is a zero-mean Gaussian random field on a uniform two-dimensional grid,
+// isotropic in the units of the spacings. It is safe for concurrent use.
+//
+// The draws have the kernel's covariance, so there is no nugget: that is what
+// keeps a Cholesky factorisation of a smooth kernel's matrix from failing, and
+// it would add white noise to the field. A length below the spacing needs none
+// either; its embedding is the best conditioned.
+type Plane struct {
+	spectrum     // at [l·mx + k] for wave numbers k, l along x, y
+	nx, ny   int // nodes
+	mx, my   int // points of the embedding
+}
+
+// axis is one direction of a grid.
+type axis struct {
+	nodes   int
+	spacing float64
+}
+
+// NewPlane prepares the field with covariance kernel(√((Δi·hx)² + (Δj·hy)²))
+// between nodes (i, j), i = 0..nx−1, j = 0..ny−1. The embedding is a torus of
+// mx × my points, mx ≥ 2(nx−1) and my ≥ 2(ny−1) with factors 2, 3 and 5 alone
+// (one point along a direction with one node), enlarged until its negative
+// eigenvalues can be clipped with a covariance error of at most 1e-10 of the
+// variance. The error is ErrNotPositive with the lowest eigenvalue if that takes
+// more than 2²¹ points. A squared exponential takes about 14 lengths along each
+// side: 32×32 nodes with spacing 10/31 allow lengths up to 30.
+//
+// It costs about as much as one call of Pair, which suits a kernel per field.
+func NewPlane(nx, ny int, hx, hy float64, kernel Kernel) (*Plane, error) {
+	x, y := axis{nx, hx}, axis{ny, hy}
+	for _, a := range []axis{x, y} {
+		if a.nodes < 1 || a.nodes > maxNodes {
+			return nil, fmt.Errorf("random field on %d×%d nodes, want 1 to %d each way", nx, ny, maxNodes)
+		}
+		if !(a.spacing > 0) || math.IsInf(a.spacing, 0) {
+			return nil, fmt.Errorf("random field with grid spacings %v and %v, want positive numbers", hx, hy)
+		}
+	}
+	mx, my := x.points(0), y.points(0)
+	if mx*my > maxPoints {
+		return nil, fmt.Errorf("random field on %d×%d nodes needs %d points, want at most %d", nx, ny, mx*my, maxPoints)
+	}
+	for {
+		period := growth * min(x.period(mx), y.period(my))
+		nextX, nextY := x.points(period), y.points(period)
+		last := nextX*nextY > maxPoints || nextX*nextY == mx*my
+		if last || (x.positive(mx, kernel) && y.positive(my, kernel)) {
+			s, err := newSpectrum(embedTorus(mx, my, hx, hy, kernel), kernel(0))
+			if err == nil {
+				return &Plane{spectrum: s, nx: nx, ny: ny, mx: mx, my: my}, nil
+			}
+			if last || !errors.Is(err, ErrNotPositive) {
+				return nil, err
+			}
+		}
+		mx, my = nextX, nextY
+	}
+}
+
+// period is the length of m points; a single node wraps around nothing.
+func (a axis) period(m int) float64 {
+	if a.nodes == 1 {
+		return math.Inf(1)
+	}
+	return float64(m) * a.spacing
+}
+
+// points is the size of the smallest embedding with the period at least. Beyond
+// maxPoints any number will do.
+func (a axis) points(period float64) int {
+	if a.nodes == 1 {
+		return 1
+	}
+	m := max(2*(a.nodes-1), int(min(math.Ceil(period/a.spacing), maxPoints+1)))
+	for !smooth(m) {
+		m++
+	}
+	return m
+}
+
+// smooth says whether m has no prime factors beyond 5, which is what the
+// Fourier transform is fast for.
+func smooth(m int) bool {
+	for _, p := range []int{2, 3, 5} {
+		for m%p == 0 {
+			m /= p
+		}
+	}
+	return m == 1
+}
+
+// positive says whether a torus with m points along the axis may be positive.
+// The eigenvalues of the circle of m points are means of the torus's, so what
+// clipping costs on the circle, it costs on the torus at least; this spares
+// transforms of tori that are too small. Kernels that are invalid for other
+// reasons pass.
+func (a axis) positive(m int, kernel Kernel) bool {
+	_, _, defect := clip(embed(m, a.spacing, kernel))
+	return !(defect > maxDefect*kernel(0))
+}
+
+// embedTorus returns the eigenvalues of the covariance between the points of a
+// torus, [my, mx]. Both the covariance and they are even along x and y.
+func embedTorus(mx, my int, hx, hy float64, kernel Kernel) []float64 {
+	eigenvalues := make([]float64, mx*my)
+	kx, ky := mx/2+1, my/2+1
+	row, half := make([]float64, mx), make([]complex128, kx)
+	along := fourier.NewFFT(mx)
+	for l := range ky {
+		for k := range kx {
+			dx, dy := float64(k)*hx, float64(l)*hy
+			row[k] = kernel(math.Sqrt(float64(dx*dx) + float64(dy*dy)))
+		}
+		mirror(row)
+		for k, v := range along.Coefficients(half, row) {
+			eigenvalues[l*mx+k] = real(v)
+		}
+	}
+	column, half := make([]float64, my), make([]complex128, ky)
+	across := fourier.NewFFT(my)
+	for k := range kx {
+		for l := range ky {
+			column[l] = eigenvalues[l*mx+k]
+		}
+		mirror(column)
+		for l, v := range across.Coefficients(half, column) {
+			eigenvalues[l*mx+k] = real(v)
+		}
+	}
+	for l := range my {
+		if l >= ky {
+			copy(eigenvalues[l*mx:], eigenvalues[(my-l)*mx:][:kx])
+		}
+		mirror(eigenvalues[l*mx : (l+1)*mx])
+	}
+	return eigenvalues
+}
+
+// Pair draws two independent fields: the real and the imaginary part of
+//
+//	Σₖₗ √(λₖₗ/mxmy)(ξₖₗ+iηₖₗ)e^{−2πi(ik/mx + jl/my)},  ξ, η ~ N(0, 1)
+//
+// at nodes (i, j). The value at (i, j) is at [j·nx + i] of the slices, which
+// must have as many values as the grid has nodes.
+func (f *Plane) Pair(first, second []float64, rng *rand.Rand) {
+	if len(first) != f.nx*f.ny || len(second) != f.nx*f.ny {
+		panic(fmt.Sprintf("grf: slices of %d and %d values for %d×%d nodes", len(first), len(second), f.nx, f.ny))
+	}
+	w := f.borrow()
+	defer planeWorks.Put(w)
+	for l := range f.my {
+		for k, s := range f.scale[l*f.mx : (l+1)*f.mx] {
+			re, im := rng.NormFloat64(), rng.NormFloat64()
+			w.row[k] = complex(s*re, s*im)
+		}
+		w.along.Coefficients(w.row, w.row)
+		for i, v := range w.row[:f.nx] {
+			w.columns[i*f.my+l] = v
+		}
+	}
+	for i := range f.nx {
+		column := w.columns[i*f.my : (i+1)*f.my]
+		w.across.Coefficients(column, column)
+		for j, v := range column[:f.ny] {
+			first[j*f.nx+i], second[j*f.nx+i] = real(v), imag(v)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package grf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/dsp/fourier"
+)
+
+func exponential(r float64) float64 { return math.Exp(-r) }
+
+// tent is a covariance on a line, but not in a plane.
+func tent(r float64) float64 { return max(0, 1-r/4) }
+
+// The embedding's eigenvalues carry the kernel to every pair of nodes.
+func TestTorusIsExact(t *testing.T) {
+	const spacing = 10. / 31
+	for _, c := range []struct {
+		name   string
+		nx, ny int
+		hx, hy float64
+		kernel Kernel
+	}{
+		{"a spacing long", 32, 32, spacing, spacing, SquaredExponential(0.3, 1)},
+		{"middling", 32, 32, spacing, spacing, SquaredExponential(1, 1)},
+		{"long", 32, 32, spacing, spacing, SquaredExponential(2, 3)},
+		{"half the domain", 32, 32, spacing, spacing, SquaredExponential(5, 1)},
+		{"longer than the domain", 32, 32, spacing, spacing, SquaredExponential(12, 1)},
+		{"far below the spacing", 32, 32, spacing, spacing, SquaredExponential(0.01, 0.25)},
+		{"cusped", 20, 33, 0.1, 0.3, exponential},
+		{"unequal spacings", 17, 40, 0.5, 0.05, SquaredExponential(1, 1)},
+		{"strip", 2, 64, 0.1, 0.1, SquaredExponential(1, 1)},
+		{"column", 1, 50, 7, 0.1, SquaredExponential(1, 1)},
+		{"row", 50, 1, 0.1, 7, SquaredExponential(1, 1)},
+		{"square", 2, 2, 1, 1, SquaredExponential(1, 1)},
+		{"node", 1, 1, 1, 1, SquaredExponential(1, 2)},
+		{"constant in floating point", 2, 2, 5e-324, 5e-324, SquaredExponential(1, 1)},
+		{"tent on a row", 50, 1, 1, 1, tent},
+	} {
+		field, err := NewPlane(c.nx, c.ny, c.hx, c.hy, c.kernel)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if len(field.scale) != field.mx*field.my || len(field.scale) > maxPoints {
+			t.Errorf("%s: embedding of %d×%d points has %d eigenvalues", c.name, field.mx, field.my, len(field.scale))
+		}
+		covariance := torusCovariance(field)
+		variance := c.kernel(0)
+		for j := range c.ny {
+			for i := range c.nx {
+				want := c.kernel(math.Hypot(float64(i)*c.hx, float64(j)*c.hy))
+				got := covariance[j*field.mx+i]
+				if math.Abs(got-want) > 1e-12*variance+field.Defect() {
+					t.Fatalf("%s: covariance at (%d, %d) is %v, want %v", c.name, i, j, got, want)
+				}
+			}
+		}
+		if field.Defect() > maxDefect*variance {
+			t.Errorf("%s: defect %v", c.name, field.Defect())
+		}
+		t.Logf("%s: %d×%d points, lowest %.2g, %d clipped, defect %.2g",
+			c.name, field.mx, field.my, field.Lowest(), field.Clipped(), field.Defect())
+	}
+}
+
+// torusCovariance is Σₖₗ λₖₗ/(mx·my)·e^{−2πi(ik/mx+jl/my)} at [j·mx + i].
+func torusCovariance(f *Plane) []float64 {
+	values := make([]complex128, len(f.scale))
+	for k, s := range f.scale {
+		values[k] = complex(s*s, 0)
+	}
+	along, across := fourier.NewCmplxFFT(f.mx), fourier.NewCmplxFFT(f.my)
+	for l := range f.my {
+		row := values[l*f.mx : (l+1)*f.mx]
+		along.Coefficients(row, row)
+	}
+	column := make([]complex128, f.my)
+	covariance := make([]float64, len(values))
+	for i := range f.mx {
+		for l := range column {
+			column[l] = values[l*f.mx+i]
+		}
+		across.Coefficients(column, column)
+		for j, v := range column {
+			covariance[j*f.mx+i] = real(v)
+		}
+	}
+	return covariance
+}
+
+// The covariances within and between the two fields of a pair.
+func TestPlaneCovariance(t *testing.T) {
+	const nx, ny = 4, 5
+	const hx, hy = 0.4, 0.7
+	kernel := SquaredExponential(0.5, 1)
+	field, err := NewPlane(nx, ny, hx, hy, kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkCovariance(t, 20000, nx*ny, field.Pair, func(a, b int) float64 {
+		return kernel(math.Hypot(float64(a%nx-b%nx)*hx, float64(a/nx-b/nx)*hy))
+	})
+}
+
+// Distances of 5 along x, along y and as (3, 4), (4, 3), (3, −4) have one
+// covariance: the mean over all nodes of a draw, over 1,000 pairs, agrees with
+// the kernel within 4.5 standard errors.
+func TestIsotropy(t *testing.T) {
+	const n, draws = 16, 1000
+	kernel := SquaredExponential(3, 1)
+	field, err := NewPlane(n, n, 1, 1, kernel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	steps := [][2]int{{5, 0}, {0, 5}, {3, 4}, {4, 3}, {3, -4}}
+	sums, squares := make([]float64, len(steps)), make([]float64, len(steps))
+	first, second := make([]float64, n*n), make([]float64, n*n)
+	for range draws {
+		field.Pair(first, second, rng)
+		for _, v := range [][]float64{first, second} {
+			for s, d := range steps {
+				mean := meanProduct(v, n, d[0], d[1])
+				sums[s] += mean
+				squares[s] += mean * mean
+			}
+		}
+	}
+	for s, d := range steps {
+		mean := sums[s] / (2 * draws)
+		z := (mean - kernel(5)) / math.Sqrt((squares[s]/(2*draws)-mean*mean)/(2*draws))
+		if math.Abs(z) > 4.5 {
+			t.Errorf("covariance at %v is %.4f, %.1f standard errors from %.4f", d, mean, z, kernel(5))
+		}
+	}
+}
+
+// meanProduct averages v(i, j)·v(i+di, j+dj) over an n×n grid.
+func meanProduct(v []float64, n, di, dj int) float64 {
+	var sum float64
+	count := 0
+	for j := max(0, -dj); j < min(n, n-dj); j++ {
+		for i := range n - di {
+			sum += v[j*n+i] * v[(j+dj)*n+i+di]
+			count++
+		}
+	}
+	return sum / float64(count)
+}
+
+// Fields are part of data sets' identities: a draw depends on the source alone,
+// not on what the work space was used for before.
+func TestPlaneIsDeterministic(t *testing.T) {
+	draw := func(n int, length float64, seed uint64) []float64 {
+		field, err := NewPlane(n, n, 10/float64(n-1), 10/float64(n-1), SquaredExponential(length, 1))
+		if err != nil {
+			t.Error(err)
+			return make([]float64, 2*n*n)
+		}
+		out := make([]float64, 2*n*n)
+		field.Pair(out[:n*n], out[n*n:], rand.New(rand.NewPCG(seed, 0)))
+		return out
+	}
+	want := draw(32, 1, 1)
+	golden := []float64{-0.08551512531673788, 0.7468316511409636, 1.8389732395826104, 0.10048688377333279, 0.5136549472706825}
+	for i, v := range golden {
+		if got := want[i*411]; math.Abs(got-v) > 1e-12 {
+			t.Errorf("value %d of seed 1 is %v, want %v", i*411, got, v)
+		}
+	}
+	const routines = 16
+	results := make(chan []float64)
+	for i := range routines {
+		go func() {
+			draw(8+i, 2, 7)
+			results <- draw(32, 1, 1)
+		}()
+	}
+	for range routines {
+		if !slices.Equal(<-results, want) {
+			t.Error("a concurrent draw differs")
+		}
+	}
+	if slices.Equal(draw(32, 1, 2), want) {
+		t.Error("two seeds draw one field")
+	}
+}
+
+// Eigenvalues 1 + 2c(cos α + cos β), with c a little above ¼, are negative at
+// α = β = π alone, by 4(c−¼), and the covariance is off by that over the points.
+func TestNegativeEigenvalueIsReported(t *testing.T) {
+	const n, below = 5, 4e-11
+	field, err := NewPlane(n, n, 1, 1, neighbours(0.25+below/4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if field.Clipped() != 1 || math.Abs(field.Lowest()+below) > 1e-15 || math.Abs(field.Defect()-below/64) > 1e-16 {
+		t.Errorf("%d eigenvalues clipped, lowest %v, defect %v, want 1, %v, %v",
+			field.Clipped(), field.Lowest(), field.Defect(), -below, below/64)
+	}
+	line, err := NewLine(n, 1, neighbours(0.5+below/2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line.Clipped() != 1 || math.Abs(line.Lowest()+below) > 1e-15 || math.Abs(line.Defect()-below/8) > 1e-16 {
+		t.Errorf("line: %d eigenvalues clipped, lowest %v, defect %v, want 1, %v, %v",
+			line.Clipped(), line.Lowest(), line.Defect(), -below, below/8)
+	}
+	white, err := NewPlane(n, n, 1, 1, neighbours(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if white.Clipped() != 0 || math.Abs(white.Lowest()-1) > 1e-15 || white.Defect() != 0 {
+		t.Errorf("white noise: %d eigenvalues clipped, lowest %v, defect %v, want 0, 1, 0", white.Clipped(), white.Lowest(), white.Defect())
+	}
+	_, err = NewPlane(n, n, 1, 1, neighbours(0.26))
+	if !errors.Is(err, ErrNotPositive) || !strings.Contains(err.Error(), fmt.Sprintf("eigenvalue %.3g", -0.04)) {
+		t.Errorf("neighbours with covariance 0.26: %v, want ErrNotPositive with eigenvalue −0.04", err)
+	}
+}
+
+// neighbours has variance 1 and covariance c at distance 1.
+func neighbours(c float64) Kernel {
+	return func(r float64) float64 {
+		switch {
+		case r < 0.5:
+			return 1
+		case r < 1.2:
+			return c
+		}
+		return 0
+	}
+}
+
+func TestPlaneRefusals(t *testing.T) {
+	good := SquaredExponential(1, 1)
+	for name, c := range map[string]struct {
+		nx, ny      int
+		hx, hy      float64
+		kernel      Kernel
+		notPositive bool
+	}{
+		"no nodes":          {0, 8, 1, 1, good, false},
+		"too many nodes":    {8, maxNodes + 1, 1, 1, good, false},
+		"too large":         {1024, 1024, 1, 1, good, false},
+		"zero spacing":      {8, 8, 1, 0, good, false},
+		"infinite spacing":  {8, 8, math.Inf(1), 1, good, false},
+		"NaN spacing":       {8, 1, 1, math.NaN(), good, false},
+		"NaN kernel":        {8, 8, 1, 1, func(float64) float64 { return math.NaN() }, false},
+		"NaN further out":   {8, 8, 1, 1, func(r float64) float64 { return math.Sqrt(1 - r) }, false},
+		"infinite kernel":   {8, 8, 1, 1, SquaredExponential(1, math.Inf(1)), false},
+		"infinite far away": {8, 8, 1, 1, func(r float64) float64 { return math.Exp(100 * r * r) }, false},
+		"zero kernel":       {8, 8, 1, 1, SquaredExponential(1, 0), false},
+		"tent":              {16, 16, 1, 1, tent, true},
+		"longer than any":   {32, 32, 10. / 31, 10. / 31, SquaredExponential(60, 1), true},
+	} {
+		_, err := NewPlane(c.nx, c.ny, c.hx, c.hy, c.kernel)
+		if err == nil || errors.Is(err, ErrNotPositive) != c.notPositive {
+			t.Errorf("%s: %v; want ErrNotPositive: %v", name, err, c.notPositive)
+		} else {
+			t.Logf("%s: %v", name, err)
+		}
+	}
+}
+
+// What the circle says of the torus: too little room for it is too little for
+// the torus, never the other way round.
+func TestCircleBoundsTorus(t *testing.T) {
+	for _, kernel := range []Kernel{SquaredExponential(3, 1), exponential, tent} {
+		for _, m := range []int{8, 16, 24, 40, 60} {
+			_, _, circle := clip(embed(m, 1, kernel))
+			_, _, torus := clip(embedTorus(m, 30, 1, 1, kernel))
+			if circle > torus+1e-14 {
+				t.Errorf("%d points: a defect of %v on the circle, %v on the torus", m, circle, torus)
+			}
+		}
+	}
+}

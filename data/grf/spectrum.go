@@ -1,0 +1,72 @@
+package grf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrNotPositive says that no circulant embedding up to the size limit has
+// non-negative eigenvalues: the kernel is no covariance, or its length is large
+// against the grid's.
+var ErrNotPositive = errors.New("circulant embedding is not positive semidefinite")
+
+// maxDefect bounds the error of the covariance, relative to the variance, that
+// clipping negative eigenvalues may cause.
+const maxDefect = 1e-10
+
+// spectrum is that of a circulant matrix, ready to draw with, and what was done
+// to it.
+type spectrum struct {
+	scale          []float64 // √(λₖ/m), the m eigenvalues
+	lowest, defect float64
+	clipped        int
+}
+
+// newSpectrum takes the eigenvalues over. The error is ErrNotPositive with the
+// lowest of them if clipping would change a covariance too much.
+func newSpectrum(eigenvalues []float64, variance float64) (spectrum, error) {
+	lowest, clipped, defect := clip(eigenvalues)
+	if !(variance > 0) || math.IsInf(variance, 0) || math.IsNaN(lowest) {
+		return spectrum{}, fmt.Errorf("random field with variance %v and eigenvalue %v, want finite and positive numbers", variance, lowest)
+	}
+	if defect > maxDefect*variance {
+		return spectrum{}, fmt.Errorf("%w: eigenvalue %.3g at %d points, covariance off by %.3g when clipped",
+			ErrNotPositive, lowest, len(eigenvalues), defect)
+	}
+	for k, v := range eigenvalues {
+		eigenvalues[k] = math.Sqrt(v / float64(len(eigenvalues)))
+	}
+	return spectrum{scale: eigenvalues, lowest: lowest, defect: defect, clipped: clipped}, nil
+}
+
+// clip sets negative eigenvalues to zero. It returns the lowest, their number
+// and the bound Σ|λₖ|/m over them on what that changes in any covariance. The
+// lowest is NaN if an eigenvalue is not finite.
+func clip(eigenvalues []float64) (lowest float64, clipped int, defect float64) {
+	lowest = math.Inf(1)
+	for k, v := range eigenvalues {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return math.NaN(), 0, 0
+		}
+		lowest = min(lowest, v)
+		if v < 0 {
+			defect -= v / float64(len(eigenvalues))
+			eigenvalues[k] = 0
+			clipped++
+		}
+	}
+	return lowest, clipped, defect
+}
+
+// Defect bounds the difference between the field's covariances and the
+// kernel's, which clipped eigenvalues cause.
+func (s *spectrum) Defect() float64 { return s.defect }
+
+// Lowest is the lowest eigenvalue of the embedding as it was before negative
+// ones were clipped. A smooth kernel's are zero but for rounding, of which half
+// is below zero: to be judged against the variance times the embedding's points.
+func (s *spectrum) Lowest() float64 { return s.lowest }
+
+// Clipped is the number of eigenvalues that were negative.
+func (s *spectrum) Clipped() int { return s.clipped }

@@ -1,0 +1,40 @@
+package simulate
+
+// The kernels of particles do all sixteen lanes, or eight with AVX2. Pairs need
+// first < end ≤ to and from < to; count is at least 1. With AVX-512 the
+// positions of up to two more particles behind to are read, which swarm has
+// room for: forces follow the positions.
+
+//go:noescape
+func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)
+
+//go:noescape
+func pairsAVX2(t *pairTable, f, x *float32, first, end, from, to int)
+
+//go:noescape
+func moveAVX512(t *pairTable, next, f, x, z *float32, count int) (inside bool)
+
+//go:noescape
+func moveAVX2(t *pairTable, next, f, x, z *float32, count int) (inside bool)
+
+func particlePairsAVX512(t *pairTable, f, x []vector, _, first, end, from, to int) {
+	pairsAVX512(t, &f[0][0], &x[0][0], first, end, from, to)
+}
+
+func particlePairsAVX2(t *pairTable, f, x []vector, active, first, end, from, to int) {
+	for l := 0; l < active; l += 8 {
+		pairsAVX2(t, &f[0][l], &x[0][l], first, end, from, to)
+	}
+}
+
+func particleMoveAVX512(t *pairTable, next, f, x []vector, _ int, z []float32) bool {
+	return moveAVX512(t, &next[0][0], &f[0][0], &x[0][0], &z[0], len(next))
+}
+
+func particleMoveAVX2(t *pairTable, next, f, x []vector, active int, z []float32) bool {
+	inside := true
+	for l := 0; l < active; l += 8 {
+		inside = moveAVX2(t, &next[0][l], &f[0][l], &x[0][l], &z[l], len(next)) && inside
+	}
+	return inside
+}

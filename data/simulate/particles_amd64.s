@@ -1,0 +1,339 @@
+#include "go_asm.h"
+#include "textflag.h"
+#include "rows_amd64.h"
+
+// (*pairTable).pairs and move for vectors of chains: see particles_table.go for
+// what they compute, in the same order and without fused operations. Operands
+// are in Go's order, the destination last. A coordinate of 16 chains has 64
+// bytes, a particle 128.
+
+DATA pairConstants<>+0(SB)/4, $const_oneBits
+DATA pairConstants<>+4(SB)/4, $const_outside
+DATA pairConstants<>+8(SB)/4, $0x7fffffff // all but the sign
+GLOBL pairConstants<>(SB), RODATA|NOPTR, $12
+
+// ARGUMENTS of pairs, their particles as offsets in bytes.
+#define PAIR_ARGUMENTS \
+	MOVQ t+0(FP), SI      \
+	MOVQ f+8(FP), DI      \
+	MOVQ x+16(FP), DX     \
+	MOVQ first+24(FP), R9 \
+	MOVQ end+32(FP), R12  \
+	MOVQ from+40(FP), R13 \
+	MOVQ to+48(FP), R11   \
+	SHLQ $7, R9           \
+	SHLQ $7, R12          \
+	SHLQ $7, R13          \
+	SHLQ $7, R11
+
+// ROW has the first column of row R9 in CX and goes to done if there is none.
+#define ROW(done) \
+	LEAQ    128(R9), CX \
+	CMPQ    CX, R13     \
+	CMOVQLT R13, CX     \
+	CMPQ    CX, R11     \
+	JGE     done
+
+// MOVE_ARGUMENTS are those of move.
+#define MOVE_ARGUMENTS \
+	MOVQ t+0(FP), SI    \
+	MOVQ next+8(FP), BX \
+	MOVQ f+16(FP), DI   \
+	MOVQ x+24(FP), DX   \
+	MOVQ z+32(FP), R11  \
+	MOVQ count+40(FP), R12
+
+// The pair kernel's stages. OFFSET has dx = Xᵢ−Xⱼ and dy of column n after CX,
+// CELL has t and its cell k, CUBIC_TOP and CUBIC_END have f·Δt in f and write
+// over k, REACT adds the force to the row's and takes it from the column's.
+// Permutations of two registers look up by the index modulo 32 and write over
+// it.
+#define OFFSET(n, dx, dy, t, k) \
+	VSUBPS (128*n)(DX)(CX*1), Z27, dx    \
+	VSUBPS (128*n+64)(DX)(CX*1), Z28, dy \
+	VMULPS dx, dx, t                     \
+	VMULPS dy, dy, k
+
+#define CELL(t, k) \
+	VADDPS       k, t, t                        \
+	VADDPS.BCST  pairTable_offset(SI), t, t     \
+	VPSUBD.BCST  pairConstants<>+0(SB), t, k    \
+	VPMINUD.BCST pairConstants<>+4(SB), k, k    \
+	VPSRLD       $const_cellShift, k, k
+
+#define CUBIC_TOP(t, k, f, c) \
+	VMOVDQA64 k, f        \
+	VPERMI2PS Z23, Z22, f \
+	VMOVDQA64 k, c        \
+	VPERMI2PS Z21, Z20, c \
+	VMULPS    t, f, f     \
+	VADDPS    f, c, f
+
+#define CUBIC_END(t, k, f, c) \
+	VMOVDQA64 k, c        \
+	VPERMI2PS Z19, Z18, c \
+	VMULPS    t, f, f     \
+	VADDPS    f, c, f     \
+	VPERMI2PS Z17, Z16, k \
+	VMULPS    t, f, f     \
+	VADDPS    f, k, f
+
+#define REACT(n, dx, dy, f, c) \
+	VMULPS  f, dx, dx                    \
+	VMULPS  f, dy, dy                    \
+	VMOVUPS (128*n)(DI)(CX*1), f         \
+	VMOVUPS (128*n+64)(DI)(CX*1), c      \
+	VADDPS  dx, Z29, Z29                 \
+	VADDPS  dy, Z30, Z30                 \
+	VSUBPS  dx, f, f                     \
+	VSUBPS  dy, c, c                     \
+	VMOVUPS f, (128*n)(DI)(CX*1)         \
+	VMOVUPS c, (128*n+64)(DI)(CX*1)
+
+// func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)
+//
+// The table stays in Z16–Z23. A pair is a chain of some 50 cycles, further than
+// the processor looks ahead: so two columns' forces alternate with the next
+// two's offsets and cells. Those of up to two columns behind the last are
+// computed and not used.
+TEXT ·pairsAVX512(SB), NOSPLIT, $0-56
+	PAIR_ARGUMENTS
+	VMOVUPS (pairTable_columns+0)(SI), Z16
+	VMOVUPS (pairTable_columns+64)(SI), Z17
+	VMOVUPS (pairTable_columns+128)(SI), Z18
+	VMOVUPS (pairTable_columns+192)(SI), Z19
+	VMOVUPS (pairTable_columns+256)(SI), Z20
+	VMOVUPS (pairTable_columns+320)(SI), Z21
+	VMOVUPS (pairTable_columns+384)(SI), Z22
+	VMOVUPS (pairTable_columns+448)(SI), Z23
+
+row:
+	ROW(next)
+	VMOVUPS (DX)(R9*1), Z27
+	VMOVUPS 64(DX)(R9*1), Z28
+	VMOVUPS (DI)(R9*1), Z29
+	VMOVUPS 64(DI)(R9*1), Z30
+
+	OFFSET(0, Z0, Z1, Z2, Z3)
+	OFFSET(1, Z4, Z5, Z6, Z7)
+	CELL(Z2, Z3)
+	CELL(Z6, Z7)
+	LEAQ 512(CX), BX
+	CMPQ BX, R11
+	JGT  rest
+
+four:
+	OFFSET(2, Z8, Z9, Z10, Z11)
+	CUBIC_TOP(Z2, Z3, Z24, Z25)
+	OFFSET(3, Z12, Z13, Z14, Z15)
+	CUBIC_TOP(Z6, Z7, Z26, Z31)
+	CELL(Z10, Z11)
+	CUBIC_END(Z2, Z3, Z24, Z25)
+	CELL(Z14, Z15)
+	CUBIC_END(Z6, Z7, Z26, Z31)
+	REACT(0, Z0, Z1, Z24, Z25)
+	REACT(1, Z4, Z5, Z26, Z31)
+
+	OFFSET(4, Z0, Z1, Z2, Z3)
+	CUBIC_TOP(Z10, Z11, Z24, Z25)
+	OFFSET(5, Z4, Z5, Z6, Z7)
+	CUBIC_TOP(Z14, Z15, Z26, Z31)
+	CELL(Z2, Z3)
+	CUBIC_END(Z10, Z11, Z24, Z25)
+	CELL(Z6, Z7)
+	CUBIC_END(Z14, Z15, Z26, Z31)
+	REACT(2, Z8, Z9, Z24, Z25)
+	REACT(3, Z12, Z13, Z26, Z31)
+	ADDQ $512, CX
+	LEAQ 512(CX), BX
+	CMPQ BX, R11
+	JLE  four
+	CMPQ CX, R11
+	JGE  done
+
+rest:
+	CUBIC_TOP(Z2, Z3, Z24, Z25)
+	CUBIC_END(Z2, Z3, Z24, Z25)
+	REACT(0, Z0, Z1, Z24, Z25)
+	ADDQ $128, CX
+	CMPQ CX, R11
+	JGE  done
+	CUBIC_TOP(Z6, Z7, Z26, Z31)
+	CUBIC_END(Z6, Z7, Z26, Z31)
+	REACT(0, Z4, Z5, Z26, Z31)
+	ADDQ $128, CX
+	CMPQ CX, R11
+	JGE  done
+	OFFSET(0, Z0, Z1, Z2, Z3)
+	CELL(Z2, Z3)
+	CUBIC_TOP(Z2, Z3, Z24, Z25)
+	CUBIC_END(Z2, Z3, Z24, Z25)
+	REACT(0, Z0, Z1, Z24, Z25)
+
+done:
+	VMOVUPS Z29, (DI)(R9*1)
+	VMOVUPS Z30, 64(DI)(R9*1)
+
+next:
+	ADDQ $128, R9
+	CMPQ R9, R12
+	JLT  row
+	VZEROUPPER
+	RET
+
+// func moveAVX512(t *pairTable, next, f, x, z *float32, count int) (inside bool)
+TEXT ·moveAVX512(SB), NOSPLIT, $0-49
+	MOVE_ARGUMENTS
+	VBROADCASTSS pairTable_trap(SI), Z0
+	VBROADCASTSS pairTable_noise(SI), Z1
+	VBROADCASTSS pairTable_limit(SI), Z2
+	VBROADCASTSS pairConstants<>+8(SB), Z3
+	VXORPS       X4, X4, X4
+	KXNORW       K1, K1, K1
+
+coordinate:
+	VMOVUPS (DX), Z5
+	VMULPS  Z0, Z5, Z6
+	VMOVUPS (DI), Z7
+	VSUBPS  Z6, Z7, Z7
+	VMULPS  (R11), Z1, Z6
+	VADDPS  Z6, Z7, Z7
+	VADDPS  Z7, Z5, Z5
+	VMOVUPS Z5, (BX)
+	VMOVUPS Z4, (DI)
+	VPANDD  Z5, Z3, Z5
+	VCMPPS  $1, Z2, Z5, K1, K1 // less, and so before; not a number is not
+	ADDQ    $64, DX
+	ADDQ    $64, DI
+	ADDQ    $64, BX
+	ADDQ    $(4*const_lanes), R11
+	DECQ    R12
+	JNZ     coordinate
+
+	KORTESTW K1, K1
+	SETCS    inside+48(FP)
+	VZEROUPPER
+	RET
+
+// func pairsAVX2(t *pairTable, f, x *float32, first, end, from, to int)
+//
+// One row of the table is one load, which must wait for its offset to come
+// back from memory: so eight columns at most are located before the first of
+// them is looked up.
+TEXT ·pairsAVX2(SB), NOSPLIT, $584-56
+	PAIR_ARGUMENTS
+	SCRATCH
+	VBROADCASTSS pairTable_offset(SI), Y4
+	VPBROADCASTD pairConstants<>+0(SB), Y5
+	VPBROADCASTD pairConstants<>+4(SB), Y6
+	LEAQ         pairTable_rows(SI), SI
+
+row:
+	ROW(next)
+	VMOVUPS (DX)(R9*1), Y0
+	VMOVUPS 64(DX)(R9*1), Y1
+	VMOVUPS (DI)(R9*1), Y2
+	VMOVUPS 64(DI)(R9*1), Y3
+
+columns:
+	MOVQ    CX, AX // the first of these columns
+	LEAQ    1024(CX), BX
+	CMPQ    BX, R11
+	CMOVQGT R11, BX
+	MOVQ    BX, end-8(SP) // the end of these columns
+	MOVQ    R10, R8
+
+locate:
+	VSUBPS  (DX)(CX*1), Y0, Y8
+	VSUBPS  64(DX)(CX*1), Y1, Y9
+	VMULPS  Y8, Y8, Y8
+	VMULPS  Y9, Y9, Y9
+	VADDPS  Y9, Y8, Y8
+	VADDPS  Y4, Y8, Y8 // t
+	VPSUBD  Y5, Y8, Y9
+	VPMINUD Y6, Y9, Y9
+	VPSRLD  $const_cellShift, Y9, Y9
+	VPSLLD  $4, Y9, Y9 // a row has 16 bytes
+	VMOVDQU Y9, (R8)
+	VMOVUPS Y8, 32(R8)
+	ADDQ    $64, R8
+	ADDQ    $128, CX
+	CMPQ    CX, BX
+	JLT     locate
+
+	MOVQ AX, CX
+	MOVQ R10, R8
+
+pair:
+	COLUMNS
+	VMOVUPS 32(R8), Y7
+	VMULPS  Y7, Y11, Y11
+	VADDPS  Y11, Y10, Y10
+	VMULPS  Y7, Y10, Y10
+	VADDPS  Y10, Y9, Y9
+	VMULPS  Y7, Y9, Y9
+	VADDPS  Y9, Y8, Y8 // f·Δt
+	VSUBPS  (DX)(CX*1), Y0, Y12
+	VSUBPS  64(DX)(CX*1), Y1, Y13
+	VMULPS  Y8, Y12, Y12
+	VMULPS  Y8, Y13, Y13
+	VADDPS  Y12, Y2, Y2
+	VADDPS  Y13, Y3, Y3
+	VMOVUPS (DI)(CX*1), Y9
+	VMOVUPS 64(DI)(CX*1), Y10
+	VSUBPS  Y12, Y9, Y9
+	VSUBPS  Y13, Y10, Y10
+	VMOVUPS Y9, (DI)(CX*1)
+	VMOVUPS Y10, 64(DI)(CX*1)
+	ADDQ    $64, R8
+	ADDQ    $128, CX
+	CMPQ    CX, end-8(SP)
+	JLT     pair
+
+	CMPQ    CX, R11
+	JLT     columns
+	VMOVUPS Y2, (DI)(R9*1)
+	VMOVUPS Y3, 64(DI)(R9*1)
+
+next:
+	ADDQ $128, R9
+	CMPQ R9, R12
+	JLT  row
+	VZEROUPPER
+	RET
+
+// func moveAVX2(t *pairTable, next, f, x, z *float32, count int) (inside bool)
+TEXT ·moveAVX2(SB), NOSPLIT, $0-49
+	MOVE_ARGUMENTS
+	VBROADCASTSS pairTable_trap(SI), Y0
+	VBROADCASTSS pairTable_noise(SI), Y1
+	VBROADCASTSS pairTable_limit(SI), Y2
+	VBROADCASTSS pairConstants<>+8(SB), Y3
+	VXORPS       X4, X4, X4
+	VPCMPEQD     Y8, Y8, Y8
+
+coordinate:
+	VMOVUPS (DX), Y5
+	VMULPS  Y0, Y5, Y6
+	VMOVUPS (DI), Y7
+	VSUBPS  Y6, Y7, Y7
+	VMULPS  (R11), Y1, Y6
+	VADDPS  Y6, Y7, Y7
+	VADDPS  Y7, Y5, Y5
+	VMOVUPS Y5, (BX)
+	VMOVUPS Y4, (DI)
+	VANDPS  Y5, Y3, Y5
+	VCMPPS  $1, Y2, Y5, Y5 // less; not a number is not
+	VPAND   Y5, Y8, Y8
+	ADDQ    $64, DX
+	ADDQ    $64, DI
+	ADDQ    $64, BX
+	ADDQ    $(4*const_lanes), R11
+	DECQ    R12
+	JNZ     coordinate
+
+	VMOVMSKPS Y8, AX
+	CMPL      AX, $255
+	SETEQ     inside+48(FP)
+	VZEROUPPER
+	RET

@@ -1,0 +1,29 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"testing"
+)
+
+func TestBenchmarkParticles(t *testing.T) {
+	for _, n := range []int{-1, 1, 1025} {
+		if _, err := BenchmarkParticles(context.Background(), n, 1); err == nil {
+			t.Errorf("%d particles are accepted", n)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := BenchmarkParticles(ctx, 32, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	measured, err := BenchmarkParticles(context.Background(), 3, 1)
+	if err != nil || len(measured) != len(Engines()) {
+		t.Fatalf("%d measurements, error %v", len(measured), err)
+	}
+	for i, m := range measured {
+		if m.Engine != Engines()[i] || m.What != "pair forces, 3 particles" || m.Size != "16×16" || m.Unit != "pairs" || !(m.Rate > 0) {
+			t.Errorf("measurement %d is %+v", i, m)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package simulate
+
+import "github.com/ergoflow/ergoflow/data/random"
+
+// What follows is for simulators that are not of this package: with it they draw
+// the same normals.
+
+// Bound is where a state counts as diverged: a coordinate of ±Bound or beyond,
+// or one that is not finite.
+const Bound = bound
+
+// Generator is a xoshiro128+ generator before its first number. That of a chain
+// has the index (function, chain). Of its normals, in order, the first d make
+// the chain's first state, and each step takes the next d, where d is the
+// dimension of a state.
+func Generator(seed uint64, purpose string, index ...uint64) [4]uint32 {
+	hi, lo := random.Key(seed, purpose, index...)
+	// the zero state is a fixed point
+	return [4]uint32{uint32(hi >> 32), uint32(hi), uint32(lo >> 32), uint32(lo) | 1}
+}
+
+// Normal is the standard normal number that an output r of the generator
+// stands for.
+func Normal(r uint32) float32 {
+	v := r & (1<<31 - 1)
+	if v-cubicFirst < cubicLast-cubicFirst {
+		c, d := segment(v)
+		return cubic(c, d, r)
+	}
+	return normalExact(v, r)
+}
+
+// Cubics returns what Normal evaluates for CubicFirst ≤ v < CubicLast, where v is
+// r without its top bit, the sign: with float32(v) = 2ᵉ(1+f) the absolute value
+// is c₀ + d(c₁ + d(c₂ + d·c₃)), the coefficients being those of half-octave
+// 2(e−15) + ⌊2f⌋, and d = (f mod ½) − ¼.
+func Cubics() [segments][4]float32 { return inverse }
+
+// Where Cubics end. From CubicLast on float32(v) is 2³¹.
+const (
+	CubicFirst = cubicFirst
+	CubicLast  = cubicLast
+)
