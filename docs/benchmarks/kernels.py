@@ -59,7 +59,7 @@ KERNELS = [
     Kernel("plane-full", "Euler–Maruyama in the plane, 32×32 nodes, diffusion a matrix at every node",
            "simulate --system plane --functions 512 --rounds 2", "2D Euler–Maruyama, 32×32 nodes, full diffusion", "chain steps", euler("plane-full")),
     Kernel("particles", "Pair forces, 32 particles in the plane, with noise and step", "simulate --system particles --rounds 2",
-           "(?i).*(particle|pair).*", "unordered pairs", euler("particles")),
+           "pair forces, 32 particles", "unordered pairs", euler("particles")),
     *[Kernel(f"sinkhorn-{d}", f"Debiased Sinkhorn, 4,096 against 4,096 points in {d}D, normal against two modes",
              "sinkhorn --points 4096 --rounds 2", f"sinkhorn {d}D", "values", sinkhorn("mixture", d), million=False, rounds=3) for d in (1, 2, 3)],
     *[Kernel(f"sinkhorn-{d}-heavy", f"Debiased Sinkhorn, 4,096 against 4,096 points in {d}D, heavy tails",

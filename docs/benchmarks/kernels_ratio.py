@@ -47,6 +47,8 @@ class Peer:
 
     def __init__(self, command, threads):
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
+        if command[0] != sys.executable:
+            environment["OMP_WAIT_POLICY"] = "passive"  # the C peer: spinning halves it where cores are shared
         self.process = subprocess.Popen(command, cwd=PEERS, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.versions = self.answer()["versions"]
 
@@ -74,7 +76,7 @@ def compiled(system, nodes, folder):
     np.concatenate([header, p["cells"].ravel()]).tofile(table)
     name, full = system.removesuffix("-full"), system.endswith("-full")
     subprocess.run(["gcc", *CFLAGS.split(), f'-DSYSTEM="{name}.h"', *full * ["-DFULL"], "euler.c", "-o", program, "-lm"], cwd=PEERS, check=True)
-    chains, steps = (problem.COPIES, 40) if system == "particles" else (problem.FUNCTIONS * problem.CHAINS, 640)
+    chains, steps = (problem.COPIES, 200) if system == "particles" else (problem.FUNCTIONS * problem.CHAINS, 640)
     return [program, table, str(chains), str(steps), str(problem.amount(system))]
 
 
@@ -93,7 +95,7 @@ def ergoflow(command, threads):
     return json.loads(done.stdout)
 
 
-def run(kernels, o, folder, versions):
+def run(kernels, o, folder, versions, load):
     """Times kernels of one command. Rates of all rounds of those that ergoflow
     has, by kernel: {"ours": {engine: […]}, "peers": {name: […]}}."""
     measured, started, checks = {}, {}, {}
@@ -101,6 +103,7 @@ def run(kernels, o, folder, versions):
         rows = ergoflow(kernels[0].command, o.threads)
         if not rows:
             break
+        load.append(os.getloadavg()[0])
         for k in kernels:
             ours = {m["engine"]: m["rate"] for m in rows if re.fullmatch(k.what, m["what"])}
             if not ours:
@@ -224,10 +227,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for _, group in itertools.groupby((k for k in KERNELS if k.name in chosen), lambda k: k.command):
-            measured.update(run(list(group), o, folder, versions))
-            load.append(os.getloadavg()[0])
+            measured.update(run(list(group), o, folder, versions, load))
         cases = [] if o.no_values else list(values(folder))
-    loads = f"load average {load[0]:.1f} before, up to {max(load):.1f} between kernels"
+    loads = f"load average {load[0]:.1f} before, up to {max(load):.1f} in it (its own is 2)"
     lines = [machine(o, versions).format(loads) + "\n", *goals(measured), ""]
     for kernel in KERNELS:
         if kernel.name in measured:
