@@ -8,6 +8,7 @@
 #   make e2e        whole clusters of real processes, killed and restarted
 #   make bench      the training step, timed
 #   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
+#   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
 SHELL := /bin/bash
@@ -24,7 +25,7 @@ WORKERS ?= 2
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race bench bench-peers generate clean
+.PHONY: build setup demo test e2e lint race bench bench-peers bench-kernels generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -63,6 +64,10 @@ bench-peers: setup .venv
 	.venv/bin/python docs/benchmarks/step_ratio.py
 	.venv/bin/python docs/benchmarks/assignment_pot.py
 	.venv/bin/python docs/benchmarks/formulas.py
+	$(MAKE) bench-kernels
+
+bench-kernels: build .venv
+	.venv/bin/python docs/benchmarks/kernels_ratio.py --write docs/results/kernels.md
 
 generate: .venv
 	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
