@@ -117,6 +117,7 @@ func (m MCMC) validate(path string, samples int) error {
 		integer(path+".scheme.burn_in", s.BurnIn, 0, 1<<32),
 		integer(path+".scheme.thin", s.Thin, 1, 1<<32),
 		integer(path+".scheme.chains", s.Chains, 1, samples),
+		number(path+".scheme.start", s.Start, 0, 1e6), // 0: as 1
 	); err != nil {
 		return err
 	}
