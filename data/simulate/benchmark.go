@@ -10,8 +10,9 @@ import (
 )
 
 // BenchmarkLine times Euler–Maruyama on grids of that many nodes: functions with
-// 128 chains each, 1,000 steps of burn-in and 32 samples ten steps apart, spread
-// over all cores, on every engine that runs here.
+// 128 chains each, spread over all cores, on every engine that runs here. Burn-in
+// and thinning are those of the family vn1d: 5,000 steps, then 64 samples ten
+// steps apart. Tables, generators and samples are part of it.
 func BenchmarkLine(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	grid := sde.Grid{Lo: -5, Hi: 5, N: nodes}
 	if err := grid.Validate(); err != nil {
@@ -22,11 +23,13 @@ func BenchmarkLine(ctx context.Context, nodes, functions, rounds int) ([]stopwat
 		x := grid.At(i)
 		c.Drift[i], c.Diffusion[i] = float32(-x+math.Sin(3*x)), float32(1+0.3*math.Cos(x))
 	}
-	return benchmark(ctx, fmt.Sprintf("1D Euler–Maruyama, %d nodes", nodes), c, functions, rounds)
+	scheme := Scheme{DT: 0.01, BurnIn: 5000, Thin: 10, Chains: benchmarkChains}
+	return benchmark(ctx, fmt.Sprintf("1D Euler–Maruyama, %d nodes", nodes), c, scheme, 64, functions, rounds)
 }
 
 // BenchmarkPlane does so for equations in the plane on grids of nodes×nodes,
-// with the diffusion √2·I and with a matrix at every node.
+// with the diffusion √2·I and with a matrix at every node: 2,000 steps, then 16
+// samples 50 steps apart, as for the paper's training data.
 func BenchmarkPlane(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	grid := sde.Grid{Lo: -5, Hi: 5, N: nodes}
 	if err := grid.Validate(); err != nil {
@@ -40,33 +43,38 @@ func BenchmarkPlane(ctx context.Context, nodes, functions, rounds int) ([]stopwa
 		matrices = append(matrices, float32(1+0.3*math.Cos(x)), float32(0.3*math.Sin(y)), float32(0.3*math.Sin(x)), float32(1+0.3*math.Cos(y)))
 	}
 	what := fmt.Sprintf("2D Euler–Maruyama, %d×%d nodes, ", nodes, nodes)
-	constant, err := benchmark(ctx, what+"constant diffusion", p, functions, rounds)
+	scheme := Scheme{DT: 0.01, BurnIn: 2000, Thin: 50, Chains: benchmarkChains}
+	constant, err := benchmark(ctx, what+"constant diffusion", p, scheme, 16, functions, rounds)
 	if err != nil {
 		return nil, err
 	}
 	p.Diffusion = matrices
-	full, err := benchmark(ctx, what+"full diffusion", p, functions, rounds)
+	full, err := benchmark(ctx, what+"full diffusion", p, scheme, 16, functions, rounds)
 	return append(constant, full...), err
 }
 
-func benchmark(ctx context.Context, what string, system sde.System, functions, rounds int) ([]stopwatch.Measurement, error) {
+// benchmarkChains fill the lanes twice.
+const benchmarkChains = 2 * lanes
+
+func benchmark(
+	ctx context.Context, what string, system sde.System, scheme Scheme, samples, functions, rounds int,
+) ([]stopwatch.Measurement, error) {
 	if functions < 1 || functions > 1<<16 {
 		return nil, fmt.Errorf("%d functions are outside 1 to %d", functions, 1<<16)
 	}
-	const samples = 32
 	batch := Batch{
 		Count:   functions,
 		System:  func(int) (sde.System, error) { return system, nil },
-		Scheme:  Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 128},
+		Scheme:  scheme,
 		Purpose: "benchmark",
 	}
-	chains := functions * batch.Scheme.Chains
+	chains := functions * scheme.Chains
 	dst := make([]float32, chains*samples*system.Dim())
-	steps := float64(chains) * float64(batch.Scheme.Steps(samples))
+	steps := float64(chains) * float64(scheme.Steps(samples))
 	var measured []stopwatch.Measurement
 	for _, engine := range engines {
 		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
-			Engine: engine.String(), What: what, Size: fmt.Sprintf("%d×%d", functions, batch.Scheme.Chains), Unit: "steps",
+			Engine: engine.String(), What: what, Size: fmt.Sprintf("%d×%d", functions, scheme.Chains), Unit: "steps",
 		}, rounds, steps, func(ctx context.Context) error {
 			return engine.Simulate(ctx, dst, batch, nil)
 		})

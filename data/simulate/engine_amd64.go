@@ -16,9 +16,9 @@ func vectorEngines() (engines []*Engine) {
 // The kernels are in assembly because the compiler gives vectors 15 of the 32
 // registers and spills the rest across cache lines: written with simd/archsimd,
 // normals took 3.5 times as long and whole simulations 2.5 times. Those of the
-// normals leave the generators as they were and return false if a normal is in
-// a tail; those of the table say whether all states of that many vectors end
-// within the bound, and may write to all lanes.
+// normals return false if one is in a tail, which they leave to fillTails with
+// the generators as they were; those of the table say whether all states of that
+// many vectors end within the bound, and may write to all lanes.
 
 //go:noescape
 func cubicsAVX512(n *normals, first int, c *inverseTable) (done bool)
@@ -53,12 +53,12 @@ var inverses = func() *inverseTable {
 	return t
 }()
 
-// fillAVX512 does a group of lanes that meets a tail, one in 256, again by the
+// fillAVX512 has a group of lanes that meets a tail, one in 256, completed by the
 // plain code.
 func fillAVX512(n *normals, active int) {
 	for first := 0; first < active; first += 16 {
 		if !cubicsAVX512(n, first, inverses) {
-			n.fillLanes(first, first+16)
+			n.fillTails(first, first+16)
 		}
 	}
 }
@@ -66,7 +66,7 @@ func fillAVX512(n *normals, active int) {
 func fillAVX2(n *normals, active int) {
 	for first := 0; first < active; first += 8 {
 		if !cubicsAVX2(n, first, inverses) {
-			n.fillLanes(first, first+8)
+			n.fillTails(first, first+8)
 		}
 	}
 }

@@ -45,13 +45,7 @@ func (n *normals) fillLanes(first, end int) {
 		s0, s1, s2, s3 := n.s0[l], n.s1[l], n.s2[l], n.s3[l]
 		for k := l; k < len(n.values); k += lanes {
 			r := s0 + s3
-			t := s1 << 9
-			s2 ^= s0
-			s3 ^= s1
-			s1 ^= s2
-			s0 ^= s3
-			s2 ^= t
-			s3 = bits.RotateLeft32(s3, 11)
+			s0, s1, s2, s3 = advanced(s0, s1, s2, s3)
 			v := r & (1<<31 - 1)
 			if v-cubicFirst < cubicLast-cubicFirst {
 				c, d := segment(v)
@@ -62,6 +56,34 @@ func (n *normals) fillLanes(first, end int) {
 		}
 		n.s0[l], n.s1[l], n.s2[l], n.s3[l] = s0, s1, s2, s3
 	}
+}
+
+// fillTails completes what kernels make of lanes first..end−1 and the generators
+// as they were before: it sets the normals in the tails, of which few lanes have
+// one, and advances the generators.
+func (n *normals) fillTails(first, end int) {
+	for l := first; l < end; l++ {
+		s0, s1, s2, s3 := n.s0[l], n.s1[l], n.s2[l], n.s3[l]
+		for k := l; k < len(n.values); k += lanes {
+			r := s0 + s3
+			s0, s1, s2, s3 = advanced(s0, s1, s2, s3)
+			if v := r & (1<<31 - 1); v-cubicFirst >= cubicLast-cubicFirst {
+				n.values[k] = normalExact(v, r)
+			}
+		}
+		n.s0[l], n.s1[l], n.s2[l], n.s3[l] = s0, s1, s2, s3
+	}
+}
+
+// advanced is the next state of a xoshiro128+ generator. It must stay small
+// enough to be inlined.
+func advanced(s0, s1, s2, s3 uint32) (t0, t1, t2, t3 uint32) {
+	t := s1 << 9
+	s2 ^= s0
+	s3 ^= s1
+	s1 ^= s2
+	s0 ^= s3
+	return s0, s1, s2 ^ t, bits.RotateLeft32(s3, 11)
 }
 
 // The cubics are for cubicFirst ≤ v < cubicLast; from cubicLast on float32(v)

@@ -151,12 +151,13 @@ random:
 	VPCMPEQD     Y8, Y5, Y8 // not less: a tail
 	VPTEST       Y8, Y8
 	SETEQ        done+24(FP)
-	JNE          return
+	JNE          normals
 	VMOVDQU      Y0, normals_s0(DI)
 	VMOVDQU      Y1, normals_s1(DI)
 	VMOVDQU      Y2, normals_s2(DI)
 	VMOVDQU      Y3, normals_s3(DI)
 
+normals:
 	VMOVDQA      Y9, Y0
 	VPBROADCASTD normalConstants<>+8(SB), Y1
 	VPBROADCASTD normalConstants<>+12(SB), Y2
@@ -186,7 +187,5 @@ normal:
 	ADDQ         $32, R8
 	DECQ         CX
 	JNZ          normal
-
-return:
 	VZEROUPPER
 	RET
