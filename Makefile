@@ -68,6 +68,7 @@ bench-peers: setup .venv
 
 bench-kernels: build .venv
 	.venv/bin/python docs/benchmarks/kernels_ratio.py --write docs/results/kernels.md
+	.venv/bin/python docs/benchmarks/dataset.py
 
 generate: .venv
 	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12

@@ -1,0 +1,30 @@
+package family
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/simulate"
+)
+
+// The paper's whole vn1d data set, 65,536 functions with 4,096 samples each,
+// coefficients and simulation on all cores, without disk: docs/benchmarks/dataset.py.
+func BenchmarkVN1D(b *testing.B) {
+	const functions, samples, stretch = 65536, 4096, 4096
+	dst := make([]float32, stretch*samples)
+	for _, chains := range []int{64, 1024} {
+		b.Run(fmt.Sprintf("chains=%d", chains), func(b *testing.B) {
+			scheme := simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 10, Chains: chains}
+			for b.Loop() {
+				for first := 0; first < functions; first += stretch {
+					d := Draws{First: first, Count: stretch, Seed: 1, Scheme: scheme, Purpose: "train"}
+					if err := (vn1d{}).Sample(b.Context(), dst, d, simulate.Fastest(), nil); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			steps := functions * chains * scheme.Steps(samples/chains)
+			b.ReportMetric(float64(steps)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msteps/s")
+		})
+	}
+}
