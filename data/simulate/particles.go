@@ -28,14 +28,19 @@ const (
 	pollPairs   = 1 << 13 // between looks at the context
 )
 
+func newSwarm(e *Engine, p sde.Particles, dt float64) *swarm {
+	d := p.Dim()
+	memory := make([]vector, 3*d) // in one piece: kernels read a little beyond positions
+	return &swarm{
+		engine: e, table: newPairTable(p, dt),
+		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],
+	}
+}
+
 // particles simulates chains of particles.
 func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, s Scheme, perChain int, stream stream) error {
 	d := p.Dim()
-	memory := make([]vector, 3*d) // in one piece: kernels read a little beyond positions
-	w := &swarm{
-		engine: e, table: newPairTable(p, s.DT),
-		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],
-	}
+	w := newSwarm(e, p, s.DT)
 	for first := 0; first < s.Chains; first += widest {
 		w.active = min(widest, s.Chains-first)
 		part := dst[first*perChain*d : (first+w.active)*perChain*d]

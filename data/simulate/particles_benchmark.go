@@ -4,16 +4,15 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/stopwatch"
 )
 
-// BenchmarkParticles times whole steps of particles with a Morse potential, 16
-// functions of 16 chains spread over all cores by Each, on every engine that
-// runs here. It counts unordered pairs of particles. A round lasts 0.2 s or
-// more.
+// BenchmarkParticles times particles with a Morse potential, 16 functions of 16
+// chains spread over all cores, on every engine that runs here: whole steps, and
+// the pair forces alone, always at the start. It counts unordered pairs of
+// particles.
 func BenchmarkParticles(ctx context.Context, particles, rounds int) ([]stopwatch.Measurement, error) {
 	if particles < 2 || particles > sde.MaxParticles {
 		return nil, fmt.Errorf("%d particles are outside 2 to %d", particles, sde.MaxParticles)
@@ -27,35 +26,43 @@ func BenchmarkParticles(ctx context.Context, particles, rounds int) ([]stopwatch
 	const functions, chains = 16, 16
 	width := chains * system.Dim()
 	dst := make([]float32, functions*width)
+	perStep := particles * (particles - 1) / 2
+	steps := max(1<<20/perStep, 1) // some milliseconds for a function
+	pairs := float64(functions*chains) * float64(steps) * float64(perStep)
+	scheme := Scheme{DT: 1e-4, Thin: 1, Chains: chains, Start: 1.5}
+	walk := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {
+		s := scheme
+		s.BurnIn = steps
+		return e.EulerMaruyama(ctx, dst, system, s, 0, function, "benchmark")
+	}
+	push := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {
+		w := newSwarm(e, system, scheme.DT)
+		w.active = chains
+		err := w.run(ctx, dst, scheme, 0, 1, stream{purpose: "benchmark", function: function})
+		for i := 0; i < steps && err == nil; i++ {
+			err = w.forces(ctx)
+		}
+		return err
+	}
 	var measured []stopwatch.Measurement
-	for _, name := range Engines() {
-		engine, err := NewEngine(name)
-		if err != nil {
-			return nil, err
-		}
-		run := func(ctx context.Context, steps int) error {
-			scheme := Scheme{DT: 1e-4, BurnIn: steps, Thin: 1, Chains: chains, Start: 1.5}
-			return Each(ctx, functions, func(ctx context.Context, i int) error {
-				return engine.EulerMaruyama(ctx, dst[i*width:(i+1)*width], system, scheme, 0, uint64(i), "benchmark")
-			}, nil)
-		}
-		steps := 1
-		for took := time.Duration(0); took < 200*time.Millisecond; {
-			steps *= 2
-			start := time.Now()
-			if err := run(ctx, steps); err != nil {
+	for _, engine := range engines {
+		for _, timed := range []struct {
+			what string
+			run  func(ctx context.Context, e *Engine, dst []float32, function uint64) error
+		}{{"particle steps", walk}, {"pair forces", push}} {
+			m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
+				Engine: engine.String(), What: fmt.Sprintf("%s, %d particles", timed.what, particles),
+				Size: fmt.Sprintf("%d×%d", functions, chains), Unit: "pairs",
+			}, rounds, pairs, func(ctx context.Context) error {
+				return Each(ctx, functions, func(ctx context.Context, i int) error {
+					return timed.run(ctx, engine, dst[i*width:(i+1)*width], uint64(i))
+				}, nil)
+			})
+			if err != nil {
 				return nil, err
 			}
-			took = time.Since(start)
+			measured = append(measured, m)
 		}
-		pairs := float64(functions*chains) * float64(steps) * float64(particles*(particles-1)/2)
-		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
-			Engine: name, What: fmt.Sprintf("pair forces, %d particles", particles), Size: fmt.Sprintf("%d×%d", functions, chains), Unit: "pairs",
-		}, rounds, pairs, func(ctx context.Context) error { return run(ctx, steps) })
-		if err != nil {
-			return nil, err
-		}
-		measured = append(measured, m)
 	}
 	return measured, nil
 }

@@ -18,11 +18,12 @@ func TestBenchmarkParticles(t *testing.T) {
 		t.Errorf("cancelled: %v", err)
 	}
 	measured, err := BenchmarkParticles(context.Background(), 3, 1)
-	if err != nil || len(measured) != len(Engines()) {
+	if err != nil || len(measured) != 2*len(Engines()) {
 		t.Fatalf("%d measurements, error %v", len(measured), err)
 	}
 	for i, m := range measured {
-		if m.Engine != Engines()[i] || m.What != "pair forces, 3 particles" || m.Size != "16×16" || m.Unit != "pairs" || !(m.Rate > 0) {
+		what := []string{"particle steps, 3 particles", "pair forces, 3 particles"}[i%2]
+		if m.Engine != Engines()[i/2] || m.What != what || m.Size != "16×16" || m.Unit != "pairs" || !(m.Rate > 0) {
 			t.Errorf("measurement %d is %+v", i, m)
 		}
 	}
