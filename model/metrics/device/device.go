@@ -1,7 +1,7 @@
 // Package device computes the debiased Sinkhorn divergence of model/metrics on
 // a backend's device: the sums as they are written, all n·m terms of them, in
-// graphs that XLA compiles. That is for GPUs; a processor does better with the
-// fewer terms that model/metrics takes.
+// graphs that XLA compiles. That is for GPUs; in few dimensions a processor does
+// better with the fewer terms that model/metrics takes.
 //
 // Arithmetic is float32. Coordinates are taken from the clouds' common mean and
 // in units of their joint diameter, in float64, before they are uploaded: so
