@@ -98,54 +98,6 @@ func (t task) untilt(sum, top float64, u, star, centre []float64) float64 {
 	return f
 }
 
-// dominant finds a source whose exponent at the centre c of the box is the
-// largest or nearly, y* and A, and leaves bounds of the groups' exponents.
-func (t task) dominant(s *scratch, b *box, star []float64) (top float64) {
-	n, x := t.from.n, t.from.x
-	curvature := math.Log2E / (2 * t.eps)
-	s.bounds = resized(s.bounds, len(t.from.groups))
-	likely := 0
-	for k := range t.from.groups {
-		g := &t.from.groups[k]
-		var square float64
-		for axis, c := range b.centre {
-			z := max(0, math.Abs(c-g.centre[axis])-g.radius[axis])
-			square += z * z
-		}
-		s.bounds[k] = t.highest[k] - curvature*square
-		if s.bounds[k] > s.bounds[likely] {
-			likely = k
-		}
-	}
-	best := -1
-	top = math.Inf(-1)
-	search := func(g *box) {
-		for j := g.lo; j < g.hi; j++ {
-			var square float64
-			for axis, c := range b.centre {
-				z := x[axis*n+j] - c
-				square += z * z
-			}
-			if e := t.exponent[j] - curvature*square; e > top {
-				best, top = j, e
-			}
-		}
-	}
-	search(&t.from.groups[likely]) // first: its maximum rules most others out
-	for k := range t.from.groups {
-		if k != likely && s.bounds[k] > top+nearlyDominant {
-			search(&t.from.groups[k])
-		}
-	}
-	for k := range star {
-		star[k] = x[k*n+best]
-	}
-	return top
-}
-
-// nearlyDominant is by how many powers of two a source may exceed y*.
-const nearlyDominant = 16
-
 // matters says whether a group's terms can be more than 2^-cut of y*'s at any
 // target of the box.
 func (t task) matters(bound, top, cut float64, b, group *box, star []float64) bool {
