@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/data/npy"
 	"github.com/ergoflow/ergoflow/model/assignment"
+	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/metrics"
+	"github.com/ergoflow/ergoflow/model/metrics/device"
 )
 
 // distances is the document of `metrics --json`. What these clouds do not have,
@@ -17,6 +22,7 @@ type distances struct {
 	Points            [2]int   `json:"points"`
 	Dimension         int      `json:"dimension"`
 	Sinkhorn          float64  `json:"sinkhorn"`
+	Backend           string   `json:"backend,omitempty"` // of sinkhorn
 	SinkhornConverged *float64 `json:"sinkhorn_converged,omitempty"`
 	SinkhornResidual  *float64 `json:"sinkhorn_residual,omitempty"`
 	SinkhornReached   *bool    `json:"sinkhorn_reached,omitempty"`
@@ -31,6 +37,7 @@ func metricsCommand() *cobra.Command {
 	var directions int
 	var seed uint64
 	var converged bool
+	var backendName string
 	cmd := &cobra.Command{
 		Use:   "metrics X.npy Y.npy",
 		Short: "Measure how far two samples are apart, as JSON",
@@ -38,15 +45,20 @@ func metricsCommand() *cobra.Command {
 Sinkhorn divergence as GeomLoss computes it (cost ½|x−y|²); sliced W2; exact W2
 in one dimension, and in more for equally many points up to 1,024; in one
 dimension the Kolmogorov–Smirnov statistic with its p-value. --converged adds
-the divergence at its fixed point and the residual where the iteration ended.`,
+the divergence at its fixed point and the residual where the iteration ended.
+--backend computes the Sinkhorn divergence, and it alone, on that backend: in
+float32 and term by term, for GPUs, up to 131,072 points a sample.`,
 		Example: "  ergoflow metrics model.npy reference.npy --blur 0.05 --scaling 0.5",
 		Args:    exactly(2, "two .npy files"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(options.Blur > 0) || !(options.Scaling > 0 && options.Scaling < 1) {
 				return usagef("--blur %g and --scaling %g: one must be positive, the other between 0 and 1", options.Blur, options.Scaling)
 			}
 			if directions < 1 {
 				return usagef("--directions is %d, not positive", directions)
+			}
+			if known := []string{"", backend.XLACUDA, backend.XLACPU, backend.Go}; !slices.Contains(known, backendName) {
+				return usagef("--backend %q is none of %s, %s and %s", backendName, known[1], known[2], known[3])
 			}
 			x, err := readCloud(args[0])
 			if err != nil {
@@ -56,9 +68,14 @@ the divergence at its fixed point and the residual where the iteration ended.`,
 			if err != nil {
 				return err
 			}
-			d := distances{Points: [2]int{x.N, y.N}, Dimension: x.D}
+			d := distances{Points: [2]int{x.N, y.N}, Dimension: x.D, Backend: backendName}
 			reference := metrics.NewReference(y)
-			if d.Sinkhorn, err = reference.Sinkhorn(x, options); err != nil {
+			if backendName != "" {
+				d.Sinkhorn, err = sinkhornOn(cmd.Context(), backendName, x, y, options)
+			} else {
+				d.Sinkhorn, err = reference.Sinkhorn(x, options)
+			}
+			if err != nil {
 				return err
 			}
 			if d.SlicedW2, err = metrics.SlicedW2(x, y, directions, seed); err != nil {
@@ -98,10 +115,27 @@ the divergence at its fixed point and the residual where the iteration ended.`,
 	f.Float64Var(&options.Blur, "blur", 0.05, "√ε of the Sinkhorn divergence, in the unit of the data")
 	f.Float64Var(&options.Scaling, "scaling", 0.5, "ratio of successive blurs in its annealing, in (0, 1)")
 	f.BoolVar(&converged, "converged", false, "also iterate the Sinkhorn divergence to convergence")
+	f.StringVar(&backendName, "backend", "", "compute backend of the Sinkhorn divergence: xla:cuda, xla:cpu or go; none: the processor's kernels")
 	f.IntVar(&directions, "directions", 256, "directions of sliced W2")
 	f.Uint64Var(&seed, "seed", 0, "seed of the directions")
 	f.Bool("json", true, "JSON is all this command prints")
 	return cmd
+}
+
+// sinkhornOn is metrics.Sinkhorn on the backend of that name.
+func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.Options) (float64, error) {
+	b, err := backend.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer b.Close()
+	s := device.New(b)
+	defer s.Close()
+	value, err := s.Divergence(ctx, x, y, o)
+	if errors.Is(err, context.Canceled) {
+		return 0, withHint(errors.New("interrupted"), "the same command begins again")
+	}
+	return value, err
 }
 
 func readCloud(path string) (metrics.Cloud, error) {

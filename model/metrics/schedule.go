@@ -31,6 +31,24 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// Schedule checks what Sinkhorn checks and returns the joint diameter and its
+// temperatures, in the coordinates' unit squared; none if the diameter is 0,
+// where the divergence is too. The first is that of the first update and, like
+// all others, of an averaged one; the last is also that of the last update.
+func Schedule(x, y Cloud, o Options) (diam float64, schedule []float64, err error) {
+	if o, err = o.withDefaults(); err != nil {
+		return 0, nil, err
+	}
+	if err := validatePair(x, y); err != nil {
+		return 0, nil, err
+	}
+	if diam = diameter(x, y); diam == 0 {
+		return 0, nil, nil
+	}
+	schedule, err = epsilons(diam, o)
+	return diam, schedule, err
+}
+
 // epsilons is the annealing schedule of GeomLoss (epsilon_schedule, p = 2): the
 // squared diameter, then the squared diameter again and on in steps of
 // scaling² while above blur², then blur².

@@ -30,15 +30,8 @@ func (r *Reference) sinkhorn(x Cloud, o Options) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := validatePair(x, r.cloud); err != nil {
-		return 0, err
-	}
-	diam := diameter(x, r.cloud)
-	if diam == 0 {
-		return 0, nil
-	}
-	schedule, err := epsilons(diam, o)
-	if err != nil {
+	diam, schedule, err := Schedule(x, r.cloud, o)
+	if err != nil || diam == 0 {
 		return 0, err
 	}
 	p := newPotentials(x, r, diam)
