@@ -47,6 +47,14 @@ type Exact interface {
 	Law(seed uint64, i int) (Law, error)
 }
 
+// Stored is a family whose functions follow from their stored fields.
+type Stored interface {
+	// Restore makes the function with these fields, which it keeps. It costs no
+	// more than a look at each value, whatever the first time cost. It refuses
+	// lengths that differ from the family's and what cannot be simulated.
+	Restore(fields [][]float32) (Function, error)
+}
+
 // Tabulated is a one-dimensional family whose fields are drift and diffusion at
 // the nodes of one grid: Of makes a function of any other pair on it.
 type Tabulated interface {
