@@ -16,7 +16,7 @@ import (
 
 // ksScaled is √n times the Kolmogorov–Smirnov distance: for independent samples
 // of the law above 1.95 with probability 0.001.
-func ksScaled(samples []float32, law Law) float64 {
+func ksScaled(samples []float32, law interface{ CDF(x float64) float64 }) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	n := float64(len(sorted))
 	var d float64

@@ -77,7 +77,7 @@ func (p particles64d) Function(seed uint64, i int) (Function, error) {
 }
 
 // Potential is V of function i. The simulated force is −∇V but for the error of
-// its table, below 3e-4 of its maximum.
+// its table, below 3e-4 of its maximum beyond a hundredth of its range.
 func (p particles64d) Potential(seed uint64, i int) (Potential, error) {
 	k := p.kernel(seed, i)
 	return Potential{Kernel: k.name, Trap: particles64dTrap, Pair: k.pair}, nil

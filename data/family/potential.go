@@ -30,7 +30,8 @@ func (p Potential) Energy(state []float32) float64 {
 		x, y := float64(state[i]), float64(state[i+1])
 		v += p.Trap / 2 * (x*x + y*y)
 		for j := 0; j < i; j += 2 {
-			v += p.Pair(math.Hypot(x-float64(state[j]), y-float64(state[j+1])))
+			dx, dy := x-float64(state[j]), y-float64(state[j+1])
+			v += p.Pair(math.Sqrt(dx*dx + dy*dy))
 		}
 	}
 	return v
