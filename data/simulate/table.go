@@ -27,8 +27,10 @@ func EulerMaruyama(
 	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
 }
 
-// cell is one interval of the grid: b·Δt and σ·√Δt at its centre, in cells, and
-// what they change over it.
+// cell is one interval of the grid: b·Δt and σ·√Δt, in cells, as lines in the
+// state, by their values at state 0 and their slopes. Far from 0 a line is
+// rounded more than one about the cell's centre, but by no more than the slope,
+// below 1 in any scheme that is stable, times what the state itself is.
 type cell struct {
 	drift, driftSlope, noise, noiseSlope float32
 }
@@ -71,7 +73,11 @@ func newTable(c sde.Coefficients, dt float64) *table {
 		to := i + left - half + 1
 		b0, b1 := float64(c.Drift[from])*perDrift, float64(c.Drift[to])*perDrift
 		s0, s1 := float64(c.Diffusion[from])*perNoise, float64(c.Diffusion[to])*perNoise
-		t.cells[i] = cell{float32((b0 + b1) / 2), float32(b1 - b0), float32((s0 + s1) / 2), float32(s1 - s0)}
+		u := float64(i - half) // the cell's centre
+		t.cells[i] = cell{
+			drift: float32((b0+b1)/2 - u*(b1-b0)), driftSlope: float32(b1 - b0),
+			noise: float32((s0+s1)/2 - u*(s1-s0)), noiseSlope: float32(s1 - s0),
+		}
 	}
 	if len(t.cells) <= maxColumns {
 		t.columns = new(columns)
@@ -111,9 +117,7 @@ func (t *table) step(x, z []float32) {
 		if u < -top {
 			u = -top
 		}
-		m := u + magic
-		d := u - (m - magic)
-		c := &cells[math.Float32bits(m)-base]
-		x[l] = v + (float32(c.drift+float32(d*c.driftSlope)) + float32(float32(c.noise+float32(d*c.noiseSlope))*z[l]))
+		c := &cells[math.Float32bits(u+magic)-base]
+		x[l] = v + (float32(c.drift+float32(u*c.driftSlope)) + float32(float32(c.noise+float32(u*c.noiseSlope))*z[l]))
 	}
 }

@@ -33,14 +33,12 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $16
 	VPERMI2PS c3, c2, Z14      \
 	VBLENDMPS Z14, out, K1, out
 
-// STEP moves one vector of states: u clamped and then d in Z10, m in Z11, the
-// noise's part in Z13, the drift's in Z15. VRANGEPS $2 takes the smaller of two
-// magnitudes with the first's sign, and top for what is not a number.
+// STEP moves one vector of states: u clamped in Z10, m in Z11, the noise's part
+// in Z13, the drift's in Z15. VRANGEPS $2 takes the smaller of two magnitudes
+// with the first's sign, and top for what is not a number.
 #define STEP(vector, x) \
 	VRANGEPS $2, Z6, x, Z10     \
 	VADDPS   Z8, Z10, Z11       \
-	VSUBPS   Z8, Z11, Z12       \
-	VSUBPS   Z12, Z10, Z10      \
 	VPTESTMD Z9, Z11, K1        \
 	LOOKUP(Z28, Z29, Z30, Z31, Z12) \
 	LOOKUP(Z24, Z25, Z26, Z27, Z13) \
@@ -113,14 +111,12 @@ bounded:
 	VZEROUPPER
 	RET
 
-// LOCATE writes offset and d of states Y4 to R8, for COLUMNS. VMINPS makes top
+// LOCATE writes offset and u of states Y4 to R8, for COLUMNS. VMINPS makes top
 // of what is not a number: every index is that of a cell.
 #define LOCATE \
 	VMINPS  Y2, Y4, Y6 \
 	VMAXPS  Y3, Y6, Y6 \
 	VADDPS  Y5, Y6, Y7 \
-	VSUBPS  Y5, Y7, Y8 \
-	VSUBPS  Y8, Y6, Y6 \
 	VPSUBD  Y0, Y7, Y7 \
 	VPSLLD  $4, Y7, Y7 \
 	VMOVDQU Y7, (R8)   \
