@@ -49,12 +49,18 @@ type table struct {
 }
 
 // columns are cells with each of their four numbers side by side: what four
-// vectors of sixteen hold. Cell i is at i modulo 64.
+// vectors of sixteen hold. Cells 0 to 31 are in the first half, −31 to 0 in the
+// second at their numbers modulo 32, so that the sign of a state says which half
+// has its cell.
 type columns struct {
 	drift, driftSlope, noise, noiseSlope [maxColumns]float32
 }
 
 const maxColumns = 64
+
+func (t *columns) put(at uint, c cell) {
+	t.drift[at], t.driftSlope[at], t.noise[at], t.noiseSlope[at] = c.drift, c.driftSlope, c.noise, c.noiseSlope
+}
 
 func newTable(c sde.Coefficients, dt float64) *table {
 	n, h := c.Grid.N, c.Grid.Step()
@@ -82,10 +88,9 @@ func newTable(c sde.Coefficients, dt float64) *table {
 	if len(t.cells) <= maxColumns {
 		t.columns = new(columns)
 		for i, c := range t.cells {
-			at := uint(i-half) % maxColumns
-			t.columns.drift[at], t.columns.driftSlope[at] = c.drift, c.driftSlope
-			t.columns.noise[at], t.columns.noiseSlope[at] = c.noise, c.noiseSlope
+			t.columns.put(uint(i-half)%maxColumns, c)
 		}
+		t.columns.put(maxColumns/2, t.cells[half])
 	}
 	return t
 }

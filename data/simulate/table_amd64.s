@@ -7,10 +7,9 @@
 // Go's order, the destination last.
 
 DATA tableConstants<>+0(SB)/4, $const_magicBits
-DATA tableConstants<>+4(SB)/4, $32
-DATA tableConstants<>+8(SB)/4, $0x7fffffff // all but the sign
-DATA tableConstants<>+12(SB)/4, $0x80000000 // the sign
-GLOBL tableConstants<>(SB), RODATA|NOPTR, $16
+DATA tableConstants<>+4(SB)/4, $0x7fffffff // all but the sign
+DATA tableConstants<>+8(SB)/4, $0x80000000 // the sign
+GLOBL tableConstants<>(SB), RODATA|NOPTR, $12
 
 // ARGUMENTS takes a kernel's: the table, its cells in the kernel's form, the
 // states, the normals of the first step, the numbers of steps and of vectors,
@@ -23,9 +22,9 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $16
 	MOVQ steps+32(FP), R12 \
 	MOVQ vectors+40(FP), R13
 
-// LOOKUP has out = the numbers at indices Z11 modulo 64 of a column in four
-// registers. K1 marks the indices whose last six bits are 32 or more. A
-// permutation of two registers takes indices modulo 32 and writes over them.
+// LOOKUP has out = the numbers of cells Z11 in a column in four registers, from
+// its second half where K1 says. A permutation of two registers takes indices
+// modulo 32 and writes over them.
 #define LOOKUP(c0, c1, c2, c3, out) \
 	VMOVDQA64 Z11, out         \
 	VMOVDQA64 Z11, Z14         \
@@ -39,7 +38,7 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $16
 #define STEP(vector, x) \
 	VRANGEPS $2, Z6, x, Z10     \
 	VADDPS   Z8, Z10, Z11       \
-	VPTESTMD Z9, Z11, K1        \
+	VPMOVD2M x, K1              \
 	LOOKUP(Z28, Z29, Z30, Z31, Z12) \
 	LOOKUP(Z24, Z25, Z26, Z27, Z13) \
 	VMULPS Z10, Z12, Z12        \
@@ -77,7 +76,6 @@ TEXT ·columnsAVX512(SB), NOSPLIT, $0-49
 	VMOVUPS      (columns_noiseSlope+192)(SI), Z31
 	VBROADCASTSS table_top(DI), Z6
 	VBROADCASTSS tableConstants<>+0(SB), Z8
-	VPBROADCASTD tableConstants<>+4(SB), Z9
 	VMOVUPS      0(DX), Z0
 	VMOVUPS      64(DX), Z1
 	VMOVUPS      128(DX), Z2
@@ -97,7 +95,7 @@ step:
 	VMOVUPS      Z2, 128(DX)
 	VMOVUPS      Z3, 192(DX)
 	VBROADCASTSS table_limit(DI), Z5
-	VBROADCASTSS tableConstants<>+8(SB), Z6
+	VBROADCASTSS tableConstants<>+4(SB), Z6
 	KXNORW       K1, K1, K1
 
 bounded:
@@ -132,7 +130,7 @@ TEXT ·rowsAVX2(SB), NOSPLIT, $576-49
 	SCRATCH
 	VPBROADCASTD table_base(DI), Y0
 	VBROADCASTSS table_top(DI), Y2
-	VBROADCASTSS tableConstants<>+12(SB), Y3
+	VBROADCASTSS tableConstants<>+8(SB), Y3
 	VXORPS       Y2, Y3, Y3 // −top
 	VBROADCASTSS tableConstants<>+0(SB), Y5
 	SHLQ         $5, R13 // bytes
@@ -173,7 +171,7 @@ vector:
 	JNZ          step
 
 	VBROADCASTSS table_limit(DI), Y5
-	VBROADCASTSS tableConstants<>+8(SB), Y6
+	VBROADCASTSS tableConstants<>+4(SB), Y6
 	VPCMPEQD     Y7, Y7, Y7
 	XORL         CX, CX
 
