@@ -42,32 +42,32 @@ TEXT ·cubicsAVX512(SB), NOSPLIT, $0-28
 	MOVQ $const_window, CX
 
 normal:
-	VPADDD      Z3, Z0, Z4       // r = s0 + s3
-	VPSLLD      $9, Z1, Z5       // t = s1 << 9
-	VPXORD      Z1, Z3, Z3       // s3 ^= s1
-	VPTERNLOGD  $0x96, Z0, Z2, Z1 // s1 ^= s2 ^ s0
-	VPTERNLOGD  $0x96, Z5, Z0, Z2 // s2 ^= s0 ^ t
-	VPXORD      Z3, Z0, Z0       // s0 ^= s3
-	VPROLD      $11, Z3, Z3
-	VPANDD      Z24, Z4, Z6      // v
-	VPMINUD     Z6, Z15, Z15
-	VCVTDQ2PS.RZ_SAE Z6, Z6      // f
-	VPSRLD      $22, Z6, Z7      // the half-octave
-	VMOVDQA64   Z7, Z8
-	VMOVDQA64   Z7, Z9
-	VMOVDQA64   Z7, Z10
-	VPERMI2PS   Z23, Z22, Z7
-	VPERMI2PS   Z21, Z20, Z8
-	VPERMI2PS   Z19, Z18, Z9
-	VPERMI2PS   Z17, Z16, Z10
-	VMULPS      Z6, Z7, Z7
-	VADDPS      Z7, Z8, Z7
-	VMULPS      Z6, Z7, Z7
-	VADDPS      Z7, Z9, Z7
-	VMULPS      Z6, Z7, Z7
-	VADDPS      Z7, Z10, Z7
-	VPTERNLOGD  $0x78, Z25, Z4, Z7
-	VMOVUPS     Z7, (DX)
+	VPADDD           Z3, Z0, Z4        // r = s0 + s3
+	VPXORD           Z1, Z3, Z3        // s3 ^= s1
+	VPSLLD           $9, Z1, Z5        // t = s1 << 9
+	VPTERNLOGD       $0x96, Z0, Z2, Z1 // s1 ^= s2 ^ s0
+	VPANDD           Z24, Z4, Z6       // v
+	VPTERNLOGD       $0x96, Z5, Z0, Z2 // s2 ^= s0 ^ t
+	VPXORD           Z3, Z0, Z0        // s0 ^= s3
+	VPROLD           $11, Z3, Z3
+	VPMINUD          Z6, Z15, Z15
+	VCVTDQ2PS.RZ_SAE Z6, Z6            // f
+	VPSRLD           $22, Z6, Z7       // the half-octave
+	VMOVDQA64        Z7, Z10
+	VMOVDQA64        Z7, Z9
+	VMOVDQA64        Z7, Z8
+	VPERMI2PS        Z23, Z22, Z7
+	VPERMI2PS        Z21, Z20, Z8
+	VPERMI2PS        Z19, Z18, Z9
+	VMULPS           Z6, Z7, Z7
+	VADDPS           Z7, Z8, Z7
+	VMULPS           Z6, Z7, Z7
+	VADDPS           Z7, Z9, Z7
+	VMULPS           Z6, Z7, Z7
+	VPERMI2PS        Z17, Z16, Z10
+	VADDPS           Z7, Z10, Z7
+	VPTERNLOGD       $0x78, Z25, Z4, Z7
+	VMOVUPS          Z7, (DX)
 	ADDQ        $(4*const_lanes), DX
 	DECQ        CX
 	JNZ         normal
