@@ -137,10 +137,18 @@ random:
 	VPBROADCASTD normalConstants<>+4(SB), Y8
 	VPMAXUD      Y8, Y5, Y8
 	VPCMPEQD     Y8, Y5, Y8 // not less: no tail
-	VPMASKMOVD   Y0, Y8, normals_s0(DI)
-	VPMASKMOVD   Y1, Y8, normals_s1(DI)
-	VPMASKMOVD   Y2, Y8, normals_s2(DI)
-	VPMASKMOVD   Y3, Y8, normals_s3(DI)
+	VMOVDQU      normals_s0(DI), Y6
+	VPBLENDVB    Y8, Y0, Y6, Y0
+	VMOVDQU      Y0, normals_s0(DI)
+	VMOVDQU      normals_s1(DI), Y6
+	VPBLENDVB    Y8, Y1, Y6, Y1
+	VMOVDQU      Y1, normals_s1(DI)
+	VMOVDQU      normals_s2(DI), Y6
+	VPBLENDVB    Y8, Y2, Y6, Y2
+	VMOVDQU      Y2, normals_s2(DI)
+	VMOVDQU      normals_s3(DI), Y6
+	VPBLENDVB    Y8, Y3, Y6, Y3
+	VMOVDQU      Y3, normals_s3(DI)
 	VMOVMSKPS    Y8, AX
 	XORL         $255, AX
 	MOVL         AX, tails+24(FP)
