@@ -39,8 +39,8 @@ func CompareEnergies(target, model [][]float32) (Energies, error) {
 	if e.KS, _, err = metrics.KS(b, a); err != nil {
 		return Energies{}, fmt.Errorf("energies: %w", err)
 	}
-	e.Target.Mean, e.Target.Std = moments(len(a), func(i int) float64 { return float64(a[i]) })
-	e.Model.Mean, e.Model.Std = moments(len(b), func(i int) float64 { return float64(b[i]) })
+	e.Target.Mean, e.Target.Std = moments(a)
+	e.Model.Mean, e.Model.Std = moments(b)
 	if e.Target.Mean == 0 || e.Target.Std == 0 {
 		return Energies{}, fmt.Errorf("energies: target has mean %v and standard deviation %v: %w", e.Target.Mean, e.Target.Std, ErrConstant)
 	}

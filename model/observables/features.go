@@ -42,11 +42,11 @@ func (p *pairs) features(dst []float64, state []float32, energy float64) {
 		squares += dx*dx + dy*dy
 	}
 	dst[0], dst[1], dst[2] = energy/n, cx*cx+cy*cy, math.Sqrt(squares/n)
-	dst[3], dst[4] = moments(len(p.distances), func(i int) float64 { return p.distances[i] })
+	dst[3], dst[4] = moments(p.distances)
 	for i, u := range pairQuantiles {
 		dst[5+i] = quantile(p.distances, u)
 	}
-	dst[10], dst[11] = moments(p.particles, func(i int) float64 { return p.nearest[i] })
+	dst[10], dst[11] = moments(p.nearest)
 	dst[12] = slices.Min(p.nearest)
 }
 
@@ -81,13 +81,17 @@ func standardise(target, x *Observed) (a, b metrics.Cloud, err error) {
 	}
 	a = metrics.Cloud{N: target.States, D: FeatureCount, X: make([]float32, len(target.Features))}
 	b = metrics.Cloud{N: x.States, D: FeatureCount, X: make([]float32, len(x.Features))}
+	column := make([]float64, target.States)
 	for k, name := range FeatureNames() {
-		mean, std := moments(target.States, func(i int) float64 { return target.Features[i*FeatureCount+k] })
+		for i := range column {
+			column[i] = target.Features[i*FeatureCount+k]
+		}
+		mean, std := moments(column)
 		if !(std > 0) {
 			return a, b, fmt.Errorf("%s is %v in all %d states of the target: %w", name, mean, target.States, ErrConstant)
 		}
-		for i := range target.States {
-			a.X[i*FeatureCount+k] = float32((target.Features[i*FeatureCount+k] - mean) / std)
+		for i, v := range column {
+			a.X[i*FeatureCount+k] = float32((v - mean) / std)
 		}
 		for i := range x.States {
 			b.X[i*FeatureCount+k] = float32((x.Features[i*FeatureCount+k] - mean) / std)

@@ -28,11 +28,11 @@ func MarginalKL(target, x []float32, particles int) (float64, error) {
 	}
 	var sum float64
 	for axis := range 2 {
-		mean, std := moments(len(target)/2, func(i int) float64 { return float64(target[2*i+axis]) })
+		mean, std := moments(coordinates(target, axis))
 		if !(std > 0) {
 			return 0, fmt.Errorf("divergence of marginals: target: all particles have the coordinate %v on axis %d: %w", mean, axis, ErrConstant)
 		}
-		p, q := marginal(target, axis, mean, std), marginal(x, axis, mean, std)
+		p, q := marginal(coordinates(target, axis), mean, std), marginal(coordinates(x, axis), mean, std)
 		for k := range p {
 			sum += p[k] * math.Log(p[k]/q[k])
 		}
@@ -40,15 +40,24 @@ func MarginalKL(target, x []float32, particles int) (float64, error) {
 	return sum / 2, nil
 }
 
-// marginal is the probability of each bin along an axis.
-func marginal(states []float32, axis int, mean, std float64) []float64 {
+// coordinates are those of all particles along an axis.
+func coordinates(states []float32, axis int) []float32 {
+	along := make([]float32, len(states)/2)
+	for i := range along {
+		along[i] = states[2*i+axis]
+	}
+	return along
+}
+
+// marginal is the probability of each bin.
+func marginal(along []float32, mean, std float64) []float64 {
 	p := make([]float64, marginalBins)
 	lo, scale := mean-marginalWidth*std, marginalBins/(2*marginalWidth*std)
-	for i := axis; i < len(states); i += 2 {
-		at := (float64(states[i]) - lo) * scale
+	for _, v := range along {
+		at := (float64(v) - lo) * scale
 		p[int(min(max(at, 0), marginalBins-1))]++
 	}
-	total := float64(len(states)/2) + marginalBins/2.
+	total := float64(len(along)) + marginalBins/2.
 	for k := range p {
 		p[k] = (p[k] + 0.5) / total
 	}

@@ -101,15 +101,15 @@ func countStates(states []float32, particles int) (int, error) {
 }
 
 // moments are mean and standard deviation, with the number of values as divisor.
-func moments(n int, value func(i int) float64) (mean, std float64) {
-	for i := range n {
-		mean += value(i)
+func moments[T float32 | float64](values []T) (mean, std float64) {
+	for _, v := range values {
+		mean += float64(v)
 	}
-	mean /= float64(n)
+	mean /= float64(len(values))
 	var squares float64
-	for i := range n {
-		d := value(i) - mean
+	for _, v := range values {
+		d := float64(v) - mean
 		squares += d * d
 	}
-	return mean, math.Sqrt(squares / float64(n))
+	return mean, math.Sqrt(squares / float64(len(values)))
 }

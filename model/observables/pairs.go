@@ -2,7 +2,8 @@ package observables
 
 import (
 	"math"
-	"slices"
+
+	"github.com/ergoflow/ergoflow/model/metrics/bucketsort"
 )
 
 // pairs holds the distances within one state; it is for one goroutine.
@@ -11,7 +12,7 @@ type pairs struct {
 	distances []float64 // of the pairs i < j, sorted by measure
 	nearest   []float64 // of each particle, the distance to its nearest neighbour
 	raw       []float64 // distances before sorting
-	ends      []int32   // of the buckets
+	sorter    bucketsort.Sorter
 }
 
 func newPairs(particles int) *pairs {
@@ -20,7 +21,6 @@ func newPairs(particles int) *pairs {
 		particles: particles,
 		distances: make([]float64, n), raw: make([]float64, n),
 		nearest: make([]float64, particles),
-		ends:    make([]int32, n+1),
 	}
 }
 
@@ -35,8 +35,12 @@ func (p *pairs) measure(state []float32) {
 		for j := i + 1; j < p.particles; j++ {
 			dx, dy := float64(state[2*j])-x, float64(state[2*j+1])-y
 			square := dx*dx + dy*dy
-			nearest = min(nearest, square)
-			p.nearest[j] = min(p.nearest[j], square)
+			if square < nearest {
+				nearest = square
+			}
+			if square < p.nearest[j] {
+				p.nearest[j] = square
+			}
 			p.raw[k] = math.Sqrt(square)
 			k++
 		}
@@ -45,40 +49,7 @@ func (p *pairs) measure(state []float32) {
 	for i, square := range p.nearest {
 		p.nearest[i] = math.Sqrt(square)
 	}
-	p.sort()
-}
-
-// sort puts raw into distances in rising order: into as many equal buckets as
-// there are pairs, each then sorted. Distances spread enough that a bucket has
-// one or two; where they do not, this is an ordinary sort.
-func (p *pairs) sort() {
-	lo, hi := slices.Min(p.raw), slices.Max(p.raw)
-	if lo == hi {
-		copy(p.distances, p.raw)
-		return
-	}
-	last := len(p.raw) - 1
-	scale := float64(last) / (hi - lo)
-	bucket := func(r float64) int { return min(int((r-lo)*scale), last) }
-	clear(p.ends)
-	for _, r := range p.raw {
-		p.ends[bucket(r)+1]++
-	}
-	for b := range last {
-		p.ends[b+1] += p.ends[b]
-	}
-	for _, r := range p.raw { // ends are starts here, and move up to ends
-		b := bucket(r)
-		p.distances[p.ends[b]] = r
-		p.ends[b]++
-	}
-	start := int32(0)
-	for _, end := range p.ends[:last+1] {
-		if end-start > 1 {
-			slices.Sort(p.distances[start:end])
-		}
-		start = end
-	}
+	p.sorter.Sort(p.distances, p.raw)
 }
 
 // quantile interpolates between sorted values, of which n quantiles are
