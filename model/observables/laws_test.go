@@ -108,6 +108,24 @@ func TestMarginalKLOfAShift(t *testing.T) {
 	}
 }
 
+// KL(N(0, s²) ‖ N(0, u²)) = ln(u/s) + s²/2u² − ½ is not symmetric.
+func TestMarginalKLOfAWidth(t *testing.T) {
+	const s, u, particles, states = 1.0, 1.4, 16, 4000
+	narrow, wide := gas(states, particles, s, 1), gas(states, particles, u, 2)
+	kl := func(s, u float64) float64 { return math.Log(u/s) + s*s/(2*u*u) - 0.5 }
+	for _, tt := range []struct {
+		name      string
+		target, x []float32
+		want      float64
+	}{{"wider model", narrow, wide, kl(s, u)}, {"narrower model", wide, narrow, kl(u, s)}} {
+		got, err := MarginalKL(tt.target, tt.x, particles)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, tt.name, got, tt.want, 0.06*tt.want)
+	}
+}
+
 // The Kolmogorov–Smirnov distance of N(m, s²) from N(m+δ, s²) is 2Φ(δ/2s) − 1.
 func TestEnergiesOfNormals(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))

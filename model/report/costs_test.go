@@ -43,9 +43,25 @@ func TestSpread(t *testing.T) {
 	}
 }
 
+func TestSpreadRanges(t *testing.T) {
+	row := SpreadRow{Name: "model"}
+	for i := range 100 {
+		row.Values = append(row.Values, float64(i+1)/100)
+	}
+	row.Values[99] = 1000
+	clip, whole := spreadRanges([]SpreadRow{row})
+	if clip.lo != 0 || math.Abs(clip.hi-0.95) > 1e-5 || whole.lo != 0.008 || whole.hi != 1250 {
+		t.Errorf("ranges %v and %v", clip, whole)
+	}
+	clip, whole = spreadRanges([]SpreadRow{{Values: []float64{-1e-6}}})
+	if clip.lo != -1e-6 || math.Abs(clip.hi-clip.lo-1e-5) > 1e-12 || whole.hi < 10*whole.lo {
+		t.Errorf("ranges of a negative value %v and %v", clip, whole)
+	}
+}
+
 func TestQuantileOfFew(t *testing.T) {
-	for u, want := range map[float64]float64{0: 1, 0.25: 2, 0.5: 3, 0.9: 7.6, 1: 9} {
-		if got := quantile([]float64{1, 2, 3, 6, 9 - 1e-15}, u); u != 0.9 && math.Abs(got-want) > 1e-12 {
+	for u, want := range map[float64]float64{0: 1, 0.25: 2, 0.5: 3, 0.9: 7.8, 1: 9} {
+		if got := quantile([]float64{1, 2, 3, 6, 9}, u); math.Abs(got-want) > 1e-12 {
 			t.Errorf("quantile %v is %v, want %v", u, got, want)
 		}
 	}

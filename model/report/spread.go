@@ -57,14 +57,7 @@ func Spread(w io.Writer, rows []SpreadRow, name string) error {
 	if err := validateSpread(rows); err != nil {
 		return fmt.Errorf("figure of spreads: %w", err)
 	}
-	var all []float64
-	for _, r := range rows {
-		all = append(all, r.Values...)
-	}
-	slices.Sort(all)
-	lo, hi := min(0, all[0]), all[int(math.Ceil(spreadClip*float64(len(all))))-1]
-	hi += max(1e-6*(hi-lo), smallest-(hi-lo)) // the last bin holds the percentile itself
-	least, most := max(all[0], smallest), max(all[len(all)-1], 10*smallest)
+	clip, whole := spreadRanges(rows)
 	plots := make([][]*plot.Plot, len(rows))
 	for i, r := range rows {
 		h, b := newPlot(), newPlot()
@@ -77,13 +70,13 @@ func Spread(w io.Writer, rows []SpreadRow, name string) error {
 		for k, v := range r.Values {
 			values[k] = float32(v)
 		}
-		counts := histogram(values, lo, hi, spreadBins)
-		h.Add(steps{counts, lo, hi, colour})
-		h.X.Min, h.X.Max = lo, hi
+		counts := histogram(values, clip.lo, clip.hi, spreadBins)
+		h.Add(steps{counts, clip.lo, clip.hi, colour})
+		h.X.Min, h.X.Max = clip.lo, clip.hi
 		h.Y.Min, h.Y.Max = 0, 1.05*max(slices.Max(counts), 1e-9)
 		b.Add(box{r.Values, colour})
 		b.X.Scale = plot.LogScale{}
-		b.X.Min, b.X.Max = min(least, most/10)*0.8, most*1.25
+		b.X.Min, b.X.Max = whole.lo, whole.hi
 		b.Y.Min, b.Y.Max = 0, 1
 		h.X.Tick.Marker, b.X.Tick.Marker = niceTicks(4), logTicks{}
 		if i < len(rows)-1 {
@@ -99,26 +92,44 @@ func Spread(w io.Writer, rows []SpreadRow, name string) error {
 	}
 	height := 40*vg.Length(len(rows)) + 58
 	c := vgimg.NewWith(vgimg.UseWH(6.2*vg.Inch+labels, height), vgimg.UseDPI(dpi))
-	whole := draw.New(c)
-	canvases := plot.Align(plots, draw.Tiles{Rows: len(rows), Cols: 2, PadX: 16, PadY: 5}, draw.Crop(whole, labels+12, -12, 19, -18))
+	page := draw.New(c)
+	canvases := plot.Align(plots, draw.Tiles{Rows: len(rows), Cols: 2, PadX: 16, PadY: 5}, draw.Crop(page, labels+12, -12, 19, -18))
 	for i, r := range rows {
 		for j, p := range plots[i] {
 			p.Draw(canvases[i][j])
 		}
 		data := plots[i][0].DataCanvas(canvases[i][0])
-		whole.FillText(style, vg.Point{X: labels + 8, Y: data.Center().Y}, r.Name)
+		page.FillText(style, vg.Point{X: labels + 8, Y: data.Center().Y}, r.Name)
 	}
 	for j, p := range plots[len(rows)-1] {
-		abscissaName(whole, canvases[len(rows)-1][j], p, name)
+		abscissaName(page, canvases[len(rows)-1][j], p, name)
 	}
 	for j, title := range []string{"Up to the 95th percentile of all", "All functions"} {
 		data := plots[0][j].DataCanvas(canvases[0][j])
-		whole.FillText(textStyle(textSize+1, black), vg.Point{X: data.Center().X, Y: height - 10}, title)
+		page.FillText(textStyle(textSize+1, black), vg.Point{X: data.Center().X, Y: height - 10}, title)
 	}
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
 		return fmt.Errorf("figure of spreads: %w", err)
 	}
 	return nil
+}
+
+type interval struct{ lo, hi float64 }
+
+// spreadRanges are where the values lie up to the spreadClip quantile, from zero
+// or below, and where all lie that a logarithmic axis shows, with a margin and at
+// least a decade.
+func spreadRanges(rows []SpreadRow) (clip, whole interval) {
+	var all []float64
+	for _, r := range rows {
+		all = append(all, r.Values...)
+	}
+	slices.Sort(all)
+	last := all[len(all)-1]
+	clip = interval{min(0, all[0]), all[int(math.Ceil(spreadClip*float64(len(all))))-1]}
+	clip.hi += max(1e-6*(clip.hi-clip.lo), smallest-(clip.hi-clip.lo)) // the last bin holds the quantile itself
+	least, most := max(all[0], smallest), max(last, 10*smallest)
+	return clip, interval{min(least, most/10) * 0.8, most * 1.25}
 }
 
 // spreadColour is the colour that a kind has in the other figures.
