@@ -46,8 +46,14 @@ func newShard(file *safetensors.File, m Manifest) (*Shard, error) {
 // Manifest describes the shard.
 func (s *Shard) Manifest() Manifest { return s.manifest }
 
+// First is the number of the first function in the data set.
+func (s *Shard) First() int { return s.manifest.First }
+
 // Count is the number of functions.
 func (s *Shard) Count() int { return s.manifest.Count }
+
+// Fields are what is stored of every function beside its samples.
+func (s *Shard) Fields() []Field { return s.manifest.Fields }
 
 // Field is field k, in the manifest's order, of the shard's function i.
 func (s *Shard) Field(k, i int) []float32 { return s.row(k, i) }
