@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -185,10 +184,6 @@ func (d Definition) compile() (*formula, error) {
 
 // id is the name of the family.
 func (d Definition) id() string {
-	canonical, err := json.Marshal(d)
-	if err != nil { // only for numbers that JSON lacks, which compile has refused
-		panic(fmt.Sprintf("family: hash of an invalid definition: %v", err))
-	}
-	sum := sha256.Sum256(canonical)
+	sum := sha256.Sum256([]byte(d.String()))
 	return d.Name + "_" + hex.EncodeToString(sum[:8])
 }

@@ -91,12 +91,16 @@ func Names() []string {
 	return names
 }
 
-// ByName finds a family. The error lists the known names.
+// ByName finds a family, by its name or by its definition as Definition.String
+// gives it. The error lists the known names.
 func ByName(name string) (Family, error) {
+	if strings.HasPrefix(name, "{") {
+		return written(name)
+	}
 	for _, f := range families {
 		if f.Name() == name {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("no family is called %q, want one of: %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("no family is called %.80q, want one of: %s", name, strings.Join(Names(), ", "))
 }
