@@ -92,6 +92,22 @@ func TestSquaredExponentialPlane(t *testing.T) {
 			}
 		}
 	}
+	// What is drawn of smooth fields is little, of rough ones all.
+	for length, most := range map[float64]float64{0.3: 1, 1: 0.5, 2: 0.15} {
+		field, err := NewSquaredExponentialPlane(32, 32, spacing, spacing, length, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn := 0
+		for _, s := range field.scale {
+			if s > 0 {
+				drawn++
+			}
+		}
+		if share := float64(drawn) / float64(len(field.scale)); share > most || share < most*0.8 {
+			t.Errorf("length %v: %.3f of the modes are drawn, want %v", length, share, most)
+		}
+	}
 	if _, err := NewSquaredExponentialPlane(32, 32, 1, 1, math.NaN(), 1); err == nil {
 		t.Error("a length that is not a number is accepted")
 	}
