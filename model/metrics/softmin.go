@@ -44,6 +44,7 @@ type scratch struct {
 	v      []float64 // slopes of the exponents: v[k*stride+j] along dimension k
 	stride int
 	bounds []float64 // of the groups of sources
+	levels []sources // those that matter in a box, in a half of it, and so on
 	tiles  tiles
 	line   line
 	grid   grid

@@ -24,10 +24,8 @@ func appendNodes(tasks []task, whole task, node int) []task {
 	return appendNodes(tasks, whole, b.right)
 }
 
-// compact says whether one frame in float32 serves the targets of a box well.
-func (t task) compact(b *box) bool {
-	return t.single && b.hi-b.lo <= tileTargets && t.within(b, tileReach)
-}
+// compact says whether a box is small enough for tiles to begin with.
+func (t task) compact(b *box) bool { return t.single && b.hi-b.lo <= tileTargets }
 
 // within says whether a box's half diagonal is at most that many σ.
 func (t task) within(b *box, sigmas float64) bool {
@@ -54,19 +52,18 @@ func (t task) runNode(s *scratch) {
 }
 
 // runDirect sums at each of the targets of a box: in tiles, or in float64. If
-// an exponent could leave the range of either it halves the box; one target
-// alone stays within that of float64.
+// an exponent could leave the range of that it halves the box; one target alone
+// stays within it.
 func (t task) runDirect(s *scratch, b *box) {
-	if t.single && t.within(b, tileReach) && t.runTiles(s, b) {
+	if t.single {
+		t.runTiles(s, b, 0, t.from.n+t.from.n/9)
 		return
 	}
-	if (!t.single || b.hi-b.lo == 1) && t.runEach(s, b) {
+	if t.runEach(s, b) {
 		return
 	}
-	middle := (b.lo + b.hi) / 2
-	for _, half := range [][2]int{{b.lo, middle}, {middle, b.hi}} {
-		bounded := t.to.bound(half[0], half[1])
-		t.runDirect(s, &bounded)
+	for _, half := range t.to.halves(b) {
+		t.runDirect(s, &half)
 	}
 }
 

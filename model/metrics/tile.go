@@ -16,8 +16,10 @@ const (
 	lanes32 = 16 // sources are padded to a multiple of it
 
 	tileTargets = 256 // most targets of a box: enough to pay for preparing its sources
-	tileReach   = 8.0 // its half diagonal, in units of σ: 2^46 at that distance from y*
-	tileLargest = 1 << 60
+	tileNear    = 1.5
+	tileReach   = 12.0 // its half diagonal, in units of σ: 2^46 at that distance from y*
+	tileLargest = 1 << 110
+	tileLeast   = 0.5
 	tileCut     = 20.0 // what is dropped is less than 2^-20 of a sum
 )
 
@@ -49,15 +51,62 @@ func expSumsPlain(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d i
 	}
 }
 
-// runTiles sums at each of the targets of a box, in tiles. It is false if a sum
+// runTiles computes the targets of a box from the sources of the level above,
+// above of them, or on the first level from all. A box whose halves need few of
+// its sources is halved, and one whose sums leave the range where float32 is
+// good.
+func (t task) runTiles(s *scratch, b *box, level, above int) {
+	var star [MaxDimension]float64
+	d := t.to.d
+	if len(s.levels) == level {
+		s.levels = append(s.levels, sources{})
+	}
+	if level > 0 && !t.within(b, tileReach) && b.hi-b.lo > 1 && 20*s.levels[level-1].n > 19*above {
+		for _, half := range t.to.halves(b) {
+			t.runTiles(s, &half, level, above)
+		}
+		return
+	}
+	top := t.narrow(s, level, b, star[:d])
+	kept := s.levels[level].n
+	if kept > 0 && !t.halvingPays(b, kept, above) && t.sumTiles(s, &s.levels[level], b, top, star[:d]) {
+		return
+	}
+	if kept == 0 || b.hi-b.lo == 1 {
+		t.single = false
+		t.runDirect(s, b)
+		return
+	}
+	for _, half := range t.to.halves(b) {
+		t.runTiles(s, &half, level+1, kept)
+	}
+}
+
+// halvingPays says whether narrowing the sources twice more takes less time than
+// it saves, if that leaves out as many again as it did here.
+func (t task) halvingPays(b *box, kept, above int) bool {
+	switch targets := b.hi - b.lo; {
+	case !t.within(b, tileReach):
+		return true
+	case targets <= tile || t.within(b, tileNear):
+		return false
+	default:
+		return float64(targets)*(1-float64(kept)/float64(above)) > zzHalving
+	}
+}
+
+// sumTiles sums at each of the targets of a box, in tiles. It is false if a sum
 // leaves the range where float32 is good: values at some targets are then
 // arbitrary.
-func (t task) runTiles(s *scratch, b *box) bool {
+func (t task) sumTiles(s *scratch, from *sources, b *box, top float64, star []float64) bool {
 	d, n, perSigma := t.to.d, t.to.n, 1/math.Sqrt(t.eps)
-	var star, displacement [MaxDimension]float64
+	var displacement [MaxDimension]float64
 	var u [MaxDimension * tile]float32
 	w := &s.tiles
-	kept, top := t.prepareTiles(s, b, star[:d])
+	w.stride = from.n + lanes32
+	w.a, w.v = resized(w.a, w.stride), resized(w.v, w.stride*d)
+	t.frame(w, from, top, b.centre, star)
+	kept := pad(w.a, w.v, w.stride, from.n, d, lanes32)
 	for first := b.lo; first < b.hi; first += tile {
 		count := min(tile, b.hi-first)
 		for k := range d {
@@ -70,53 +119,30 @@ func (t task) runTiles(s *scratch, b *box) bool {
 		expSums(&sums, &w.a[0], &w.v[0], &u[0], w.stride, kept, d)
 		for i := range count {
 			sum := addLanes(&sums[i])
-			if !(sum < tileLargest) {
+			if !(sum > tileLeast && sum < tileLargest) {
 				return false
 			}
 			for k := range d {
 				displacement[k] = t.to.x[k*n+first+i] - b.centre[k]
 			}
-			t.dst[first+i] = t.untilt(sum, top, displacement[:d], star[:d], b.centre)
+			t.dst[first+i] = t.untilt(sum, top, displacement[:d], star, b.centre)
 		}
 	}
 	return true
 }
 
-// prepareTiles leaves a_j and v_j = (y_j−y*)/σ of the groups of sources that
-// matter, padded, and returns their number and A; it writes y* to star.
-func (t task) prepareTiles(s *scratch, b *box, star []float64) (kept int, top float64) {
-	w, d, n := &s.tiles, len(star), t.from.n
-	w.stride = n + lanes32
-	w.a, w.v = resized(w.a, w.stride), resized(w.v, w.stride*d)
-	top = t.dominant(s, b, star)
-	cut := tileCut + math.Log2(float64(n))
-	groups := t.from.groups
-	for k := 0; k < len(groups); k++ {
-		first := k
-		for k < len(groups) && t.matters(s.bounds[k], top, cut, b, &groups[k], star) {
-			k++
-		}
-		if k > first {
-			lo, hi := groups[first].lo, groups[k-1].hi
-			t.frame(w, kept, lo, hi, top, b.centre, star)
-			kept += hi - lo
-		}
-	}
-	return pad(w.a, w.v, w.stride, kept, d, lanes32), top
-}
-
-// framePlain sets a_j and v_j of the sources lo ≤ j < hi, from place at on.
-func (t task) framePlain(w *tiles, at, lo, hi int, top float64, centre, star []float64) {
+// framePlain sets a_j and v_j of the sources from number first on.
+func (t task) framePlain(w *tiles, from *sources, first int, top float64, centre, star []float64) {
 	curvature, perSigma := math.Log2E/(2*t.eps), math.Log2E/math.Sqrt(t.eps)
-	for j := lo; j < hi; j++ {
+	for j := first; j < from.n; j++ {
 		var square float64
 		for k, p := range star {
-			y := t.from.x[k*t.from.n+j]
+			y := from.x[k*from.stride+j]
 			z := y - centre[k]
 			square += z * z
-			w.v[k*w.stride+at+j-lo] = float32((y - p) * perSigma)
+			w.v[k*w.stride+j] = float32((y - p) * perSigma)
 		}
-		w.a[at+j-lo] = float32(max(t.exponent[j]-curvature*square-top, leastExponent))
+		w.a[j] = float32(max(from.exponent[j]-curvature*square-top, leastExponent))
 	}
 }
 
@@ -129,3 +155,5 @@ func addLanes(x *[lanes32]float64) float64 {
 	}
 	return x[0]
 }
+
+var zzHalving = 12.0
