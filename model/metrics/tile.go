@@ -61,9 +61,9 @@ func (t task) runTiles(s *scratch, b *box, level, above int) {
 	if len(s.levels) == level {
 		s.levels = append(s.levels, sources{})
 	}
-	if level > 0 && !t.within(b, tileReach) && b.hi-b.lo > 1 && 20*s.levels[level-1].n > 19*above {
+	if level > 0 && !t.within(b, tileReach) && b.hi-b.lo > 1 && 10*s.levels[level-1].n > 9*above {
 		for _, half := range t.to.halves(b) {
-			t.runTiles(s, &half, level, above)
+			t.runTiles(s, &half, level, 2*above)
 		}
 		return
 	}
