@@ -1,6 +1,10 @@
 package metrics
 
-import "slices"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // measure is a cloud prepared for softmins: float64, and ordered so that
 // neighbours in memory are neighbours in space. The order does not matter to a
@@ -32,14 +36,14 @@ func newMeasure(c Cloud) *measure {
 		}
 		return m
 	}
-	order := make([]int32, c.N)
+	order := make([]uint64, c.N)
 	for i := range order {
-		order[i] = int32(i)
+		order[i] = uint64(i)
 	}
 	m.split(c, order, 0)
 	for i, p := range order {
 		for d := range c.D {
-			m.x[d*c.N+i] = float64(c.X[int(p)*c.D+d])
+			m.x[d*c.N+i] = float64(c.X[int(uint32(p))*c.D+d])
 		}
 	}
 	covered := 0 // points in groups; nodes come before their children
@@ -87,38 +91,81 @@ const (
 )
 
 // split orders the points into a k-d tree: it halves the range along its widest
-// axis, at the median, until few are left. first is the place of order[0]; the
-// children of a node come after it, in the order of their points.
-func (m *measure) split(c Cloud, order []int32, first int) (node int) {
+// axis, at the median, until few are left, which are sorted: so the order does not
+// depend on that of the cloud unless coordinates are equal. The low half of each element of order
+// is a point's number; first is the place of order[0]. The children of a node
+// come after it, in the order of their points.
+func (m *measure) split(c Cloud, order []uint64, first int) (node int) {
 	node = len(m.tree)
 	m.tree = append(m.tree, box{lo: first, hi: first + len(order)})
-	if len(order) <= leafPoints {
-		return node
-	}
 	widest, width := 0, float32(-1)
 	for d := range c.D {
-		lo, hi := c.X[int(order[0])*c.D+d], c.X[int(order[0])*c.D+d]
+		lo, hi := c.X[int(uint32(order[0]))*c.D+d], c.X[int(uint32(order[0]))*c.D+d]
 		for _, p := range order {
-			v := c.X[int(p)*c.D+d]
+			v := c.X[int(uint32(p))*c.D+d]
 			lo, hi = min(lo, v), max(hi, v)
 		}
 		if hi-lo > width {
 			widest, width = d, hi-lo
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int32) int {
-		a, b := c.X[int(i)*c.D+widest], c.X[int(j)*c.D+widest]
-		switch {
-		case a < b:
-			return -1
-		case a > b:
-			return 1
-		}
-		return 0
-	})
+	for i, p := range order {
+		order[i] = uint64(ascending(c.X[int(uint32(p))*c.D+widest]))<<32 | p&math.MaxUint32
+	}
+	if len(order) <= leafPoints {
+		slices.Sort(order)
+		return node
+	}
 	half := (len(order) + 1) / 2
+	divide(order, half)
 	left := m.split(c, order[:half], first)
 	right := m.split(c, order[half:], first+half)
 	m.tree[node].left, m.tree[node].right = left, right
 	return node
 }
+
+// ascending maps finite numbers to integers in their order.
+func ascending(v float32) uint32 {
+	b := math.Float32bits(v)
+	if b>>31 != 0 {
+		return ^b
+	}
+	return b | 1<<31
+}
+
+// divide moves the smallest half elements, all of them different, to the front.
+// It sorts what quickselect leaves over after as many rounds as it usually takes.
+func divide(order []uint64, half int) {
+	lo, hi := 0, len(order)
+	for range 2 * bits.Len(uint(len(order))) {
+		if hi-lo <= leafPoints {
+			break
+		}
+		pivot := median(order[lo], order[(lo+hi)/2], order[hi-1])
+		i, j := lo, hi-1
+		for i <= j {
+			for order[i] < pivot {
+				i++
+			}
+			for order[j] > pivot {
+				j--
+			}
+			if i <= j {
+				order[i], order[j] = order[j], order[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch { // those up to j are at most the pivot, those from i on at least
+		case half <= j:
+			hi = j + 1
+		case half > i:
+			lo = i
+		default:
+			return
+		}
+	}
+	slices.Sort(order[lo:hi])
+}
+
+// median is that of three.
+func median(a, b, c uint64) uint64 { return max(min(a, b), min(max(a, b), c)) }

@@ -46,6 +46,7 @@ type scratch struct {
 	bounds []float64 // of the groups of sources
 	levels []sources // those that matter in a box, in a half of it, and so on
 	tiles  tiles
+	series series
 	line   line
 	grid   grid
 }

@@ -16,7 +16,7 @@ import "math"
 // appendNodes cuts the targets below a node into boxes.
 func appendNodes(tasks []task, whole task, node int) []task {
 	b := &whole.to.tree[node]
-	if b.left == 0 || whole.gridPays(b) || whole.compact(b) {
+	if b.left == 0 || whole.gridPays(b) || whole.seriesPays(b) || whole.compact(b) {
 		whole.node = node
 		return append(tasks, whole)
 	}
@@ -41,6 +41,7 @@ func (t task) runNode(s *scratch) {
 	b := &t.to.tree[t.node]
 	switch {
 	case t.gridPays(b) && t.runGrid(s, b):
+	case t.seriesPays(b) && t.runSeries(s, b):
 	case b.left == 0 || t.compact(b):
 		t.runDirect(s, b)
 	default:
