@@ -74,8 +74,8 @@ func (m *measure) bound(lo, hi int) box {
 	return b
 }
 
-// halves are the children of a box of points, or of a leaf of the tree, or of a
-// range of points that is not in it.
+// halves are the children of a node of the tree, or the halves of the points of
+// a leaf or of another box.
 func (m *measure) halves(b *box) [2]box {
 	if b.left != 0 {
 		return [2]box{m.tree[b.left], m.tree[b.right]}
@@ -91,10 +91,10 @@ const (
 )
 
 // split orders the points into a k-d tree: it halves the range along its widest
-// axis, at the median, until few are left, which are sorted: so the order does not
-// depend on that of the cloud unless coordinates are equal. The low half of each element of order
-// is a point's number; first is the place of order[0]. The children of a node
-// come after it, in the order of their points.
+// axis, at the median, until few are left, which it sorts. The low half of each
+// element of order is a point's number, the rest is scratch; first is the place
+// of order[0]. The children of a node come after it, in the order of their
+// points.
 func (m *measure) split(c Cloud, order []uint64, first int) (node int) {
 	node = len(m.tree)
 	m.tree = append(m.tree, box{lo: first, hi: first + len(order)})
@@ -133,8 +133,8 @@ func ascending(v float32) uint32 {
 	return b | 1<<31
 }
 
-// divide moves the smallest half elements, all of them different, to the front.
-// It sorts what quickselect leaves over after as many rounds as it usually takes.
+// divide moves the smallest half elements, all of them different, to the front,
+// by quickselect. If that takes many rounds it sorts what is left.
 func divide(order []uint64, half int) {
 	lo, hi := 0, len(order)
 	for range 2 * bits.Len(uint(len(order))) {

@@ -2,11 +2,66 @@ package metrics
 
 import "math"
 
+// At small temperatures few sources matter to a target, but many to a box of
+// targets. So boxes are halved and halved again, and each half takes from the
+// sources of its box those that matter to itself: what they cost falls with what
+// is left, and the last boxes hold one tile or what is close together.
+const (
+	narrowNear = 1.5  // boxes with half diagonals of less than that many σ are not halved
+	narrowCost = 12.0 // narrowing for two halves takes the time of that many targets' sums
+)
+
 // sources are points with their exponents: those of a measure, or those of them
 // that matter in a box.
 type sources struct {
 	x, exponent []float64 // coordinate k of source j is x[k*stride+j]
 	stride, n   int
+}
+
+// runTiles computes the targets of a box in tiles, from the sources of the level
+// above, which came from above ones, or on the first level from all. A box whose
+// halves will need few of its sources is halved, and so is one that does not fit
+// into a frame.
+func (t task) runTiles(s *scratch, b *box, level, above int) {
+	if len(s.levels) == level {
+		s.levels = append(s.levels, sources{})
+	}
+	if level > 0 && t.tooLarge(b) && 10*s.levels[level-1].n > 9*above {
+		for _, half := range t.to.halves(b) { // as little may be left out here: wait for quarters
+			t.runTiles(s, &half, level, 2*above)
+		}
+		return
+	}
+	var star [MaxDimension]float64
+	top := t.narrow(s, level, b, star[:t.to.d])
+	kept := s.levels[level].n
+	if kept > 0 && !t.halvingPays(b, kept, above) && t.sumTiles(s, &s.levels[level], b, top, star[:t.to.d]) {
+		return
+	}
+	if kept == 0 || b.hi-b.lo == 1 { // exponents are beyond 1e15
+		t.single = false
+		t.runDirect(s, b)
+		return
+	}
+	for _, half := range t.to.halves(b) {
+		t.runTiles(s, &half, level+1, kept)
+	}
+}
+
+// tooLarge says whether the targets of a box are too far apart for one frame.
+func (t task) tooLarge(b *box) bool { return b.hi-b.lo > 1 && !t.within(b, tileReach) }
+
+// halvingPays says whether narrowing the sources of a box for its halves takes
+// less time than it saves, if it leaves out as large a part as it did here.
+func (t task) halvingPays(b *box, kept, above int) bool {
+	if t.tooLarge(b) {
+		return true
+	}
+	targets := b.hi - b.lo
+	if targets <= tile || t.within(b, narrowNear) {
+		return false
+	}
+	return float64(targets)*(1-float64(kept)/float64(above)) > narrowCost
 }
 
 // all are the sources of a task.

@@ -95,13 +95,13 @@ func (t task) runSeries(s *scratch, b *box) bool {
 		clear(v[n:])
 	}
 	degree := t.seriesDegree(w, b, stride, total)
-	most := (b.hi - b.lo) * seriesPerTarget
+	targets := b.hi - b.lo
+	most := int(seriesPerPair * float64(n) * float64(targets) / float64(n+targets))
 	if degree < 0 || monomials(degree, d, most) > most {
 		return false
 	}
 	w.moments(stride, d, degree, monomials(degree, d, most))
 
-	targets := b.hi - b.lo
 	stride = (targets + seriesPoints - 1) / seriesPoints * seriesPoints
 	w.sum, w.point = resized(w.sum, stride), resized(w.point, stride*d)
 	for k, c := range b.centre {

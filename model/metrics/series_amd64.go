@@ -4,9 +4,14 @@ package metrics
 
 import "simd/archsimd"
 
-// seriesPerTarget is how many terms of a series take the time of the
-// exponentials of one target.
-const seriesPerTarget = 1
+// seriesPerPair is how many terms, each for a source or a target, take the time
+// of one exponential: less where exponentials alone have vectors.
+var seriesPerPair = func() float64 {
+	if hasAVX2 && !hasAVX512 {
+		return 0.5
+	}
+	return 2
+}()
 
 // multiply is multiplyPlain on the widest vectors that the processor has.
 func multiply(x, y *seriesBlock) {

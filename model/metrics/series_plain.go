@@ -2,9 +2,9 @@
 
 package metrics
 
-// seriesPerTarget is how many terms of a series take the time of the
-// exponentials of one target.
-const seriesPerTarget = 1
+// seriesPerPair is how many terms, each for a source or a target, take the time
+// of one exponential.
+const seriesPerPair = 2
 
 // This build has no vectors.
 

@@ -57,7 +57,7 @@ func (t task) runNode(s *scratch) {
 // stays within it.
 func (t task) runDirect(s *scratch, b *box) {
 	if t.single {
-		t.runTiles(s, b, 0, t.from.n+t.from.n/9)
+		t.runTiles(s, b, 0, t.from.n+t.from.n/9) // as if a tenth had been left out: try once
 		return
 	}
 	if t.runEach(s, b) {

@@ -6,21 +6,21 @@ import (
 )
 
 // A tile is eight targets of one box, whose sums are taken together in float32,
-// in the coordinates of softmin_space.go and in units of σ = √ε. Sources are
-// taken by whole groups. All that cancels is subtracted in float64 before, so the
-// exponents that matter are below a hundred and mostly below ten: a sum is right
-// to 1e-4 of itself at worst and to 1e-7 mostly, and since errors of targets are
+// in the coordinates of softmin_space.go and in units of σ = √ε. All that cancels
+// is subtracted in float64 before. Of the exponents that matter those of targets
+// near the centre are below ten; those of a target at tileReach are differences of
+// numbers that may be some hundreds, rounded to float32. So a sum is right to 1e-4
+// of itself at worst and to 1e-7 mostly, and since errors of targets are
 // independent, S is right to about 1e-7 of ε.
 const (
 	tile    = 8
 	lanes32 = 16 // sources are padded to a multiple of it
 
-	tileTargets = 256 // most targets of a box: enough to pay for preparing its sources
-	tileNear    = 1.5
-	tileReach   = 12.0 // its half diagonal, in units of σ: 2^46 at that distance from y*
-	tileLargest = 1 << 110
-	tileLeast   = 0.5
-	tileCut     = 20.0 // what is dropped is less than 2^-20 of a sum
+	tileTargets = 256      // most targets of a box: enough to pay for preparing its sources
+	tileReach   = 12.0     // most of its half diagonal, in units of σ
+	tileLargest = 1 << 110 // larger sums come near the end of float32
+	tileLeast   = 0.5      // y* alone adds 1 to each; less is rounding of exponents beyond 1e15
+	tileCut     = 20.0     // what is dropped is less than 2^-20 of a sum
 )
 
 // leastExponent bounds those of sources for float32; any below −1000 would do.
@@ -48,50 +48,6 @@ func expSumsPlain(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d i
 			}
 			sums[t][j%lanes32] += exp2(min(max(float64(e), -126), 200))
 		}
-	}
-}
-
-// runTiles computes the targets of a box from the sources of the level above,
-// above of them, or on the first level from all. A box whose halves need few of
-// its sources is halved, and one whose sums leave the range where float32 is
-// good.
-func (t task) runTiles(s *scratch, b *box, level, above int) {
-	var star [MaxDimension]float64
-	d := t.to.d
-	if len(s.levels) == level {
-		s.levels = append(s.levels, sources{})
-	}
-	if level > 0 && !t.within(b, tileReach) && b.hi-b.lo > 1 && 10*s.levels[level-1].n > 9*above {
-		for _, half := range t.to.halves(b) {
-			t.runTiles(s, &half, level, 2*above)
-		}
-		return
-	}
-	top := t.narrow(s, level, b, star[:d])
-	kept := s.levels[level].n
-	if kept > 0 && !t.halvingPays(b, kept, above) && t.sumTiles(s, &s.levels[level], b, top, star[:d]) {
-		return
-	}
-	if kept == 0 || b.hi-b.lo == 1 {
-		t.single = false
-		t.runDirect(s, b)
-		return
-	}
-	for _, half := range t.to.halves(b) {
-		t.runTiles(s, &half, level+1, kept)
-	}
-}
-
-// halvingPays says whether narrowing the sources twice more takes less time than
-// it saves, if that leaves out as many again as it did here.
-func (t task) halvingPays(b *box, kept, above int) bool {
-	switch targets := b.hi - b.lo; {
-	case !t.within(b, tileReach):
-		return true
-	case targets <= tile || t.within(b, tileNear):
-		return false
-	default:
-		return float64(targets)*(1-float64(kept)/float64(above)) > zzHalving
 	}
 }
 
@@ -155,5 +111,3 @@ func addLanes(x *[lanes32]float64) float64 {
 	}
 	return x[0]
 }
-
-var zzHalving = 12.0
