@@ -19,6 +19,7 @@ const (
 	seriesTolerance = 1e-8
 	seriesDegree    = 40   // degrees beyond are not tried
 	seriesReach     = 16.0 // nor boxes with larger q than that
+	seriesTry       = 10.0 // nor those whose corners have larger q than that
 	seriesBins      = 64   // of q
 )
 
@@ -42,7 +43,7 @@ func (t task) seriesPays(b *box) bool {
 		r := t.from.tree[0].radius[k]
 		squares[1] += r * r
 	}
-	return squares[0]*squares[1] <= 4*seriesReach*seriesReach*t.eps*t.eps
+	return squares[0]*squares[1] <= seriesTry*seriesTry*t.eps*t.eps
 }
 
 // monomials is the number of those of degree p or less in d variables, or more
