@@ -25,6 +25,7 @@ const (
 	fusedLargest = 0x1p80 // exponents that matter stay within that: float32 holds 2^±126
 	fusedPoints  = 1024   // fewer, in either cloud, do not average errors of float32
 	fusedReach   = 8.0    // most of the half diagonal of its boxes, in units of σ
+	fusedGrid    = 4.0    // grids of boxes where they take that much less time than tiles are better
 	fusedFlush   = 16     // tiles after which column sums leave float32
 	fusedFrames  = 4      // more frames than that per box of rows cost more than is saved
 )
@@ -62,7 +63,7 @@ func (s *softmin) fuse(whole []task) (strips []strip, pairs []*fused) {
 			if taken[other] || columns.from != rows.to || columns.to != rows.from {
 				continue
 			}
-			if f := s.pair(rows, columns); f.prepare(s.tasks[first:], rows, columns) {
+			if f := s.pair(rows, columns); f.prepare(rows, columns) {
 				s.tasks = s.tasks[:first]
 				taken[other] = true
 				pairs = append(pairs, f)
@@ -89,20 +90,15 @@ func (s *softmin) pair(rows, columns task) *fused {
 }
 
 // prepare takes the boxes of rows; it is false if fusing does not pay.
-func (f *fused) prepare(boxes []task, rows, columns task) bool {
+func (f *fused) prepare(rows, columns task) bool {
 	if !fuses || f.refused || !rows.single || rows.flat || rows.to.d == 1 || min(rows.to.n, rows.from.n) < fusedPoints || !columns.tiled(0) {
 		return false
 	}
 	f.rows, f.columns = rows, columns
 	f.boxes = f.boxes[:0]
 	frames := 0
-	for _, t := range boxes {
-		b := &rows.to.tree[t.node]
-		if !t.compact(b) {
-			return false
-		}
-		f.boxes = append(f.boxes, b)
-		frames += rows.frames(b)
+	if !f.take(0, &frames) {
+		return false
 	}
 	if frames > fusedFrames*len(f.boxes) {
 		return false
@@ -114,11 +110,26 @@ func (f *fused) prepare(boxes []task, rows, columns task) bool {
 	return true
 }
 
-// tiled says whether all boxes below a node are summed in tiles.
+// take appends the boxes of rows below a node; it is false if a grid serves one
+// far better.
+func (f *fused) take(node int, frames *int) bool {
+	b := &f.rows.to.tree[node]
+	switch {
+	case f.rows.gridPaysBy(fusedGrid, b):
+		return false
+	case b.left == 0 || f.rows.compact(b):
+		f.boxes = append(f.boxes, b)
+		*frames += f.rows.frames(b)
+		return true
+	}
+	return f.take(b.left, frames) && f.take(b.right, frames)
+}
+
+// tiled says whether no grid serves a box below a node far better.
 func (t task) tiled(node int) bool {
 	b := &t.to.tree[node]
 	switch {
-	case t.gridPays(b) || t.seriesPays(b):
+	case t.gridPaysBy(fusedGrid, b):
 		return false
 	case b.left == 0 || t.compact(b):
 		return true

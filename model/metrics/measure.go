@@ -41,9 +41,10 @@ func newMeasure(c Cloud) *measure {
 		order[i] = uint64(i)
 	}
 	m.split(c, order, 0)
-	for i, p := range order {
+	for i, key := range order {
+		p := int(uint32(key))
 		for d := range c.D {
-			m.x[d*c.N+i] = float64(c.X[int(uint32(p))*c.D+d])
+			m.x[d*c.N+i] = float64(c.X[p*c.D+d])
 		}
 	}
 	covered := 0 // points in groups; nodes come before their children
@@ -91,16 +92,19 @@ const (
 )
 
 // split orders the points into a k-d tree: it halves the range along its widest
-// axis, at the median, until few are left, which it sorts. The low half of each
-// element of order is a point's number, the rest is scratch; first is the place
-// of order[0]. The children of a node come after it, in the order of their
-// points.
+// axis, at the median, until few are left. first is the place of order[0]; the
+// children of a node come after it, in the order of their points. The low
+// 32 bits of order number the points; the high ones are for sorting.
 func (m *measure) split(c Cloud, order []uint64, first int) (node int) {
 	node = len(m.tree)
 	m.tree = append(m.tree, box{lo: first, hi: first + len(order)})
+	if len(order) <= leafPoints {
+		return node
+	}
 	widest, width := 0, float32(-1)
 	for d := range c.D {
-		lo, hi := c.X[int(uint32(order[0]))*c.D+d], c.X[int(uint32(order[0]))*c.D+d]
+		lo := c.X[int(uint32(order[0]))*c.D+d]
+		hi := lo
 		for _, p := range order {
 			v := c.X[int(uint32(p))*c.D+d]
 			lo, hi = min(lo, v), max(hi, v)
@@ -110,62 +114,52 @@ func (m *measure) split(c Cloud, order []uint64, first int) (node int) {
 		}
 	}
 	for i, p := range order {
-		order[i] = uint64(ascending(c.X[int(uint32(p))*c.D+widest]))<<32 | p&math.MaxUint32
-	}
-	if len(order) <= leafPoints {
-		slices.Sort(order)
-		return node
+		order[i] = sortable(c.X[int(uint32(p))*c.D+widest])<<32 | uint64(uint32(p))
 	}
 	half := (len(order) + 1) / 2
-	divide(order, half)
+	partition(order, half)
 	left := m.split(c, order[:half], first)
 	right := m.split(c, order[half:], first+half)
 	m.tree[node].left, m.tree[node].right = left, right
 	return node
 }
 
-// ascending maps finite numbers to integers in their order.
-func ascending(v float32) uint32 {
+// sortable is a number below 2^32 that grows with v.
+func sortable(v float32) uint64 {
 	b := math.Float32bits(v)
-	if b>>31 != 0 {
-		return ^b
+	if b>>31 == 1 {
+		return uint64(^b)
 	}
-	return b | 1<<31
+	return uint64(b | 1<<31)
 }
 
-// divide moves the smallest half elements, all of them different, to the front,
-// by quickselect. If that takes many rounds it sorts what is left.
-func divide(order []uint64, half int) {
-	lo, hi := 0, len(order)
-	for range 2 * bits.Len(uint(len(order))) {
-		if hi-lo <= leafPoints {
-			break
-		}
-		pivot := median(order[lo], order[(lo+hi)/2], order[hi-1])
-		i, j := lo, hi-1
+// partition moves the n smallest keys, all different, to the front: by
+// quickselect, and by sorting what that fails to make small.
+func partition(keys []uint64, n int) {
+	for rounds := 2 * bits.Len(uint(len(keys))); rounds > 0 && len(keys) > 16; rounds-- {
+		a, b, c := keys[0], keys[len(keys)/2], keys[len(keys)-1]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := 0, len(keys)-1
 		for i <= j {
-			for order[i] < pivot {
+			for keys[i] < pivot {
 				i++
 			}
-			for order[j] > pivot {
+			for keys[j] > pivot {
 				j--
 			}
 			if i <= j {
-				order[i], order[j] = order[j], order[i]
+				keys[i], keys[j] = keys[j], keys[i]
 				i, j = i+1, j-1
 			}
 		}
-		switch { // those up to j are at most the pivot, those from i on at least
-		case half <= j:
-			hi = j + 1
-		case half > i:
-			lo = i
+		switch { // up to j at most the pivot, from i on at least
+		case n <= j:
+			keys = keys[:j+1]
+		case n > i:
+			keys, n = keys[i:], n-i
 		default:
 			return
 		}
 	}
-	slices.Sort(order[lo:hi])
+	slices.Sort(keys)
 }
-
-// median is that of three.
-func median(a, b, c uint64) uint64 { return max(min(a, b), min(max(a, b), c)) }

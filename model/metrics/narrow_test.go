@@ -62,32 +62,3 @@ func TestNarrowKeepsWhatMatters(t *testing.T) {
 		}
 	}
 }
-
-// The smallest are in front, whatever the order before.
-func TestDivide(t *testing.T) {
-	g := goldenCloud{Seed: 43}
-	for name, value := range map[string]func(i, n int) uint64{
-		"ascending":  func(i, n int) uint64 { return uint64(i) },
-		"descending": func(i, n int) uint64 { return uint64(n - i) },
-		"organ pipe": func(i, n int) uint64 { return uint64(max(2*i, 2*(n-i)+1)) },
-		"random":     func(i, n int) uint64 { return uint64(g.uniform(i, 0)*1e15)<<10 | uint64(i) },
-		"two values": func(i, n int) uint64 { return uint64(i%2)<<32 | uint64(i) },
-	} {
-		for _, n := range []int{9, 10, 100, 1000} {
-			order := make([]uint64, n)
-			for i := range order {
-				order[i] = value(i, n)
-			}
-			want := slices.Sorted(slices.Values(order))
-			for _, half := range []int{1, (n + 1) / 2, n - 1} {
-				got := slices.Clone(order)
-				divide(got, half)
-				slices.Sort(got[:half])
-				slices.Sort(got[half:])
-				if !slices.Equal(got, want) {
-					t.Errorf("%s: the first %d of %d are not the smallest", name, half, n)
-				}
-			}
-		}
-	}
-}

@@ -48,7 +48,6 @@ type scratch struct {
 	levels  []sources // those that matter in a box, in a half of it, and so on
 	tiles   tiles
 	columns []float32 // sums over rows: see fused
-	series  series
 	line    line
 	grid    grid
 }

@@ -11,12 +11,13 @@ import "math"
 // matter are small, so they are exact where it counts, or good enough in float32
 // (tile). Boxes are nodes of the targets' k-d tree where the sum is taken at
 // every target: leaves, or for tiles all that are not too large for one frame;
-// or in the plane, while √ε is wide, larger ones that a grid resolves (grid).
+// or in two and three dimensions, while √ε is wide, larger ones that a grid
+// resolves (grid).
 
 // appendNodes cuts the targets below a node into boxes.
 func appendNodes(tasks []task, whole task, node int) []task {
 	b := &whole.to.tree[node]
-	if b.left == 0 || whole.gridPays(b) || whole.seriesPays(b) || whole.compact(b) {
+	if b.left == 0 || whole.gridPays(b) || whole.compact(b) {
 		whole.node = node
 		return append(tasks, whole)
 	}
@@ -41,7 +42,6 @@ func (t task) runNode(s *scratch) {
 	b := &t.to.tree[t.node]
 	switch {
 	case t.gridPays(b) && t.runGrid(s, b):
-	case t.seriesPays(b) && t.runSeries(s, b):
 	case b.left == 0 || t.compact(b):
 		t.runDirect(s, b)
 	default:
