@@ -62,3 +62,30 @@ func TestNarrowKeepsWhatMatters(t *testing.T) {
 		}
 	}
 }
+
+// Clouds whose exponents float64 rounds to multiples of thousands still have a
+// divergence: about that of the transport without a temperature.
+func TestSinkhornOfHugeClouds(t *testing.T) {
+	for _, d := range []int{2, 3} {
+		x := goldenCloud{Kind: "normal", N: 60, D: d, Seed: 44, Parameters: []float64{0, 1}}.cloud(t)
+		y := goldenCloud{Kind: "modes", N: 50, D: d, Seed: 45, Parameters: []float64{0.3, -2, 2, 0.4}}.cloud(t)
+		want, err := Sinkhorn(x, y, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range x.X {
+			x.X[k] *= 1e30
+		}
+		for k := range y.X {
+			y.X[k] *= 1e30
+		}
+		got, err := Sinkhorn(x, y, Options{})
+		if err != nil || !(math.Abs(got/1e60-want) <= 0.1*want) {
+			t.Errorf("%dD: %v (%v), want about %v", d, got, err, want*1e60)
+		}
+		converged, err := SinkhornConverged(x, y, ConvergedOptions{MaxIterations: 5})
+		if err != nil || !(math.Abs(converged.Value/1e60-want) <= 0.25*want) {
+			t.Errorf("%dD: converged %v (%v), want about %v", d, converged.Value, err, want*1e60)
+		}
+	}
+}

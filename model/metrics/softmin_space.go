@@ -126,7 +126,7 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 				square += z * z
 				swing += b.radius[axis] * math.Abs(p-star[axis])
 			}
-			e := t.exponent[j] - curvature*square - top
+			e := min(t.exponent[j]-curvature*square-top, nearlyDominant) // more is rounding of exponents beyond 1e15
 			swing *= slope
 			if e+swing < -lineCut {
 				continue
@@ -139,6 +139,12 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 				s.v[axis*s.stride+kept] = (x[axis*n+j] - p) * slope
 			}
 			kept++
+		}
+	}
+	if kept == 0 { // so is this: y* alone
+		s.a[0], kept = 0, 1
+		for axis := range d {
+			s.v[axis*s.stride] = 0
 		}
 	}
 	return pad(s.a, s.v, s.stride, kept, d, lanes), top, true
