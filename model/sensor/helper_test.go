@@ -115,14 +115,24 @@ func tiny(decoder sensor.Decoder) sensor.Config {
 // variants calls test for every combination of the parts.
 func variants(t *testing.T, test func(t *testing.T, c sensor.Config)) {
 	for _, decoder := range sensor.Decoders {
-		for _, r := range sensor.Representations {
-			for _, a := range sensor.Aggregators {
-				for _, k := range sensor.Conditionings {
-					c := tiny(decoder)
-					c.Representation, c.Aggregator, c.Conditioning = r, a, k
-					t.Run(string(decoder)+"/"+string(r)+"/"+string(a)+"/"+string(k), func(t *testing.T) { test(t, c) })
-				}
-			}
+		for _, k := range sensor.Conditionings {
+			t.Run(string(decoder)+"/"+string(k), func(t *testing.T) {
+				encoders(t, func(t *testing.T, c sensor.Config) {
+					c.Dimension, c.Decoder, c.Conditioning = tiny(decoder).Dimension, decoder, k
+					test(t, c)
+				})
+			})
+		}
+	}
+}
+
+// encoders calls test for every combination of the encoder's parts.
+func encoders(t *testing.T, test func(t *testing.T, c sensor.Config)) {
+	for _, r := range sensor.Representations {
+		for _, a := range sensor.Aggregators {
+			c := tiny(sensor.Flat)
+			c.Representation, c.Aggregator = r, a
+			t.Run(string(r)+"/"+string(a), func(t *testing.T) { test(t, c) })
 		}
 	}
 }
