@@ -28,7 +28,7 @@ func (c Config) FLOPs(functions, samples int) float64 {
 	total := 0.0
 	for _, layer := range c.Summary() {
 		times := functions
-		if layer.Per == perSample {
+		if layer.Per == velocity.PerSample {
 			times *= samples
 		}
 		total += 6 * float64(layer.MultiplyAdds) * float64(times)
@@ -36,17 +36,11 @@ func (c Config) FLOPs(functions, samples int) float64 {
 	return total
 }
 
-// How often a layer is computed.
-const (
-	perFunction = "function"
-	perSample   = "sample"
-)
-
 // describe walks through the network once, so that parameters and summary
 // cannot disagree.
 func (c Config) describe() (parameters.Layout, []velocity.Layer) {
 	var d description
-	d.per = perFunction
+	d.per = velocity.PerFunction
 	e := c.embedding()
 	switch c.Representation {
 	case Trajectory:
@@ -70,7 +64,7 @@ func (c Config) describe() (parameters.Layout, []velocity.Layer) {
 		d.perceptron("element", e, c.Hidden, e, c.Sensors)
 		d.perceptron("pool", e, c.Hidden, c.Width)
 	}
-	d.per = perSample
+	d.per = velocity.PerSample
 	c.describeDecoder(&d)
 	return d.layout, d.layers
 }

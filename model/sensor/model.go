@@ -1,6 +1,7 @@
 package sensor
 
 import (
+	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/gomlx/core/graph"
@@ -58,21 +59,20 @@ func times(x, w *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Dot(graph.Reshape(x, -1, in), w).MatMul(), dimensions...)
 }
 
-// plus adds the row b [k] to x [..., k]; scaled multiplies by it.
-func plus(x, b *graph.Node) *graph.Node   { return graph.Add(x, leading(b, x.Rank())) }
-func scaled(x, b *graph.Node) *graph.Node { return graph.Mul(x, leading(b, x.Rank())) }
+// plus adds the row b [k] to x [..., k]. The row is spread by a product with a
+// column of ones, so that its gradient is a product too: XLA-CPU sums columns
+// slowly, and computes twice what another shape of the same array needs.
+func plus(x, b *graph.Node) *graph.Node {
+	k := b.Shape().Size()
+	flat := graph.Reshape(x, -1, k)
+	ones := graph.Ones(x.Graph(), backend.Shape(flat.Shape().Dimensions[0], 1))
+	return graph.Reshape(graph.Add(flat, graph.Dot(ones, graph.Reshape(b, 1, k)).MatMul()), x.Shape().Dimensions...)
+}
 
-// leading gives x leading axes of 1 until it has that rank.
-func leading(x *graph.Node, rank int) *graph.Node {
-	dimensions := make([]int, rank)
-	missing := rank - x.Rank()
-	for i := range dimensions {
-		dimensions[i] = 1
-		if i >= missing {
-			dimensions[i] = x.Shape().Dimensions[i-missing]
-		}
-	}
-	return graph.Reshape(x, dimensions...)
+// scaled multiplies x [..., k] by the row b [k].
+func scaled(x, b *graph.Node) *graph.Node {
+	k := b.Shape().Size()
+	return graph.Reshape(graph.Mul(graph.Reshape(x, -1, k), graph.Reshape(b, 1, k)), x.Shape().Dimensions...)
 }
 
 // rows are rows [low, high) of a matrix.
