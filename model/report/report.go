@@ -9,6 +9,7 @@
 //	percentiles.png/.csv    percent, function, set, value: samples, and the exact law's curves
 //	functions.png/.csv      row, function and every distance
 //	budget.png/.csv         row, seconds, mean Sinkhorn divergence; with several MCMC rows
+//	figures.json      names and captions of the figures
 //	report.html       all of it
 package report
 
@@ -124,6 +125,11 @@ func write(ctx context.Context, dir string, in Input) (string, error) {
 			Width: int(float64(size.Width) * 72 / dpi * pixelsPerPoint),
 		})
 	}
+	captions, err := encodeCaptions(shown)
+	if err != nil {
+		return "", err
+	}
+	files = append(files, file{captionsFile, captions})
 	html, err := render(in, table, shown)
 	if err != nil {
 		return "", err
