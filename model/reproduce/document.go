@@ -11,6 +11,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/report"
 )
 
+// Source cites where the paper's numbers are printed.
+const Source = "Deep operator learning for efficient sampling from invariant measures of stochastic differential equations; networks on one RTX 5090, MCMC on one EPYC 9575F; single runs"
+
 // Document has every number of a reproduction; its JSON is reproduce.json.
 type Document struct {
 	Version string       `json:"version"`
@@ -97,7 +100,7 @@ type JudgedFact struct {
 
 // document collects what there is.
 func (d Directory) document(studies []Study, jobs []Job, preset string, seeds int) (*Document, error) {
-	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: evaluate.Source}
+	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: Source}
 	for _, s := range studies {
 		r := Reproduced{Name: s.Name, Title: s.Title, Notes: s.Notes}
 		found := outcomes{}
@@ -128,7 +131,11 @@ func (d Directory) document(studies []Study, jobs []Job, preset string, seeds in
 			}
 		}
 		for _, t := range s.Tables {
-			r.Tables = append(r.Tables, found.table(s, t))
+			made, err := found.table(s, t)
+			if err != nil {
+				return nil, err
+			}
+			r.Tables = append(r.Tables, made)
 		}
 		doc.Studies = append(doc.Studies, r)
 	}
@@ -180,7 +187,7 @@ func figures(s Study, dir string) ([]Figure, error) {
 }
 
 // table fills a table with the outcomes that there are.
-func (o outcomes) table(s Study, t Table) Made {
+func (o outcomes) table(s Study, t Table) (Made, error) {
 	m := Made{ID: t.ID, Title: t.Title, Source: t.Source, Notes: t.Notes}
 	for _, c := range t.Columns {
 		m.Columns = append(m.Columns, ColumnName{Name: c.name(), Metric: c.Metric.Key, Of: c.Of})
@@ -188,7 +195,11 @@ func (o outcomes) table(s Study, t Table) Made {
 	for _, row := range t.Rows {
 		line := Line{Name: row.Name, Kind: row.Kind}
 		for i, c := range t.Columns {
-			cell := Cell{Ours: o.number(s, row, c)}
+			var cell Cell
+			var err error
+			if cell.Ours, err = o.number(s, row, c); err != nil {
+				return m, fmt.Errorf("table %s, %s, %s: %w", t.ID, row.Name, c.name(), err)
+			}
 			if i < len(row.Printed) && row.Printed[i] != 0 {
 				cell.Paper = &row.Printed[i]
 				m.Columns[i].Printed = true
@@ -197,11 +208,11 @@ func (o outcomes) table(s Study, t Table) Made {
 		}
 		m.Rows = append(m.Rows, line)
 	}
-	return m
+	return m, nil
 }
 
 // number is one cell, nil if no outcome has it.
-func (o outcomes) number(s Study, row Row, c Column) *Estimate {
+func (o outcomes) number(s Study, row Row, c Column) (*Estimate, error) {
 	run, ok := s.run(row.Run)
 	if !ok {
 		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, row.Run))
@@ -223,8 +234,7 @@ func (o outcomes) number(s Study, row Row, c Column) *Estimate {
 		}
 	}
 	if len(values) == 0 {
-		return nil
+		return nil, nil
 	}
-	e := estimate(values, c.Of)
-	return &e
+	return estimate(values, c.Of)
 }

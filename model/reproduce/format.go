@@ -9,11 +9,11 @@ import (
 )
 
 // digits writes three significant digits, without an exponent from 0.0001 to a
-// million; whole numbers from a thousand on are written out, as 32,256.
+// million; whole numbers from ten on are written out, as 32,256.
 func digits(v float64) string {
 	size := math.Abs(v)
 	switch {
-	case v == math.Trunc(v) && size >= 1000 && size < 1e15:
+	case v == math.Trunc(v) && (size == 0 || size >= 10) && size < 1e15:
 		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
 	case v != 0 && size < 1e-4 || size >= 1e6 || v != v:
 		return strconv.FormatFloat(v, 'g', 3, 64)

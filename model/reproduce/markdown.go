@@ -6,7 +6,7 @@ import (
 )
 
 // how is what a reader must know of every number.
-const how = "Ours: mean over seeds of the mean or median over held-out functions; in brackets the 95 % bootstrap interval over functions; then the number of every seed, where it depends on the seed. A dash: no such number (yet). The paper's numbers are single runs without error bars."
+const how = "Ours: the mean over seeds of a mean or median over held-out functions, with its 95 % bootstrap interval over functions and, where the row depends on the seed, the number of every seed. A dash: no such number, or not yet. The paper's are single runs without error bars."
 
 // Markdown is the study as a page for docs/results; figures are in the folder
 // beside it.
@@ -66,7 +66,7 @@ func (t Made) markdown(scaled bool) string {
 				fmt.Fprintf(&b, " [%s]", s)
 			}
 			if s := c.Spread(); s != "" {
-				fmt.Fprintf(&b, "; %s", s)
+				fmt.Fprintf(&b, "; seeds %s", s)
 			}
 			b.WriteString(" |")
 			if t.Columns[i].Printed {
