@@ -27,7 +27,7 @@ func digits(v float64) string {
 	if size >= 9.995 {
 		decimals = 1
 	}
-	return strconv.FormatFloat(v, 'f', decimals, 64)
+	return strings.Replace(strconv.FormatFloat(v, 'f', decimals, 64), "-", "−", 1)
 }
 
 // grouped puts commas between groups of three digits.
