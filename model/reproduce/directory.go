@@ -37,9 +37,9 @@ type Training struct {
 	// stages are those of the last.
 	Attempts    int                `json:"attempts"`
 	Stages      []Stage            `json:"stages"`
-	Loss        float64            `json:"loss"` // mean of the last tenth, at most 250 steps
-	Environment report.Environment `json:"environment"`
-	Finished    time.Time          `json:"finished"` // zero: not yet
+	Loss        float64            `json:"loss"`        // mean of the last tenth, at most 250 steps
+	Environment report.Environment `json:"environment"` // empty of a cluster of other machines
+	Finished    time.Time          `json:"finished"`    // zero: not yet
 }
 
 // Stage is a part of a run with its wall time.

@@ -112,7 +112,7 @@ func (r RunFact) State() string {
 func (r RunFact) Machine() string {
 	e := r.Environment
 	if e.Platform == "" {
-		return "–"
+		return "a cluster of other machines, which are not recorded"
 	}
 	s := fmt.Sprintf("%s, %d cores, %s", e.CPU, e.Cores, e.Memory)
 	if e.Workers > 0 {

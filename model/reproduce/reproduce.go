@@ -19,7 +19,7 @@ type Options struct {
 	Preset  string
 	Seeds   int // 1 or more
 	Dir     Directory
-	Workers int // that Train uses; 0: unknown
+	Workers int // that Train uses on this machine; 0: it uses others
 	// Train brings an experiment to its end, going on where an earlier attempt
 	// stopped, and returns the encoded state and how long the parts took.
 	Train func(context.Context, experiment.Experiment) ([]byte, []report.Stage, error)
@@ -89,7 +89,10 @@ func (o Options) job(ctx context.Context, name string, job Job) error {
 func (o Options) train(ctx context.Context, job Job, attempt int) error {
 	e := job.Experiment
 	t := Training{Experiment: e.Name, Preset: e.Preset, Run: e.Hash(), Seed: job.Seed,
-		Attempts: attempt, Environment: o.here()}
+		Attempts: attempt}
+	if o.Workers > 0 {
+		t.Environment = o.here()
+	}
 	if err := o.Dir.writeTraining(t); err != nil {
 		return err
 	}
