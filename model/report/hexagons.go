@@ -1,8 +1,11 @@
 package report
 
 import (
+	"cmp"
 	"image/color"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -50,7 +53,10 @@ type hexagons struct {
 
 func (h hexagons) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
-	for at, n := range h.counts {
+	cells := slices.SortedFunc(maps.Keys(h.counts), func(a, b cell) int { // the same picture every time: edges blend in order
+		return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.column, b.column))
+	})
+	for _, at := range cells {
 		x := (float64(at.column) + float64(at.row&1)/2) * h.width
 		y := float64(at.row) * rowHeight * h.width
 		outline := make([]vg.Point, 6)
@@ -60,7 +66,7 @@ func (h hexagons) Plot(c draw.Canvas, p *plot.Plot) {
 			outline[k] = vg.Point{X: trX(x + r*cos), Y: trY(y + r*sin)}
 		}
 		if clipped := c.ClipPolygonXY(outline); len(clipped) > 2 {
-			c.FillPolygon(ramp(float64(n)/h.full), clipped)
+			c.FillPolygon(ramp(float64(h.counts[at])/h.full), clipped)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -38,6 +40,10 @@ func syntheticPlane() []PlaneRow {
 func TestPlane(t *testing.T) {
 	rows := syntheticPlane()
 	drawn(t, "plane", ramp(1), func(w io.Writer) error { return Plane(w, rows) })
+	var once, again bytes.Buffer
+	if err := errors.Join(Plane(&once, rows), Plane(&again, rows)); err != nil || !bytes.Equal(once.Bytes(), again.Bytes()) {
+		t.Errorf("the same data make two pictures, %v", err)
+	}
 	all := lines(t, func(w io.Writer) error { return PlaneData(w, rows) })
 	if len(all) != 1+3*2*4096 || all[4097][2] != "Generated" || all[4097][3] != number(rows[0].Sets[1].Points[0]) {
 		t.Errorf("%d lines of samples, %v", len(all), all[4097])
