@@ -59,6 +59,9 @@ type Row struct {
 	// SimulatedSteps are the Euler–Maruyama steps of one function, over all of
 	// its chains; 0 for rows that simulate nothing.
 	SimulatedSteps int `json:"simulated_steps"`
+	// SequentialSteps follow one another on the way to a sample: steps of a
+	// chain, evaluations of the network; 0 for none, or an adaptive solver's.
+	SequentialSteps int `json:"sequential_steps"`
 }
 
 // Function is one row's samples of one function against its reference.
@@ -99,7 +102,7 @@ const ksLevel = 0.05
 
 // Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
 // the reference at the 5 % level.
-func (f Function) Rejected() bool { return f.KSP < ksLevel }
+func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
 // describe computes mean, standard error s/√n and median. No values give zeros.
 func describe(values []float64) Statistic {

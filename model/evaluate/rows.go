@@ -50,7 +50,7 @@ func baselines(o Options, f family.Family, functions []function) (before, after 
 				Scheme: m.Scheme, Seed: e.Data.Seed, Purpose: "mcmc/" + m.Name,
 			}, progress)
 		})
-		mcmc.row.SimulatedSteps = steps * m.Scheme.Chains
+		mcmc.row.SimulatedSteps, mcmc.row.SequentialSteps = steps*m.Scheme.Chains, steps
 		before = append(before, mcmc)
 	}
 	normals := func(kind Kind, name, note string, draw func(dst []float32, fn function)) method {
