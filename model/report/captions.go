@@ -13,15 +13,15 @@ const captionsFile = "figures.json"
 // Caption names a figure of a written report: Name.png, with the data behind
 // it in Name.csv.
 type Caption struct {
-	Name    string `json:"name"`
-	Caption string `json:"caption"`
-	Width   int    `json:"width"` // in pixels of a page, the same text size in all figures
+	Name  string `json:"name"`
+	Text  string `json:"caption"`
+	Width int    `json:"width"` // in pixels of a page, the same text size in all figures
 }
 
-func encodeCaptions(shown []shownFigure) ([]byte, error) {
+func encodeCaptions(shown []Drawn) ([]byte, error) {
 	captions := make([]Caption, len(shown))
 	for i, f := range shown {
-		captions[i] = Caption{f.Name, f.Caption, f.Width}
+		captions[i] = f.Caption
 	}
 	encoded, err := json.MarshalIndent(captions, "", "  ")
 	if err != nil {

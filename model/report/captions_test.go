@@ -11,7 +11,7 @@ func TestCaptions(t *testing.T) {
 	if _, err := Captions(dir); !os.IsNotExist(err) {
 		t.Errorf("no report: %v", err)
 	}
-	encoded, err := encodeCaptions([]shownFigure{{Name: "loss", Caption: "a curve", Width: 600}})
+	encoded, err := encodeCaptions([]Drawn{{Caption: Caption{"loss", "a curve", 600}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,9 @@ package reproduce
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,8 +78,8 @@ type Cell struct {
 // Figure is a figure of a study: NAME/Name.png in the report, with Name.csv.
 type Figure struct {
 	report.Caption
-	Paper string `json:"paper"` // the figure of the paper that it stands for
-	dir   string // where it was made
+	Paper    string `json:"paper"` // the figure of the paper that it stands for
+	png, csv []byte
 }
 
 // RunFact says how a state was made and judged.
@@ -103,35 +106,34 @@ func (d Directory) document(studies []Study, jobs []Job, preset string, seeds in
 	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: Source}
 	for _, s := range studies {
 		r := Reproduced{Name: s.Name, Title: s.Title, Notes: s.Notes}
-		found := outcomes{}
-		first := true
+		have := outcomes{}
+		var shown *judgement // the preset's evaluation of the first job, whose figures are shown
 		for _, j := range jobs {
 			if j.Study != s.Name {
 				continue
 			}
-			fact, main, err := d.collect(j, found)
+			fact, main, err := d.collect(j, have)
 			if err != nil {
 				return nil, err
+			}
+			if len(r.Runs) == 0 {
+				shown, r.Experiment = main, j.Experiment
 			}
 			r.Runs = append(r.Runs, fact)
 			if len(fact.Judged) < len(j.Tasks) {
 				doc.Missing++
 			}
-			if !first {
-				continue
-			}
-			first = false
-			r.Experiment = j.Experiment
-			r.Scale = evaluate.ScaleNote(j.Experiment)
-			r.Scaled = strings.HasPrefix(r.Scale, "scaled")
-			if main != nil {
-				if r.Figures, err = figures(s, main.Dir); err != nil {
-					return nil, err
-				}
+		}
+		r.Scale = evaluate.ScaleNote(r.Experiment)
+		r.Scaled = strings.HasPrefix(r.Scale, "scaled")
+		if shown != nil {
+			var err error
+			if r.Figures, err = have.figures(s, shown.Dir); err != nil {
+				return nil, err
 			}
 		}
 		for _, t := range s.Tables {
-			made, err := found.table(s, t)
+			made, err := have.table(s, t)
 			if err != nil {
 				return nil, err
 			}
@@ -174,16 +176,54 @@ func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement,
 	return fact, main, nil
 }
 
-func figures(s Study, dir string) ([]Figure, error) {
+// figures are those of the report in dir and, in place of its costs, those of
+// the study.
+func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
 	captions, err := report.Captions(dir)
 	if err != nil {
 		return nil, err
 	}
-	made := make([]Figure, len(captions))
-	for i, c := range captions {
-		made[i] = Figure{c, s.Paper[c.Name], dir}
+	var made []Figure
+	for _, c := range captions {
+		f := Figure{Caption: c, Paper: s.Paper[c.Name]}
+		if c.Name == costs && len(s.Costs) > 0 {
+			continue
+		}
+		if f.png, err = os.ReadFile(filepath.Join(dir, c.Name+".png")); err != nil {
+			return nil, err
+		}
+		if f.csv, err = os.ReadFile(filepath.Join(dir, c.Name+".csv")); err != nil {
+			return nil, err
+		}
+		made = append(made, f)
 	}
-	return made, nil
+	points := o.costs(s)
+	if len(points) < 2 {
+		return made, nil
+	}
+	drawn, err := report.DrawCosts(points)
+	if err != nil {
+		return nil, err
+	}
+	return append(made, Figure{drawn.Caption, s.Paper[costs], drawn.PNG, drawn.CSV}), nil
+}
+
+// costs is the name of the figure of costs.
+const costs = "costs"
+
+// costs are the points of the study's figure, of the first seed.
+func (o outcomes) costs(s Study) []report.ParetoPoint {
+	var points []report.ParetoPoint
+	for _, row := range s.Costs {
+		if found := o.rows(s, row, row.Evaluation); len(found) > 0 {
+			found[0].row.Name = row.Name
+			for _, p := range report.Costs([]evaluate.Row{found[0].row}) { // none if it has no cost
+				p.Series = row.Evaluation
+				points = append(points, p)
+			}
+		}
+	}
+	return points
 }
 
 // table fills a table with the outcomes that there are.
@@ -213,28 +253,42 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 
 // number is one cell, nil if no outcome has it.
 func (o outcomes) number(s Study, row Row, c Column) (*Estimate, error) {
-	run, ok := s.run(row.Run)
-	if !ok {
-		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, row.Run))
-	}
-	where := at{run.Name, row.Evaluation}
+	evaluation := row.Evaluation
 	if c.Evaluation != "" {
-		where.evaluation = c.Evaluation
+		evaluation = c.Evaluation
 	}
 	var values [][]float64
-	for _, outcome := range o[where] {
-		for _, r := range outcome.Results.Rows {
-			if r.Kind != row.Kind || row.Label != "" && r.Name != row.Label {
-				continue
-			}
-			if v := c.Metric.values(outcome, r); len(v) > 0 {
-				values = append(values, v)
-			}
-			break
+	for _, found := range o.rows(s, row, evaluation) {
+		if v := c.Metric.values(found.of, found.row); len(v) > 0 {
+			values = append(values, v)
 		}
 	}
 	if len(values) == 0 {
 		return nil, nil
 	}
 	return estimate(values, c.Of)
+}
+
+// found is a row of an outcome.
+type found struct {
+	of  Outcome
+	row evaluate.Row
+}
+
+// rows finds what a row names in the outcome of every seed that has it.
+func (o outcomes) rows(s Study, named Row, evaluation string) []found {
+	run, ok := s.run(named.Run)
+	if !ok {
+		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, named.Run))
+	}
+	var all []found
+	for _, outcome := range o[at{run.Name, evaluation}] {
+		i := slices.IndexFunc(outcome.Results.Rows, func(r evaluate.Row) bool {
+			return r.Kind == named.Kind && (named.Label == "" || r.Name == named.Label)
+		})
+		if i >= 0 {
+			all = append(all, found{outcome, outcome.Results.Rows[i]})
+		}
+	}
+	return all
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"os"
 
 	"github.com/ergoflow/ergoflow/model/evaluate"
 )
@@ -17,7 +16,7 @@ var pageSource string
 
 // render makes the page: one file that needs no script and nothing from
 // elsewhere; figures are in it, and their data are files beside it.
-func (d Directory) render(doc *Document) ([]byte, error) {
+func render(doc *Document) ([]byte, error) {
 	page, err := template.New("page").Funcs(template.FuncMap{
 		"digits": func(v any) string {
 			switch v := v.(type) {
@@ -34,9 +33,8 @@ func (d Directory) render(doc *Document) ([]byte, error) {
 		"unfinished": Reproduced.unfinished,
 		"again":      RunFact.again,
 		"stands":     Figure.stands,
-		"image": func(study, name string) (template.URL, error) {
-			content, err := os.ReadFile(d.report(study, name+".png"))
-			return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(content)), err
+		"image": func(f Figure) template.URL {
+			return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(f.png))
 		},
 		"config": func(v any) (string, error) {
 			encoded, err := json.MarshalIndent(v, "", "  ")

@@ -35,7 +35,7 @@ func (r Reproduced) Markdown(doc *Document) string {
 		b.WriteString("\n## Figures\n")
 	}
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "\n![%s](%s/%s.png)\n\n%s%s Data: [%s.csv](%s/%s.csv).\n", f.Name, r.Name, f.Name, f.Caption.Caption, f.stands(), f.Name, r.Name, f.Name)
+		fmt.Fprintf(&b, "\n![%s](%s/%s.png)\n\n%s%s Data: [%s.csv](%s/%s.csv).\n", f.Name, r.Name, f.Name, f.Text, f.stands(), f.Name, r.Name, f.Name)
 	}
 	fmt.Fprintf(&b, "\nThe paper: %s.\n", doc.Source)
 	return b.String()

@@ -39,6 +39,7 @@ var (
 	seconds      = Metric{Key: "seconds", Name: "time (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SetupSeconds + r.SolveSeconds }}
 	solveSeconds = Metric{Key: "solve_seconds", Name: "solve (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SolveSeconds }}
 	steps        = Metric{Key: "simulated_steps", Name: "simulated steps per function", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SimulatedSteps) }}
+	sequential   = Metric{Key: "sequential_steps", Name: "steps in sequence", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SequentialSteps) }}
 	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Row: func(o Outcome, _ evaluate.Row) float64 { return o.Training.seconds("train") }}
 	updates      = Metric{Key: "updates", Name: "updates", Row: func(o Outcome, _ evaluate.Row) float64 { return float64(o.Results.Step) }}
 	lastLoss     = Metric{Key: "last_loss", Name: "loss", Row: func(o Outcome, _ evaluate.Row) float64 { return o.Training.Loss }}

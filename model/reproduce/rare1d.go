@@ -62,7 +62,7 @@ var rare1d = Study{
 		{
 			ID:      "rare1d-time",
 			Title:   "MCMC at the time scale that the paper's numbers fit",
-			Columns: append(costs[:4:4], Column{Metric: seconds}, Column{Metric: steps}),
+			Columns: append(budgeted[:4:4], Column{Metric: seconds}, Column{Metric: steps}, Column{Metric: sequential}),
 			Rows: []Row{
 				{Name: "model", Kind: evaluate.Model, Printed: []float64{0.131, 0.011, 0.447, 0.239, 20.6}},
 				{Name: "MCMC σ₀=1, 23k steps", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: "σ₀=1, 23k steps", Printed: []float64{0.348, 0.039, 0.708, 0.474, 6.3}},
@@ -107,5 +107,16 @@ var rare1d = Study{
 			Rows:    []Row{{Name: "model", Kind: evaluate.Model, Printed: []float64{32256, 296.5}}},
 		},
 	},
-	Paper: map[string]string{"percentiles": "fig:1d_rare_samples", "budget": "fig:1d_rare_compute", "functions": "fig:1d_rare_box"},
+	Costs: []Row{
+		{Name: "σ₀=1: 23k", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: "σ₀=1, 23k steps"},
+		{Name: "45k", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: "σ₀=1, 45k steps"},
+		{Name: "90k", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: "σ₀=1, 90k steps"},
+		{Name: "500k", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: "σ₀=1, 500k steps"},
+		{Name: "σ₀=0.1: 23k", Kind: evaluate.MCMC, Label: "mcmc 23k steps"},
+		{Name: "45k", Kind: evaluate.MCMC, Label: "mcmc 45k steps"},
+		{Name: "90k", Kind: evaluate.MCMC, Label: "mcmc 90k steps"},
+		{Name: "500k", Kind: evaluate.MCMC, Label: "mcmc 500k steps"},
+		{Name: "model", Kind: evaluate.Model},
+	},
+	Paper: map[string]string{"percentiles": "fig:1d_rare_samples", costs: "fig:1d_rare_compute", "spread": "fig:1d_rare_box"},
 }

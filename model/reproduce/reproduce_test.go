@@ -35,8 +35,13 @@ func tiny() Study {
 				{Name: "budgets", Kinds: []evaluate.Kind{evaluate.MCMC}, Budgets: []Budget{{"short", 0.01, 100}, {"long", 0.01, 400}}},
 			},
 		}},
+		Costs: []Row{
+			{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"},
+			{Name: "network", Kind: evaluate.Model},
+		},
+		Paper: map[string]string{costs: "fig:none"},
 		Tables: []Table{{
-			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: costs,
+			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: budgeted,
 			Rows: []Row{
 				{Name: "rk4", Kind: evaluate.Model, Printed: []float64{0.5}},
 				{Name: "euler", Evaluation: "euler", Kind: evaluate.Model},
@@ -175,7 +180,7 @@ func (b *bench) checkReport(doc *Document) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	if strings.Count(text, "<th>ours, scaled</th>") != len(costs) || strings.Contains(text, "<th>ours</th>") {
+	if strings.Count(text, "<th>ours, scaled</th>") != len(budgeted) || strings.Contains(text, "<th>ours</th>") {
 		t.Error("not every column of ours says that it is scaled")
 	}
 	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.5</td>`, "seeds ", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
@@ -190,6 +195,10 @@ func (b *bench) checkReport(doc *Document) {
 		if info, err := os.Stat(filepath.Join(string(b.o.Dir), "report", name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	points, err := os.ReadFile(filepath.Join(string(b.o.Dir), "report", "tiny", "costs.csv"))
+	if err != nil || !strings.Contains(string(points), "\nlong one,") || !strings.Contains(string(points), "\nnetwork,") {
+		t.Errorf("costs: %v\n%s", err, points)
 	}
 	markdown, err := os.ReadFile(filepath.Join(string(b.o.Dir), "report", "tiny.md"))
 	if err != nil {

@@ -32,6 +32,9 @@ type Study struct {
 	Title  string
 	Runs   []Run
 	Tables []Table
+	// Costs are the points of the figure that sets error against cost; without
+	// them it is that of the first run's own evaluation.
+	Costs []Row
 	// Paper says which of the paper's figures a figure of ours stands for, by
 	// its file name.
 	Paper map[string]string

@@ -13,6 +13,13 @@ import (
 func TestDeclaredStudies(t *testing.T) {
 	ids := map[string]bool{}
 	for _, s := range Studies {
+		for _, row := range s.Costs {
+			run, ok := s.run(row.Run)
+			if !ok {
+				t.Errorf("%s, costs of %s: no run %s", s.Name, row.Name, row.Run)
+			}
+			checkNamed(t, s.Name+", costs of "+row.Name, run, row, Column{})
+		}
 		for _, table := range s.Tables {
 			if ids[table.ID] {
 				t.Errorf("two tables are called %s", table.ID)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/ergoflow/ergoflow/model/report"
 )
@@ -22,17 +21,14 @@ func (d Directory) Write(ctx context.Context, doc *Document) error {
 			return err
 		}
 		for _, f := range s.Figures {
-			for _, name := range []string{f.Name + ".png", f.Name + ".csv"} {
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				content, err := os.ReadFile(filepath.Join(f.dir, name))
-				if err != nil {
-					return err
-				}
-				if err := report.WriteFile(d.report(s.Name, name), content); err != nil {
-					return err
-				}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := report.WriteFile(d.report(s.Name, f.Name+".png"), f.png); err != nil {
+				return err
+			}
+			if err := report.WriteFile(d.report(s.Name, f.Name+".csv"), f.csv); err != nil {
+				return err
 			}
 		}
 		if err := report.WriteFile(d.report(s.Name+".md"), []byte(s.Markdown(doc))); err != nil {
@@ -46,7 +42,7 @@ func (d Directory) Write(ctx context.Context, doc *Document) error {
 	if err := report.WriteFile(d.report("reproduce.json"), append(encoded, '\n')); err != nil {
 		return err
 	}
-	page, err := d.render(doc)
+	page, err := render(doc)
 	if err != nil {
 		return err
 	}
