@@ -31,19 +31,23 @@ type Dataset struct {
 }
 
 // format changes when the same description comes to mean other bytes.
-const format = 2
+const format = 3
 
 const (
 	maxFunctions         = 1 << 24
-	maxFunctionsPerShard = 1 << 19 // their diffusion is held in memory: 512 MiB at 256 nodes
-	maxShards            = 1 << 16
-	maxSamples           = 1 << 22
+	maxFunctionsPerShard = 1 << 19
+	// maxHeld bounds the values of a shard's fields after the first, which are
+	// held in memory while the first is written: 512 MiB.
+	maxHeld    = 1 << 27
+	maxShards  = 1 << 16
+	maxSamples = 1 << 22
 )
 
 // Validate reports the first field that is out of range, by its path in an
 // experiment's YAML.
 func (d Dataset) Validate() error {
-	if _, err := family.ByName(d.Family); err != nil {
+	f, err := family.ByName(d.Family)
+	if err != nil {
 		return fmt.Errorf("data.family: %w", err)
 	}
 	for _, field := range []struct {
@@ -66,6 +70,9 @@ func (d Dataset) Validate() error {
 	if d.Functions/d.Shards > maxFunctionsPerShard {
 		return fmt.Errorf("data.shards: %d functions per shard, want at most %d", d.Functions/d.Shards, maxFunctionsPerShard)
 	}
+	if held, most := heldValues(f), max(d.Functions/d.Shards, d.HeldOut); held > 0 && most > maxHeld/held {
+		return fmt.Errorf("data.shards: %d functions in a shard with %d values of later fields each, want at most %d functions", most, held, maxHeld/held)
+	}
 	for _, s := range []struct {
 		name    string
 		scheme  simulate.Scheme
@@ -82,6 +89,17 @@ func (d Dataset) Validate() error {
 		}
 	}
 	return nil
+}
+
+// heldValues is how many values of one function a writer of shards holds.
+func heldValues(f family.Family) int {
+	held := 0
+	for k, field := range f.Fields() {
+		if k > 0 {
+			held += field.Size()
+		}
+	}
+	return held
 }
 
 func (d Dataset) referenceSamples() int {
@@ -125,7 +143,7 @@ func (d Dataset) header(k int, f family.Family) shard.Header {
 	first, count := d.ShardRange(k)
 	h := shard.Header{
 		Family: d.Family, Dataset: d.Hash(), Shard: k, Purpose: shard.Train,
-		First: first, Count: count, Grid: f.Grid().N, Samples: d.Samples,
+		First: first, Count: count, Dim: f.Dim(), Fields: f.Fields(), Samples: d.Samples,
 	}
 	if k == d.HeldOutShard() {
 		h.Purpose, h.Samples = shard.Reference, d.referenceSamples()
@@ -140,7 +158,7 @@ func (d Dataset) Normalisation(store *shard.Dir) (shard.Normalisation, error) {
 	for k := range manifests {
 		var err error
 		if manifests[k], err = store.Manifest(d.Hash(), k); err != nil {
-			return shard.Normalisation{}, fmt.Errorf("normalisation: %w", err)
+			return nil, fmt.Errorf("normalisation: %w", err)
 		}
 	}
 	return shard.Normalise(manifests)

@@ -15,7 +15,7 @@ import (
 // Generate makes shard k of the data set unless the store has it. Functions are
 // made on GOMAXPROCS goroutines, or by the device that simulates, and written in
 // order. The bytes depend on (d, k) and the simulator's name; all *Engines give
-// the same. Memory beyond the file is the shard's diffusion [F, G] and two
+// the same. Memory beyond the file is the shard's fields but the first and two
 // stretches of samples of 64 MiB. progress, which may be nil, is told the number
 // of functions that are done, never concurrently.
 //
@@ -47,10 +47,10 @@ func Generate(
 	}
 	defer w.Abort()
 	w.SimulatedBy(by.String())
-	if err := writeCoefficients(ctx, d.Seed, f, h, w); err != nil {
+	if err := writeFields(ctx, d.Seed, f, h, w); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
-	stretch := max(stretchBytes/4/h.Samples, 1)
+	stretch := max(stretchBytes/4/(h.Samples*h.Dim), 1)
 	if err := writeSamples(ctx, d, f, h, w, by, stretch, progress); err != nil {
 		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
 	}
@@ -61,21 +61,34 @@ func Generate(
 	return err
 }
 
-// writeCoefficients writes the drift of all functions, then their diffusion.
-func writeCoefficients(ctx context.Context, seed uint64, f family.Family, h shard.Header, w *shard.Writer) error {
-	type pair struct{ drift, diffusion []float32 }
-	diffusion := make([]float32, 0, h.Count*h.Grid)
-	err := inOrder(ctx, h.Count, func(_ context.Context, i int) (pair, error) {
-		c, err := f.Coefficients(seed, h.First+i)
-		return pair{c.Drift, c.Diffusion}, err
-	}, func(_ int, c pair) error {
-		diffusion = append(diffusion, c.diffusion...)
-		return w.Drift(c.drift)
+// writeFields writes the first field of all functions while it collects the
+// others, then those.
+func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Header, w *shard.Writer) error {
+	if len(h.Fields) == 0 {
+		return nil
+	}
+	later := make([][]float32, len(h.Fields)-1)
+	for k := range later {
+		later[k] = make([]float32, 0, h.Count*h.Fields[k+1].Size())
+	}
+	err := inOrder(ctx, h.Count, func(_ context.Context, i int) ([][]float32, error) {
+		function, err := f.Function(seed, h.First+i)
+		return function.Fields, err
+	}, func(_ int, fields [][]float32) error {
+		for k, values := range fields[1:] {
+			later[k] = append(later[k], values...)
+		}
+		return w.Field(0, fields[0])
 	})
 	if err != nil {
 		return err
 	}
-	return w.Diffusion(diffusion)
+	for k, values := range later {
+		if err := w.Field(k+1, values); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stretchBytes are the samples simulated at a time: enough for all cores of a
@@ -108,9 +121,9 @@ func writeSamples(
 			}
 			n := min(stretch, h.Count-done)
 			if samples == nil {
-				samples = make([]float32, n*h.Samples) // the first stretches are the largest
+				samples = make([]float32, n*h.Samples*h.Dim) // the first stretches are the largest
 			}
-			samples = samples[:n*h.Samples]
+			samples = samples[:n*h.Samples*h.Dim]
 			draws := family.Draws{First: h.First + done, Count: n, Seed: d.Seed, Scheme: scheme, Purpose: h.Purpose}
 			err := f.Sample(ctx, samples, draws, by, func(part, _ int) { progress(done+part, h.Count) })
 			if err != nil {

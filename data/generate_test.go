@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -59,28 +60,33 @@ func TestContents(t *testing.T) {
 			first, count := d.ShardRange(k)
 			want := shard.Header{
 				Family: name, Dataset: d.Hash(), Shard: k, Purpose: "train",
-				First: first, Count: count, Grid: f.Grid().N, Samples: 128,
+				First: first, Count: count, Dim: f.Dim(), Fields: f.Fields(), Samples: 128,
 			}
 			scheme := d.Training
 			if k == d.HeldOutShard() {
 				want.Purpose, want.Samples, scheme = "reference", 256, d.Reference
 			}
-			if got := s.Manifest().Header; got != want {
+			if got := s.Manifest().Header; !reflect.DeepEqual(got, want) {
 				t.Errorf("%s shard %d: %+v, want %+v", name, k, got, want)
 			}
-			samples := make([]float32, want.Samples)
+			samples := make([]float32, want.Samples*want.Dim)
 			for i := range count {
-				c, err := f.Coefficients(d.Seed, first+i)
+				function, err := f.Function(d.Seed, first+i)
 				if err != nil {
 					t.Fatal(err)
+				}
+				for field, values := range function.Fields {
+					if !slices.Equal(s.Field(field, i), values) {
+						t.Errorf("%s shard %d: field %d of function %d differs from what the family makes", name, k, field, first+i)
+					}
 				}
 				if err := f.Sample(t.Context(), samples, family.Draws{
 					First: first + i, Count: 1, Seed: d.Seed, Scheme: scheme, Purpose: want.Purpose,
 				}, simulate.Fastest(), nil); err != nil {
 					t.Fatal(err)
 				}
-				if !slices.Equal(s.Drift(i), c.Drift) || !slices.Equal(s.Diffusion(i), c.Diffusion) || !slices.Equal(s.Samples(i), samples) {
-					t.Errorf("%s shard %d: function %d differs from what the family makes", name, k, first+i)
+				if !slices.Equal(s.Samples(i), samples) {
+					t.Errorf("%s shard %d: samples of function %d differ from what the family makes", name, k, first+i)
 				}
 			}
 		}
@@ -197,7 +203,7 @@ func TestStretches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := writeCoefficients(t.Context(), d.Seed, f, h, w); err != nil {
+		if err := writeFields(t.Context(), d.Seed, f, h, w); err != nil {
 			t.Fatal(err)
 		}
 		last := 0
@@ -236,6 +242,52 @@ func TestDivergenceLeavesNoShard(t *testing.T) {
 	nothingLeft(t, store)
 	if store.Has(d.Hash(), 1) {
 		t.Error("the store has a shard with a diverged function")
+	}
+}
+
+// bare is a family without fields, of states of three numbers.
+type bare struct{ family.Family }
+
+func (bare) Name() string           { return "bare" }
+func (bare) Dim() int               { return 3 }
+func (bare) Fields() []family.Field { return nil }
+
+func (bare) Sample(_ context.Context, dst []float32, d family.Draws, _ simulate.Simulator, progress func(done, total int)) error {
+	for i := range dst {
+		dst[i] = float32(d.First*len(dst)/d.Count + i)
+	}
+	progress(d.Count, d.Count)
+	return nil
+}
+
+// A family without fields has shards of samples alone.
+func TestNoFields(t *testing.T) {
+	d, store := tiny(), shard.NewDir(t.TempDir())
+	d.Family = "bare"
+	h := d.header(1, bare{})
+	w, err := store.Create(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writeFields(t.Context(), d.Seed, bare{}, h, w); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeSamples(t.Context(), d, bare{}, h, w, simulate.Fastest(), 3, func(int, int) {}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, store, d, 1)
+	size := d.Samples * 3
+	for i := range s.Count() {
+		x := s.Samples(i)
+		if first := float32((h.First + i) * size); len(x) != size || x[0] != first || x[size-1] != first+float32(size-1) {
+			t.Errorf("function %d has %d values from %v", i, len(x), x[0])
+		}
+	}
+	if n, err := shard.Normalise([]shard.Manifest{s.Manifest()}); err != nil || len(n) != 0 {
+		t.Errorf("normalisation %v, %v", n, err)
 	}
 }
 

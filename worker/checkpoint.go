@@ -134,7 +134,7 @@ func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica
 	if sum := sha256.Sum256(encoded.Bytes()); !bytes.Equal(sum[:], header.Sha256) {
 		return nil, fmt.Errorf("load checkpoint at step %d: the bytes that came do not match their SHA-256", header.Step)
 	}
-	return state.Decode(encoded.Bytes(), r.experiment.Model.Layout())
+	return state.Decode(encoded.Bytes(), r.experiment.Velocity().Layout())
 }
 
 // recentWindow is over how many steps the loss of a checkpoint is averaged: one

@@ -80,5 +80,5 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, step ergo
 		}
 		encoded.Write(chunk.Data)
 	}
-	return state.Decode(encoded.Bytes(), r.experiment.Model.Layout())
+	return state.Decode(encoded.Bytes(), r.experiment.Velocity().Layout())
 }

@@ -37,7 +37,8 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 		done:  make(chan struct{}),
 	}
 	groups := microBatches(shards)
-	assembler := flow.NewAssembler(r.batches, r.normalisation)
+	model := r.experiment.Velocity()
+	assembler := flow.NewAssembler(r.batches, model.Dim(), r.experiment.Training.Coupling, r.conditioner)
 	for range ahead + 1 {
 		b := &stepBatch{micro: make([]*flow.Batch, len(groups))}
 		for i := range b.micro {
@@ -59,11 +60,11 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 			b.step = step
 			for i, group := range groups {
 				micro := b.micro[i]
-				micro.Reset(r.batches.BatchSamples, r.experiment.Model.Grid)
+				micro.Reset(r.batches.BatchSamples, model.Dim(), len(model.Inputs()))
 				for _, k := range group {
 					assembler.Append(micro, r.shards[k], r.batches.Picks(int(step), int(k)))
 				}
-				if err := assembler.Couple(ctx, micro); err != nil {
+				if err := assembler.Complete(ctx, micro); err != nil {
 					p.err = err
 					return
 				}

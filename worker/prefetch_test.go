@@ -69,6 +69,9 @@ func dataReplica(t *testing.T) *replica {
 	if r.normalisation, err = e.Data.Normalisation(store); err != nil {
 		t.Fatal(err)
 	}
+	if r.conditioner, err = e.Conditioner(r.normalisation); err != nil {
+		t.Fatal(err)
+	}
 	return r
 }
 
@@ -77,8 +80,11 @@ func rows(b *stepBatch) [][]float32 {
 	var all [][]float32
 	for _, m := range b.micro {
 		for i := range m.Functions {
-			row := slices.Concat(m.Drift[i*m.Grid:(i+1)*m.Grid], m.X0[i*m.Samples:(i+1)*m.Samples],
-				m.X1[i*m.Samples:(i+1)*m.Samples], m.T[i*m.Samples:(i+1)*m.Samples])
+			var row []float32
+			for _, values := range append([][]float32{m.X0, m.X1, m.T}, m.Inputs...) {
+				size := len(values) / m.Functions
+				row = append(row, values[i*size:(i+1)*size]...)
+			}
 			all = append(all, row)
 		}
 	}

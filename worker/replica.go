@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/state"
 	"github.com/ergoflow/ergoflow/model/train"
 )
@@ -23,6 +24,7 @@ type replica struct {
 	batches       batch.Plan
 	shards        []*shard.Shard // all of them, mapped: only what is used is read
 	normalisation shard.Normalisation
+	conditioner   flow.Conditioner // for one prefetcher at a time
 	saver         *saver
 
 	// mu is held by whoever uses the device or the fields below: a step, a
@@ -58,6 +60,9 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 
 func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err error) {
 	if r.normalisation, err = r.experiment.Data.Normalisation(store); err != nil {
+		return err
+	}
+	if r.conditioner, err = r.experiment.Conditioner(r.normalisation); err != nil {
 		return err
 	}
 	r.shards = make([]*shard.Shard, r.plan.Shards)
@@ -145,7 +150,7 @@ func (r *replica) state() (*state.State, error) {
 	st := &state.State{
 		Step:          ergoflow.Step(len(r.losses)),
 		Run:           r.plan.Run,
-		Layout:        r.experiment.Model.Layout(),
+		Layout:        r.experiment.Velocity().Layout(),
 		Parameters:    make([]float32, size),
 		M:             make([]float32, size),
 		V:             make([]float32, size),
@@ -161,7 +166,7 @@ func (r *replica) load(st *state.State) error {
 	if st.Run != "" && st.Run != r.plan.Run {
 		return fmt.Errorf("state of run %.12s, not of %.12s", st.Run, r.plan.Run)
 	}
-	if !st.Layout.Equal(r.experiment.Model.Layout()) {
+	if !st.Layout.Equal(r.experiment.Velocity().Layout()) {
 		return errors.New("state of another network: its tensors differ")
 	}
 	r.mu.Lock()
@@ -190,7 +195,7 @@ func (r *replica) take(ctx context.Context, s *session, source *wire.Source) err
 	case wire.Source_KIND_CHECKPOINT:
 		st, err = fetchCheckpoint(ctx, s.control, r, ergoflow.Step(source.Step))
 	case wire.Source_KIND_FRESH:
-		st = state.Fresh(r.experiment.Model.Layout(), r.experiment.Seed)
+		st = state.Fresh(r.experiment.Velocity().Layout(), r.experiment.Seed)
 	default:
 		return fmt.Errorf("unknown source of state %v", source.GetKind())
 	}

@@ -37,7 +37,7 @@ the gradient, its way to the host and back, clipping and AdamW.`,
 				return err
 			}
 			defer b.Close()
-			m, err := train.Benchmark(cmd.Context(), b, e.Name, e.Trainer(), e.Training.BatchFunctions, steps)
+			m, err := train.Benchmark(cmd.Context(), b, e.Name, e.Trainer(), e.Training.Coupling, e.Training.BatchFunctions, steps)
 			if err != nil {
 				return err
 			}

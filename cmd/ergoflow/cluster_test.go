@@ -204,7 +204,7 @@ func training(n, step int) func(coordinator.Status) bool {
 
 // slow makes the small experiment long enough to be disturbed: larger batches
 // of a larger network.
-var slow = []string{"--set", "model.trunk_width=128", "--set", "training.batch_functions=64"}
+var slow = []string{"--set", "model.deeponet.trunk_width=128", "--set", "training.batch_functions=64"}
 
 func TestDisturbedTrainingIsTheSame(t *testing.T) {
 	undisturbed := t.TempDir()

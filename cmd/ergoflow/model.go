@@ -9,8 +9,8 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 // modelSummary is the document of `model --json`.
@@ -18,7 +18,7 @@ type modelSummary struct {
 	Experiment string           `json:"experiment"`
 	Preset     string           `json:"preset"`
 	Parameters int              `json:"parameters"`
-	Layers     []deeponet.Layer `json:"layers"`
+	Layers     []velocity.Layer `json:"layers"`
 	StepFLOPs  float64          `json:"step_flops"` // gradient of one whole batch
 }
 
@@ -38,19 +38,20 @@ func modelCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			model := e.Velocity()
 			s := modelSummary{
 				Experiment: e.Name, Preset: e.Preset,
-				Parameters: e.Model.Layout().Size(),
-				Layers:     e.Model.Summary(),
-				StepFLOPs:  e.Model.FLOPs(e.Training.BatchFunctions, e.Training.BatchSamples),
+				Parameters: model.Layout().Size(),
+				Layers:     model.Summary(),
+				StepFLOPs:  model.FLOPs(e.Training.BatchFunctions, e.Training.BatchSamples),
 			}
 			if asJSON {
 				return printJSON(s)
 			}
 			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(t, "layer\tkind\toutput\tparameters")
+			fmt.Fprintln(t, "layer\tkind\toutput\tper\tparameters")
 			for _, l := range s.Layers {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", l.Name, l.Kind, strings.Trim(fmt.Sprint(l.Output), "[]"), humanize.Comma(int64(l.Parameters)))
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Name, l.Kind, strings.Trim(fmt.Sprint(l.Output), "[]"), l.Per, humanize.Comma(int64(l.Parameters)))
 			}
 			if err := t.Flush(); err != nil {
 				return err

@@ -9,21 +9,27 @@ import (
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/npy"
-	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/sampler"
 )
 
 // sampling is the document of `sample --json`.
 type sampling struct {
-	Output   string    `json:"output"`
-	Samples  int       `json:"samples"`
+	Output  string  `json:"output"`
+	Shape   []int   `json:"shape"`
+	Samples int     `json:"samples"`
+	Solver  string  `json:"solver"`
+	Seconds float64 `json:"seconds"`
+	*onLine
+}
+
+// onLine is what is said of samples in one dimension alone.
+type onLine struct {
 	Mean     float64   `json:"mean"`
 	Variance statistic `json:"variance"`
-	Solver   string    `json:"solver"`
-	Seconds  float64   `json:"seconds"`
 }
 
 func sampleCommand() *cobra.Command {
@@ -35,8 +41,8 @@ func sampleCommand() *cobra.Command {
 		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
 		Short: "Draw from the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
-experiment that the model was trained on, or of a new equation given as formulas
-in x, which the model sees on its own grid.`,
+experiment that the model was trained on, or, in one dimension, of a new equation
+given as formulas in x, which the model sees on its own grid.`,
 		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,12 +60,16 @@ in x, which the model sees on its own grid.`,
 			if err != nil {
 				return err
 			}
-			var c sde.Coefficients
+			var subject flow.Subject
 			if cmd.Flags().Changed("function") {
-				c, err = functionOf(e, function)
+				subject, err = functionOf(e, function)
 			} else {
-				c, err = tabulate(e, drift, diffusion)
+				subject, err = tabulate(e, drift, diffusion)
 			}
+			if err != nil {
+				return err
+			}
+			conditioner, err := e.Conditioner(st.Normalisation)
 			if err != nil {
 				return err
 			}
@@ -69,25 +79,33 @@ in x, which the model sees on its own grid.`,
 			}
 			defer b.Close()
 			begin := time.Now()
-			s, err := sampler.New(b, e.Model, st)
+			s, err := sampler.New(b, e.Velocity(), conditioner, st)
 			if err != nil {
 				return err
 			}
 			defer s.Close()
-			drawn, err := s.Sample(cmd.Context(), []sde.Coefficients{c}, n, solver, seed)
+			drawn, err := s.Sample(cmd.Context(), []flow.Subject{subject}, n, solver, seed)
 			if err != nil {
 				return err
 			}
-			x := drawn[0]
-			out := sampling{Output: output, Samples: n, Solver: solver.String(), Seconds: time.Since(begin).Seconds()}
-			if err := npy.Write(output, npy.Array{Shape: []int{n}, Data: x}); err != nil {
+			x, shape := drawn[0], []int{n}
+			if d := e.Velocity().Dim(); d > 1 {
+				shape = []int{n, d}
+			}
+			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Seconds: time.Since(begin).Seconds()}
+			if err := npy.Write(output, npy.Array{Shape: shape, Data: x}); err != nil {
 				return err
 			}
-			out.Mean, out.Variance = moments(x)
+			said := ""
+			if len(shape) == 1 {
+				mean, variance := moments(x)
+				out.onLine = &onLine{mean, variance}
+				said = fmt.Sprintf(", mean %.4g, variance %.4g", mean, variance)
+			}
 			if asJSON {
 				return printJSON(out)
 			}
-			fmt.Printf("%s: %d samples by %s in %.2f s, mean %.4g, variance %.4g\n", output, n, out.Solver, out.Seconds, out.Mean, out.Variance)
+			fmt.Printf("%s: %d samples by %s in %.2f s%s\n", output, n, out.Solver, out.Seconds, said)
 			return nil
 		},
 	}
@@ -111,30 +129,41 @@ in x, which the model sees on its own grid.`,
 }
 
 // functionOf is function i of the experiment's family.
-func functionOf(e experiment.Experiment, i int) (sde.Coefficients, error) {
+func functionOf(e experiment.Experiment, i int) (flow.Subject, error) {
 	if i < 0 {
-		return sde.Coefficients{}, usagef("--function is %d, not 0 or more", i)
+		return flow.Subject{}, usagef("--function is %d, not 0 or more", i)
 	}
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return sde.Coefficients{}, err
+		return flow.Subject{}, err
 	}
-	return f.Coefficients(e.Data.Seed, i)
+	function, err := f.Function(e.Data.Seed, i)
+	return flow.Subject{Index: i, Function: function}, err
 }
 
 // tabulate puts formulas on the grid of the experiment's family.
-func tabulate(e experiment.Experiment, drift, diffusion string) (sde.Coefficients, error) {
+func tabulate(e experiment.Experiment, drift, diffusion string) (flow.Subject, error) {
 	b, err := expression.Compile(drift)
 	if err != nil {
-		return sde.Coefficients{}, usage(fmt.Errorf("--drift: %w", err))
+		return flow.Subject{}, usage(fmt.Errorf("--drift: %w", err))
 	}
 	sigma, err := expression.Compile(diffusion)
 	if err != nil {
-		return sde.Coefficients{}, usage(fmt.Errorf("--diffusion: %w", err))
+		return flow.Subject{}, usage(fmt.Errorf("--diffusion: %w", err))
 	}
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return sde.Coefficients{}, err
+		return flow.Subject{}, err
 	}
-	return expression.Tabulate(b, sigma, f.Grid())
+	tabulated, ok := f.(family.Tabulated)
+	if !ok {
+		return flow.Subject{}, withHint(usagef("--drift and --diffusion are for families of drifts and diffusions on a line, not for %s", f.Name()),
+			"name one of its functions with --function")
+	}
+	c, err := expression.Tabulate(b, sigma, tabulated.Grid())
+	if err != nil {
+		return flow.Subject{}, err
+	}
+	function, err := tabulated.Of(c)
+	return flow.Subject{Function: function}, err
 }

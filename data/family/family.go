@@ -9,26 +9,49 @@ import (
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
-// Family is a distribution over one-dimensional SDEs. All methods are safe for
-// concurrent use.
+// Family is a distribution over SDEs. All methods are safe for concurrent use.
 type Family interface {
 	// Name is what experiments and shard files call the family.
 	Name() string
-	// Grid is where the coefficients of every function are tabulated.
-	Grid() sde.Grid
-	// Coefficients makes function i. It refuses coefficients that are not
-	// finite or not elliptic, naming the function.
-	Coefficients(seed uint64, i int) (sde.Coefficients, error)
-	// Sample fills dst, shape [d.Count, samples], with draws as the data set has
-	// them, simulated where the family has no better way. progress, which may be
-	// nil, is told how many functions are done. Errors name the function; dst
-	// must not be used then.
-	Sample(ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int)) error
+	// Dim is d, the numbers of a state.
+	Dim() int
+	// Fields are the tensors that shards store of every function, in this order;
+	// none where networks see a function through probes alone.
+	Fields() []Field
+	// Function makes function i. It refuses what cannot be simulated, naming the
+	// function.
+	Function(seed uint64, i int) (Function, error)
+	// Sample fills dst, shape [draws.Count, samples, d], with draws as the data
+	// set has them, simulated where the family has no better way. progress,
+	// which may be nil, is told how many functions are done. Errors name the
+	// function; dst must not be used then.
+	Sample(ctx context.Context, dst []float32, draws Draws, by simulate.Simulator, progress func(done, total int)) error
+}
+
+// Field names a tensor and gives its shape for one function.
+type Field = shard.Field
+
+// Function is one SDE of a family.
+type Function struct {
+	System sde.System
+	Fields [][]float32 // the values of the family's Fields
+}
+
+// Exact is a one-dimensional family whose invariant laws are known.
+type Exact interface {
 	// Law is the exact invariant law of function i.
 	Law(seed uint64, i int) (Law, error)
+}
+
+// Tabulated is a one-dimensional family whose fields are drift and diffusion at
+// the nodes of one grid: Of makes a function of any other pair on it.
+type Tabulated interface {
+	Grid() sde.Grid
+	Of(c sde.Coefficients) (Function, error)
 }
 
 // Draws asks for samples of functions First … First+Count−1.
@@ -49,7 +72,7 @@ type Law interface {
 	Sample(dst []float32, rng *rand.Rand)
 }
 
-var families = []Family{vn1d{}, rare1d{}}
+var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}}
 
 // Names lists the known families.
 func Names() []string {

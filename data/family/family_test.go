@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestByName(t *testing.T) {
 		if err != nil || f.Name() != name {
 			t.Errorf("ByName(%q) = %v, %v", name, f, err)
 		}
-		if err := f.Grid().Validate(); err != nil {
+		if err := f.(Tabulated).Grid().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -63,10 +64,11 @@ func TestGoldenCoefficients(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := f.Coefficients(c.seed, c.i)
+		function, err := f.Function(c.seed, c.i)
 		if err != nil {
 			t.Fatal(err)
 		}
+		got := function.System.(sde.Coefficients)
 		var drift, diffusion []float64
 		ok := len(c.drift) == len(c.nodes)
 		for k, j := range c.nodes {
@@ -84,29 +86,42 @@ func TestGoldenCoefficients(t *testing.T) {
 func TestFunctions(t *testing.T) {
 	for _, f := range families {
 		const n = 200
-		made := make([]sde.Coefficients, n)
+		made := make([]Function, n)
 		err := simulate.Each(context.Background(), n, func(_ context.Context, i int) (err error) {
-			made[i], err = f.Coefficients(3, i)
+			made[i], err = f.Function(3, i)
 			return err
 		}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, c := range made {
-			again, err := f.Coefficients(3, i)
+		for i, function := range made {
+			again, err := f.Function(3, i)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(c.Drift, again.Drift) || !slices.Equal(c.Diffusion, again.Diffusion) {
+			if !reflect.DeepEqual(function, again) {
 				t.Fatalf("%s: function %d differs when made again", f.Name(), i)
 			}
-			if c.Grid != f.Grid() || len(c.Drift) != c.Grid.N {
-				t.Fatalf("%s: function %d is on %+v", f.Name(), i, c.Grid)
+			if err := function.System.Validate(); err != nil || function.System.Dim() != f.Dim() {
+				t.Fatalf("%s: function %d has dimension %d, error %v", f.Name(), i, function.System.Dim(), err)
 			}
-			if i > 0 && slices.Equal(c.Drift, made[0].Drift) {
+			fields := f.Fields()
+			if len(function.Fields) != len(fields) {
+				t.Fatalf("%s: function %d has %d fields, want %d", f.Name(), i, len(function.Fields), len(fields))
+			}
+			for k, field := range fields {
+				if len(function.Fields[k]) != field.Size() {
+					t.Fatalf("%s: function %d has %d values of %+v", f.Name(), i, len(function.Fields[k]), field)
+				}
+			}
+			if i > 0 && reflect.DeepEqual(function.System, made[0].System) {
 				t.Fatalf("%s: functions 0 and %d are the same", f.Name(), i)
 			}
-			law, err := f.Law(3, i)
+			exact, ok := f.(Exact)
+			if !ok {
+				continue
+			}
+			law, err := exact.Law(3, i)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +141,7 @@ func TestVN1DFields(t *testing.T) {
 	mean, square := make([]float64, 64), make([]float64, 64)
 	var near, cross, cut float64
 	for i := range n {
-		c, err := vn1d{}.Coefficients(11, i)
+		c, err := vn1d{}.coefficients(11, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +184,7 @@ func TestVN1DSamples(t *testing.T) {
 	s := simulate.Scheme{DT: 0.01, BurnIn: 2000, Thin: 10, Chains: 2048}
 	mixing := 0
 	for i := 0; mixing < 4; i++ {
-		c, err := vn1d{}.Coefficients(1, i)
+		c, err := vn1d{}.coefficients(1, i)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +203,7 @@ func TestVN1DSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, s.Chains)
-		if err := (vn1d{}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test"}, simulate.Fastest(), nil); err != nil {
+		if err := (vn1d{line{vn1dGrid}}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test"}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); k > 1.95 {
@@ -220,12 +235,12 @@ func TestSampleErrorsNameTheFunction(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rare1d") {
 		t.Errorf("cancelled: %v", err)
 	}
-	err = vn1d{}.Sample(context.Background(), make([]float32, 1), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
+	err = (vn1d{line{vn1dGrid}}).Sample(context.Background(), make([]float32, 1), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
 	if err == nil || !strings.Contains(err.Error(), "vn1d: function 17: time step dt is 0") {
 		t.Errorf("empty scheme: %v", err)
 	}
 	c := sde.Coefficients{Grid: sde.Grid{Lo: 0, Hi: 1, N: 2}, Drift: []float32{0, float32(math.NaN())}, Diffusion: []float32{1, 1}}
-	if err := checked("vn1d", 17, c); !errors.Is(err, sde.ErrNotFinite) || !strings.Contains(err.Error(), "vn1d function 17: drift NaN at x = 1") {
+	if _, err := (line{c.Grid}).function("vn1d", 17, c); !errors.Is(err, sde.ErrNotFinite) || !strings.Contains(err.Error(), "vn1d function 17: drift NaN at x = 1") {
 		t.Errorf("NaN: %v", err)
 	}
 }

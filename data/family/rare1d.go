@@ -17,7 +17,7 @@ import (
 //
 // and the drift b = ½σ²(log p)′ + σσ′ that makes p invariant with zero flux
 // (Itô), on 256 nodes of [−5, 5]. Samples are draws from the mixture itself.
-type rare1d struct{}
+type rare1d struct{ line }
 
 var rare1dGrid = sde.Grid{Lo: -5, Hi: 5, N: 256}
 
@@ -70,12 +70,9 @@ func (f *rare1dFunction) tabulate(g sde.Grid) sde.Coefficients {
 
 func (rare1d) Name() string { return "rare1d" }
 
-func (rare1d) Grid() sde.Grid { return rare1dGrid }
-
-func (rare1d) Coefficients(seed uint64, i int) (sde.Coefficients, error) {
+func (r rare1d) Function(seed uint64, i int) (Function, error) {
 	f := newRare1D(seed, i)
-	c := f.tabulate(rare1dGrid)
-	return c, checked("rare1d", i, c)
+	return r.function("rare1d", i, f.tabulate(r.grid))
 }
 
 // Sample ignores scheme and simulator: draws from the mixture are independent

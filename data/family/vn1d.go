@@ -20,7 +20,7 @@ import (
 // with independent Gaussian random fields s, s′ of variance 1 and
 // squared-exponential covariance of length 1, on 64 nodes of [−5, 5]. Samples
 // are Euler–Maruyama chains on the interpolated coefficients.
-type vn1d struct{}
+type vn1d struct{ line }
 
 var vn1dGrid = sde.Grid{Lo: -5, Hi: 5, N: 64}
 
@@ -31,9 +31,15 @@ var vn1dField = sync.OnceValues(func() (*grf.Line, error) {
 
 func (vn1d) Name() string { return "vn1d" }
 
-func (vn1d) Grid() sde.Grid { return vn1dGrid }
+func (v vn1d) Function(seed uint64, i int) (Function, error) {
+	c, err := v.coefficients(seed, i)
+	if err != nil {
+		return Function{}, err
+	}
+	return v.function("vn1d", i, c)
+}
 
-func (vn1d) Coefficients(seed uint64, i int) (sde.Coefficients, error) {
+func (vn1d) coefficients(seed uint64, i int) (sde.Coefficients, error) {
 	field, err := vn1dField()
 	if err != nil {
 		return sde.Coefficients{}, fmt.Errorf("vn1d: %w", err)
@@ -47,15 +53,18 @@ func (vn1d) Coefficients(seed uint64, i int) (sde.Coefficients, error) {
 		c.Drift[j] = float32(s[j] - math.Copysign(2*max(math.Abs(x)-2, 0), x))
 		c.Diffusion[j] = float32(max(0.25, 1+s[n+j]))
 	}
-	return c, checked("vn1d", i, c)
+	return c, nil
 }
 
-func (f vn1d) Sample(
+func (v vn1d) Sample(
 	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
 ) error {
 	err := by.Simulate(ctx, dst, simulate.Batch{
 		First: d.First, Count: d.Count,
-		System: func(i int) (sde.System, error) { return f.Coefficients(d.Seed, i) },
+		System: func(i int) (sde.System, error) {
+			f, err := v.Function(d.Seed, i)
+			return f.System, err
+		},
 		Scheme: d.Scheme, Seed: d.Seed, Purpose: "vn1d/" + d.Purpose,
 	}, progress)
 	if err != nil {
@@ -65,8 +74,8 @@ func (f vn1d) Sample(
 }
 
 // Law is the invariant law of the tabulated coefficients, clamped outside.
-func (f vn1d) Law(seed uint64, i int) (Law, error) {
-	c, err := f.Coefficients(seed, i)
+func (v vn1d) Law(seed uint64, i int) (Law, error) {
+	c, err := v.coefficients(seed, i)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +84,4 @@ func (f vn1d) Law(seed uint64, i int) (Law, error) {
 		return nil, fmt.Errorf("vn1d function %d: %w", i, err)
 	}
 	return law, nil
-}
-
-// checked names the family and the function of coefficients that are refused.
-func checked(family string, i int, c sde.Coefficients) error {
-	if err := c.Validate(); err != nil {
-		return fmt.Errorf("%s function %d: %w", family, i, err)
-	}
-	return nil
 }

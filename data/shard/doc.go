@@ -5,12 +5,12 @@
 //	root/<family>-<hash>/shard-00007.safetensors   the data
 //	root/<family>-<hash>/shard-00007.json          its manifest
 //
-// The data file is safetensors with three float32 tensors, F functions on G
-// grid nodes with N samples each, in this order,
+// The data file is safetensors with float32 tensors of F functions: first the
+// family's fields in its order, which may be none, then N samples of d numbers
+// for each function,
 //
-//	drift     [F, G]
-//	diffusion [F, G]
-//	samples   [F, N]
+//	<field>   [F, shape of the field…]
+//	samples   [F, N, d]
 //
 // and the metadata format, family, dataset, shard, purpose and first: numbers
 // in decimal. The bytes are equal whoever wrote them and when.

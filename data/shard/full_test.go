@@ -39,7 +39,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)))
+	err = errors.Join(w.Field(0, values(0, 12)), w.Field(1, values(1, 12)))
 	for range h.Count {
 		if err == nil {
 			err = w.Samples(make([]float32, h.Samples))

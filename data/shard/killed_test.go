@@ -22,10 +22,10 @@ func TestKilledWriter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Drift(values(0, 12)); err != nil {
+		if err := w.Field(0, values(0, 12)); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Diffusion(values(1, 12)); err != nil {
+		if err := w.Field(1, values(1, 12)); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.Samples(make([]float32, h.Samples)); err != nil {

@@ -8,13 +8,14 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/ergoflow/ergoflow/data/safetensors"
 )
 
 // Format numbers the layout that the package documentation describes.
-const Format = 1
+const Format = 2
 
 var (
 	// ErrCorrupt: a shard's files do not agree with one another. Without its
@@ -32,24 +33,24 @@ const (
 
 // Header says which shard it is and what shape it has.
 type Header struct {
-	Family  string `json:"family"`
-	Dataset string `json:"dataset"` // hash of the data set's description
-	Shard   int    `json:"shard"`
-	Purpose string `json:"purpose"` // Train or Reference
-	First   int    `json:"first"`   // number of its first function in the experiment
-	Count   int    `json:"count"`   // functions, F
-	Grid    int    `json:"grid"`    // nodes of each coefficient, G
-	Samples int    `json:"samples"` // per function, N
+	Family  string  `json:"family"`
+	Dataset string  `json:"dataset"` // hash of the data set's description
+	Shard   int     `json:"shard"`
+	Purpose string  `json:"purpose"` // Train or Reference
+	First   int     `json:"first"`   // number of its first function in the experiment
+	Count   int     `json:"count"`   // functions, F
+	Dim     int     `json:"dim"`     // numbers of a sample, d
+	Fields  []Field `json:"fields"`  // stored of every function beside its samples
+	Samples int     `json:"samples"` // per function, N
 }
 
 // Manifest describes a committed shard.
 type Manifest struct {
 	Format int `json:"format"`
 	Header
-	Bytes     int64   `json:"bytes"`     // of the data file
-	SHA256    string  `json:"sha256"`    // of the data file, hexadecimal
-	Drift     Moments `json:"drift"`     // of all values of the tensor
-	Diffusion Moments `json:"diffusion"` // of all values of the tensor
+	Bytes   int64              `json:"bytes"`   // of the data file
+	SHA256  string             `json:"sha256"`  // of the data file, hexadecimal
+	Moments map[string]Moments `json:"moments"` // of all values of each field, by its name
 	// Simulator made the samples, of a family that is simulated: an instruction
 	// set, "avx2" say, of which all give the same, or a device.
 	Simulator string `json:"simulator,omitempty"`
@@ -58,7 +59,8 @@ type Manifest struct {
 
 const (
 	maxManifest  = 1 << 16 // bytes
-	maxFunctions = 1 << 26 // per shard; likewise nodes and samples per function
+	maxFunctions = 1 << 26 // per shard; likewise samples, and values of a field, per function
+	maxDim       = 1 << 12
 	maxShard     = 99_999
 )
 
@@ -76,21 +78,36 @@ func (h Header) Validate() error {
 	if h.Shard < 0 || h.Shard > maxShard {
 		return fmt.Errorf("shard %d: want 0 to %d", h.Shard, maxShard)
 	}
-	if h.First < 0 || h.Count < 1 || h.Grid < 2 || h.Samples < 1 ||
-		h.Count > maxFunctions || h.Grid > maxFunctions || h.Samples > maxFunctions {
-		return fmt.Errorf("shard %d: impossible shape: first %d, %d functions, %d nodes, %d samples",
-			h.Shard, h.First, h.Count, h.Grid, h.Samples)
+	if h.First < 0 || h.Count < 1 || h.Dim < 1 || h.Samples < 1 ||
+		h.Count > maxFunctions || h.Dim > maxDim || h.Samples > maxFunctions {
+		return fmt.Errorf("shard %d: impossible shape: first %d, %d functions, %d samples of %d numbers",
+			h.Shard, h.First, h.Count, h.Samples, h.Dim)
+	}
+	if err := validateFields(h.Fields); err != nil {
+		return fmt.Errorf("shard %d: %w", h.Shard, err)
 	}
 	return nil
 }
 
 // tensors declares the data file's tensors.
 func (h Header) tensors() []safetensors.Info {
-	return []safetensors.Info{
-		{Name: "drift", DType: safetensors.F32, Shape: []int{h.Count, h.Grid}},
-		{Name: "diffusion", DType: safetensors.F32, Shape: []int{h.Count, h.Grid}},
-		{Name: "samples", DType: safetensors.F32, Shape: []int{h.Count, h.Samples}},
+	var all []safetensors.Info
+	for _, f := range h.Fields {
+		all = append(all, safetensors.Info{Name: f.Name, DType: safetensors.F32, Shape: slices.Concat([]int{h.Count}, f.Shape)})
 	}
+	return append(all, safetensors.Info{Name: samples, DType: safetensors.F32, Shape: []int{h.Count, h.Samples, h.Dim}})
+}
+
+// samples is the name of the last tensor.
+const samples = "samples"
+
+// width is the number of values that tensor k, in the order of tensors, has of
+// one function.
+func (h Header) width(k int) int {
+	if k < len(h.Fields) {
+		return h.Fields[k].Size()
+	}
+	return h.Samples * h.Dim
 }
 
 func (h Header) metadata() map[string]string {
@@ -123,13 +140,18 @@ func readManifest(path string) (Manifest, error) {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
 	}
 	if m.Format != Format {
-		return Manifest{}, fmt.Errorf("%s: format %d, this program reads %d", path, m.Format, Format)
+		return Manifest{}, fmt.Errorf("%s: a shard of format %d, this program reads format %d (delete the data set's directory and generate again)", path, m.Format, Format)
 	}
 	if err := m.Header.Validate(); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
 	}
 	if sum, err := hex.DecodeString(m.SHA256); err != nil || len(sum) != 32 || m.Bytes < 8 {
 		return Manifest{}, fmt.Errorf("%s: %w: no length or checksum", path, ErrCorrupt)
+	}
+	for _, f := range m.Fields {
+		if _, ok := m.Moments[f.Name]; !ok {
+			return Manifest{}, fmt.Errorf("%s: %w: no moments of field %q", path, ErrCorrupt, f.Name)
+		}
 	}
 	return m, nil
 }
@@ -151,7 +173,7 @@ func isName(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
-// Moments sums up the values of one channel.
+// Moments sums up the values of one field.
 type Moments struct {
 	Count int64   `json:"count"`
 	Sum   float64 `json:"sum"`

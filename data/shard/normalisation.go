@@ -4,47 +4,64 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 )
 
-// Normalisation standardises the coefficients before a network sees them: one
-// constant per channel, (x-mean)/std, over all nodes of all training functions.
-type Normalisation struct {
-	DriftMean     float64 `json:"drift_mean"`
-	DriftStd      float64 `json:"drift_std"`
-	DiffusionMean float64 `json:"diffusion_mean"`
-	DiffusionStd  float64 `json:"diffusion_std"`
+// Normalisation standardises what a network is told of a function, by the name
+// of the field: (x-mean)/std with one mean and one standard deviation over all
+// values of all training functions.
+type Normalisation map[string]Standard
+
+// Standard is the mean and the population standard deviation of a field.
+type Standard struct {
+	Mean float64 `json:"mean"`
+	Std  float64 `json:"std"`
+}
+
+// Validate reports numbers that are not finite and deviations that are not
+// positive.
+func (n Normalisation) Validate() error {
+	for _, name := range slices.Sorted(maps.Keys(n)) {
+		s := n[name]
+		if math.IsNaN(s.Mean-s.Mean) || !(s.Std > 0) || math.IsInf(s.Std, 0) {
+			return fmt.Errorf("normalisation of %s: mean %g and standard deviation %g", name, s.Mean, s.Std)
+		}
+	}
+	return nil
 }
 
 // Normalise computes it from the manifests of a data set's training shards, in
-// any order; held-out shards among them are left out. A channel that is
-// constant gets the standard deviation 1.
+// any order; held-out shards among them are left out. A field that is constant
+// gets the standard deviation 1. Of a family without fields nothing is
+// standardised.
 func Normalise(manifests []Manifest) (Normalisation, error) {
 	train := slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return m.Purpose != Train })
 	if len(train) == 0 {
-		return Normalisation{}, errors.New("normalisation: no training shards")
+		return nil, errors.New("normalisation: no training shards")
 	}
 	// Sum in the order of the shards: floating-point sums depend on it.
 	slices.SortFunc(train, func(a, b Manifest) int { return cmp.Compare(a.Shard, b.Shard) })
-	var drift, diffusion Moments
+	total := make([]Moments, len(train[0].Fields))
 	for i, m := range train {
 		if m.Dataset != train[0].Dataset {
-			return Normalisation{}, fmt.Errorf("normalisation: shards of two data sets, %s and %s", train[0].Dataset, m.Dataset)
+			return nil, fmt.Errorf("normalisation: shards of two data sets, %s and %s", train[0].Dataset, m.Dataset)
 		}
 		if i > 0 && m.Shard == train[i-1].Shard {
-			return Normalisation{}, fmt.Errorf("normalisation: shard %d occurs twice", m.Shard)
+			return nil, fmt.Errorf("normalisation: shard %d occurs twice", m.Shard)
 		}
-		drift.merge(m.Drift)
-		diffusion.merge(m.Diffusion)
+		for k, f := range train[0].Fields {
+			total[k].merge(m.Moments[f.Name])
+		}
 	}
-	var n Normalisation
-	var err error
-	if n.DriftMean, n.DriftStd, err = drift.standard(); err != nil {
-		return Normalisation{}, fmt.Errorf("normalisation of the drift: %w", err)
-	}
-	if n.DiffusionMean, n.DiffusionStd, err = diffusion.standard(); err != nil {
-		return Normalisation{}, fmt.Errorf("normalisation of the diffusion: %w", err)
+	n := make(Normalisation, len(total))
+	for k, f := range train[0].Fields {
+		s, err := total[k].standard()
+		if err != nil {
+			return nil, fmt.Errorf("normalisation of %s: %w", f.Name, err)
+		}
+		n[f.Name] = s
 	}
 	return n, nil
 }
@@ -56,19 +73,19 @@ func (m *Moments) merge(o Moments) {
 }
 
 // standard returns mean and population standard deviation.
-func (m Moments) standard() (mean, std float64, err error) {
+func (m Moments) standard() (Standard, error) {
 	if m.Count <= 0 {
-		return 0, 0, errors.New("no values")
+		return Standard{}, errors.New("no values")
 	}
 	n := float64(m.Count)
-	mean = m.Sum / n
+	mean := m.Sum / n
 	variance := m.SumSq/n - mean*mean
 	if math.IsNaN(variance) || math.IsInf(variance, 0) || math.IsInf(mean, 0) {
-		return 0, 0, fmt.Errorf("moments %+v are not finite", m)
+		return Standard{}, fmt.Errorf("moments %+v are not finite", m)
 	}
-	// What rounding leaves of a constant channel is no scale to divide by.
+	// What rounding leaves of a constant field is no scale to divide by.
 	if variance <= 1e-12*m.SumSq/n {
-		return mean, 1, nil
+		return Standard{mean, 1}, nil
 	}
-	return mean, math.Sqrt(variance), nil
+	return Standard{mean, math.Sqrt(variance)}, nil
 }

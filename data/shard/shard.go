@@ -11,11 +11,9 @@ import (
 // Shard is a committed shard, mapped into memory and read without copying. It
 // is safe for concurrent use until Close.
 type Shard struct {
-	file      *safetensors.File
-	manifest  Manifest
-	drift     []float32
-	diffusion []float32
-	samples   []float32
+	file     *safetensors.File
+	manifest Manifest
+	tensors  [][]float32 // the fields, then the samples
 }
 
 // newShard checks the file's contents against the manifest.
@@ -28,17 +26,19 @@ func newShard(file *safetensors.File, m Manifest) (*Shard, error) {
 		return nil, fmt.Errorf("%d tensors, want %d", n, len(wanted))
 	}
 	s := &Shard{file: file, manifest: m}
-	for i, view := range []*[]float32{&s.drift, &s.diffusion, &s.samples} {
-		t, err := file.Tensor(wanted[i].Name)
+	for _, want := range wanted {
+		t, err := file.Tensor(want.Name)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Equal(t.Shape, wanted[i].Shape) {
-			return nil, fmt.Errorf("tensor %q has shape %v, the manifest says %v", t.Name, t.Shape, wanted[i].Shape)
+		if !slices.Equal(t.Shape, want.Shape) {
+			return nil, fmt.Errorf("tensor %q has shape %v, the manifest says %v", t.Name, t.Shape, want.Shape)
 		}
-		if *view, err = t.Float32s(); err != nil {
+		values, err := t.Float32s()
+		if err != nil {
 			return nil, err
 		}
+		s.tensors = append(s.tensors, values)
 	}
 	return s, nil
 }
@@ -46,24 +46,28 @@ func newShard(file *safetensors.File, m Manifest) (*Shard, error) {
 // Manifest describes the shard.
 func (s *Shard) Manifest() Manifest { return s.manifest }
 
+// First is the number of the first function in the data set.
+func (s *Shard) First() int { return s.manifest.First }
+
 // Count is the number of functions.
 func (s *Shard) Count() int { return s.manifest.Count }
 
-// Drift is the drift of the shard's function i at the grid nodes [G].
-func (s *Shard) Drift(i int) []float32 { return row(s.drift, i, s.manifest.Grid) }
+// Fields are what is stored of every function beside its samples.
+func (s *Shard) Fields() []Field { return s.manifest.Fields }
 
-// Diffusion is the diffusion of the shard's function i at the grid nodes [G].
-func (s *Shard) Diffusion(i int) []float32 { return row(s.diffusion, i, s.manifest.Grid) }
+// Field is field k, in the manifest's order, of the shard's function i.
+func (s *Shard) Field(k, i int) []float32 { return s.row(k, i) }
 
-// Samples are the stored samples of the shard's function i [N].
-func (s *Shard) Samples(i int) []float32 { return row(s.samples, i, s.manifest.Samples) }
+// Samples are the stored samples of the shard's function i [N, d].
+func (s *Shard) Samples(i int) []float32 { return s.row(len(s.manifest.Fields), i) }
 
-func row(values []float32, i, width int) []float32 {
-	return values[i*width : (i+1)*width : (i+1)*width]
+func (s *Shard) row(tensor, i int) []float32 {
+	width := s.manifest.width(tensor)
+	return s.tensors[tensor][i*width : (i+1)*width : (i+1)*width]
 }
 
 // Close ends the mapping; slices from it must not be used any more.
 func (s *Shard) Close() error {
-	s.drift, s.diffusion, s.samples = nil, nil, nil
+	s.tensors = nil
 	return s.file.Close()
 }

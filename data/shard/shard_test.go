@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +19,10 @@ import (
 
 const dataset = "00112233445566778899aabbccddeeff"
 
-var header = Header{Family: "vn1d", Dataset: dataset, Shard: 7, Purpose: Train, First: 21, Count: 3, Grid: 4, Samples: 5}
+var header = Header{
+	Family: "vn1d", Dataset: dataset, Shard: 7, Purpose: Train, First: 21, Count: 3, Dim: 1,
+	Fields: []Field{{"drift", []int{4}}, {"diffusion", []int{4}}}, Samples: 5,
+}
 
 // values of tensor t: distinct, some negative.
 func values(t, n int) []float32 {
@@ -49,11 +53,14 @@ func write(t *testing.T, d *Dir, h Header) Manifest {
 
 func fill(t *testing.T, w *Writer, h Header) {
 	t.Helper()
-	if err := errors.Join(
-		w.Drift(values(0, h.Count*h.Grid)),
-		w.Diffusion(values(1, h.Count*h.Grid)),
-		w.Samples(values(2, h.Samples)), // in pieces, too
-		w.Samples(values(2, h.Count*h.Samples)[h.Samples:]),
+	var err error
+	for k, f := range h.Fields {
+		err = errors.Join(err, w.Field(k, values(k, h.Count*f.Size())))
+	}
+	size, last := h.Samples*h.Dim, len(h.Fields)
+	if err := errors.Join(err,
+		w.Samples(values(last, size)), // in pieces, too
+		w.Samples(values(last, h.Count*size)[size:]),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -109,15 +116,14 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Manifest() != m || s.Count() != 3 {
+	if !reflect.DeepEqual(s.Manifest(), m) || s.Count() != 3 {
 		t.Errorf("manifest %+v, want %+v", s.Manifest(), m)
 	}
 	for i := range 3 {
-		if got, want := s.Drift(i), values(0, 12)[i*4:i*4+4]; !slices.Equal(got, want) {
-			t.Errorf("drift %d: %v, want %v", i, got, want)
-		}
-		if got, want := s.Diffusion(i), values(1, 12)[i*4:i*4+4]; !slices.Equal(got, want) {
-			t.Errorf("diffusion %d: %v, want %v", i, got, want)
+		for k := range 2 {
+			if got, want := s.Field(k, i), values(k, 12)[i*4:i*4+4]; !slices.Equal(got, want) {
+				t.Errorf("field %d of %d: %v, want %v", k, i, got, want)
+			}
 		}
 		if got, want := s.Samples(i), values(2, 15)[i*5:i*5+5]; !slices.Equal(got, want) {
 			t.Errorf("samples %d: %v, want %v", i, got, want)
@@ -134,11 +140,11 @@ func TestRoundTrip(t *testing.T) {
 	other.Shard, other.Purpose, other.First = 8, Reference, 24
 	write(t, d, other)
 	manifests, err := d.Shards(dataset)
-	if err != nil || len(manifests) != 2 || manifests[0] != m || manifests[1].Header != other {
+	if err != nil || len(manifests) != 2 || !reflect.DeepEqual(manifests[0], m) || !reflect.DeepEqual(manifests[1].Header, other) {
 		t.Errorf("Shards: %+v, %v", manifests, err)
 	}
 	all, err := d.List()
-	if err != nil || !slices.Equal(all, manifests) {
+	if err != nil || !reflect.DeepEqual(all, manifests) {
 		t.Errorf("List: %+v, %v", all, err)
 	}
 	if none, err := d.Shards("ffffffffffffffff"); err != nil || none != nil {
@@ -146,10 +152,72 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Shards of other families: a field with several axes and samples of two
+// numbers, and no fields at all.
+func TestShapes(t *testing.T) {
+	for name, change := range map[string]func(*Header){
+		"plane":     func(h *Header) { h.Dim, h.Fields = 2, []Field{{"drift", []int{3, 4, 2}}} },
+		"no fields": func(h *Header) { h.Dim, h.Fields = 6, []Field{} },
+	} {
+		d, h := NewDir(t.TempDir()), header
+		change(&h)
+		m := write(t, d, h)
+		if err := d.Verify(dataset, 7); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		s, err := d.Open(dataset, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range h.Count {
+			for k, f := range h.Fields {
+				if got := s.Field(k, i); !slices.Equal(got, values(k, h.Count*f.Size())[i*f.Size():(i+1)*f.Size()]) {
+					t.Errorf("%s: field %d of %d is %v", name, k, i, got)
+				}
+			}
+			size := h.Samples * h.Dim
+			if got := s.Samples(i); !slices.Equal(got, values(len(h.Fields), h.Count*size)[i*size:(i+1)*size]) {
+				t.Errorf("%s: samples %d are %v", name, i, got)
+			}
+		}
+		if got := s.Manifest(); !reflect.DeepEqual(got, m) || len(got.Moments) != len(h.Fields) {
+			t.Errorf("%s: manifest %+v, want %+v", name, got, m)
+		}
+		if n, err := Normalise([]Manifest{m}); err != nil || len(n) != len(h.Fields) {
+			t.Errorf("%s: normalisation %v, %v", name, n, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A shard of another version is refused with what to do about it, and counts as
+// missing.
+func TestAnotherFormat(t *testing.T) {
+	d := NewDir(t.TempDir())
+	write(t, d, header)
+	path := filepath.Join(d.Root(), "vn1d-"+dataset, "shard-00007.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte(`"format": 2`), []byte(`"format": 1`), 1)
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Open(dataset, 7); err == nil || !strings.Contains(err.Error(), "a shard of format 1, this program reads format 2") || !strings.Contains(err.Error(), "generate again") {
+		t.Errorf("error %v", err)
+	}
+	if d.Has(dataset, 7) {
+		t.Error("it counts as there")
+	}
+}
+
 // The file's bytes are part of the format: hashes of data sets in use refer to
 // them.
 func TestGolden(t *testing.T) {
-	const want = "61dc25b28cbca85def727fad998517b6f0ac65c141a3c74173eaf5c94fe3533b"
+	const want = "f2cbfa6b76d58ad12f59c9e5d7d1b33bd58be20492a6a3575027e68e5a68afb0"
 	if m := write(t, NewDir(t.TempDir()), header); m.SHA256 != want {
 		t.Errorf("SHA-256 %s, want %s", m.SHA256, want)
 	}
@@ -169,13 +237,14 @@ func TestDamageIsFound(t *testing.T) {
 		{"no data", ".safetensors", func([]byte) []byte { return nil }, false},
 		{"bit flipped in the data", ".safetensors", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true},
 		{"header length", ".safetensors", func(b []byte) []byte { b[0] ^= 1; return b }, false},
-		{"another shape", ".safetensors", change("[3,4]", "[4,3]"), false},
+		{"another shape", ".safetensors", change("[3,5,1]", "[5,3,1]"), false},
 		{"another name", ".safetensors", change(`"drift"`, `"drifs"`), false},
 		{"another type", ".safetensors", change("F32", "I32"), false},
 		{"another shard's data", ".safetensors", change(`"first":"21"`, `"first":"22"`), false},
 		{"empty manifest", ".json", func([]byte) []byte { return []byte{} }, false},
 		{"truncated manifest", ".json", func(b []byte) []byte { return b[:len(b)/2] }, false},
 		{"huge manifest", ".json", func(b []byte) []byte { return append(b, make([]byte, maxManifest)...) }, false},
+		{"no moments of a field", ".json", change(`"drift": {`, `"drifs": {`), false},
 		{"manifest of another shard", ".json", change(`"shard": 7`, `"shard": 6`), false},
 		{"manifest of another data set", ".json", change(dataset, strings.Repeat("00", 16)), false},
 		{"negative count", ".json", change(`"count": 3`, `"count": -3`), false},
@@ -233,18 +302,19 @@ func TestUnfinishedLeavesNothing(t *testing.T) {
 		spoil      func(*Writer) error
 	}{
 		{"samples missing", "not written", func(w *Writer) error {
-			return errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)))
+			return errors.Join(w.Field(0, values(0, 12)), w.Field(1, values(1, 12)))
 		}},
-		{"wrong order", "before tensor 0", func(w *Writer) error { return w.Diffusion(values(1, 12)) }},
-		{"too much", "too many", func(w *Writer) error { return w.Drift(values(0, 13)) }},
+		{"wrong order", "before tensor 0", func(w *Writer) error { return w.Field(1, values(1, 12)) }},
+		{"unknown field", "field 2 of 2", func(w *Writer) error { return w.Field(2, values(1, 12)) }},
+		{"too much", "too many", func(w *Writer) error { return w.Field(0, values(0, 13)) }},
 		{"NaN drift", "function 22: drift is NaN at index 1", func(w *Writer) error {
-			return w.Drift([]float32{0, 0, 0, 0, 0, nan})
+			return w.Field(0, []float32{0, 0, 0, 0, 0, nan})
 		}},
 		{"infinite diffusion", "function 21: diffusion is +Inf at index 0", func(w *Writer) error {
-			return errors.Join(w.Drift(values(0, 12)), w.Diffusion([]float32{float32(math.Inf(1))}))
+			return errors.Join(w.Field(0, values(0, 12)), w.Field(1, []float32{float32(math.Inf(1))}))
 		}},
 		{"NaN sample", "function 23: samples is NaN at index 4", func(w *Writer) error {
-			return errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)), w.Samples(values(2, 14)), w.Samples([]float32{nan}))
+			return errors.Join(w.Field(0, values(0, 12)), w.Field(1, values(1, 12)), w.Samples(values(2, 14)), w.Samples([]float32{nan}))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -284,7 +354,7 @@ func TestConcurrentWriters(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := errors.Join(w.Drift(values(0, 12)), w.Diffusion(values(1, 12)), w.Samples(values(2, 15))); err != nil {
+				if err := errors.Join(w.Field(0, values(0, 12)), w.Field(1, values(1, 12)), w.Samples(values(2, 15))); err != nil {
 					t.Error(err)
 				}
 				if _, err := w.Commit(); err != nil {
@@ -347,7 +417,15 @@ func TestBadHeaders(t *testing.T) {
 		"purpose":            func(h *Header) { h.Purpose = "test" },
 		"negative shard":     func(h *Header) { h.Shard = -1 },
 		"no functions":       func(h *Header) { h.Count = 0 },
-		"one node":           func(h *Header) { h.Grid = 1 },
+		"no dimension":       func(h *Header) { h.Dim = 0 },
+		"unnamed field":      func(h *Header) { h.Fields = []Field{{"", []int{4}}} },
+		"path in a field":    func(h *Header) { h.Fields = []Field{{"a/b", []int{4}}} },
+		"field twice":        func(h *Header) { h.Fields = []Field{{"drift", []int{4}}, {"drift", []int{4}}} },
+		"field samples":      func(h *Header) { h.Fields = []Field{{"samples", []int{4}}} },
+		"field of no axes":   func(h *Header) { h.Fields = []Field{{"drift", nil}} },
+		"empty field":        func(h *Header) { h.Fields = []Field{{"drift", []int{4, 0}}} },
+		"huge field":         func(h *Header) { h.Fields = []Field{{"drift", []int{1 << 40, 1 << 40}}} },
+		"many fields":        func(h *Header) { h.Fields = make([]Field, 1000) },
 		"no samples":         func(h *Header) { h.Samples = 0 },
 		"huge":               func(h *Header) { h.Samples = math.MaxInt },
 	} {

@@ -19,9 +19,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/safetensors"
 )
 
-// Writer makes one shard: first the drift of every function in order, then the
-// diffusion of every function, then the samples, and Commit. It holds no more
-// than a small buffer.
+// Writer makes one shard: field after field, each of every function in order,
+// then the samples, and Commit. It holds no more than a small buffer.
 type Writer struct {
 	manifest Manifest
 	base     string // path without suffix
@@ -29,7 +28,8 @@ type Writer struct {
 	buffer   *bufio.Writer
 	hash     hash.Hash
 	tensors  *safetensors.Writer
-	written  [3]int // values of each tensor
+	written  []int     // values of each tensor
+	moments  []Moments // of each field
 	done     bool
 }
 
@@ -53,6 +53,8 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 		base:     filepath.Join(dir, fileName(h.Shard)),
 		file:     file,
 		hash:     sha256.New(),
+		written:  make([]int, len(h.Fields)+1),
+		moments:  make([]Moments, len(h.Fields)),
 	}
 	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), 1<<20)
 	w.tensors, err = safetensors.NewWriter(w.buffer, h.tensors(), h.metadata())
@@ -65,48 +67,44 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 // SimulatedBy notes in the manifest what simulates.
 func (w *Writer) SimulatedBy(simulator string) { w.manifest.Simulator = simulator }
 
-// Drift appends values at the grid nodes: whole functions or parts of them.
-func (w *Writer) Drift(values []float32) error {
-	if !w.manifest.Drift.add(values) {
-		return w.notFinite("drift", 0, w.manifest.Grid, values)
+// Field appends values of field k, in the header's order: whole functions or
+// parts of them.
+func (w *Writer) Field(k int, values []float32) error {
+	if k < 0 || k >= len(w.moments) {
+		return fmt.Errorf("shard %d: field %d of %d", w.manifest.Shard, k, len(w.moments))
 	}
-	return w.append(0, values)
-}
-
-// Diffusion appends values at the grid nodes.
-func (w *Writer) Diffusion(values []float32) error {
-	if !w.manifest.Diffusion.add(values) {
-		return w.notFinite("diffusion", 1, w.manifest.Grid, values)
+	if !w.moments[k].add(values) {
+		return w.notFinite(w.manifest.Fields[k].Name, k, values)
 	}
-	return w.append(1, values)
+	return w.append(k, values)
 }
 
 // Samples appends samples.
 func (w *Writer) Samples(values []float32) error {
 	var m Moments
 	if !m.add(values) {
-		return w.notFinite("samples", 2, w.manifest.Samples, values)
+		return w.notFinite(samples, len(w.moments), values)
 	}
-	return w.append(2, values)
+	return w.append(len(w.moments), values)
 }
 
 // append writes to one tensor, in the order of the tensors.
 func (w *Writer) append(tensor int, values []float32) error {
 	h := w.manifest.Header
-	sizes := [3]int{h.Count * h.Grid, h.Count * h.Grid, h.Count * h.Samples}
 	for before := range tensor {
-		if w.written[before] != sizes[before] {
+		if w.written[before] != h.Count*h.width(before) {
 			return fmt.Errorf("shard %d: tensor %d written before tensor %d is complete", h.Shard, tensor, before)
 		}
 	}
-	if len(values) > sizes[tensor]-w.written[tensor] {
+	if len(values) > h.Count*h.width(tensor)-w.written[tensor] {
 		return fmt.Errorf("shard %d: too many values for tensor %d", h.Shard, tensor)
 	}
 	w.written[tensor] += len(values)
 	return w.tensors.WriteFloat32s(values)
 }
 
-func (w *Writer) notFinite(name string, tensor, width int, values []float32) error {
+func (w *Writer) notFinite(name string, tensor int, values []float32) error {
+	width := w.manifest.width(tensor)
 	for i, v := range values {
 		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			at := w.written[tensor] + i
@@ -139,6 +137,10 @@ func (w *Writer) Commit() (_ Manifest, err error) {
 	}
 	w.manifest.Bytes = int64(w.tensors.Size())
 	w.manifest.SHA256 = hex.EncodeToString(w.hash.Sum(nil))
+	w.manifest.Moments = make(map[string]Moments, len(w.moments))
+	for k, m := range w.moments {
+		w.manifest.Moments[w.manifest.Fields[k].Name] = m
+	}
 	if err := writeManifest(w.base, w.manifest); err != nil {
 		return Manifest{}, err
 	}

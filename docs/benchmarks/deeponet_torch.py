@@ -9,20 +9,24 @@ from torch import nn
 
 
 class Branch(nn.Module):
-    def __init__(self, grid, channels, kernel, hidden, rank):
-        super().__init__()
-        layers, length, inputs = [], grid, 1
-        for outputs in channels:
-            layers += [nn.Conv1d(inputs, outputs, kernel, stride=2, padding=kernel // 2), nn.GELU()]
-            length, inputs = (length + 1) // 2, outputs
-        self.convolutions = nn.Sequential(*layers)
-        self.hidden = nn.Linear(length * inputs, hidden)
-        self.output = nn.Linear(hidden, rank)
+    """Factors [n, q·d] of a field: [n, G] on the line, [n, H, W, c] in the plane."""
 
-    def forward(self, values):  # [n, G] -> [n, q]
-        h = self.convolutions(values[:, None, :])
-        # Ours is channels-last: flatten as [length, channels].
-        h = h.transpose(1, 2).flatten(1)
+    def __init__(self, shape, channels, kernel, hidden, factors):
+        super().__init__()
+        nodes, inputs = (list(shape), 1) if len(shape) == 1 else (list(shape[:2]), shape[2])
+        convolution = nn.Conv1d if len(nodes) == 1 else nn.Conv2d
+        layers = []
+        for outputs in channels:
+            layers += [convolution(inputs, outputs, kernel, stride=2, padding=kernel // 2), nn.GELU()]
+            nodes, inputs = [(n + 1) // 2 for n in nodes], outputs
+        self.convolutions = nn.Sequential(*layers)
+        self.hidden = nn.Linear(math.prod(nodes) * inputs, hidden)
+        self.output = nn.Linear(hidden, factors)
+
+    def forward(self, values):
+        h = values[..., None] if values.dim() == 2 else values
+        # Ours is channels-last: flatten as [nodes, channels].
+        h = self.convolutions(h.movedim(-1, 1)).movedim(1, -1).flatten(1)
         return self.output(nn.functional.gelu(self.hidden(h)))
 
 
@@ -38,37 +42,43 @@ class Embedding(nn.Module):
 
 
 class DeepONet(nn.Module):
-    def __init__(self, grid, rank=128, channels=(32, 64, 128), kernel=5, hidden=256,
+    def __init__(self, fields, dimension=1, rank=128, channels=(32, 64, 128), kernel=5, hidden=256,
                  trunk_width=256, trunk_depth=4, time_embedding=32, state_embedding=32,
                  f_min=0.5, f_max=16.0, folded=False):
+        """fields: [{"name": …, "shape": …}, …], as in the configuration."""
         super().__init__()
-        self.drift = Branch(grid, channels, kernel, hidden, rank)
-        self.diffusion = Branch(grid, channels, kernel, hidden, rank)
+        self.rank, self.dimension, self.folded = rank, dimension, folded
+        factors = rank * dimension
+        self.branches = nn.ModuleDict(
+            {f["name"]: Branch(f["shape"], channels, kernel, hidden, factors) for f in fields})
         self.state = Embedding(state_embedding, f_min, f_max)
         self.time = Embedding(time_embedding, f_min, f_max)
-        layers, width = [], 1 + state_embedding + time_embedding
+        layers, width = [], dimension * (1 + state_embedding) + time_embedding
         for _ in range(trunk_depth):
             layers += [nn.Linear(width, trunk_width), nn.GELU()]
             width = trunk_width
         self.trunk = nn.Sequential(*layers)
-        self.output = nn.Linear(width, rank)
-        self.folded = folded
+        self.output = nn.Linear(width, factors)
 
-    def forward(self, drift, diffusion, x, t):  # [n,G] [n,G] [n,S] [n,S] -> [n,S]
-        code = self.drift(drift) * self.diffusion(diffusion)
-        x, t = x[..., None], t[..., None]
-        h = self.trunk(torch.cat([x, self.state(x), self.time(t)], -1))
+    def forward(self, inputs, x, t):  # one per field, [n,S,d], [n,S] -> [n,S,d]
+        code = math.prod(branch(v) for branch, v in zip(self.branches.values(), inputs))
+        code = code.unflatten(-1, (self.rank, self.dimension))
+        embedded = self.state(x[..., None]).flatten(-2)
+        h = self.trunk(torch.cat([x, embedded, self.time(t[..., None])], -1))
         if self.folded:  # the same sum, over the rank first: as ours computes it
-            row = code @ self.output.weight
-            return torch.einsum("nk,nsk->ns", row, h) + (code @ self.output.bias)[:, None]
-        return torch.einsum("nq,nsq->ns", code, self.output(h))
+            weight = self.output.weight.unflatten(0, (self.rank, self.dimension))
+            bias = self.output.bias.unflatten(0, (self.rank, self.dimension))
+            rows = torch.einsum("nqd,qdk->ndk", code, weight)
+            return torch.einsum("ndk,nsk->nsd", rows, h) + torch.einsum("nqd,qd->nd", code, bias)[:, None]
+        u = self.output(h).unflatten(-1, (self.rank, self.dimension))
+        return torch.einsum("nqd,nsqd->nsd", code, u)
 
     def layout(self):
         """(name, tensor as ours is shaped) in the order of our flat vector."""
-        for name, branch in (("drift", self.drift), ("diffusion", self.diffusion)):
-            convolutions = [m for m in branch.convolutions if isinstance(m, nn.Conv1d)]
+        for name, branch in self.branches.items():
+            convolutions = [m for m in branch.convolutions if not isinstance(m, nn.GELU)]
             for i, c in enumerate(convolutions):
-                yield f"{name}.conv{i}.weight", c.weight, lambda w: w.permute(2, 1, 0)
+                yield f"{name}.conv{i}.weight", c.weight, lambda w: w.movedim((1, 0), (-2, -1))
                 yield f"{name}.conv{i}.bias", c.bias, lambda w: w
             for part in ("hidden", "output"):
                 yield f"{name}.{part}.weight", getattr(branch, part).weight, lambda w: w.t()

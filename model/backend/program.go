@@ -39,6 +39,9 @@ func (b *Backend) Compile(name string, inputs []shapes.Shape, build func([]*grap
 	return &Program{backend: b, graph: g, inputs: inputs}, nil
 }
 
+// Input is the shape of input i.
+func (p *Program) Input(i int) shapes.Shape { return p.inputs[i] }
+
 // Run executes the program. Inputs stay valid whatever happens; every output
 // belongs to the caller, who finalizes it.
 func (p *Program) Run(inputs ...Buffer) (outputs []Buffer, err error) {

@@ -2,6 +2,7 @@ package deeponet_test
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -19,16 +21,16 @@ type golden struct {
 	Functions, Samples int
 	Names              []string
 	Theta              []float32
-	Drift, Diffusion   []float32
+	Inputs             [][]float32
 	X0, X1, T          []float32
 	Velocity           []float64
 	Loss               float64
 	Gradient           []float64
 }
 
-func readGolden(t *testing.T) golden {
+func readGolden(t *testing.T, name string) golden {
 	t.Helper()
-	text, err := os.ReadFile("testdata/golden.json")
+	text, err := os.ReadFile("testdata/" + name + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +42,15 @@ func readGolden(t *testing.T) golden {
 }
 
 func TestParameterCounts(t *testing.T) {
-	for _, test := range []struct {
-		grid, want int
-	}{{64, 940_928}, {256, 2_513_792}} {
-		config := deeponet.Paper(test.grid)
+	for name, test := range map[string]struct {
+		config deeponet.Config
+		want   int
+	}{
+		"vn1d":       {deeponet.Paper(64), 940_928},
+		"rare1d":     {deeponet.Paper(256), 2_513_792},
+		"cn2d, grid": {deeponet.PaperPlane(32), 971_808},
+	} {
+		config := test.config
 		if err := config.Validate(); err != nil {
 			t.Fatal(err)
 		}
@@ -51,19 +58,20 @@ func TestParameterCounts(t *testing.T) {
 			t.Error(err)
 		}
 		if got := config.Layout().Size(); got != test.want {
-			t.Errorf("grid of %d: %d parameters, want %d", test.grid, got, test.want)
+			t.Errorf("%s: %d parameters, want %d", name, got, test.want)
 		}
 		total := 0
 		for _, layer := range config.Summary() {
 			total += layer.Parameters
 		}
 		if total != test.want {
-			t.Errorf("grid of %d: the summary counts %d parameters, want %d", test.grid, total, test.want)
+			t.Errorf("%s: the summary counts %d parameters, want %d", name, total, test.want)
 		}
 	}
 }
 
-// The operations of a step, counted by hand: 14.5 and 21.5 GFLOP.
+// The operations of a step, counted by hand: 14.5 GFLOP on the line, 66 in the
+// plane.
 func TestFLOPs(t *testing.T) {
 	trunk := float64(65*256 + 3*256*256 + 256*128)
 	branch := float64(5120 + 163840 + 327680 + 1024*256 + 256*128)
@@ -71,12 +79,24 @@ func TestFLOPs(t *testing.T) {
 	if got := deeponet.Paper(64).FLOPs(256, 32); got != want {
 		t.Errorf("%g operations, want %g", got, want)
 	}
+	trunk = float64(98*256 + 3*256*256 + 256*256)
+	branch = float64(16*16*9*2*32 + 8*8*9*32*64 + 4*4*9*64*128 + 2048*256 + 256*256)
+	want = 6 * (32768*trunk + 512*branch)
+	if got := deeponet.PaperPlane(32).FLOPs(512, 64); got != want {
+		t.Errorf("%g operations in the plane, want %g", got, want)
+	}
 }
 
 // PyTorch's layers with the same weights give the same velocity, loss and
-// gradient. The grid has an odd number of nodes, so padding is tested too.
+// gradient, on the line and in the plane. Grids have odd and even numbers of
+// nodes, so padding is tested too.
 func TestPyTorch(t *testing.T) {
-	g := readGolden(t)
+	for _, name := range []string{"line", "plane"} {
+		t.Run(name, func(t *testing.T) { comparePyTorch(t, readGolden(t, name)) })
+	}
+}
+
+func comparePyTorch(t *testing.T, g golden) {
 	layout := g.Config.Layout()
 	if len(g.Names) != len(layout) || layout.Size() != len(g.Theta) {
 		t.Fatalf("golden file is of another layout: %d tensors of %d values", len(g.Names), len(g.Theta))
@@ -88,13 +108,17 @@ func TestPyTorch(t *testing.T) {
 	}
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		n, s := g.Functions, g.Samples
-		coefficients, states := backend.Shape(n, g.Config.Grid), backend.Shape(n, s)
-		inputs := []shapes.Shape{backend.Shape(len(g.Theta)), coefficients, coefficients, states, states, states}
+		states := backend.Shape(n, s, g.Config.Dim())
+		inputs := []shapes.Shape{backend.Shape(len(g.Theta)), states, states, backend.Shape(n, s)}
+		for _, input := range g.Config.Inputs() {
+			inputs = append(inputs, backend.Shape(append([]int{n}, input.Shape...)...))
+		}
 		program, err := b.Compile("golden", inputs, func(in []*graph.Node) []*graph.Node {
-			parts := g.Config.Split(in[0])
+			theta, x0, x1, time := in[0], in[1], in[2], in[3]
+			parts := velocity.Split(layout, theta)
 			network := g.Config.Network(parts)
-			u := graph.Sub(in[4], in[3])
-			v := network.Velocity(network.Encode(in[1], in[2]), graph.Add(in[3], graph.Mul(in[5], u)), in[5])
+			u := graph.Sub(x1, x0)
+			v := network.Velocity(network.Encode(in[4:]), graph.Add(x0, graph.Mul(graph.ExpandAxes(time, -1), u)), time)
 			r := graph.Sub(v, u)
 			loss := graph.ReduceAllSum(graph.Mul(r, r))
 			flat := []*graph.Node{}
@@ -109,7 +133,7 @@ func TestPyTorch(t *testing.T) {
 		defer program.Close()
 		var buffers []backend.Buffer
 		defer func() { backend.Free(buffers...) }()
-		for i, values := range [][]float32{g.Theta, g.Drift, g.Diffusion, g.X0, g.X1, g.T} {
+		for i, values := range append([][]float32{g.Theta, g.X0, g.X1, g.T}, g.Inputs...) {
 			buffer, err := b.Upload(values, inputs[i].Dimensions...)
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +165,15 @@ func TestPyTorch(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for name, spoil := range map[string]func(*deeponet.Config){
-		"no grid":            func(c *deeponet.Config) { c.Grid = 0 },
+		"no grid":            func(c *deeponet.Config) { c.Fields[0].Shape = nil },
+		"one node":           func(c *deeponet.Config) { c.Fields[1].Shape = []int{1} },
+		"grid of two axes":   func(c *deeponet.Config) { c.Fields[1].Shape = []int{8, 8} },
+		"huge grid":          func(c *deeponet.Config) { c.Fields[1].Shape = []int{1 << 20, 8, 1} },
+		"nothing at a node":  func(c *deeponet.Config) { c.Fields[1].Shape = []int{8, 8, 0} },
+		"no fields":          func(c *deeponet.Config) { c.Fields = nil },
+		"field twice":        func(c *deeponet.Config) { c.Fields[1].Name = "drift" },
+		"field named trunk":  func(c *deeponet.Config) { c.Fields[1].Name = "trunk" },
+		"no dimension":       func(c *deeponet.Config) { c.Dimension = 0 },
 		"even kernel":        func(c *deeponet.Config) { c.Kernel = 4 },
 		"odd embedding":      func(c *deeponet.Config) { c.TimeEmbedding = 31 },
 		"no channels":        func(c *deeponet.Config) { c.Channels = nil },
@@ -155,6 +187,53 @@ func TestValidate(t *testing.T) {
 		spoil(&config)
 		if config.Validate() == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// What an ODE solver asks for, one time for all samples of a function, is the
+// velocity at that time for each of them.
+func TestOneTimeForAll(t *testing.T) {
+	for _, name := range []string{"line", "plane"} {
+		g := readGolden(t, name)
+		b := backendtest.Fast(t)
+		n, s, d := g.Functions, g.Samples, g.Config.Dim()
+		inputs := []shapes.Shape{backend.Shape(len(g.Theta)), backend.Shape(n, s, d), backend.Shape(n, 1)}
+		for _, input := range g.Config.Inputs() {
+			inputs = append(inputs, backend.Shape(append([]int{n}, input.Shape...)...))
+		}
+		program, err := b.Compile("times", inputs, func(in []*graph.Node) []*graph.Node {
+			theta, x, time := in[0], in[1], in[2]
+			network := g.Config.Network(velocity.Split(g.Config.Layout(), theta))
+			code, each := network.Encode(in[3:]), graph.BroadcastToDims(time, n, s)
+			return []*graph.Node{network.Velocity(code, x, time), network.Velocity(code, x, each)}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		var buffers []backend.Buffer
+		defer func() { backend.Free(buffers...) }()
+		for i, values := range append([][]float32{g.Theta, g.X0, g.T[:n]}, g.Inputs...) {
+			buffer, err := b.Upload(values, inputs[i].Dimensions...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			buffers = append(buffers, buffer)
+		}
+		outputs, err := program.Run(buffers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buffers = append(buffers, outputs...)
+		one, each := make([]float32, n*s*d), make([]float32, n*s*d)
+		if err := errors.Join(backend.Download(one, outputs[0]), backend.Download(each, outputs[1])); err != nil {
+			t.Fatal(err)
+		}
+		for i := range one {
+			if math.Abs(float64(one[i]-each[i])) > 1e-5*(1+math.Abs(float64(each[i]))) {
+				t.Errorf("%s: element %d is %v with one time and %v with each", name, i, one[i], each[i])
+			}
 		}
 	}
 }

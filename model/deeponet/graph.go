@@ -5,119 +5,175 @@ import (
 	"math"
 
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Network holds the parameters as graph nodes, in the order of the layout.
-type Network struct {
+// network holds the parameters as graph nodes.
+type network struct {
 	config     Config
 	parameters map[string]*graph.Node
 }
 
-// Split cuts the flat vector theta [P] into the tensors of the layout.
-func (c Config) Split(theta *graph.Node) []*graph.Node {
-	layout := c.Layout()
-	offsets := layout.Offsets()
-	nodes := make([]*graph.Node, len(layout))
-	for i, t := range layout {
-		nodes[i] = graph.Reshape(graph.Slice(theta, graph.AxisRange(offsets[i], offsets[i+1])), t.Shape...)
-	}
-	return nodes
-}
-
-// Network makes the network of the parameters that Split returned.
-func (c Config) Network(nodes []*graph.Node) Network {
-	n := Network{config: c, parameters: make(map[string]*graph.Node, len(nodes))}
+// Network makes the network of the parameters that velocity.Split returned.
+func (c Config) Network(parameters []*graph.Node) velocity.Network {
+	n := network{config: c, parameters: make(map[string]*graph.Node, len(parameters))}
 	for i, t := range c.Layout() {
-		n.parameters[t.Name] = nodes[i]
+		n.parameters[t.Name] = parameters[i]
 	}
 	return n
 }
 
-// Encode returns what the velocity takes of each function, [n, width+1]. With
-// the code c = f⁰(b̂)·f¹(σ̂) [q] and the last layer of the trunk u = hW + w,
+// Encode returns what the velocity takes of each function, [n, d·(width+1)].
+// With the code c = f⁰ ⊙ f¹ ⊙ … [q, d] and the last layer of the trunk
+// u_lk = h·W_lk + w_lk, number k of the velocity is
 //
-//	v = Σ_l c_l u_l = h·(Wc) + w·c
+//	v_k = Σ_l c_lk u_lk = h·(Σ_l c_lk W_lk) + Σ_l c_lk w_lk
 //
-// so the row [Wc, w·c] replaces the largest part of that layer, once for each
-// function instead of once for each sample: 13 % fewer operations, and the same
-// number up to rounding.
-func (n Network) Encode(drift, diffusion *graph.Node) *graph.Node {
-	code := graph.Mul(n.branch(branches[0], drift), n.branch(branches[1], diffusion))
+// so the rows [Σ_l c_lk W_lk, Σ_l c_lk w_lk] of all k replace the largest part of
+// that layer, once for each function instead of once for each sample: on the
+// line 13 % fewer operations, and the same number up to rounding.
+func (n network) Encode(inputs []*graph.Node) *graph.Node {
+	c := n.config
+	var code *graph.Node
+	for i, f := range c.Fields {
+		factors := n.branch(f, inputs[i])
+		if code == nil {
+			code = factors
+		} else {
+			code = graph.Mul(code, factors)
+		}
+	}
 	weight, bias := n.parameters["trunk.output.weight"], n.parameters["trunk.output.bias"]
-	return graph.Concatenate([]*graph.Node{
-		graph.Einsum("nq,kq->nk", code, weight),
-		graph.ReduceAndKeep(graph.Mul(code, graph.ExpandAxes(bias, 0)), graph.ReduceSum, -1),
+	weighted := graph.Mul(code, graph.ExpandAxes(bias, 0))
+	if c.Dimension == 1 {
+		return graph.Concatenate([]*graph.Node{
+			graph.Einsum("nq,kq->nk", code, weight),
+			graph.ReduceAndKeep(weighted, graph.ReduceSum, -1),
+		}, -1)
+	}
+	rows := graph.Concatenate([]*graph.Node{
+		graph.Einsum("nqd,kqd->ndk", n.perNumber(code), n.perNumber(weight)),
+		graph.ExpandAxes(graph.ReduceSum(n.perNumber(weighted), 1), -1),
 	}, -1)
+	return graph.Reshape(rows, -1, c.Dimension*(c.TrunkWidth+1))
 }
 
-// Velocity returns v [n, S] at states x [n, S] and times t [n, S] of the
-// functions whose rows [n, width+1] Encode returned.
-func (n Network) Velocity(rows, x, t *graph.Node) *graph.Node {
-	functions, samples, width := x.Shape().Dimensions[0], x.Shape().Dimensions[1], n.config.TrunkWidth
-	h := n.trunk(graph.Reshape(x, -1, 1), graph.Reshape(t, -1, 1))
-	h = graph.Reshape(h, functions, samples, width)
-	slope := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(0, width))
-	offset := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(width, width+1))
-	return graph.Add(graph.Einsum("nsk,nk->ns", h, slope), offset)
+// perNumber splits [m, q·d] into [m, q, d].
+func (n network) perNumber(factors *graph.Node) *graph.Node {
+	return graph.Reshape(factors, -1, n.config.Rank, n.config.Dimension)
 }
 
-func (n Network) dense(name string, x *graph.Node) *graph.Node {
+// Velocity returns v [n, S, d] at states x [n, S, d] and times t [n, S] or [n, 1]
+// of the functions whose code Encode returned.
+func (n network) Velocity(code, x, t *graph.Node) *graph.Node {
+	functions, samples := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	width, states := n.config.TrunkWidth, n.config.Dimension
+	h := graph.Reshape(n.trunk(x, t), functions, samples, width)
+	if states == 1 {
+		slope := graph.Slice(code, graph.AxisRange(), graph.AxisRange(0, width))
+		offset := graph.Slice(code, graph.AxisRange(), graph.AxisRange(width, width+1))
+		return graph.ExpandAxes(graph.Add(graph.Einsum("nsk,nk->ns", h, slope), offset), -1)
+	}
+	rows := graph.Reshape(code, functions, states, width+1)
+	slope := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(0, width))
+	offset := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(width, width+1))
+	return graph.Add(graph.Einsum("nsk,ndk->nsd", h, slope), graph.Reshape(offset, functions, 1, states))
+}
+
+func (n network) dense(name string, x *graph.Node) *graph.Node {
 	product := graph.Dot(x, n.parameters[name+".weight"]).MatMul()
 	return graph.Add(product, graph.ExpandAxes(n.parameters[name+".bias"], 0))
 }
 
-func (n Network) branch(name string, values *graph.Node) *graph.Node {
-	h := graph.ExpandAxes(values, -1) // [n, L, channels]
-	for i := range n.config.Channels {
-		h = gelu(n.convolution(fmt.Sprintf("%s.conv%d", name, i), h))
+// branch returns the factors [n, q·d] of a field.
+func (n network) branch(f velocity.Input, values *graph.Node) *graph.Node {
+	h := values
+	if !plane(f) {
+		h = graph.ExpandAxes(values, -1) // one channel
+	}
+	for _, v := range n.config.convolutions(f) {
+		h = gelu(n.convolution(v, h))
 	}
 	functions := h.Shape().Dimensions[0]
-	h = gelu(n.dense(name+".hidden", graph.Reshape(h, functions, -1)))
-	return n.dense(name+".output", h)
+	h = gelu(n.dense(f.Name+".hidden", graph.Reshape(h, functions, -1)))
+	return n.dense(f.Name+".output", h)
 }
 
-// convolution is a cross-correlation of h [n, L, in] with stride 2 and as much
-// zero padding on both sides as half the kernel: [n, ⌈L/2⌉, out].
+// convolution is a cross-correlation of h [n, nodes…, in] with stride 2 and as
+// much zero padding on both sides of an axis as half the kernel: [n, ⌈nodes/2⌉…,
+// out].
 //
 // It is one product of the shifted copies of h, side by side, with the weights
-// [kernel·in, out]: faster than the convolution operation on XLA's CPU and by
+// [kernel…·in, out]: faster than the convolution operation on XLA's CPU and by
 // far on pure Go.
-func (n Network) convolution(name string, h *graph.Node) *graph.Node {
-	g, dimensions := h.Graph(), h.Shape().Dimensions
-	functions, length, in := dimensions[0], dimensions[1], dimensions[2]
-	kernel, half := n.config.Kernel, n.config.Kernel/2
-	positions := (length + stride - 1) / stride
-
-	// Position p reads stride·p + j − half for j < kernel: padding that much at
-	// the right keeps the last read inside.
-	right := max(stride*(positions-1)+kernel-half-length, 0)
-	parts := []*graph.Node{h}
-	if half > 0 {
-		parts = []*graph.Node{graph.Zeros(g, backend.Shape(functions, half, in)), h}
+func (n network) convolution(v convolution, h *graph.Node) *graph.Node {
+	functions := h.Shape().Dimensions[0]
+	shifted := []*graph.Node{h}
+	for i, positions := range v.nodes {
+		axis := i + 1
+		var next []*graph.Node
+		for _, part := range shifted {
+			next = append(next, shifts(part, axis, v.kernel[i], positions)...)
+		}
+		shifted = next
 	}
-	if right > 0 {
-		parts = append(parts, graph.Zeros(g, backend.Shape(functions, right, in)))
-	}
-	padded := graph.Concatenate(parts, 1)
-	shifted := make([]*graph.Node, kernel)
-	for j := range shifted {
-		last := j + stride*(positions-1) + 1
-		shifted[j] = graph.Slice(padded, graph.AxisRange(), graph.AxisRange(j, last).Stride(stride), graph.AxisRange())
-	}
-	weight := n.parameters[name+".weight"]
-	out := weight.Shape().Dimensions[2]
-	columns := graph.Reshape(graph.Concatenate(shifted, 2), functions*positions, kernel*in)
-	product := graph.Dot(columns, graph.Reshape(weight, kernel*in, out)).MatMul()
-	product = graph.Add(product, graph.ExpandAxes(n.parameters[name+".bias"], 0))
-	return graph.Reshape(product, functions, positions, out)
+	rows, columns := functions*product(v.nodes), v.fanIn()
+	copies := graph.Reshape(graph.Concatenate(shifted, -1), rows, columns)
+	result := graph.Dot(copies, graph.Reshape(n.parameters[v.name+".weight"], columns, v.out)).MatMul()
+	result = graph.Add(result, graph.ExpandAxes(n.parameters[v.name+".bias"], 0))
+	dimensions := append([]int{functions}, v.nodes...)
+	return graph.Reshape(result, append(dimensions, v.out)...)
 }
 
-// trunk returns the last hidden layer h [N, width] at states and times [N, 1].
-func (n Network) trunk(x, t *graph.Node) *graph.Node {
+// shifts returns what each place of the kernel sees along an axis, in all
+// positions.
+func shifts(h *graph.Node, axis, kernel, positions int) []*graph.Node {
+	g, dimensions := h.Graph(), h.Shape().Dimensions
+	length, half := dimensions[axis], kernel/2
+	zeros := func(n int) *graph.Node {
+		shape := append([]int(nil), dimensions...)
+		shape[axis] = n
+		return graph.Zeros(g, backend.Shape(shape...))
+	}
+
+	// Position p reads stride·p + j − half for j < kernel: padding that much at
+	// the end keeps the last read inside.
+	end := max(stride*(positions-1)+kernel-half-length, 0)
+	parts := []*graph.Node{h}
+	if half > 0 {
+		parts = []*graph.Node{zeros(half), h}
+	}
+	if end > 0 {
+		parts = append(parts, zeros(end))
+	}
+	padded := graph.Concatenate(parts, axis)
+	shifted := make([]*graph.Node, kernel)
+	ranges := make([]graph.SliceAxisSpec, len(dimensions))
+	for i := range ranges {
+		ranges[i] = graph.AxisRange()
+	}
+	for j := range shifted {
+		ranges[axis] = graph.AxisRange(j, j+stride*(positions-1)+1).Stride(stride)
+		shifted[j] = graph.Slice(padded, ranges...)
+	}
+	return shifted
+}
+
+// trunk returns the last hidden layer h [n·S, width] at states [n, S, d] and
+// times [n, S] or [n, 1].
+func (n network) trunk(x, t *graph.Node) *graph.Node {
 	c := n.config
+	functions, samples := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
+	time := c.embed(t, c.TimeEmbedding) // [n, S or 1, width]
+	if time.Shape().Dimensions[1] != samples {
+		time = graph.BroadcastToDims(time, functions, samples, c.TimeEmbedding)
+	}
+	rows := functions * samples
 	h := graph.Concatenate([]*graph.Node{
-		x, c.embed(x, c.StateEmbedding), c.embed(t, c.TimeEmbedding),
+		graph.Reshape(x, rows, c.Dimension),
+		graph.Reshape(c.embed(x, c.StateEmbedding), rows, c.Dimension*c.StateEmbedding),
+		graph.Reshape(time, rows, c.TimeEmbedding),
 	}, -1)
 	for i := range c.TrunkDepth {
 		h = gelu(n.dense(fmt.Sprintf("trunk.hidden%d", i), h))
@@ -138,14 +194,18 @@ func (c Config) Frequencies(width int) []float64 {
 	return f
 }
 
-// embed returns [sin 2πf₀z, cos 2πf₀z, sin 2πf₁z, …] [N, width] of z [N, 1].
+// embed returns [sin 2πf₀z, cos 2πf₀z, sin 2πf₁z, …] of every number of z
+// [shape…]: [shape…, width].
 func (c Config) embed(z *graph.Node, width int) *graph.Node {
 	angular := make([]float32, width/2)
 	for j, f := range c.Frequencies(width) {
 		angular[j] = float32(2 * math.Pi * f)
 	}
-	phase := graph.Mul(z, graph.ExpandAxes(graph.Const(z.Graph(), angular), 0)) // [N, width/2]
-	return graph.Reshape(graph.Stack([]*graph.Node{graph.Sin(phase), graph.Cos(phase)}, -1), -1, width)
+	dimensions := z.Shape().Dimensions
+	flat := graph.Reshape(z, -1, 1)
+	phase := graph.Mul(flat, graph.ExpandAxes(graph.Const(z.Graph(), angular), 0)) // [N, width/2]
+	pairs := graph.Stack([]*graph.Node{graph.Sin(phase), graph.Cos(phase)}, -1)
+	return graph.Reshape(pairs, append(append([]int(nil), dimensions...), width)...)
 }
 
 // gelu is x·Φ(x) with the error function, as torch.nn.GELU is by default.

@@ -8,17 +8,26 @@ import (
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/metrics"
 )
 
 // function is one held-out SDE with what its rows are compared with.
 type function struct {
-	index        int // within the experiment
-	coefficients sde.Coefficients
-	reference    []float32
-	measured     *metrics.Reference // the same, with the self terms that rows share
-	law          family.Law
+	index     int // within the experiment
+	function  family.Function
+	reference []float32          // [N, d]
+	measured  *metrics.Reference // the same, with the self terms that rows share
+	law       family.Law         // nil where the family has no exact one
+}
+
+// subjects are the functions as networks are told of them.
+func subjects(functions []function) []flow.Subject {
+	all := make([]flow.Subject, len(functions))
+	for i, f := range functions {
+		all[i] = flow.Subject{Index: f.index, Function: f.function}
+	}
+	return all
 }
 
 // heldOut reads the evaluated functions from the held-out shard, making it
@@ -39,32 +48,36 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		law, err := f.Law(d.Seed, first+i)
+		made, err := f.Function(d.Seed, first+i)
 		if err != nil {
-			return nil, fmt.Errorf("exact law of function %d: %w", first+i, err)
+			return nil, err
 		}
-		reference := spread(s.Samples(i), e.Evaluation.Samples)
+		reference := spread(s.Samples(i), e.Evaluation.Samples, f.Dim())
 		functions[i] = function{
-			index: first + i,
-			coefficients: sde.Coefficients{
-				Grid:      f.Grid(),
-				Drift:     slices.Clone(s.Drift(i)), // the mapping ends with this call
-				Diffusion: slices.Clone(s.Diffusion(i)),
-			},
-			reference: reference,
-			measured:  metrics.NewReference(metrics.Line(reference)),
-			law:       law,
+			index: first + i, function: made, reference: reference,
+			measured: metrics.NewReference(cloud(reference, f.Dim())),
+		}
+		if exact, ok := f.(family.Exact); ok {
+			if functions[i].law, err = exact.Law(d.Seed, first+i); err != nil {
+				return nil, fmt.Errorf("exact law of function %d: %w", first+i, err)
+			}
 		}
 	}
 	return functions, nil
 }
 
-// spread copies n of the stored samples at even distances, so that a part of
-// them still comes from all chains.
-func spread(stored []float32, n int) []float32 {
-	part := make([]float32, n)
-	for i := range part {
-		part[i] = stored[i*len(stored)/n]
+// cloud is the points of samples [n, d].
+func cloud(samples []float32, d int) metrics.Cloud {
+	return metrics.Cloud{N: len(samples) / d, D: d, X: samples}
+}
+
+// spread copies n of the stored samples [N, d] at even distances, so that a part
+// of them still comes from all chains.
+func spread(stored []float32, n, d int) []float32 {
+	part := make([]float32, 0, n*d)
+	for i := range n {
+		from := i * (len(stored) / d) / n * d
+		part = append(part, stored[from:from+d]...)
 	}
 	return part
 }
@@ -83,17 +96,4 @@ func w2Exact(samples []float32, law family.Law) float64 {
 		sum += d * d
 	}
 	return math.Sqrt(sum / n)
-}
-
-// moments are the mean and the (biased) variance of samples.
-func moments(samples []float32) (mean, variance float64) {
-	n := float64(len(samples))
-	for _, x := range samples {
-		mean += float64(x) / n
-	}
-	for _, x := range samples {
-		d := float64(x) - mean
-		variance += d * d / n
-	}
-	return mean, variance
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/metrics"
@@ -16,6 +17,9 @@ const (
 	tolerance     = 1e-4
 	maxIterations = 200
 )
+
+// directions of the sliced W2, the same for all functions and runs.
+const directions = 256
 
 // judge computes every distance of a row's samples. Functions are judged one
 // after the other: the Sinkhorn divergence uses all cores itself.
@@ -34,10 +38,10 @@ func judge(ctx context.Context, v experiment.Evaluation, functions []function, s
 	return judged, nil
 }
 
-// distances of x from the reference and the exact law of f.
+// distances of x [n, d] from the reference and the exact law of f.
 func distances(v experiment.Evaluation, f function, x []float32) (Function, error) {
-	d := Function{Index: f.index}
-	ours := metrics.Line(x)
+	d, dim := Function{Index: f.index}, f.function.System.Dim()
+	ours := cloud(x, dim)
 	var err error
 	if d.Sinkhorn, err = f.measured.Sinkhorn(ours, metrics.Options{Blur: v.Blur, Scaling: v.Scaling}); err != nil {
 		return d, err
@@ -47,18 +51,34 @@ func distances(v experiment.Evaluation, f function, x []float32) (Function, erro
 		return d, err
 	}
 	d.SinkhornConverged, d.Residual = converged.Value, converged.Residual
-	if d.W2, err = metrics.W2(x, f.reference); err != nil {
+	if dim == 1 {
+		err = d.onTheLine(f, x)
+	} else {
+		d.SlicedW2, err = metrics.SlicedW2(ours, cloud(f.reference, dim), directions, 0)
+	}
+	if err != nil {
 		return d, err
 	}
-	if d.KS, d.KSP, err = metrics.KS(x, f.reference); err != nil {
-		return d, err
-	}
-	_, variance := moments(x)
-	_, target := moments(f.reference)
-	if target == 0 {
+	_, covariance := moments(x, dim)
+	_, target := moments(f.reference, dim)
+	if trace(target) == 0 {
 		return d, errors.New("all reference samples are equal")
 	}
-	d.VarianceRatio = variance / target
-	d.W2Exact = w2Exact(x, f.law)
+	d.VarianceRatio = trace(covariance) / trace(target)
 	return d, nil
+}
+
+// onTheLine computes what only one dimension has.
+func (d *Function) onTheLine(f function, x []float32) (err error) {
+	if d.W2, err = metrics.W2(x, f.reference); err != nil {
+		return err
+	}
+	if d.KS, d.KSP, err = metrics.KS(x, f.reference); err != nil {
+		return err
+	}
+	d.KSP = max(d.KSP, math.SmallestNonzeroFloat64) // no number has no meaning here
+	if f.law != nil {
+		d.W2Exact = w2Exact(x, f.law)
+	}
+	return nil
 }

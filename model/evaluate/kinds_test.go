@@ -33,7 +33,13 @@ func TestSomeKinds(t *testing.T) {
 	if got, want := some.Rows[0].SimulatedSteps, 64*(scheme.BurnIn+scheme.Thin); got != want {
 		t.Errorf("%d simulated steps, want %d", got, want)
 	}
-	if got := some.Rows[1].SimulatedSteps; got != 0 {
-		t.Errorf("%s simulates %d steps", some.Rows[1].Name, got)
+	if got, want := some.Rows[0].SequentialSteps, scheme.BurnIn+scheme.Thin; got != want {
+		t.Errorf("%d steps of a chain, want %d", got, want)
+	}
+	if r := some.Rows[1]; r.SimulatedSteps != 0 || r.SequentialSteps != 0 {
+		t.Errorf("%s takes %d and %d steps", r.Name, r.SimulatedSteps, r.SequentialSteps)
+	}
+	if model, _ := all.Row(Model); model.SimulatedSteps != 0 || model.SequentialSteps != 16 {
+		t.Errorf("rk4-4 simulates %d steps and evaluates %d times", model.SimulatedSteps, model.SequentialSteps)
 	}
 }

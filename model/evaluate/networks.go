@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/sampler"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -20,18 +20,34 @@ const group = 16
 // Both start every function from the same noise.
 func networks(o Options, functions []function) []method {
 	e := o.Experiment
-	untrained := state.Fresh(e.Model.Layout(), e.Seed)
+	untrained := state.Fresh(e.Velocity().Layout(), e.Seed)
 	untrained.Normalisation = o.State.Normalisation
 	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
+	steps := evaluations(e.Evaluation.Solver)
 	return []method{
-		{Row{Kind: Model, Name: "model", Note: note}, o.network(o.State, functions)},
-		{Row{Kind: Untrained, Name: "untrained model", Note: "the same network at its initial parameters"}, o.network(untrained, functions)},
+		{Row{Kind: Model, Name: "model", Note: note, SequentialSteps: steps}, o.network(o.State, subjects(functions))},
+		{Row{Kind: Untrained, Name: "untrained model", Note: "the same network at its initial parameters", SequentialSteps: steps}, o.network(untrained, subjects(functions))},
 	}
 }
 
-// network draws with the parameters of st. Uploading and compiling count as
-// set-up, for which one Euler step stands in front.
-func (o Options) network(st *state.State, functions []function) func(context.Context, func(done, total int)) ([][]float32, time.Duration, error) {
+// evaluations of the network along a flow; 0 where the solver chooses its steps.
+func evaluations(solver string) int {
+	s, err := ode.Parse(solver)
+	if err != nil {
+		return 0 // and no samples either
+	}
+	switch s := s.(type) {
+	case ode.Euler:
+		return s.Steps
+	case ode.RK4:
+		return 4 * s.Steps
+	}
+	return 0
+}
+
+// network draws with the parameters of st, told of these functions. Uploading
+// and compiling count as set-up, for which one Euler step stands in front.
+func (o Options) network(st *state.State, functions []flow.Subject) func(context.Context, func(done, total int)) ([][]float32, time.Duration, error) {
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
 		e := o.Experiment
@@ -39,16 +55,16 @@ func (o Options) network(st *state.State, functions []function) func(context.Con
 		if err != nil {
 			return nil, 0, err
 		}
-		s, err := sampler.New(o.Backend, e.Model, st)
+		conditioner, err := e.Conditioner(st.Normalisation)
+		if err != nil {
+			return nil, 0, err
+		}
+		s, err := sampler.New(o.Backend, e.Velocity(), conditioner, st)
 		if err != nil {
 			return nil, 0, err
 		}
 		defer s.Close()
-		coefficients := make([]sde.Coefficients, len(functions))
-		for i, f := range functions {
-			coefficients[i] = f.coefficients
-		}
-		if _, err := s.Sample(ctx, coefficients[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed); err != nil {
+		if _, err := s.Sample(ctx, functions[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed); err != nil {
 			return nil, 0, err
 		}
 		setup := time.Since(began)
@@ -56,9 +72,9 @@ func (o Options) network(st *state.State, functions []function) func(context.Con
 		for len(samples) < len(functions) {
 			first := len(samples)
 			last := min(first+group, len(functions))
-			drawn, err := s.Sample(ctx, coefficients[first:last], e.Evaluation.Samples, solver, noise(e, functions[first]))
+			drawn, err := s.Sample(ctx, functions[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].Index))
 			if err != nil {
-				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].index, functions[last-1].index, err)
+				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].Index, functions[last-1].Index, err)
 			}
 			samples = append(samples, drawn...)
 			progress(len(samples), len(functions))
@@ -67,8 +83,8 @@ func (o Options) network(st *state.State, functions []function) func(context.Con
 	}
 }
 
-// noise is the seed of the group of functions that begins with f.
-func noise(e experiment.Experiment, f function) uint64 {
-	seed, _ := random.Key(e.Seed, "evaluate/noise", uint64(f.index))
+// noise is the seed of the group of functions that begins with that one.
+func noise(e experiment.Experiment, index int) uint64 {
+	seed, _ := random.Key(e.Seed, "evaluate/noise", uint64(index))
 	return seed
 }

@@ -89,6 +89,6 @@ func sizes(e experiment.Experiment) []size {
 		{"stored samples", e.Data.Samples, false},
 		{"held-out functions", e.Evaluation.Functions, false},
 		{"evaluation samples", e.Evaluation.Samples, false},
-		{"parameters", e.Model.Layout().Size(), false},
+		{"parameters", e.Velocity().Layout().Size(), false},
 	}
 }

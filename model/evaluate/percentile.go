@@ -1,7 +1,8 @@
 package evaluate
 
 // Percentile is the function whose Sinkhorn divergence is at a percentile of
-// the model's, with samples to look at and the exact law as curves.
+// the model's, with samples [n, d] to look at and, where it is known, the exact
+// law as curves.
 type Percentile struct {
 	Percent   int
 	Function  Function // the model's numbers

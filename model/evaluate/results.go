@@ -33,15 +33,17 @@ type Results struct {
 	Step       int                   `json:"step"`       // updates behind the state
 	Parameters string                `json:"parameters"` // hash of the state's parameters
 	Backend    string                `json:"backend"`    // what ran the network
+	Dim        int                   `json:"dim"`        // numbers of a sample
 	Functions  int                   `json:"functions"`
 	Samples    int                   `json:"samples"` // per function and row
 	Rows       []Row                 `json:"rows"`
 	// ReferenceToExact is the W2 distance of each reference set from the exact
 	// invariant law: where it is large, the reference's chains have not mixed.
-	ReferenceToExact []float64 `json:"reference_to_exact"`
-	Reference        Statistic `json:"reference"` // of ReferenceToExact
-	MixedBelow       float64   `json:"mixed_below"`
-	Mixed            int       `json:"mixed"` // functions with ReferenceToExact below it
+	// Like the next three it is of families with exact laws.
+	ReferenceToExact []float64 `json:"reference_to_exact,omitempty"`
+	Reference        Statistic `json:"reference,omitzero"` // of ReferenceToExact
+	MixedBelow       float64   `json:"mixed_below,omitzero"`
+	Mixed            int       `json:"mixed,omitzero"` // functions with ReferenceToExact below it
 	Seconds          float64   `json:"seconds"`
 }
 
@@ -64,17 +66,19 @@ type Row struct {
 	SequentialSteps int `json:"sequential_steps"`
 }
 
-// Function is one row's samples of one function against its reference.
+// Function is one row's samples of one function against its reference. Numbers
+// that its dimension does not have are zero, and left out of JSON.
 type Function struct {
 	Index             int     `json:"index"`    // within the experiment
 	Sinkhorn          float64 `json:"sinkhorn"` // annealed as GeomLoss does by default
 	SinkhornConverged float64 `json:"sinkhorn_converged"`
-	Residual          float64 `json:"residual"` // of the converged one: L1 violation of a marginal
-	W2                float64 `json:"w2"`       // not squared
-	KS                float64 `json:"ks"`
-	KSP               float64 `json:"ks_p"`
-	VarianceRatio     float64 `json:"variance_ratio"` // samples / reference
-	W2Exact           float64 `json:"w2_exact"`       // to the exact invariant law
+	Residual          float64 `json:"residual"`           // of the converged one: L1 violation of a marginal
+	W2                float64 `json:"w2,omitzero"`        // one dimension; not squared
+	SlicedW2          float64 `json:"sliced_w2,omitzero"` // more dimensions
+	KS                float64 `json:"ks,omitzero"`        // one dimension
+	KSP               float64 `json:"ks_p,omitzero"`      // one dimension
+	VarianceRatio     float64 `json:"variance_ratio"`     // samples / reference, of the sums of all variances
+	W2Exact           float64 `json:"w2_exact,omitzero"`  // one dimension, to the exact invariant law
 }
 
 // Summary is a row over its functions.
@@ -82,11 +86,12 @@ type Summary struct {
 	Sinkhorn          Statistic `json:"sinkhorn"`
 	SinkhornConverged Statistic `json:"sinkhorn_converged"`
 	Residual          float64   `json:"residual"` // the largest
-	W2                Statistic `json:"w2"`
-	W2Mixed           Statistic `json:"w2_mixed"` // of W2, where the reference has mixed
-	W2Exact           Statistic `json:"w2_exact"`
-	KS                Statistic `json:"ks"`
-	KSRejected        float64   `json:"ks_rejected"` // fraction of functions with p < 0.05
+	W2                Statistic `json:"w2,omitzero"`
+	W2Mixed           Statistic `json:"w2_mixed,omitzero"` // of W2, where the reference has mixed
+	W2Exact           Statistic `json:"w2_exact,omitzero"`
+	SlicedW2          Statistic `json:"sliced_w2,omitzero"`
+	KS                Statistic `json:"ks,omitzero"`
+	KSRejected        float64   `json:"ks_rejected"` // one dimension: fraction of functions with p < 0.05
 	VarianceRatio     Statistic `json:"variance_ratio"`
 }
 
@@ -101,7 +106,8 @@ type Statistic struct {
 const ksLevel = 0.05
 
 // Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
-// the reference at the 5 % level.
+// the reference at the 5 % level. In more than one dimension there is no test;
+// in one its p may be zero, since exp(−2nD²) underflows.
 func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
 // describe computes mean, standard error s/√n and median. No values give zeros.
@@ -127,7 +133,7 @@ func describe(values []float64) Statistic {
 }
 
 // summarise fills r.Summary from r.Functions; mixed[i] says whether the
-// reference of function i is near the exact law.
+// reference of function i is near the exact law, where there is one.
 func (r *Row) summarise(mixed []bool) {
 	column := func(value func(Function) float64) []float64 {
 		values := make([]float64, len(r.Functions))
@@ -139,7 +145,7 @@ func (r *Row) summarise(mixed []bool) {
 	w2 := column(func(f Function) float64 { return f.W2 })
 	var w2Mixed []float64
 	for i, v := range w2 {
-		if mixed[i] {
+		if mixed != nil && mixed[i] {
 			w2Mixed = append(w2Mixed, v)
 		}
 	}
@@ -149,6 +155,7 @@ func (r *Row) summarise(mixed []bool) {
 		W2:                describe(w2),
 		W2Mixed:           describe(w2Mixed),
 		W2Exact:           describe(column(func(f Function) float64 { return f.W2Exact })),
+		SlicedW2:          describe(column(func(f Function) float64 { return f.SlicedW2 })),
 		KS:                describe(column(func(f Function) float64 { return f.KS })),
 		VarianceRatio:     describe(column(func(f Function) float64 { return f.VarianceRatio })),
 	}

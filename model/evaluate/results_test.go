@@ -1,15 +1,19 @@
 package evaluate
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/metrics"
 )
 
 func TestDescribe(t *testing.T) {
@@ -33,17 +37,17 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// gaussian is N(m, s²) as a family.Law with what w2Exact needs.
-type gaussian struct{ m, s float64 }
+// onLine is N(m, s²) as a family.Law with what w2Exact needs.
+type onLine struct{ m, s float64 }
 
-func (g gaussian) Quantile(u float64) float64           { return g.m + g.s*math.Sqrt2*math.Erfinv(2*u-1) }
-func (g gaussian) PDF(x float64) float64                { return math.NaN() }
-func (g gaussian) CDF(x float64) float64                { return math.NaN() }
-func (g gaussian) Mean() float64                        { return g.m }
-func (g gaussian) Variance() float64                    { return g.s * g.s }
-func (g gaussian) Sample(dst []float32, rng *rand.Rand) {}
+func (g onLine) Quantile(u float64) float64           { return g.m + g.s*math.Sqrt2*math.Erfinv(2*u-1) }
+func (g onLine) PDF(x float64) float64                { return math.NaN() }
+func (g onLine) CDF(x float64) float64                { return math.NaN() }
+func (g onLine) Mean() float64                        { return g.m }
+func (g onLine) Variance() float64                    { return g.s * g.s }
+func (g onLine) Sample(dst []float32, rng *rand.Rand) {}
 
-var _ family.Law = gaussian{}
+var _ family.Law = onLine{}
 
 // W2² of N(0,1) from N(m,s²) is m² + (s−1)².
 func TestW2Exact(t *testing.T) {
@@ -51,9 +55,9 @@ func TestW2Exact(t *testing.T) {
 	quantiles := make([]float32, n)
 	for i := range quantiles {
 		// Shuffled: the order of samples must not matter.
-		quantiles[(i*2731)%n] = float32(gaussian{0, 1}.Quantile((float64(i) + 0.5) / float64(n)))
+		quantiles[(i*2731)%n] = float32(onLine{0, 1}.Quantile((float64(i) + 0.5) / float64(n)))
 	}
-	for _, g := range []gaussian{{0, 1}, {2, 1}, {-1, 0.5}, {3, 2}} {
+	for _, g := range []onLine{{0, 1}, {2, 1}, {-1, 0.5}, {3, 2}} {
 		want := math.Hypot(g.m, g.s-1)
 		if got := w2Exact(quantiles, g); math.Abs(got-want) > 1e-3*max(want, 0.01) {
 			t.Errorf("W2 from N(%v, %v²) is %v, want %v", g.m, g.s, got, want)
@@ -66,13 +70,13 @@ func TestSpreadTakesFromAllChains(t *testing.T) {
 	for i := range stored {
 		stored[i] = float32(i / 4)
 	}
-	part := spread(stored, 1024)
+	part := spread(stored, 1024, 1)
 	for i, chain := range part {
 		if int(chain) != i {
 			t.Fatalf("sample %d comes from chain %v", i, chain)
 		}
 	}
-	if all := spread(stored, 4096); all[17] != stored[17] || len(all) != 4096 {
+	if all := spread(stored, 4096, 1); all[17] != stored[17] || len(all) != 4096 {
 		t.Error("taking all of them reorders")
 	}
 }
@@ -95,7 +99,7 @@ func tableResults(t *testing.T) *Results {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Results{Experiment: e, Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 48,
+	r := &Results{Experiment: e, Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 48, ReferenceToExact: []float64{0.0291},
 		Reference: Statistic{Mean: 0.0291, Median: 0.0187}}
 	for i, row := range []Row{
 		{Kind: Floor, Name: "floor", SolveSeconds: 0.125},
@@ -139,8 +143,86 @@ func TestTableGolden(t *testing.T) {
 	}
 }
 
-func TestTableIsRectangular(t *testing.T) {
-	table := tableResults(t).Table()
+// Columns are there where their numbers are: of samples in the plane without an
+// exact law and without a table in the paper, eight.
+func TestTableOfThePlane(t *testing.T) {
+	r := tableResults(t)
+	r.Dim, r.ReferenceToExact, r.Experiment.Name = 2, nil, "plane"
+	for i := range r.Rows {
+		s := r.Rows[i].Summary
+		r.Rows[i].Summary = Summary{Sinkhorn: s.Sinkhorn, SinkhornConverged: s.SinkhornConverged, SlicedW2: s.W2, VarianceRatio: s.VarianceRatio}
+	}
+	table := r.Table()
+	var groups []string
+	for _, g := range table.Groups {
+		groups = append(groups, g.Name)
+	}
+	if want := []string{"", "Sinkhorn", "sliced W2", "time (s)", "Sinkhorn converged", "variance"}; !slices.Equal(groups, want) {
+		t.Errorf("groups %q, want %q", groups, want)
+	}
+	if want := []string{"model", "0.0400", "0.00400", "0.400 ± 0.050", "0.200", "1.25", "2.50", "0.0800", "0.00800", "1.40"}; !slices.Equal(table.Rows[3], want) {
+		t.Errorf("row %q, want %q", table.Rows[3], want)
+	}
+	checkRectangular(t, table)
+	text, err := json.Marshal(r.Rows[3].Summary)
+	if err != nil || strings.Contains(string(text), `"w2"`) || !strings.Contains(string(text), `"sliced_w2"`) {
+		t.Errorf("the summary's JSON is %s, %v", text, err)
+	}
+	for _, note := range table.Notes {
+		if strings.Contains(note, "KS") || strings.Contains(note, "exact law") {
+			t.Errorf("a note of what is not there: %s", note)
+		}
+	}
+}
+
+// In the plane a row's numbers are the metrics' of the same points, and a
+// function's own reference is at distance zero.
+func TestDistancesInThePlane(t *testing.T) {
+	e, err := experiment.Load("vn1d", "smoke", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := sde.Grid{Lo: -1, Hi: 1, N: 2}
+	reference, x := make([]float32, 512), make([]float32, 512)
+	standardNormal(2).draw(reference, 1, "reference", 0)
+	gaussian{[]float64{1, 0}, [][]float64{{1}, {0, 2}}}.draw(x, 1, "x", 0)
+	f := function{
+		index: 7, function: family.Function{System: sde.Plane{X: grid, Y: grid}},
+		reference: reference, measured: metrics.NewReference(cloud(reference, 2)),
+	}
+	got, err := distances(e.Evaluation, f, x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sliced, err := metrics.SlicedW2(cloud(x, 2), cloud(reference, 2), directions, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sinkhorn, err := metrics.Sinkhorn(cloud(x, 2), cloud(reference, 2), metrics.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.SlicedW2 != sliced || got.Sinkhorn != sinkhorn || got.SinkhornConverged < 0.1 || got.W2 != 0 || got.KS != 0 {
+		t.Errorf("got %+v, want sliced W2 %v, Sinkhorn %v and nothing of the line", got, sliced, sinkhorn)
+	}
+	if math.Abs(got.VarianceRatio-2.5) > 0.5 { // (1 + 4)/2
+		t.Errorf("variance ratio %v", got.VarianceRatio)
+	}
+	same, err := distances(e.Evaluation, f, reference)
+	if err != nil || same.SlicedW2 != 0 || math.Abs(same.Sinkhorn) > 1e-9 || same.VarianceRatio != 1 {
+		t.Errorf("the reference itself: %+v, %v", same, err)
+	}
+	f.reference = make([]float32, 512)
+	f.measured = metrics.NewReference(cloud(f.reference, 2))
+	if _, err := distances(e.Evaluation, f, x); err == nil {
+		t.Error("a reference of equal points: no error")
+	}
+}
+
+func TestTableIsRectangular(t *testing.T) { checkRectangular(t, tableResults(t).Table()) }
+
+func checkRectangular(t *testing.T, table Table) {
+	t.Helper()
 	width := 0
 	for _, g := range table.Groups {
 		width += g.Width

@@ -3,11 +3,9 @@ package evaluate
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
@@ -23,14 +21,14 @@ type method struct {
 // come in between.
 func baselines(o Options, f family.Family, functions []function) (before, after []method) {
 	e := o.Experiment
-	n, first := e.Evaluation.Samples, functions[0].index // held-out functions are consecutive
+	d, n, first := f.Dim(), e.Evaluation.Samples, functions[0].index // held-out functions are consecutive
 	all := func(kind Kind, name, note string, stored int, sample func(ctx context.Context, dst []float32, progress func(done, total int)) error) method {
 		return method{Row{Kind: kind, Name: name, Note: note}, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
-			dst := make([]float32, len(functions)*stored)
+			dst := make([]float32, len(functions)*stored*d)
 			err := sample(ctx, dst, progress)
 			samples := make([][]float32, len(functions))
 			for i := range samples {
-				samples[i] = spread(dst[i*stored:(i+1)*stored], n)
+				samples[i] = spread(dst[i*stored*d:(i+1)*stored*d], n, d)
 			}
 			return samples, 0, err
 		}}
@@ -46,7 +44,7 @@ func baselines(o Options, f family.Family, functions []function) (before, after 
 		mcmc := all(MCMC, m.Name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			return o.Simulator.Simulate(ctx, dst, simulate.Batch{
 				First: first, Count: len(functions),
-				System: func(i int) (sde.System, error) { return functions[i-first].coefficients, nil },
+				System: func(i int) (sde.System, error) { return functions[i-first].function.System, nil },
 				Scheme: m.Scheme, Seed: e.Data.Seed, Purpose: "mcmc/" + m.Name,
 			}, progress)
 		})
@@ -56,25 +54,21 @@ func baselines(o Options, f family.Family, functions []function) (before, after 
 	normals := func(kind Kind, name, note string, draw func(dst []float32, fn function)) method {
 		return all(kind, name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			return simulate.Each(ctx, len(functions), func(_ context.Context, i int) error {
-				draw(dst[i*n:(i+1)*n], functions[i])
+				draw(dst[i*n*d:(i+1)*n*d], functions[i])
 				return nil
 			}, progress)
 		})
 	}
+	standard, known := "N(0,1)", "a normal with the reference's mean and variance: knows the answer's first two moments"
+	if d > 1 {
+		standard, known = "N(0,I)", "a normal with the reference's mean and covariance: knows the answer's first two moments"
+	}
 	after = append(after,
-		normals(Moments, "moment-matched normal", "a normal with the reference's mean and variance: knows the answer's first two moments", func(dst []float32, fn function) {
-			mean, variance := moments(fn.reference)
-			normal(dst, mean, math.Sqrt(variance), e.Seed, "evaluate/moments", fn.index)
+		normals(Moments, "moment-matched normal", known, func(dst []float32, fn function) {
+			matched(fn.reference, d).draw(dst, e.Seed, "evaluate/moments", fn.index)
 		}),
-		normals(Normal, "N(0,1)", "what the flow starts from", func(dst []float32, fn function) {
-			normal(dst, 0, 1, e.Seed, "evaluate/normal", fn.index)
+		normals(Normal, standard, "what the flow starts from", func(dst []float32, fn function) {
+			standardNormal(d).draw(dst, e.Seed, "evaluate/normal", fn.index)
 		}))
 	return before, after
-}
-
-func normal(dst []float32, mean, std float64, seed uint64, purpose string, index int) {
-	rng := random.New(seed, purpose, uint64(index))
-	for i := range dst {
-		dst[i] = float32(mean + std*rng.NormFloat64())
-	}
 }

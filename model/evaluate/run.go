@@ -68,9 +68,9 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 		Step:       int(o.State.Step),
 		Parameters: hex.EncodeToString(hash[:]),
 		Backend:    o.Backend.Name + " (" + o.Backend.Device + ")",
+		Dim:        f.Dim(),
 		Functions:  len(functions),
 		Samples:    e.Evaluation.Samples,
-		MixedBelow: mixedBelow,
 	}
 	mixed := r.describeReference(functions)
 	before, after := baselines(o, f, functions)
@@ -98,10 +98,13 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 	return r, r.percentiles(functions, drawn), nil
 }
 
-// describeReference measures the reference sets against the exact laws and
-// returns which of them have mixed.
+// describeReference measures the reference sets against the exact laws, where
+// there are such, and returns which of them have mixed.
 func (r *Results) describeReference(functions []function) (mixed []bool) {
 	for _, f := range functions {
+		if f.law == nil {
+			return nil
+		}
 		d := w2Exact(f.reference, f.law)
 		r.ReferenceToExact = append(r.ReferenceToExact, d)
 		mixed = append(mixed, d < mixedBelow)
@@ -109,7 +112,7 @@ func (r *Results) describeReference(functions []function) (mixed []bool) {
 			r.Mixed++
 		}
 	}
-	r.Reference = describe(r.ReferenceToExact)
+	r.MixedBelow, r.Reference = mixedBelow, describe(r.ReferenceToExact)
 	return mixed
 }
 
@@ -137,7 +140,9 @@ func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) 
 			last := e.Evaluation.MCMC[len(e.Evaluation.MCMC)-1]
 			p.MCMC, p.MCMCName = mcmc[i], last.Name
 		}
-		p.X, p.PDF, p.CDF = curves(functions[i].law, p.Reference, p.MCMC, p.Model)
+		if law := functions[i].law; law != nil {
+			p.X, p.PDF, p.CDF = curves(law, p.Reference, p.MCMC, p.Model)
+		}
 		shown = append(shown, p)
 	}
 	return shown

@@ -29,8 +29,8 @@ func smoke(t *testing.T, b *backend.Backend, name string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := state.Fresh(e.Model.Layout(), e.Seed)
-	st.Normalisation = shard.Normalisation{DriftStd: 3, DiffusionMean: 1, DiffusionStd: 1}
+	st := state.Fresh(e.Velocity().Layout(), e.Seed)
+	st.Normalisation = shard.Normalisation{"drift": {Std: 3}, "diffusion": {Mean: 1, Std: 1}}
 	return Options{Experiment: e, State: st, Backend: b, Store: shard.NewDir(t.TempDir()), Simulator: simulate.Fastest()}
 }
 
@@ -161,7 +161,7 @@ func checkNormalRow(t *testing.T, o Options, row Row) {
 		if got.W2 != w2 || got.Sinkhorn != sinkhorn {
 			t.Errorf("function %d: W2 %v and Sinkhorn %v, want %v and %v", got.Index, got.W2, got.Sinkhorn, w2, sinkhorn)
 		}
-		law, err := f.Law(d.Seed, got.Index)
+		law, err := f.(family.Exact).Law(d.Seed, got.Index)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,9 +220,16 @@ func TestBrokenState(t *testing.T) {
 		t.Errorf("a state that overflows: %v", err)
 	}
 	o = smoke(t, b, "vn1d")
+	normalisation := o.State.Normalisation
 	o.State = state.Fresh(o.State.Layout[1:], 1)
+	o.State.Normalisation = normalisation
 	if _, _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "network") {
 		t.Errorf("a state of another network: %v", err)
+	}
+	o = smoke(t, b, "vn1d")
+	delete(o.State.Normalisation, "diffusion")
+	if _, _, err := Run(context.Background(), o); err == nil || !strings.Contains(err.Error(), "normalisation") {
+		t.Errorf("a state without a field's normalisation: %v", err)
 	}
 	o = smoke(t, b, "vn1d")
 	o.Experiment.Evaluation.Blur = math.NaN()

@@ -23,39 +23,96 @@ type Group struct {
 	Width int
 }
 
-// Table lays the results out with the paper's numbers beside them. Distances
-// are in units of x (Sinkhorn: of x²); times are seconds for all functions.
+// section is a group of columns with the cells that it has for a row.
+type section struct {
+	name    string
+	columns []string
+	cells   func(row Row, p PaperRow) []string // without a row of the paper p is zero: dashes
+}
+
+// Table lays the results out, with the paper's numbers beside them where it has
+// any. Distances are in units of x (Sinkhorn: of x²); times are seconds for all
+// functions.
 func (r *Results) Table() Table {
-	t := Table{
-		Groups: []Group{{"", 1}, {"Sinkhorn", 2}, {"paper", 2}, {"W2", 2}, {"paper", 2}, {"time (s)", 2}, {"paper", 1},
-			{"Sinkhorn converged", 2}, {"W2 to exact law", 2}, {"KS", 1}, {"variance", 1}},
-		Columns: []string{"samples from", "mean", "median", "mean", "median", "mean ± s.e.", "median", "mean", "median",
-			"set-up", "solve", "time (s)", "mean", "median", "mean", "median", "rejected", "ratio"},
+	t := Table{Groups: []Group{{"", 1}}, Columns: []string{"samples from"}}
+	sections := r.sections()
+	for _, s := range sections {
+		t.Groups = append(t.Groups, Group{s.name, len(s.columns)})
+		t.Columns = append(t.Columns, s.columns...)
 	}
 	for _, row := range r.Rows {
-		s := row.Summary
-		p, _ := paperRow(r.Experiment.Name, row) // without one all zero: dashes
-		t.Rows = append(t.Rows, []string{row.Name,
-			significant(s.Sinkhorn.Mean), significant(s.Sinkhorn.Median), printed(p.SinkhornMean), printed(p.SinkhornMedian),
-			fmt.Sprintf("%.3f ± %.3f", s.W2.Mean, s.W2.StdErr), significant(s.W2.Median), printed(p.W2Mean), printed(p.W2Median),
-			seconds(row.SetupSeconds), seconds(row.SolveSeconds), printed(p.Seconds),
-			significant(s.SinkhornConverged.Mean), significant(s.SinkhornConverged.Median),
-			significant(s.W2Exact.Mean), significant(s.W2Exact.Median),
-			fmt.Sprintf("%.0f %%", 100*s.KSRejected), fmt.Sprintf("%.2f", s.VarianceRatio.Median),
-		})
+		p, _ := paperRow(r.Experiment.Name, row)
+		cells := []string{row.Name}
+		for _, s := range sections {
+			cells = append(cells, s.cells(row, p)...)
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	t.Notes = r.notes()
 	return t
 }
 
+// sections are those whose numbers exist.
+func (r *Results) sections() []section {
+	line, exact, printed := r.Dim <= 1, len(r.ReferenceToExact) > 0, len(Paper(r.Experiment.Name)) > 0
+	var all []section
+	for _, s := range []struct {
+		exists bool
+		section
+	}{
+		{true, section{"Sinkhorn", []string{"mean", "median"}, func(row Row, _ PaperRow) []string { return meanMedian(row.Summary.Sinkhorn) }}},
+		{printed, section{"paper", []string{"mean", "median"}, func(_ Row, p PaperRow) []string { return asPrinted(p.SinkhornMean, p.SinkhornMedian) }}},
+		{line, section{"W2", []string{"mean ± s.e.", "median"}, func(row Row, _ PaperRow) []string { return meanErrorMedian(row.Summary.W2) }}},
+		{line && printed, section{"paper", []string{"mean", "median"}, func(_ Row, p PaperRow) []string { return asPrinted(p.W2Mean, p.W2Median) }}},
+		{!line, section{"sliced W2", []string{"mean ± s.e.", "median"}, func(row Row, _ PaperRow) []string { return meanErrorMedian(row.Summary.SlicedW2) }}},
+		{true, section{"time (s)", []string{"set-up", "solve"}, func(row Row, _ PaperRow) []string {
+			return []string{seconds(row.SetupSeconds), seconds(row.SolveSeconds)}
+		}}},
+		{printed, section{"paper", []string{"time (s)"}, func(_ Row, p PaperRow) []string { return asPrinted(p.Seconds) }}},
+		{true, section{"Sinkhorn converged", []string{"mean", "median"}, func(row Row, _ PaperRow) []string { return meanMedian(row.Summary.SinkhornConverged) }}},
+		{exact, section{"W2 to exact law", []string{"mean", "median"}, func(row Row, _ PaperRow) []string { return meanMedian(row.Summary.W2Exact) }}},
+		{line, section{"KS", []string{"rejected"}, func(row Row, _ PaperRow) []string {
+			return []string{fmt.Sprintf("%.0f %%", 100*row.Summary.KSRejected)}
+		}}},
+		{true, section{"variance", []string{"ratio"}, func(row Row, _ PaperRow) []string {
+			return []string{fmt.Sprintf("%.2f", row.Summary.VarianceRatio.Median)}
+		}}},
+	} {
+		if s.exists {
+			all = append(all, s.section)
+		}
+	}
+	return all
+}
+
+func meanMedian(s Statistic) []string { return []string{significant(s.Mean), significant(s.Median)} }
+
+func meanErrorMedian(s Statistic) []string {
+	return []string{fmt.Sprintf("%.3f ± %.3f", s.Mean, s.StdErr), significant(s.Median)}
+}
+
+func asPrinted(values ...float64) []string {
+	cells := make([]string, len(values))
+	for i, v := range values {
+		cells[i] = printed(v)
+	}
+	return cells
+}
+
 func (r *Results) notes() []string {
 	e := r.Experiment
+	others := "KS at 5 %; variance ratio: samples/reference, median"
+	if r.Dim > 1 {
+		others = fmt.Sprintf("sliced W2 over %d directions; variance ratio: of the sums of all variances, samples/reference, median", directions)
+	}
 	notes := []string{
 		ScaleNote(e),
-		fmt.Sprintf("%d held-out functions, %d samples each; Sinkhorn divergence with cost ½|x−y|², blur %g, scaling %g, and converged (largest residual %s); KS at 5 %%; variance ratio: samples/reference, median.",
-			r.Functions, r.Samples, e.Evaluation.Blur, e.Evaluation.Scaling, significant(r.residual())),
-		fmt.Sprintf("The reference sets themselves are W2 %s (mean) and %s (median) from the exact law; for %d of %d functions below %g, where the mean W2 is: %s.",
-			significant(r.Reference.Mean), significant(r.Reference.Median), r.Mixed, r.Functions, r.MixedBelow, r.mixedMeans()),
+		fmt.Sprintf("%d held-out functions, %d samples each; Sinkhorn divergence with cost ½|x−y|², blur %g, scaling %g, and converged (largest residual %s); %s.",
+			r.Functions, r.Samples, e.Evaluation.Blur, e.Evaluation.Scaling, significant(r.residual()), others),
+	}
+	if len(r.ReferenceToExact) > 0 {
+		notes = append(notes, fmt.Sprintf("The reference sets themselves are W2 %s (mean) and %s (median) from the exact law; for %d of %d functions below %g, where the mean W2 is: %s.",
+			significant(r.Reference.Mean), significant(r.Reference.Median), r.Mixed, r.Functions, r.MixedBelow, r.mixedMeans()))
 	}
 	for _, row := range r.Rows {
 		if row.Note != "" {

@@ -36,6 +36,9 @@ func decode(raw []byte, dst any) error {
 // wholeNumbers reports the first scalar that is not whole although its field
 // is an integer. What does not fit t at all is left to the decoder.
 func wholeNumbers(n ast.Node, t reflect.Type) error {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
 	switch n := n.(type) {
 	case *ast.AnchorNode:
 		return wholeNumbers(n.Value, t)

@@ -20,23 +20,23 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
 )
 
 // Format versions what a configuration means. It enters Hash, so that a change
 // of meaning never finds the checkpoints of the old one.
-const Format = "ergoflow/experiment/1"
+const Format = "ergoflow/experiment/2"
 
 // Experiment is one complete configuration. In JSON and YAML the fields are
 // lower_snake_case; a dotted path such as training.learning_rate names one.
 type Experiment struct {
-	Name       string          `json:"name" yaml:"name"`
-	Preset     string          `json:"preset" yaml:"preset"`
-	Seed       uint64          `json:"seed" yaml:"seed"` // initial weights, order of functions, noise and times of the flow
-	Data       data.Dataset    `json:"data" yaml:"data"`
-	Model      deeponet.Config `json:"model" yaml:"model"`
-	Training   Training        `json:"training" yaml:"training"`
-	Evaluation Evaluation      `json:"evaluation" yaml:"evaluation"`
+	Name       string       `json:"name" yaml:"name"`
+	Preset     string       `json:"preset" yaml:"preset"`
+	Seed       uint64       `json:"seed" yaml:"seed"` // initial weights, order of functions, noise and times of the flow
+	Data       data.Dataset `json:"data" yaml:"data"`
+	Model      Model        `json:"model" yaml:"model"`
+	Training   Training     `json:"training" yaml:"training"`
+	Evaluation Evaluation   `json:"evaluation" yaml:"evaluation"`
 }
 
 // Training sizes the batch and the AdamW/OneCycle schedule. One batch is
@@ -44,7 +44,9 @@ type Experiment struct {
 type Training struct {
 	BatchFunctions int `json:"batch_functions" yaml:"batch_functions"` // B, functions in a batch; a multiple of data.shards
 	BatchSamples   int `json:"batch_samples" yaml:"batch_samples"`     // S, samples of each; divides data.samples
-	Epochs         int `json:"epochs" yaml:"epochs"`                   // passes over every stored sample
+	// Coupling of noise and samples within a function.
+	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
+	Epochs   int           `json:"epochs" yaml:"epochs"` // passes over every stored sample
 	// Steps, when not zero, ends the schedule after that many updates instead
 	// of after Epochs whole passes.
 	Steps           int     `json:"steps" yaml:"steps"`
@@ -106,11 +108,11 @@ func (e Experiment) Hash() string {
 	t := e.Training
 	t.Epochs, t.Steps, t.CheckpointEvery = 0, e.Steps(), 0
 	raw, err := json.Marshal(struct {
-		Format   string          `json:"format"`
-		Seed     uint64          `json:"seed"`
-		Data     string          `json:"data"`
-		Model    deeponet.Config `json:"model"`
-		Training Training        `json:"training"`
+		Format   string   `json:"format"`
+		Seed     uint64   `json:"seed"`
+		Data     string   `json:"data"`
+		Model    Model    `json:"model"`
+		Training Training `json:"training"`
 	}{Format, e.Seed, e.Data.Hash(), e.Model, t})
 	if err != nil {
 		panic(fmt.Sprintf("experiment: hash of an unvalidated configuration: %v", err))

@@ -26,7 +26,7 @@ func TestSizes(t *testing.T) {
 		if e.Steps() != tt.steps {
 			t.Errorf("%s/%s: %d steps, want %d", tt.name, tt.preset, e.Steps(), tt.steps)
 		}
-		if n := e.Model.Layout().Size(); n != tt.parameters {
+		if n := e.Velocity().Layout().Size(); n != tt.parameters {
 			t.Errorf("%s/%s: %d parameters, want %d", tt.name, tt.preset, n, tt.parameters)
 		}
 		if b := e.Training.BatchFunctions * e.Training.BatchSamples; b != tt.batch {
@@ -65,13 +65,14 @@ func TestHash(t *testing.T) {
 		"data.functions=512":                false,
 		"data.samples=32":                   false,
 		"data.training.burn_in=501":         false,
-		"model.rank=17":                     false,
-		"model.f_max=8":                     false,
+		"model.deeponet.rank=17":            false,
+		"model.deeponet.f_max=8":            false,
 		"training.learning_rate=0.0010001":  false,
 		"training.weight_decay=0":           false,
 		"training.clip_norm=2":              false,
 		"training.batch_functions=32":       false,
 		"training.batch_samples=32":         false,
+		"training.coupling=independent":     false,
 		"training.epochs=2":                 false,
 		"training.steps=10":                 false,
 		"training.steps=64":                 true, // as many as the one epoch has

@@ -120,6 +120,10 @@ func (e *Experiment) set(setting string) error {
 	// Decode into a copy: a value that fails half-way must change nothing.
 	decoded := reflect.New(field.Type())
 	decoded.Elem().Set(field)
+	if field.Kind() == reflect.Pointer && !field.IsNil() {
+		decoded.Elem().Set(reflect.New(field.Type().Elem()))
+		decoded.Elem().Elem().Set(field.Elem())
+	}
 	if err := decode([]byte(value), decoded.Interface()); err != nil {
 		return fmt.Errorf("set %s: %q is no %s: %s", path, value, kindName(field.Type()), firstLine(err))
 	}
@@ -131,6 +135,12 @@ func (e *Experiment) set(setting string) error {
 func lookup(v reflect.Value, path string) (reflect.Value, error) {
 	walked := ""
 	for _, part := range strings.Split(path, ".") {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, fmt.Errorf("set %s: this experiment has no %s", path, walked)
+			}
+			v = v.Elem()
+		}
 		if v.Kind() != reflect.Struct {
 			return v, fmt.Errorf("set %s: %s is a %s and has no fields", path, walked, kindName(v.Type()))
 		}
@@ -167,7 +177,7 @@ func kindName(t reflect.Type) string {
 		return "text"
 	case reflect.Slice, reflect.Array:
 		return "list"
-	case reflect.Struct:
+	case reflect.Struct, reflect.Pointer:
 		return "section"
 	}
 	return t.String()

@@ -32,7 +32,7 @@ evaluation:
   solver: dopri5
   mcmc: []
 `)
-	e, err := Load("", "", path, []string{"training.batch_samples=64", "data.reference.chains=32", "model.channels=[2, 3]"})
+	e, err := Load("", "", path, []string{"training.batch_samples=64", "data.reference.chains=32", "model.deeponet.channels=[2, 3]"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ evaluation:
 	want.Training.LearningRate = 0.002
 	want.Training.BatchSamples = 64 // the setting wins over the file
 	want.Data.Reference.Chains = 32 // its neighbours keep the preset's values
-	want.Model.Channels = []int{2, 3}
+	want.Model.DeepONet.Channels = []int{2, 3}
 	want.Evaluation.Solver = "dopri5"
 	want.Evaluation.MCMC = []MCMC{}
 	if !reflect.DeepEqual(e, want) {
@@ -82,7 +82,7 @@ func TestBadInput(t *testing.T) {
 		"duplicate":           {experiment: "vn1d", yaml: "seed: 1\nseed: 2\n", want: []string{"[2:1]", "seed"}},
 		"text for a number":   {experiment: "vn1d", yaml: "training:\n  epochs: many\n", want: []string{"[2:11]", "^"}},
 		"fraction":            {experiment: "vn1d", yaml: "training:\n  epochs: 1.5\n", want: []string{"[2:11]"}},
-		"fraction in a list":  {experiment: "vn1d", yaml: "model:\n  channels: [8, 8.5]\n", want: []string{"[2:17]", "8.5"}},
+		"fraction in a list":  {experiment: "vn1d", yaml: "model:\n  deeponet:\n    channels: [8, 8.5]\n", want: []string{"[3:19]", "8.5"}},
 		"set a fraction":      {experiment: "vn1d", sets: []string{"training.epochs=1.5"}, want: []string{"training.epochs", "1.5"}},
 		"two documents":       {experiment: "vn1d", yaml: "seed: 1\n---\nseed: 2\n", want: []string{"documents"}},
 		"negative seed":       {experiment: "vn1d", yaml: "seed: -1\n", want: []string{"[1:7]"}},
@@ -100,19 +100,25 @@ func TestBadInput(t *testing.T) {
 		"too many held out":   {experiment: "vn1d", sets: []string{"evaluation.functions=129"}, want: []string{"evaluation.functions is 129", "1 to 128"}},
 		"too many samples":    {experiment: "vn1d", sets: []string{"evaluation.samples=4097"}, want: []string{"evaluation.samples is 4097", "to 4096"}},
 		"solver":              {experiment: "vn1d", sets: []string{"evaluation.solver=rk5-4"}, want: []string{"evaluation.solver", "rk5-4"}},
-		"grid":                {experiment: "vn1d", sets: []string{"model.grid=65"}, want: []string{"model.grid is 65", "64"}},
+		"grid":                {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: drift, shape: [65]}]"}, want: []string{"model.deeponet", "[65]", "[64]", "vn1d"}},
+		"field":               {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: probes, shape: [64]}]"}, want: []string{"model.deeponet", `"probes" is no stored field of vn1d`}},
+		"dimension":           {experiment: "vn1d", sets: []string{"model.deeponet.dimension=2"}, want: []string{"model.deeponet.dimension is 2", "must be 1", "vn1d"}},
+		"no network":          {experiment: "vn1d", sets: []string{"model.deeponet=null"}, want: []string{"model: no network"}},
+		"into no network":     {experiment: "vn1d", sets: []string{"model.deeponet=null", "model.deeponet.rank=3"}, want: []string{"model.deeponet.rank", "no model.deeponet"}},
+		"unknown network":     {experiment: "vn1d", sets: []string{"model.perceptron.rank=3"}, want: []string{"perceptron", "known here: deeponet"}},
+		"coupling":            {experiment: "vn1d", sets: []string{"training.coupling=sinkhorn"}, want: []string{`training.coupling is "sinkhorn"`, "ot independent"}},
 		"family":              {experiment: "vn1d", sets: []string{"data.family=ou"}, want: []string{"family", `"ou"`, "vn1d"}},
-		"network":             {experiment: "vn1d", sets: []string{"model.rank=0"}, want: []string{"model", "rank", "0"}},
+		"network":             {experiment: "vn1d", sets: []string{"model.deeponet.rank=0"}, want: []string{"model", "rank", "0"}},
 		"chains of a row":     {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{name: a, scheme: {dt: 0.01, thin: 1, chains: 3}}]"}, want: []string{"evaluation.mcmc[0].scheme.chains is 3", "divisor"}},
 		"unnamed row":         {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}}]"}, want: []string{"evaluation.mcmc[0].name"}},
 		"field of a row":      {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
 		"set without a value": {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
 		"set an empty value":  {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
-		"set unknown field":   {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, epochs"}},
+		"set unknown field":   {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, coupling, epochs"}},
 		"set into a number":   {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
 		"set text":            {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
 		"set the name":        {experiment: "vn1d", sets: []string{"name=rare1d"}, want: []string{"name"}},
-		"set malformed":       {experiment: "vn1d", sets: []string{"model.channels=[1, 2"}, want: []string{"model.channels", "list"}},
+		"set malformed":       {experiment: "vn1d", sets: []string{"model.deeponet.channels=[1, 2"}, want: []string{"model.deeponet.channels", "list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := ""
@@ -151,6 +157,8 @@ func TestEveryNumberIsChecked(t *testing.T) {
 	var walk func(v reflect.Value, path string)
 	walk = func(v reflect.Value, path string) {
 		switch v.Kind() {
+		case reflect.Pointer:
+			walk(v.Elem(), path)
 		case reflect.Struct:
 			for i := range v.NumField() {
 				walk(v.Field(i), path+"."+v.Type().Field(i).Name)

@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
 )
 
 // named are the experiments, each a function of the sizes of a preset.
@@ -113,22 +114,23 @@ func rare1d(s sizes) Experiment {
 // common is what the 1D experiments share: the network of C5 and C11 of the
 // method's specification, the optimizer, the solver, the metric.
 func common(s sizes, nodes int) Experiment {
-	e := Experiment{
+	network := deeponet.Paper(nodes)
+	if s.tiny {
+		network.Rank, network.Channels, network.Hidden = 16, []int{4, 8, 8}, 32
+		network.TrunkWidth, network.TrunkDepth = 32, 2
+		network.TimeEmbedding, network.StateEmbedding = 8, 8
+	}
+	return Experiment{
 		Seed: 1,
 		Data: data.Dataset{Seed: 1, Functions: s.functions, HeldOut: s.heldOut,
 			Shards: s.shards, Samples: s.samples, ReferenceSamples: s.evalSamples},
-		Model: deeponet.Paper(nodes),
-		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples, Epochs: 1,
+		Model: Model{DeepONet: &network},
+		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples,
+			Coupling: flow.OptimalTransport, Epochs: 1,
 			LearningRate: 1e-3, WeightDecay: 1e-4, ClipNorm: 1, CheckpointEvery: s.checkpointEvery},
 		Evaluation: Evaluation{Functions: s.evalFunctions, Samples: s.evalSamples,
 			Solver: "rk4-4", Blur: 0.05, Scaling: 0.5},
 	}
-	if s.tiny {
-		e.Model.Rank, e.Model.Channels, e.Model.Hidden = 16, []int{4, 8, 8}, 32
-		e.Model.TrunkWidth, e.Model.TrunkDepth = 32, 2
-		e.Model.TimeEmbedding, e.Model.StateEmbedding = 8, 8
-	}
-	return e
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -24,6 +24,6 @@ func DecodeState(encoded []byte) (Experiment, *state.State, error) {
 	if err != nil {
 		return Experiment{}, nil, err
 	}
-	st, err := state.Decode(encoded, e.Model.Layout())
+	st, err := state.Decode(encoded, e.Velocity().Layout())
 	return e, st, err
 }

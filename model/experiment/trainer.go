@@ -8,7 +8,7 @@ import (
 // Trainer is what the graphs of a training step depend on.
 func (e Experiment) Trainer() train.Config {
 	return train.Config{
-		Model:   e.Model,
+		Model:   e.Velocity(),
 		Samples: e.Training.BatchSamples,
 		Optimizer: optim.AdamW{
 			WeightDecay: e.Training.WeightDecay,

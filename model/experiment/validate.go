@@ -3,8 +3,9 @@ package experiment
 import (
 	"fmt"
 	"math"
+	"slices"
 
-	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
 )
 
@@ -31,6 +32,7 @@ func (e Experiment) Validate() error {
 		integer("data.samples", e.Data.Samples, 1, 1<<24),
 		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
+		coupling("training.coupling", t.Coupling),
 		integer("training.epochs", t.Epochs, 1, 1<<20),
 		integer("training.steps", t.Steps, 0, 1<<40),
 		number("training.learning_rate", t.LearningRate, 1e-12, 10),
@@ -53,12 +55,14 @@ func (e Experiment) Validate() error {
 	if err := e.divisible(); err != nil {
 		return err
 	}
-	return first(
+	if err := first(
 		e.Data.Validate(),
-		e.Model.Validate(),
+		e.Model.validate(),
 		e.BatchPlan().Validate(),
-		e.sameGrid(),
-	)
+	); err != nil {
+		return err
+	}
+	return e.modelFits()
 }
 
 func first(errs ...error) error {
@@ -95,18 +99,6 @@ func (e Experiment) divisible() error {
 	return nil
 }
 
-// sameGrid keeps the network's branches on the nodes the family is given at.
-func (e Experiment) sameGrid() error {
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return fmt.Errorf("data.family: %w", err)
-	}
-	if n := f.Grid().N; n != e.Model.Grid {
-		return &FieldError{"model.grid", e.Model.Grid, fmt.Sprintf("%d, the nodes of %s", n, e.Data.Family)}
-	}
-	return nil
-}
-
 func (m MCMC) validate(path string, samples int) error {
 	s := m.Scheme
 	if m.Name == "" {
@@ -123,6 +115,13 @@ func (m MCMC) validate(path string, samples int) error {
 	}
 	if samples%s.Chains != 0 {
 		return &FieldError{path + ".scheme.chains", s.Chains, fmt.Sprintf("a divisor of evaluation.samples (%d)", samples)}
+	}
+	return nil
+}
+
+func coupling(path string, c flow.Coupling) error {
+	if !slices.Contains(flow.Couplings(), c) {
+		return &FieldError{path, fmt.Sprintf("%q", c), fmt.Sprintf("one of %v", flow.Couplings())}
 	}
 	return nil
 }

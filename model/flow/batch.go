@@ -1,5 +1,5 @@
 // Package flow makes the batches of flow matching: along the straight path
-// x_t = (1−t)x₀ + t·x₁ from noise x₀ ~ N(0,1) to a sample x₁ of the invariant
+// x_t = (1−t)x₀ + t·x₁ from noise x₀ ~ N(0,I) to a sample x₁ of the invariant
 // measure, at a time t ~ U[0,1], the velocity field is to be x₁ − x₀.
 package flow
 
@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/ergoflow/ergoflow/data/batch"
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/shard"
 )
@@ -17,95 +18,111 @@ import (
 type Batch struct {
 	Functions int // n
 	Samples   int // S
-	Grid      int // G
+	Dim       int // d
 
-	Drift, Diffusion []float32 // [n, G], normalised
-	X0, X1, T        []float32 // [n, S]
+	Inputs [][]float32 // of the network, standardised, each [n, shape of the input…]
+	X0, X1 []float32   // [n, S, d]
+	T      []float32   // [n, S]
+
+	subjects []Subject   // of functions whose inputs are still to be made
+	fields   [][]float32 // theirs, one after the other
 }
 
 // Validate reports lengths that do not agree with the sizes.
 func (b *Batch) Validate() error {
-	if b.Functions < 1 || b.Samples < 1 || b.Grid < 1 {
-		return fmt.Errorf("batch of %d functions, %d samples, %d nodes", b.Functions, b.Samples, b.Grid)
+	if b.Functions < 1 || b.Samples < 1 || b.Dim < 1 {
+		return fmt.Errorf("batch of %d functions, %d samples in %d dimensions", b.Functions, b.Samples, b.Dim)
 	}
-	coefficients, samples := b.Functions*b.Grid, b.Functions*b.Samples
-	if len(b.Drift) != coefficients || len(b.Diffusion) != coefficients {
-		return fmt.Errorf("batch has %d drift and %d diffusion values instead of %d", len(b.Drift), len(b.Diffusion), coefficients)
+	for k, values := range b.Inputs {
+		if len(values) == 0 || len(values)%b.Functions != 0 {
+			return fmt.Errorf("batch has %d values of input %d for %d functions", len(values), k, b.Functions)
+		}
 	}
-	if len(b.X0) != samples || len(b.X1) != samples || len(b.T) != samples {
-		return fmt.Errorf("batch has %d x0, %d x1, %d t instead of %d", len(b.X0), len(b.X1), len(b.T), samples)
+	samples := b.Functions * b.Samples
+	if len(b.X0) != samples*b.Dim || len(b.X1) != samples*b.Dim || len(b.T) != samples {
+		return fmt.Errorf("batch has %d x0, %d x1, %d t of %d samples in %d dimensions", len(b.X0), len(b.X1), len(b.T), samples, b.Dim)
 	}
 	return nil
 }
 
-// Reset empties the batch for functions of that many samples and nodes. Its
-// memory is used again.
-func (b *Batch) Reset(samples, grid int) {
-	b.Functions, b.Samples, b.Grid = 0, samples, grid
-	b.Drift, b.Diffusion = b.Drift[:0], b.Diffusion[:0]
+// Reset empties the batch for functions of that many samples in that dimension,
+// and a network with that many inputs. Its memory is used again.
+func (b *Batch) Reset(samples, dim, inputs int) {
+	b.Functions, b.Samples, b.Dim = 0, samples, dim
+	if len(b.Inputs) != inputs {
+		b.Inputs = make([][]float32, inputs)
+	}
+	for k := range b.Inputs {
+		b.Inputs[k] = b.Inputs[k][:0]
+	}
 	b.X0, b.X1, b.T = b.X0[:0], b.X1[:0], b.T[:0]
+	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
 }
 
 // Assembler fills batches. What it makes of a pick is a function of plan,
-// normalisation and the shard alone, whatever worker does it. An Assembler is
-// for one goroutine.
+// conditioner and the shard alone, whatever worker does it. An Assembler is for
+// one goroutine.
 type Assembler struct {
-	plan          batch.Plan
-	normalisation shard.Normalisation
-	coupler       *Coupler
-	indices       []int32
-	source        rand.PCG
-	random        *rand.Rand
+	plan        batch.Plan
+	dim         int
+	conditioner Conditioner
+	coupler     *Coupler // nil where noise and samples are independent
+	indices     []int32
+	source      rand.PCG
+	random      *rand.Rand
 }
 
-// NewAssembler makes an assembler for the plan.
-func NewAssembler(plan batch.Plan, normalisation shard.Normalisation) *Assembler {
-	a := &Assembler{plan: plan, normalisation: normalisation, coupler: NewCoupler(dimension), indices: make([]int32, plan.BatchSamples)}
+// NewAssembler makes an assembler of the plan's batches: samples of dim numbers,
+// inputs by the conditioner, coupled to noise in that way.
+func NewAssembler(plan batch.Plan, dim int, coupling Coupling, conditioner Conditioner) *Assembler {
+	a := &Assembler{plan: plan, dim: dim, conditioner: conditioner, indices: make([]int32, plan.BatchSamples)}
+	if coupling == OptimalTransport {
+		a.coupler = NewCoupler(dim)
+	}
 	a.random = rand.New(&a.source)
 	return a
 }
 
-// dimension of the samples that shards hold.
-const dimension = 1
-
 // Append adds the picks of an open shard to the batch, after Reset with the
-// plan's BatchSamples. In steady state it does not allocate. Couple completes
-// the batch.
+// plan's BatchSamples. Complete does the rest.
 func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 	for _, pick := range picks {
-		drift, diffusion, samples := s.Drift(pick.Function), s.Diffusion(pick.Function), s.Samples(pick.Function)
-		dst.Drift = standardise(dst.Drift, drift, a.normalisation.DriftMean, a.normalisation.DriftStd)
-		dst.Diffusion = standardise(dst.Diffusion, diffusion, a.normalisation.DiffusionMean, a.normalisation.DiffusionStd)
+		first := len(dst.fields)
+		for k := range s.Fields() {
+			dst.fields = append(dst.fields, s.Field(k, pick.Function))
+		}
+		dst.subjects = append(dst.subjects, Subject{
+			Index:    s.First() + pick.Function,
+			Function: family.Function{Fields: dst.fields[first:len(dst.fields):len(dst.fields)]},
+		})
 
+		samples := s.Samples(pick.Function)
 		a.plan.Block(pick, a.indices)
 		for _, i := range a.indices {
-			dst.X1 = append(dst.X1, samples[i])
+			dst.X1 = append(dst.X1, samples[int(i)*a.dim:(int(i)+1)*a.dim]...)
 		}
 		hi, lo := random.Key(a.plan.Seed, "flow", uint64(pick.Global), uint64(pick.Pass))
 		a.source.Seed(hi, lo)
 		for range a.indices {
-			dst.X0 = append(dst.X0, float32(a.random.NormFloat64()))
+			for range a.dim {
+				dst.X0 = append(dst.X0, float32(a.random.NormFloat64()))
+			}
 			dst.T = append(dst.T, float32(a.random.Float64()))
 		}
 		dst.Functions++
 	}
 }
 
-// Couple pairs noise and samples of a batch to which all picks were added.
-func (a *Assembler) Couple(ctx context.Context, b *Batch) error {
-	return a.coupler.Couple(ctx, b.Samples, b.X0, b.X1)
-}
-
-// Normalise returns the coefficients of one function as networks see them.
-func Normalise(drift, diffusion []float32, n shard.Normalisation) (normalDrift, normalDiffusion []float32) {
-	return standardise(nil, drift, n.DriftMean, n.DriftStd), standardise(nil, diffusion, n.DiffusionMean, n.DiffusionStd)
-}
-
-// standardise appends (value − mean)/std of every value to dst.
-func standardise(dst, values []float32, mean, std float64) []float32 {
-	scale := 1 / std
-	for _, value := range values {
-		dst = append(dst, float32((float64(value)-mean)*scale))
+// Complete makes the inputs of a batch to which all picks were added and pairs
+// its noise with its samples. In steady state it allocates no more than the
+// conditioner does.
+func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
+	if err := a.conditioner.Condition(ctx, b.Inputs, b.subjects); err != nil {
+		return err
 	}
-	return dst
+	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
+	if a.coupler == nil {
+		return ctx.Err()
+	}
+	return a.coupler.Couple(ctx, b.Samples, b.X0, b.X1)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 const (
@@ -23,14 +24,31 @@ var plan = batch.Plan{
 	BatchFunctions: 8, BatchSamples: 16,
 }
 
-var normalisation = shard.Normalisation{DriftMean: 1, DriftStd: 2, DiffusionMean: 3, DiffusionStd: .5}
+var (
+	fields        = []shard.Field{{Name: "drift", Shape: []int{grid}}, {Name: "diffusion", Shape: []int{grid}}}
+	inputs        = []velocity.Input{{Name: "drift", Shape: []int{grid}}, {Name: "diffusion", Shape: []int{grid}}}
+	normalisation = shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 3, Std: .5}}
+)
+
+// assembler of a shard that open writes.
+func assembler(t testing.TB, plan batch.Plan, dim int, coupling flow.Coupling) *flow.Assembler {
+	t.Helper()
+	conditioner, err := flow.NewStored(inputs, fields, normalisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flow.NewAssembler(plan, dim, coupling, conditioner)
+}
+
+// first is the number of a shard's first function.
+const first = 1000
 
 // open writes a shard whose samples are all different and opens it.
-func open(t testing.TB, functions, stored int) *shard.Shard {
+func open(t testing.TB, functions, stored, dim int) *shard.Shard {
 	t.Helper()
 	store := shard.NewDir(t.TempDir())
 	w, err := store.Create(shard.Header{
-		Family: "test", Dataset: dataset, Purpose: shard.Train, Count: functions, Grid: grid, Samples: stored,
+		Family: "test", Dataset: dataset, Purpose: shard.Train, First: first, Count: functions, Dim: dim, Fields: fields, Samples: stored,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +56,11 @@ func open(t testing.TB, functions, stored int) *shard.Shard {
 	for _, part := range []struct {
 		write func([]float32) error
 		size  int
-	}{{w.Drift, grid}, {w.Diffusion, grid}, {w.Samples, stored}} {
+	}{
+		{func(v []float32) error { return w.Field(0, v) }, grid},
+		{func(v []float32) error { return w.Field(1, v) }, grid},
+		{w.Samples, stored * dim},
+	} {
 		source := random.New(9, "test", uint64(part.size))
 		for range functions {
 			values := make([]float32, part.size)
@@ -63,17 +85,17 @@ func open(t testing.TB, functions, stored int) *shard.Shard {
 
 func assemble(t testing.TB, a *flow.Assembler, s *shard.Shard, step int) *flow.Batch {
 	b := new(flow.Batch)
-	b.Reset(plan.BatchSamples, grid)
+	b.Reset(plan.BatchSamples, s.Manifest().Dim, len(inputs))
 	a.Append(b, s, plan.Picks(step, 0))
-	if err := a.Couple(t.Context(), b); err != nil {
+	if err := a.Complete(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
 func TestAppend(t *testing.T) {
-	s := open(t, functions, stored)
-	b := assemble(t, flow.NewAssembler(plan, normalisation), s, 0)
+	s := open(t, functions, stored, 1)
+	b := assemble(t, assembler(t, plan, 1, flow.OptimalTransport), s, 0)
 	if err := b.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -81,13 +103,13 @@ func TestAppend(t *testing.T) {
 		t.Fatalf("%d functions, want %d", b.Functions, plan.BatchFunctions)
 	}
 	for f, pick := range plan.Picks(0, 0) {
-		for i, x := range s.Drift(pick.Function) {
-			if got, want := b.Drift[f*grid+i], (x-1)/2; math.Abs(float64(got-want)) > 1e-6 {
+		for i, x := range s.Field(0, pick.Function) {
+			if got, want := b.Inputs[0][f*grid+i], (x-1)/2; math.Abs(float64(got-want)) > 1e-6 {
 				t.Fatalf("function %d: drift %g, want %g", f, got, want)
 			}
 		}
-		for i, x := range s.Diffusion(pick.Function) {
-			if got, want := b.Diffusion[f*grid+i], (x-3)/.5; math.Abs(float64(got-want)) > 1e-5 {
+		for i, x := range s.Field(1, pick.Function) {
+			if got, want := b.Inputs[1][f*grid+i], (x-3)/.5; math.Abs(float64(got-want)) > 1e-5 {
 				t.Fatalf("function %d: diffusion %g, want %g", f, got, want)
 			}
 		}
@@ -105,8 +127,8 @@ func TestAppend(t *testing.T) {
 
 // Over an epoch every stored sample occurs exactly once.
 func TestEpochIsComplete(t *testing.T) {
-	s := open(t, functions, stored)
-	a := flow.NewAssembler(plan, normalisation)
+	s := open(t, functions, stored, 1)
+	a := assembler(t, plan, 1, flow.OptimalTransport)
 	seen := make(map[float32]int)
 	for step := range plan.Steps(1) {
 		for _, x := range assemble(t, a, s, step).X1 {
@@ -124,21 +146,21 @@ func TestEpochIsComplete(t *testing.T) {
 
 // What a pick becomes depends neither on the assembler's past nor on the batch.
 func TestAssemblyIsPure(t *testing.T) {
-	s := open(t, functions, stored)
-	a := flow.NewAssembler(plan, normalisation)
+	s := open(t, functions, stored, 1)
+	a := assembler(t, plan, 1, flow.OptimalTransport)
 	first := assemble(t, a, s, 1)
 	assemble(t, a, s, 0)
 	again := assemble(t, a, s, 1)
 	single := new(flow.Batch)
-	single.Reset(plan.BatchSamples, grid)
+	single.Reset(plan.BatchSamples, 1, len(inputs))
 	for _, pick := range plan.Picks(1, 0) {
-		flow.NewAssembler(plan, normalisation).Append(single, s, []batch.Pick{pick})
+		assembler(t, plan, 1, flow.OptimalTransport).Append(single, s, []batch.Pick{pick})
 	}
-	if err := a.Couple(t.Context(), single); err != nil {
+	if err := a.Complete(t.Context(), single); err != nil {
 		t.Fatal(err)
 	}
 	for name, b := range map[string]*flow.Batch{"again": again, "one by one": single} {
-		if !slices.Equal(first.X0, b.X0) || !slices.Equal(first.X1, b.X1) || !slices.Equal(first.T, b.T) || !slices.Equal(first.Drift, b.Drift) {
+		if !slices.Equal(first.X0, b.X0) || !slices.Equal(first.X1, b.X1) || !slices.Equal(first.T, b.T) || !slices.Equal(first.Inputs[0], b.Inputs[0]) {
 			t.Errorf("%s: another batch", name)
 		}
 	}
@@ -149,8 +171,8 @@ func TestAssemblyIsPure(t *testing.T) {
 
 // Noise is N(0,1), times are U[0,1] and tell nothing about the noise.
 func TestNoiseAndTimes(t *testing.T) {
-	s := open(t, functions, stored)
-	a := flow.NewAssembler(plan, normalisation)
+	s := open(t, functions, stored, 1)
+	a := assembler(t, plan, 1, flow.OptimalTransport)
 	var n, x, xx, u, uu, xu float64
 	for step := range 400 {
 		b := assemble(t, a, s, step)
@@ -175,14 +197,14 @@ func TestNoiseAndTimes(t *testing.T) {
 }
 
 func TestAppendDoesNotAllocate(t *testing.T) {
-	s := open(t, functions, stored)
-	a := flow.NewAssembler(plan, normalisation)
+	s := open(t, functions, stored, 1)
+	a := assembler(t, plan, 1, flow.OptimalTransport)
 	b := assemble(t, a, s, 0)
 	picks := plan.Picks(1, 0)
 	if n := testing.AllocsPerRun(20, func() {
-		b.Reset(plan.BatchSamples, grid)
+		b.Reset(plan.BatchSamples, s.Manifest().Dim, len(inputs))
 		a.Append(b, s, picks)
-		if err := a.Couple(t.Context(), b); err != nil {
+		if err := a.Complete(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -192,13 +214,13 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 
 func BenchmarkAppend256x32(b *testing.B) {
 	full := batch.Plan{Shards: 1, FunctionsPerShard: 256, Samples: 1024, BatchFunctions: 256, BatchSamples: 32}
-	s := open(b, full.FunctionsPerShard, full.Samples)
-	a := flow.NewAssembler(full, normalisation)
+	s := open(b, full.FunctionsPerShard, full.Samples, 1)
+	a := assembler(b, full, 1, flow.OptimalTransport)
 	var dst flow.Batch
 	for step := 0; b.Loop(); step++ {
-		dst.Reset(full.BatchSamples, grid)
+		dst.Reset(full.BatchSamples, 1, len(inputs))
 		a.Append(&dst, s, full.Picks(step, 0))
-		if err := a.Couple(b.Context(), &dst); err != nil {
+		if err := a.Complete(b.Context(), &dst); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,6 +8,17 @@ import (
 	"github.com/ergoflow/ergoflow/model/assignment"
 )
 
+// Coupling is the joint law of noise and samples within a function.
+type Coupling string
+
+const (
+	OptimalTransport Coupling = "ot"          // minibatch optimal transport: see Coupler
+	Independent      Coupling = "independent" // as drawn
+)
+
+// Couplings lists the known ones.
+func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent} }
+
 // Coupler pairs noise and samples optimally within each function: of all
 // pairings of its S points, one with the least sum of squared distances
 // (minibatch optimal transport). Both marginals stay what they were. The order

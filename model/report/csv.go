@@ -63,13 +63,21 @@ func percentileData(w io.Writer, rows []evaluate.Percentile) error {
 	})
 }
 
-func functionData(w io.Writer, rows []evaluate.Row) error {
+func functionData(w io.Writer, rows []evaluate.Row, dim int) error {
 	header := []string{"row", "function", "sinkhorn", "sinkhorn_converged", "residual", "w2", "ks", "ks_p", "variance_ratio", "w2_exact"}
+	if dim > 1 {
+		header = []string{"row", "function", "sinkhorn", "sinkhorn_converged", "residual", "sliced_w2", "variance_ratio"}
+	}
 	return table(w, header, func(row func(...string) error) error {
 		for _, r := range rows {
 			for _, f := range r.Functions {
-				if err := row(r.Name, strconv.Itoa(f.Index), number(f.Sinkhorn), number(f.SinkhornConverged), number(f.Residual),
-					number(f.W2), number(f.KS), number(f.KSP), number(f.VarianceRatio), number(f.W2Exact)); err != nil {
+				cells := []string{r.Name, strconv.Itoa(f.Index), number(f.Sinkhorn), number(f.SinkhornConverged), number(f.Residual)}
+				if dim > 1 {
+					cells = append(cells, number(f.SlicedW2), number(f.VarianceRatio))
+				} else {
+					cells = append(cells, number(f.W2), number(f.KS), number(f.KSP), number(f.VarianceRatio), number(f.W2Exact))
+				}
+				if err := row(cells...); err != nil {
 					return err
 				}
 			}

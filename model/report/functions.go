@@ -46,16 +46,21 @@ func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 	return styles
 }
 
-// Functions draws, for Sinkhorn divergence and W2, the fraction of functions
-// below a value for every row, on a logarithmic axis, as PNG.
-func Functions(w io.Writer, rows []evaluate.Row) error {
+// Functions draws, for Sinkhorn divergence and W2 (in more than one dimension
+// sliced W2), the fraction of functions below a value for every row, on a
+// logarithmic axis, as PNG.
+func Functions(w io.Writer, rows []evaluate.Row, dim int) error {
 	if len(rows) == 0 {
 		return errors.New("figure of functions: no rows")
 	}
 	styles := rowStyles(rows)
+	name, distance := "W2 (units of x)", func(f evaluate.Function) float64 { return f.W2 }
+	if dim > 1 {
+		name, distance = "sliced W2 (units of x)", func(f evaluate.Function) float64 { return f.SlicedW2 }
+	}
 	plots := [][]*plot.Plot{{
 		fractions(rows, styles, "Sinkhorn divergence (units of x²)", func(f evaluate.Function) float64 { return f.Sinkhorn }),
-		fractions(rows, styles, "W2 (units of x)", func(f evaluate.Function) float64 { return f.W2 }),
+		fractions(rows, styles, name, distance),
 	}}
 	plots[0][0].Y.Label.Text = "Fraction of functions"
 	plots[0][1].Y.Tick.Marker = unlabelled{plots[0][1].Y.Tick.Marker}

@@ -44,7 +44,7 @@ func render(in Input, table evaluate.Table, figures []Drawn) ([]byte, error) {
 		"Results":     in.Results,
 		"Experiment":  in.Results.Experiment,
 		"Steps":       in.Results.Experiment.Steps(),
-		"Parameters":  in.Results.Experiment.Model.Layout().Size(),
+		"Parameters":  in.Results.Experiment.Velocity().Layout().Size(),
 		"Scale":       evaluate.ScaleNote(in.Results.Experiment),
 		"Table":       table,
 		"Notes":       table.Notes[1:], // the first is Scale, shown above

@@ -64,15 +64,15 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return Loss(w, in.Losses) },
 			func(w io.Writer) error { return lossData(w, in.Losses) }})
 	}
-	if len(in.Percentiles) > 0 {
+	if len(in.Percentiles) > 0 && r.Dim <= 1 {
 		all = append(all, figure{"percentiles", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: histograms of the samples with the density of the exact invariant law, and their distribution functions.",
 			func(w io.Writer) error { return Percentiles(w, in.Percentiles) },
 			func(w io.Writer) error { return percentileData(w, in.Percentiles) }})
 	}
 	if r.Functions > 1 {
-		all = append(all, figure{"functions", "How Sinkhorn divergence and W2 spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.",
-			func(w io.Writer) error { return Functions(w, r.Rows) },
-			func(w io.Writer) error { return functionData(w, r.Rows) }})
+		all = append(all, figure{"functions", "How Sinkhorn divergence and W2 (sliced in more than one dimension) spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.",
+			func(w io.Writer) error { return Functions(w, r.Rows, r.Dim) },
+			func(w io.Writer) error { return functionData(w, r.Rows, r.Dim) }})
 	}
 	if rows := spreadRows(r.Rows); len(rows) > 0 && r.Functions > 1 {
 		all = append(all, figure{"spread", spreadCaption,

@@ -11,15 +11,15 @@ var cn2d = Study{
 	Runs: []Run{
 		{Name: "trajectory", Experiment: "cn2d"},
 		{Name: "grid", Experiment: "cn2d_grid"},
-		{Name: "point", Experiment: "cn2d", Set: []string{"model.representation=point"}},
-		{Name: "endpoint", Experiment: "cn2d", Set: []string{"model.representation=endpoint"}},
-		{Name: "meanpool", Experiment: "cn2d", Set: []string{"model.aggregator=mean"}},
-		{Name: "deepsets", Experiment: "cn2d", Set: []string{"model.aggregator=deepsets"}},
-		{Name: "film", Experiment: "cn2d", Set: []string{"model.conditioning=film"}},
-		{Name: "dot", Experiment: "cn2d", Set: []string{"model.conditioning=dot"}},
-		{Name: "concat", Experiment: "cn2d", Set: []string{"model.conditioning=concat"}},
-		{Name: "sensors64", Experiment: "cn2d", Set: []string{"model.sensors=64"}},
-		{Name: "sensors128", Experiment: "cn2d", Set: []string{"model.sensors=128"}},
+		{Name: "point", Experiment: "cn2d", Set: []string{"model.sensor.representation=point"}},
+		{Name: "endpoint", Experiment: "cn2d", Set: []string{"model.sensor.representation=endpoint"}},
+		{Name: "meanpool", Experiment: "cn2d", Set: []string{"model.sensor.aggregator=mean"}},
+		{Name: "deepsets", Experiment: "cn2d", Set: []string{"model.sensor.aggregator=deepsets"}},
+		{Name: "film", Experiment: "cn2d", Set: []string{"model.sensor.conditioning=film"}},
+		{Name: "dot", Experiment: "cn2d", Set: []string{"model.sensor.conditioning=dot"}},
+		{Name: "concat", Experiment: "cn2d", Set: []string{"model.sensor.conditioning=concat"}},
+		{Name: "sensors64", Experiment: "cn2d", Set: []string{"model.sensor.sensors=64"}},
+		{Name: "sensors128", Experiment: "cn2d", Set: []string{"model.sensor.sensors=128"}},
 	},
 	Tables: []Table{
 		{
@@ -62,9 +62,9 @@ var cn2dTransfer = Study{
 	Name:  "cn2d_transfer",
 	Title: "2D constant noise, from one number of sensors to another",
 	Runs: []Run{
-		{Name: "512", Experiment: "cn2d_transfer", Set: []string{"model.sensors=512"}, Evaluations: otherSensors},
-		{Name: "1024", Experiment: "cn2d_transfer", Set: []string{"model.sensors=1024"}, Evaluations: otherSensors},
-		{Name: "2048", Experiment: "cn2d_transfer", Set: []string{"model.sensors=2048"}, Evaluations: otherSensors},
+		{Name: "512", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=512"}, Evaluations: otherSensors},
+		{Name: "1024", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=1024"}, Evaluations: otherSensors},
+		{Name: "2048", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=2048"}, Evaluations: otherSensors},
 		{Name: "mixed", Experiment: "cn2d_transfer", Set: []string{"training.sensors=[512,1024,2048]"}, Evaluations: otherSensors},
 	},
 	Tables: []Table{{

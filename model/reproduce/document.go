@@ -153,7 +153,7 @@ type outcomes map[at][]Outcome
 // evaluation, nil if it is missing.
 func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement, err error) {
 	e := j.Experiment
-	fact = RunFact{Run: j.Run, Updates: e.Steps(), Parameters: e.Model.Layout().Size()}
+	fact = RunFact{Run: j.Run, Updates: e.Steps(), Parameters: e.Velocity().Layout().Size()}
 	if fact.Training, err = d.training(e.Hash()); err != nil {
 		return fact, nil, err
 	}

@@ -80,10 +80,10 @@ func newBench(t *testing.T, dir string) *bench {
 // initial is the state before the first step with the step of the last.
 func initial(t *testing.T, e experiment.Experiment) []byte {
 	t.Helper()
-	st := state.Fresh(e.Model.Layout(), e.Seed)
+	st := state.Fresh(e.Velocity().Layout(), e.Seed)
 	st.Step, st.Run = ergoflow.Step(e.Steps()), e.Hash()
 	st.Losses = slices.Repeat([]float64{2}, e.Steps())
-	st.Normalisation = shard.Normalisation{DriftStd: 3, DiffusionMean: 1, DiffusionStd: 1}
+	st.Normalisation = shard.Normalisation{"drift": {Std: 3}, "diffusion": {Mean: 1, Std: 1}}
 	var err error
 	if st.Config, err = json.Marshal(e); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package sampler draws from a trained network: noise x₀ ~ N(0,1) at t = 0,
+// Package sampler draws from a trained network: noise x₀ ~ N(0,I) at t = 0,
 // carried along dx/dt = v(x, t) to t = 1, is distributed as the invariant
 // measure that the network predicts.
 package sampler
@@ -8,58 +8,69 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
 const (
-	// chunk is the largest number of samples per execution: enough for the
-	// products to run at full speed.
-	chunk = 4096
-	// encodings is the number of functions per execution of the encoder.
-	encodings = 16
-	// maxSamples of one function bounds a mistyped request.
-	maxSamples = 1 << 28
+	// chunk is the largest number of samples per execution, and chunkNumbers that
+	// of their coordinates: enough for the products to run at full speed.
+	chunk        = 4096
+	chunkNumbers = 1 << 15
+	// encodings is the largest number of functions per execution of the encoder,
+	// and encodedValues that of their inputs' values.
+	encodings     = 16
+	encodedValues = 1 << 22
+	// maxNumbers of one function bounds a mistyped request.
+	maxNumbers = 1 << 28
 )
 
 // Sampler holds the parameters on a device. It is for one goroutine.
 type Sampler struct {
-	backend       *backend.Backend
-	model         deeponet.Config
-	normalisation shard.Normalisation
-	theta         backend.Buffer
-	encoder       *backend.Program
-	velocities    map[int]*backend.Program // by samples per execution
+	backend     *backend.Backend
+	model       velocity.Model
+	conditioner flow.Conditioner
+	theta       backend.Buffer
+	encoder     *backend.Program
+	together    int                      // functions per execution of the encoder
+	code        int                      // numbers of a function's code
+	velocities  map[int]*backend.Program // by samples per execution
 }
 
-// New puts the parameters of a state of that network on the device.
-func New(b *backend.Backend, model deeponet.Config, st *state.State) (*Sampler, error) {
+// New puts the parameters of a state of that network on the device. The
+// conditioner makes the network's inputs with the normalisation of the state.
+func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner, st *state.State) (*Sampler, error) {
 	if err := model.Validate(); err != nil {
 		return nil, err
 	}
-	if want := model.Layout(); !st.Layout.Equal(want) {
+	layout := model.Layout()
+	if !st.Layout.Equal(layout) {
 		return nil, fmt.Errorf("sampler: the state holds another network than the configuration describes")
 	}
 	s := &Sampler{
-		backend: b, model: model, normalisation: st.Normalisation,
+		backend: b, model: model, conditioner: conditioner, together: encodings,
 		velocities: make(map[int]*backend.Program),
+	}
+	for _, input := range model.Inputs() {
+		s.together = max(1, min(s.together, encodedValues/input.Size()))
 	}
 	var err error
 	if s.theta, err = b.Upload(st.Parameters, len(st.Parameters)); err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
-	coefficients := backend.Shape(encodings, model.Grid)
-	inputs := []shapes.Shape{backend.Shape(len(st.Parameters)), coefficients, coefficients}
+	inputs := []shapes.Shape{backend.Shape(len(st.Parameters))}
+	for _, input := range model.Inputs() {
+		inputs = append(inputs, backend.Shape(append([]int{s.together}, input.Shape...)...))
+	}
 	s.encoder, err = b.Compile("encode", inputs, func(in []*graph.Node) []*graph.Node {
-		network := model.Network(model.Split(in[0]))
-		return []*graph.Node{network.Encode(in[1], in[2])}
+		code := model.Network(velocity.Split(layout, in[0])).Encode(in[1:])
+		s.code = code.Shape().Dimensions[1]
+		return []*graph.Node{code}
 	})
 	if err != nil {
 		backend.Free(s.theta)
@@ -77,34 +88,37 @@ func (s *Sampler) Close() {
 	}
 }
 
-// Sample draws n samples for each of the functions, whose coefficients are on
-// the grid that the network was trained with. Function i starts from noise that
-// is a function of (seed, i) alone, and is integrated on its own, so that its
-// samples do not depend on what else is asked for.
-func (s *Sampler) Sample(ctx context.Context, functions []sde.Coefficients, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
-	if n < 1 || n > maxSamples {
-		return nil, fmt.Errorf("sample: %d samples, not in 1…%d", n, maxSamples)
+// Sample draws n samples [n, d] for each of the functions. Function i starts
+// from noise that is a function of (seed, i) alone, and is integrated on its
+// own, so that its samples do not depend on what else is asked for.
+func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
+	d := s.model.Dim()
+	if n < 1 || n > maxNumbers/d {
+		return nil, fmt.Errorf("sample: %d samples, not in 1…%d", n, maxNumbers/d)
 	}
-	for i, c := range functions {
-		if err := c.Validate(); err != nil {
+	for i, f := range functions {
+		if f.Function.System == nil {
+			continue
+		}
+		if err := f.Function.System.Validate(); err != nil {
 			return nil, fmt.Errorf("sample function %d: %w", i, err)
 		}
-		if c.Grid.N != s.model.Grid {
-			return nil, fmt.Errorf("sample function %d: coefficients on %d nodes, the network takes %d", i, c.Grid.N, s.model.Grid)
+		if have := f.Function.System.Dim(); have != d {
+			return nil, fmt.Errorf("sample function %d: its states have %d numbers, the network's %d", i, have, d)
 		}
 	}
-	rows, err := s.encode(ctx, functions)
+	codes, err := s.encode(ctx, functions)
 	if err != nil {
 		return nil, fmt.Errorf("encode functions: %w", err)
 	}
 	samples := make([][]float32, len(functions))
-	for i, row := range rows {
-		x := make([]float32, n)
+	for i, code := range codes {
+		x := make([]float32, n*d)
 		source := random.New(seed, "sampler", uint64(i))
 		for j := range x {
 			x[j] = float32(source.NormFloat64())
 		}
-		if err := s.integrate(ctx, x, row, solver); err != nil {
+		if err := s.integrate(ctx, x, code, solver); err != nil {
 			return nil, fmt.Errorf("sample function %d: %w", i, err)
 		}
 		samples[i] = x
@@ -112,39 +126,39 @@ func (s *Sampler) Sample(ctx context.Context, functions []sde.Coefficients, n in
 	return samples, nil
 }
 
-// encode returns the row of each function.
-func (s *Sampler) encode(ctx context.Context, functions []sde.Coefficients) ([][]float32, error) {
-	width := s.model.TrunkWidth + 1
-	rows := make([][]float32, 0, len(functions))
-	for first := 0; first < len(functions); first += encodings {
-		if err := ctx.Err(); err != nil {
+// encode returns the code of each function.
+func (s *Sampler) encode(ctx context.Context, functions []flow.Subject) ([][]float32, error) {
+	codes := make([][]float32, 0, len(functions))
+	for first := 0; first < len(functions); first += s.together {
+		group := functions[first:min(first+s.together, len(functions))]
+		inputs := make([][]float32, len(s.model.Inputs()))
+		for k, input := range s.model.Inputs() {
+			inputs[k] = make([]float32, 0, s.together*input.Size())
+		}
+		if err := s.conditioner.Condition(ctx, inputs, group); err != nil {
 			return nil, err
 		}
-		// What is left of the last execution are zeros, and dropped.
-		drift := make([]float32, encodings*s.model.Grid)
-		diffusion := make([]float32, encodings*s.model.Grid)
-		group := functions[first:min(first+encodings, len(functions))]
-		for i, c := range group {
-			b, sigma := flow.Normalise(c.Drift, c.Diffusion, s.normalisation)
-			copy(drift[i*s.model.Grid:], b)
-			copy(diffusion[i*s.model.Grid:], sigma)
-		}
-		out := make([]float32, encodings*width)
-		if err := s.runEncoder(out, drift, diffusion); err != nil {
+		out := make([]float32, s.together*s.code)
+		if err := s.runEncoder(out, inputs, len(group)); err != nil {
 			return nil, err
 		}
 		for i := range group {
-			rows = append(rows, out[i*width:(i+1)*width])
+			codes = append(codes, out[i*s.code:(i+1)*s.code])
 		}
 	}
-	return rows, nil
+	return codes, nil
 }
 
-func (s *Sampler) runEncoder(out, drift, diffusion []float32) error {
+// runEncoder encodes so many functions. What is left of an execution are zeros.
+func (s *Sampler) runEncoder(out []float32, values [][]float32, functions int) error {
 	inputs := []backend.Buffer{s.theta}
 	defer func() { backend.Free(inputs[1:]...) }()
-	for _, values := range [][]float32{drift, diffusion} {
-		buffer, err := s.backend.Upload(values, encodings, s.model.Grid)
+	for k, input := range s.model.Inputs() {
+		if len(values[k]) != functions*input.Size() {
+			return fmt.Errorf("%d values of %s for %d functions, the network takes %v of each", len(values[k]), input.Name, functions, input.Shape)
+		}
+		padded := append(values[k], make([]float32, (s.together-functions)*input.Size())...)
+		buffer, err := s.backend.Upload(padded, s.encoder.Input(k+1).Dimensions...)
 		if err != nil {
 			return err
 		}
@@ -158,10 +172,11 @@ func (s *Sampler) runEncoder(out, drift, diffusion []float32) error {
 	return backend.Download(out, outputs[0])
 }
 
-// integrate carries the states x of one function from noise to samples.
+// integrate carries the states x [n, d] of one function from noise to samples.
 func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.Solver) error {
-	width := min(chunk, ceilPowerOfTwo(len(x)))
-	program, err := s.velocity(width)
+	d := s.model.Dim()
+	samples := min(chunk, ceilPowerOfTwo(len(x)/d), max(1, chunkNumbers/d))
+	program, err := s.velocity(samples)
 	if err != nil {
 		return err
 	}
@@ -170,9 +185,10 @@ func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.So
 		return err
 	}
 	defer backend.Free(code)
+	width := samples * d
 	padded := make([]float32, width)
 	field := func(dst, x []float32, t float64) error {
-		time, err := s.backend.Upload([]float32{float32(t)})
+		time, err := s.backend.Upload([]float32{float32(t)}, 1, 1)
 		if err != nil {
 			return err
 		}
@@ -198,7 +214,7 @@ func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.So
 
 // evaluate computes the velocity of one execution's states.
 func (s *Sampler) evaluate(program *backend.Program, dst, x []float32, code, time backend.Buffer) error {
-	states, err := s.backend.Upload(x, 1, len(x))
+	states, err := s.backend.Upload(x, 1, len(x)/s.model.Dim(), s.model.Dim())
 	if err != nil {
 		return err
 	}
@@ -211,24 +227,24 @@ func (s *Sampler) evaluate(program *backend.Program, dst, x []float32, code, tim
 	return backend.Download(dst, outputs[0])
 }
 
-// velocity returns the program for that many samples of one function.
-func (s *Sampler) velocity(width int) (*backend.Program, error) {
-	if program, ok := s.velocities[width]; ok {
+// velocity returns the program for so many samples of one function at one time.
+func (s *Sampler) velocity(samples int) (*backend.Program, error) {
+	if program, ok := s.velocities[samples]; ok {
 		return program, nil
 	}
+	layout := s.model.Layout()
 	inputs := []shapes.Shape{
-		backend.Shape(s.model.Layout().Size()), backend.Shape(1, s.model.TrunkWidth+1),
-		backend.Shape(1, width), backend.Shape(),
+		backend.Shape(layout.Size()), backend.Shape(1, s.code),
+		backend.Shape(1, samples, s.model.Dim()), backend.Shape(1, 1),
 	}
-	program, err := s.backend.Compile(fmt.Sprintf("velocity of %d", width), inputs, func(in []*graph.Node) []*graph.Node {
-		network := s.model.Network(s.model.Split(in[0]))
-		times := graph.BroadcastToDims(in[3], 1, width)
-		return []*graph.Node{network.Velocity(in[1], in[2], times)}
+	program, err := s.backend.Compile(fmt.Sprintf("velocity of %d", samples), inputs, func(in []*graph.Node) []*graph.Node {
+		network := s.model.Network(velocity.Split(layout, in[0]))
+		return []*graph.Node{network.Velocity(in[1], in[2], in[3])}
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.velocities[width] = program
+	s.velocities[samples] = program
 	return program, nil
 }
 

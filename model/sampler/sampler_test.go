@@ -7,24 +7,30 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/sampler"
 	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
+const nodes = 16
+
 var small = deeponet.Config{
-	Grid: 16, Rank: 4, Channels: []int{4, 4}, Kernel: 3, Hidden: 8, TrunkWidth: 16, TrunkDepth: 2,
+	Dimension: 1, Fields: []velocity.Input{{Name: "drift", Shape: []int{nodes}}, {Name: "diffusion", Shape: []int{nodes}}},
+	Rank: 4, Channels: []int{4, 4}, Kernel: 3, Hidden: 8, TrunkWidth: 16, TrunkDepth: 2,
 	TimeEmbedding: 4, StateEmbedding: 4, FMin: .5, FMax: 2,
 }
 
-func functions(n, grid int) []sde.Coefficients {
-	all := make([]sde.Coefficients, n)
+func functions(n, grid int) []flow.Subject {
+	all := make([]flow.Subject, n)
 	for i := range all {
 		c := sde.Coefficients{Grid: sde.Grid{Lo: -5, Hi: 5, N: grid}}
 		source := random.New(5, "test", uint64(i))
@@ -32,28 +38,43 @@ func functions(n, grid int) []sde.Coefficients {
 			c.Drift = append(c.Drift, float32(source.NormFloat64()))
 			c.Diffusion = append(c.Diffusion, float32(0.5+source.Float64()))
 		}
-		all[i] = c
+		all[i].Function = family.Function{System: c, Fields: [][]float32{c.Drift, c.Diffusion}}
 	}
 	return all
 }
 
 func fresh(model deeponet.Config) *state.State {
 	st := state.Fresh(model.Layout(), 3)
-	st.Normalisation = shard.Normalisation{DriftStd: 1, DiffusionMean: 1, DiffusionStd: .3}
+	st.Normalisation = shard.Normalisation{"drift": {Std: 1}, "diffusion": {Mean: 1, Std: .3}}
 	return st
+}
+
+// open makes a sampler of the state that is told of functions by their fields.
+func open(t testing.TB, b *backend.Backend, model deeponet.Config, st *state.State) *sampler.Sampler {
+	t.Helper()
+	var fields []family.Field
+	for _, input := range model.Inputs() {
+		fields = append(fields, family.Field(input))
+	}
+	conditioner, err := flow.NewStored(model.Inputs(), fields, st.Normalisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sampler.New(b, model, conditioner, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
 }
 
 // A function's samples do not depend on the functions beside it, and the first
 // samples of a long request are those of a short one, through other shapes.
 func TestChunkingIsInvisible(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
-		s, err := sampler.New(b, small, fresh(small))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
+		s := open(t, b, small, fresh(small))
 		solver := ode.Euler{Steps: 2}
-		all := functions(19, small.Grid) // more than one execution of the encoder
+		all := functions(19, nodes) // more than one execution of the encoder
 		few, err := s.Sample(context.Background(), all, 100, solver, 7)
 		if err != nil {
 			t.Fatal(err)
@@ -95,12 +116,8 @@ func TestConstantVelocity(t *testing.T) {
 	clear(part("trunk.output.bias"))
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		sample := func() []float32 {
-			s, err := sampler.New(b, small, st)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer s.Close()
-			x, err := s.Sample(context.Background(), functions(1, small.Grid), 300, ode.RK4{Steps: 4}, 1)
+			s := open(t, b, small, st)
+			x, err := s.Sample(context.Background(), functions(1, nodes), 300, ode.RK4{Steps: 4}, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,16 +149,53 @@ func TestConstantVelocity(t *testing.T) {
 	})
 }
 
+// In the plane a constant velocity moves each number of a sample by its own
+// constant, whatever the samples are cut into.
+func TestPlane(t *testing.T) {
+	model := small
+	model.Dimension, model.Fields = 2, []velocity.Input{{Name: "drift", Shape: []int{5, 4, 2}}}
+	st := fresh(model)
+	offsets := st.Layout.Offsets()
+	part := func(name string) []float32 {
+		i := st.Layout.Index(name)
+		return st.Parameters[offsets[i]:offsets[i+1]]
+	}
+	clear(part("trunk.output.weight"))
+	clear(part("drift.output.weight"))
+	for l := range model.Rank {
+		copy(part("drift.output.bias")[2*l:], []float32{2, 1})
+		copy(part("trunk.output.bias")[2*l:], []float32{.125, -.5})
+	}
+	moves := [2]float32{4 * 2 * .125, 4 * -.5} // rank · f · u
+	subject := flow.Subject{Function: family.Function{Fields: [][]float32{make([]float32, 40)}}}
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		const n = 4096 + 100 // more than one execution
+		x, err := open(t, b, model, st).Sample(context.Background(), []flow.Subject{subject}, n, ode.Dopri5{}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(x[0]) != 2*n {
+			t.Fatalf("%d numbers of %d samples", len(x[0]), n)
+		}
+		source := random.New(1, "sampler", 0)
+		for i, v := range x[0] {
+			if want := float32(source.NormFloat64()) + moves[i%2]; math.Abs(float64(v-want)) > 1e-5 {
+				t.Fatalf("number %d of sample %d is %g, want %g", i%2, i/2, v, want)
+			}
+		}
+	})
+}
+
 func TestBadRequests(t *testing.T) {
 	b := backendtest.Fast(t)
-	s, err := sampler.New(b, small, fresh(small))
-	if err != nil {
-		t.Fatal(err)
+	s := open(t, b, small, fresh(small))
+	good := functions(1, nodes)
+	broken := functions(1, nodes)
+	broken[0].Function.Fields[0][3] = float32(math.NaN()) // which the system shares
+	plane := functions(1, nodes)
+	plane[0].Function.System = sde.Plane{
+		X: sde.Grid{Lo: 0, Hi: 1, N: 2}, Y: sde.Grid{Lo: 0, Hi: 1, N: 2}, Drift: make([]float32, 8), Diffusion: []float32{1},
 	}
-	defer s.Close()
-	good := functions(1, small.Grid)
-	broken := functions(1, small.Grid)
-	broken[0].Drift[3] = float32(math.NaN())
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, call := range map[string]func() error{
@@ -153,7 +207,8 @@ func TestBadRequests(t *testing.T) {
 		},
 		"drift NaN": func() error { _, err := s.Sample(context.Background(), broken, 4, ode.RK4{Steps: 4}, 0); return err },
 		"cancelled": func() error { _, err := s.Sample(cancelled, good, 4, ode.RK4{Steps: 4}, 0); return err },
-		"other net": func() error { _, err := sampler.New(b, deeponet.Paper(64), fresh(small)); return err },
+		"other net": func() error { _, err := sampler.New(b, deeponet.Paper(64), nil, fresh(small)); return err },
+		"other dim": func() error { _, err := s.Sample(context.Background(), plane, 4, ode.RK4{Steps: 4}, 0); return err },
 	} {
 		err := call()
 		if err == nil {
@@ -169,12 +224,8 @@ func TestBadRequests(t *testing.T) {
 // with the paper's network and solver, and of the same products alone.
 func BenchmarkSample(b *testing.B) {
 	model := deeponet.Paper(64)
-	s, err := sampler.New(backendtest.Fast(b), model, fresh(model))
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	all := functions(1, model.Grid)
+	s := open(b, backendtest.Fast(b), model, fresh(model))
+	all := functions(1, 64)
 	for b.Loop() {
 		if _, err := s.Sample(context.Background(), all, 4096, ode.RK4{Steps: 4}, 0); err != nil {
 			b.Fatal(err)

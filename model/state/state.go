@@ -1,6 +1,6 @@
 // Package state is the whole of a training run between two steps. Its encoding
 // is what checkpoints store, what a worker sends to one that joins, and what is
-// exported: one safetensors file (version 1 of this use of the format) with
+// exported: one safetensors file (version 2 of this use of the format) with
 //
 //	parameters/<name>   F32, shape of the parameter
 //	adam.m/<name>       F32, the same shape: first moments
@@ -9,7 +9,7 @@
 //
 // and in __metadata__, all as text
 //
-//	format              "ergoflow-state-1"
+//	format              "ergoflow-state-2"
 //	step                updates applied, decimal
 //	run                 hash of the configuration
 //	normalisation       JSON, as shard.Normalisation
@@ -35,7 +35,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/parameters"
 )
 
-const format = "ergoflow-state-1"
+const format = "ergoflow-state-2"
 
 // ErrCorrupt means that bytes are no encoded state, or a damaged one.
 var ErrCorrupt = errors.New("not a valid training state")
@@ -81,6 +81,9 @@ func (s *State) Validate() error {
 				return fmt.Errorf("%s[%d] is %g", vector.name, i, x)
 			}
 		}
+	}
+	if err := s.Normalisation.Validate(); err != nil {
+		return err
 	}
 	if s.Step < 0 || int64(len(s.Losses)) != int64(s.Step) {
 		return fmt.Errorf("%d losses at step %d", len(s.Losses), s.Step)
@@ -169,7 +172,7 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	}
 	metadata := file.Metadata()
 	if metadata["format"] != format {
-		return nil, fmt.Errorf("format is %q instead of %q", metadata["format"], format)
+		return nil, fmt.Errorf("format is %q, this program reads %q", metadata["format"], format)
 	}
 	step, err := strconv.ParseInt(metadata["step"], 10, 64)
 	if err != nil {

@@ -27,7 +27,7 @@ func example() *state.State {
 	for i := range s.M {
 		s.M[i], s.V[i] = float32(i), float32(i*i)
 	}
-	s.Normalisation = shard.Normalisation{DriftMean: 1, DriftStd: 2, DiffusionMean: 3, DiffusionStd: 4}
+	s.Normalisation = shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 3, Std: 4}}
 	s.Config = json.RawMessage(`{"name":"vn1d"}`)
 	return s
 }
@@ -76,7 +76,8 @@ func TestCorruptBytesAreRefused(t *testing.T) {
 		}
 	}
 	for name, change := range map[string][2]string{
-		"format":  {"ergoflow-state-1", "ergoflow-state-9"},
+		"format":  {"ergoflow-state-2", "ergoflow-state-1"},
+		"scale":   {`\"std\":2`, `\"std\":0`},
 		"step":    {`"step":"2"`, `"step":"3"`},
 		"no step": {`"step":"2"`, `"step":"x"`},
 		"name":    {"adam.v/a.bias", "adam.v/a.bxas"},
@@ -120,6 +121,7 @@ func TestEncodeRefusesInvalid(t *testing.T) {
 	for name, spoil := range map[string]func(*state.State){
 		"short moments":  func(s *state.State) { s.M = s.M[1:] },
 		"NaN":            func(s *state.State) { s.Parameters[0] = float32(math.NaN()) },
+		"no scale":       func(s *state.State) { s.Normalisation["drift"] = shard.Standard{} },
 		"missing losses": func(s *state.State) { s.Step = 3 },
 	} {
 		s := example()

@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 // Measurement of whole training steps, one after the other.
@@ -23,8 +24,8 @@ type Measurement struct {
 	Steps      int     `json:"steps"`
 	Median     float64 `json:"median_s"`
 	Min        float64 `json:"min_s"`
-	// GFLOPS counts what the network is defined by, see deeponet.Config.FLOPs,
-	// over the median.
+	// GFLOPS counts what the network is defined by, see velocity.Model, over the
+	// median.
 	GFLOPS           float64 `json:"gflops"`
 	SamplesPerSecond float64 `json:"samples_per_s"`
 	// Parts of the step, medians in seconds.
@@ -34,9 +35,12 @@ type Measurement struct {
 }
 
 // Benchmark measures steps on batches of that many functions, from a shard of
-// noise: assembly, gradient, transfer of the sum to the host and back, clipping
-// and update, as a worker alone would do them, without overlap.
-func Benchmark(ctx context.Context, b *backend.Backend, experiment string, config Config, functions, steps int) (m Measurement, err error) {
+// noise that stores every input of the network: assembly, gradient, transfer of
+// the sum to the host and back, clipping and update, as a worker alone would do
+// them, without overlap.
+func Benchmark(
+	ctx context.Context, b *backend.Backend, experiment string, config Config, coupling flow.Coupling, functions, steps int,
+) (m Measurement, err error) {
 	if functions < 1 || steps < 1 {
 		return m, fmt.Errorf("benchmark of %d functions, %d steps", functions, steps)
 	}
@@ -52,7 +56,7 @@ func Benchmark(ctx context.Context, b *backend.Backend, experiment string, confi
 	if err := plan.Validate(); err != nil {
 		return m, err
 	}
-	data, err := noiseShard(dir, plan, config.Model.Grid)
+	data, err := noiseShard(dir, plan, config.Model)
 	if err != nil {
 		return m, err
 	}
@@ -73,7 +77,11 @@ func Benchmark(ctx context.Context, b *backend.Backend, experiment string, confi
 		return m, err
 	}
 
-	assembler := flow.NewAssembler(plan, normalisation)
+	conditioner, err := flow.NewStored(config.Model.Inputs(), data.Fields(), normalisation)
+	if err != nil {
+		return m, err
+	}
+	assembler := flow.NewAssembler(plan, config.Model.Dim(), coupling, conditioner)
 	var work flow.Batch
 	sum := make([]float32, trainer.Size()+2)
 	var times [4][]float64 // whole step, assembly, gradient, update
@@ -82,9 +90,9 @@ func Benchmark(ctx context.Context, b *backend.Backend, experiment string, confi
 			return m, err
 		}
 		start := time.Now()
-		work.Reset(config.Samples, config.Model.Grid)
+		work.Reset(config.Samples, config.Model.Dim(), len(config.Model.Inputs()))
 		assembler.Append(&work, data, plan.Picks(step, 0))
-		if err := assembler.Couple(ctx, &work); err != nil {
+		if err := assembler.Complete(ctx, &work); err != nil {
 			return m, err
 		}
 		assembled := time.Now()
@@ -122,32 +130,41 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// noiseShard writes a shard of coefficients and samples without meaning.
-func noiseShard(dir string, plan batch.Plan, grid int) (*shard.Shard, error) {
+// noiseShard writes a shard of inputs and samples without meaning.
+func noiseShard(dir string, plan batch.Plan, model velocity.Model) (*shard.Shard, error) {
 	const dataset = "00000000000000000000000000000000"
 	store := shard.NewDir(dir)
-	w, err := store.Create(shard.Header{
+	header := shard.Header{
 		Family: "noise", Dataset: dataset, Purpose: shard.Train,
-		Count: plan.FunctionsPerShard, Grid: grid, Samples: plan.Samples,
-	})
+		Count: plan.FunctionsPerShard, Dim: model.Dim(), Samples: plan.Samples,
+	}
+	for _, input := range model.Inputs() {
+		header.Fields = append(header.Fields, shard.Field(input))
+	}
+	w, err := store.Create(header)
 	if err != nil {
 		return nil, err
 	}
 	source := random.New(0, "benchmark")
-	for _, part := range []struct {
-		width int
-		mean  float32
-		write func([]float32) error
-	}{{grid, 0, w.Drift}, {grid, 10, w.Diffusion}, {plan.Samples, 0, w.Samples}} {
-		values := make([]float32, part.width)
+	fill := func(size int, write func([]float32) error) error {
+		values := make([]float32, size)
 		for range plan.FunctionsPerShard {
 			for i := range values {
-				values[i] = part.mean + float32(source.NormFloat64())
+				values[i] = float32(source.NormFloat64())
 			}
-			if err := part.write(values); err != nil {
-				return nil, errors.Join(err, w.Abort())
+			if err := write(values); err != nil {
+				return err
 			}
 		}
+		return nil
+	}
+	for k, field := range header.Fields {
+		if err := fill(field.Size(), func(v []float32) error { return w.Field(k, v) }); err != nil {
+			return nil, errors.Join(err, w.Abort())
+		}
+	}
+	if err := fill(plan.Samples*header.Dim, w.Samples); err != nil {
+		return nil, errors.Join(err, w.Abort())
 	}
 	if _, err := w.Commit(); err != nil {
 		return nil, err

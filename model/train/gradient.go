@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -29,27 +29,27 @@ func (t *Trainer) gradient(n int) (*backend.Program, error) {
 
 // compileGradient compiles
 //
-//	(θ [P], sum [P+2], drift [n,G], diffusion [n,G], x₀ [n,S], x₁ [n,S], t [n,S]) → sum' [P+2]
+//	(θ [P], sum [P+2], x₀ [n,S,d], x₁ [n,S,d], t [n,S], inputs [n,…]) → sum' [P+2]
 //
-// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ (v(x_t, t) − (x₁ − x₀))².
+// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ |v(x_t, t) − (x₁ − x₀)|².
 //
 // It differentiates by the named tensors, not by θ: the gradient of a slice is
 // the whole vector padded with zeros, once for each tensor.
-func compileGradient(b *backend.Backend, model deeponet.Config, n, samples int) (*backend.Program, error) {
-	size := model.Layout().Size()
-	coefficients, states := backend.Shape(n, model.Grid), backend.Shape(n, samples)
-	inputs := []shapes.Shape{
-		backend.Shape(size), backend.Shape(size + 2),
-		coefficients, coefficients, states, states, states,
+func compileGradient(b *backend.Backend, model velocity.Model, n, samples int) (*backend.Program, error) {
+	layout := model.Layout()
+	size, states := layout.Size(), backend.Shape(n, samples, model.Dim())
+	inputs := []shapes.Shape{backend.Shape(size), backend.Shape(size + 2), states, states, backend.Shape(n, samples)}
+	for _, input := range model.Inputs() {
+		inputs = append(inputs, backend.Shape(append([]int{n}, input.Shape...)...))
 	}
 	name := fmt.Sprintf("gradient of %d×%d", n, samples)
 	return b.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-		theta, sum, drift, diffusion, x0, x1, t := in[0], in[1], in[2], in[3], in[4], in[5], in[6]
-		parts := model.Split(theta)
+		theta, sum, x0, x1, t := in[0], in[1], in[2], in[3], in[4]
+		parts := velocity.Split(layout, theta)
 		network := model.Network(parts)
-		velocity := graph.Sub(x1, x0)
-		x := graph.Add(x0, graph.Mul(t, velocity)) // (1−t)x₀ + t·x₁
-		residual := graph.Sub(network.Velocity(network.Encode(drift, diffusion), x, t), velocity)
+		wanted := graph.Sub(x1, x0)
+		x := graph.Add(x0, graph.Mul(graph.ExpandAxes(t, -1), wanted)) // (1−t)x₀ + t·x₁
+		residual := graph.Sub(network.Velocity(network.Encode(in[5:]), x, t), wanted)
 		loss := graph.ReduceAllSum(graph.Mul(residual, residual))
 
 		flat := make([]*graph.Node, 0, len(parts)+2)

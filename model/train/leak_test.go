@@ -11,7 +11,7 @@ func TestStepsLeakNothing(t *testing.T) {
 	const steps = 200
 	c := config(2 * steps)
 	trainer, _ := newTrainer(t, backendtest.Fast(t), c)
-	batch := noise(0, 2, samples, c.Model.Grid)
+	batch := noise(0, 2, samples, c.Model)
 	step := int64(0)
 	run := func() {
 		for range steps {

@@ -22,7 +22,7 @@ func TestStepsDoNotFaultPagesIn(t *testing.T) {
 	c := config(1)
 	c.Model, c.Samples = deeponet.Paper(64), 32
 	trainer, _ := newTrainer(t, b, c)
-	batch := noise(0, 64, c.Samples, c.Model.Grid)
+	batch := noise(0, 64, c.Samples, c.Model)
 	faults := func(steps int) int64 {
 		var before, after syscall.Rusage
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &before); err != nil {

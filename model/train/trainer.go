@@ -15,12 +15,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/optim"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 // ErrDiverged means that a loss or gradient is no longer finite. The state is
@@ -29,7 +30,7 @@ var ErrDiverged = errors.New("training diverged")
 
 // Config is what the compiled graphs depend on.
 type Config struct {
-	Model     deeponet.Config
+	Model     velocity.Model
 	Optimizer optim.AdamW
 	Samples   int // S, samples of each function in a batch
 }
@@ -143,9 +144,8 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
-	if b.Samples != t.config.Samples || b.Grid != t.config.Model.Grid {
-		return fmt.Errorf("batch has %d samples on %d nodes, the trainer is for %d on %d",
-			b.Samples, b.Grid, t.config.Samples, t.config.Model.Grid)
+	if err := t.check(b); err != nil {
+		return err
 	}
 	program, err := t.gradient(b.Functions)
 	if err != nil {
@@ -157,11 +157,8 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 	}
 	inputs := []backend.Buffer{t.theta, sum}
 	defer func() { backend.Free(inputs[2:]...) }()
-	for _, part := range []struct {
-		values []float32
-		width  int
-	}{{b.Drift, b.Grid}, {b.Diffusion, b.Grid}, {b.X0, b.Samples}, {b.X1, b.Samples}, {b.T, b.Samples}} {
-		buffer, err := t.backend.Upload(part.values, b.Functions, part.width)
+	for i, values := range slices.Concat([][]float32{b.X0, b.X1, b.T}, b.Inputs) {
+		buffer, err := t.backend.Upload(values, program.Input(i+2).Dimensions...)
 		if err != nil {
 			return err
 		}
@@ -173,6 +170,25 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 	}
 	t.Reset()
 	t.sum = outputs[0]
+	return nil
+}
+
+// check reports a batch of other sizes than the trainer's.
+func (t *Trainer) check(b *flow.Batch) error {
+	model := t.config.Model
+	if b.Samples != t.config.Samples || b.Dim != model.Dim() {
+		return fmt.Errorf("batch has %d samples in %d dimensions, the trainer is for %d in %d",
+			b.Samples, b.Dim, t.config.Samples, model.Dim())
+	}
+	wanted := model.Inputs()
+	if len(b.Inputs) != len(wanted) {
+		return fmt.Errorf("batch has %d inputs, the network takes %d", len(b.Inputs), len(wanted))
+	}
+	for k, input := range wanted {
+		if got := len(b.Inputs[k]); got != b.Functions*input.Size() {
+			return fmt.Errorf("batch has %d values of %s for %d functions, the network takes %v of each", got, input.Name, b.Functions, input.Shape)
+		}
+	}
 	return nil
 }
 

@@ -13,14 +13,23 @@ import (
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/optim"
 	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
-const samples = 4
+const (
+	samples = 4
+	nodes   = 8
+)
+
+// fields are drift and diffusion on a grid of the line.
+func fields(nodes int) []velocity.Input {
+	return []velocity.Input{{Name: "drift", Shape: []int{nodes}}, {Name: "diffusion", Shape: []int{nodes}}}
+}
 
 func config(steps int64) train.Config {
 	return train.Config{
 		Model: deeponet.Config{
-			Grid: 8, Rank: 3, Channels: []int{3, 4}, Kernel: 3, Hidden: 6, TrunkWidth: 16, TrunkDepth: 2,
+			Dimension: 1, Fields: fields(nodes), Rank: 3, Channels: []int{3, 4}, Kernel: 3, Hidden: 6, TrunkWidth: 16, TrunkDepth: 2,
 			TimeEmbedding: 4, StateEmbedding: 4, FMin: .25, FMax: 1,
 		},
 		Optimizer: optim.AdamW{WeightDecay: 1e-4, ClipNorm: 1, Schedule: optim.OneCycle{Peak: 1e-2, Total: steps}},
@@ -28,19 +37,22 @@ func config(steps int64) train.Config {
 	}
 }
 
-// noise makes a batch of n functions, numbered from first.
-func noise(first, n, samples, grid int) *flow.Batch {
+// noise makes a batch of n functions, numbered from first, for a network.
+func noise(first, n, samples int, model velocity.Model) *flow.Batch {
 	b := new(flow.Batch)
-	b.Reset(samples, grid)
+	b.Reset(samples, model.Dim(), len(model.Inputs()))
 	for f := range n {
 		source := random.New(11, "test", uint64(first+f))
-		for range grid {
-			b.Drift = append(b.Drift, float32(source.NormFloat64()))
-			b.Diffusion = append(b.Diffusion, float32(source.NormFloat64()))
+		for k, input := range model.Inputs() {
+			for range input.Size() {
+				b.Inputs[k] = append(b.Inputs[k], float32(source.NormFloat64()))
+			}
 		}
 		for range samples {
-			b.X0 = append(b.X0, float32(source.NormFloat64()))
-			b.X1 = append(b.X1, float32(source.NormFloat64()))
+			for range model.Dim() {
+				b.X0 = append(b.X0, float32(source.NormFloat64()))
+				b.X1 = append(b.X1, float32(source.NormFloat64()))
+			}
 			b.T = append(b.T, float32(source.Float64()))
 		}
 		b.Functions++
@@ -82,10 +94,25 @@ func total(t testing.TB, trainer *train.Trainer, batches ...*flow.Batch) []float
 	return sum
 }
 
-// The gradient is that of the loss: central differences along random directions.
-func TestGradientAgainstFiniteDifferences(t *testing.T) {
+// planeConfig is a network in the plane.
+func planeConfig() train.Config {
 	c := config(1)
-	batch := noise(0, 6, samples, c.Model.Grid)
+	model := c.Model.(deeponet.Config)
+	model.Dimension, model.Fields = 2, []velocity.Input{{Name: "drift", Shape: []int{5, 4, 2}}}
+	c.Model = model
+	return c
+}
+
+// The gradient is that of the loss, on the line and in the plane: central
+// differences along random directions.
+func TestGradientAgainstFiniteDifferences(t *testing.T) {
+	for name, c := range map[string]train.Config{"line": config(1), "plane": planeConfig()} {
+		t.Run(name, func(t *testing.T) { compareWithDifferences(t, c) })
+	}
+}
+
+func compareWithDifferences(t *testing.T, c train.Config) {
+	batch := noise(0, 6, samples, c.Model)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		trainer, theta := newTrainer(t, b, c)
 		sum := total(t, trainer, batch)
@@ -121,8 +148,8 @@ func TestGradientAgainstFiniteDifferences(t *testing.T) {
 
 func TestMicroBatchesAddUp(t *testing.T) {
 	c := config(1)
-	whole := noise(0, 6, samples, c.Model.Grid)
-	parts := []*flow.Batch{noise(0, 2, samples, c.Model.Grid), noise(2, 2, samples, c.Model.Grid), noise(4, 2, samples, c.Model.Grid)}
+	whole := noise(0, 6, samples, c.Model)
+	parts := []*flow.Batch{noise(0, 2, samples, c.Model), noise(2, 2, samples, c.Model), noise(4, 2, samples, c.Model)}
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		trainer, _ := newTrainer(t, b, c)
 		if err := trainer.Precompile(2, 6); err != nil {
@@ -144,7 +171,7 @@ func TestBackendsAgree(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		trainer, theta := newTrainer(t, b, c)
 		for step := range int64(20) {
-			sum := total(t, trainer, noise(int(step), 4, samples, c.Model.Grid))
+			sum := total(t, trainer, noise(int(step), 4, samples, c.Model))
 			if _, err := trainer.Apply(sum, step); err != nil {
 				t.Fatal(err)
 			}
@@ -186,15 +213,15 @@ func TestLearnsGaussians(t *testing.T) {
 	var b flow.Batch
 	var last, zero float64
 	for step := range int64(steps) {
-		b.Reset(c.Samples, c.Model.Grid)
+		b.Reset(c.Samples, 1, 2)
 		zero = 0
 		for f := range functions {
 			source := random.New(3, "gaussian", uint64(step), uint64(f))
 			m, s := 2*source.Float64()-1, 0.5+source.Float64()
 			zero += (m*m + (s-1)*(s-1)) / functions
-			for range c.Model.Grid {
-				b.Drift = append(b.Drift, float32(m))
-				b.Diffusion = append(b.Diffusion, float32(s))
+			for range nodes {
+				b.Inputs[0] = append(b.Inputs[0], float32(m))
+				b.Inputs[1] = append(b.Inputs[1], float32(s))
 			}
 			for range c.Samples {
 				x := source.NormFloat64()
@@ -219,7 +246,7 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 	c := config(10)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		trainer, theta := newTrainer(t, b, c)
-		good := total(t, trainer, noise(0, 2, samples, c.Model.Grid))
+		good := total(t, trainer, noise(0, 2, samples, c.Model))
 		for name, spoil := range map[string]func([]float32){
 			"loss NaN":          func(s []float32) { s[len(s)-2] = float32(math.NaN()) },
 			"gradient NaN":      func(s []float32) { s[3] = float32(math.NaN()) },
@@ -235,8 +262,9 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 			"empty batch": func() error { _, err := trainer.Apply(make([]float32, len(good)), 0); return err },
 			"short sum":   func() error { _, err := trainer.Apply(good[1:], 0); return err },
 			"step beyond": func() error { _, err := trainer.Apply(good, 10); return err },
-			"other grid":  func() error { return trainer.Gradient(noise(0, 2, samples, c.Model.Grid+1)) },
-			"other count": func() error { return trainer.Gradient(noise(0, 2, samples+1, c.Model.Grid)) },
+			"other grid":  func() error { return trainer.Gradient(noise(0, 2, samples, deeponet.Paper(nodes+1))) },
+			"other plane": func() error { return trainer.Gradient(noise(0, 2, samples, deeponet.PaperPlane(nodes))) },
+			"other count": func() error { return trainer.Gradient(noise(0, 2, samples+1, c.Model)) },
 			"no batch":    func() error { return trainer.Gradient(new(flow.Batch)) },
 		} {
 			if call() == nil {
@@ -256,7 +284,7 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 }
 
 func TestBenchmark(t *testing.T) {
-	m, err := train.Benchmark(context.Background(), backendtest.Fast(t), "tiny", config(1), 4, 3)
+	m, err := train.Benchmark(context.Background(), backendtest.Fast(t), "tiny", config(1), flow.OptimalTransport, 4, 3)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ type Model interface {
 
 // Input is one float32 tensor that describes a function.
 type Input struct {
-	Name  string
-	Shape []int // for one function
+	Name  string `json:"name" yaml:"name"`
+	Shape []int  `json:"shape" yaml:"shape"` // for one function
 }
 
 // Size is the number of elements for one function.
@@ -69,12 +69,18 @@ func Split(layout parameters.Layout, theta *graph.Node) []*graph.Node {
 	return nodes
 }
 
+// How often a layer is computed.
+const (
+	PerFunction = "function"
+	PerSample   = "sample"
+)
+
 // Layer describes one layer for people.
 type Layer struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
 	Output     []int  `json:"output"` // for what Per says
-	Per        string `json:"per"`    // "function" or "sample": how often it is computed
+	Per        string `json:"per"`    // PerFunction or PerSample: how often it is computed
 	Parameters int    `json:"parameters"`
 	// MultiplyAdds of a forward pass, for one function or one sample.
 	MultiplyAdds int `json:"multiply_adds"`

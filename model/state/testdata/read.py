@@ -10,8 +10,8 @@ from safetensors import safe_open
 with safe_open(pathlib.Path(__file__).with_name("state.safetensors"), "numpy") as file:
     metadata = file.metadata()
     tensors = {name: file.get_tensor(name) for name in file.keys()}
-assert metadata["format"] == "ergoflow-state-1" and metadata["step"] == "2", metadata
-assert json.loads(metadata["normalisation"])["drift_std"] == 2
+assert metadata["format"] == "ergoflow-state-2" and metadata["step"] == "2", metadata
+assert json.loads(metadata["normalisation"])["drift"]["std"] == 2
 assert json.loads(metadata["config"]) == {"name": "vn1d"}
 assert len(tensors) == 7
 assert np.array_equal(tensors["parameters/a.weight"], np.arange(6, dtype=np.float32).reshape(3, 2) / 8)
