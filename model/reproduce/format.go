@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,9 +70,9 @@ func (c Cell) Interval() string {
 	return digits(c.Ours.Interval[0]) + " to " + digits(c.Ours.Interval[1])
 }
 
-// Spread lists the numbers of the seeds, of two or more.
+// Spread lists the numbers of the seeds, where they differ.
 func (c Cell) Spread() string {
-	if c.Ours == nil || len(c.Ours.Seeds) < 2 {
+	if c.Ours == nil || len(slices.Compact(slices.Clone(c.Ours.Seeds))) < 2 {
 		return ""
 	}
 	parts := make([]string, len(c.Ours.Seeds))

@@ -47,7 +47,7 @@ func (t Made) markdown(scaled bool) string {
 	if t.Source != "" {
 		fmt.Fprintf(&b, " (%s)", t.Source)
 	}
-	b.WriteString("\n\n| samples from |")
+	b.WriteString("\n\n| |")
 	rule := "\n|---|"
 	for _, c := range t.Columns {
 		fmt.Fprintf(&b, " %s, %s |", c.Name, ours(scaled))

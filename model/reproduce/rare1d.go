@@ -56,7 +56,7 @@ var rare1d = Study{
 			}, controls...),
 			Notes: []string{
 				"MCMC to the letter of the paper: σ ≈ 0.1, dt 0.001, 64 chains from N(0,1), a fifth of the steps as burn-in. 500k steps then span a time in which chains hardly leave their mode: do not compare the model with these rows alone (see the next table).",
-				"The paper gives three budgets in seconds on its machine; ours are the numbers of steps that they stand for (C4).",
+				"The paper gives three budgets in seconds on its machine; ours are numbers of steps chosen to stand for them.",
 			},
 		},
 		{
@@ -73,7 +73,7 @@ var rare1d = Study{
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
 			},
 			Notes: []string{
-				"The paper's text has σ₀ = 0.1; its MCMC numbers fit σ₀ ≈ 1 (C2), beside which they stand here.",
+				"The paper's text has σ₀ = 0.1; its MCMC numbers fit σ₀ ≈ 1, beside which they stand here.",
 				"σ₀ = 1 has b 100 times and σ 10 times as large and the same law: a step of 0.001 is, increment for increment, a step of 0.1 at σ₀ = 0.1, and these rows run that. The network reads standardised coefficients and is the same for every σ₀.",
 			},
 		},
