@@ -27,6 +27,7 @@ var (
 	converged = Metric{Key: "sinkhorn_converged", Name: "Sinkhorn converged", Function: func(f evaluate.Function) float64 { return f.SinkhornConverged }}
 	w2        = Metric{Key: "w2", Name: "W2", Function: func(f evaluate.Function) float64 { return f.W2 }}
 	w2Exact   = Metric{Key: "w2_exact", Name: "W2 to the exact law", Function: func(f evaluate.Function) float64 { return f.W2Exact }}
+	w2Mixed   = Metric{Key: "w2_mixed", Name: "W2 where the reference has mixed", Row: func(_ Outcome, r evaluate.Row) float64 { return r.Summary.W2Mixed.Mean }}
 	variance  = Metric{Key: "variance_ratio", Name: "variance ratio", Function: func(f evaluate.Function) float64 { return f.VarianceRatio }}
 	rejected  = Metric{Key: "ks_rejected", Name: "KS rejected", Function: func(f evaluate.Function) float64 {
 		if f.Rejected() {
