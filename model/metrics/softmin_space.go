@@ -11,7 +11,8 @@ import "math"
 // matter are small, so they are exact where it counts, or good enough in float32
 // (tile). Boxes are nodes of the targets' k-d tree where the sum is taken at
 // every target: leaves, or for tiles all that are not too large for one frame;
-// or in the plane, while √ε is wide, larger ones that a grid resolves (grid).
+// or in two and three dimensions, while √ε is wide, larger ones that a grid
+// resolves (grid).
 
 // appendNodes cuts the targets below a node into boxes.
 func appendNodes(tasks []task, whole task, node int) []task {
