@@ -159,12 +159,11 @@ func makeShards(t *testing.T, dir string, shards ...int) {
 }
 
 func makeShard(store *shard.Dir, k int) error {
-	w, err := store.Create(shard.Header{Family: "vn1d", Dataset: dataset, Shard: k, First: k, Count: 1, Purpose: "train", Grid: 2, Samples: 3})
+	w, err := store.Create(shard.Header{Family: "vn1d", Dataset: dataset, Shard: k, First: k, Count: 1, Purpose: "train", Dim: 1, Samples: 3})
 	if err != nil {
 		return err
 	}
-	err = errors.Join(w.Drift([]float32{0, 1}), w.Diffusion([]float32{1, 1}), w.Samples([]float32{0, 1, 2}))
-	if err != nil {
+	if err := w.Samples([]float32{0, 1, 2}); err != nil {
 		return errors.Join(err, w.Abort())
 	}
 	_, err = w.Commit()

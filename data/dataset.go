@@ -31,7 +31,7 @@ type Dataset struct {
 }
 
 // format changes when the same description comes to mean other bytes.
-const format = 3
+const format = 4
 
 const (
 	maxFunctions         = 1 << 24

@@ -190,7 +190,7 @@ func TestEveryNumberIsChecked(t *testing.T) {
 
 func TestParseIsTheInverseOfPlan(t *testing.T) {
 	for _, name := range Names() {
-		for _, preset := range Presets() {
+		for _, preset := range Presets(name) {
 			e, err := Load(name, preset, "", nil)
 			if err != nil {
 				t.Fatalf("%s/%s: %v", name, preset, err)
