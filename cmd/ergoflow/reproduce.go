@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,12 +50,9 @@ the one at --addr; evaluations run here.`,
 		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5",
 		Args:    exactly(1, "one of: "+names),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			studies, err := reproduce.Select(args[0])
+			studies, err := reproduce.Select(args[0], preset)
 			if err != nil {
 				return usage(err)
-			}
-			if !slices.Contains(experiment.Presets(), preset) {
-				return usagef("unknown preset %q (known: %s)", preset, strings.Join(experiment.Presets(), ", "))
 			}
 			if seeds == 0 {
 				seeds = seedsOf(preset)

@@ -125,17 +125,32 @@ func Names() []string {
 	return names
 }
 
-// Select finds studies by name; "all" means every known one.
-func Select(name string) ([]Study, error) {
+// Select finds a study by name; "all" means every known one whose experiments
+// have the preset.
+func Select(name, preset string) ([]Study, error) {
 	known := Known()
 	if name == "all" {
-		return known, nil
+		some := slices.DeleteFunc(known, func(s Study) bool { return s.has(preset) != nil })
+		if len(some) == 0 {
+			return nil, fmt.Errorf("no experiment has a preset called %q", preset)
+		}
+		return some, nil
 	}
 	i := slices.IndexFunc(known, func(s Study) bool { return s.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("nothing to reproduce is called %q (known: %s, all)", name, strings.Join(Names(), ", "))
 	}
-	return known[i : i+1], nil
+	return known[i : i+1], known[i].has(preset)
+}
+
+// has says why the study cannot be made at a preset, or nil.
+func (s Study) has(preset string) error {
+	for _, r := range s.Runs {
+		if _, err := experiment.ByName(r.Experiment, preset); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // run finds a run by name; the empty name is the first.

@@ -66,8 +66,18 @@ func checkNamed(t *testing.T, where string, run Run, row Row, c Column) {
 }
 
 func TestPlan(t *testing.T) {
-	for _, preset := range experiment.Presets() {
-		jobs, err := Plan(Known(), preset, 3)
+	presets := map[string]bool{}
+	for _, name := range experiment.Names() {
+		for _, preset := range experiment.Presets(name) {
+			presets[preset] = true
+		}
+	}
+	for preset := range presets {
+		studies, err := Select("all", preset)
+		if err != nil {
+			continue // a preset of an experiment that no table has
+		}
+		jobs, err := Plan(studies, preset, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,15 +166,21 @@ func TestPrintedNumbersAgree(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	all, err := Select("all")
-	if err != nil || len(all) < 2 {
-		t.Errorf("all: %d studies, %v", len(all), err)
+	all, err := Select("all", "smoke")
+	if err != nil || len(all) != len(Known()) {
+		t.Errorf("all: %d of %d studies, %v", len(all), len(Known()), err)
 	}
-	one, err := Select("rare1d")
+	one, err := Select("rare1d", "scaled")
 	if err != nil || len(one) != 1 || one[0].Name != "rare1d" {
 		t.Errorf("rare1d: %v, %v", one, err)
 	}
-	if _, err := Select("nosuch"); err == nil || !strings.Contains(err.Error(), "vn1d") {
-		t.Errorf("nosuch: %v", err)
+	for _, c := range []struct{ name, preset, want string }{
+		{"nosuch", "smoke", "vn1d"},
+		{"rare1d", "tiny", `unknown preset "tiny" of rare1d`},
+		{"all", "tiny", `a preset called "tiny"`},
+	} {
+		if _, err := Select(c.name, c.preset); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %s: %v", c.name, c.preset, err)
+		}
 	}
 }
