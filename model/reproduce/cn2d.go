@@ -53,7 +53,7 @@ var cn2d = Study{
 			},
 		},
 	},
-	Paper: map[string]string{"samples": "fig:d2_samples"},
+	PaperFigures: map[string]string{"samples": "fig:d2_samples"},
 }
 
 // cn2dTransfer trains with one number of sensors, or several in turn, and

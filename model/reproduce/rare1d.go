@@ -118,5 +118,5 @@ var rare1d = Study{
 		{Name: "500k", Kind: evaluate.MCMC, Label: "mcmc 500k steps"},
 		{Name: "model", Kind: evaluate.Model},
 	},
-	Paper: map[string]string{"percentiles": "fig:1d_rare_samples", costs: "fig:1d_rare_compute", "spread": "fig:1d_rare_box"},
+	PaperFigures: map[string]string{"percentiles": "fig:1d_rare_samples", costs: "fig:1d_rare_compute", "spread": "fig:1d_rare_box"},
 }

@@ -39,7 +39,7 @@ func tiny() Study {
 			{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"},
 			{Name: "network", Kind: evaluate.Model},
 		},
-		Paper: map[string]string{costs: "fig:none"},
+		PaperFigures: map[string]string{costs: "fig:none"},
 		Tables: []Table{{
 			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: budgeted,
 			Rows: []Row{

@@ -35,10 +35,10 @@ type Study struct {
 	// Costs are the points of the figure that sets error against cost; without
 	// them it is that of the first run's own evaluation.
 	Costs []Row
-	// Paper says which of the paper's figures a figure of ours stands for, by
+	// PaperFigures says which of the paper's figures a figure of ours stands for, by
 	// its file name.
-	Paper map[string]string
-	Notes []string // what a reader must know, a sentence each
+	PaperFigures map[string]string
+	Notes        []string // what a reader must know, a sentence each
 }
 
 // Run is one training: an experiment at the preset asked for, with settings

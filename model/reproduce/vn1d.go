@@ -83,7 +83,7 @@ var vn1d = Study{
 		{Name: "500k", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "500k steps"},
 		{Name: "model", Kind: evaluate.Model},
 	},
-	Paper: map[string]string{"percentiles": "fig:1d_vn_samples", "loss": "fig:1d_vn_training"},
+	PaperFigures: map[string]string{"percentiles": "fig:1d_vn_samples", "loss": "fig:1d_vn_training"},
 }
 
 // What the tables of the one-dimensional experiments share.
