@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/reproduce"
@@ -71,6 +72,7 @@ func TestReproduceOnCluster(t *testing.T) {
 		if addresses, err = coordinator.ReadAddresses(cluster); err != nil && !errors.Is(err, coordinator.ErrNotRunning) || ctx.Err() != nil {
 			t.Fatalf("no coordinator: %v\n%s", err, said)
 		}
+		<-time.After(20 * time.Millisecond)
 	}
 	working, worked := program(ctx, t, "worker", "--join", addresses.Gossip, "--backend", "go")
 	if err := working.Start(); err != nil {

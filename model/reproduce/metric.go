@@ -49,11 +49,14 @@ var (
 // Summary says how a number of every function becomes one.
 type Summary string
 
-// Summaries over functions; None is for numbers of the row.
+// Summaries over functions.
 const (
 	Mean   Summary = "mean"
 	Median Summary = "median"
-	None   Summary = ""
+	// Closer is the fraction of functions for which the table's first row has
+	// the smaller number: rows judge the same functions.
+	Closer Summary = "closer"
+	None   Summary = "" // for numbers of the row
 )
 
 // of summarises values; there must be at least one.

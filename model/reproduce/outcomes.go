@@ -103,7 +103,7 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 		for i, c := range t.Columns {
 			var cell Cell
 			var err error
-			if cell.Ours, err = o.number(s, row, c); err != nil {
+			if cell.Ours, err = o.number(s, t.Rows[0], row, c); err != nil {
 				return m, fmt.Errorf("table %s, %s, %s: %w", t.ID, row.Name, c.name(), err)
 			}
 			if i < len(row.Printed) && row.Printed[i] != 0 {
@@ -118,7 +118,22 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 }
 
 // number is one cell, nil if no outcome has it.
-func (o outcomes) number(s Study, row Row, c Column) (*Estimate, error) {
+func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
+	values := o.values(s, row, c)
+	if c.Of == Closer {
+		if row.Name == first.Name {
+			return nil, nil
+		}
+		values = closer(o.values(s, first, c), values)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	return estimate(values, c.Of)
+}
+
+// values are a column's numbers of a row, [seed][function].
+func (o outcomes) values(s Study, row Row, c Column) [][]float64 {
 	evaluation := row.Evaluation
 	if c.Evaluation != "" {
 		evaluation = c.Evaluation
@@ -129,10 +144,30 @@ func (o outcomes) number(s Study, row Row, c Column) (*Estimate, error) {
 			values = append(values, v)
 		}
 	}
-	if len(values) == 0 {
-		return nil, nil
+	return values
+}
+
+// closer has a one for every function where first is less than other, seed by
+// seed; a row that does not depend on the seed is compared with all of the
+// other's.
+func closer(first, other [][]float64) [][]float64 {
+	if len(first) == 0 || len(other) == 0 {
+		return nil
 	}
-	return estimate(values, c.Of)
+	wins := make([][]float64, max(len(first), len(other)))
+	for k := range wins {
+		a, b := first[min(k, len(first)-1)], other[min(k, len(other)-1)]
+		if len(a) != len(b) { // evaluations over other functions
+			return nil
+		}
+		wins[k] = make([]float64, len(a))
+		for i := range a {
+			if a[i] < b[i] {
+				wins[k][i] = 1
+			}
+		}
+	}
+	return wins
 }
 
 // found is a row of an outcome.
