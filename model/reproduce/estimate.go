@@ -11,8 +11,9 @@ import (
 // Seeds says how far it moves with other initial weights and batches.
 type Estimate struct {
 	Value float64 `json:"value"` // mean over seeds
-	// Interval is the 95 % bootstrap over functions (package bootstrap); null
-	// for numbers that are no summaries over functions, or over a single one.
+	// Interval is the 95 % bootstrap over functions (package bootstrap). It is
+	// null for numbers that are no summaries over functions, over a single one,
+	// or over equal values: none of 8 functions does not mean none of all.
 	Interval *[2]float64 `json:"interval"`
 	Seeds    []float64   `json:"seeds"` // the number of every seed; one where the row does not depend on it
 }
@@ -33,6 +34,8 @@ func estimate(values [][]float64, s Summary) (*Estimate, error) {
 	if errors.Is(err, bootstrap.ErrTooFew) {
 		return e, nil
 	}
-	e.Interval = &[2]float64{i.Low, i.High}
+	if i.Low < i.High {
+		e.Interval = &[2]float64{i.Low, i.High}
+	}
 	return e, err
 }

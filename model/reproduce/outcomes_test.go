@@ -46,6 +46,10 @@ func TestTableOfKnownNumbers(t *testing.T) {
 			}
 		}
 	}
+	// Where all functions have the same value, a bootstrap shows no spread.
+	if e, err := estimate([][]float64{{0, 0, 0}}, Mean); err != nil || e.Value != 0 || e.Interval != nil {
+		t.Errorf("three zeros: %+v, %v", e, err)
+	}
 	if !table.Columns[0].Printed || table.Columns[1].Printed || *table.Rows[0].Cells[0].Paper != 0.5 || table.Rows[1].Cells[0].Paper != nil {
 		t.Errorf("the paper's number is not where it belongs: %+v", table.Columns)
 	}
