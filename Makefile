@@ -6,6 +6,7 @@
 #   make setup      what a run needs beside the binary: the XLA plugin
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
+#   make verify-torch  every network against PyTorch, with our parameters
 #   make bench      the training step, timed
 #   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
@@ -25,7 +26,7 @@ WORKERS ?= 2
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race bench bench-peers bench-kernels generate clean
+.PHONY: build setup demo test e2e lint race bench bench-peers bench-kernels verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -69,6 +70,11 @@ bench-peers: setup .venv
 bench-kernels: build .venv
 	.venv/bin/python docs/benchmarks/kernels_ratio.py --write docs/results/kernels.md
 	.venv/bin/python docs/benchmarks/dataset.py
+
+verify-torch: setup .venv
+	rm -rf bin/velocities
+	$(GO) run ./docs/benchmarks/velocities bin/velocities
+	.venv/bin/python docs/benchmarks/verify_torch.py bin/velocities
 
 generate: .venv
 	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12

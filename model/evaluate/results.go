@@ -69,23 +69,23 @@ type Row struct {
 // Function is one row's samples of one function against its reference. Numbers
 // that its dimension does not have are zero, and left out of JSON.
 type Function struct {
-	Index             int     `json:"index"`    // within the experiment
-	Sinkhorn          float64 `json:"sinkhorn"` // annealed as GeomLoss does by default
-	SinkhornConverged float64 `json:"sinkhorn_converged"`
-	Residual          float64 `json:"residual"`           // of the converged one: L1 violation of a marginal
-	W2                float64 `json:"w2,omitzero"`        // one dimension; not squared
-	SlicedW2          float64 `json:"sliced_w2,omitzero"` // more dimensions
-	KS                float64 `json:"ks,omitzero"`        // one dimension
-	KSP               float64 `json:"ks_p,omitzero"`      // one dimension
-	VarianceRatio     float64 `json:"variance_ratio"`     // samples / reference, of the sums of all variances
-	W2Exact           float64 `json:"w2_exact,omitzero"`  // one dimension, to the exact invariant law
+	Index             int     `json:"index"`                       // within the experiment
+	Sinkhorn          float64 `json:"sinkhorn"`                    // annealed as GeomLoss does by default
+	SinkhornConverged float64 `json:"sinkhorn_converged,omitzero"` // up to MaxConvergedDim
+	Residual          float64 `json:"residual,omitzero"`           // of the converged one: L1 violation of a marginal
+	W2                float64 `json:"w2,omitzero"`                 // one dimension; not squared
+	SlicedW2          float64 `json:"sliced_w2,omitzero"`          // more dimensions
+	KS                float64 `json:"ks,omitzero"`                 // one dimension
+	KSP               float64 `json:"ks_p,omitzero"`               // one dimension
+	VarianceRatio     float64 `json:"variance_ratio"`              // samples / reference, of the sums of all variances
+	W2Exact           float64 `json:"w2_exact,omitzero"`           // one dimension, to the exact invariant law
 }
 
 // Summary is a row over its functions.
 type Summary struct {
 	Sinkhorn          Statistic `json:"sinkhorn"`
-	SinkhornConverged Statistic `json:"sinkhorn_converged"`
-	Residual          float64   `json:"residual"` // the largest
+	SinkhornConverged Statistic `json:"sinkhorn_converged,omitzero"`
+	Residual          float64   `json:"residual,omitzero"` // the largest
 	W2                Statistic `json:"w2,omitzero"`
 	W2Mixed           Statistic `json:"w2_mixed,omitzero"` // of W2, where the reference has mixed
 	W2Exact           Statistic `json:"w2_exact,omitzero"`

@@ -41,7 +41,10 @@ const (
 
 // gridPays says whether a grid with as few nodes as a box of that width may need
 // would take less time than the targets. It is cheap; choose knows better.
-func (t task) gridPays(b *box) bool {
+func (t task) gridPays(b *box) bool { return t.gridPaysBy(1, b) }
+
+// gridPaysBy is gridPays where the targets take that much less time.
+func (t task) gridPaysBy(factor float64, b *box) bool {
 	d := len(b.radius)
 	if d < 2 || d > gridAxes {
 		return false
@@ -54,17 +57,18 @@ func (t task) gridPays(b *box) bool {
 		}
 		nodes[gridAxes-d+k] = n
 	}
-	return t.gridCheaper(b, nodes)
+	return t.gridCheaper(factor, b, nodes)
 }
 
-// gridCheaper says whether a grid takes less time than the targets of a box.
-func (t task) gridCheaper(b *box, nodes [gridAxes]int) bool {
+// gridCheaper says whether a grid takes less time than the targets of a box, if
+// those take so much less than in tiles.
+func (t task) gridCheaper(factor float64, b *box, nodes [gridAxes]int) bool {
 	exponentials, products := 0, 1
 	for _, n := range nodes {
 		exponentials += n
 		products *= n
 	}
-	targets := float64(b.hi - b.lo)
+	targets := float64(b.hi-b.lo) / factor
 	if !t.single {
 		targets *= gridExponential
 	}
@@ -82,7 +86,7 @@ func (t task) runGrid(s *scratch, b *box) bool {
 	}
 	var star, inverse [gridAxes]float64
 	kept, top, ok := t.prepareGrid(s, b, star[:d])
-	if !ok || !g.choose(s, b, kept, tolerance) || !t.gridCheaper(b, g.nodes) {
+	if !ok || !g.choose(s, b, kept, tolerance) || !t.gridCheaper(1, b, g.nodes) {
 		return false
 	}
 	g.tensorSums(s.a[:kept], s.v, s.stride, b.radius)

@@ -75,6 +75,16 @@ func (m *measure) bound(lo, hi int) box {
 	return b
 }
 
+// halves are the children of a node of the tree, or the halves of the points of
+// a leaf or of another box.
+func (m *measure) halves(b *box) [2]box {
+	if b.left != 0 {
+		return [2]box{m.tree[b.left], m.tree[b.right]}
+	}
+	middle := (b.lo + b.hi) / 2
+	return [2]box{m.bound(b.lo, middle), m.bound(middle, b.hi)}
+}
+
 const (
 	groupPoints = 64 // consecutive sources on the line that share a bound
 	leafPoints  = 8  // points of a leaf of the k-d tree

@@ -6,6 +6,7 @@ package parameters
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/ergoflow/ergoflow/data/random"
@@ -15,10 +16,26 @@ import (
 type Tensor struct {
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
+	// Start is the law of the initial values, by default uniform in ±1/√FanIn.
+	Start Start `json:"start,omitempty"`
 	// FanIn is the number of inputs that each output sums over. Weights and
-	// biases of a layer share it: both start uniform in ±1/√FanIn.
-	FanIn int `json:"fan_in"`
+	// biases of a layer share it. Only Uniform asks for it.
+	FanIn int `json:"fan_in,omitempty"`
 }
+
+// Start is the law of a tensor's initial values.
+type Start string
+
+// The laws.
+const (
+	Uniform Start = ""       // on ±1/√FanIn, as torch.nn.Linear and Conv1d start
+	Zeros   Start = "zeros"  // outputs that begin silent, offsets
+	Ones    Start = "ones"   // gains
+	Normal  Start = "normal" // N(0, NormalStd²): learned tokens
+)
+
+// NormalStd is the standard deviation of Normal.
+const NormalStd = 0.02
 
 // Size is the number of elements.
 func (t Tensor) Size() int {
@@ -64,8 +81,8 @@ func (l Layout) Equal(other Layout) bool {
 	})
 }
 
-// Validate reports unnamed or doubly named tensors and shapes or fan-ins that
-// are not positive.
+// Validate reports unnamed or doubly named tensors, shapes or fan-ins that are
+// not positive, and unknown starts.
 func (l Layout) Validate() error {
 	seen := make(map[string]bool, len(l))
 	for i, t := range l {
@@ -81,27 +98,43 @@ func (l Layout) Validate() error {
 				return fmt.Errorf("parameter %q has shape %v", t.Name, t.Shape)
 			}
 		}
-		if t.FanIn <= 0 {
-			return fmt.Errorf("parameter %q has fan-in %d", t.Name, t.FanIn)
+		switch t.Start {
+		case Uniform:
+			if t.FanIn <= 0 {
+				return fmt.Errorf("parameter %q has fan-in %d", t.Name, t.FanIn)
+			}
+		case Zeros, Ones, Normal:
+		default:
+			return fmt.Errorf("parameter %q starts as %q", t.Name, t.Start)
 		}
 	}
 	return nil
 }
 
-// Initialise returns a fresh vector, every element uniform in ±1/√FanIn of its
-// tensor, as torch.nn.Linear and Conv1d start. It is a function of the seed and
-// the layout alone, so that it is the same on every backend.
+// Initialise returns a fresh vector, every tensor by its start. It is a function
+// of the seed and the layout alone, so that it is the same on every backend; a
+// tensor's values do not depend on how others start.
 func (l Layout) Initialise(seed uint64) []float32 {
 	theta := make([]float32, l.Size())
 	offset := 0
 	for i, t := range l {
-		source := random.New(seed, "parameters", uint64(i))
-		bound := 1 / math.Sqrt(float64(t.FanIn))
 		part := theta[offset : offset+t.Size()]
-		for j := range part {
-			part[j] = float32(bound * (2*source.Float64() - 1))
-		}
+		t.initialise(part, random.New(seed, "parameters", uint64(i)))
 		offset += len(part)
 	}
 	return theta
+}
+
+func (t Tensor) initialise(part []float32, source *rand.Rand) {
+	bound := 1 / math.Sqrt(float64(t.FanIn))
+	for j := range part {
+		switch t.Start {
+		case Uniform:
+			part[j] = float32(bound * (2*source.Float64() - 1))
+		case Ones:
+			part[j] = 1
+		case Normal:
+			part[j] = float32(NormalStd * source.NormFloat64())
+		}
+	}
 }

@@ -55,6 +55,45 @@ func TestInitialise(t *testing.T) {
 	}
 }
 
+// The other starts: constants, and a normal law whose mean, variance and fourth
+// moment (three variances squared) are checked. What one tensor starts as does
+// not move another.
+func TestStarts(t *testing.T) {
+	const n = 40_000
+	starts := parameters.Layout{
+		{Name: "silent", Shape: []int{n}, Start: parameters.Zeros},
+		{Name: "gain", Shape: []int{n}, Start: parameters.Ones},
+		{Name: "tokens", Shape: []int{n}, Start: parameters.Normal},
+		{Name: "weight", Shape: []int{n}, FanIn: 4},
+	}
+	if err := starts.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	theta := starts.Initialise(3)
+	for i := range n {
+		if theta[i] != 0 || theta[n+i] != 1 {
+			t.Fatalf("element %d starts as %g and %g, want 0 and 1", i, theta[i], theta[n+i])
+		}
+	}
+	var moments [5]float64
+	for _, x := range theta[2*n : 3*n] {
+		for k := range moments {
+			moments[k] += math.Pow(float64(x)/parameters.NormalStd, float64(k)) / n
+		}
+	}
+	// Standard errors: of the mean 1/√n, of the variance √(2/n), of the fourth
+	// moment √(96/n).
+	for k, want := range map[int][2]float64{1: {0, 1}, 2: {1, 2}, 4: {3, 96}} {
+		if math.Abs(moments[k]-want[0]) > 4*math.Sqrt(want[1]/n) {
+			t.Errorf("moment %d is %g, want %g", k, moments[k], want[0])
+		}
+	}
+	starts[0].Start = parameters.Normal
+	if other := starts.Initialise(3); !slices.Equal(other[n:], theta[n:]) || slices.Equal(other[:n], theta[2*n:3*n]) {
+		t.Error("tensors are not drawn independently of one another")
+	}
+}
+
 func TestValidate(t *testing.T) {
 	if err := layout.Validate(); err != nil {
 		t.Error(err)
@@ -64,6 +103,7 @@ func TestValidate(t *testing.T) {
 		"twice":    {{Name: "a", Shape: []int{1}, FanIn: 1}, {Name: "a", Shape: []int{1}, FanIn: 1}},
 		"negative": {{Name: "a", Shape: []int{-1}, FanIn: 1}},
 		"no fan":   {{Name: "a", Shape: []int{1}}},
+		"no start": {{Name: "a", Shape: []int{1}, FanIn: 1, Start: "cauchy"}},
 	} {
 		if bad.Validate() == nil {
 			t.Errorf("%s: accepted", name)

@@ -1,0 +1,44 @@
+package layers
+
+import (
+	"math"
+
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// GELU is x·Φ(x) with the error function, as torch.nn.GELU is by default.
+func GELU(x *graph.Node) *graph.Node {
+	return graph.Mul(graph.MulScalar(x, 0.5), graph.OnePlus(graph.Erf(graph.MulScalar(x, 1/math.Sqrt2))))
+}
+
+// mishBound is where Mish(x) = x to the last bit of float32; beyond it the
+// square of the exponential would overflow.
+const mishBound = 20
+
+// Mish is x·tanh(ln(1 + eˣ)). With e = eˣ and n = e(e + 2), and u = e⁻ˣ,
+//
+//	Mish(x) = x·n/(n + 2), Mish′(x) = (1 + 2u + 4xu²(1 + u)/m)/m, m = 1 + 2u + 2u²,
+//
+// one exponential where the definition has three transcendental functions. The
+// derivative takes another, so that the compiler keeps nothing of the forward pass
+// but x: a large array costs more to write and read than the exponential.
+func Mish(x *graph.Node) *graph.Node {
+	e := graph.Exp(graph.MinScalar(x, mishBound))
+	n := graph.Mul(e, graph.AddScalar(e, 2))
+	y := graph.Mul(x, graph.Div(n, graph.AddScalar(n, 2)))
+	return withGradient(x, y, func(g *graph.Node) *graph.Node {
+		low := graph.MaxScalar(x, -mishBound)
+		u := graph.Exp(graph.Neg(low))
+		m := graph.OnePlus(graph.MulScalar(graph.Mul(u, graph.OnePlus(u)), 2))
+		below := graph.Reciprocal(m)
+		inner := graph.Mul(graph.Mul(graph.MulScalar(low, 4), graph.Mul(graph.Mul(u, u), graph.OnePlus(u))), below)
+		slope := graph.Mul(graph.Add(graph.OnePlus(graph.MulScalar(u, 2)), inner), below)
+		return graph.Mul(g, slope)
+	})
+}
+
+// Softmax over the last axis.
+func Softmax(x *graph.Node) *graph.Node {
+	e := graph.Exp(graph.Sub(x, graph.StopGradient(graph.ReduceAndKeep(x, graph.ReduceMax, -1))))
+	return graph.Div(e, graph.ReduceAndKeep(e, graph.ReduceSum, -1))
+}

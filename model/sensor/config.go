@@ -1,0 +1,231 @@
+// Package sensor has the networks that read a function through sensors: short
+// trajectories of probes that see the coefficients where they pass. Their
+// encoder does not depend on the order of the sensors and takes any number of
+// them.
+//
+//	probes [m, steps, features]
+//	   │ representation   a vector e_i of each sensor
+//	   │ aggregator       one code z of all of them
+//	   ▼
+//	z ─┬─ c = W_c[z; τ(t)] + b_c
+//	   │     │ conditioning
+//	   ▼     ▼
+//	decoder: x → v(x, t)
+//
+// Each part is chosen by the configuration. e has the width of the last channel,
+// z and c have Width.
+//
+//	trajectory  convolution, LayerNorm, GELU for every channel; mean over the steps
+//	point       dense, GELU, dense of the first step
+//	endpoint    the same of first step, last step and their difference
+//
+//	perceiver   latent tokens read E = e P_e by cross-attention, see perceiver.go
+//	mean        dense, GELU, dense of the mean of e
+//	deepsets    the same of the sum of (dense, GELU, dense of e)
+//
+//	flat        residual blocks on a state of Dimension numbers, see decoder.go
+//	particles   tokens of ParticleDim numbers each, with self-attention among them;
+//	            renaming the particles renames the velocities
+//
+//	adaln, film, concat, dot: how c acts on a block, see conditioning.go
+package sensor
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Representation says what becomes the embedding of one sensor.
+type Representation string
+
+// Aggregator says how embeddings become the code of a function.
+type Aggregator string
+
+// Conditioning says how the code and the time act on the decoder.
+type Conditioning string
+
+// Decoder says what a state is.
+type Decoder string
+
+// The parts.
+const (
+	Trajectory Representation = "trajectory"
+	Point      Representation = "point"
+	Endpoint   Representation = "endpoint"
+
+	Perceiver Aggregator = "perceiver"
+	MeanPool  Aggregator = "mean"
+	DeepSets  Aggregator = "deepsets"
+
+	AdaLN  Conditioning = "adaln"
+	FiLM   Conditioning = "film"
+	Concat Conditioning = "concat"
+	Dot    Conditioning = "dot"
+
+	Flat        Decoder = "flat"
+	Equivariant Decoder = "particles"
+)
+
+// The choices of each part, in the paper's order.
+var (
+	Representations = []Representation{Trajectory, Point, Endpoint}
+	Aggregators     = []Aggregator{Perceiver, MeanPool, DeepSets}
+	Conditionings   = []Conditioning{AdaLN, FiLM, Concat, Dot}
+	Decoders        = []Decoder{Flat, Equivariant}
+)
+
+// Config is the architecture. Sizes of parts that are not chosen do nothing, but
+// must be in range.
+type Config struct {
+	Sensors  int `json:"sensors" yaml:"sensors"`   // m; no parameter depends on it
+	Steps    int `json:"steps" yaml:"steps"`       // recorded points of a trajectory; nor on this
+	Features int `json:"features" yaml:"features"` // numbers of each
+
+	Representation Representation `json:"representation" yaml:"representation"`
+	Aggregator     Aggregator     `json:"aggregator" yaml:"aggregator"`
+	Conditioning   Conditioning   `json:"conditioning" yaml:"conditioning"`
+	Decoder        Decoder        `json:"decoder" yaml:"decoder"`
+
+	Channels      []int `json:"channels" yaml:"channels"`             // of the convolutions; the last is the width of e
+	Kernel        int   `json:"kernel" yaml:"kernel"`                 // odd width of every convolution
+	Hidden        int   `json:"hidden" yaml:"hidden"`                 // hidden layer of point, endpoint, mean, deepsets
+	Width         int   `json:"width" yaml:"width"`                   // of z, c and the latent tokens
+	Latents       int   `json:"latents" yaml:"latents"`               // tokens of the perceiver
+	EncoderBlocks int   `json:"encoder_blocks" yaml:"encoder_blocks"` // of the perceiver
+	Heads         int   `json:"heads" yaml:"heads"`                   // of every attention; divides its width
+	FeedForward   int   `json:"feed_forward" yaml:"feed_forward"`     // hidden layers of attention blocks, in widths
+
+	Dimension     int     `json:"dimension" yaml:"dimension"`           // d, numbers of a state
+	ParticleDim   int     `json:"particle_dim" yaml:"particle_dim"`     // of them for one particle
+	DecoderWidth  int     `json:"decoder_width" yaml:"decoder_width"`   // D
+	DecoderBlocks int     `json:"decoder_blocks" yaml:"decoder_blocks"` //
+	TimeEmbedding int     `json:"time_embedding" yaml:"time_embedding"` // even
+	FMin          float64 `json:"f_min" yaml:"f_min"`                   // lowest embedding frequency, cycles per unit
+	FMax          float64 `json:"f_max" yaml:"f_max"`                   // highest
+}
+
+// Plane returns the network of the paper's two-dimensional experiment: 256
+// trajectories of 20 steps with 8 features (state, drift, diffusion matrix);
+// 1,126,338 parameters.
+func Plane() Config {
+	return Config{
+		Sensors: 256, Steps: 20, Features: 8,
+		Representation: Trajectory, Aggregator: Perceiver, Conditioning: AdaLN, Decoder: Flat,
+		Channels: []int{64, 128}, Kernel: 3, Hidden: 128,
+		Width: 128, Latents: 4, EncoderBlocks: 2, Heads: 4, FeedForward: 4,
+		Dimension: 2, ParticleDim: 2, DecoderWidth: 128, DecoderBlocks: 4,
+		TimeEmbedding: 32, FMin: 0.5, FMax: 16,
+	}
+}
+
+// Particles returns the network of the paper's 32 particles in the plane: 512
+// isolated pairs of 20 steps with 4 features (relative displacement, force);
+// 1,784,514 parameters.
+func Particles() Config {
+	c := Plane()
+	c.Sensors, c.Features = 512, 4
+	c.Decoder, c.Dimension = Equivariant, 64
+	return c
+}
+
+// Bounds that keep a mistyped configuration from asking for absurd memory.
+const (
+	maxSensors = 1 << 16
+	maxWidth   = 1 << 14
+	maxLayers  = 64
+)
+
+// Validate reports the first field out of range.
+func (c Config) Validate() error {
+	if err := c.validateParts(); err != nil {
+		return err
+	}
+	for _, field := range []struct {
+		name             string
+		value, low, high int
+	}{
+		{"sensors", c.Sensors, 1, maxSensors},
+		{"steps", c.Steps, 1, maxSensors},
+		{"features", c.Features, 1, maxWidth},
+		{"channels (their number)", len(c.Channels), 1, 8},
+		{"kernel", c.Kernel, 1, 63},
+		{"hidden", c.Hidden, 1, maxWidth},
+		{"width", c.Width, 1, maxWidth},
+		{"latents", c.Latents, 1, maxWidth},
+		{"encoder_blocks", c.EncoderBlocks, 1, maxLayers},
+		{"heads", c.Heads, 1, maxWidth},
+		{"feed_forward", c.FeedForward, 1, maxLayers},
+		{"dimension", c.Dimension, 1, maxWidth},
+		{"particle_dim", c.ParticleDim, 1, maxWidth},
+		{"decoder_width", c.DecoderWidth, 1, maxWidth},
+		{"decoder_blocks", c.DecoderBlocks, 1, maxLayers},
+		{"time_embedding", c.TimeEmbedding, 2, maxWidth},
+	} {
+		if field.value < field.low || field.value > field.high {
+			return fmt.Errorf("model: %s is %d, not in %d…%d", field.name, field.value, field.low, field.high)
+		}
+	}
+	for i, n := range c.Channels {
+		if n < 1 || n > maxWidth {
+			return fmt.Errorf("model: channels[%d] is %d, not in 1…%d", i, n, maxWidth)
+		}
+	}
+	if c.Kernel%2 == 0 {
+		return fmt.Errorf("model: kernel is %d, not odd", c.Kernel)
+	}
+	if c.TimeEmbedding%2 != 0 {
+		return fmt.Errorf("model: time_embedding is %d, not even", c.TimeEmbedding)
+	}
+	if !(c.FMin > 0 && c.FMin <= c.FMax && c.FMax <= 1e6) {
+		return fmt.Errorf("model: frequencies f_min %g and f_max %g do not satisfy 0 < f_min ≤ f_max ≤ 1e6", c.FMin, c.FMax)
+	}
+	if c.Aggregator == Perceiver && c.Width%c.Heads != 0 {
+		return fmt.Errorf("model: width %d does not divide among %d heads", c.Width, c.Heads)
+	}
+	if c.Decoder == Equivariant && c.DecoderWidth%c.Heads != 0 {
+		return fmt.Errorf("model: decoder_width %d does not divide among %d heads", c.DecoderWidth, c.Heads)
+	}
+	if c.Decoder == Equivariant && c.Dimension%c.ParticleDim != 0 {
+		return fmt.Errorf("model: dimension %d does not divide into particles of %d", c.Dimension, c.ParticleDim)
+	}
+	return nil
+}
+
+func (c Config) validateParts() error {
+	if err := among("representation", c.Representation, Representations); err != nil {
+		return err
+	}
+	if err := among("aggregator", c.Aggregator, Aggregators); err != nil {
+		return err
+	}
+	if err := among("conditioning", c.Conditioning, Conditionings); err != nil {
+		return err
+	}
+	return among("decoder", c.Decoder, Decoders)
+}
+
+func among[S ~string](field string, value S, choices []S) error {
+	if slices.Contains(choices, value) {
+		return nil
+	}
+	names := make([]string, len(choices))
+	for i, choice := range choices {
+		names[i] = string(choice)
+	}
+	return fmt.Errorf("model: %s is %q, not one of %s", field, value, strings.Join(names, ", "))
+}
+
+// embedding is the width of a sensor's vector e.
+func (c Config) embedding() int { return c.Channels[len(c.Channels)-1] }
+
+// token is how many numbers of a state the decoder sees as one, and tokens how
+// many such there are.
+func (c Config) token() int {
+	if c.Decoder == Equivariant {
+		return c.ParticleDim
+	}
+	return c.Dimension
+}
+
+func (c Config) tokens() int { return c.Dimension / c.token() }

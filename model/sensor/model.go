@@ -1,0 +1,81 @@
+package sensor
+
+import (
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/layers"
+	"github.com/ergoflow/ergoflow/model/velocity"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+var _ velocity.Model = Config{}
+
+// Dim is d, the numbers of a state.
+func (c Config) Dim() int { return c.Dimension }
+
+// Inputs are the probes [sensors, steps, features], standardised.
+func (c Config) Inputs() []velocity.Input {
+	return []velocity.Input{{Name: "probes", Shape: []int{c.Sensors, c.Steps, c.Features}}}
+}
+
+// Network makes the network of the parameters that velocity.Split returned.
+func (c Config) Network(nodes []*graph.Node) velocity.Network {
+	n := Network{config: c, parameters: make(map[string]*graph.Node, len(nodes))}
+	for i, t := range c.Layout() {
+		n.parameters[t.Name] = nodes[i]
+	}
+	return n
+}
+
+// Network holds the parameters as graph nodes.
+type Network struct {
+	config     Config
+	parameters map[string]*graph.Node
+}
+
+func (n Network) weight(name string) *graph.Node { return n.parameters[name+".weight"] }
+func (n Network) bias(name string) *graph.Node   { return n.parameters[name+".bias"] }
+
+// dense maps the last axis of x by the layer's weight and bias.
+func (n Network) dense(name string, x *graph.Node) *graph.Node {
+	return plus(times(x, n.weight(name)), n.bias(name))
+}
+
+// perceptron is dense, GELU, dense.
+func (n Network) perceptron(name string, x *graph.Node) *graph.Node {
+	return n.dense(name+".output", layers.GELU(n.dense(name+".hidden", x)))
+}
+
+// norm is LayerNorm with gain and bias over the last axis.
+func (n Network) norm(name string, x *graph.Node) *graph.Node {
+	return plus(scaled(layers.Normalise(x), n.weight(name)), n.bias(name))
+}
+
+// times is x·w over the last axis of x [..., in], for w [in, out].
+func times(x, w *graph.Node) *graph.Node {
+	dimensions := append([]int{}, x.Shape().Dimensions...)
+	last := len(dimensions) - 1
+	in := dimensions[last]
+	dimensions[last] = w.Shape().Dimensions[1]
+	return graph.Reshape(graph.Dot(graph.Reshape(x, -1, in), w).MatMul(), dimensions...)
+}
+
+// plus adds the row b [k] to x [..., k]. The row is spread by a product with a
+// column of ones, so that its gradient is a product too: XLA-CPU sums columns
+// slowly, and computes twice what another shape of the same array needs.
+func plus(x, b *graph.Node) *graph.Node {
+	k := b.Shape().Size()
+	flat := graph.Reshape(x, -1, k)
+	ones := graph.Ones(x.Graph(), backend.Shape(flat.Shape().Dimensions[0], 1))
+	return graph.Reshape(graph.Add(flat, graph.Dot(ones, graph.Reshape(b, 1, k)).MatMul()), x.Shape().Dimensions...)
+}
+
+// scaled multiplies x [..., k] by the row b [k].
+func scaled(x, b *graph.Node) *graph.Node {
+	k := b.Shape().Size()
+	return graph.Reshape(graph.Mul(graph.Reshape(x, -1, k), graph.Reshape(b, 1, k)), x.Shape().Dimensions...)
+}
+
+// rows are rows [low, high) of a matrix.
+func rows(w *graph.Node, low, high int) *graph.Node {
+	return graph.Slice(w, graph.AxisRange(low, high))
+}
