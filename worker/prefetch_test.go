@@ -69,7 +69,7 @@ func dataReplica(t *testing.T) *replica {
 	if r.normalisation, err = e.Normalisation(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
-	if r.conditioner, err = e.Conditioner(r.normalisation); err != nil {
+	if err := r.condition(); err != nil {
 		t.Fatal(err)
 	}
 	return r
