@@ -16,7 +16,7 @@ import (
 // Dataset describes a data set: Functions for training in Shards equal shards,
 // and after them HeldOut functions for evaluation in one more shard.
 type Dataset struct {
-	Family    string `json:"family" yaml:"family"`
+	Family    string `json:"family" yaml:"family"` // name or definition, for family.ByName
 	Seed      uint64 `json:"seed" yaml:"seed"`
 	Functions int    `json:"functions" yaml:"functions"` // for training
 	HeldOut   int    `json:"held_out" yaml:"held_out"`   // for evaluation
@@ -31,7 +31,7 @@ type Dataset struct {
 }
 
 // format changes when the same description comes to mean other bytes.
-const format = 3
+const format = 4
 
 const (
 	maxFunctions         = 1 << 24
@@ -142,7 +142,7 @@ func (d Dataset) ShardRange(k int) (first, count int) {
 func (d Dataset) header(k int, f family.Family) shard.Header {
 	first, count := d.ShardRange(k)
 	h := shard.Header{
-		Family: d.Family, Dataset: d.Hash(), Shard: k, Purpose: shard.Train,
+		Family: f.Name(), Dataset: d.Hash(), Shard: k, Purpose: shard.Train,
 		First: first, Count: count, Dim: f.Dim(), Fields: f.Fields(), Samples: d.Samples,
 	}
 	if k == d.HeldOutShard() {

@@ -48,11 +48,11 @@ func Generate(
 	defer w.Abort()
 	w.SimulatedBy(by.String())
 	if err := writeFields(ctx, d.Seed, f, h, w); err != nil {
-		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
+		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
 	}
 	stretch := max(stretchBytes/4/(h.Samples*h.Dim), 1)
 	if err := writeSamples(ctx, d, f, h, w, by, stretch, progress); err != nil {
-		return fmt.Errorf("%s shard %d: %w", d.Family, k, err)
+		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
 	}
 	if err := ctx.Err(); err != nil { // the last samples may have been made before it ended
 		return err

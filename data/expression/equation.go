@@ -8,9 +8,9 @@ type Equation struct {
 	program *program
 }
 
-// NewEquation joins a drift and a diffusion.
+// NewEquation joins a drift and a diffusion in x alone, as Compile makes them.
 func NewEquation(drift, diffusion *Expression) *Equation {
-	g := newGraph()
+	g := newGraph("x")
 	return &Equation{g.compile(drift.add(g), diffusion.add(g))}
 }
 
@@ -63,7 +63,8 @@ type step struct {
 	dst, a, b, c *block
 }
 
-func (p *program) bind(k *kernels, x *block) *machine {
+// bind gives the variables and the other registers their places.
+func (p *program) bind(k *kernels, variables ...*block) *machine {
 	registers := make([]block, p.registers)
 	for r, v := range p.constants {
 		for i := range registers[r] {
@@ -71,8 +72,8 @@ func (p *program) bind(k *kernels, x *block) *machine {
 		}
 	}
 	place := func(r int) *block {
-		if r == 0 {
-			return x
+		if r < p.inputs {
+			return variables[r]
 		}
 		return &registers[r]
 	}

@@ -1,5 +1,5 @@
 // Package expression compiles drifts and diffusions that a user writes as
-// formulas in x, for example "x-x^3" and "sqrt(1+0.5*x^2)". The library expr
+// formulas, for example "x-x^3" and "sqrt(1+0.5*x^2)". The library expr
 // parses and checks them (translate.go); a graph has every subexpression once
 // (graph.go); they run as a list of operations on whole blocks of states
 // (program.go, equation.go), with vectors where the processor has them.
@@ -29,7 +29,8 @@ const (
 // ErrSyntax says that a formula was not understood; the message shows where.
 var ErrSyntax = errors.New("cannot read the formula")
 
-// Expression is a compiled formula in x. It is safe for concurrent use.
+// Expression is a compiled formula in one or more variables. It is safe for
+// concurrent use.
 //
 // It knows the operators + − * / ^ (also **, right-associative, above the sign:
 // -x^2 is −(x²)), comparisons, and, or, not, conditions (x > 0 ? a : b), the
@@ -41,25 +42,34 @@ var ErrSyntax = errors.New("cannot read the formula")
 // The others are package math's, which may differ in the last between
 // architectures.
 type Expression struct {
-	source string
-	tree   ast.Node
+	source    string
+	variables []string
+	tree      ast.Node
 }
 
-// Compile reads a formula. Errors are ErrSyntax and point at the position.
-func Compile(source string) (*Expression, error) {
+// Compile reads a formula in x. Errors are ErrSyntax and point at the position.
+func Compile(source string) (*Expression, error) { return CompileIn(source, "x") }
+
+// CompileIn reads a formula in other variables, at most 64. Their names must be
+// such that formulas can name them, and no others'.
+func CompileIn(source string, variables ...string) (*Expression, error) {
 	if len(source) > MaxLength {
 		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrSyntax, len(source), MaxLength)
 	}
 	if strings.TrimSpace(source) == "" {
 		return nil, fmt.Errorf("%w: it is empty", ErrSyntax)
 	}
-	program, err := expr.Compile(source, expr.Env(environment), expr.DisableAllBuiltins(),
+	names, err := scope(variables)
+	if err != nil {
+		return nil, err
+	}
+	program, err := expr.Compile(source, expr.Env(names), expr.DisableAllBuiltins(),
 		expr.Optimize(false), expr.AsFloat64(), expr.MaxNodes(maxNodes))
 	if err != nil {
 		return nil, syntaxError(source, err)
 	}
-	e := &Expression{source: source, tree: program.Node()}
-	if _, err := newGraph().want(e.tree, number); err != nil {
+	e := &Expression{source: source, variables: variables, tree: program.Node()}
+	if _, err := newGraph(variables...).want(e.tree, number); err != nil {
 		return nil, syntaxError(source, err)
 	}
 	return e, nil
@@ -99,7 +109,8 @@ func (e *Expression) At(x float64) float64 {
 	return out[0]
 }
 
-// Eval writes the values at all of x into dst, which must be as long.
+// Eval writes the values at all of x into dst, which must be as long. The formula
+// must have one variable.
 func (e *Expression) Eval(dst, x []float64) { e.eval(dst, x, sets[0].kernels) }
 
 func (e *Expression) eval(dst, x []float64, k *kernels) {
@@ -107,7 +118,7 @@ func (e *Expression) eval(dst, x []float64, k *kernels) {
 		panic(fmt.Sprintf("expression: %d values for %d states", len(dst), len(x)))
 	}
 	var states block
-	g := newGraph()
+	g := newGraph(e.variables...)
 	m := g.compile(e.add(g)).bind(k, &states)
 	for len(x) > 0 {
 		n := copy(states[:], x)

@@ -35,13 +35,13 @@ func TestAgainstVirtualMachine(t *testing.T) {
 			t.Errorf("%q: %v", source, err)
 			continue
 		}
-		program, err := expr.Compile(source, expr.Env(environment), expr.DisableAllBuiltins(), expr.AsFloat64())
+		env, err := scope([]string{"x"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		env := map[string]any{}
-		for k, v := range environment {
-			env[k] = v
+		program, err := expr.Compile(source, expr.Env(env), expr.DisableAllBuiltins(), expr.AsFloat64())
+		if err != nil {
+			t.Fatal(err)
 		}
 		for _, set := range sets {
 			got := make([]float64, len(states))

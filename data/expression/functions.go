@@ -2,9 +2,10 @@ package expression
 
 import "math"
 
-// environment has what formulas may name; the library checks types with it.
+// environment has what all formulas may name beside their variables; the library
+// checks types with it.
 var environment = map[string]any{
-	"x": 0.0, "pi": math.Pi, "e": math.E,
+	"pi": math.Pi, "e": math.E,
 	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan,
 	"asin": math.Asin, "acos": math.Acos, "atan": math.Atan,
 	"sinh": math.Sinh, "cosh": math.Cosh, "tanh": math.Tanh,

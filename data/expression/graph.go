@@ -7,7 +7,7 @@ import "math"
 type opcode uint8
 
 const (
-	opState    opcode = iota // x
+	opState    opcode = iota // variable number a
 	opConstant               // value
 	opAdd                    // a + b, and so on
 	opSubtract
@@ -39,13 +39,15 @@ type node struct {
 	function string // of opUnary and opBinary, a name in environment
 }
 
-// graph has every distinct subexpression of one or more formulas once.
+// graph has every distinct subexpression of one or more formulas in the same
+// variables once.
 type graph struct {
-	nodes []node
-	known map[node]int
+	variables []string
+	nodes     []node
+	known     map[node]int
 }
 
-func newGraph() *graph { return &graph{known: map[node]int{}} }
+func newGraph(variables ...string) *graph { return &graph{variables: variables, known: map[node]int{}} }
 
 // node returns the number of a node, new or known.
 func (g *graph) node(n node) int {

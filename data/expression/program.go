@@ -3,7 +3,7 @@ package expression
 import "slices"
 
 // instruction writes the result of a node into a register. Registers are
-// blocks; number 0 is x.
+// blocks; the first are the variables.
 type instruction struct {
 	node
 	dst int // a, b, c are registers too
@@ -12,6 +12,7 @@ type instruction struct {
 // program computes some nodes of a graph, in order, with few registers.
 type program struct {
 	code      []instruction
+	inputs    int             // variables
 	constants map[int]float64 // by register, never written to
 	registers int
 	outputs   []int // registers
@@ -35,12 +36,15 @@ func (g *graph) compile(outputs ...int) *program {
 			lastUse[operand] = max(lastUse[operand], id)
 		}
 	}
-	p := &program{constants: map[int]float64{}, registers: 1}
+	p := &program{inputs: len(g.variables), constants: map[int]float64{}, registers: len(g.variables)}
 	register := make([]int, len(g.nodes))
 	var free []int
 	for id, n := range g.nodes {
 		switch {
-		case lastUse[id] < 0 || n.op == opState: // not needed, or in register 0
+		case lastUse[id] < 0: // not needed
+			continue
+		case n.op == opState:
+			register[id] = n.a
 			continue
 		case n.op == opConstant:
 			register[id] = p.registers

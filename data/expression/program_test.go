@@ -110,7 +110,7 @@ func alone(t *testing.T, source string) func(x float64) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := newGraph()
+	g := newGraph("x")
 	out := e.add(g)
 	values := make([]block, len(g.nodes))
 	return func(x float64) float64 {

@@ -2,6 +2,7 @@ package expression
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
@@ -40,8 +41,8 @@ func (g *graph) translate(tree ast.Node) (id int, k kind, err error) {
 	case *ast.BoolNode:
 		return g.constant(truth(t.Value)), condition, nil
 	case *ast.IdentifierNode:
-		if t.Value == "x" {
-			return g.node(node{op: opState}), number, nil
+		if k := slices.Index(g.variables, t.Value); k >= 0 {
+			return g.node(node{op: opState, a: k}), number, nil
 		}
 		v, ok := environment[t.Value].(float64)
 		if !ok {

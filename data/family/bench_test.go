@@ -28,3 +28,16 @@ func BenchmarkVN1D(b *testing.B) {
 		})
 	}
 }
+
+// Functions of cn2d, fields and all, on one goroutine: a batch of the paper has
+// 512, its data set 69,632.
+func BenchmarkCN2DFunction(b *testing.B) {
+	i := 0
+	for b.Loop() {
+		if _, err := (cn2d{}).Function(1, i); err != nil {
+			b.Fatal(err)
+		}
+		i++
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "functions/s")
+}

@@ -47,6 +47,14 @@ type Exact interface {
 	Law(seed uint64, i int) (Law, error)
 }
 
+// Stored is a family whose functions follow from their stored fields.
+type Stored interface {
+	// Restore makes the function with these fields, which it keeps. It costs no
+	// more than a look at each value, whatever the first time cost. It refuses
+	// lengths that differ from the family's and what cannot be simulated.
+	Restore(fields [][]float32) (Function, error)
+}
+
 // Tabulated is a one-dimensional family whose fields are drift and diffusion at
 // the nodes of one grid: Of makes a function of any other pair on it.
 type Tabulated interface {
@@ -72,7 +80,7 @@ type Law interface {
 	Sample(dst []float32, rng *rand.Rand)
 }
 
-var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}}
+var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}, cn2d{}, particles64d{}}
 
 // Names lists the known families.
 func Names() []string {
@@ -83,12 +91,16 @@ func Names() []string {
 	return names
 }
 
-// ByName finds a family. The error lists the known names.
+// ByName finds a family, by its name or by its definition as Definition.String
+// gives it. The error lists the known names.
 func ByName(name string) (Family, error) {
+	if strings.HasPrefix(name, "{") {
+		return written(name)
+	}
 	for _, f := range families {
 		if f.Name() == name {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("no family is called %q, want one of: %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("no family is called %.80q, want one of: %s", name, strings.Join(Names(), ", "))
 }

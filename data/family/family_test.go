@@ -16,7 +16,7 @@ import (
 
 // ksScaled is √n times the Kolmogorov–Smirnov distance: for independent samples
 // of the law above 1.95 with probability 0.001.
-func ksScaled(samples []float32, law Law) float64 {
+func ksScaled(samples []float32, law interface{ CDF(x float64) float64 }) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	n := float64(len(sorted))
 	var d float64
@@ -28,16 +28,18 @@ func ksScaled(samples []float32, law Law) float64 {
 }
 
 func TestByName(t *testing.T) {
-	for _, name := range []string{"vn1d", "rare1d"} {
+	for _, name := range []string{"vn1d", "rare1d", "cn2d", "particles64d"} {
 		f, err := ByName(name)
 		if err != nil || f.Name() != name {
 			t.Errorf("ByName(%q) = %v, %v", name, f, err)
 		}
-		if err := f.(Tabulated).Grid().Validate(); err != nil {
-			t.Errorf("%s: %v", name, err)
+		if tabulated, ok := f.(Tabulated); ok {
+			if err := tabulated.Grid().Validate(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
-	if _, err := ByName("vn2d"); err == nil || !strings.Contains(err.Error(), `no family is called "vn2d", want one of: vn1d, rare1d`) {
+	if _, err := ByName("vn2d"); err == nil || !strings.Contains(err.Error(), `no family is called "vn2d", want one of: vn1d, rare1d, cn2d, particles64d`) {
 		t.Errorf("unknown family: %v", err)
 	}
 }
@@ -116,6 +118,12 @@ func TestFunctions(t *testing.T) {
 			}
 			if i > 0 && reflect.DeepEqual(function.System, made[0].System) {
 				t.Fatalf("%s: functions 0 and %d are the same", f.Name(), i)
+			}
+			if stored, ok := f.(Stored); ok {
+				restored, err := stored.Restore(function.Fields)
+				if err != nil || !reflect.DeepEqual(restored, function) {
+					t.Fatalf("%s: function %d restored from its fields differs, error %v", f.Name(), i, err)
+				}
 			}
 			exact, ok := f.(Exact)
 			if !ok {
@@ -216,7 +224,8 @@ func TestVN1DSamples(t *testing.T) {
 func TestPurposes(t *testing.T) {
 	s := simulate.Scheme{DT: 0.01, BurnIn: 10, Thin: 1, Chains: 64}
 	for _, f := range families {
-		a, b, again := make([]float32, 64), make([]float32, 64), make([]float32, 64)
+		n := s.Chains * f.Dim()
+		a, b, again := make([]float32, n), make([]float32, n), make([]float32, n)
 		for dst, purpose := range map[*[]float32]string{&a: "train", &b: "reference", &again: "train"} {
 			if err := f.Sample(context.Background(), *dst, Draws{5, 1, 1, s, purpose}, simulate.Fastest(), nil); err != nil {
 				t.Fatal(err)

@@ -29,6 +29,14 @@ func (l line) Of(c sde.Coefficients) (Function, error) {
 	return Function{System: c, Fields: [][]float32{c.Drift, c.Diffusion}}, nil
 }
 
+// Restore makes a function of its drift and its diffusion.
+func (l line) Restore(fields [][]float32) (Function, error) {
+	if len(fields) != 2 {
+		return Function{}, fmt.Errorf("%d fields, want drift and diffusion", len(fields))
+	}
+	return l.Of(sde.Coefficients{Grid: l.grid, Drift: fields[0], Diffusion: fields[1]})
+}
+
 // function is Of with errors that name the family and the function.
 func (l line) function(family string, i int, c sde.Coefficients) (Function, error) {
 	f, err := l.Of(c)

@@ -59,18 +59,7 @@ func (vn1d) coefficients(seed uint64, i int) (sde.Coefficients, error) {
 func (v vn1d) Sample(
 	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
 ) error {
-	err := by.Simulate(ctx, dst, simulate.Batch{
-		First: d.First, Count: d.Count,
-		System: func(i int) (sde.System, error) {
-			f, err := v.Function(d.Seed, i)
-			return f.System, err
-		},
-		Scheme: d.Scheme, Seed: d.Seed, Purpose: "vn1d/" + d.Purpose,
-	}, progress)
-	if err != nil {
-		return fmt.Errorf("vn1d: %w", err)
-	}
-	return nil
+	return simulated(ctx, v, dst, d, by, progress)
 }
 
 // Law is the invariant law of the tabulated coefficients, clamped outside.

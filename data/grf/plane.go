@@ -44,8 +44,32 @@ type axis struct {
 // more than 2²¹ points. A squared exponential takes about 14 lengths along each
 // side: 32×32 nodes with spacing 10/31 allow lengths up to 30.
 //
-// It costs about as much as one call of Pair, which suits a kernel per field.
+// It costs more than one call of Pair. For a kernel per field
+// NewSquaredExponentialPlane is the better choice.
 func NewPlane(nx, ny int, hx, hy float64, kernel Kernel) (*Plane, error) {
+	return newPlane(nx, ny, hx, hy, kernel, func(mx, my int) []float64 {
+		return embedTorus(mx, my, hx, hy, kernel)
+	})
+}
+
+// NewSquaredExponentialPlane is NewPlane for SquaredExponential(length, variance)
+// at a small part of its cost: the kernel is a product of one along x and one
+// along y, and so are the torus's eigenvalues.
+func NewSquaredExponentialPlane(nx, ny int, hx, hy, length, variance float64) (*Plane, error) {
+	return newPlane(nx, ny, hx, hy, SquaredExponential(length, variance), func(mx, my int) []float64 {
+		along, across := embed(mx, hx, SquaredExponential(length, 1)), embed(my, hy, SquaredExponential(length, variance))
+		eigenvalues := make([]float64, 0, mx*my)
+		for _, v := range across {
+			for _, u := range along {
+				eigenvalues = append(eigenvalues, u*v)
+			}
+		}
+		return eigenvalues
+	})
+}
+
+// newPlane is NewPlane with a way to the eigenvalues of a torus of mx×my points.
+func newPlane(nx, ny int, hx, hy float64, kernel Kernel, eigenvalues func(mx, my int) []float64) (*Plane, error) {
 	x, y := axis{nx, hx}, axis{ny, hy}
 	for _, a := range []axis{x, y} {
 		if a.nodes < 1 || a.nodes > maxNodes {
@@ -64,8 +88,9 @@ func NewPlane(nx, ny int, hx, hy float64, kernel Kernel) (*Plane, error) {
 		nextX, nextY := x.points(period), y.points(period)
 		last := nextX*nextY > maxPoints || nextX*nextY == mx*my
 		if last || (x.positive(mx, kernel) && y.positive(my, kernel)) {
-			s, err := newSpectrum(embedTorus(mx, my, hx, hy, kernel), kernel(0))
+			s, err := newSpectrum(eigenvalues(mx, my), kernel(0))
 			if err == nil {
+				s.thin(kernel(0))
 				return &Plane{spectrum: s, nx: nx, ny: ny, mx: mx, my: my}, nil
 			}
 			if last || !errors.Is(err, ErrNotPositive) {
@@ -159,6 +184,7 @@ func embedTorus(mx, my int, hx, hy float64, kernel Kernel) []float64 {
 //
 //	Σₖₗ √(λₖₗ/mxmy)(ξₖₗ+iηₖₗ)e^{−2πi(ik/mx + jl/my)},  ξ, η ~ N(0, 1)
 //
+// without the modes whose λ is below 1e-11 of the variance, most of a smooth field's,
 // at nodes (i, j). The value at (i, j) is at [j·nx + i] of the slices, which
 // must have as many values as the grid has nodes.
 func (f *Plane) Pair(first, second []float64, rng *rand.Rand) {
@@ -168,11 +194,18 @@ func (f *Plane) Pair(first, second []float64, rng *rand.Rand) {
 	w := f.borrow()
 	defer planeWorks.Put(w)
 	for l := range f.my {
+		empty := true
 		for k, s := range f.scale[l*f.mx : (l+1)*f.mx] {
-			re, im := rng.NormFloat64(), rng.NormFloat64()
-			w.row[k] = complex(s*re, s*im)
+			w.row[k] = 0
+			if s > 0 {
+				re, im := rng.NormFloat64(), rng.NormFloat64()
+				w.row[k] = complex(s*re, s*im)
+				empty = false
+			}
 		}
-		w.along.Coefficients(w.row, w.row)
+		if !empty {
+			w.along.Coefficients(w.row, w.row)
+		}
 		for i, v := range w.row[:f.nx] {
 			w.columns[i*f.my+l] = v
 		}

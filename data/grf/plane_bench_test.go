@@ -20,6 +20,14 @@ func BenchmarkPlane(b *testing.B) {
 				}
 			}
 		})
+		b.Run(fmt.Sprintf("squared exponential/length=%v", length), func(b *testing.B) {
+			b.ReportAllocs()
+			for range b.N {
+				if _, err := NewSquaredExponentialPlane(nodes, nodes, spacing, spacing, length, 1); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 		b.Run(fmt.Sprintf("pair/length=%v", length), func(b *testing.B) {
 			field, err := NewPlane(nodes, nodes, spacing, spacing, kernel)
 			if err != nil {

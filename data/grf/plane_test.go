@@ -69,6 +69,50 @@ func TestTorusIsExact(t *testing.T) {
 	}
 }
 
+// A product of circles is the torus that NewPlane finds for the kernel.
+func TestSquaredExponentialPlane(t *testing.T) {
+	const spacing = 10. / 31
+	for _, length := range []float64{0.01, 0.3, 1, 1.7, 5} {
+		for _, size := range [][2]int{{32, 32}, {17, 40}, {1, 9}} {
+			want, err := NewPlane(size[0], size[1], spacing, 2*spacing, SquaredExponential(length, 3))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := NewSquaredExponentialPlane(size[0], size[1], spacing, 2*spacing, length, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.mx != want.mx || got.my != want.my {
+				t.Fatalf("length %v: torus of %d×%d points, want %d×%d", length, got.mx, got.my, want.mx, want.my)
+			}
+			for k, v := range want.scale {
+				if m := float64(len(want.scale)); math.Abs(v*v-got.scale[k]*got.scale[k])*m > 1e-12*m+3*negligible {
+					t.Fatalf("length %v: mode %d has %v, want %v", length, k, got.scale[k], v)
+				}
+			}
+		}
+	}
+	// What is drawn of smooth fields is little, of rough ones all.
+	for length, most := range map[float64]float64{0.3: 1, 1: 0.5, 2: 0.15} {
+		field, err := NewSquaredExponentialPlane(32, 32, spacing, spacing, length, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn := 0
+		for _, s := range field.scale {
+			if s > 0 {
+				drawn++
+			}
+		}
+		if share := float64(drawn) / float64(len(field.scale)); share > most || share < most*0.8 {
+			t.Errorf("length %v: %.3f of the modes are drawn, want %v", length, share, most)
+		}
+	}
+	if _, err := NewSquaredExponentialPlane(32, 32, 1, 1, math.NaN(), 1); err == nil {
+		t.Error("a length that is not a number is accepted")
+	}
+}
+
 // torusCovariance is Σₖₗ λₖₗ/(mx·my)·e^{−2πi(ik/mx+jl/my)} at [j·mx + i].
 func torusCovariance(f *Plane) []float64 {
 	values := make([]complex128, len(f.scale))
@@ -168,7 +212,7 @@ func TestPlaneIsDeterministic(t *testing.T) {
 		return out
 	}
 	want := draw(32, 1, 1)
-	golden := []float64{-0.08551512531673788, 0.7468316511409636, 1.8389732395826104, 0.10048688377333279, 0.5136549472706825}
+	golden := []float64{-1.1905690915307485, 0.3536051064442438, -2.093635614535135, 0.03383119680933788, -1.235689967876322}
 	for i, v := range golden {
 		if got := want[i*411]; math.Abs(got-v) > 1e-12 {
 			t.Errorf("value %d of seed 1 is %v, want %v", i*411, got, v)

@@ -59,6 +59,21 @@ func clip(eigenvalues []float64) (lowest float64, clipped int, defect float64) {
 	return lowest, clipped, defect
 }
 
+// negligible is the eigenvalue, relative to the variance, up to which modes are
+// not worth drawing: all of them together are a tenth of maxDefect.
+const negligible = maxDefect / 10
+
+// thin sets what is negligible to zero, for fields that leave out such modes.
+func (s *spectrum) thin(variance float64) {
+	m := float64(len(s.scale))
+	for k, v := range s.scale {
+		if eigenvalue := v * v * m; v > 0 && eigenvalue <= negligible*variance {
+			s.defect += eigenvalue / m
+			s.scale[k] = 0
+		}
+	}
+}
+
 // Defect bounds the difference between the field's covariances and the
 // kernel's, which clipped eigenvalues cause.
 func (s *spectrum) Defect() float64 { return s.defect }

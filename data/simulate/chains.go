@@ -101,11 +101,12 @@ func (c *chains[T]) run(
 			}
 			used, step, since = used+n*c.dim, step+n, since+n*c.active
 		}
+		frame, stride := c.frame, perChain*c.dim
 		for k := range c.dim {
 			at := j*c.dim + k
 			for _, v := range c.coordinate(k) {
-				dst[at] = float32(c.frame.show(float64(v)))
-				at += perChain * c.dim
+				dst[at] = float32(frame.show(float64(v)))
+				at += stride
 			}
 		}
 	}

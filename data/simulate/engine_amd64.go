@@ -16,15 +16,15 @@ func vectorEngines() (engines []*Engine) {
 // The kernels are in assembly because the compiler gives vectors 15 of the 32
 // registers and spills the rest across cache lines: written with simd/archsimd,
 // normals took 3.5 times as long and whole simulations 2.5 times. Those of the
-// normals return false if one is in a tail, which they leave to fillTails with
-// the generators as they were; those of the table say whether all states of that
+// normals return a bit for each lane that meets a tail, which they leave to
+// fillTails with its generator as it was; those of the table say whether all states of that
 // many vectors end within the bound, and may write to all lanes.
 
 //go:noescape
-func cubicsAVX512(n *normals, first int, c *inverseTable) (done bool)
+func cubicsAVX512(n *normals, first int, c *inverseTable) (tails uint32)
 
 //go:noescape
-func cubicsAVX2(n *normals, first int, c *inverseTable) (done bool)
+func cubicsAVX2(n *normals, first int, c *inverseTable) (tails uint32)
 
 //go:noescape
 func columnsAVX512(t *table, cells *columns, x *states[float32], z *float32, steps, vectors int) (inside bool)
@@ -53,20 +53,19 @@ var inverses = func() *inverseTable {
 	return t
 }()
 
-// fillAVX512 has a group of lanes that meets a tail, one in 256, completed by the
-// plain code.
+// fillAVX512 has lanes that meet a tail, one in 4,096, completed by the plain code.
 func fillAVX512(n *normals, active int) {
 	for first := 0; first < active; first += 16 {
-		if !cubicsAVX512(n, first, inverses) {
-			n.fillTails(first, first+16)
+		if tails := cubicsAVX512(n, first, inverses); tails != 0 {
+			n.fillTails(first, tails)
 		}
 	}
 }
 
 func fillAVX2(n *normals, active int) {
 	for first := 0; first < active; first += 8 {
-		if !cubicsAVX2(n, first, inverses) {
-			n.fillTails(first, first+8)
+		if tails := cubicsAVX2(n, first, inverses); tails != 0 {
+			n.fillTails(first, tails)
 		}
 	}
 }

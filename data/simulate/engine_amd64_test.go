@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"math/bits"
 	"testing"
 
 	"golang.org/x/sys/cpu"
@@ -12,7 +13,7 @@ import (
 func TestKernelsSeldomGiveUp(t *testing.T) {
 	for _, k := range []struct {
 		name      string
-		cubics    func(n *normals, first int, c *inverseTable) bool
+		cubics    func(n *normals, first int, c *inverseTable) uint32
 		width     int
 		available bool
 	}{
@@ -30,14 +31,13 @@ func TestKernelsSeldomGiveUp(t *testing.T) {
 		givenUp := 0.0
 		for i := range calls {
 			first := i * k.width % lanes
-			if !k.cubics(n, first, inverses) {
-				givenUp++
-				n.fillLanes(first, first+k.width)
-			}
+			tails := k.cubics(n, first, inverses)
+			givenUp += float64(bits.OnesCount32(tails))
+			n.fillTails(first, tails)
 		}
 		expected := float64(calls*k.width*window) / (1 << 16)
 		if math.Abs(givenUp-expected) > 5*math.Sqrt(expected) {
-			t.Errorf("%s: %v calls of %d gave up, want about %v", k.name, givenUp, calls, expected)
+			t.Errorf("%s: %v of %d lanes are given up, want about %v", k.name, givenUp, calls*k.width, expected)
 		}
 	}
 }

@@ -15,8 +15,8 @@ const (
 // step, each chain from a xoshiro128+ generator of its own (Blackman and Vigna
 // 2018, period 2¹²⁸−1). One 32-bit output gives one normal by inversion: the top bit is
 // the sign, the other 31 bits v a tail probability q = (v+½)/2³² and
-// |ξ| = Φ⁻¹(1−q). For v ≥ 2¹⁵ that is a cubic on each half of an octave of v,
-// whose index and argument are bits of float32(v); its error is below 2.6e-5.
+// |ξ| = Φ⁻¹(1−q). For v ≥ 2¹⁵ that is a cubic in float32(v) on each half of an
+// octave, whose number is bits of float32(v) too; its error is below 2.6e-5.
 // The tail, one draw in 65,536, is computed in double precision and ends at
 // |ξ| = 6.3. Products are rounded before sums everywhere, so that fused
 // multiply-adds of some architectures cannot change a sample.
@@ -47,9 +47,9 @@ func (n *normals) fillLanes(first, end int) {
 			r := s0 + s3
 			s0, s1, s2, s3 = advanced(s0, s1, s2, s3)
 			v := r & (1<<31 - 1)
-			if v-cubicFirst < cubicLast-cubicFirst {
-				c, d := segment(v)
-				n.values[k] = cubic(c, d, r)
+			if v >= cubicFirst {
+				c, f := segment(v)
+				n.values[k] = cubic(c, f, r)
 			} else {
 				n.values[k] = normalExact(v, r)
 			}
@@ -58,16 +58,17 @@ func (n *normals) fillLanes(first, end int) {
 	}
 }
 
-// fillTails completes what kernels make of lanes first..end−1 and the generators
-// as they were before: it sets the normals in the tails, of which few lanes have
-// one, and advances the generators.
-func (n *normals) fillTails(first, end int) {
-	for l := first; l < end; l++ {
+// fillTails completes the lanes from first on that tails has a bit for: it sets
+// their normals in the tails, which kernels leave out, and advances their
+// generators, which kernels leave as they were.
+func (n *normals) fillTails(first int, tails uint32) {
+	for ; tails != 0; tails &= tails - 1 {
+		l := first + bits.TrailingZeros32(tails)
 		s0, s1, s2, s3 := n.s0[l], n.s1[l], n.s2[l], n.s3[l]
 		for k := l; k < len(n.values); k += lanes {
 			r := s0 + s3
 			s0, s1, s2, s3 = advanced(s0, s1, s2, s3)
-			if v := r & (1<<31 - 1); v-cubicFirst >= cubicLast-cubicFirst {
+			if v := r & (1<<31 - 1); v < cubicFirst {
 				n.values[k] = normalExact(v, r)
 			}
 		}
@@ -86,27 +87,26 @@ func advanced(s0, s1, s2, s3 uint32) (t0, t1, t2, t3 uint32) {
 	return s0, s1, s2 ^ t, bits.RotateLeft32(s3, 11)
 }
 
-// The cubics are for cubicFirst ≤ v < cubicLast; from cubicLast on float32(v)
-// is 2³¹, beyond the last segment.
+// The cubics are for cubicFirst ≤ v < 2³¹.
 const (
 	cubicFirst  = 1 << 15
-	cubicLast   = 1<<31 - 64
 	segments    = 2 * (31 - 15)
 	firstHalf   = (127 + 15) << 1 // exponent and top mantissa bit of float32(2¹⁵)
 	segmentMask = segments - 1
-	belowHalf   = 1<<22 - 1 // mantissa bits below the half-octave's
 )
 
-// segment finds the cubic for v and its argument. Like cubic it must stay small
-// enough to be inlined into fill: calls would halve the speed.
-func segment(v uint32) (c *[4]float32, d float32) {
-	b := math.Float32bits(float32(int32(v)))
-	return &inverse[(b>>22-firstHalf)&segmentMask], math.Float32frombits(b&belowHalf|0x3f800000) - 1.25
+// segment finds the cubic for v and its argument, v rounded towards zero: without
+// the bits v>>24 a float32 holds it, or loses less than half of its last bit.
+// Like cubic it must stay small enough to be inlined into fill: calls would
+// halve the speed.
+func segment(v uint32) (c *[4]float32, f float32) {
+	f = float32(int32(v &^ (v >> 24)))
+	return &inverse[(math.Float32bits(f)>>22-firstHalf)&segmentMask], f
 }
 
 // cubic evaluates a segment, with the sign of r's top bit.
-func cubic(c *[4]float32, d float32, r uint32) float32 {
-	x := c[0] + float32(d*(c[1]+float32(d*(c[2]+float32(d*c[3])))))
+func cubic(c *[4]float32, f float32, r uint32) float32 {
+	x := c[0] + float32(f*(c[1]+float32(f*(c[2]+float32(f*c[3])))))
 	return math.Float32frombits(math.Float32bits(x) ^ r&(1<<31))
 }
 

@@ -8,20 +8,15 @@
 
 DATA normalConstants<>+0(SB)/4, $0x7fffffff // v's bits of r
 DATA normalConstants<>+4(SB)/4, $const_cubicFirst
-DATA normalConstants<>+8(SB)/4, $const_belowHalf
-DATA normalConstants<>+12(SB)/4, $0x3f800000 // 1 in float32
-DATA normalConstants<>+16(SB)/4, $0x3fa00000 // 1.25
-DATA normalConstants<>+20(SB)/4, $0x80000000 // the sign
-DATA normalConstants<>+24(SB)/4, $(const_cubicLast-const_cubicFirst)
-DATA normalConstants<>+28(SB)/4, $(16*const_segmentMask)
-GLOBL normalConstants<>(SB), RODATA|NOPTR, $32
+DATA normalConstants<>+8(SB)/4, $0x80000000 // the sign
+DATA normalConstants<>+12(SB)/4, $(16*const_segmentMask)
+GLOBL normalConstants<>(SB), RODATA|NOPTR, $16
 
-// func cubicsAVX512(n *normals, first int, c *inverseTable) (done bool)
+// func cubicsAVX512(n *normals, first int, c *inverseTable) (tails uint32)
 //
 // Sixteen lanes; a permutation of two registers looks a coefficient up by the
-// index modulo 32. Three-operand logic: $0x96 is a⊕b⊕c, $0xea (a∧b)∨c and
-// $0x78 a⊕(b∧c).
-TEXT ·cubicsAVX512(SB), NOSPLIT, $0-25
+// index modulo 32. Three-operand logic: $0x96 is a⊕b⊕c and $0x78 a⊕(b∧c).
+TEXT ·cubicsAVX512(SB), NOSPLIT, $0-28
 	MOVQ n+0(FP), DI
 	MOVQ first+8(FP), AX
 	MOVQ c+16(FP), SI
@@ -40,69 +35,60 @@ TEXT ·cubicsAVX512(SB), NOSPLIT, $0-25
 	VMOVUPS   (inverseTable_columns+384)(SI), Z22
 	VMOVUPS   (inverseTable_columns+448)(SI), Z23
 	VPBROADCASTD normalConstants<>+0(SB), Z24
-	VPBROADCASTD normalConstants<>+4(SB), Z25
-	VPBROADCASTD normalConstants<>+8(SB), Z26
-	VPBROADCASTD normalConstants<>+12(SB), Z27
-	VBROADCASTSS normalConstants<>+16(SB), Z28
-	VPBROADCASTD normalConstants<>+20(SB), Z29
-	VPXORD       Z15, Z15, Z15 // the largest v − cubicFirst, which wraps for small v
+	VPBROADCASTD normalConstants<>+8(SB), Z25
+	VMOVDQA64    Z24, Z15 // the least v
 
 	LEAQ normals_values(DI), DX
 	MOVQ $const_window, CX
 
 normal:
-	VPADDD      Z3, Z0, Z4       // r = s0 + s3
-	VPSLLD      $9, Z1, Z5       // t = s1 << 9
-	VPXORD      Z1, Z3, Z3       // s3 ^= s1
-	VPTERNLOGD  $0x96, Z0, Z2, Z1 // s1 ^= s2 ^ s0
-	VPTERNLOGD  $0x96, Z5, Z0, Z2 // s2 ^= s0 ^ t
-	VPXORD      Z3, Z0, Z0       // s0 ^= s3
-	VPROLD      $11, Z3, Z3
-	VPANDD      Z24, Z4, Z6      // v
-	VPSUBD      Z25, Z6, Z7
-	VPMAXUD     Z7, Z15, Z15
-	VCVTDQ2PS   Z6, Z6
-	VPSRLD      $22, Z6, Z7      // the half-octave
-	VPTERNLOGD  $0xea, Z27, Z26, Z6
-	VSUBPS      Z28, Z6, Z6      // d
-	VMOVDQA64   Z7, Z8
-	VMOVDQA64   Z7, Z9
-	VMOVDQA64   Z7, Z10
-	VPERMI2PS   Z23, Z22, Z7
-	VPERMI2PS   Z21, Z20, Z8
-	VPERMI2PS   Z19, Z18, Z9
-	VPERMI2PS   Z17, Z16, Z10
-	VMULPS      Z6, Z7, Z7
-	VADDPS      Z7, Z8, Z7
-	VMULPS      Z6, Z7, Z7
-	VADDPS      Z7, Z9, Z7
-	VMULPS      Z6, Z7, Z7
-	VADDPS      Z7, Z10, Z7
-	VPTERNLOGD  $0x78, Z29, Z4, Z7
-	VMOVUPS     Z7, (DX)
+	VPADDD           Z3, Z0, Z4        // r = s0 + s3
+	VPXORD           Z1, Z3, Z3        // s3 ^= s1
+	VPSLLD           $9, Z1, Z5        // t = s1 << 9
+	VPTERNLOGD       $0x96, Z0, Z2, Z1 // s1 ^= s2 ^ s0
+	VPANDD           Z24, Z4, Z6       // v
+	VPTERNLOGD       $0x96, Z5, Z0, Z2 // s2 ^= s0 ^ t
+	VPXORD           Z3, Z0, Z0        // s0 ^= s3
+	VPROLD           $11, Z3, Z3
+	VPMINUD          Z6, Z15, Z15
+	VCVTDQ2PS.RZ_SAE Z6, Z6            // f
+	VPSRLD           $22, Z6, Z7       // the half-octave
+	VMOVDQA64        Z7, Z10
+	VMOVDQA64        Z7, Z9
+	VMOVDQA64        Z7, Z8
+	VPERMI2PS        Z23, Z22, Z7
+	VPERMI2PS        Z21, Z20, Z8
+	VPERMI2PS        Z19, Z18, Z9
+	VMULPS           Z6, Z7, Z7
+	VADDPS           Z7, Z8, Z7
+	VMULPS           Z6, Z7, Z7
+	VADDPS           Z7, Z9, Z7
+	VMULPS           Z6, Z7, Z7
+	VPERMI2PS        Z17, Z16, Z10
+	VADDPS           Z7, Z10, Z7
+	VPTERNLOGD       $0x78, Z25, Z4, Z7
+	VMOVUPS          Z7, (DX)
 	ADDQ        $(4*const_lanes), DX
 	DECQ        CX
 	JNZ         normal
 
-	VPBROADCASTD normalConstants<>+24(SB), Z5
-	VPCMPUD      $5, Z5, Z15, K1 // not less: a tail
-	KORTESTW     K1, K1
-	SETEQ        done+24(FP)
-	JNE          return
-	VMOVDQU32    Z0, normals_s0(DI)
-	VMOVDQU32    Z1, normals_s1(DI)
-	VMOVDQU32    Z2, normals_s2(DI)
-	VMOVDQU32    Z3, normals_s3(DI)
-
-return:
+	VPBROADCASTD normalConstants<>+4(SB), Z5
+	VPCMPUD      $1, Z5, Z15, K1 // less: a tail
+	KMOVW        K1, AX
+	MOVL         AX, tails+24(FP)
+	KNOTW        K1, K1
+	VMOVDQU32    Z0, K1, normals_s0(DI)
+	VMOVDQU32    Z1, K1, normals_s1(DI)
+	VMOVDQU32    Z2, K1, normals_s2(DI)
+	VMOVDQU32    Z3, K1, normals_s3(DI)
 	VZEROUPPER
 	RET
 
-// func cubicsAVX2(n *normals, first int, c *inverseTable) (done bool)
+// func cubicsAVX2(n *normals, first int, c *inverseTable) (tails uint32)
 //
-// Eight lanes; a row of four coefficients is one load. The first loop leaves
-// the generators' outputs where the second puts the normals.
-TEXT ·cubicsAVX2(SB), NOSPLIT, $576-25
+// Eight lanes; a row of four coefficients is one load. The first loop leaves f,
+// with the normals' signs, where the second puts the normals.
+TEXT ·cubicsAVX2(SB), NOSPLIT, $576-28
 	MOVQ n+0(FP), DI
 	MOVQ first+8(FP), AX
 	MOVQ c+16(FP), SI
@@ -114,10 +100,9 @@ TEXT ·cubicsAVX2(SB), NOSPLIT, $576-25
 	VMOVDQU      normals_s1(DI), Y1
 	VMOVDQU      normals_s2(DI), Y2
 	VMOVDQU      normals_s3(DI), Y3
-	VPXOR        Y5, Y5, Y5 // the largest v − cubicFirst
 	VPBROADCASTD normalConstants<>+0(SB), Y9
-	VPBROADCASTD normalConstants<>+4(SB), Y10
-	VPBROADCASTD normalConstants<>+28(SB), Y11
+	VMOVDQA      Y9, Y5 // the least v
+	VPBROADCASTD normalConstants<>+12(SB), Y11
 	LEAQ         normals_values(DI), DX
 	MOVQ         R10, R8
 	MOVQ         $const_window, CX
@@ -133,11 +118,14 @@ random:
 	VPSLLD       $11, Y3, Y8
 	VPSRLD       $21, Y3, Y3
 	VPOR         Y8, Y3, Y3
-	VMOVDQU      Y4, (DX)
 	VPAND        Y9, Y4, Y6 // v
-	VPSUBD       Y10, Y6, Y8
-	VPMAXUD      Y8, Y5, Y5
-	VCVTDQ2PS    Y6, Y6
+	VPXOR        Y6, Y4, Y4 // the sign
+	VPMINUD      Y6, Y5, Y5
+	VPSRLD       $24, Y6, Y8
+	VPANDN       Y6, Y8, Y6
+	VCVTDQ2PS    Y6, Y6 // f
+	VPOR         Y4, Y6, Y4
+	VMOVDQU      Y4, (DX)
 	VPSRLD       $(22-4), Y6, Y7
 	VPAND        Y11, Y7, Y7 // the half-octave, times a row's 16 bytes
 	VMOVDQU      Y7, (R8)
@@ -146,34 +134,34 @@ random:
 	DECQ         CX
 	JNZ          random
 
-	VPBROADCASTD normalConstants<>+24(SB), Y8
+	VPBROADCASTD normalConstants<>+4(SB), Y8
 	VPMAXUD      Y8, Y5, Y8
-	VPCMPEQD     Y8, Y5, Y8 // not less: a tail
-	VPTEST       Y8, Y8
-	SETEQ        done+24(FP)
-	JNE          normals
+	VPCMPEQD     Y8, Y5, Y8 // not less: no tail
+	VMOVDQU      normals_s0(DI), Y6
+	VPBLENDVB    Y8, Y0, Y6, Y0
 	VMOVDQU      Y0, normals_s0(DI)
+	VMOVDQU      normals_s1(DI), Y6
+	VPBLENDVB    Y8, Y1, Y6, Y1
 	VMOVDQU      Y1, normals_s1(DI)
+	VMOVDQU      normals_s2(DI), Y6
+	VPBLENDVB    Y8, Y2, Y6, Y2
 	VMOVDQU      Y2, normals_s2(DI)
+	VMOVDQU      normals_s3(DI), Y6
+	VPBLENDVB    Y8, Y3, Y6, Y3
 	VMOVDQU      Y3, normals_s3(DI)
+	VMOVMSKPS    Y8, AX
+	XORL         $255, AX
+	MOVL         AX, tails+24(FP)
 
-normals:
 	VMOVDQA      Y9, Y0
-	VPBROADCASTD normalConstants<>+8(SB), Y1
-	VPBROADCASTD normalConstants<>+12(SB), Y2
-	VBROADCASTSS normalConstants<>+16(SB), Y3
 	LEAQ         normals_values(DI), DX
 	MOVQ         R10, R8
 	MOVQ         $const_window, CX
 
 normal:
 	VMOVDQU      (DX), Y4
-	VPAND        Y0, Y4, Y6
+	VPAND        Y0, Y4, Y6 // f
 	VPXOR        Y6, Y4, Y4 // the sign
-	VCVTDQ2PS    Y6, Y6
-	VPAND        Y1, Y6, Y6
-	VPOR         Y2, Y6, Y6
-	VSUBPS       Y3, Y6, Y6 // d
 	COLUMNS
 	VMULPS       Y6, Y11, Y7
 	VADDPS       Y7, Y10, Y7

@@ -90,14 +90,7 @@ func TestLinearComplexity(t *testing.T) {
 func TestLowestBitsHardlyMatter(t *testing.T) {
 	words := make([]uint32, 1<<20)
 	chainOutputs(6)(words)
-	normal := func(r uint32) float64 {
-		v := r & (1<<31 - 1)
-		if v-cubicFirst < cubicLast-cubicFirst {
-			c, d := segment(v)
-			return float64(cubic(c, d, r))
-		}
-		return float64(normalExact(v, r))
-	}
+	normal := func(r uint32) float64 { return float64(Normal(r)) }
 	for _, r := range words {
 		if x := normal(r); math.Abs(x) < 4 && math.Abs(x-normal(r^3)) > 2.6e-5 {
 			t.Fatalf("output %#x gives %v, %#x %v", r, x, r^3, normal(r^3))

@@ -78,7 +78,7 @@ func coarser(cells []int, n int) []int {
 }
 
 // The error of the inverse, at most 2.6e-5, moves χ² in 256, 4,096 and 65,536
-// cells by 2.3e-7, 1.1e-6 and 1.5e-5 per normal, most of it where two cubics
+// cells by 2.3e-7, 1.1e-6 and 1.7e-5 per normal, most of it where two cubics
 // join. At 2²⁵ normals that is less than half of the spread in 4,096 cells.
 func TestNormalLaw(t *testing.T) {
 	law(interleavedNormals(1, 4), draws(1<<25)).check(t, "chains of functions")

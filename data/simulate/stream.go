@@ -23,21 +23,18 @@ func Generator(seed uint64, purpose string, index ...uint64) [4]uint32 {
 // stands for.
 func Normal(r uint32) float32 {
 	v := r & (1<<31 - 1)
-	if v-cubicFirst < cubicLast-cubicFirst {
-		c, d := segment(v)
-		return cubic(c, d, r)
+	if v >= cubicFirst {
+		c, f := segment(v)
+		return cubic(c, f, r)
 	}
 	return normalExact(v, r)
 }
 
-// Cubics returns what Normal evaluates for CubicFirst ≤ v < CubicLast, where v is
-// r without its top bit, the sign: with float32(v) = 2ᵉ(1+f) the absolute value
-// is c₀ + d(c₁ + d(c₂ + d·c₃)), the coefficients being those of half-octave
-// 2(e−15) + ⌊2f⌋, and d = (f mod ½) − ¼.
+// Cubics returns what Normal evaluates for v ≥ CubicFirst, where v is r without
+// its top bit, the sign: with f = float32(v), rounded towards zero, the absolute
+// value is c₀ + f(c₁ + f(c₂ + f·c₃)), the coefficients being those of half-octave
+// 2(e−15) + ⌊2m⌋ for f = 2ᵉ(1+m).
 func Cubics() [segments][4]float32 { return inverse }
 
-// Where Cubics end. From CubicLast on float32(v) is 2³¹.
-const (
-	CubicFirst = cubicFirst
-	CubicLast  = cubicLast
-)
+// CubicFirst is where Cubics begin.
+const CubicFirst = cubicFirst

@@ -27,8 +27,10 @@ func EulerMaruyama(
 	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
 }
 
-// cell is one interval of the grid: b·Δt and σ·√Δt at its centre, in cells, and
-// what they change over it.
+// cell is one interval of the grid: b·Δt and σ·√Δt, in cells, as lines in the
+// state, by their values at state 0 and their slopes. Far from 0 a line is
+// rounded more than one about the cell's centre, but by no more than the slope,
+// below 1 in any scheme that is stable, times what the state itself is.
 type cell struct {
 	drift, driftSlope, noise, noiseSlope float32
 }
@@ -47,12 +49,18 @@ type table struct {
 }
 
 // columns are cells with each of their four numbers side by side: what four
-// vectors of sixteen hold. Cell i is at i modulo 64.
+// vectors of sixteen hold. Cells 0 to 31 are in the first half, −31 to 0 in the
+// second at their numbers modulo 32, so that the sign of a state says which half
+// has its cell.
 type columns struct {
 	drift, driftSlope, noise, noiseSlope [maxColumns]float32
 }
 
 const maxColumns = 64
+
+func (t *columns) put(at uint, c cell) {
+	t.drift[at], t.driftSlope[at], t.noise[at], t.noiseSlope[at] = c.drift, c.driftSlope, c.noise, c.noiseSlope
+}
 
 func newTable(c sde.Coefficients, dt float64) *table {
 	n, h := c.Grid.N, c.Grid.Step()
@@ -71,15 +79,18 @@ func newTable(c sde.Coefficients, dt float64) *table {
 		to := i + left - half + 1
 		b0, b1 := float64(c.Drift[from])*perDrift, float64(c.Drift[to])*perDrift
 		s0, s1 := float64(c.Diffusion[from])*perNoise, float64(c.Diffusion[to])*perNoise
-		t.cells[i] = cell{float32((b0 + b1) / 2), float32(b1 - b0), float32((s0 + s1) / 2), float32(s1 - s0)}
+		u := float64(i - half) // the cell's centre
+		t.cells[i] = cell{
+			drift: float32((b0+b1)/2 - u*(b1-b0)), driftSlope: float32(b1 - b0),
+			noise: float32((s0+s1)/2 - u*(s1-s0)), noiseSlope: float32(s1 - s0),
+		}
 	}
 	if len(t.cells) <= maxColumns {
 		t.columns = new(columns)
 		for i, c := range t.cells {
-			at := uint(i-half) % maxColumns
-			t.columns.drift[at], t.columns.driftSlope[at] = c.drift, c.driftSlope
-			t.columns.noise[at], t.columns.noiseSlope[at] = c.noise, c.noiseSlope
+			t.columns.put(uint(i-half)%maxColumns, c)
 		}
+		t.columns.put(maxColumns/2, t.cells[half])
 	}
 	return t
 }
@@ -111,9 +122,7 @@ func (t *table) step(x, z []float32) {
 		if u < -top {
 			u = -top
 		}
-		m := u + magic
-		d := u - (m - magic)
-		c := &cells[math.Float32bits(m)-base]
-		x[l] = v + (float32(c.drift+float32(d*c.driftSlope)) + float32(float32(c.noise+float32(d*c.noiseSlope))*z[l]))
+		c := &cells[math.Float32bits(u+magic)-base]
+		x[l] = v + (float32(c.drift+float32(u*c.driftSlope)) + float32(float32(c.noise+float32(u*c.noiseSlope))*z[l]))
 	}
 }

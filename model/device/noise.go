@@ -37,7 +37,7 @@ type inverse struct {
 var segments = len(simulate.Cubics())
 
 // inverseSize is the length of the array that inverseOf takes.
-var inverseSize = 4*segments + simulate.CubicFirst + (1<<31 - simulate.CubicLast)
+var inverseSize = 4*segments + simulate.CubicFirst
 
 // uploadInverse puts Φ⁻¹ on the device: c₁, c₂, c₃, then the constants.
 func uploadInverse(b *backend.Backend) (backend.Buffer, error) {
@@ -49,9 +49,6 @@ func uploadInverse(b *backend.Backend) (backend.Buffer, error) {
 		}
 	}
 	for v := range uint32(simulate.CubicFirst) {
-		values = append(values, simulate.Normal(v))
-	}
-	for v := uint32(simulate.CubicLast); v < 1<<31; v++ {
 		values = append(values, simulate.Normal(v))
 	}
 	return b.Upload(values, len(values))
@@ -70,25 +67,21 @@ func inverseOf(values *graph.Node) inverse {
 // normal is ±Φ⁻¹(1−(v+½)/2³²), with the sign of r's top bit and v its others.
 func (n inverse) normal(r *graph.Node) *graph.Node {
 	g := r.Graph()
-	v := graph.ConvertDType(graph.BitwiseAnd(r, graph.Const(g, uint32(1<<31-1))), dtypes.Int32)
-	// Of float32(v), exponent and top mantissa bit number the half-octave, and
-	// the bits below are the argument.
-	bits := graph.Bitcast(graph.ConvertDType(v, dtypes.Float32), dtypes.Uint32)
-	segment := graph.Sub(graph.ConvertDType(shiftRight(bits, 22), dtypes.Int32), graph.Const(g, int32((127+15)<<1)))
-	below := graph.BitwiseOr(graph.BitwiseAnd(bits, graph.Const(g, uint32(1<<22-1))), graph.Const(g, uint32(0x3f800000)))
-	d := graph.Sub(graph.Bitcast(below, dtypes.Float32), graph.Const(g, float32(1.25)))
+	v := graph.BitwiseAnd(r, graph.Const(g, uint32(1<<31-1)))
+	// Without the bits v>>24 the conversion rounds towards zero. Exponent and top
+	// mantissa bit of f number the half-octave.
+	truncated := graph.BitwiseAnd(v, graph.BitwiseNot(shiftRight(v, 24)))
+	f := graph.ConvertDType(graph.ConvertDType(truncated, dtypes.Int32), dtypes.Float32)
+	segment := graph.Sub(graph.ConvertDType(shiftRight(graph.Bitcast(f, dtypes.Uint32), 22), dtypes.Int32), graph.Const(g, int32((127+15)<<1)))
 
 	low := graph.LessThan(segment, graph.Const(g, int32(0)))
-	high := graph.GreaterOrEqual(segment, graph.Const(g, int32(segments)))
-	d = graph.Where(graph.LogicalOr(low, high), graph.Const(g, float32(0)), d)
-	last := int32(segments + simulate.CubicFirst)
-	at := graph.Where(low, graph.Add(v, graph.Const(g, int32(segments))),
-		graph.Where(high, graph.Sub(v, graph.Const(g, int32(simulate.CubicLast)-last)), segment))
+	f = graph.Where(low, graph.Const(g, float32(0)), f)
+	at := graph.Where(low, graph.Add(graph.ConvertDType(v, dtypes.Int32), graph.Const(g, int32(segments))), segment)
 
 	// Gathers take an index beyond the ends for the end's.
 	x := gather(n.powers[2], segment)
 	for _, c := range []*graph.Node{gather(n.powers[1], segment), gather(n.powers[0], segment), gather(n.constant, at)} {
-		x = graph.Add(c, graph.Mul(d, x))
+		x = graph.Add(c, graph.Mul(f, x))
 	}
 	sign := graph.BitwiseAnd(r, graph.Const(g, uint32(1<<31)))
 	return graph.Bitcast(graph.BitwiseXor(graph.Bitcast(x, dtypes.Uint32), sign), dtypes.Float32)

@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// outputs are numbers of a generator at all ends of half-octaves and in both
-// tails, with both signs, and some more.
+// outputs are numbers of a generator at all ends of half-octaves and in
+// the tail, with both signs, and some more.
 func outputs() []uint32 {
 	var rs []uint32
 	for k := range 31 {
@@ -23,7 +23,7 @@ func outputs() []uint32 {
 			rs = append(rs, at-1, at, at+1)
 		}
 	}
-	for _, end := range []uint32{simulate.CubicFirst, simulate.CubicLast} {
+	for _, end := range []uint32{simulate.CubicFirst, 1<<31 - 64} { // from the latter on float32(v) would be 2³¹
 		for d := range uint32(130) {
 			rs = append(rs, end-65+d)
 		}
@@ -111,7 +111,7 @@ func TestNormals(t *testing.T) {
 		for i, r := range rs {
 			want, v := simulate.Normal(r), r&(1<<31-1)
 			tolerance := 5e-7
-			if v < simulate.CubicFirst || v >= simulate.CubicLast {
+			if v < simulate.CubicFirst {
 				tolerance = 0
 			}
 			if math.Abs(float64(got[i]-want)) > tolerance || math.Signbit(float64(got[i])) != math.Signbit(float64(want)) {

@@ -18,6 +18,12 @@ const (
 	maxIterations = 200
 )
 
+// MaxConvergedDim is the largest dimension with a converged divergence. In many
+// dimensions all points are far apart against any useful blur and the plan is
+// nearly a permutation, which the iterations approach too slowly: between two
+// sets of 512 normal points in 64 dimensions the residual is 0.09 after 200.
+const MaxConvergedDim = 3
+
 // directions of the sliced W2, the same for all functions and runs.
 const directions = 256
 
@@ -46,11 +52,13 @@ func distances(v experiment.Evaluation, f function, x []float32) (Function, erro
 	if d.Sinkhorn, err = f.measured.Sinkhorn(ours, metrics.Options{Blur: v.Blur, Scaling: v.Scaling}); err != nil {
 		return d, err
 	}
-	converged, err := f.measured.SinkhornConverged(ours, metrics.ConvergedOptions{Blur: v.Blur, Tolerance: tolerance, MaxIterations: maxIterations})
-	if err != nil {
-		return d, err
+	if dim <= MaxConvergedDim {
+		converged, err := f.measured.SinkhornConverged(ours, metrics.ConvergedOptions{Blur: v.Blur, Tolerance: tolerance, MaxIterations: maxIterations})
+		if err != nil {
+			return d, err
+		}
+		d.SinkhornConverged, d.Residual = converged.Value, converged.Residual
 	}
-	d.SinkhornConverged, d.Residual = converged.Value, converged.Residual
 	if dim == 1 {
 		err = d.onTheLine(f, x)
 	} else {
@@ -76,7 +84,7 @@ func (d *Function) onTheLine(f function, x []float32) (err error) {
 	if d.KS, d.KSP, err = metrics.KS(x, f.reference); err != nil {
 		return err
 	}
-	d.KSP = max(d.KSP, math.SmallestNonzeroFloat64) // no number has no meaning here
+	d.KSP = max(d.KSP, math.SmallestNonzeroFloat64) // underflow: zero would say that there is none
 	if f.law != nil {
 		d.W2Exact = w2Exact(x, f.law)
 	}

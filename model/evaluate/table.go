@@ -54,7 +54,8 @@ func (r *Results) Table() Table {
 
 // sections are those whose numbers exist.
 func (r *Results) sections() []section {
-	line, exact, printed := r.Dim <= 1, len(r.ReferenceToExact) > 0, len(Paper(r.Experiment.Name)) > 0
+	line, converged := r.Dim <= 1, r.Dim <= MaxConvergedDim
+	exact, printed := len(r.ReferenceToExact) > 0, len(Paper(r.Experiment.Name)) > 0
 	var all []section
 	for _, s := range []struct {
 		exists bool
@@ -69,7 +70,7 @@ func (r *Results) sections() []section {
 			return []string{seconds(row.SetupSeconds), seconds(row.SolveSeconds)}
 		}}},
 		{printed, section{"paper", []string{"time (s)"}, func(_ Row, p PaperRow) []string { return asPrinted(p.Seconds) }}},
-		{true, section{"Sinkhorn converged", []string{"mean", "median"}, func(row Row, _ PaperRow) []string { return meanMedian(row.Summary.SinkhornConverged) }}},
+		{converged, section{"Sinkhorn converged", []string{"mean", "median"}, func(row Row, _ PaperRow) []string { return meanMedian(row.Summary.SinkhornConverged) }}},
 		{exact, section{"W2 to exact law", []string{"mean", "median"}, func(row Row, _ PaperRow) []string { return meanMedian(row.Summary.W2Exact) }}},
 		{line, section{"KS", []string{"rejected"}, func(row Row, _ PaperRow) []string {
 			return []string{fmt.Sprintf("%.0f %%", 100*row.Summary.KSRejected)}
@@ -105,10 +106,14 @@ func (r *Results) notes() []string {
 	if r.Dim > 1 {
 		others = fmt.Sprintf("sliced W2 over %d directions; variance ratio: of the sums of all variances, samples/reference, median", directions)
 	}
+	converged := ""
+	if r.Dim <= MaxConvergedDim {
+		converged = fmt.Sprintf(", and converged (largest residual %s)", significant(r.residual()))
+	}
 	notes := []string{
 		ScaleNote(e),
-		fmt.Sprintf("%d held-out functions, %d samples each; Sinkhorn divergence with cost ½|x−y|², blur %g, scaling %g, and converged (largest residual %s); %s.",
-			r.Functions, r.Samples, e.Evaluation.Blur, e.Evaluation.Scaling, significant(r.residual()), others),
+		fmt.Sprintf("%d held-out functions, %d samples each; Sinkhorn divergence with cost ½|x−y|², blur %g, scaling %g%s; %s.",
+			r.Functions, r.Samples, e.Evaluation.Blur, e.Evaluation.Scaling, converged, others),
 	}
 	if len(r.ReferenceToExact) > 0 {
 		notes = append(notes, fmt.Sprintf("The reference sets themselves are W2 %s (mean) and %s (median) from the exact law; for %d of %d functions below %g, where the mean W2 is: %s.",

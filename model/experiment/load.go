@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/ergoflow/ergoflow/data/family"
 )
 
 const (
@@ -54,16 +57,31 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if err := decode(file, &e); err != nil {
 		return Experiment{}, yamlError(yamlPath, err)
 	}
+	if err := e.resolveFamily(filepath.Dir(yamlPath)); err != nil {
+		return Experiment{}, err
+	}
 	e.Name, e.Preset = name, preset
 	for _, s := range sets {
 		if err := e.set(s); err != nil {
 			return Experiment{}, err
 		}
 	}
+	if err := e.resolveFamily("."); err != nil {
+		return Experiment{}, err
+	}
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err
 	}
 	return e, nil
+}
+
+// resolveFamily puts the definition of a family that is written in the place of
+// its file, so that the experiment says all of itself.
+func (e *Experiment) resolveFamily(dir string) (err error) {
+	if e.Data.Family, err = family.Resolve(e.Data.Family, dir); err != nil {
+		return fmt.Errorf("data.family: %w", err)
+	}
+	return nil
 }
 
 func readBounded(path string) ([]byte, error) {

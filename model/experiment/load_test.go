@@ -190,7 +190,7 @@ func TestEveryNumberIsChecked(t *testing.T) {
 
 func TestParseIsTheInverseOfPlan(t *testing.T) {
 	for _, name := range Names() {
-		for _, preset := range Presets() {
+		for _, preset := range Presets(name) {
 			e, err := Load(name, preset, "", nil)
 			if err != nil {
 				t.Fatalf("%s/%s: %v", name, preset, err)
@@ -215,5 +215,40 @@ func TestParseIsTheInverseOfPlan(t *testing.T) {
 		if _, err := Parse([]byte(bad)); err == nil {
 			t.Errorf("Parse(%q) accepted", bad)
 		}
+	}
+}
+
+// A family that is written is found beside the configuration that names it, and
+// is part of the experiment from then on, whatever happens to its file.
+func TestWrittenFamily(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"well.yaml":       "name: well\ndim: 1\ngrid: {lo: -4, hi: 4, nodes: 64}\nparameters:\n  a: uniform(0, 1)\ndrift: a - x\ndiffusion: 1\n",
+		"experiment.yaml": "data:\n  family: well.yaml\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := Load("vn1d", "smoke", filepath.Join(dir, "experiment.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := Load("vn1d", "smoke", "", []string{"data.family=" + filepath.Join(dir, "well.yaml")})
+	if err != nil || set.Hash() != e.Hash() {
+		t.Errorf("by --set: %q, error %v, want %q", set.Data.Family, err, e.Data.Family)
+	}
+	plain, err := ByName("vn1d", "smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "well.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Validate(); err != nil || e.Hash() == plain.Hash() || e.Data.Hash() == plain.Data.Hash() {
+		t.Errorf("without the file: %v", err)
+	}
+	if _, err := Load("vn1d", "smoke", filepath.Join(dir, "experiment.yaml"), nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "data.family: ") {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

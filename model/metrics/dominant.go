@@ -24,11 +24,12 @@ func (t task) dominant(s *scratch, b *box, star []float64) (top float64) {
 			likely = k
 		}
 	}
+	all := t.all()
 	// First: its maximum rules most others out.
-	best, top := t.search(&t.from.groups[likely], b.centre, -1, math.Inf(-1))
+	best, top := t.searchGroup(&all, likely, b.centre, -1, math.Inf(-1))
 	for k := range t.from.groups {
 		if k != likely && s.bounds[k] > top+nearlyDominant {
-			best, top = t.search(&t.from.groups[k], b.centre, best, top)
+			best, top = t.searchGroup(&all, k, b.centre, best, top)
 		}
 	}
 	for k := range star {
@@ -37,18 +38,22 @@ func (t task) dominant(s *scratch, b *box, star []float64) (top float64) {
 	return top
 }
 
+func (t task) searchGroup(all *sources, k int, centre []float64, best int, top float64) (int, float64) {
+	g := &t.from.groups[k]
+	return t.search(all, g.lo, g.hi, centre, best, top)
+}
+
 // searchPlain returns the source of those in lo ≤ j < hi whose exponent at the
 // centre is the largest, and the exponent, or best and top if none exceeds that.
-func (t task) searchPlain(lo, hi int, centre []float64, best int, top float64) (int, float64) {
-	n, x := t.from.n, t.from.x
+func (t task) searchPlain(from *sources, lo, hi int, centre []float64, best int, top float64) (int, float64) {
 	curvature := math.Log2E / (2 * t.eps)
 	for j := lo; j < hi; j++ {
 		var square float64
 		for axis, c := range centre {
-			z := x[axis*n+j] - c
+			z := from.x[axis*from.stride+j] - c
 			square += z * z
 		}
-		if e := t.exponent[j] - curvature*square; e > top {
+		if e := from.exponent[j] - curvature*square; e > top {
 			best, top = j, e
 		}
 	}

@@ -7,30 +7,29 @@ import (
 	"simd/archsimd"
 )
 
-// search is searchPlain for a group on the widest vectors that the processor
-// has.
-func (t task) search(group *box, centre []float64, best int, top float64) (int, float64) {
+// search is searchPlain on the widest vectors that the processor has.
+func (t task) search(from *sources, lo, hi int, centre []float64, best int, top float64) (int, float64) {
 	vectors := 0
 	if hasAVX512 {
-		vectors = (group.hi - group.lo) / 8 * 8
-		best, top = t.searchAVX512(group.lo, group.lo+vectors, centre, best, top)
+		vectors = (hi - lo) / 8 * 8
+		best, top = t.searchAVX512(from, lo, lo+vectors, centre, best, top)
 	}
-	return t.searchPlain(group.lo+vectors, group.hi, centre, best, top)
+	return t.searchPlain(from, lo+vectors, hi, centre, best, top)
 }
 
 // searchAVX512 takes eight sources at once; hi−lo must be a multiple of that.
 // Most groups hold nothing higher, which one comparison tells.
-func (t task) searchAVX512(lo, hi int, centre []float64, best int, top float64) (int, float64) {
+func (t task) searchAVX512(from *sources, lo, hi int, centre []float64, best int, top float64) (int, float64) {
 	curvature := archsimd.BroadcastFloat64x8(-math.Log2E / (2 * t.eps))
 	for j := lo; j < hi; j += 8 {
 		var square archsimd.Float64x8
 		at := j
 		for _, c := range centre {
-			z := archsimd.LoadFloat64x8Slice(t.from.x[at : at+8]).Sub(archsimd.BroadcastFloat64x8(c))
+			z := archsimd.LoadFloat64x8Slice(from.x[at : at+8]).Sub(archsimd.BroadcastFloat64x8(c))
 			square = z.MulAdd(z, square)
-			at += t.from.n
+			at += from.stride
 		}
-		e := square.MulAdd(curvature, archsimd.LoadFloat64x8Slice(t.exponent[j:j+8]))
+		e := square.MulAdd(curvature, archsimd.LoadFloat64x8Slice(from.exponent[j:j+8]))
 		if e.Greater(archsimd.BroadcastFloat64x8(top)).ToBits() == 0 {
 			continue
 		}

@@ -14,17 +14,18 @@ func TestSearchesAgree(t *testing.T) {
 		for j := range job.exponent {
 			job.exponent[j] = math.Sin(float64(j) * 12.9898)
 		}
+		all := job.all()
 		centre := make([]float64, d)
 		centre[0] = 0.3
 		for lo := range nodePoints {
 			for hi := lo + 1; hi <= lo+nodePoints; hi++ {
-				highest, top := job.searchPlain(lo, hi, centre, -1, math.Inf(-1))
+				highest, top := job.searchPlain(&all, lo, hi, centre, -1, math.Inf(-1))
 				for _, before := range []float64{math.Inf(-1), top - 1e-3, top + 1e-3} {
 					want := highest
 					if before > top {
 						want = -1
 					}
-					best, got := job.search(&box{lo: lo, hi: hi}, centre, -1, before)
+					best, got := job.search(&all, lo, hi, centre, -1, before)
 					if best != want || !(math.Abs(got-max(before, top)) <= 1e-12*math.Abs(top)) {
 						t.Fatalf("%dD, sources %d to %d, at least %v: %v of %d, want %v of %d", d, lo, hi, before, got, best, top, want)
 					}

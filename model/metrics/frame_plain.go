@@ -3,6 +3,6 @@
 package metrics
 
 // frame is framePlain: this build has no vectors.
-func (t task) frame(w *tiles, at, lo, hi int, top float64, centre, star []float64) {
-	t.framePlain(w, at, lo, hi, top, centre, star)
+func (t task) frame(w *tiles, from *sources, top float64, centre, star []float64) {
+	t.framePlain(w, from, 0, top, centre, star)
 }

@@ -2,172 +2,241 @@ package metrics
 
 import "math"
 
-// grid interpolates sums in the plane, as line does on the line: the sum is
-// taken on a tensor grid of Chebyshev nodes, and its expansion is summed at the
-// targets. It serves boxes a few √ε wide that hold more targets than nodes.
+// grid interpolates sums in the plane and in space, as line does on the line:
+// the sum is taken on a tensor grid of Chebyshev nodes (tensor.go), and its
+// expansion is summed at the targets (chebyshev.go). It serves boxes a few √ε
+// wide that hold many targets. All is float64: an expansion loses the digits by
+// which the sum varies over the box.
+//
+// There are always three axes; in the plane, the first has one node.
 type grid struct {
-	value, coefficient [lineNodes * lineNodes]float64 // row after row
+	nodes       [gridAxes]int
+	factor      [gridAxes][]panel
+	left        []panel
+	sums        [][lanes]float64 // what adds up to the sum at a node, row after row
+	value, work []float64        // sums, then coefficients
+	polynomial  [gridAxes]polynomials
 }
 
-// chebyshev has the nodes and the cosine transform for n nodes.
-type chebyshev struct {
-	node   []float64   // cos(π(k+½)/n)
-	cosine [][]float64 // [m][k]: (2/n) cos(mπ(k+½)/n), halved for m = 0
-}
+const (
+	gridAxes = 3
 
-var chebyshevs [lineNodes + 1]chebyshev // by number of nodes
+	// What makes grids pay, in sums in tiles at one target, as measured on Zen 4:
+	// 0.53, 0.075 and 0.19 ns per source. Sums in float64 take as long as an
+	// exponential.
+	gridExponential = 2.8 // at a node of an axis
+	gridProduct     = 0.4 // at a node of the grid
 
-func init() {
-	for n := 1; n <= lineNodes; n++ {
-		c := chebyshev{make([]float64, n), make([][]float64, n)}
-		for m := range n {
-			c.cosine[m] = make([]float64, n)
-			for k := range n {
-				angle := math.Pi * (float64(k) + 0.5) / float64(n)
-				c.node[k] = math.Cos(angle)
-				c.cosine[m][k] = 2 / float64(n) * math.Cos(float64(m)*angle)
-				if m == 0 {
-					c.cosine[m][k] /= 2
-				}
-			}
-		}
-		chebyshevs[n] = c
-	}
-}
+	// gridTolerance bounds the last coefficients, relative to the smallest sum;
+	// gridSingle does where tiles are the alternative.
+	gridTolerance = 1e-9
+	gridSingle    = 3e-8
 
-// gridNodes is how many nodes a box of half width r gets along an axis. Fewer
-// resolve a smooth sum, but a grid that fails costs more than it saves.
-func gridNodes(r, sigma float64) int {
-	return int(10 + math.Ceil(min(10*r/sigma, 1000)))
-}
+	gridSample = 16 // every so many sources choose the numbers of nodes
 
-// gridSingle is how many sums in tiles take the time of one at a node.
-const gridSingle = 4
+	// gridSwing bounds the exponents of factors, in both directions; those of
+	// products stay in the range of exp2.
+	gridSwing = exponentRange / 2
+)
 
-// gridTolerance bounds the last coefficients, relative to the smallest sum.
-const gridTolerance = 1e-9
+// gridPays says whether a grid with as few nodes as a box of that width may need
+// would take less time than the targets. It is cheap; choose knows better.
+func (t task) gridPays(b *box) bool { return t.gridPaysBy(1, b) }
 
-// gridPays says whether a box has more targets than its grid would have nodes,
-// by as much as a node costs more than a target.
-func (t task) gridPays(b *box) bool {
-	if len(b.radius) != 2 {
+// gridPaysBy is gridPays where the targets take that much less time.
+func (t task) gridPaysBy(factor float64, b *box) bool {
+	d := len(b.radius)
+	if d < 2 || d > gridAxes {
 		return false
 	}
-	sigma := math.Sqrt(t.eps)
-	n0, n1 := gridNodes(b.radius[0], sigma), gridNodes(b.radius[1], sigma)
-	targets := b.hi - b.lo
-	if t.single {
-		targets /= gridSingle
+	nodes := [gridAxes]int{1, 1, 1}
+	for k, r := range b.radius {
+		n := gridStep * int(math.Ceil(min(6+6*r/math.Sqrt(t.eps), 1000)/gridStep))
+		if n > gridNodes {
+			return false
+		}
+		nodes[gridAxes-d+k] = n
 	}
-	return n0 <= lineNodes && n1 <= lineNodes && n0*n1 < targets
+	return t.gridCheaper(factor, b, nodes)
+}
+
+// gridCheaper says whether a grid takes less time than the targets of a box, if
+// those take so much less than in tiles.
+func (t task) gridCheaper(factor float64, b *box, nodes [gridAxes]int) bool {
+	exponentials, products := 0, 1
+	for _, n := range nodes {
+		exponentials += n
+		products *= n
+	}
+	targets := float64(b.hi-b.lo) / factor
+	if !t.single {
+		targets *= gridExponential
+	}
+	return gridExponential*float64(exponentials)+gridProduct*float64(products) < targets
 }
 
 // runGrid computes the targets of a box through its grid; it is false, and has
-// done nothing, if that does not resolve the sum.
+// done nothing, if that would not pay or does not resolve the sum.
 func (t task) runGrid(s *scratch, b *box) bool {
-	var star [2]float64
-	kept, top, ok := t.prepareSpace(s, b, star[:])
+	d, g := len(b.radius), &s.grid
+	missing := gridAxes - d
+	tolerance := gridTolerance
+	if t.single {
+		tolerance = gridSingle
+	}
+	var star, inverse [gridAxes]float64
+	kept, top, ok := t.prepareGrid(s, b, star[:d])
+	if !ok || !g.choose(s, b, kept, tolerance) || !t.gridCheaper(1, b, g.nodes) {
+		return false
+	}
+	g.tensorSums(s.a[:kept], s.v, s.stride, b.radius)
+	lowest := math.Inf(1)
+	for _, v := range g.value {
+		lowest = min(lowest, v)
+	}
+	terms, ok := g.expand(tolerance * lowest)
 	if !ok {
 		return false
 	}
-	sigma := math.Sqrt(t.eps)
-	n0, n1 := gridNodes(b.radius[0], sigma), gridNodes(b.radius[1], sigma)
-	g := &s.grid
-	lowest := math.Inf(1)
-	for k0, z0 := range chebyshevs[n0].node {
-		for k1, z1 := range chebyshevs[n1].node {
-			v := expSum(s.a[:kept], s.v, s.stride, []float64{b.radius[0] * z0, b.radius[1] * z1})
-			g.value[k0*n1+k1] = v
-			lowest = min(lowest, v)
+	for k, r := range b.radius {
+		if r > 0 { // a box may be flat
+			inverse[k] = 1 / r
 		}
 	}
-	terms0, terms1, ok := g.expand(n0, n1, gridTolerance*lowest)
-	if !ok {
-		return false
-	}
-	inverse0, inverse1 := 0.0, 0.0 // a box may be flat
-	if b.radius[0] > 0 {
-		inverse0 = 1 / b.radius[0]
-	}
-	if b.radius[1] > 0 {
-		inverse1 = 1 / b.radius[1]
-	}
-	x0, x1 := t.to.axis(0), t.to.axis(1)
-	for i := b.lo; i < b.hi; i++ {
-		u := [2]float64{x0[i] - b.centre[0], x1[i] - b.centre[1]}
-		sum := g.at(u[0]*inverse0, u[1]*inverse1, n1, terms0, terms1)
-		t.dst[i] = t.untilt(sum, top, u[:], star[:], b.centre)
+	for lo := b.lo; lo < b.hi; lo += gridTargets {
+		hi := min(lo+gridTargets, b.hi)
+		for k, c := range b.centre {
+			p := &g.polynomial[missing+k]
+			for i, x := range t.to.axis(k)[lo:hi] {
+				p[1][i] = (x - c) * inverse[k]
+			}
+			p.raise(terms[missing+k])
+		}
+		var sums [gridTargets]float64
+		g.at(&sums, terms)
+		for i := lo; i < hi; i++ {
+			var u [gridAxes]float64
+			for k, c := range b.centre {
+				u[k] = t.to.x[k*t.to.n+i] - c
+			}
+			t.dst[i] = t.untilt(sums[i-lo], top, u[:d], star[:d], b.centre)
+		}
 	}
 	return true
 }
 
-// expand computes the coefficients and how many along each axis are worth
-// summing; it is not ok if those of the last two degrees of an axis are not
-// small.
-func (g *grid) expand(n0, n1 int, tolerance float64) (terms0, terms1 int, ok bool) {
-	var half [lineNodes * lineNodes]float64 // transformed along the second axis
-	for k0 := range n0 {
-		row := g.value[k0*n1 : (k0+1)*n1]
-		for m1, cosine := range chebyshevs[n1].cosine {
-			var c float64
-			for k1, v := range row {
-				c += cosine[k1] * v
-			}
-			half[k0*n1+m1] = c
+// prepareGrid is prepareSpace by whole groups, with the tilt of balance. It is not ok if the exponents of
+// factors could leave ±gridSwing.
+func (t task) prepareGrid(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
+	s.reserve(t.from.n, len(star))
+	top = t.dominant(s, b, star)
+	t.balance(b, top, star)
+	for k := range t.from.groups {
+		g := &t.from.groups[k]
+		if !t.matters(s.bounds[k], top, lineCut, b, g, star) {
+			continue
 		}
-	}
-	var degree0, degree1 [lineNodes]float64 // Σ |c| of each degree along an axis
-	for m0, cosine := range chebyshevs[n0].cosine {
-		for m1 := range n1 {
-			var c float64
-			for k0, w := range cosine {
-				c += w * half[k0*n1+m1]
-			}
-			g.coefficient[m0*n1+m1] = c
-			degree0[m0] += math.Abs(c)
-			degree1[m1] += math.Abs(c)
+		if t.matters(0, 0, -gridSwing, b, g, star) {
+			return 0, 0, false
 		}
+		t.weigh(s, kept, g.lo, g.hi, top, b.centre, star)
+		kept += g.hi - g.lo
 	}
-	if !(degree0[n0-1]+degree0[n0-2]+degree1[n1-1]+degree1[n1-2] <= tolerance) {
-		return 0, 0, false
-	}
-	return worthwhile(degree0[:n0], tolerance), worthwhile(degree1[:n1], tolerance), true
+	return pad(s.a, s.v, s.stride, kept, len(star), lanes), top, true
 }
 
-// worthwhile is how many leading terms leave a rest of at most the tolerance.
-func worthwhile(size []float64, tolerance float64) int {
-	n := len(size)
-	for rest := 0.0; n > 1; n-- {
-		if rest += size[n-1]; rest > tolerance {
-			break
+// balance moves the tilt from y* to the mean of the sources, weighted as they are
+// at the centre of the box, in a sample: there the sum is then about the
+// smallest, and varies least.
+func (t task) balance(b *box, top float64, star []float64) {
+	n, curvature := t.from.n, math.Log2E/(2*t.eps)
+	weight := 1. / gridSample
+	var mean [gridAxes]float64
+	for k, y := range star {
+		mean[k] = weight * y
+	}
+	for j := 0; j < n; j += gridSample {
+		var square float64
+		for k, c := range b.centre {
+			z := t.from.x[k*n+j] - c
+			square += z * z
+		}
+		w := exp2(max(t.exponent[j]-curvature*square-top, -exponentRange))
+		weight += w
+		for k := range star {
+			mean[k] += w * t.from.x[k*n+j]
 		}
 	}
-	return n
+	for k := range star {
+		star[k] = mean[k] / weight
+	}
 }
 
-// at sums the expansion at a point of [-1, 1]², by the recurrence T_{m+1} =
-// 2z T_m − T_{m−1} along both axes.
-func (g *grid) at(z0, z1 float64, stride, terms0, terms1 int) float64 {
-	var polynomial [lineNodes]float64
-	polynomial[0], polynomial[1] = 1, z1
-	for m := 2; m < terms1; m++ {
-		polynomial[m] = 2*z1*polynomial[m-1] - polynomial[m-2]
-	}
-	var sum float64
-	before, now := z0, 1.0 // T_{-1} = T_1
-	for m0 := range terms0 {
-		row := g.coefficient[m0*stride : m0*stride+terms1]
-		var s0, s1 float64
-		m := 0
-		for ; m+2 <= len(row); m += 2 {
-			s0 += row[m] * polynomial[m]
-			s1 += row[m+1] * polynomial[m+1]
+// weighPlain sets a_j and v_j of the sources lo ≤ j < hi, from place at on. What
+// is below 2^-gridSwing of y* counts as that.
+func (t task) weighPlain(s *scratch, at, lo, hi int, top float64, centre, star []float64) {
+	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
+	for j := lo; j < hi; j++ {
+		var square float64
+		for k, p := range star {
+			y := t.from.x[k*t.from.n+j]
+			z := y - centre[k]
+			square += z * z
+			s.v[k*s.stride+at+j-lo] = (y - p) * slope
 		}
-		if m < len(row) {
-			s0 += row[m] * polynomial[m]
-		}
-		sum += (s0 + s1) * now
-		before, now = now, 2*z0*now-before
+		s.a[at+j-lo] = max(t.exponent[j]-curvature*square-top, -gridSwing)
 	}
-	return sum
 }
+
+// choose sets how many nodes the axes get; it is false if that is too many. The
+// coefficients of degree m along an axis are, for one source, together at most
+// about
+//
+//	2^(a + Σ' r|v|) 2 I_m(z),   z = r|v| log 2,   I_m(z) ≤ (z/2)^m/m! exp(min(z, z²/4(m+1))),
+//
+// with the sum over the other axes. In a sample of the sources those of the last
+// two degrees shall be below the tolerance, a part of the sum at the centre.
+func (g *grid) choose(s *scratch, b *box, kept int, tolerance float64) bool {
+	missing := gridAxes - len(b.radius)
+	g.nodes = [gridAxes]int{1, 1, 1}
+	var sum, size float64
+	for j := 0; j < kept; j += gridSample {
+		sum += exp2(s.a[j])
+		size++
+	}
+	limit := math.Log2(tolerance * sum / size)
+	for k, r := range b.radius {
+		n := 2 * gridStep
+		for j := 0; j < kept; j += gridSample {
+			e := s.a[j]
+			for other, r := range b.radius {
+				e += math.Abs(r * s.v[other*s.stride+j])
+			}
+			swing := math.Abs(r * s.v[k*s.stride+j])
+			if e < limit {
+				continue
+			}
+			z := swing * math.Ln2
+			for e-swing+logBessel(n-2, z) > limit {
+				if n += gridStep; n > gridNodes {
+					return false
+				}
+			}
+		}
+		g.nodes[missing+k] = n
+	}
+	return true
+}
+
+// logBessel is the bound of log2 I_m(z), z ≥ 0.
+func logBessel(m int, z float64) float64 {
+	return float64(m)*math.Log2(0.5*z) - logFactorial[m] + math.Log2E*min(z, 0.25*z*z/float64(m+1))
+}
+
+// logFactorial is log2 m!.
+var logFactorial = func() (f [gridNodes]float64) {
+	for m := 1; m < len(f); m++ {
+		f[m] = f[m-1] + math.Log2(float64(m))
+	}
+	return f
+}()

@@ -1,6 +1,10 @@
 package metrics
 
-import "slices"
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
 
 // measure is a cloud prepared for softmins: float64, and ordered so that
 // neighbours in memory are neighbours in space. The order does not matter to a
@@ -32,14 +36,15 @@ func newMeasure(c Cloud) *measure {
 		}
 		return m
 	}
-	order := make([]int32, c.N)
+	order := make([]uint64, c.N)
 	for i := range order {
-		order[i] = int32(i)
+		order[i] = uint64(i)
 	}
 	m.split(c, order, 0)
-	for i, p := range order {
+	for i, key := range order {
+		p := int(uint32(key))
 		for d := range c.D {
-			m.x[d*c.N+i] = float64(c.X[int(p)*c.D+d])
+			m.x[d*c.N+i] = float64(c.X[p*c.D+d])
 		}
 	}
 	covered := 0 // points in groups; nodes come before their children
@@ -70,6 +75,16 @@ func (m *measure) bound(lo, hi int) box {
 	return b
 }
 
+// halves are the children of a node of the tree, or the halves of the points of
+// a leaf or of another box.
+func (m *measure) halves(b *box) [2]box {
+	if b.left != 0 {
+		return [2]box{m.tree[b.left], m.tree[b.right]}
+	}
+	middle := (b.lo + b.hi) / 2
+	return [2]box{m.bound(b.lo, middle), m.bound(middle, b.hi)}
+}
+
 const (
 	groupPoints = 64 // consecutive sources on the line that share a bound
 	leafPoints  = 8  // points of a leaf of the k-d tree
@@ -78,8 +93,9 @@ const (
 
 // split orders the points into a k-d tree: it halves the range along its widest
 // axis, at the median, until few are left. first is the place of order[0]; the
-// children of a node come after it, in the order of their points.
-func (m *measure) split(c Cloud, order []int32, first int) (node int) {
+// children of a node come after it, in the order of their points. The low
+// 32 bits of order number the points; the high ones are for sorting.
+func (m *measure) split(c Cloud, order []uint64, first int) (node int) {
 	node = len(m.tree)
 	m.tree = append(m.tree, box{lo: first, hi: first + len(order)})
 	if len(order) <= leafPoints {
@@ -87,28 +103,63 @@ func (m *measure) split(c Cloud, order []int32, first int) (node int) {
 	}
 	widest, width := 0, float32(-1)
 	for d := range c.D {
-		lo, hi := c.X[int(order[0])*c.D+d], c.X[int(order[0])*c.D+d]
+		lo := c.X[int(uint32(order[0]))*c.D+d]
+		hi := lo
 		for _, p := range order {
-			v := c.X[int(p)*c.D+d]
+			v := c.X[int(uint32(p))*c.D+d]
 			lo, hi = min(lo, v), max(hi, v)
 		}
 		if hi-lo > width {
 			widest, width = d, hi-lo
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int32) int {
-		a, b := c.X[int(i)*c.D+widest], c.X[int(j)*c.D+widest]
-		switch {
-		case a < b:
-			return -1
-		case a > b:
-			return 1
-		}
-		return 0
-	})
+	for i, p := range order {
+		order[i] = sortable(c.X[int(uint32(p))*c.D+widest])<<32 | uint64(uint32(p))
+	}
 	half := (len(order) + 1) / 2
+	partition(order, half)
 	left := m.split(c, order[:half], first)
 	right := m.split(c, order[half:], first+half)
 	m.tree[node].left, m.tree[node].right = left, right
 	return node
+}
+
+// sortable is a number below 2^32 that grows with v.
+func sortable(v float32) uint64 {
+	b := math.Float32bits(v)
+	if b>>31 == 1 {
+		return uint64(^b)
+	}
+	return uint64(b | 1<<31)
+}
+
+// partition moves the n smallest keys, all different, to the front: by
+// quickselect, and by sorting what that fails to make small.
+func partition(keys []uint64, n int) {
+	for rounds := 2 * bits.Len(uint(len(keys))); rounds > 0 && len(keys) > 16; rounds-- {
+		a, b, c := keys[0], keys[len(keys)/2], keys[len(keys)-1]
+		pivot := max(min(a, b), min(max(a, b), c))
+		i, j := 0, len(keys)-1
+		for i <= j {
+			for keys[i] < pivot {
+				i++
+			}
+			for keys[j] > pivot {
+				j--
+			}
+			if i <= j {
+				keys[i], keys[j] = keys[j], keys[i]
+				i, j = i+1, j-1
+			}
+		}
+		switch { // up to j at most the pivot, from i on at least
+		case n <= j:
+			keys = keys[:j+1]
+		case n > i:
+			keys, n = keys[i:], n-i
+		default:
+			return
+		}
+	}
+	slices.Sort(keys)
 }

@@ -1,5 +1,7 @@
 package metrics
 
+import "sync"
+
 // Sinkhorn is the debiased Sinkhorn divergence between two clouds of equally
 // weighted points, with cost ½|x−y|² and temperature ε = Blur²,
 //
@@ -67,10 +69,13 @@ type potentials struct {
 // newPotentials takes clouds that are valid and of the same dimension, and their
 // joint diameter.
 func newPotentials(x Cloud, r *Reference, diameter float64) *potentials {
+	var group sync.WaitGroup
 	if r.measure == nil {
-		r.measure = newMeasure(r.cloud)
+		group.Go(func() { r.measure = newMeasure(r.cloud) })
 	}
-	a, b := newMeasure(x), r.measure
+	a := newMeasure(x)
+	group.Wait()
+	b := r.measure
 	p := &potentials{softmin: softmin{large: flatRatio * diameter * diameter}}
 	between := func(to, from *measure, source *dual) dual {
 		return dual{value: make([]float64, to.n), next: make([]float64, to.n), to: to, from: from, source: source}

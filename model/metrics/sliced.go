@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/metrics/bucketsort"
 )
 
 // defaultDirections is how many directions SlicedW2 takes unless told.
@@ -40,17 +40,19 @@ func SlicedW2(x, y Cloud, directions int, seed uint64) (float64, error) {
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), directions) {
 		group.Go(func() {
-			a, b := make([]float64, x.N), make([]float64, y.N)
+			a, b := make([]float64, x.N), make([]float64, y.N) // sorted
+			p := make([]float64, max(x.N, y.N))
+			var sorter bucketsort.Sorter
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= directions {
 					return
 				}
 				theta := direction(x.D, seed, i)
-				project(a, x, theta)
-				project(b, y, theta)
-				slices.Sort(a)
-				slices.Sort(b)
+				project(p[:x.N], x, theta)
+				sorter.Sort(a, p[:x.N])
+				project(p[:y.N], y, theta)
+				sorter.Sort(b, p[:y.N])
 				squares[i] = squaredW2(a, b)
 			}
 		})

@@ -24,6 +24,7 @@ type softmin struct {
 	single    bool    // in more than one dimension, sums may be float32: see tile
 	tasks     []task
 	exponents []exponents // one per transform
+	fused     []*fused    // the pairs that were seen
 	scratch   []*scratch  // one per goroutine
 }
 
@@ -40,31 +41,54 @@ type task struct {
 
 // scratch holds a goroutine's arrays, one element per source that matters.
 type scratch struct {
-	a      []float64 // those of the sources kept, less their maximum
-	v      []float64 // slopes of the exponents: v[k*stride+j] along dimension k
-	stride int
-	bounds []float64 // of the groups of sources
-	tiles  tiles
-	line   line
-	grid   grid
+	a       []float64 // those of the sources kept, less their maximum
+	v       []float64 // slopes of the exponents: v[k*stride+j] along dimension k
+	stride  int
+	bounds  []float64 // of the groups of sources
+	levels  []sources // those that matter in a box, in a half of it, and so on
+	tiles   tiles
+	columns []float32 // sums over rows: see fused
+	line    line
+	grid    grid
 }
 
 func (s *softmin) run(eps float64, transforms ...transform) {
-	s.tasks = s.tasks[:0]
+	whole := make([]task, len(transforms))
 	for k, t := range transforms {
 		if k == len(s.exponents) {
 			s.exponents = append(s.exponents, exponents{})
 		}
 		s.exponents[k].set(t.potential, math.Log2E/eps, t.from.groups)
-		s.tasks = appendTasks(s.tasks, task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single, flat: s.flat(eps)})
+		whole[k] = task{transform: t, exponents: s.exponents[k], eps: eps, single: s.single, flat: s.flat(eps)}
 	}
-	workers := min(runtime.GOMAXPROCS(0), len(s.tasks))
+	s.tasks = s.tasks[:0]
+	strips, pairs := s.fuse(whole)
+	s.each(len(strips)+len(s.tasks), func(i int, own *scratch) {
+		if i < len(strips) {
+			strips[i].run(own)
+		} else {
+			s.tasks[i-len(strips)].run(own)
+		}
+	})
+	s.each(len(pairs), func(i int, _ *scratch) { pairs[i].finish() })
+	s.tasks = s.tasks[:0]
+	for _, f := range pairs {
+		if f.refused {
+			s.tasks = f.appendTasks(s.tasks)
+		}
+	}
+	s.each(len(s.tasks), func(i int, own *scratch) { s.tasks[i].run(own) })
+}
+
+// each does n pieces of work on all processors.
+func (s *softmin) each(n int, do func(i int, own *scratch)) {
+	workers := min(runtime.GOMAXPROCS(0), n)
 	for len(s.scratch) < workers {
 		s.scratch = append(s.scratch, &scratch{})
 	}
-	if workers == 1 {
-		for _, t := range s.tasks {
-			t.run(s.scratch[0])
+	if workers <= 1 {
+		for i := range n {
+			do(i, s.scratch[0])
 		}
 		return
 	}
@@ -74,10 +98,10 @@ func (s *softmin) run(eps float64, transforms ...transform) {
 		group.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(s.tasks) {
+				if i >= n {
 					return
 				}
-				s.tasks[i].run(own)
+				do(i, own)
 			}
 		})
 	}

@@ -11,7 +11,8 @@ import "math"
 // matter are small, so they are exact where it counts, or good enough in float32
 // (tile). Boxes are nodes of the targets' k-d tree where the sum is taken at
 // every target: leaves, or for tiles all that are not too large for one frame;
-// or in the plane, while √ε is wide, larger ones that a grid resolves (grid).
+// or in two and three dimensions, while √ε is wide, larger ones that a grid
+// resolves (grid).
 
 // appendNodes cuts the targets below a node into boxes.
 func appendNodes(tasks []task, whole task, node int) []task {
@@ -24,10 +25,8 @@ func appendNodes(tasks []task, whole task, node int) []task {
 	return appendNodes(tasks, whole, b.right)
 }
 
-// compact says whether one frame in float32 serves the targets of a box well.
-func (t task) compact(b *box) bool {
-	return t.single && b.hi-b.lo <= tileTargets && t.within(b, tileReach)
-}
+// compact says whether a box is small enough for tiles to begin with.
+func (t task) compact(b *box) bool { return t.single && b.hi-b.lo <= tileTargets }
 
 // within says whether a box's half diagonal is at most that many σ.
 func (t task) within(b *box, sigmas float64) bool {
@@ -54,19 +53,18 @@ func (t task) runNode(s *scratch) {
 }
 
 // runDirect sums at each of the targets of a box: in tiles, or in float64. If
-// an exponent could leave the range of either it halves the box; one target
-// alone stays within that of float64.
+// an exponent could leave the range of that it halves the box; one target alone
+// stays within it.
 func (t task) runDirect(s *scratch, b *box) {
-	if t.single && t.within(b, tileReach) && t.runTiles(s, b) {
+	if t.single {
+		t.runTiles(s, b, 0, t.from.n+t.from.n/9) // as if a tenth had been left out: try once
 		return
 	}
-	if (!t.single || b.hi-b.lo == 1) && t.runEach(s, b) {
+	if t.runEach(s, b) {
 		return
 	}
-	middle := (b.lo + b.hi) / 2
-	for _, half := range [][2]int{{b.lo, middle}, {middle, b.hi}} {
-		bounded := t.to.bound(half[0], half[1])
-		t.runDirect(s, &bounded)
+	for _, half := range t.to.halves(b) {
+		t.runDirect(s, &half)
 	}
 }
 
@@ -128,7 +126,7 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 				square += z * z
 				swing += b.radius[axis] * math.Abs(p-star[axis])
 			}
-			e := t.exponent[j] - curvature*square - top
+			e := min(t.exponent[j]-curvature*square-top, nearlyDominant) // more is rounding of exponents beyond 1e15
 			swing *= slope
 			if e+swing < -lineCut {
 				continue
@@ -141,6 +139,12 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 				s.v[axis*s.stride+kept] = (x[axis*n+j] - p) * slope
 			}
 			kept++
+		}
+	}
+	if kept == 0 { // so is this: y* alone
+		s.a[0], kept = 0, 1
+		for axis := range d {
+			s.v[axis*s.stride] = 0
 		}
 	}
 	return pad(s.a, s.v, s.stride, kept, d, lanes), top, true

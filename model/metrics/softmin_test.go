@@ -93,7 +93,10 @@ func TestTilesFallBack(t *testing.T) {
 		var e exponents
 		e.set(job.potential, math.Log2E/eps, from.groups)
 		whole := task{transform: job, exponents: e, eps: eps, single: true}
-		if got := whole.runTiles(&scratch{}, &to.tree[0]); got != fits {
+		got := scratch{levels: make([]sources, 1)}
+		var star [2]float64
+		top := whole.narrow(&got, 0, &to.tree[0], star[:])
+		if got := whole.sumTiles(&got, &got.levels[0], &to.tree[0], top, star[:]); got != fits {
 			t.Errorf("ε=%g: a box of two by two fits into one frame: %v", eps, got)
 		}
 		whole.runDirect(&scratch{}, &to.tree[0])

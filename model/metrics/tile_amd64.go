@@ -11,6 +11,9 @@ func expSumsAVX512(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d 
 //go:noescape
 func expSumsAVX2(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 
+//go:noescape
+func expPairsAVX512(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
+
 // tileConstants are, as vectors: the least exponent, the number whose addition
 // rounds to integers, 2^f on [−½, ½], the highest power first, and the exponent
 // of infinity. The polynomial's relative error is 9e-8 (minimax by reweighted
@@ -35,4 +38,17 @@ func expSums(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	default:
 		expSumsPlain(sums, a, v, u, stride, n, d)
 	}
+}
+
+// fuses says whether this processor has a kernel for expPairs; without, sums in
+// tiles are faster.
+var fuses = cpu.X86.HasAVX512F
+
+// expPairs is expPairsPlain on the widest vectors that the processor has.
+func expPairs(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int) {
+	if fuses {
+		expPairsAVX512(sums, columns, a, v, u, stride, n, d, &tileConstants)
+		return
+	}
+	expPairsPlain(sums, columns, a, v, u, stride, n, d)
 }

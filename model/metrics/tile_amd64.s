@@ -122,6 +122,108 @@ dimensions:
 	VZEROUPPER
 	RET
 
+// PAIRS512 is EXP512 that adds 2^e to column too.
+#define PAIRS512(e, sum, column, p, n) \
+	EXP512(e, sum, p, n)   \
+	VADDPS p, column, column
+
+// func expPairsAVX512(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
+//
+// As expSumsAVX512; sums of columns are in Z31 for the first four targets and in
+// Z16 for the others.
+TEXT ·expPairsAVX512(SB), NOSPLIT, $0-72
+	MOVQ sums+0(FP), DI
+	MOVQ columns+8(FP), R14
+	MOVQ a+16(FP), SI
+	MOVQ v+24(FP), DX
+	MOVQ u+32(FP), R8
+	MOVQ stride+40(FP), R9
+	MOVQ n+48(FP), CX
+	MOVQ d+56(FP), R10
+	MOVQ constants+64(FP), AX
+	SHLQ $2, R9
+	VBROADCASTSS 64(AX), Z24
+	VBROADCASTSS 96(AX), Z25
+	VBROADCASTSS 128(AX), Z26
+	VBROADCASTSS 160(AX), Z27
+	VBROADCASTSS 192(AX), Z28
+	VBROADCASTSS 224(AX), Z29
+
+blocks:
+	MOVQ    $256, BX
+	CMPQ    CX, BX
+	CMOVQLT CX, BX
+	SUBQ    BX, CX
+	VXORPS  Z8, Z8, Z8
+	VMOVAPS Z8, Z9
+	VMOVAPS Z8, Z10
+	VMOVAPS Z8, Z11
+	VMOVAPS Z8, Z12
+	VMOVAPS Z8, Z13
+	VMOVAPS Z8, Z14
+	VMOVAPS Z8, Z15
+
+sources:
+	VMOVUPS     (SI), Z16
+	VADDPS.BCST 0(R8), Z16, Z0
+	VADDPS.BCST 4(R8), Z16, Z1
+	VADDPS.BCST 8(R8), Z16, Z2
+	VADDPS.BCST 12(R8), Z16, Z3
+	VADDPS.BCST 16(R8), Z16, Z4
+	VADDPS.BCST 20(R8), Z16, Z5
+	VADDPS.BCST 24(R8), Z16, Z6
+	VADDPS.BCST 28(R8), Z16, Z7
+	MOVQ        DX, R11
+	LEAQ        32(R8), R12
+	MOVQ        R10, R13
+
+dimensions:
+	VMOVUPS          (R11), Z16
+	VFMADD231PS.BCST 0(R12), Z16, Z0
+	VFMADD231PS.BCST 4(R12), Z16, Z1
+	VFMADD231PS.BCST 8(R12), Z16, Z2
+	VFMADD231PS.BCST 12(R12), Z16, Z3
+	VFMADD231PS.BCST 16(R12), Z16, Z4
+	VFMADD231PS.BCST 20(R12), Z16, Z5
+	VFMADD231PS.BCST 24(R12), Z16, Z6
+	VFMADD231PS.BCST 28(R12), Z16, Z7
+	ADDQ             R9, R11
+	ADDQ             $32, R12
+	DECQ             R13
+	JNZ              dimensions
+
+	VMOVUPS (R14), Z31
+	VXORPS  Z16, Z16, Z16
+	PAIRS512(Z0, Z8, Z31, Z17, Z18)
+	PAIRS512(Z4, Z12, Z16, Z19, Z20)
+	PAIRS512(Z1, Z9, Z31, Z21, Z22)
+	PAIRS512(Z5, Z13, Z16, Z23, Z30)
+	PAIRS512(Z2, Z10, Z31, Z17, Z18)
+	PAIRS512(Z6, Z14, Z16, Z19, Z20)
+	PAIRS512(Z3, Z11, Z31, Z21, Z22)
+	PAIRS512(Z7, Z15, Z16, Z23, Z30)
+	VADDPS  Z16, Z31, Z31
+	VMOVUPS Z31, (R14)
+
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, R14
+	SUBQ $16, BX
+	JNZ  sources
+
+	ADD512(0, Z8, Y8)
+	ADD512(128, Z9, Y9)
+	ADD512(256, Z10, Y10)
+	ADD512(384, Z11, Y11)
+	ADD512(512, Z12, Y12)
+	ADD512(640, Z13, Y13)
+	ADD512(768, Z14, Y14)
+	ADD512(896, Z15, Y15)
+	TESTQ CX, CX
+	JNZ   blocks
+	VZEROUPPER
+	RET
+
 // EXP256 adds 2^e to sum: the rest from the nearest integer by the polynomial,
 // whose exponent the integer's low bits raise. What is not a number stays that.
 #define EXP256(e, sum) \

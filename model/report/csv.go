@@ -64,33 +64,38 @@ func percentileData(w io.Writer, rows []evaluate.Percentile) error {
 }
 
 func functionData(w io.Writer, rows []evaluate.Row, dim int) error {
-	header := []string{"row", "function", "sinkhorn", "sinkhorn_converged", "residual", "w2", "ks", "ks_p", "variance_ratio", "w2_exact"}
-	if dim > 1 {
-		header = []string{"row", "function", "sinkhorn", "sinkhorn_converged", "residual", "sliced_w2", "variance_ratio"}
+	line, converged := dim <= 1, dim <= evaluate.MaxConvergedDim
+	header := []string{"row", "function"}
+	var values []func(evaluate.Function) float64
+	for _, column := range []struct {
+		name   string
+		exists bool
+		value  func(evaluate.Function) float64
+	}{
+		{"sinkhorn", true, func(f evaluate.Function) float64 { return f.Sinkhorn }},
+		{"sinkhorn_converged", converged, func(f evaluate.Function) float64 { return f.SinkhornConverged }},
+		{"residual", converged, func(f evaluate.Function) float64 { return f.Residual }},
+		{"w2", line, func(f evaluate.Function) float64 { return f.W2 }},
+		{"sliced_w2", !line, func(f evaluate.Function) float64 { return f.SlicedW2 }},
+		{"ks", line, func(f evaluate.Function) float64 { return f.KS }},
+		{"ks_p", line, func(f evaluate.Function) float64 { return f.KSP }},
+		{"variance_ratio", true, func(f evaluate.Function) float64 { return f.VarianceRatio }},
+		{"w2_exact", line, func(f evaluate.Function) float64 { return f.W2Exact }},
+	} {
+		if column.exists {
+			header, values = append(header, column.name), append(values, column.value)
+		}
 	}
 	return table(w, header, func(row func(...string) error) error {
 		for _, r := range rows {
 			for _, f := range r.Functions {
-				cells := []string{r.Name, strconv.Itoa(f.Index), number(f.Sinkhorn), number(f.SinkhornConverged), number(f.Residual)}
-				if dim > 1 {
-					cells = append(cells, number(f.SlicedW2), number(f.VarianceRatio))
-				} else {
-					cells = append(cells, number(f.W2), number(f.KS), number(f.KSP), number(f.VarianceRatio), number(f.W2Exact))
+				cells := []string{r.Name, strconv.Itoa(f.Index)}
+				for _, value := range values {
+					cells = append(cells, number(value(f)))
 				}
 				if err := row(cells...); err != nil {
 					return err
 				}
-			}
-		}
-		return nil
-	})
-}
-
-func budgetData(w io.Writer, rows []evaluate.Row) error {
-	return table(w, []string{"row", "seconds", "sinkhorn_mean"}, func(row func(...string) error) error {
-		for _, r := range budgetRows(rows) {
-			if err := row(r.Name, number(wallTime(r)), number(r.Summary.Sinkhorn.Mean)); err != nil {
-				return err
 			}
 		}
 		return nil

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,43 @@ func syntheticInput(t *testing.T) Input {
 	}
 }
 
+// In more dimensions the data of functions has the distances that are there, and
+// there are no percentile figures of a line.
+func TestMoreDimensions(t *testing.T) {
+	for dim, want := range map[int]string{
+		1:  "row,function,sinkhorn,sinkhorn_converged,residual,w2,ks,ks_p,variance_ratio,w2_exact",
+		2:  "row,function,sinkhorn,sinkhorn_converged,residual,sliced_w2,variance_ratio",
+		64: "row,function,sinkhorn,sliced_w2,variance_ratio",
+	} {
+		in := syntheticInput(t)
+		in.Results.Dim = dim
+		f := &in.Results.Rows[0].Functions[0]
+		f.SlicedW2 = 0.375
+		dir := t.TempDir()
+		if _, err := Write(context.Background(), dir, in); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(dir, "functions.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(lines[0], ","); got != want {
+			t.Errorf("%d dimensions: columns %s, want %s", dim, got, want)
+		}
+		if has := slices.Contains(lines[1], "0.375"); has != (dim > 1) {
+			t.Errorf("%d dimensions: the first line is %v", dim, lines[1])
+		}
+		_, err = os.Stat(filepath.Join(dir, "percentiles.png"))
+		if (err == nil) != (dim == 1) {
+			t.Errorf("%d dimensions: percentiles: %v", dim, err)
+		}
+	}
+}
+
 func TestWriteMakesEveryFile(t *testing.T) {
 	in := syntheticInput(t)
 	dir := filepath.Join(t.TempDir(), "new", "report")
@@ -66,7 +104,7 @@ func TestWriteMakesEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"results.json", "table.txt", "table.md", "loss.png", "loss.csv", "percentiles.png", "percentiles.csv", "functions.png", "functions.csv", "report.html"} {
+	for _, name := range []string{"results.json", "table.txt", "table.md", "loss.png", "loss.csv", "percentiles.png", "percentiles.csv", "functions.png", "functions.csv", "spread.png", "spread.csv", "figures.json", "report.html"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -75,8 +113,8 @@ func TestWriteMakesEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 10 {
-		t.Errorf("%d files, want 10: %v", len(entries), entries)
+	if len(entries) != 13 {
+		t.Errorf("%d files, want 13: %v", len(entries), entries)
 	}
 	html, err := os.ReadFile(path)
 	if err != nil {

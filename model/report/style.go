@@ -72,6 +72,12 @@ func axisName(c draw.Canvas, p *plot.Plot, name string) {
 	c.FillText(style, vg.Point{X: c.Min.X - 8, Y: (box.Min.Y + box.Max.Y) / 2}, name)
 }
 
+// abscissaName names a logarithmic x axis, below its words, for the same reason.
+func abscissaName(whole, c draw.Canvas, p *plot.Plot, name string) {
+	box := p.DataCanvas(c)
+	whole.FillText(textStyle(textSize+0.5, black), vg.Point{X: box.Center().X, Y: c.Min.Y - 8}, name)
+}
+
 func line(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }

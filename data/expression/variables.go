@@ -1,0 +1,96 @@
+package expression
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// maxVariables bounds a formula's variables.
+const maxVariables = 64
+
+// scope is the environment with the variables in it.
+func scope(variables []string) (map[string]any, error) {
+	if len(variables) > maxVariables {
+		return nil, fmt.Errorf("%w: it has %d variables, at most %d are allowed", ErrSyntax, len(variables), maxVariables)
+	}
+	names := maps.Clone(environment)
+	for _, v := range variables {
+		if _, taken := names[v]; taken {
+			return nil, fmt.Errorf("%w: %q cannot name a variable, it has a meaning already", ErrSyntax, v)
+		}
+		if !isName(v) {
+			return nil, fmt.Errorf("%w: %q cannot name a variable, want letters, digits and underscores, and no word of the language", ErrSyntax, v)
+		}
+		names[v] = 0.0
+	}
+	return names, nil
+}
+
+// words are those that the parser keeps for itself.
+var words = map[string]bool{
+	"and": true, "or": true, "not": true, "in": true, "let": true, "if": true, "else": true, "nil": true,
+	"true": true, "false": true, "contains": true, "matches": true, "startsWith": true, "endsWith": true,
+}
+
+func isName(v string) bool {
+	for i, r := range v {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return v != "" && !words[v]
+}
+
+// Uses reports whether the formula names the variable.
+func (e *Expression) Uses(variable string) bool {
+	finder := nameFinder{name: variable}
+	ast.Walk(&e.tree, &finder)
+	return finder.found
+}
+
+type nameFinder struct {
+	name  string
+	found bool
+}
+
+func (f *nameFinder) Visit(node *ast.Node) {
+	if identifier, ok := (*node).(*ast.IdentifierNode); ok && identifier.Value == f.name {
+		f.found = true
+	}
+}
+
+// EvalIn writes values into dst, those for the values that variables has of each
+// variable: as many as dst, or one that holds for all.
+func (e *Expression) EvalIn(dst []float64, variables ...[]float64) {
+	if len(variables) != len(e.variables) {
+		panic(fmt.Sprintf("expression: %d variables for a formula in %d", len(variables), len(e.variables)))
+	}
+	blocks, places := make([]block, len(variables)), make([]*block, len(variables))
+	for k, values := range variables {
+		places[k] = &blocks[k]
+		switch len(values) {
+		case 1:
+			for i := range blocks[k] {
+				blocks[k][i] = values[0]
+			}
+		case len(dst):
+		default:
+			panic(fmt.Sprintf("expression: %d values of %s for %d results", len(values), e.variables[k], len(dst)))
+		}
+	}
+	g := newGraph(e.variables...)
+	m := g.compile(e.add(g)).bind(sets[0].kernels, places...)
+	for first := 0; first < len(dst); first += Lanes {
+		n := min(Lanes, len(dst)-first)
+		for k, values := range variables {
+			if len(values) > 1 {
+				copy(blocks[k][:n], values[first:])
+			}
+		}
+		m.run(n)
+		copy(dst[first:][:n], m.outputs[0][:n])
+	}
+}

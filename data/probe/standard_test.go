@@ -1,0 +1,61 @@
+package probe
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/sde"
+)
+
+// Walks of one point are uniform in the rectangle, where a linear drift has a
+// known mean and deviation; what is constant has the deviation 1.
+func TestStandards(t *testing.T) {
+	system := func(i int) (sde.System, error) {
+		p := plane(func(x, y float64) [2]float64 { return [2]float64{2*x + 1, 3 * y} }, 1, ones)
+		p.Diffusion = []float32{math.Sqrt2}
+		return p, nil
+	}
+	c := Config{Walk, 500, 1, 0.01}
+	got, err := c.Standards(context.Background(), 200, system, 1, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dx, dy := 10/math.Sqrt(12), 2/math.Sqrt(12)
+	want := [][2]float64{{1, dx}, {0, dy}, {3, 2 * dx}, {0, 3 * dy}, {math.Sqrt2, 1}, {0, 1}, {0, 1}, {math.Sqrt2, 1}}
+	for k, w := range want {
+		if math.Abs(got[k].Mean-w[0]) > 5*w[1]/math.Sqrt(100_000) || math.Abs(got[k].Std/w[1]-1) > 0.01 {
+			t.Errorf("feature %d: %+v, want %v", k, got[k], w)
+		}
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	alone, err := c.Standards(context.Background(), 200, system, 1, "test")
+	if err != nil || !slices.Equal(alone, got) {
+		t.Errorf("on one goroutine: %v, want %v, error %v", alone, got, err)
+	}
+}
+
+func TestStandardsRefusals(t *testing.T) {
+	deliberate := errors.New("deliberate")
+	failing := func(i int) (sde.System, error) {
+		if i == 3 {
+			return nil, deliberate
+		}
+		return spring(1), nil
+	}
+	c := Config{Pairs, 5, 5, 0.001}
+	if _, err := c.Standards(context.Background(), 5, failing, 1, "test"); !errors.Is(err, deliberate) {
+		t.Errorf("failing function: %v", err)
+	}
+	if _, err := c.Standards(context.Background(), 0, failing, 1, "test"); err == nil {
+		t.Error("standards of no functions")
+	}
+	c.Steps = 0
+	if _, err := c.Standards(context.Background(), 3, failing, 1, "test"); err == nil || !strings.Contains(err.Error(), "steps: 0") {
+		t.Errorf("no rows: %v", err)
+	}
+}

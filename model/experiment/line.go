@@ -1,0 +1,117 @@
+package experiment
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
+)
+
+// lineSizes is what a preset decides of the experiments on the line.
+type lineSizes struct {
+	functions, heldOut int // training and held-out functions
+	shards             int
+	samples, chains    int // stored per training function, from so many chains
+	batchFunctions     int
+	batchSamples       int
+	checkpointEvery    int
+	evalFunctions      int
+	evalSamples        int
+	referenceChains    int
+	burnIn             int // steps of dt 0.01 before a stored sample
+	tiny               bool
+}
+
+// linePresets, the paper's sizes first. Steps of the schedule follow from them:
+// F·N/(B·S), one epoch each.
+var linePresets = map[string]lineSizes{
+	// The paper's table of the 1D experiments: 64,512·4,096/(256·32) = 32,256 steps.
+	"full": {functions: 64512, heldOut: 1024, shards: 64, samples: 4096, chains: 64,
+		batchFunctions: 256, batchSamples: 32, checkpointEvery: 500,
+		evalFunctions: 1024, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
+	// All the functions, an eighth of the batch, an eighth of the stored
+	// samples: 64,512·512/(32·32) = 32,256 steps.
+	"scaled": {functions: 64512, heldOut: 128, shards: 32, samples: 512, chains: 64,
+		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
+		evalFunctions: 128, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
+	// Minutes on two cores: all the functions again, each seen five times
+	// instead of sixteen: 64,512·160/(32·32) = 10,080 steps.
+	"demo": {functions: 64512, heldOut: 64, shards: 16, samples: 160, chains: 32,
+		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
+		evalFunctions: 64, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
+	// Seconds: shows that the parts fit, teaches the network next to nothing.
+	"smoke": {functions: 256, heldOut: 8, shards: 4, samples: 64, chains: 16,
+		batchFunctions: 16, batchSamples: 16, checkpointEvery: 16,
+		evalFunctions: 8, evalSamples: 512, referenceChains: 64, burnIn: 500, tiny: true},
+}
+
+// onLine is the definition of an experiment on the line.
+func onLine(build func(lineSizes) Experiment) definition {
+	d := definition{}
+	for preset, s := range linePresets {
+		d[preset] = func() Experiment { return build(s) }
+	}
+	return d
+}
+
+// vn1d is the paper's 1D variable-noise experiment: drift and diffusion from
+// Gaussian random fields on 64 nodes, samples by Euler–Maruyama with dt 0.01,
+// burn-in 50 and one sample per 0.1.
+func vn1d(s lineSizes) Experiment {
+	e := commonOnLine(s, 64)
+	e.Data.Family = "vn1d"
+	e.Data.Training = simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.chains}
+	e.Data.Reference = simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.referenceChains}
+	e.Evaluation.MCMC = []MCMC{{"mcmc", simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: min(64, s.evalSamples)}}}
+	return e
+}
+
+// rare1d is the paper's 1D rare-event experiment: drift from a three-component
+// mixture on 256 nodes, samples drawn from the mixture itself. Its baselines
+// run Euler–Maruyama with dt 0.001 on the interpolated coefficients, 64 chains,
+// a fifth of the steps as burn-in, at four budgets in steps per chain.
+func rare1d(s lineSizes) Experiment {
+	e := commonOnLine(s, 256)
+	e.Data.Family = "rare1d"
+	// Mixture draws are independent: the scheme only has to be a valid one.
+	direct := simulate.Scheme{DT: 0.001, Thin: 1, Chains: 1}
+	e.Data.Training, e.Data.Reference = direct, direct
+	budgets := []int{23_000, 45_000, 90_000, 500_000}
+	if s.tiny {
+		budgets = []int{2_000}
+	}
+	for _, steps := range budgets {
+		chains := min(64, s.evalSamples)
+		burnIn := steps / 5
+		e.Evaluation.MCMC = append(e.Evaluation.MCMC, MCMC{
+			Name: fmt.Sprintf("mcmc %dk steps", steps/1000),
+			Scheme: simulate.Scheme{DT: 0.001, BurnIn: burnIn, Chains: chains,
+				Thin: (steps - burnIn) / (s.evalSamples/chains - 1)}, // the first sample follows the burn-in
+		})
+	}
+	return e
+}
+
+// commonOnLine is what the 1D experiments share: the network of C5 and C11 of the
+// method's specification, the optimizer, the solver, the metric.
+func commonOnLine(s lineSizes, nodes int) Experiment {
+	network := deeponet.Paper(nodes)
+	if s.tiny {
+		network.Rank, network.Channels, network.Hidden = 16, []int{4, 8, 8}, 32
+		network.TrunkWidth, network.TrunkDepth = 32, 2
+		network.TimeEmbedding, network.StateEmbedding = 8, 8
+	}
+	return Experiment{
+		Seed: 1,
+		Data: data.Dataset{Seed: 1, Functions: s.functions, HeldOut: s.heldOut,
+			Shards: s.shards, Samples: s.samples, ReferenceSamples: s.evalSamples},
+		Model: Model{DeepONet: &network},
+		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples,
+			Coupling: flow.OptimalTransport, Epochs: 1,
+			LearningRate: 1e-3, WeightDecay: 1e-4, ClipNorm: 1, CheckpointEvery: s.checkpointEvery},
+		Evaluation: Evaluation{Functions: s.evalFunctions, Samples: s.evalSamples,
+			Solver: "rk4-4", Blur: 0.05, Scaling: 0.5},
+	}
+}

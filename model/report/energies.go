@@ -1,0 +1,99 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"gonum.org/v1/plot"
+)
+
+// EnergyPanel has the energies of states, for example of all kernels or of one
+// family.
+type EnergyPanel struct {
+	Name          string
+	Target, Model []float32
+}
+
+// energyBins cover what lies between the energyTail quantiles of both sets.
+const (
+	energyBins = 60
+	energyTail = 0.005
+)
+
+// energyHistogram is a panel in bins.
+type energyHistogram struct {
+	lo, hi        float64
+	target, model []float64 // densities
+}
+
+func (p EnergyPanel) histogram() (h energyHistogram, err error) {
+	if len(p.Target) == 0 || len(p.Model) == 0 {
+		return h, fmt.Errorf("%s: no energies", p.Name)
+	}
+	for k, set := range [][]float32{p.Target, p.Model} {
+		sorted := slices.Clone(set)
+		slices.Sort(sorted)
+		if ends := sorted[0] + sorted[len(sorted)-1]; ends-ends != 0 {
+			return h, fmt.Errorf("%s: energies are not finite", p.Name)
+		}
+		tail := int(energyTail * float64(len(sorted)))
+		lo, hi := float64(sorted[tail]), float64(sorted[len(sorted)-1-tail])
+		if k == 0 {
+			h.lo, h.hi = lo, hi
+		}
+		h.lo, h.hi = min(h.lo, lo), max(h.hi, hi)
+	}
+	margin := max(0.02*(h.hi-h.lo), 1e-2*max(1, h.hi, -h.lo))
+	h.lo, h.hi = h.lo-margin, h.hi+margin
+	h.target, h.model = histogram(p.Target, h.lo, h.hi, energyBins), histogram(p.Model, h.lo, h.hi, energyBins)
+	return h, nil
+}
+
+// Energies draws histograms of the energy over each other, one panel per set of
+// states, as PNG. The range leaves out half a per cent at either end of each
+// set, so that a stray state does not hide the others.
+func Energies(w io.Writer, panels []EnergyPanel) error {
+	if len(panels) == 0 {
+		return errors.New("figure of energies: no states")
+	}
+	var plots []*plot.Plot
+	for _, p := range panels {
+		h, err := p.histogram()
+		if err != nil {
+			return fmt.Errorf("figure of energies: %w", err)
+		}
+		q := newPlot()
+		q.Title.Text = p.Name
+		q.X.Min, q.X.Max = h.lo, h.hi
+		q.Y.Min, q.Y.Max = 0, 1.08*max(slices.Max(h.target), slices.Max(h.model))
+		q.X.Tick.Marker, q.Y.Tick.Marker = niceTicks(5), niceTicks(5)
+		q.Add(steps{h.target, h.lo, h.hi, blue}, outline{h.model, h.lo, h.hi, line(vermilion, 1.2)})
+		plots = append(plots, q)
+	}
+	if err := drawGrid(w, plots, "Energy", "density", legend{{"target", line(mixed(blue, 0.55), 6)}, {"generated", line(vermilion, 1.2)}}); err != nil {
+		return fmt.Errorf("figure of energies: %w", err)
+	}
+	return nil
+}
+
+// EnergyData writes what Energies draws as CSV: the edges and densities of bins.
+func EnergyData(w io.Writer, panels []EnergyPanel) error {
+	return table(w, []string{"set", "low", "high", "target", "generated"}, func(row func(...string) error) error {
+		for _, p := range panels {
+			h, err := p.histogram()
+			if err != nil {
+				return fmt.Errorf("data of energies: %w", err)
+			}
+			width := (h.hi - h.lo) / energyBins
+			for i := range energyBins {
+				low := h.lo + float64(i)*width
+				if err := row(p.Name, number(low), number(low+width), number(h.target[i]), number(h.model[i])); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

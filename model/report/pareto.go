@@ -1,0 +1,189 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// ParetoPoint is what a method costs and how far its samples are off.
+type ParetoPoint struct {
+	Name   string
+	Model  bool   // a star; others are circles
+	Series string // circles of one series are joined in their order
+	// Seconds is wall time, Steps what follows one another on the way to a
+	// sample: steps of a chain, evaluations of a network along the flow. Either
+	// may be 0, which leaves the point out of that panel.
+	Seconds, Steps float64
+	Error          float64 // above 0
+	Low, High      float64 // its confidence interval; both 0 for none
+}
+
+func (p ParetoPoint) validate() error {
+	for _, v := range []float64{p.Seconds, p.Steps, p.Low, p.High} {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return fmt.Errorf("%s: %v is negative or not finite", p.Name, v)
+		}
+	}
+	if !(p.Error > 0) || math.IsInf(p.Error, 1) {
+		return fmt.Errorf("%s: error %v is not positive and finite", p.Name, p.Error)
+	}
+	if p.High != 0 && !(p.Low <= p.Error && p.Error <= p.High) {
+		return fmt.Errorf("%s: error %v is outside its interval from %v to %v", p.Name, p.Error, p.Low, p.High)
+	}
+	return nil
+}
+
+// Pareto draws error against wall time and against sequential steps, as PNG. All
+// axes are logarithmic; left and below is better. measure names the error.
+func Pareto(w io.Writer, points []ParetoPoint, measure string) error {
+	panels := []paretoPanel{
+		{name: "Wall time for all functions (s)", cost: func(p ParetoPoint) float64 { return p.Seconds }},
+		{name: "Sequential steps per sample", cost: func(p ParetoPoint) float64 { return p.Steps }},
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, point := range points {
+		if err := point.validate(); err != nil {
+			return fmt.Errorf("figure of costs: %w", err)
+		}
+		lo, hi = min(lo, point.Error), max(hi, point.Error, point.High)
+		if point.Low > 0 {
+			lo = min(lo, point.Low)
+		}
+	}
+	plots := [][]*plot.Plot{nil}
+	var names []string
+	for k := range panels {
+		panels[k].choose(points)
+		if len(panels[k].points) < 2 {
+			continue
+		}
+		p := panels[k].plot()
+		p.Y.Min, p.Y.Max = lo/1.8, hi*1.8
+		if len(plots[0]) > 0 {
+			p.Y.Tick.Marker = unlabelled{logTicks{}}
+		}
+		plots[0] = append(plots[0], p)
+		names = append(names, panels[k].name)
+	}
+	columns := len(plots[0])
+	if columns == 0 {
+		return errors.New("figure of costs: fewer than two points have a cost")
+	}
+	width := 3.2*vg.Inch*vg.Length(columns) + 0.6*vg.Inch
+	c := vgimg.NewWith(vgimg.UseWH(width, 2.9*vg.Inch), vgimg.UseDPI(dpi))
+	whole := draw.New(c)
+	inner := draw.Crop(whole, 22, -10, 20, -8)
+	canvases := plot.Align(plots, draw.Tiles{Rows: 1, Cols: columns, PadX: 16}, inner)
+	for j, p := range plots[0] {
+		p.Draw(canvases[0][j])
+		abscissaName(whole, canvases[0][j], p, names[j])
+	}
+	first := canvases[0][0]
+	first.Min.X = inner.Min.X
+	axisName(first, plots[0][0], measure)
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
+		return fmt.Errorf("figure of costs: %w", err)
+	}
+	return nil
+}
+
+// paretoPanel has the points that have one kind of cost.
+type paretoPanel struct {
+	name   string
+	cost   func(ParetoPoint) float64
+	points []ParetoPoint
+}
+
+func (m *paretoPanel) choose(points []ParetoPoint) {
+	for _, p := range points {
+		if m.cost(p) > 0 {
+			m.points = append(m.points, p)
+		}
+	}
+}
+
+func (m paretoPanel) plot() *plot.Plot {
+	p := newPlot()
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, logTicks{}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
+	lo, hi := math.Inf(1), 0.0
+	for _, point := range m.points {
+		lo, hi = min(lo, m.cost(point)), max(hi, m.cost(point))
+	}
+	room := math.Pow(hi/lo, 0.12) * 1.6 // for the names at the ends
+	p.X.Min, p.X.Max = lo/room, hi*room
+	p.Add(horizontalGrid{}, m)
+	return p
+}
+
+func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
+	trX, trY := p.Transforms(&c)
+	marks := make([]mark, len(m.points))
+	paths := map[string][]vg.Point{} // by series
+	var taken []vg.Rectangle         // by marks, then by names
+	for i, point := range m.points {
+		marks[i] = mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: green}
+		k := &marks[i]
+		if point.Model {
+			k.color = vermilion
+		} else {
+			paths[point.Series] = append(paths[point.Series], k.at)
+		}
+		k.low, k.high = k.at.Y-4, k.at.Y+4
+		if point.High > 0 {
+			k.low, k.high = min(k.low, trY(max(point.Low, p.Y.Min))), max(k.high, trY(point.High))
+		}
+		taken = append(taken, vg.Rectangle{Min: vg.Point{X: k.at.X - 4, Y: k.low}, Max: vg.Point{X: k.at.X + 4, Y: k.high}})
+	}
+	for _, series := range slices.Sorted(maps.Keys(paths)) { // in a fixed order
+		c.StrokeLines(line(mixed(green, 0.5), 0.8), paths[series])
+	}
+	style := textStyle(textSize, black)
+	var places []vg.Rectangle
+	for i, point := range m.points {
+		place := marks[i].place(style.Width(point.Name), c.Rectangle, taken)
+		places, taken = append(places, place), append(taken, place)
+		marks[i].lead(c, place) // below what comes
+	}
+	for i, point := range m.points {
+		k := marks[i]
+		if point.High > 0 {
+			whisker := line(mixed(k.color, 0.7), 0.9)
+			c.StrokeLine2(whisker, k.at.X, k.low, k.at.X, k.high)
+			c.StrokeLine2(whisker, k.at.X-2.5, k.high, k.at.X+2.5, k.high)
+			if point.Low > 0 { // an interval that reaches zero has no end to see
+				c.StrokeLine2(whisker, k.at.X-2.5, k.low, k.at.X+2.5, k.low)
+			}
+		}
+		if point.Model {
+			c.FillPolygon(k.color, star(k.at, 6.5))
+		} else {
+			c.DrawGlyph(draw.GlyphStyle{Color: k.color, Radius: 3.2, Shape: draw.CircleGlyph{}}, k.at)
+		}
+		c.FillText(style, vg.Point{X: (places[i].Min.X + places[i].Max.X) / 2, Y: (places[i].Min.Y + places[i].Max.Y) / 2}, point.Name)
+	}
+}
+
+// ParetoData writes what Pareto draws as CSV.
+func ParetoData(w io.Writer, points []ParetoPoint) error {
+	return table(w, []string{"row", "seconds", "steps", "error", "low", "high"}, func(row func(...string) error) error {
+		for _, p := range points {
+			if err := p.validate(); err != nil {
+				return fmt.Errorf("data of costs: %w", err)
+			}
+			if err := row(p.Name, number(p.Seconds), number(p.Steps), number(p.Error), number(p.Low), number(p.High)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
