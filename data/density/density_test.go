@@ -190,6 +190,29 @@ func TestDetailedBalance(t *testing.T) {
 	}
 }
 
+// The law depends continuously on the coefficients: of a drift and a diffusion that
+// differ by ε it is about ε away in W₂, so that a tenth of ε is a tenth of the way.
+func TestLawIsContinuous(t *testing.T) {
+	at := func(eps float64) *Density {
+		return mustNew(t, tabulate(-4, 4, 257,
+			func(x float64) float64 { return x - x*x*x + eps*math.Cos(x) },
+			func(x float64) float64 { return 1 + eps*math.Sin(2*x) }))
+	}
+	exact := at(0)
+	w2 := func(d *Density) (distance float64) {
+		const n = 2000
+		for k := range n {
+			u := (float64(k) + 0.5) / n
+			distance += square(d.Quantile(u)-exact.Quantile(u)) / n
+		}
+		return math.Sqrt(distance)
+	}
+	large, small := w2(at(1e-2)), w2(at(1e-3))
+	if ratio := large / small; math.Abs(ratio-10) > 1 || large > 0.1 {
+		t.Errorf("changes by 0.01 and 0.001 move the law by %.2g and %.2g", large, small)
+	}
+}
+
 func TestQuantileInvertsCDF(t *testing.T) {
 	for name, c := range map[string]sde.Coefficients{
 		"rough":       rough,
