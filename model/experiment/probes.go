@@ -74,6 +74,20 @@ func (e Experiment) Conditioner(n shard.Normalisation) (flow.Conditioner, error)
 	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards)
 }
 
+// Alternatives are the experiment as it is at each step in turn: with one number
+// of sensors after the other, or once. Their networks have the same parameters.
+func (e Experiment) Alternatives() []Experiment {
+	if len(e.Training.Sensors) == 0 {
+		return []Experiment{e}
+	}
+	all := make([]Experiment, len(e.Training.Sensors))
+	for i, n := range e.Training.Sensors {
+		all[i] = e
+		all[i].Model = e.Model.withSensors(n)
+	}
+	return all
+}
+
 // Inference is the experiment as trained networks are used: with as many sensors
 // as the evaluation has. Its network has the same parameters.
 func (e Experiment) Inference() Experiment {
