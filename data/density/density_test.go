@@ -213,12 +213,16 @@ func TestLawIsContinuous(t *testing.T) {
 	}
 }
 
+// laws are as hard to invert as they come.
+var laws = map[string]sde.Coefficients{
+	"rough":       rough,
+	"double well": tabulate(-4, 4, 64, func(x float64) float64 { return 9 * (x - x*x*x) }, constant(1)),
+	"narrow":      tabulate(-5, 5, 256, func(x float64) float64 { return -1000 * (x - 1.23) }, constant(0.1)),
+	"Laplace":     tabulate(-1e-6, 1e-6, 2, func(x float64) float64 { return -1e6 * x }, constant(2)),
+}
+
 func TestQuantileInvertsCDF(t *testing.T) {
-	for name, c := range map[string]sde.Coefficients{
-		"rough":       rough,
-		"double well": tabulate(-4, 4, 64, func(x float64) float64 { return 9 * (x - x*x*x) }, constant(1)),
-		"narrow":      tabulate(-5, 5, 256, func(x float64) float64 { return -1000 * (x - 1.23) }, constant(0.1)),
-	} {
+	for name, c := range laws {
 		d := mustNew(t, c)
 		last := math.Inf(-1)
 		for k := 1; k < 2000; k++ {
@@ -241,6 +245,34 @@ func TestQuantileInvertsCDF(t *testing.T) {
 		for _, u := range []float64{-0.1, 1.1, math.NaN()} {
 			if got := d.Quantile(u); !math.IsNaN(got) {
 				t.Errorf("%s: Quantile(%v) = %v, want NaN", name, u, got)
+			}
+		}
+	}
+}
+
+// The tabulated quantile function is increasing and inverts the distribution
+// function to what its documentation says, in the tails to rounding.
+func TestInverse(t *testing.T) {
+	for name, c := range laws {
+		d := mustNew(t, c)
+		q := d.Inverse()
+		last, worst := math.Inf(-1), 0.0
+		for k := range 100_000 {
+			u := (float64(k) + 0.5) / 100_000
+			x := q.At(u)
+			if x < last {
+				t.Fatalf("%s: not increasing at %v: %v after %v", name, u, x, last)
+			}
+			last = x
+			worst = max(worst, math.Abs(d.CDF(x)-u))
+		}
+		t.Logf("%s: %d knots, worst %.2g", name, len(q.knots), worst)
+		if worst > 1e-5 {
+			t.Errorf("%s: CDF(At(u)) is off by %.2g", name, worst)
+		}
+		for _, u := range []float64{1e-300, 1e-17, 1e-9, 1 - 1e-9, 1 - 1.0/(1<<53)} {
+			if got := d.CDF(q.At(u)); math.Abs(got-u) > 1e-12+1e-5*min(u, 1-u) {
+				t.Errorf("%s: CDF(At(%v)) = %v", name, u, got)
 			}
 		}
 	}
@@ -305,4 +337,23 @@ func BenchmarkQuantile(b *testing.B) {
 	for i := range b.N {
 		d.Quantile((float64(i%997) + 0.5) / 997)
 	}
+}
+
+func BenchmarkInverse(b *testing.B) {
+	d, err := New(rough)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("table", func(b *testing.B) {
+		for b.Loop() {
+			d.Inverse()
+		}
+	})
+	q, rng := d.Inverse(), rand.New(rand.NewPCG(1, 2))
+	dst := make([]float32, 512)
+	b.Run("512 draws", func(b *testing.B) {
+		for b.Loop() {
+			q.Sample(dst, rng)
+		}
+	})
 }
