@@ -79,10 +79,10 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 	case machine.StateGenerated:
 		f.leave("generate", "", fmt.Sprintf("%d shards", st.Shards.Total))
 		return until == wire.Stage_STAGE_GENERATE, nil
+	case machine.StateWaiting, machine.StateForming:
+		f.generated(st) // compiling belongs to training
 	case machine.StateTraining:
-		if len(f.stages) == 0 {
-			f.leave("generate", "", fmt.Sprintf("%d shards", st.Shards.Total))
-		}
+		f.generated(st)
 		if f.generation != 0 && st.Generation != f.generation {
 			f.bars.end()
 			fmt.Fprintf(os.Stderr, "generation %d, world size %d: %s\n", st.Generation, st.WorldSize, whyEnded(st, f.generation))
@@ -96,6 +96,13 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "the workers' logs say more")
 	}
 	return false, nil
+}
+
+// generated ends the generation of data when it is first seen to be over.
+func (f *follower) generated(st coordinator.Status) {
+	if len(f.stages) == 0 {
+		f.leave("generate", "", fmt.Sprintf("%d shards", st.Shards.Total))
+	}
 }
 
 // leave ends the present stage.

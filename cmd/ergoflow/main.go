@@ -74,7 +74,7 @@ new equations at once, without simulation.`,
 			root.AddCommand(c)
 		}
 	}
-	in("main", runCommand(), sampleCommand(), evaluateCommand())
+	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	return root

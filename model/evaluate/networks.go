@@ -23,10 +23,26 @@ func networks(o Options, functions []function) []method {
 	untrained := state.Fresh(e.Velocity().Layout(), e.Seed)
 	untrained.Normalisation = o.State.Normalisation
 	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
+	steps := evaluations(e.Evaluation.Solver)
 	return []method{
-		{Row{Kind: Model, Name: "model", Note: note}, o.network(o.State, subjects(functions))},
-		{Row{Kind: Untrained, Name: "untrained model", Note: "the same network at its initial parameters"}, o.network(untrained, subjects(functions))},
+		{Row{Kind: Model, Name: "model", Note: note, SequentialSteps: steps}, o.network(o.State, subjects(functions))},
+		{Row{Kind: Untrained, Name: "untrained model", Note: "the same network at its initial parameters", SequentialSteps: steps}, o.network(untrained, subjects(functions))},
 	}
+}
+
+// evaluations of the network along a flow; 0 where the solver chooses its steps.
+func evaluations(solver string) int {
+	s, err := ode.Parse(solver)
+	if err != nil {
+		return 0 // and no samples either
+	}
+	switch s := s.(type) {
+	case ode.Euler:
+		return s.Steps
+	case ode.RK4:
+		return 4 * s.Steps
+	}
+	return 0
 }
 
 // network draws with the parameters of st, told of these functions. Uploading

@@ -58,6 +58,12 @@ type Row struct {
 	// the drawing of all samples of all functions. Both are wall time.
 	SetupSeconds float64 `json:"setup_seconds"`
 	SolveSeconds float64 `json:"solve_seconds"`
+	// SimulatedSteps are the Euler–Maruyama steps of one function, over all of
+	// its chains; 0 for rows that simulate nothing.
+	SimulatedSteps int `json:"simulated_steps"`
+	// SequentialSteps follow one another on the way to a sample: steps of a
+	// chain, evaluations of the network; 0 for none, or an adaptive solver's.
+	SequentialSteps int `json:"sequential_steps"`
 }
 
 // Function is one row's samples of one function against its reference. Numbers
@@ -98,6 +104,11 @@ type Statistic struct {
 
 // ksLevel is the significance at which a function counts as rejected.
 const ksLevel = 0.05
+
+// Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
+// the reference at the 5 % level. In more than one dimension there is no test;
+// in one its p may be zero, since exp(−2nD²) underflows.
+func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
 // describe computes mean, standard error s/√n and median. No values give zeros.
 func describe(values []float64) Statistic {
@@ -150,7 +161,7 @@ func (r *Row) summarise(mixed []bool) {
 	}
 	for _, f := range r.Functions {
 		r.Summary.Residual = max(r.Summary.Residual, f.Residual)
-		if f.KSP > 0 && f.KSP < ksLevel {
+		if f.Rejected() {
 			r.Summary.KSRejected += 1 / float64(len(r.Functions))
 		}
 	}

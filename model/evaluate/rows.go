@@ -41,13 +41,15 @@ func baselines(o Options, f family.Family, functions []function) (before, after 
 	for _, m := range e.Evaluation.MCMC {
 		steps := m.Scheme.Steps(n / m.Scheme.Chains)
 		note := fmt.Sprintf("Euler–Maruyama, dt %g, %d chains of %d steps, %d of them burn-in", m.Scheme.DT, m.Scheme.Chains, steps, m.Scheme.BurnIn)
-		before = append(before, all(MCMC, m.Name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+		mcmc := all(MCMC, m.Name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			return o.Simulator.Simulate(ctx, dst, simulate.Batch{
 				First: first, Count: len(functions),
 				System: func(i int) (sde.System, error) { return functions[i-first].function.System, nil },
 				Scheme: m.Scheme, Seed: e.Data.Seed, Purpose: "mcmc/" + m.Name,
 			}, progress)
-		}))
+		})
+		mcmc.row.SimulatedSteps, mcmc.row.SequentialSteps = steps*m.Scheme.Chains, steps
+		before = append(before, mcmc)
 	}
 	normals := func(kind Kind, name, note string, draw func(dst []float32, fn function)) method {
 		return all(kind, name, note, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {

@@ -23,13 +23,14 @@ import (
 // alone, since elsewhere the reference is not the law.
 const mixedBelow = 0.2
 
-// Options of Run. All but Progress are needed.
+// Options of Run. All but Kinds and Progress are needed.
 type Options struct {
 	Experiment experiment.Experiment
 	State      *state.State // to be judged; its normalisation serves the untrained network too
 	Backend    *backend.Backend
 	Store      *shard.Dir // has the held-out shard, or gets it
 	Simulator  simulate.Simulator
+	Kinds      []Kind // the rows that are made; none: all
 	// Progress is told the stage ("mcmc: sample", "model: compare") and how many
 	// functions of it are done, from one goroutine at a time.
 	Progress func(stage string, done, total int)
@@ -77,6 +78,9 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 	drawn := map[Kind][][]float32{} // the last of each kind, to show
 	for _, m := range methods {
 		row := m.row
+		if len(o.Kinds) > 0 && !slices.Contains(o.Kinds, row.Kind) {
+			continue
+		}
 		start := time.Now()
 		samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
 		if err != nil {

@@ -101,14 +101,3 @@ func functionData(w io.Writer, rows []evaluate.Row, dim int) error {
 		return nil
 	})
 }
-
-func budgetData(w io.Writer, rows []evaluate.Row) error {
-	return table(w, []string{"row", "seconds", "sinkhorn_mean"}, func(row func(...string) error) error {
-		for _, r := range budgetRows(rows) {
-			if err := row(r.Name, number(wallTime(r)), number(r.Summary.Sinkhorn.Mean)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}

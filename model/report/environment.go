@@ -13,13 +13,13 @@ import (
 
 // Environment is what a run ran on.
 type Environment struct {
-	Version  string // of this program, with the commit where it is known
-	Go       string
-	Platform string
-	CPU      string
-	Cores    int // that this process may use
-	Memory   string
-	Workers  int // processes that trained; 0 if unknown
+	Version  string `json:"version"` // of this program, with the commit where it is known
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	CPU      string `json:"cpu"`
+	Cores    int    `json:"cores"` // that this process may use
+	Memory   string `json:"memory"`
+	Workers  int    `json:"workers"` // processes that trained; 0 if unknown
 }
 
 // Here describes this process and machine. What cannot be found out is empty.

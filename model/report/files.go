@@ -12,21 +12,22 @@ type file struct {
 	content []byte
 }
 
-// writeAll writes the files in order, each to a temporary name first, so that
-// a full disk or a crash leaves no half-written file under its own.
+// writeAll writes the files in order, each whole or not at all.
 func writeAll(dir string, files []file) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	for _, f := range files {
-		if err := writeAtomically(filepath.Join(dir, f.name), f.content); err != nil {
+		if err := WriteFile(filepath.Join(dir, f.name), f.content); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func writeAtomically(path string, content []byte) error {
+// WriteFile writes content under a temporary name and renames it to path, so
+// that a full disk or a crash leaves no half-written file there.
+func WriteFile(path string, content []byte) error {
 	return replace(path, func(pattern string) (*os.File, error) {
 		return os.CreateTemp(filepath.Dir(path), pattern)
 	}, content)

@@ -18,20 +18,15 @@ var pageSource string
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"thousands": thousands,
 	"duration":  duration,
+	"image":     dataURI,
 }).Parse(pageSource))
-
-type shownFigure struct {
-	Name, Caption string
-	Image         template.URL
-	Width         int // in the page's pixels, the same text size in all figures
-}
 
 func dataURI(png []byte) template.URL {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png))
 }
 
 // render makes the page: one file, no script, nothing from elsewhere.
-func render(in Input, table evaluate.Table, figures []shownFigure) ([]byte, error) {
+func render(in Input, table evaluate.Table, figures []Drawn) ([]byte, error) {
 	config, err := json.MarshalIndent(in.Results.Experiment, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode configuration: %w", err)

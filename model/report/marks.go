@@ -57,3 +57,17 @@ func overlap(a, b vg.Rectangle) vg.Length {
 	height := min(a.Max.Y, b.Max.Y) - max(a.Min.Y, b.Min.Y)
 	return max(width, 0) * max(height, 0)
 }
+
+// star has five points at the radius.
+func star(centre vg.Point, radius vg.Length) []vg.Point {
+	points := make([]vg.Point, 10)
+	for i := range points {
+		r := radius
+		if i%2 == 1 {
+			r *= 0.4
+		}
+		sin, cos := math.Sincos(float64(i) * math.Pi / 5)
+		points[i] = vg.Point{X: centre.X + r*vg.Length(sin), Y: centre.Y + r*vg.Length(cos)}
+	}
+	return points
+}

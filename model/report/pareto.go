@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -14,8 +16,9 @@ import (
 
 // ParetoPoint is what a method costs and how far its samples are off.
 type ParetoPoint struct {
-	Name  string
-	Model bool // a star; others are circles, joined in their order
+	Name   string
+	Model  bool   // a star; others are circles
+	Series string // circles of one series are joined in their order
 	// Seconds is wall time, Steps what follows one another on the way to a
 	// sample: steps of a chain, evaluations of a network along the flow. Either
 	// may be 0, which leaves the point out of that panel.
@@ -125,15 +128,15 @@ func (m paretoPanel) plot() *plot.Plot {
 func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	marks := make([]mark, len(m.points))
-	var path []vg.Point
-	var taken []vg.Rectangle // by marks, then by names
+	paths := map[string][]vg.Point{} // by series
+	var taken []vg.Rectangle         // by marks, then by names
 	for i, point := range m.points {
 		marks[i] = mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: green}
 		k := &marks[i]
 		if point.Model {
 			k.color = vermilion
 		} else {
-			path = append(path, k.at)
+			paths[point.Series] = append(paths[point.Series], k.at)
 		}
 		k.low, k.high = k.at.Y-4, k.at.Y+4
 		if point.High > 0 {
@@ -141,7 +144,9 @@ func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		taken = append(taken, vg.Rectangle{Min: vg.Point{X: k.at.X - 4, Y: k.low}, Max: vg.Point{X: k.at.X + 4, Y: k.high}})
 	}
-	c.StrokeLines(line(mixed(green, 0.5), 0.8), path)
+	for _, series := range slices.Sorted(maps.Keys(paths)) { // in a fixed order
+		c.StrokeLines(line(mixed(green, 0.5), 0.8), paths[series])
+	}
 	style := textStyle(textSize, black)
 	var places []vg.Rectangle
 	for i, point := range m.points {

@@ -8,17 +8,17 @@
 //	loss.png/.csv     step, loss, mean
 //	percentiles.png/.csv    percent, function, set, value: samples, and the exact law's curves
 //	functions.png/.csv      row, function and every distance
-//	budget.png/.csv         row, seconds, mean Sinkhorn divergence; with several MCMC rows
+//	spread.png/.csv         row, Sinkhorn divergence of every function
+//	costs.png/.csv          row, seconds, steps, mean Sinkhorn divergence with its interval; with several MCMC rows
+//	figures.json      names and captions of the figures
 //	report.html       all of it
 package report
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"image/png"
 	"io"
 	"path/filepath"
 	"time"
@@ -56,14 +56,6 @@ func Write(ctx context.Context, dir string, in Input) (page string, err error) {
 	return page, nil
 }
 
-// figure is one picture with the data behind it.
-type figure struct {
-	name    string
-	caption string
-	draw    func(io.Writer) error
-	data    func(io.Writer) error
-}
-
 func (in Input) figures() []figure {
 	r := in.Results
 	var all []figure
@@ -82,10 +74,13 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return Functions(w, r.Rows, r.Dim) },
 			func(w io.Writer) error { return functionData(w, r.Rows, r.Dim) }})
 	}
-	if len(budgetRows(r.Rows)) > 2 {
-		all = append(all, figure{"budget", "Mean Sinkhorn divergence against the wall time of drawing all samples of all functions: MCMC at its budgets (circles) and the model with its set-up (star).",
-			func(w io.Writer) error { return Budget(w, r.Rows) },
-			func(w io.Writer) error { return budgetData(w, r.Rows) }})
+	if rows := spreadRows(r.Rows); len(rows) > 0 && r.Functions > 1 {
+		all = append(all, figure{"spread", spreadCaption,
+			func(w io.Writer) error { return Spread(w, rows, sinkhornName) },
+			func(w io.Writer) error { return SpreadData(w, rows) }})
+	}
+	if points := Costs(r.Rows); len(points) > 2 {
+		all = append(all, costsFigure(points))
 	}
 	return all
 }
@@ -101,29 +96,23 @@ func write(ctx context.Context, dir string, in Input) (string, error) {
 		{"table.txt", []byte(table.Text())},
 		{"table.md", []byte(table.Markdown())},
 	}
-	var shown []shownFigure
+	var shown []Drawn
 	for _, f := range in.figures() {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		var picture, data bytes.Buffer
-		if err := f.draw(&picture); err != nil {
-			return "", err
-		}
-		if err := f.data(&data); err != nil {
-			return "", err
-		}
-		files = append(files, file{f.name + ".png", picture.Bytes()}, file{f.name + ".csv", data.Bytes()})
-		size, err := png.DecodeConfig(bytes.NewReader(picture.Bytes()))
+		made, err := f.make()
 		if err != nil {
-			return "", fmt.Errorf("figure %s: %w", f.name, err)
+			return "", err
 		}
-		const pixelsPerPoint = 1.9
-		shown = append(shown, shownFigure{
-			Name: f.name, Caption: f.caption, Image: dataURI(picture.Bytes()),
-			Width: int(float64(size.Width) * 72 / dpi * pixelsPerPoint),
-		})
+		files = append(files, file{f.name + ".png", made.PNG}, file{f.name + ".csv", made.CSV})
+		shown = append(shown, made)
 	}
+	captions, err := encodeCaptions(shown)
+	if err != nil {
+		return "", err
+	}
+	files = append(files, file{captionsFile, captions})
 	html, err := render(in, table, shown)
 	if err != nil {
 		return "", err

@@ -104,7 +104,7 @@ func TestWriteMakesEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"results.json", "table.txt", "table.md", "loss.png", "loss.csv", "percentiles.png", "percentiles.csv", "functions.png", "functions.csv", "report.html"} {
+	for _, name := range []string{"results.json", "table.txt", "table.md", "loss.png", "loss.csv", "percentiles.png", "percentiles.csv", "functions.png", "functions.csv", "spread.png", "spread.csv", "figures.json", "report.html"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -113,8 +113,8 @@ func TestWriteMakesEveryFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 10 {
-		t.Errorf("%d files, want 10: %v", len(entries), entries)
+	if len(entries) != 13 {
+		t.Errorf("%d files, want 13: %v", len(entries), entries)
 	}
 	html, err := os.ReadFile(path)
 	if err != nil {

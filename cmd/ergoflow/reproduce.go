@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/device"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/reproduce"
+)
+
+// maxSeeds of a reproduction: beyond it is surely a typing error.
+const maxSeeds = 100
+
+// seedsOf is how many seeds a preset has unless told otherwise: enough for a
+// spread where numbers mean something.
+func seedsOf(preset string) int {
+	if preset == "smoke" || preset == "demo" {
+		return 1
+	}
+	return 3
+}
+
+func reproduceCommand() *cobra.Command {
+	var local localFlags
+	var preset, addr string
+	var seeds int
+	var asJSON bool
+	names := strings.Join(append(reproduce.Names(), "all"), ", ")
+	cmd := &cobra.Command{
+		Use:   "reproduce EXPERIMENT|all",
+		Short: "Make the paper's tables and figures again, ours beside theirs",
+		Long: `Trains and evaluates everything that stands behind an experiment's tables and
+figures, with several seeds, and writes one HTML page, a Markdown page for each
+experiment and all numbers as JSON.
+
+Nothing is done twice: what is trained and evaluated is found again by its
+configuration. Interrupted or killed, the same command goes on where it was, in
+the middle of a training too. Trainings run on a cluster on this machine, or on
+the one at --addr; evaluations run here.`,
+		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5",
+		Args:    exactly(1, "one of: "+names),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			studies, err := reproduce.Select(args[0], preset)
+			if err != nil {
+				return usage(err)
+			}
+			if seeds == 0 {
+				seeds = seedsOf(preset)
+			}
+			if seeds < 1 || seeds > maxSeeds {
+				return usagef("--seeds is %d, not in 1…%d", seeds, maxSeeds)
+			}
+			if err := checkEngine(local.engine); err != nil {
+				return err
+			}
+			if local.dir == "" {
+				local.dir = filepath.Join("ergoflow-runs", "reproduce-"+preset)
+			}
+			dir := reproduce.Directory(local.dir)
+			bars := stageBars{out: os.Stderr}
+			o := reproduce.Options{
+				Studies: studies, Preset: preset, Seeds: seeds, Dir: dir, Workers: local.workers,
+				Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+					return conduct(ctx, e, &local, wire.Stage_STAGE_TRAIN)
+				},
+				Open: local.open,
+				Say: func(line string) {
+					bars.end()
+					fmt.Fprintln(os.Stderr, line)
+				},
+				Progress: func(stage string, done, total int) {
+					bars.show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
+				},
+			}
+			if addr != "" {
+				o.Workers = 0
+				o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+					return conductAt(ctx, addr, e)
+				}
+			}
+			doc, err := reproduce.Make(cmd.Context(), o)
+			bars.end()
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(doc)
+			}
+			for _, s := range doc.Studies {
+				fmt.Printf("%s: %s\n", s.Name, s.Scale)
+			}
+			fmt.Printf("report   %s\n", dir.Page())
+			return nil
+		},
+	}
+	local.add(cmd)
+	cmd.Flags().Lookup("dir").Usage = "directory of the reproduction (default ergoflow-runs/reproduce-PRESET)"
+	cmd.Flags().Lookup("backend").Usage += ", of local workers and of evaluations"
+	cmd.Flags().StringVar(&preset, "preset", "scaled", "sizes: smoke, demo, scaled or full")
+	cmd.Flags().IntVar(&seeds, "seeds", 0, "seeds 1 to N of every training (default 1 for smoke and demo, 3 for scaled and full)")
+	cmd.Flags().StringVar(&addr, "addr", "", "train on the cluster with this control address")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print all numbers as JSON (docs/formats.md)")
+	cmd.MarkFlagsMutuallyExclusive("addr", "workers")
+	return cmd
+}
+
+// open gives what an evaluation in this process computes with.
+func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
+	b, err := backend.Open(f.backend)
+	if err != nil {
+		return nil, nil, err
+	}
+	simulator, err := device.Choose(b, f.engine)
+	if err != nil {
+		b.Close()
+		return nil, nil, err
+	}
+	return b, simulator, nil
+}
+
+// conductAt is conduct on a running cluster, which stays. It refuses to put
+// aside a run that is not finished there.
+func conductAt(ctx context.Context, addr string, e experiment.Experiment) ([]byte, []report.Stage, error) {
+	plan, err := e.Plan()
+	if err != nil {
+		return nil, nil, usage(err)
+	}
+	conn, control, err := clusterFlags{addr: addr}.dial()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer conn.Close()
+	if err := submit(ctx, control, plan, wire.Stage_STAGE_TRAIN, false); err != nil {
+		return nil, nil, err
+	}
+	stages, err := follow(ctx, control, plan, wire.Stage_STAGE_TRAIN, func() error { return nil })
+	if err != nil {
+		return nil, nil, err
+	}
+	encoded, err := loadCheckpoint(ctx, control, plan.Run)
+	return encoded, stages, err
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/model/reproduce"
+)
+
+// TestReproduceKilled: a reproduction that is killed in the middle of a training
+// goes on there when the same command is given again.
+func TestReproduceKilled(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"reproduce", "vn1d", "--preset", "smoke", "--backend", "go", "--dir", dir}
+	c := start(t, dir, args)
+	st := c.until("a step", func(s coordinator.Status) bool { return s.Step > 0 })
+	syscall.Kill(c.cmd.Process.Pid, syscall.SIGKILL)
+	<-c.done
+	pids := []int{st.PID}
+	for _, w := range st.Workers {
+		pids = append(pids, w.PID)
+	}
+	gone(t, pids) // they notice, save and leave
+	if _, err := os.Stat(reproduce.Directory(dir).Page()); err == nil {
+		t.Error("a report of nothing is there")
+	}
+
+	again := start(t, dir, args)
+	again.end()
+	encoded, err := os.ReadFile(filepath.Join(dir, "report", "reproduce.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc reproduce.Document
+	if err := json.Unmarshal(encoded, &doc); err != nil {
+		t.Fatal(err)
+	}
+	fact := doc.Studies[0].Runs[0]
+	if doc.Missing != 0 || fact.Attempts != 2 || len(fact.Judged) != 2 {
+		t.Errorf("%d runs missing, %d attempts, %d evaluations\n%s", doc.Missing, fact.Attempts, len(fact.Judged), again.out)
+	}
+	if got := final(t, dir); int(got.Step) != fact.Updates {
+		t.Errorf("the last checkpoint is at step %d of %d", got.Step, fact.Updates)
+	}
+	if log := logs(dir); !strings.Contains(log, "goes on, until train") && !strings.Contains(log, "continues") {
+		t.Errorf("the log does not say that the run went on\n%s", log)
+	}
+}
+
+// TestReproduceOnCluster: --addr trains on a cluster that is there and leaves it
+// running; the machines of others are not passed off as this one.
+func TestReproduceOnCluster(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cluster, dir := t.TempDir(), t.TempDir()
+	coordinating, said := program(ctx, t, "coordinator", "--dir", cluster)
+	if err := coordinating.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var addresses coordinator.Addresses
+	for addresses.Control == "" {
+		var err error
+		if addresses, err = coordinator.ReadAddresses(cluster); err != nil && !errors.Is(err, coordinator.ErrNotRunning) || ctx.Err() != nil {
+			t.Fatalf("no coordinator: %v\n%s", err, said)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	working, worked := program(ctx, t, "worker", "--join", addresses.Gossip, "--backend", "go")
+	if err := working.Start(); err != nil {
+		t.Fatal(err)
+	}
+	making, made := program(ctx, t, "reproduce", "vn1d", "--preset", "smoke", "--backend", "go", "--addr", addresses.Control, "--dir", dir)
+	if err := making.Run(); err != nil {
+		t.Fatalf("reproduce: %v\n%s%s%s", err, made, said, worked)
+	}
+	if _, err := coordinator.ReadAddresses(cluster); err != nil {
+		t.Errorf("the cluster has gone: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "coordinator.db")); err == nil {
+		t.Error("a cluster of its own was started")
+	}
+	page, err := os.ReadFile(reproduce.Directory(dir).Page())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), "a cluster of other machines") {
+		t.Error("the page says where a cluster of others trained")
+	}
+	for _, cmd := range []*exec.Cmd{working, coordinating} {
+		cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%v: %v", cmd.Args[:2], err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package bootstrap
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// One seed, or the same numbers from every seed, is the plain estimate; the
+// functions of seeds that differ by a constant stay together, so that their
+// interval is no narrower than one seed's.
+func TestSeedsResampleTheSameFunctions(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	one := make([]float64, 41)
+	for i := range one {
+		one[i] = rng.ExpFloat64()
+	}
+	up, down := make([]float64, len(one)), make([]float64, len(one))
+	for i, v := range one {
+		up[i], down[i] = v+1, v-1
+	}
+	for name, over := range map[string]struct {
+		plain func([]float64, uint64) (Interval, error)
+		seeds func([][]float64, uint64) (Interval, error)
+	}{"mean": {Mean, MeanOverSeeds}, "median": {Median, MedianOverSeeds}} {
+		want, err := over.plain(one, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, values := range [][][]float64{{one}, {one, one, one}, {up, down}} {
+			got, err := over.seeds(values, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The plain median resamples ranks, this one functions: other
+			// resamples of the same law.
+			near(t, name, got.Estimate, want.Estimate, 1e-12)
+			near(t, name+", low", got.Low, want.Low, 0.05)
+			near(t, name+", high", got.High, want.High, 0.05)
+			near(t, name+", error", got.StdErr, want.StdErr, 0.01)
+		}
+	}
+}
+
+// Seeds whose functions have nothing to do with each other narrow the interval.
+func TestSeedsAverage(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	values := make([][]float64, 4)
+	for k := range values {
+		values[k] = make([]float64, 200)
+		for i := range values[k] {
+			values[k][i] = rng.NormFloat64()
+		}
+	}
+	one, err := MedianOverSeeds(values[:1], 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	four, err := MedianOverSeeds(values, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "ratio of the widths", (four.High-four.Low)/(one.High-one.Low), 0.5, 0.15)
+}
+
+func TestSeedsThatDoNotMatch(t *testing.T) {
+	for _, over := range []func([][]float64, uint64) (Interval, error){MeanOverSeeds, MedianOverSeeds} {
+		if _, err := over([][]float64{{1, 2, 3}, {1, 2}}, 1); err == nil {
+			t.Error("seeds with different functions: no error")
+		}
+		for _, values := range [][][]float64{nil, {{}}, {{1}}} {
+			if _, err := over(values, 1); !errors.Is(err, ErrTooFew) {
+				t.Errorf("%v: %v", values, err)
+			}
+		}
+	}
+}

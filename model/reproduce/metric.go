@@ -1,0 +1,89 @@
+package reproduce
+
+import (
+	"slices"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+)
+
+// Metric is a number of a row: of every function, to be summarised over them,
+// or of the row as a whole. One of the two is set.
+type Metric struct {
+	Key      string // in JSON
+	Name     string
+	Function func(evaluate.Function) float64
+	Row      func(Outcome, evaluate.Row) float64
+}
+
+// Outcome is one evaluation with the training of the state behind it.
+type Outcome struct {
+	Results  *evaluate.Results
+	Training Training
+}
+
+// Metrics of the tables. Divergences are in units of x², W2 in units of x.
+var (
+	sinkhorn  = Metric{Key: "sinkhorn", Name: "Sinkhorn", Function: func(f evaluate.Function) float64 { return f.Sinkhorn }}
+	converged = Metric{Key: "sinkhorn_converged", Name: "Sinkhorn converged", Function: func(f evaluate.Function) float64 { return f.SinkhornConverged }}
+	w2        = Metric{Key: "w2", Name: "W2", Function: func(f evaluate.Function) float64 { return f.W2 }}
+	w2Exact   = Metric{Key: "w2_exact", Name: "W2 to the exact law", Function: func(f evaluate.Function) float64 { return f.W2Exact }}
+	w2Mixed   = Metric{Key: "w2_mixed", Name: "W2 where the reference has mixed", Row: func(_ Outcome, r evaluate.Row) float64 { return r.Summary.W2Mixed.Mean }}
+	variance  = Metric{Key: "variance_ratio", Name: "variance ratio", Function: func(f evaluate.Function) float64 { return f.VarianceRatio }}
+	rejected  = Metric{Key: "ks_rejected", Name: "KS rejected", Function: func(f evaluate.Function) float64 {
+		if f.Rejected() {
+			return 1
+		}
+		return 0
+	}}
+	// Wall time of all samples of all functions, loading and compiling
+	// included, as the paper counts it; and without them.
+	seconds      = Metric{Key: "seconds", Name: "time (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SetupSeconds + r.SolveSeconds }}
+	solveSeconds = Metric{Key: "solve_seconds", Name: "solve (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SolveSeconds }}
+	steps        = Metric{Key: "simulated_steps", Name: "simulated steps per function", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SimulatedSteps) }}
+	sequential   = Metric{Key: "sequential_steps", Name: "steps in sequence", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SequentialSteps) }}
+	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Row: func(o Outcome, _ evaluate.Row) float64 { return o.Training.seconds("train") }}
+	updates      = Metric{Key: "updates", Name: "updates", Row: func(o Outcome, _ evaluate.Row) float64 { return float64(o.Results.Step) }}
+	lastLoss     = Metric{Key: "last_loss", Name: "loss", Row: func(o Outcome, _ evaluate.Row) float64 { return o.Training.Loss }}
+)
+
+// Summary says how a number of every function becomes one.
+type Summary string
+
+// Summaries over functions.
+const (
+	Mean   Summary = "mean"
+	Median Summary = "median"
+	// Closer is the fraction of functions for which the table's first row has
+	// the smaller number: rows judge the same functions.
+	Closer Summary = "closer"
+	None   Summary = "" // for numbers of the row
+)
+
+// of summarises values; there must be at least one.
+func (s Summary) of(values []float64) float64 {
+	if s == Median {
+		sorted := slices.Sorted(slices.Values(values))
+		return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	}
+	var sum float64
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// values are the metric of every function, or the one of the row; none where
+// it is not known.
+func (m Metric) values(o Outcome, r evaluate.Row) []float64 {
+	if m.Row != nil {
+		if v := m.Row(o, r); v != 0 {
+			return []float64{v}
+		}
+		return nil
+	}
+	values := make([]float64, len(r.Functions))
+	for i, f := range r.Functions {
+		values[i] = m.Function(f)
+	}
+	return values
+}

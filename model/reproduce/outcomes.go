@@ -1,0 +1,195 @@
+package reproduce
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+	"github.com/ergoflow/ergoflow/model/report"
+)
+
+// at names the evaluations of a run's states, one for each seed.
+type at struct{ run, evaluation string }
+
+type outcomes map[at][]Outcome
+
+// collect adds a job's outcomes and describes it; main is the preset's own
+// evaluation, nil if it is missing.
+func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement, err error) {
+	e := j.Experiment
+	fact = RunFact{Run: j.Run, Updates: e.Steps(), Parameters: e.Velocity().Layout().Size()}
+	if fact.Training, err = d.training(e.Hash()); err != nil {
+		return fact, nil, err
+	}
+	fact.Training.Run, fact.Seed = e.Hash(), j.Seed
+	for _, t := range j.Tasks {
+		found, err := d.judgement(t.key())
+		if err != nil {
+			return fact, nil, err
+		}
+		if found == nil {
+			continue
+		}
+		if t.Evaluation == "" {
+			main = found
+		}
+		fact.Judged = append(fact.Judged, JudgedFact{t.Evaluation, t.key(), found.Results.Seconds, found.Results.Backend, found.Created, found.Environment})
+		k := at{j.Run, t.Evaluation}
+		into[k] = append(into[k], Outcome{&found.Results, fact.Training})
+	}
+	return fact, main, nil
+}
+
+// figures are those of the report in dir and, in place of its costs, those of
+// the study.
+func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
+	captions, err := report.Captions(dir)
+	if err != nil {
+		return nil, err
+	}
+	var made []Figure
+	for _, c := range captions {
+		f := Figure{Caption: c, Paper: s.PaperFigures[c.Name]}
+		if c.Name == costs && len(s.Costs) > 0 {
+			continue
+		}
+		if f.png, err = os.ReadFile(filepath.Join(dir, c.Name+".png")); err != nil {
+			return nil, err
+		}
+		if f.csv, err = os.ReadFile(filepath.Join(dir, c.Name+".csv")); err != nil {
+			return nil, err
+		}
+		made = append(made, f)
+	}
+	points := o.costs(s)
+	if len(points) < 2 {
+		return made, nil
+	}
+	drawn, err := report.DrawCosts(points)
+	if err != nil {
+		return nil, err
+	}
+	return append(made, Figure{drawn.Caption, s.PaperFigures[costs], drawn.PNG, drawn.CSV}), nil
+}
+
+// costs is the name of the figure of costs.
+const costs = "costs"
+
+// costs are the points of the study's figure, of the first seed.
+func (o outcomes) costs(s Study) []report.ParetoPoint {
+	var points []report.ParetoPoint
+	for _, row := range s.Costs {
+		if found := o.rows(s, row, row.Evaluation); len(found) > 0 {
+			found[0].row.Name = row.Name
+			for _, p := range report.Costs([]evaluate.Row{found[0].row}) { // none if it has no cost
+				p.Series = row.Evaluation
+				points = append(points, p)
+			}
+		}
+	}
+	return points
+}
+
+// table fills a table with the outcomes that there are.
+func (o outcomes) table(s Study, t Table) (Made, error) {
+	m := Made{ID: t.ID, Title: t.Title, Source: t.Source, Notes: t.Notes}
+	for _, c := range t.Columns {
+		m.Columns = append(m.Columns, ColumnName{Name: c.name(), Metric: c.Metric.Key, Of: c.Of})
+	}
+	for _, row := range t.Rows {
+		line := Line{Name: row.Name, Kind: row.Kind}
+		for i, c := range t.Columns {
+			var cell Cell
+			var err error
+			if cell.Ours, err = o.number(s, t.Rows[0], row, c); err != nil {
+				return m, fmt.Errorf("table %s, %s, %s: %w", t.ID, row.Name, c.name(), err)
+			}
+			if i < len(row.Printed) && row.Printed[i] != 0 {
+				cell.Paper = &row.Printed[i]
+				m.Columns[i].Printed = true
+			}
+			line.Cells = append(line.Cells, cell)
+		}
+		m.Rows = append(m.Rows, line)
+	}
+	return m, nil
+}
+
+// number is one cell, nil if no outcome has it.
+func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
+	values := o.values(s, row, c)
+	if c.Of == Closer {
+		if row.Name == first.Name {
+			return nil, nil
+		}
+		values = closer(o.values(s, first, c), values)
+	}
+	if len(values) == 0 {
+		return nil, nil
+	}
+	return estimate(values, c.Of)
+}
+
+// values are a column's numbers of a row, [seed][function].
+func (o outcomes) values(s Study, row Row, c Column) [][]float64 {
+	evaluation := row.Evaluation
+	if c.Evaluation != "" {
+		evaluation = c.Evaluation
+	}
+	var values [][]float64
+	for _, found := range o.rows(s, row, evaluation) {
+		if v := c.Metric.values(found.of, found.row); len(v) > 0 {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// closer has a one for every function where first is less than other, seed by
+// seed; a row that does not depend on the seed is compared with all of the
+// other's.
+func closer(first, other [][]float64) [][]float64 {
+	if len(first) == 0 || len(other) == 0 {
+		return nil
+	}
+	wins := make([][]float64, max(len(first), len(other)))
+	for k := range wins {
+		a, b := first[min(k, len(first)-1)], other[min(k, len(other)-1)]
+		if len(a) != len(b) { // evaluations over other functions
+			return nil
+		}
+		wins[k] = make([]float64, len(a))
+		for i := range a {
+			if a[i] < b[i] {
+				wins[k][i] = 1
+			}
+		}
+	}
+	return wins
+}
+
+// found is a row of an outcome.
+type found struct {
+	of  Outcome
+	row evaluate.Row
+}
+
+// rows finds what a row names in the outcome of every seed that has it.
+func (o outcomes) rows(s Study, named Row, evaluation string) []found {
+	run, ok := s.run(named.Run)
+	if !ok {
+		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, named.Run))
+	}
+	var all []found
+	for _, outcome := range o[at{run.Name, evaluation}] {
+		i := slices.IndexFunc(outcome.Results.Rows, func(r evaluate.Row) bool {
+			return r.Kind == named.Kind && (named.Label == "" || r.Name == named.Label)
+		})
+		if i >= 0 {
+			all = append(all, found{outcome, outcome.Results.Rows[i]})
+		}
+	}
+	return all
+}

@@ -1,0 +1,71 @@
+package reproduce
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+)
+
+// outcome is an evaluation whose rows have these distances.
+func outcome(rows map[evaluate.Kind][]float64) Outcome {
+	r := &evaluate.Results{}
+	for kind, values := range rows {
+		row := evaluate.Row{Kind: kind}
+		for _, v := range values {
+			row.Functions = append(row.Functions, evaluate.Function{W2: v})
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	return Outcome{Results: r}
+}
+
+func TestTableOfKnownNumbers(t *testing.T) {
+	s := Study{Name: "s", Runs: []Run{{Name: "r"}}}
+	have := outcomes{at{"r", ""}: {
+		outcome(map[evaluate.Kind][]float64{evaluate.Model: {1, 2, 3, 10}, evaluate.Floor: {2, 2, 4, 4}}),
+		outcome(map[evaluate.Kind][]float64{evaluate.Model: {3, 2, 1, 2}}), // a second seed
+	}}
+	table, err := have.table(s, Table{
+		Columns: []Column{{Metric: w2, Of: Mean}, {Metric: w2, Of: Median}, {Metric: w2, Of: Closer}},
+		Rows:    []Row{{Name: "model", Kind: evaluate.Model, Printed: []float64{0.5}}, {Name: "floor", Kind: evaluate.Floor}, {Name: "none", Kind: evaluate.MCMC}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]*Estimate{
+		{{Value: 3, Seeds: []float64{4, 2}}, {Value: 2.25, Seeds: []float64{2.5, 2}}, nil},
+		{{Value: 3, Seeds: []float64{3}}, {Value: 3, Seeds: []float64{3}}, {Value: 0.5, Seeds: []float64{0.5, 0.5}}},
+		{nil, nil, nil},
+	} {
+		for j, w := range want {
+			got := table.Rows[i].Cells[j].Ours
+			if (got == nil) != (w == nil) || got != nil && (math.Abs(got.Value-w.Value) > 1e-12 || !slices.Equal(got.Seeds, w.Seeds)) {
+				t.Errorf("%s, %s: %+v, want %+v", table.Rows[i].Name, table.Columns[j].Name, got, w)
+			}
+		}
+	}
+	// Where all functions have the same value, a bootstrap shows no spread.
+	if e, err := estimate([][]float64{{0, 0, 0}}, Mean); err != nil || e.Value != 0 || e.Interval != nil {
+		t.Errorf("three zeros: %+v, %v", e, err)
+	}
+	if !table.Columns[0].Printed || table.Columns[1].Printed || *table.Rows[0].Cells[0].Paper != 0.5 || table.Rows[1].Cells[0].Paper != nil {
+		t.Errorf("the paper's number is not where it belongs: %+v", table.Columns)
+	}
+}
+
+func TestDigits(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 1: "1.00", 64: "64", 32256: "32,256", 319999744: "319,999,744", -1234: "−1,234",
+		0.0123456: "0.0123", 0.99964: "1.00", 9.996: "10.0", 12.34: "12.3", 123.4: "123", 0.000123456: "0.000123",
+		0.00001234: "1.23e-05", -0.00579: "−0.00579", 1234567.5: "1.23e+06",
+	} {
+		if got := digits(v); got != want {
+			t.Errorf("digits(%v) is %s, want %s", v, got, want)
+		}
+	}
+	if got := wall(4000) + ", " + wall(127.4) + ", " + wall(3.21) + ", " + wall(3599.8) + ", " + wall(0); got != "1 h 07 min, 2 min 07 s, 3.2 s, 1 h 00 min, –" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,5 @@
+package reproduce
+
+// Studies are the paper's tables and figures. A new one is a new element here;
+// `reproduce` offers those whose experiments the program has.
+var Studies = []Study{vn1d, rare1d, cn2d, cn2dTransfer}

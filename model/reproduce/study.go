@@ -1,0 +1,164 @@
+// Package reproduce makes the paper's tables and figures again and puts ours
+// beside them. What belongs to a table — the runs behind it, the evaluations of
+// their states, the rows and columns, and what the paper prints there — is
+// declared as data (Studies); everything else follows from it:
+//
+//	Study ── runs ──► Plan: one job per run and seed
+//	                    │ train, unless the state is there
+//	                    │ evaluate, unless the results are there
+//	                    ▼
+//	          Directory: runs/HASH, evaluations/HASH
+//	                    │
+//	                    ▼
+//	          Document ──► report/index.html, NAME.md, NAME/, reproduce.json
+//
+// Nothing is done twice: a trained state is found by the hash of its
+// configuration, an evaluation by that and the hash of its own. A reproduction
+// that was killed goes on where it was.
+package reproduce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// Study is what `reproduce NAME` makes.
+type Study struct {
+	Name   string
+	Title  string
+	Runs   []Run
+	Tables []Table
+	// Costs are the points of the figure that sets error against cost; without
+	// them it is that of the first run's own evaluation.
+	Costs []Row
+	// PaperFigures says which of the paper's figures a figure of ours stands for, by
+	// its file name.
+	PaperFigures map[string]string
+	Notes        []string // what a reader must know, a sentence each
+}
+
+// Run is one training: an experiment at the preset asked for, with settings
+// over it, once per seed.
+type Run struct {
+	Name       string // unique within a study
+	Experiment string
+	Set        []string // path=value, as on the command line
+	Budgets    []Budget // instead of the preset's MCMC rows
+	// Evaluations of the trained state beside the preset's own.
+	Evaluations []Evaluation
+}
+
+// Evaluation judges the state of a run under settings of its own.
+type Evaluation struct {
+	Name    string
+	Set     []string        // of evaluation.*
+	Budgets []Budget        // instead of the preset's MCMC rows
+	Kinds   []evaluate.Kind // the rows that are made; none: all
+}
+
+// Budget is an Euler–Maruyama row by what it may cost.
+type Budget struct {
+	Name  string
+	DT    float64
+	Steps int // per chain, a fifth of them burn-in
+}
+
+// budgetChains is how many chains share a budget's samples (C4).
+const budgetChains = 64
+
+// Table is a table with the paper's numbers beside ours.
+type Table struct {
+	ID      string // unique, a file name
+	Title   string
+	Source  string // where the paper prints it; empty: nowhere
+	Columns []Column
+	Rows    []Row
+	Notes   []string
+}
+
+// Row names the samples behind a line.
+type Row struct {
+	Name       string
+	Run        string // of the study; empty: its first
+	Evaluation string // of the run; empty: the preset's own
+	Kind       evaluate.Kind
+	Label      string // name of the evaluation's row; empty: the first of the kind
+	// Printed are the paper's numbers in the order of the table's columns, 0
+	// where it prints none. There may be fewer than columns.
+	Printed []float64
+}
+
+// Column is a number of every row.
+type Column struct {
+	Metric Metric
+	Of     Summary
+	// Evaluation, if not empty, replaces the row's, for tables whose columns are
+	// conditions of evaluation.
+	Evaluation string
+	Name       string // empty: by metric and summary
+}
+
+func (c Column) name() string {
+	if c.Name != "" {
+		return c.Name
+	}
+	return strings.TrimSpace(c.Metric.Name + " " + string(c.Of))
+}
+
+// Known are the studies whose experiments this program has.
+func Known() []Study {
+	return slices.DeleteFunc(slices.Clone(Studies), func(s Study) bool {
+		return slices.ContainsFunc(s.Runs, func(r Run) bool { return !slices.Contains(experiment.Names(), r.Experiment) })
+	})
+}
+
+// Names lists the known studies.
+func Names() []string {
+	var names []string
+	for _, s := range Known() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// Select finds a study by name; "all" means every known one whose experiments
+// have the preset.
+func Select(name, preset string) ([]Study, error) {
+	known := Known()
+	if name == "all" {
+		some := slices.DeleteFunc(known, func(s Study) bool { return s.has(preset) != nil })
+		if len(some) == 0 {
+			return nil, fmt.Errorf("no experiment has a preset called %q", preset)
+		}
+		return some, nil
+	}
+	i := slices.IndexFunc(known, func(s Study) bool { return s.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("nothing to reproduce is called %q (known: %s, all)", name, strings.Join(Names(), ", "))
+	}
+	return known[i : i+1], known[i].has(preset)
+}
+
+// has says why the study cannot be made at a preset, or nil.
+func (s Study) has(preset string) error {
+	for _, r := range s.Runs {
+		if _, err := experiment.ByName(r.Experiment, preset); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run finds a run by name; the empty name is the first.
+func (s Study) run(name string) (Run, bool) {
+	for _, r := range s.Runs {
+		if name == "" || r.Name == name {
+			return r, true
+		}
+	}
+	return Run{}, false
+}

@@ -1,0 +1,117 @@
+package reproduce
+
+import "github.com/ergoflow/ergoflow/model/evaluate"
+
+// vn1d is the one-dimensional experiment with variable noise.
+var vn1d = Study{
+	Name:  "vn1d",
+	Title: "1D variable noise",
+	Runs: []Run{{
+		Name:       "vn1d",
+		Experiment: "vn1d",
+		Evaluations: []Evaluation{{
+			Name:  "budgets",
+			Kinds: []evaluate.Kind{evaluate.MCMC},
+			Budgets: []Budget{
+				{"100 steps", 0.01, 100},
+				{"300 steps", 0.01, 300},
+				{"1k steps", 0.01, 1_000},
+				{"3k steps", 0.01, 3_000},
+				{"10k steps", 0.01, 10_000},
+				{"100k steps", 0.01, 100_000},
+				{"500k steps", 0.01, 500_000},
+			},
+		}},
+	}},
+	Tables: []Table{
+		{
+			ID:      "vn1d",
+			Title:   "Samples against the reference",
+			Source:  "tab:1d_vn",
+			Columns: distances,
+			Rows: append([]Row{
+				{Name: "model", Kind: evaluate.Model, Printed: []float64{0.018, 0.002, 0.204, 0.125, 19.0}},
+				{Name: "MCMC", Kind: evaluate.MCMC, Printed: []float64{0.001, 0.0002, 0.083, 0.04, 8.6}},
+			}, controls...),
+			Notes: []string{"MCMC: Euler–Maruyama with the burn-in of the reference, 64 chains; the paper does not say how many."},
+		},
+		{
+			ID:      "vn1d-law",
+			Title:   "Samples against the exact law, and tests",
+			Columns: append(laws[:len(laws):len(laws)], Column{Metric: w2Mixed, Name: "W2 mean, mixed functions"}),
+			Rows: append([]Row{
+				{Name: "model", Kind: evaluate.Model},
+				{Name: "MCMC", Kind: evaluate.MCMC},
+			}, controls...),
+			Notes: []string{
+				"The paper says in words that the model underestimates the variance and that the Kolmogorov–Smirnov test rejects most functions.",
+				"The reference is simulated, as in the paper: where its chains have not mixed, it is far from the exact law itself (the floor's line). Mixed functions are those whose reference is W2 0.2 or less from it.",
+			},
+		},
+		{
+			ID:      "vn1d-budgets",
+			Title:   "MCMC at several budgets",
+			Columns: budgeted,
+			Rows: []Row{
+				{Name: "100 steps", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "100 steps"},
+				{Name: "300 steps", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "300 steps"},
+				{Name: "1k steps", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "1k steps"},
+				{Name: "3k steps", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "3k steps"},
+				{Name: "10k steps", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "10k steps"},
+				{Name: "100k steps", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "100k steps"},
+				{Name: "500k steps (converged)", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "500k steps"},
+				{Name: "model", Kind: evaluate.Model},
+				{Name: "floor", Kind: evaluate.Floor},
+			},
+			Notes: []string{"Euler–Maruyama, dt 0.01, 64 chains, a fifth of the steps of each as burn-in."},
+		},
+		{
+			ID:      "vn1d-training",
+			Title:   "Training",
+			Source:  "tab:1d_params",
+			Columns: trainings,
+			Rows:    []Row{{Name: "model", Kind: evaluate.Model, Printed: []float64{32256, 263.1}}},
+		},
+	},
+	Costs: []Row{
+		{Name: "100", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "100 steps"},
+		{Name: "300", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "300 steps"},
+		{Name: "1k", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "1k steps"},
+		{Name: "3k", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "3k steps"},
+		{Name: "10k", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "10k steps"},
+		{Name: "100k", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "100k steps"},
+		{Name: "500k", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "500k steps"},
+		{Name: "model", Kind: evaluate.Model},
+	},
+	PaperFigures: map[string]string{"percentiles": "fig:1d_vn_samples", "loss": "fig:1d_vn_training"},
+}
+
+// What the tables of the one-dimensional experiments share.
+var (
+	// The paper's columns and one of ours.
+	distances = []Column{
+		{Metric: sinkhorn, Of: Mean}, {Metric: sinkhorn, Of: Median},
+		{Metric: w2, Of: Mean}, {Metric: w2, Of: Median},
+		{Metric: seconds},
+		{Metric: w2, Of: Closer, Name: "model closer in W2 (fraction)"},
+	}
+	laws = []Column{
+		{Metric: w2Exact, Of: Mean}, {Metric: w2Exact, Of: Median},
+		{Metric: converged, Of: Mean}, {Metric: converged, Of: Median},
+		{Metric: variance, Of: Mean}, {Metric: variance, Of: Median},
+		{Metric: rejected, Of: Mean, Name: "KS rejects (fraction)"},
+	}
+	budgeted = []Column{
+		{Metric: sinkhorn, Of: Mean}, {Metric: sinkhorn, Of: Median},
+		{Metric: w2, Of: Mean}, {Metric: w2, Of: Median},
+		{Metric: solveSeconds}, {Metric: steps}, {Metric: sequential},
+	}
+	trainings = []Column{{Metric: updates}, {Metric: trainSeconds}, {Metric: lastLoss, Name: "loss at the end"}}
+	// Rows that the paper does not have.
+	controls = []Row{
+		{Name: "floor: a second reference set", Kind: evaluate.Floor},
+		{Name: "moment-matched normal", Kind: evaluate.Moments},
+		{Name: "N(0,1)", Kind: evaluate.Normal},
+		{Name: "untrained network", Kind: evaluate.Untrained},
+	}
+)
