@@ -66,7 +66,7 @@ func dataReplica(t *testing.T) *replica {
 		t.Cleanup(func() { s.Close() })
 		r.shards = append(r.shards, s)
 	}
-	if r.normalisation, err = e.Data.Normalisation(store); err != nil {
+	if r.normalisation, err = e.Normalisation(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
 	if r.conditioner, err = e.Conditioner(r.normalisation); err != nil {

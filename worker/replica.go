@@ -59,7 +59,7 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 }
 
 func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err error) {
-	if r.normalisation, err = r.experiment.Data.Normalisation(store); err != nil {
+	if r.normalisation, err = r.experiment.Normalisation(ctx, store); err != nil {
 		return err
 	}
 	if r.conditioner, err = r.experiment.Conditioner(r.normalisation); err != nil {

@@ -50,7 +50,7 @@ func evaluations(solver string) int {
 func (o Options) network(st *state.State, functions []flow.Subject) func(context.Context, func(done, total int)) ([][]float32, time.Duration, error) {
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
-		e := o.Experiment
+		e := o.Experiment.Inference()
 		solver, err := ode.Parse(e.Evaluation.Solver)
 		if err != nil {
 			return nil, 0, err

@@ -44,6 +44,7 @@ func (e Experiment) Validate() error {
 		number("evaluation.blur", v.Blur, 1e-4, 100),
 		number("evaluation.scaling", v.Scaling, 0.01, 0.99),
 		solver("evaluation.solver", v.Solver),
+		integer("evaluation.sensors", v.Sensors, 0, 1<<16), // 0: as in training
 	); err != nil {
 		return err
 	}
