@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/deeponet"
@@ -284,7 +285,29 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 }
 
 func TestBenchmark(t *testing.T) {
-	m, err := train.Benchmark(context.Background(), backendtest.Fast(t), "tiny", config(1), flow.OptimalTransport, 4, 3)
+	c := config(1)
+	var fields []shard.Field
+	for _, input := range c.Model.Inputs() {
+		fields = append(fields, shard.Field(input))
+	}
+	m, err := train.Benchmark(context.Background(), backendtest.Fast(t), train.Workload{
+		Experiment: "tiny", Config: c, Coupling: flow.OptimalTransport, Functions: 4, Fields: fields,
+		Function: func(i int) ([][]float32, error) {
+			var values [][]float32
+			source := random.New(0, "test", uint64(i))
+			for _, f := range fields {
+				field := make([]float32, f.Size())
+				for j := range field {
+					field[j] = float32(source.NormFloat64())
+				}
+				values = append(values, field)
+			}
+			return values, nil
+		},
+		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
+			return flow.NewStored(c.Model.Inputs(), fields, n)
+		},
+	}, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
