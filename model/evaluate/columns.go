@@ -47,7 +47,7 @@ func (r *Results) sections() []section {
 		observables := func(cells func(o ObservableSummary) []string) func(row Row) []string {
 			return func(row Row) []string { return cells(row.Summary.observables()) }
 		}
-		add(true, "features, sliced W2", leading, observables(func(o ObservableSummary) []string { return meanIntervalMedian(o.FeatureW2) }))
+		add(true, "feature distance", leading, observables(func(o ObservableSummary) []string { return meanIntervalMedian(o.FeatureW2) }))
 		printed(plain, both, func(p PaperRow) []float64 { return []float64{p.FeatureMean, p.FeatureMedian} })
 		add(hasModel, "model", []string{"closer"}, r.closer)
 		printed(plain, []string{"closer"}, func(p PaperRow) []float64 { return []float64{p.ModelCloser} }) // of 100
@@ -147,7 +147,7 @@ func (r *Results) meanings() []string {
 	v := r.Experiment.Evaluation
 	var all []string
 	if observed(r.Rows) {
-		all = append(all, fmt.Sprintf("features: permutation-invariant, in standard deviations of each function's reference, over %d directions", observables.Directions),
+		all = append(all, fmt.Sprintf("feature distance: sliced W2 of %d permutation-invariant features, in standard deviations of each function's reference, over %d directions", observables.FeatureCount, observables.Directions),
 			"pooled: all states of all functions at once; energy per function: median")
 	} else {
 		converged := ""

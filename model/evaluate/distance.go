@@ -17,9 +17,9 @@ var (
 		func(f Function) float64 { return f.W2 }, func(s Summary) Statistic { return s.W2 }}
 	SlicedW2 = Distance{"sliced W2", "units of x",
 		func(f Function) float64 { return f.SlicedW2 }, func(s Summary) Statistic { return s.SlicedW2 }}
-	Features = Distance{"sliced W2 of features", "standard deviations of the reference",
+	Features = Distance{"feature distance", "deviations of the reference",
 		func(f Function) float64 { return f.observables().FeatureW2 }, func(s Summary) Statistic { return s.observables().FeatureW2 }}
-	Radial = Distance{"L² error of g(r)", "units of x^½",
+	Radial = Distance{"L² error of g(r)", "units of √x",
 		func(f Function) float64 { return f.observables().RadialError }, func(s Summary) Statistic { return s.observables().RadialError }}
 )
 

@@ -25,25 +25,25 @@ type method struct {
 // progress is told how many functions are done.
 type draw func(ctx context.Context, progress func(done, total int)) (samples [][]float32, setup time.Duration, err error)
 
-// methods are all rows in the order of the table.
-func (o Options) methods(f family.Family, functions []function) ([]method, error) {
+// methods are all rows in the order of the table; release frees what they hold.
+func (o Options) methods(f family.Family, functions []function) (rows []method, release func(), err error) {
 	b := baselines{o, f, functions}
 	before := []method{b.floor()}
 	if o.wants(Split) {
 		halves, err := b.split()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		before = append(before, halves...)
 	}
 	for _, m := range o.Experiment.Evaluation.MCMC {
 		before = append(before, b.mcmc(m))
 	}
-	learned, err := networks(o, functions)
+	learned, release, err := networks(o, functions)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return slices.Concat(before, learned, b.normals()), nil
+	return slices.Concat(before, learned, b.normals()), release, nil
 }
 
 // baselines make the rows that need no network.

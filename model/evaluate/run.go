@@ -59,10 +59,11 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	if err != nil {
 		return nil, Shown{}, err
 	}
-	methods, err := o.methods(f, functions)
+	methods, release, err := o.methods(f, functions)
 	if err != nil {
 		return nil, Shown{}, err
 	}
+	defer release()
 	hash := o.State.ParameterHash()
 	r := &Results{
 		Version:    ergoflow.Version,

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	costsCaption  = "Mean %s, with its 95 % interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles) and the model with its set-up (stars; its steps are evaluations of the network, which an adaptive solver does not count)."
+	costsCaption  = "Mean %s, with its 95 %% interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles) and the model with its set-up (stars; its steps are evaluations of the network, which an adaptive solver does not count)."
 	spreadCaption = "How the %s spreads over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile)."
 )
 
@@ -41,12 +41,12 @@ func costsFigure(points []ParetoPoint, d evaluate.Distance) figure {
 		func(w io.Writer) error { return ParetoData(w, points) }}
 }
 
-// spreadRows are the rows that come near the reference: N(0,1) and an untrained
-// network would leave the others no room.
+// spreadRows are the rows that come near the reference: N(0,1) and networks that
+// know nothing of the function would leave the others no room.
 func spreadRows(rows []evaluate.Row, d evaluate.Distance) []SpreadRow {
 	var shown []SpreadRow
 	for _, r := range rows {
-		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained {
+		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained || r.Kind == evaluate.Shuffled {
 			continue
 		}
 		s := SpreadRow{Kind: r.Kind, Name: r.Name}

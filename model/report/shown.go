@@ -46,7 +46,7 @@ func samples(shown evaluate.Shown, dim int) []figure {
 		all = append(all, figure{"samples", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: how the samples of the target and of the other rows lie in the plane, counted in hexagons.",
 			func(w io.Writer) error { return Plane(w, rows) },
 			func(w io.Writer) error { return PlaneData(w, rows) }})
-	default:
+	case dim <= 1:
 		all = append(all, figure{"percentiles", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: histograms of the samples with the density of the exact invariant law, and their distribution functions.",
 			func(w io.Writer) error { return Percentiles(w, shown.Percentiles) },
 			func(w io.Writer) error { return percentileData(w, shown.Percentiles) }})
