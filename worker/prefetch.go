@@ -38,7 +38,10 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 	}
 	groups := microBatches(shards)
 	model := r.experiment.Velocity()
-	assembler := flow.NewAssembler(r.batches, model.Dim(), r.experiment.Training.Coupling, r.conditioner)
+	assemblers := make([]*flow.Assembler, len(r.conditioners))
+	for i, c := range r.conditioners {
+		assemblers[i] = flow.NewAssembler(r.batches, model.Dim(), r.experiment.Training.Coupling, c)
+	}
 	for range ahead + 1 {
 		b := &stepBatch{micro: make([]*flow.Batch, len(groups))}
 		for i := range b.micro {
@@ -58,6 +61,7 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 				return
 			}
 			b.step = step
+			assembler := assemblers[int(step)%len(assemblers)]
 			for i, group := range groups {
 				micro := b.micro[i]
 				micro.Reset(r.batches.BatchSamples, model.Dim(), len(model.Inputs()))

@@ -24,7 +24,7 @@ type replica struct {
 	batches       batch.Plan
 	shards        []*shard.Shard // all of them, mapped: only what is used is read
 	normalisation shard.Normalisation
-	conditioner   flow.Conditioner // for one prefetcher at a time
+	conditioners  []flow.Conditioner // of each step in turn, for one prefetcher at a time
 	saver         *saver
 
 	// mu is held by whoever uses the device or the fields below: a step, a
@@ -62,7 +62,7 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 	if r.normalisation, err = r.experiment.Normalisation(ctx, store); err != nil {
 		return err
 	}
-	if r.conditioner, err = r.experiment.Conditioner(r.normalisation); err != nil {
+	if err = r.condition(); err != nil {
 		return err
 	}
 	r.shards = make([]*shard.Shard, r.plan.Shards)
@@ -82,6 +82,18 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		if err := r.trainer.Precompile(shards * r.batches.FunctionsPerStep()); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// condition makes the conditioners.
+func (r *replica) condition() error {
+	for _, alternative := range r.experiment.Alternatives() {
+		c, err := alternative.Conditioner(r.normalisation)
+		if err != nil {
+			return err
+		}
+		r.conditioners = append(r.conditioners, c)
 	}
 	return nil
 }

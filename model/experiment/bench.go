@@ -28,7 +28,7 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
 			if e.Probes != nil {
 				var err error
-				if n, err = e.probes(f).Normalise(ctx, e.Data.Functions); err != nil {
+				if n, err = e.Normalisation(ctx, nil); err != nil {
 					return nil, err
 				}
 			}

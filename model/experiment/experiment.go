@@ -47,7 +47,10 @@ type Training struct {
 	BatchSamples   int `json:"batch_samples" yaml:"batch_samples"`     // S, samples of each; divides data.samples
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
-	Epochs   int           `json:"epochs" yaml:"epochs"` // passes over every stored sample
+	// Sensors, when not empty, are how many a network with sensors has, one number
+	// for each step in turn, instead of its own.
+	Sensors []int `json:"sensors,omitempty" yaml:"sensors"`
+	Epochs  int   `json:"epochs" yaml:"epochs"` // passes over every stored sample
 	// Steps, when not zero, ends the schedule after that many updates instead
 	// of after Epochs whole passes.
 	Steps           int     `json:"steps" yaml:"steps"`

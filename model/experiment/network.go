@@ -89,6 +89,9 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 	if n := e.Evaluation.Sensors; n > 0 {
 		return &FieldError{"evaluation.sensors", n, fmt.Sprintf("0: %s has no sensors", path)}
 	}
+	if n := e.Training.Sensors; len(n) > 0 {
+		return &FieldError{"training.sensors", n, fmt.Sprintf("empty: %s has no sensors", path)}
+	}
 	for _, input := range model.Inputs() {
 		if _, err := flow.Find(input, f.Fields()); err != nil {
 			return fmt.Errorf("%s: %w of %s", path, err, f.Name())

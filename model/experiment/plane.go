@@ -17,11 +17,15 @@ type planeSizes struct {
 	batchFunctions     int
 	batchSamples       int
 	sensors            int // in training and in evaluation
+	transfer           planeTransfer
 	checkpointEvery    int
 	evalSamples        int // of every held-out function, each from a chain of its own
 	burnIn             int // steps of dt 0.01 before a stored sample
 	tiny               bool
 }
+
+// planeTransfer is what the experiment with many sensors has instead.
+type planeTransfer struct{ samples, chains, batchFunctions int }
 
 // planePresets, the paper's sizes first. Steps of the schedule follow from them:
 // F·N/(B·S), one epoch each.
@@ -30,16 +34,20 @@ var planePresets = map[string]planeSizes{
 	// Of its 4,096 evaluation fields only the 100 that it reports are made.
 	"full": {functions: 65536, heldOut: 100, shards: 64, samples: 4096, chains: 256,
 		batchFunctions: 512, batchSamples: 64, sensors: 256, checkpointEvery: 500,
+		transfer:    planeTransfer{samples: 4096, chains: 256, batchFunctions: 512},
 		evalSamples: 4096, burnIn: 2000},
-	// All the functions and all the steps with an eighth of the batch, half of the
-	// sensors and an eighth of the stored samples from a quarter of the chains:
-	// 65,536·512/(64·64) = 8,192 steps of 42 GFLOP.
-	"scaled": {functions: 65536, heldOut: 100, shards: 16, samples: 512, chains: 64,
-		batchFunctions: 64, batchSamples: 64, sensors: 128, checkpointEvery: 500,
+	// All the functions, all the sensors and all the steps, with a sixteenth of the
+	// batch and of the stored samples, from a quarter of the chains: 65,536·256/(32·64)
+	// = 8,192 steps of 36 GFLOP. With more sensors a batch of 16 functions and half of
+	// the steps, 65,536·64/(16·64), of 33 GFLOP with 512 and 122 with 2,048 sensors.
+	"scaled": {functions: 65536, heldOut: 100, shards: 16, samples: 256, chains: 64,
+		batchFunctions: 32, batchSamples: 64, sensors: 256, checkpointEvery: 500,
+		transfer:    planeTransfer{samples: 64, chains: 64, batchFunctions: 16},
 		evalSamples: 4096, burnIn: 2000},
 	// Seconds: shows that the parts fit, teaches the network next to nothing.
 	"smoke": {functions: 128, heldOut: 4, shards: 4, samples: 64, chains: 16,
 		batchFunctions: 16, batchSamples: 16, sensors: 16, checkpointEvery: 16,
+		transfer:    planeTransfer{samples: 64, chains: 16, batchFunctions: 16},
 		evalSamples: 256, burnIn: 200, tiny: true},
 }
 
@@ -80,12 +88,15 @@ func cn2dGrid(s planeSizes) Experiment {
 	return e
 }
 
-// cn2dTransfer trains with one number of sensors, twice cn2d's, and evaluates
-// with others. Its probes are random walks with steps of standard deviation 0.05.
+// cn2dTransfer trains with one number of sensors, or several in turn
+// (training.sensors), and evaluates with that or others (evaluation.sensors). Its
+// probes are random walks with steps of standard deviation 0.05.
 func cn2dTransfer(s planeSizes) Experiment {
-	s.sensors *= 2
+	s.samples, s.chains, s.batchFunctions = s.transfer.samples, s.transfer.chains, s.transfer.batchFunctions
 	e := cn2d(s)
+	e.Model.Sensor.Sensors = 512
 	e.Probes = &Probes{Kind: probe.Walk, DT: 0.0025}
+	e.Evaluation.Sensors = 0
 	return e
 }
 

@@ -17,18 +17,23 @@ type Probes struct {
 	DT   float64    `json:"dt" yaml:"dt"` // time between recorded points
 }
 
-// probes are those of the experiment's functions, where its network has sensors.
-func (e Experiment) probes(f family.Family) flow.Probes {
+// standardised is of how many training functions probes make the normalisation:
+// with thousands of rows each, its error is far below what a network could notice.
+const standardised = 1024
+
+// probes are those of every function, where the network has sensors.
+func (e Experiment) probes() probe.Config {
 	s := e.Model.Sensor
-	return flow.Probes{
-		Config: probe.Config{Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT},
-		Family: f, Seed: e.Data.Seed,
-	}
+	return probe.Config{Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT}
 }
 
+// feature is the name under which the normalisation has feature k of an input.
+func feature(input string, k int) string { return fmt.Sprintf("%s[%d]", input, k) }
+
 // Normalisation standardises the network's inputs, by the training set: stored
-// fields by the manifests of its shards, which the store must have, probes by
-// those of its first functions. It is the same on every worker.
+// fields by the manifests of its shards, which the store must have, every feature
+// of probes over those of its first functions, 1,024 or all if there are fewer. It
+// is the same on every worker.
 func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.Normalisation, error) {
 	if e.Probes == nil {
 		return e.Data.Normalisation(store)
@@ -37,7 +42,15 @@ func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.
 	if err != nil {
 		return nil, fmt.Errorf("data.family: %w", err)
 	}
-	return e.probes(f).Normalise(ctx, e.Data.Functions)
+	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, min(e.Data.Functions, standardised))
+	if err != nil {
+		return nil, fmt.Errorf("normalisation: %w", err)
+	}
+	n := make(shard.Normalisation, len(standards))
+	for k, s := range standards {
+		n[feature(e.Velocity().Inputs()[0].Name, k)] = s
+	}
+	return n, nil
 }
 
 // Conditioner makes the network's inputs, in training as afterwards, standardised
@@ -47,10 +60,32 @@ func (e Experiment) Conditioner(n shard.Normalisation) (flow.Conditioner, error)
 	if err != nil {
 		return nil, fmt.Errorf("data.family: %w", err)
 	}
-	if e.Probes != nil {
-		return flow.NewObserved(e.Velocity().Inputs(), e.probes(f), n)
+	inputs := e.Velocity().Inputs()
+	if e.Probes == nil {
+		return flow.NewStored(inputs, f.Fields(), n)
 	}
-	return flow.NewStored(e.Velocity().Inputs(), f.Fields(), n)
+	standards := make([]shard.Standard, e.probes().Features())
+	for k := range standards {
+		var ok bool
+		if standards[k], ok = n[feature(inputs[0].Name, k)]; !ok {
+			return nil, fmt.Errorf("the normalisation lacks the input %q", feature(inputs[0].Name, k))
+		}
+	}
+	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards)
+}
+
+// Alternatives are the experiment as it is at each step in turn: with one number
+// of sensors after the other, or once. Their networks have the same parameters.
+func (e Experiment) Alternatives() []Experiment {
+	if len(e.Training.Sensors) == 0 {
+		return []Experiment{e}
+	}
+	all := make([]Experiment, len(e.Training.Sensors))
+	for i, n := range e.Training.Sensors {
+		all[i] = e
+		all[i].Model = e.Model.withSensors(n)
+	}
+	return all
 }
 
 // Inference is the experiment as trained networks are used: with as many sensors
@@ -72,19 +107,19 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
 		return err
 	}
-	p := e.probes(f)
-	if err := p.Config.Validate(); err != nil {
+	probes := e.probes()
+	if err := probes.Validate(); err != nil {
 		return fmt.Errorf("probes.%w", err)
 	}
-	if want := p.Config.Features(); s.Features != want {
-		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, as probes of kind %s have", want, p.Config.Kind)}
+	if want := probes.Features(); s.Features != want {
+		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, as probes of kind %s have", want, probes.Kind)}
 	}
 	// One row of the first function shows what is the same for all.
 	function, err := f.Function(e.Data.Seed, 0)
 	if err != nil {
 		return fmt.Errorf("probes: %w", err)
 	}
-	row := p.Config
+	row := probes
 	row.Sensors, row.Steps = 1, 1
 	if err := row.Fill(make([]float32, row.Size()), function.System, e.Data.Seed, "validate", 0); err != nil {
 		return fmt.Errorf("probes.kind: %s: %w", f.Name(), err)
