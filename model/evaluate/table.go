@@ -45,11 +45,24 @@ func (r *Results) Table() Table {
 const lineWidth = 120
 
 // Text renders the table with aligned columns, names left and numbers right.
-// Groups of columns that do not fit on a line follow in further blocks, each
-// with the rows' names.
 func (t Table) Text() string {
-	widths := t.widths()
 	var b strings.Builder
+	for _, part := range t.Blocks(lineWidth) {
+		part.block(&b)
+		b.WriteString("\n")
+	}
+	for _, n := range t.Notes {
+		b.WriteString(n + "\n")
+	}
+	return b.String()
+}
+
+// Blocks cuts the table into parts that are no wider than that many characters,
+// if groups of columns allow it. Each begins with the rows' names; notes are left
+// out.
+func (t Table) Blocks(limit int) []Table {
+	widths := t.widths()
+	var parts []Table
 	for group, column := 1, 1; group < len(t.Groups); {
 		groups, columns, total := []Group{t.Groups[0]}, []int{0}, widths[0]
 		for ; group < len(t.Groups); group++ {
@@ -58,7 +71,7 @@ func (t Table) Text() string {
 			for i := range g.Width {
 				width += widths[column+i]
 			}
-			if total+width > lineWidth && len(groups) > 1 {
+			if total+width > limit && len(groups) > 1 {
 				break
 			}
 			total += width
@@ -68,32 +81,42 @@ func (t Table) Text() string {
 				column++
 			}
 		}
-		t.block(&b, groups, columns, widths, total)
-		b.WriteString("\n")
+		part := Table{Groups: groups, Columns: choose(t.Columns, columns)}
+		for _, row := range t.Rows {
+			part.Rows = append(part.Rows, choose(row, columns))
+		}
+		parts = append(parts, part)
 	}
-	for _, n := range t.Notes {
-		b.WriteString(n + "\n")
-	}
-	return b.String()
+	return parts
 }
 
-// block writes the chosen groups, whose columns they are.
-func (t Table) block(b *strings.Builder, groups []Group, columns, widths []int, total int) {
+func choose(cells []string, columns []int) []string {
+	some := make([]string, len(columns))
+	for i, k := range columns {
+		some[i] = cells[k]
+	}
+	return some
+}
+
+// block writes the heading and the rows.
+func (t Table) block(b *strings.Builder) {
+	widths := t.widths()
 	var heading strings.Builder
-	column := 0
-	for _, g := range groups {
+	column, total := 0, -2
+	for _, g := range t.Groups {
 		width := 2 * (g.Width - 1)
 		for range g.Width {
-			width += widths[columns[column]]
+			width += widths[column]
 			column++
 		}
 		heading.WriteString(centre(g.Name, width) + "  ")
+		total += width + 2
 	}
 	b.WriteString(strings.TrimRight(heading.String(), " ") + "\n")
-	b.WriteString(textLine(t.Columns, columns, widths))
+	b.WriteString(textLine(t.Columns, widths))
 	b.WriteString(strings.Repeat("─", total) + "\n")
 	for _, row := range t.Rows {
-		b.WriteString(textLine(row, columns, widths))
+		b.WriteString(textLine(row, widths))
 	}
 }
 
@@ -120,14 +143,14 @@ func (t Table) widths() []int {
 	return widths
 }
 
-func textLine(cells []string, columns, widths []int) string {
+func textLine(cells []string, widths []int) string {
 	var b strings.Builder
-	for _, i := range columns {
-		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cells[i]))
+	for i, cell := range cells {
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 		if i == 0 {
-			b.WriteString(cells[i] + pad)
+			b.WriteString(cell + pad)
 		} else {
-			b.WriteString("  " + pad + cells[i])
+			b.WriteString("  " + pad + cell)
 		}
 	}
 	return strings.TrimRight(b.String(), " ") + "\n"
