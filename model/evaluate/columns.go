@@ -131,6 +131,9 @@ func (r *Results) notes() []string {
 		notes = append(notes, fmt.Sprintf("The reference sets themselves are W2 %s (mean) and %s (median) from the exact law; mixed are the %d of %d functions where that is below %g.",
 			significant(r.Reference.Mean), significant(r.Reference.Median), r.Mixed, r.Functions, r.MixedBelow))
 	}
+	if e, ok := r.energies(); ok {
+		notes = append(notes, fmt.Sprintf("The reference's energies, pooled: %s ± %s; rows are off by so much of these.", significant(e.Mean), significant(e.Std)))
+	}
 	for _, row := range r.Rows {
 		if row.Note != "" {
 			notes = append(notes, row.Name+": "+row.Note)
@@ -140,6 +143,16 @@ func (r *Results) notes() []string {
 		notes = append(notes, "paper: "+Source(e.Name)+".")
 	}
 	return notes
+}
+
+// energies are those of the whole reference of particles.
+func (r *Results) energies() (observables.Moments, bool) {
+	for _, row := range r.Rows {
+		if row.Kind != Split && row.Summary.Observables != nil {
+			return row.Summary.Observables.Pooled.Energy.Target, true
+		}
+	}
+	return observables.Moments{}, false
 }
 
 // meanings say what the columns are.

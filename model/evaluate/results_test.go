@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/metrics"
+	"github.com/ergoflow/ergoflow/model/observables"
 )
 
 func TestDescribe(t *testing.T) {
@@ -133,6 +134,28 @@ func tableResults(t *testing.T) *Results {
 	return r
 }
 
+// Blocks have all columns once, in order, and no more than fit.
+func TestBlocks(t *testing.T) {
+	table := tableResults(t).Table()
+	for _, limit := range []int{1, 60, 120, 10_000} {
+		columns, groups := []string{table.Columns[0]}, []Group{table.Groups[0]}
+		for _, part := range table.Blocks(limit) {
+			columns, groups = append(columns, part.Columns[1:]...), append(groups, part.Groups[1:]...)
+			checkRectangular(t, part)
+			width := 0
+			for _, w := range part.widths() {
+				width += w + 2
+			}
+			if width-2 > limit && len(part.Groups) > 2 {
+				t.Errorf("limit %d: a block of %d characters with %d groups", limit, width-2, len(part.Groups)-1)
+			}
+		}
+		if !slices.Equal(columns, table.Columns) || !slices.Equal(groups, table.Groups) {
+			t.Errorf("limit %d: columns %q of %q", limit, columns, table.Columns)
+		}
+	}
+}
+
 func TestTableGolden(t *testing.T) {
 	table := tableResults(t).Table()
 	for name, got := range map[string]string{"table.txt": table.Text(), "table.md": table.Markdown()} {
@@ -181,6 +204,47 @@ func TestTableOfThePlane(t *testing.T) {
 		if strings.Contains(note, "KS") || strings.Contains(note, "exact law") {
 			t.Errorf("a note of what is not there: %s", note)
 		}
+	}
+}
+
+// Of particles the table has observables instead of divergences, and the paper's
+// numbers beside the rows that have them.
+func TestTableOfParticles(t *testing.T) {
+	r := tableResults(t)
+	r.Dim, r.ReferenceToExact, r.Experiment.Name = 64, nil, "particles64d"
+	for i := range r.Rows {
+		o := &ObservableSummary{FeatureW2: Statistic{Mean: 2, Median: 1, MeanInterval: &[2]float64{1.5, 3}},
+			RadialError: Statistic{Mean: 0.5, Median: 0.25}, MarginalKL: Statistic{Mean: 0.002, Median: 0.001}}
+		o.Pooled.RadialError = 0.125
+		o.Pooled.Energy = observables.Energies{Model: observables.Moments{Mean: 90, Std: 20}, Target: observables.Moments{Mean: 100, Std: 10}, RelativeMean: -0.1, RelativeStd: 1, KS: 0.375}
+		closer := 7
+		r.Rows[i].Summary = Summary{SlicedW2: Statistic{Mean: 0.3, Median: 0.2}, Observables: o}
+		r.Rows[i].ModelCloser = &closer
+		r.Rows[i].Functions = make([]Function, 9)
+		r.Rows[i].Functions[0].Observables = &Observables{}
+	}
+	r.Rows[3].ModelCloser = nil
+	table := r.Table()
+	checkRectangular(t, table)
+	want := []string{"model",
+		"2.00", "1.50…3.00", "1.00", "1.786", "1.0159", // features, paper
+		"–", "–", // closer, paper
+		"0.500", "0.250", "0.125", "0.6865", // g(r), paper
+		"0.00200", "0.00100", "0.00121", // marginal, paper
+		"0", "0.375", "0.1585", // KS, paper
+		"90.0", "-10.0 %", "20.0", "+100.0 %", "-3.8 %", "-2.1 %", "+0.0 %", "+0.0 %", // energies, paper, per function
+		"0.300", "–", "0.200", "1.25", "2.50", "0.00"}
+	if !slices.Equal(table.Rows[3], want) {
+		t.Errorf("row\n%q, want\n%q", table.Rows[3], want)
+	}
+	if row := table.Rows[4]; row[4] != "20.0154" || row[6] != "7/9" || row[7] != "98" {
+		t.Errorf("the paper's N(0,I) and the functions where the model is closer: %q", row)
+	}
+	if notes := strings.Join(table.Notes, "\n"); !strings.Contains(notes, "100 ± 10.0") || strings.Contains(notes, "Sinkhorn") || !strings.Contains(notes, "d4_ablation") {
+		t.Errorf("notes: %s", notes)
+	}
+	for _, part := range table.Blocks(80) {
+		checkRectangular(t, part)
 	}
 }
 
