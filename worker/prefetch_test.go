@@ -27,7 +27,7 @@ func TestMicroBatches(t *testing.T) {
 		for i := range shards {
 			shards[i] = uint32(3 * i)
 		}
-		groups := microBatches(shards)
+		groups := microBatches(shards, 1<<16)
 		if got := slices.Concat(groups...); !slices.Equal(got, shards) && n > 0 {
 			t.Errorf("%d shards: the groups together are %v", n, got)
 		}
@@ -39,13 +39,26 @@ func TestMicroBatches(t *testing.T) {
 				t.Errorf("%d shards: a group of %d, no power of two", n, len(g))
 			}
 		}
+		for _, most := range []int{1, 4, 7} {
+			groups := microBatches(shards, most)
+			if got := slices.Concat(groups...); !slices.Equal(got, shards) && n > 0 {
+				t.Errorf("%d shards: the groups of at most %d together are %v", n, most, got)
+			}
+			for _, g := range groups {
+				if bits.OnesCount(uint(len(g))) != 1 || len(g) > most {
+					t.Errorf("%d shards: a group of %d, want a power of two of at most %d", n, len(g), most)
+				}
+			}
+		}
 	}
 }
 
 // dataReplica is a replica with shards of a small experiment and no device.
-func dataReplica(t *testing.T) *replica {
+func dataReplica(t *testing.T) *replica { return dataReplicaOf(t, "vn1d") }
+
+func dataReplicaOf(t *testing.T, name string, sets ...string) *replica {
 	t.Helper()
-	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.training.burn_in=10", "data.reference.burn_in=10"})
+	e, err := experiment.Load(name, "smoke", "", append([]string{"data.training.burn_in=10", "data.reference.burn_in=10"}, sets...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +79,10 @@ func dataReplica(t *testing.T) *replica {
 		t.Cleanup(func() { s.Close() })
 		r.shards = append(r.shards, s)
 	}
-	if r.normalisation, err = e.Data.Normalisation(store); err != nil {
+	if r.normalisation, err = e.Normalisation(t.Context(), store); err != nil {
 		t.Fatal(err)
 	}
-	if r.conditioner, err = e.Conditioner(r.normalisation); err != nil {
+	if err := r.condition(); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -115,7 +128,15 @@ func steps(t *testing.T, r *replica, shards []uint32, n int) [][][]float32 {
 }
 
 func TestBatchDoesNotDependOnMembership(t *testing.T) {
-	r := dataReplica(t)
+	for name, sets := range map[string][]string{
+		"vn1d": nil, "cn2d": nil, "cn2d_grid": nil, "particles64d": nil,
+		"cn2d_transfer": {"training.sensors=[5, 2, 3]"},
+	} {
+		t.Run(name, func(t *testing.T) { membershipChangesNothing(t, dataReplicaOf(t, name, sets...)) })
+	}
+}
+
+func membershipChangesNothing(t *testing.T, r *replica) {
 	const n = 6
 	want := steps(t, r, []uint32{0, 1, 2, 3}, n)
 	for _, split := range [][][]uint32{
@@ -138,6 +159,16 @@ func TestBatchDoesNotDependOnMembership(t *testing.T) {
 	}
 	if slices.EqualFunc(want[0], want[1], slices.Equal) {
 		t.Error("steps 0 and 1 have the same batch")
+	}
+	for step, batch := range want {
+		alternatives := r.experiment.Alternatives()
+		size := r.batches.BatchSamples * (2*r.experiment.Velocity().Dim() + 1)
+		for _, input := range alternatives[step%len(alternatives)].Velocity().Inputs() {
+			size += input.Size()
+		}
+		if len(batch[0]) != size {
+			t.Errorf("a function of step %d has %d values, want %d", step, len(batch[0]), size)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ type replica struct {
 	batches       batch.Plan
 	shards        []*shard.Shard // all of them, mapped: only what is used is read
 	normalisation shard.Normalisation
-	conditioner   flow.Conditioner // for one prefetcher at a time
+	conditioners  []flow.Conditioner // of each step in turn, for one prefetcher at a time
 	saver         *saver
 
 	// mu is held by whoever uses the device or the fields below: a step, a
@@ -59,10 +59,10 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 }
 
 func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err error) {
-	if r.normalisation, err = r.experiment.Data.Normalisation(store); err != nil {
+	if r.normalisation, err = r.experiment.Normalisation(ctx, store); err != nil {
 		return err
 	}
-	if r.conditioner, err = r.experiment.Conditioner(r.normalisation); err != nil {
+	if err = r.condition(); err != nil {
 		return err
 	}
 	r.shards = make([]*shard.Shard, r.plan.Shards)
@@ -75,13 +75,34 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		return err
 	}
 	r.sum = make([]float32, r.trainer.Size()+2)
-	for shards := 1; shards <= r.plan.Shards; shards *= 2 {
+	for shards := 1; shards <= r.largest(); shards *= 2 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err := r.trainer.Precompile(shards * r.batches.FunctionsPerStep()); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// largest is how many shards' functions a micro-batch may have.
+func (r *replica) largest() int {
+	functions := r.experiment.Training.MicroBatch
+	if functions == 0 {
+		return r.plan.Shards
+	}
+	return min(max(functions/r.batches.FunctionsPerStep(), 1), r.plan.Shards)
+}
+
+// condition makes the conditioners.
+func (r *replica) condition() error {
+	for _, alternative := range r.experiment.Alternatives() {
+		c, err := alternative.Conditioner(r.normalisation)
+		if err != nil {
+			return err
+		}
+		r.conditioners = append(r.conditioners, c)
 	}
 	return nil
 }

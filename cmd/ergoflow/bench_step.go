@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/train"
 )
 
 func benchStepCommand() *cobra.Command {
@@ -17,8 +16,9 @@ func benchStepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time whole training steps: assembly, gradient, clip, update",
-		Long: `Times training steps of one worker on batches of noise: assembling the batch,
-the gradient, its way to the host and back, clipping and AdamW.`,
+		Long: `Times training steps of one worker on functions whose samples are noise: assembling
+the batch, with the probes of networks that have sensors, the gradient, its way to
+the host and back, clipping and AdamW.`,
 		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +37,7 @@ the gradient, its way to the host and back, clipping and AdamW.`,
 				return err
 			}
 			defer b.Close()
-			m, err := train.Benchmark(cmd.Context(), b, e.Name, e.Trainer(), e.Training.Coupling, e.Training.BatchFunctions, steps)
+			m, err := e.Benchmark(cmd.Context(), b, steps)
 			if err != nil {
 				return err
 			}

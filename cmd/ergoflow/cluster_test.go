@@ -131,6 +131,36 @@ func TestWorkerCountsAgree(t *testing.T) {
 	}
 }
 
+// Probes are made where a function is trained on: that changes nothing either,
+// nor do numbers of sensors that alternate and small micro-batches.
+func TestWorkerCountsAgreeOnProbes(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"cn2d":          nil,
+		"cn2d_transfer": {"--set", "training.sensors=[12,4,8]"},
+		"particles64d":  {"--set", "training.steps=12"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			train := func(workers int) *state.State {
+				dir := t.TempDir()
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				args := append([]string{"train", name, "--preset", "smoke", "--backend", "go", "--local", "--dir", dir, "--workers", fmt.Sprint(workers)}, sets...)
+				cmd, out := program(ctx, t, args...)
+				if err := cmd.Run(); err != nil {
+					t.Fatalf("train with %d workers: %v\n%s%s", workers, err, out, logs(dir))
+				}
+				return final(t, dir)
+			}
+			want := train(1)
+			for n := 2; n <= 3; n++ {
+				equalToRounding(t, fmt.Sprintf("%d workers", n), train(n), want)
+			}
+			sets = append(sets, "--set", "training.micro_batch=4")
+			equalToRounding(t, "in micro-batches", train(1), want)
+		})
+	}
+}
+
 // A cluster that a test disturbs while it trains.
 type cluster struct {
 	t    *testing.T

@@ -56,10 +56,11 @@ given as formulas in x, which the model sees on its own grid.`,
 			if err := npy.Writable(output); err != nil {
 				return err
 			}
-			e, st, err := readState(cmd.Context(), checkpoint)
+			trained, st, err := readState(cmd.Context(), checkpoint)
 			if err != nil {
 				return err
 			}
+			e := trained.Inference()
 			var subject flow.Subject
 			if cmd.Flags().Changed("function") {
 				subject, err = functionOf(e, function)

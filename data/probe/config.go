@@ -48,7 +48,7 @@ type Config struct {
 
 const (
 	maxSensors = 1 << 16
-	maxSteps   = 1 << 12
+	MaxSteps   = 1 << 12 // bounds Config.Steps
 )
 
 // ErrSystem says that an equation cannot be probed in that way.
@@ -61,8 +61,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("kind: %q is unknown, want %s, %s or %s", c.Kind, Trajectory, Walk, Pairs)
 	case c.Sensors < 1 || c.Sensors > maxSensors:
 		return fmt.Errorf("sensors: %d is out of range, want 1 to %d", c.Sensors, maxSensors)
-	case c.Steps < 1 || c.Steps > maxSteps:
-		return fmt.Errorf("steps: %d is out of range, want 1 to %d", c.Steps, maxSteps)
+	case c.Steps < 1 || c.Steps > MaxSteps:
+		return fmt.Errorf("steps: %d is out of range, want 1 to %d", c.Steps, MaxSteps)
 	case !(c.DT > 0) || math.IsInf(c.DT, 0):
 		return fmt.Errorf("dt: %v is out of range, want a positive number", c.DT)
 	}

@@ -3,9 +3,9 @@
 // how it is judged. Everything a run computes is a function of this value (up
 // to rounding); nothing is read from the environment.
 //
-// A named experiment (vn1d, rare1d) has presets: full (the paper's sizes),
-// scaled (spec: keep the functions, shrink the batch), demo (minutes on two
-// cores) and smoke (seconds). Load starts from a preset, lays a YAML file over
+// A named experiment (Names) has presets: full (the paper's sizes), scaled
+// (spec: keep the functions, shrink the batch), smoke (seconds) and some demo
+// (minutes on two cores). Load starts from a preset, lays a YAML file over
 // it, then single settings.
 package experiment
 
@@ -35,6 +35,7 @@ type Experiment struct {
 	Seed       uint64       `json:"seed" yaml:"seed"` // initial weights, order of functions, noise and times of the flow
 	Data       data.Dataset `json:"data" yaml:"data"`
 	Model      Model        `json:"model" yaml:"model"`
+	Probes     *Probes      `json:"probes,omitempty" yaml:"probes"` // for networks with sensors
 	Training   Training     `json:"training" yaml:"training"`
 	Evaluation Evaluation   `json:"evaluation" yaml:"evaluation"`
 }
@@ -44,9 +45,16 @@ type Experiment struct {
 type Training struct {
 	BatchFunctions int `json:"batch_functions" yaml:"batch_functions"` // B, functions in a batch; a multiple of data.shards
 	BatchSamples   int `json:"batch_samples" yaml:"batch_samples"`     // S, samples of each; divides data.samples
+	// MicroBatch, when not zero, bounds the functions that a device works on at a
+	// time; gradients of a larger part of the batch are added up. Those of one shard
+	// stay together.
+	MicroBatch int `json:"micro_batch,omitempty" yaml:"micro_batch"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
-	Epochs   int           `json:"epochs" yaml:"epochs"` // passes over every stored sample
+	// Sensors, when not empty, are how many a network with sensors has, one number
+	// for each step in turn, instead of its own.
+	Sensors []int `json:"sensors,omitempty" yaml:"sensors"`
+	Epochs  int   `json:"epochs" yaml:"epochs"` // passes over every stored sample
 	// Steps, when not zero, ends the schedule after that many updates instead
 	// of after Epochs whole passes.
 	Steps           int     `json:"steps" yaml:"steps"`
@@ -61,6 +69,9 @@ type Evaluation struct {
 	Functions int    `json:"functions" yaml:"functions"` // the first so many of data.held_out
 	Samples   int    `json:"samples" yaml:"samples"`     // drawn per function and compared with as many reference samples
 	Solver    string `json:"solver" yaml:"solver"`       // of the flow from t=0 to t=1: rk4-4, euler-8, dopri5
+	// Sensors, when not zero, is how many a network with sensors has there,
+	// whatever it was trained with.
+	Sensors int `json:"sensors,omitempty" yaml:"sensors"`
 	// Blur is √ε of the Sinkhorn divergence with cost ½|x−y|²; Scaling is the
 	// ratio of successive blurs in its annealing (GeomLoss: 0.05 and 0.5).
 	Blur    float64 `json:"blur" yaml:"blur"`
@@ -101,19 +112,20 @@ func (e Experiment) Steps() int {
 }
 
 // Hash names the trained state: configurations with the same hash train the
-// same parameters. The labels, the checkpoint interval and the evaluation do
-// not enter it, so those may change without training again; the held-out data
-// do, since one hash names all shards of a data set.
+// same parameters. The labels, the checkpoint interval, the micro-batch and the
+// evaluation do not enter it, so those may change without training again; the
+// held-out data do, since one hash names all shards of a data set.
 func (e Experiment) Hash() string {
 	t := e.Training
-	t.Epochs, t.Steps, t.CheckpointEvery = 0, e.Steps(), 0
+	t.Epochs, t.Steps, t.CheckpointEvery, t.MicroBatch = 0, e.Steps(), 0, 0
 	raw, err := json.Marshal(struct {
 		Format   string   `json:"format"`
 		Seed     uint64   `json:"seed"`
 		Data     string   `json:"data"`
 		Model    Model    `json:"model"`
+		Probes   *Probes  `json:"probes,omitempty"`
 		Training Training `json:"training"`
-	}{Format, e.Seed, e.Data.Hash(), e.Model, t})
+	}{Format, e.Seed, e.Data.Hash(), e.Model, e.Probes, t})
 	if err != nil {
 		panic(fmt.Sprintf("experiment: hash of an unvalidated configuration: %v", err))
 	}

@@ -99,9 +99,7 @@ func rare1d(s lineSizes) Experiment {
 func commonOnLine(s lineSizes, nodes int) Experiment {
 	network := deeponet.Paper(nodes)
 	if s.tiny {
-		network.Rank, network.Channels, network.Hidden = 16, []int{4, 8, 8}, 32
-		network.TrunkWidth, network.TrunkDepth = 32, 2
-		network.TimeEmbedding, network.StateEmbedding = 8, 8
+		network = tinyDeepONet(network)
 	}
 	return Experiment{
 		Seed: 1,
@@ -114,4 +112,12 @@ func commonOnLine(s lineSizes, nodes int) Experiment {
 		Evaluation: Evaluation{Functions: s.evalFunctions, Samples: s.evalSamples,
 			Solver: "rk4-4", Blur: 0.05, Scaling: 0.5},
 	}
+}
+
+// tinyDeepONet is a network for smoke tests.
+func tinyDeepONet(c deeponet.Config) deeponet.Config {
+	c.Rank, c.Channels, c.Hidden = 16, []int{4, 8, 8}, 32
+	c.TrunkWidth, c.TrunkDepth = 32, 2
+	c.TimeEmbedding, c.StateEmbedding = 8, 8
+	return c
 }

@@ -104,6 +104,25 @@ func TestBadInput(t *testing.T) {
 		"field":               {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: probes, shape: [64]}]"}, want: []string{"model.deeponet", `"probes" is no stored field of vn1d`}},
 		"dimension":           {experiment: "vn1d", sets: []string{"model.deeponet.dimension=2"}, want: []string{"model.deeponet.dimension is 2", "must be 1", "vn1d"}},
 		"no network":          {experiment: "vn1d", sets: []string{"model.deeponet=null"}, want: []string{"model: no network"}},
+		"no sensors":          {experiment: "cn2d", sets: []string{"model.sensor.sensors=0"}, want: []string{"sensors is 0"}},
+		"features":            {experiment: "cn2d", sets: []string{"model.sensor.features=4"}, want: []string{"model.sensor.features is 4", "8, as probes of kind trajectory have"}},
+		"steps of probes":     {experiment: "cn2d", sets: []string{"model.sensor.steps=5000"}, want: []string{"model.sensor.steps is 5000", "1 to 4096"}},
+		"kind of probes":      {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk or pairs"}},
+		"pairs of a plane":    {experiment: "cn2d", sets: []string{"probes.kind=pairs", "model.sensor.features=4"}, want: []string{"probes.kind", "cn2d", "pairs of sde.Plane"}},
+		"walks of particles":  {experiment: "particles64d", sets: []string{"probes.kind=walk", "model.sensor.features=8"}, want: []string{"probes.kind", "particles64d", "walk of sde.Particles"}},
+		"probes of a line":    {experiment: "cn2d", sets: []string{"data.family=vn1d", "model.sensor.dimension=1"}, want: []string{"probes.kind", "vn1d", "trajectory of sde.Coefficients"}},
+		"time of probes":      {experiment: "cn2d", sets: []string{"probes.dt=.inf"}, want: []string{"probes.dt", "positive"}},
+		"no probes":           {experiment: "cn2d", sets: []string{"probes=null"}, want: []string{"probes: model.sensor needs them"}},
+		"probes of a grid":    {experiment: "cn2d_grid", yaml: "probes: {kind: walk, dt: 0.1}\n", want: []string{"probes: model.deeponet has no sensors"}},
+		"sensors of a grid":   {experiment: "cn2d_grid", sets: []string{"evaluation.sensors=3"}, want: []string{"evaluation.sensors is 3", "has no sensors"}},
+		"sensors in turn":     {experiment: "cn2d_grid", sets: []string{"training.sensors=[3]"}, want: []string{"training.sensors is [3]", "has no sensors"}},
+		"none in turn":        {experiment: "cn2d", sets: []string{"training.sensors=[64, 0]"}, want: []string{"training.sensors[1] is 0", "1 to 65536"}},
+		"many in turn":        {experiment: "cn2d", sets: []string{"training.sensors=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]"}, want: []string{"training.sensors is a list of 17", "at most 16"}},
+		"two networks":        {experiment: "cn2d", yaml: "model: {deeponet: {dimension: 2}}\n", want: []string{"deeponet sensor", "want one network"}},
+		"dimension of states": {experiment: "particles64d", sets: []string{"model.sensor.dimension=62"}, want: []string{"model.sensor.dimension is 62", "must be 64"}},
+		"part of a network":   {experiment: "cn2d", sets: []string{"model.sensor.aggregator=max"}, want: []string{"aggregator", `"max"`, "perceiver, mean, deepsets"}},
+		"no sensor network":   {experiment: "cn2d_grid", sets: []string{"model.sensor.sensors=3"}, want: []string{"model.sensor.sensors", "no model.sensor"}},
+		"points to couple":    {experiment: "cn2d", sets: []string{"data.samples=4096", "training.batch_samples=2048"}, want: []string{"training.batch_samples is 2048", "at most 1024"}},
 		"into no network":     {experiment: "vn1d", sets: []string{"model.deeponet=null", "model.deeponet.rank=3"}, want: []string{"model.deeponet.rank", "no model.deeponet"}},
 		"unknown network":     {experiment: "vn1d", sets: []string{"model.perceptron.rank=3"}, want: []string{"perceptron", "known here: deeponet"}},
 		"coupling":            {experiment: "vn1d", sets: []string{"training.coupling=sinkhorn"}, want: []string{`training.coupling is "sinkhorn"`, "ot independent"}},
@@ -114,7 +133,7 @@ func TestBadInput(t *testing.T) {
 		"field of a row":      {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
 		"set without a value": {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
 		"set an empty value":  {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
-		"set unknown field":   {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, coupling, epochs"}},
+		"set unknown field":   {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, coupling, sensors, epochs"}},
 		"set into a number":   {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
 		"set text":            {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
 		"set the name":        {experiment: "vn1d", sets: []string{"name=rare1d"}, want: []string{"name"}},
@@ -150,15 +169,27 @@ func TestMissingAndOversizedFile(t *testing.T) {
 // Every number of a configuration must refuse NaN, infinity and a negative
 // value, found by walking the JSON so that a new field cannot be forgotten.
 func TestEveryNumberIsChecked(t *testing.T) {
-	e, err := ByName("vn1d", "smoke")
-	if err != nil {
-		t.Fatal(err)
+	for _, name := range Names() {
+		e, err := Load(name, "smoke", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Model.Sensor != nil {
+			e.Training.Sensors = []int{3, 4}
+		}
+		everyNumberIsChecked(t, e)
 	}
+}
+
+func everyNumberIsChecked(t *testing.T, e Experiment) {
+	t.Helper()
 	var walk func(v reflect.Value, path string)
 	walk = func(v reflect.Value, path string) {
 		switch v.Kind() {
 		case reflect.Pointer:
-			walk(v.Elem(), path)
+			if !v.IsNil() {
+				walk(v.Elem(), path)
+			}
 		case reflect.Struct:
 			for i := range v.NumField() {
 				walk(v.Field(i), path+"."+v.Type().Field(i).Name)
@@ -171,7 +202,7 @@ func TestEveryNumberIsChecked(t *testing.T) {
 			was := v.Int()
 			v.SetInt(-1)
 			if e.Validate() == nil {
-				t.Errorf("%s may be -1", path)
+				t.Errorf("%s: %s may be -1", e.Name, path)
 			}
 			v.SetInt(was)
 		case reflect.Float64:
@@ -179,7 +210,7 @@ func TestEveryNumberIsChecked(t *testing.T) {
 			for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1} {
 				v.SetFloat(bad)
 				if e.Validate() == nil {
-					t.Errorf("%s may be %v", path, bad)
+					t.Errorf("%s: %s may be %v", e.Name, path, bad)
 				}
 			}
 			v.SetFloat(was)

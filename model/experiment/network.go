@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/assignment"
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 // Model is the choice of one network: the member that is not nil.
 type Model struct {
 	DeepONet *deeponet.Config `json:"deeponet,omitempty" yaml:"deeponet"`
+	Sensor   *sensor.Config   `json:"sensor,omitempty" yaml:"sensor"`
 }
 
 // members lists what is chosen, under the names of the configuration.
@@ -22,7 +23,18 @@ func (m Model) members() (names []string, models []velocity.Model) {
 	if m.DeepONet != nil {
 		names, models = append(names, "deeponet"), append(models, *m.DeepONet)
 	}
+	if m.Sensor != nil {
+		names, models = append(names, "sensor"), append(models, *m.Sensor)
+	}
 	return names, models
+}
+
+// withSensors is a network with sensors as one with another number of them.
+func (m Model) withSensors(n int) Model {
+	s := *m.Sensor
+	s.Sensors = n
+	m.Sensor = &s
+	return m
 }
 
 func (m Model) validate() error {
@@ -42,19 +54,9 @@ func (e Experiment) Velocity() velocity.Model {
 	return models[0]
 }
 
-// Conditioner makes the network's inputs, in training as afterwards: from the
-// fields that shards store, standardised as in the training shards.
-func (e Experiment) Conditioner(n shard.Normalisation) (flow.Conditioner, error) {
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return nil, fmt.Errorf("data.family: %w", err)
-	}
-	return flow.NewStored(e.Velocity().Inputs(), f.Fields(), n)
-}
-
-// modelFits reports a network that is not for the family: of another dimension,
-// or with an input that is not stored of its functions; and batches that are too
-// large to be coupled.
+// modelFits reports a network that is not for the family, of another dimension or
+// with inputs that its functions do not have; and batches that are too large to
+// be coupled.
 func (e Experiment) modelFits() error {
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
@@ -65,14 +67,35 @@ func (e Experiment) modelFits() error {
 	if model.Dim() != f.Dim() {
 		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, as states of %s have", f.Dim(), f.Name())}
 	}
-	for _, input := range model.Inputs() {
-		if _, err := flow.Find(input, f.Fields()); err != nil {
-			return fmt.Errorf("%s: %w of %s", path, err, f.Name())
-		}
+	if err := e.inputsFit(f, path, model); err != nil {
+		return err
 	}
 	t := e.Training
 	if t.Coupling == flow.OptimalTransport && f.Dim() > 1 && t.BatchSamples > assignment.MaxPoints {
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at most %d with the coupling %q", assignment.MaxPoints, t.Coupling)}
+	}
+	return nil
+}
+
+// inputsFit reports inputs that are neither stored of the family's functions nor
+// probes of them.
+func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model) error {
+	if e.Probes != nil {
+		return e.probesFit(f, path)
+	}
+	if e.Model.Sensor != nil {
+		return fmt.Errorf("probes: %s needs them, as in probes: {kind: trajectory, dt: 0.01}", path)
+	}
+	if n := e.Evaluation.Sensors; n > 0 {
+		return &FieldError{"evaluation.sensors", n, fmt.Sprintf("0: %s has no sensors", path)}
+	}
+	if n := e.Training.Sensors; len(n) > 0 {
+		return &FieldError{"training.sensors", n, fmt.Sprintf("empty: %s has no sensors", path)}
+	}
+	for _, input := range model.Inputs() {
+		if _, err := flow.Find(input, f.Fields()); err != nil {
+			return fmt.Errorf("%s: %w of %s", path, err, f.Name())
+		}
 	}
 	return nil
 }

@@ -11,8 +11,12 @@ type definition map[string]func() Experiment
 
 // named are the experiments.
 var named = map[string]definition{
-	"vn1d":   onLine(vn1d),
-	"rare1d": onLine(rare1d),
+	"vn1d":          onLine(vn1d),
+	"rare1d":        onLine(rare1d),
+	"cn2d":          inPlane(cn2d),
+	"cn2d_grid":     inPlane(cn2dGrid),
+	"cn2d_transfer": inPlane(cn2dTransfer),
+	"particles64d":  ofParticles(),
 }
 
 // Names lists the experiments in alphabetical order.

@@ -3,12 +3,18 @@ package experiment
 import (
 	"github.com/ergoflow/ergoflow/model/optim"
 	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 // Trainer is what the graphs of a training step depend on.
 func (e Experiment) Trainer() train.Config {
+	alternatives := e.Alternatives()
+	models := make([]velocity.Model, len(alternatives))
+	for i, a := range alternatives {
+		models[i] = a.Velocity()
+	}
 	return train.Config{
-		Model:   e.Velocity(),
+		Model: models[0], Others: models[1:],
 		Samples: e.Training.BatchSamples,
 		Optimizer: optim.AdamW{
 			WeightDecay: e.Training.WeightDecay,

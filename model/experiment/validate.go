@@ -32,7 +32,9 @@ func (e Experiment) Validate() error {
 		integer("data.samples", e.Data.Samples, 1, 1<<24),
 		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
+		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
 		coupling("training.coupling", t.Coupling),
+		counts("training.sensors", t.Sensors, 16, 1<<16),
 		integer("training.epochs", t.Epochs, 1, 1<<20),
 		integer("training.steps", t.Steps, 0, 1<<40),
 		number("training.learning_rate", t.LearningRate, 1e-12, 10),
@@ -44,6 +46,7 @@ func (e Experiment) Validate() error {
 		number("evaluation.blur", v.Blur, 1e-4, 100),
 		number("evaluation.scaling", v.Scaling, 0.01, 0.99),
 		solver("evaluation.solver", v.Solver),
+		integer("evaluation.sensors", v.Sensors, 0, 1<<16), // 0: as in training
 	); err != nil {
 		return err
 	}
@@ -136,6 +139,19 @@ func solver(path, name string) error {
 func integer(path string, v, lo, hi int) error {
 	if v < lo || v > hi {
 		return &FieldError{path, v, fmt.Sprintf("from %d to %d", lo, hi)}
+	}
+	return nil
+}
+
+// counts are at most so many positive numbers.
+func counts(path string, v []int, most, hi int) error {
+	if len(v) > most {
+		return &FieldError{path, fmt.Sprintf("a list of %d", len(v)), fmt.Sprintf("at most %d", most)}
+	}
+	for i, n := range v {
+		if err := integer(fmt.Sprintf("%s[%d]", path, i), n, 1, hi); err != nil {
+			return err
+		}
 	}
 	return nil
 }

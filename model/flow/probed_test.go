@@ -17,7 +17,7 @@ import (
 )
 
 // probed is a conditioner with standards over 50 functions of the family.
-func probed(t *testing.T, name string, c probe.Config) (*flow.Probed, family.Family) {
+func probed(t testing.TB, name string, c probe.Config) (*flow.Probed, family.Family) {
 	t.Helper()
 	f, err := family.ByName(name)
 	if err != nil {
@@ -27,12 +27,15 @@ func probed(t *testing.T, name string, c probe.Config) (*flow.Probed, family.Fam
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := flow.NewProbed(velocity.Input{Name: "probes", Shape: c.Shape()}, c, f, 1, standards)
+	p, err := flow.NewProbed(inputOf(c), c, f, 1, standards)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return p, f
 }
+
+// inputOf is the network's for these probes.
+func inputOf(c probe.Config) velocity.Input { return velocity.Input{Name: "probes", Shape: c.Shape()} }
 
 // A function's probes do not depend on where its equation comes from, nor on what
 // else is asked for; over the functions that the standards are of, every feature

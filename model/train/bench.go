@@ -13,7 +13,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/velocity"
 )
 
 // Measurement of whole training steps, one after the other.
@@ -34,13 +33,25 @@ type Measurement struct {
 	Update   float64 `json:"update_s"`   // upload of the sum, clip, update
 }
 
-// Benchmark measures steps on batches of that many functions, from a shard of
-// noise that stores every input of the network: assembly, gradient, transfer of
-// the sum to the host and back, clipping and update, as a worker alone would do
-// them, without overlap.
-func Benchmark(
-	ctx context.Context, b *backend.Backend, experiment string, config Config, coupling flow.Coupling, functions, steps int,
-) (m Measurement, err error) {
+// Workload is what Benchmark measures.
+type Workload struct {
+	Experiment string // its name
+	Config     Config
+	Coupling   flow.Coupling
+	Functions  int // in a batch
+	// Fields are stored of every function, with the values that Function makes.
+	Fields   []shard.Field
+	Function func(i int) ([][]float32, error)
+	// Conditioner makes the network's inputs, standardised as the fields are.
+	Conditioner func(shard.Normalisation) (flow.Conditioner, error)
+}
+
+// Benchmark measures that many steps on functions whose samples are noise:
+// assembly with whatever the conditioner makes, gradient, transfer of the sum to
+// the host and back, clipping and update, as a worker alone would do them,
+// without overlap.
+func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (m Measurement, err error) {
+	config, functions := w.Config, w.Functions
 	if functions < 1 || steps < 1 {
 		return m, fmt.Errorf("benchmark of %d functions, %d steps", functions, steps)
 	}
@@ -56,7 +67,7 @@ func Benchmark(
 	if err := plan.Validate(); err != nil {
 		return m, err
 	}
-	data, err := noiseShard(dir, plan, config.Model)
+	data, err := noiseShard(dir, plan, w)
 	if err != nil {
 		return m, err
 	}
@@ -77,11 +88,11 @@ func Benchmark(
 		return m, err
 	}
 
-	conditioner, err := flow.NewStored(config.Model.Inputs(), data.Fields(), normalisation)
+	conditioner, err := w.Conditioner(normalisation)
 	if err != nil {
 		return m, err
 	}
-	assembler := flow.NewAssembler(plan, config.Model.Dim(), coupling, conditioner)
+	assembler := flow.NewAssembler(plan, config.Model.Dim(), w.Coupling, conditioner)
 	var work flow.Batch
 	sum := make([]float32, trainer.Size()+2)
 	var times [4][]float64 // whole step, assembly, gradient, update
@@ -115,7 +126,7 @@ func Benchmark(
 		}
 	}
 	m = Measurement{
-		Experiment: experiment, Backend: b.Name, Steps: steps,
+		Experiment: w.Experiment, Backend: b.Name, Steps: steps,
 		Batch:  fmt.Sprintf("%d×%d", functions, config.Samples),
 		Median: median(times[0]), Min: slices.Min(times[0]),
 		Assembly: median(times[1]), Gradient: median(times[2]), Update: median(times[3]),
@@ -130,44 +141,47 @@ func median(values []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// noiseShard writes a shard of inputs and samples without meaning.
-func noiseShard(dir string, plan batch.Plan, model velocity.Model) (*shard.Shard, error) {
+// noiseShard writes a shard of the workload's functions and samples without meaning.
+func noiseShard(dir string, plan batch.Plan, w Workload) (*shard.Shard, error) {
 	const dataset = "00000000000000000000000000000000"
-	store := shard.NewDir(dir)
-	header := shard.Header{
+	store, dim := shard.NewDir(dir), w.Config.Model.Dim()
+	to, err := store.Create(shard.Header{
 		Family: "noise", Dataset: dataset, Purpose: shard.Train,
-		Count: plan.FunctionsPerShard, Dim: model.Dim(), Samples: plan.Samples,
-	}
-	for _, input := range model.Inputs() {
-		header.Fields = append(header.Fields, shard.Field(input))
-	}
-	w, err := store.Create(header)
+		Count: plan.FunctionsPerShard, Dim: dim, Fields: w.Fields, Samples: plan.Samples,
+	})
 	if err != nil {
 		return nil, err
 	}
-	source := random.New(0, "benchmark")
-	fill := func(size int, write func([]float32) error) error {
-		values := make([]float32, size)
-		for range plan.FunctionsPerShard {
-			for i := range values {
-				values[i] = float32(source.NormFloat64())
-			}
-			if err := write(values); err != nil {
-				return err
-			}
-		}
-		return nil
+	if err := writeNoise(to, plan, w, dim); err != nil {
+		return nil, errors.Join(err, to.Abort())
 	}
-	for k, field := range header.Fields {
-		if err := fill(field.Size(), func(v []float32) error { return w.Field(k, v) }); err != nil {
-			return nil, errors.Join(err, w.Abort())
-		}
-	}
-	if err := fill(plan.Samples*header.Dim, w.Samples); err != nil {
-		return nil, errors.Join(err, w.Abort())
-	}
-	if _, err := w.Commit(); err != nil {
+	if _, err := to.Commit(); err != nil {
 		return nil, err
 	}
 	return store.Open(dataset, 0)
+}
+
+func writeNoise(to *shard.Writer, plan batch.Plan, w Workload, dim int) error {
+	for k := range w.Fields { // one after the other, as they are stored
+		for i := range plan.FunctionsPerShard {
+			values, err := w.Function(i)
+			if err != nil {
+				return err
+			}
+			if err := to.Field(k, values[k]); err != nil {
+				return err
+			}
+		}
+	}
+	source := random.New(0, "benchmark")
+	samples := make([]float32, plan.Samples*dim)
+	for range plan.FunctionsPerShard {
+		for i := range samples {
+			samples[i] = float32(source.NormFloat64())
+		}
+		if err := to.Samples(samples); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// gradient returns the program for micro-batches of n functions.
-func (t *Trainer) gradient(n int) (*backend.Program, error) {
+// gradient returns the program for micro-batches of that shape.
+func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if program, ok := t.gradients[n]; ok {
+	if program, ok := t.gradients[of]; ok {
 		return program, nil
 	}
-	if n < 1 {
-		return nil, fmt.Errorf("micro-batch of %d functions", n)
+	if of.functions < 1 {
+		return nil, fmt.Errorf("micro-batch of %d functions", of.functions)
 	}
-	program, err := compileGradient(t.backend, t.config.Model, n, t.config.Samples)
+	program, err := compileGradient(t.backend, t.config.models()[of.network], of.functions, t.config.Samples)
 	if err != nil {
 		return nil, err
 	}
-	t.gradients[n] = program
+	t.gradients[of] = program
 	return program, nil
 }
 

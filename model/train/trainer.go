@@ -30,7 +30,10 @@ var ErrDiverged = errors.New("training diverged")
 
 // Config is what the compiled graphs depend on.
 type Config struct {
-	Model     velocity.Model
+	Model velocity.Model
+	// Others have the same parameters and read other shapes of input; a batch is
+	// for the network that its inputs fit.
+	Others    []velocity.Model
 	Optimizer optim.AdamW
 	Samples   int // S, samples of each function in a batch
 }
@@ -48,14 +51,24 @@ type Trainer struct {
 	zeros       backend.Buffer // [P+2]
 
 	mutex     sync.Mutex
-	gradients map[int]*backend.Program // by number of functions
+	gradients map[shape]*backend.Program
 }
+
+// shape of micro-batches: the network that they are for, among all, and how many
+// functions they have.
+type shape struct{ network, functions int }
 
 // New compiles the update and makes a trainer without a state: call SetState
 // before anything else.
 func New(b *backend.Backend, config Config) (*Trainer, error) {
-	if err := config.Model.Validate(); err != nil {
-		return nil, err
+	layout := config.Model.Layout()
+	for _, model := range config.models() {
+		if err := model.Validate(); err != nil {
+			return nil, err
+		}
+		if !model.Layout().Equal(layout) || model.Dim() != config.Model.Dim() {
+			return nil, errors.New("train: networks with different parameters")
+		}
 	}
 	if err := config.Optimizer.Validate(); err != nil {
 		return nil, err
@@ -64,8 +77,8 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 		return nil, fmt.Errorf("train: %d samples in a batch", config.Samples)
 	}
 	t := &Trainer{
-		backend: b, config: config, size: config.Model.Layout().Size(),
-		gradients: make(map[int]*backend.Program),
+		backend: b, config: config, size: layout.Size(),
+		gradients: make(map[shape]*backend.Program),
 	}
 	var err error
 	if t.update, err = config.Optimizer.Compile(b, t.size); err != nil {
@@ -76,6 +89,11 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// models are all networks.
+func (c Config) models() []velocity.Model {
+	return append([]velocity.Model{c.Model}, c.Others...)
 }
 
 // Size is P, the number of parameters. Take and Apply exchange Size()+2 values.
@@ -129,8 +147,10 @@ func (t *Trainer) Reset() {
 // functions, so that no step has to wait for it.
 func (t *Trainer) Precompile(functions ...int) error {
 	for _, n := range functions {
-		if _, err := t.gradient(n); err != nil {
-			return err
+		for network := range t.config.models() {
+			if _, err := t.gradient(shape{network, n}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -144,10 +164,11 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 	if err := b.Validate(); err != nil {
 		return err
 	}
-	if err := t.check(b); err != nil {
+	network, err := t.network(b)
+	if err != nil {
 		return err
 	}
-	program, err := t.gradient(b.Functions)
+	program, err := t.gradient(shape{network, b.Functions})
 	if err != nil {
 		return err
 	}
@@ -173,14 +194,28 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 	return nil
 }
 
-// check reports a batch of other sizes than the trainer's.
-func (t *Trainer) check(b *flow.Batch) error {
-	model := t.config.Model
-	if b.Samples != t.config.Samples || b.Dim != model.Dim() {
-		return fmt.Errorf("batch has %d samples in %d dimensions, the trainer is for %d in %d",
-			b.Samples, b.Dim, t.config.Samples, model.Dim())
+// network finds which of the networks a batch is for, and reports one that is for
+// none, or of other sizes than the trainer's.
+func (t *Trainer) network(b *flow.Batch) (int, error) {
+	if dim := t.config.Model.Dim(); b.Samples != t.config.Samples || b.Dim != dim {
+		return 0, fmt.Errorf("batch has %d samples in %d dimensions, the trainer is for %d in %d",
+			b.Samples, b.Dim, t.config.Samples, dim)
 	}
-	wanted := model.Inputs()
+	var first error
+	for i, model := range t.config.models() {
+		err := fits(b, model.Inputs())
+		if err == nil {
+			return i, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return 0, first
+}
+
+// fits reports a batch with other inputs than a network takes.
+func fits(b *flow.Batch, wanted []velocity.Input) error {
 	if len(b.Inputs) != len(wanted) {
 		return fmt.Errorf("batch has %d inputs, the network takes %d", len(b.Inputs), len(wanted))
 	}

@@ -1,0 +1,128 @@
+package experiment
+
+import (
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/probe"
+	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/sensor"
+)
+
+// planeSizes is what a preset decides of the experiments in the plane.
+type planeSizes struct {
+	functions, heldOut int // training and held-out functions
+	shards             int
+	samples, chains    int // stored per training function, from so many chains
+	batchFunctions     int
+	batchSamples       int
+	sensors            int // in training and in evaluation
+	transfer           planeTransfer
+	checkpointEvery    int
+	evalSamples        int // of every held-out function, each from a chain of its own
+	burnIn             int // steps of dt 0.01 before a stored sample
+	tiny               bool
+}
+
+// planeTransfer is what the experiment with many sensors has instead.
+type planeTransfer struct{ samples, chains, batchFunctions int }
+
+// planePresets, the paper's sizes first. Steps of the schedule follow from them:
+// F·N/(B·S), one epoch each.
+var planePresets = map[string]planeSizes{
+	// The paper's table of the 2D experiment: 65,536·4,096/(512·64) = 8,192 steps.
+	// Of its 4,096 evaluation fields only the 100 that it reports are made.
+	"full": {functions: 65536, heldOut: 100, shards: 64, samples: 4096, chains: 256,
+		batchFunctions: 512, batchSamples: 64, sensors: 256, checkpointEvery: 500,
+		transfer:    planeTransfer{samples: 4096, chains: 256, batchFunctions: 512},
+		evalSamples: 4096, burnIn: 2000},
+	// All the functions, all the sensors and all the steps, with a sixteenth of the
+	// batch and of the stored samples, from a quarter of the chains: 65,536·256/(32·64)
+	// = 8,192 steps of 36 GFLOP. With more sensors a batch of 16 functions and half of
+	// the steps, 65,536·64/(16·64), of 33 GFLOP with 512 and 122 with 2,048 sensors.
+	"scaled": {functions: 65536, heldOut: 100, shards: 16, samples: 256, chains: 64,
+		batchFunctions: 32, batchSamples: 64, sensors: 256, checkpointEvery: 500,
+		transfer:    planeTransfer{samples: 64, chains: 64, batchFunctions: 16},
+		evalSamples: 4096, burnIn: 2000},
+	// Seconds: shows that the parts fit, teaches the network next to nothing.
+	"smoke": {functions: 128, heldOut: 4, shards: 4, samples: 64, chains: 16,
+		batchFunctions: 16, batchSamples: 16, sensors: 16, checkpointEvery: 16,
+		transfer:    planeTransfer{samples: 64, chains: 16, batchFunctions: 16},
+		evalSamples: 256, burnIn: 200, tiny: true},
+}
+
+// inPlane is the definition of an experiment in the plane.
+func inPlane(build func(planeSizes) Experiment) definition {
+	d := definition{}
+	for preset, s := range planePresets {
+		d[preset] = func() Experiment { return build(s) }
+	}
+	return d
+}
+
+// cn2d is the paper's 2D experiment with constant noise, seen by sensors that
+// the equation itself drives: 20 points of dt 0.01. Settings make the rows of
+// its tables: model.sensor.representation, aggregator, conditioning and sensors;
+// evaluation.sensors stays what it is.
+func cn2d(s planeSizes) Experiment {
+	e := commonInPlane(s)
+	network := sensor.Plane()
+	network.Sensors = s.sensors
+	if s.tiny {
+		network = tinySensor(network)
+	}
+	e.Model.Sensor = &network
+	e.Probes = &Probes{Kind: probe.Trajectory, DT: 0.01}
+	e.Evaluation.Sensors = s.sensors
+	return e
+}
+
+// cn2dGrid is the row of the DeepONet, which sees the drift on its 32×32 nodes.
+func cn2dGrid(s planeSizes) Experiment {
+	e := commonInPlane(s)
+	network := deeponet.PaperPlane(32)
+	if s.tiny {
+		network = tinyDeepONet(network)
+	}
+	e.Model.DeepONet = &network
+	return e
+}
+
+// cn2dTransfer trains with one number of sensors, or several in turn
+// (training.sensors), and evaluates with that or others (evaluation.sensors). Its
+// probes are random walks with steps of standard deviation 0.05.
+func cn2dTransfer(s planeSizes) Experiment {
+	s.samples, s.chains, s.batchFunctions = s.transfer.samples, s.transfer.chains, s.transfer.batchFunctions
+	e := cn2d(s)
+	e.Model.Sensor.Sensors = 512
+	e.Probes = &Probes{Kind: probe.Walk, DT: 0.0025}
+	e.Evaluation.Sensors = 0
+	e.Training.MicroBatch = 256 // as the paper's with 2,048 sensors
+	return e
+}
+
+// commonInPlane is what the 2D experiments share: fields and chains of C4 and C6
+// of the method's specification, the optimizer, the solver, the metric.
+func commonInPlane(s planeSizes) Experiment {
+	training := simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 50, Chains: s.chains}
+	return Experiment{
+		Seed: 1,
+		Data: data.Dataset{Family: "cn2d", Seed: 1, Functions: s.functions, HeldOut: s.heldOut,
+			Shards: s.shards, Samples: s.samples, ReferenceSamples: s.evalSamples,
+			Training:  training,
+			Reference: simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 1, Chains: s.evalSamples}},
+		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples,
+			Coupling: flow.OptimalTransport, Epochs: 1,
+			LearningRate: 1e-3, WeightDecay: 1e-4, ClipNorm: 1, CheckpointEvery: s.checkpointEvery},
+		Evaluation: Evaluation{Functions: s.heldOut, Samples: s.evalSamples,
+			Solver: "rk4-4", Blur: 0.05, Scaling: 0.5,
+			MCMC: []MCMC{{"mcmc", training}}},
+	}
+}
+
+// tinySensor is a network with sensors for smoke tests.
+func tinySensor(c sensor.Config) sensor.Config {
+	c.Channels, c.Hidden, c.Width, c.EncoderBlocks = []int{8, 8}, 16, 16, 1
+	c.Steps, c.DecoderWidth, c.DecoderBlocks, c.TimeEmbedding = 8, 16, 1, 8
+	return c
+}

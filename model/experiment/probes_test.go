@@ -1,0 +1,120 @@
+package experiment
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/flow"
+)
+
+// Every row of the paper's tables in the plane is an experiment with settings, at
+// every preset: another trained state, whose network has the same parameters
+// however many sensors it has.
+func TestRowsOfThePlane(t *testing.T) {
+	for _, preset := range Presets("cn2d") {
+		seen := map[string][]string{}
+		for _, row := range []struct {
+			name string
+			sets []string
+		}{
+			{"cn2d", nil}, {"cn2d_grid", nil}, {"cn2d_transfer", nil},
+			{"cn2d", []string{"model.sensor.representation=point"}},
+			{"cn2d", []string{"model.sensor.representation=endpoint"}},
+			{"cn2d", []string{"model.sensor.aggregator=mean"}},
+			{"cn2d", []string{"model.sensor.aggregator=deepsets"}},
+			{"cn2d", []string{"model.sensor.conditioning=film"}},
+			{"cn2d", []string{"model.sensor.conditioning=concat"}},
+			{"cn2d", []string{"model.sensor.conditioning=dot"}},
+			{"cn2d", []string{"model.sensor.sensors=1"}},
+			{"cn2d", []string{"model.sensor.sensors=64"}},
+			{"cn2d", []string{"model.sensor.sensors=128"}},
+			{"cn2d_transfer", []string{"model.sensor.sensors=1024"}},
+			{"cn2d_transfer", []string{"model.sensor.sensors=2048"}},
+			{"cn2d_transfer", []string{"training.sensors=[512,1024,2048]"}},
+			{"cn2d_transfer", []string{"probes.kind=trajectory"}},
+			{"cn2d_transfer", []string{"probes.dt=0.01"}},
+		} {
+			e, err := Load(row.name, preset, "", row.sets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if other, ok := seen[e.Hash()]; ok {
+				t.Errorf("%s: %s %v trains what %v trains", preset, row.name, row.sets, other)
+			}
+			seen[e.Hash()] = append(row.sets, row.name)
+			if row.name != "cn2d_transfer" && row.name != "cn2d_grid" && e.Inference().Model.Sensor.Sensors != e.Evaluation.Sensors {
+				t.Errorf("%s: %v is used with %d sensors", preset, row.sets, e.Inference().Model.Sensor.Sensors)
+			}
+			layout := e.Velocity().Layout()
+			for _, same := range append(e.Alternatives(), e.Inference()) {
+				if !same.Velocity().Layout().Equal(layout) {
+					t.Errorf("%s: %s %v has other parameters with other sensors", preset, row.name, row.sets)
+				}
+			}
+		}
+	}
+	e, err := Load("cn2d", "smoke", "", []string{"evaluation.sensors=99"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := ByName("cn2d", "smoke")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Hash() != plain.Hash() {
+		t.Error("the sensors of the evaluation change what is trained")
+	}
+	if plain.Model.Sensor.Sensors != e.Model.Sensor.Sensors || e.Inference().Model.Sensor.Sensors != 99 {
+		t.Error("Inference changes the experiment, or nothing")
+	}
+}
+
+// The normalisation of probes is a function of the training set and the probes,
+// and conditions any number of sensors; one of another kind of network is refused.
+func TestNormalisationOfProbes(t *testing.T) {
+	for _, name := range []string{"cn2d", "cn2d_transfer", "particles64d"} {
+		of := func(sets ...string) (Experiment, shard.Normalisation) {
+			e, err := Load(name, "smoke", "", sets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n, err := e.Normalisation(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e, n
+		}
+		e, n := of()
+		if err := n.Validate(); err != nil || len(n) != e.Model.Sensor.Features {
+			t.Errorf("%s: %v, error %v", name, n, err)
+		}
+		for set, same := range map[string]bool{
+			"seed=2": true, "data.samples=128": true, "model.sensor.width=32": true, "evaluation.sensors=3": true,
+			"data.seed=2": false, "data.functions=64": name == "particles64d", "model.sensor.sensors=17": false, "model.sensor.steps=9": false, "probes.dt=0.1": false,
+		} {
+			if _, other := of(set, "training.batch_functions=8"); maps.Equal(other, n) != same {
+				t.Errorf("%s, %s: the same normalisation is %v, want %v", name, set, !same, same)
+			}
+		}
+		var alone, among [][]float32 = [][]float32{nil}, [][]float32{nil}
+		few := e
+		few.Evaluation.Sensors = 1
+		for experiment, inputs := range map[*Experiment][][]float32{&few: alone, &e: among} {
+			c, err := experiment.Inference().Conditioner(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Condition(t.Context(), inputs, []flow.Subject{{Index: 5}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if size := e.Model.Sensor.Steps * e.Model.Sensor.Features; len(alone[0]) != size || !slices.Equal(alone[0], among[0][:size]) {
+			t.Errorf("%s: one sensor is not the first of all", name)
+		}
+		if _, err := e.Conditioner(shard.Normalisation{"drift": {Std: 1}}); err == nil {
+			t.Errorf("%s: the normalisation of a grid", name)
+		}
+	}
+}
