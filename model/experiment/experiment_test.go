@@ -88,6 +88,7 @@ func TestHash(t *testing.T) {
 		"training.steps=10":                 false,
 		"training.steps=64":                 true, // as many as the one epoch has
 		"training.checkpoint_every=5":       true,
+		"training.micro_batch=4":            true,
 		"evaluation.samples=256":            true,
 		"evaluation.solver=dopri5":          true,
 		"evaluation.mcmc=[]":                true,

@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/optim"
+	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/train"
 	"github.com/ergoflow/ergoflow/model/velocity"
 )
@@ -282,6 +283,53 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Networks of the same parameters that read other shapes add to one sum; a batch
+// that is for none is refused, and so are networks of other parameters.
+func TestOthers(t *testing.T) {
+	b, err := backend.Open(backend.Go)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	with := func(sensors int) sensor.Config {
+		c := sensor.Plane()
+		c.Sensors, c.Steps, c.Features, c.Channels = sensors, 2, 3, []int{4}
+		c.Hidden, c.Width, c.EncoderBlocks, c.Heads, c.DecoderWidth, c.DecoderBlocks, c.TimeEmbedding = 4, 4, 1, 2, 4, 1, 4
+		return c
+	}
+	c := config(1)
+	c.Model = with(2)
+	var want [2][]float32
+	for i, sensors := range []int{2, 3} {
+		alone := c
+		alone.Model = with(sensors)
+		trainer, _ := newTrainer(t, b, alone)
+		want[i] = total(t, trainer, noise(0, 4, samples, alone.Model))
+	}
+	c.Others = []velocity.Model{with(3)}
+	both, _ := newTrainer(t, b, c)
+	if err := both.Precompile(4); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range total(t, both, noise(0, 4, samples, with(2)), noise(0, 4, samples, with(3))) {
+		if w := want[0][i] + want[1][i]; math.Abs(float64(got-w)) > 1e-4*(1+math.Abs(float64(w))) {
+			t.Fatalf("element %d of the sum is %g, want %g", i, got, w)
+		}
+	}
+	if want[0][len(want[0])-2] == want[1][len(want[1])-2] {
+		t.Error("the loss is the same with other sensors")
+	}
+	if err := both.Gradient(noise(0, 4, samples, with(4))); err == nil {
+		t.Error("a batch for four sensors is accepted")
+	}
+	wide := with(3)
+	wide.Hidden, wide.Width = 8, 8
+	c.Others = []velocity.Model{wide}
+	if _, err := train.New(b, c); err == nil {
+		t.Error("networks of different parameters are accepted")
+	}
 }
 
 func TestBenchmark(t *testing.T) {
