@@ -45,6 +45,7 @@ VARIANTS = {
         "2× batch": ["training.batch_functions=*2", "data.samples=*2"],
         "OT of 2× samples": ["training.batch_samples=*2", "data.samples=*2"],
         "independent coupling": ["training.coupling=independent"],
+        "logit-normal times": ["training.times=logit_normal"],
         "learning rate 2e-3": ["training.learning_rate=0.002"],
         "no weight decay": ["training.weight_decay=0"],
     },

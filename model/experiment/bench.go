@@ -32,7 +32,7 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 					return nil, err
 				}
 			}
-			return e.Conditioner(n)
+			return e.Alternatives()[0].Conditioner(n) // of Config.Model
 		},
 	}, steps)
 }
