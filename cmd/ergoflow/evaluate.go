@@ -92,7 +92,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	}
 	begin := time.Now()
 	bars := stageBars{out: os.Stderr}
-	results, percentiles, err := evaluate.Run(ctx, evaluate.Options{
+	results, shown, err := evaluate.Run(ctx, evaluate.Options{
 		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store), Simulator: simulator,
 		Progress: func(stage string, done, total int) {
 			bars.show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
@@ -105,7 +105,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	environment := report.Here()
 	environment.Workers = e.workers
 	page, err := report.Write(ctx, e.out, report.Input{
-		Results: results, Percentiles: percentiles, Losses: e.state.Losses,
+		Results: results, Shown: shown, Losses: e.state.Losses,
 		Stages:      append(e.stages, report.Stage{Name: "evaluate", Took: time.Since(begin), Note: fmt.Sprintf("%d functions", results.Functions)}),
 		Environment: environment, Created: time.Now(),
 	})

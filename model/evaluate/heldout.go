@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/metrics"
+	"github.com/ergoflow/ergoflow/model/observables"
 )
 
 // function is one held-out SDE with what its rows are compared with.
@@ -19,6 +20,9 @@ type function struct {
 	reference []float32          // [N, d]
 	measured  *metrics.Reference // the same, with the self terms that rows share
 	law       family.Law         // nil where the family has no exact one
+	// What is seen of the reference's particles; nil for other families.
+	potential *family.Potential
+	observed  *observables.Observed
 }
 
 // subjects are the functions as networks are told of them.
@@ -52,7 +56,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		if err != nil {
 			return nil, err
 		}
-		reference := spread(s.Samples(i), e.Evaluation.Samples, f.Dim())
+		reference := slices.Clone(spread(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
 		functions[i] = function{
 			index: first + i, function: made, reference: reference,
 			measured: metrics.NewReference(cloud(reference, f.Dim())),
@@ -60,6 +64,15 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		if exact, ok := f.(family.Exact); ok {
 			if functions[i].law, err = exact.Law(d.Seed, first+i); err != nil {
 				return nil, fmt.Errorf("exact law of function %d: %w", first+i, err)
+			}
+		}
+		if gibbs, ok := f.(family.Gibbs); ok {
+			potential, err := gibbs.Potential(d.Seed, first+i)
+			if err != nil {
+				return nil, fmt.Errorf("potential of function %d: %w", first+i, err)
+			}
+			if err := functions[i].observe(potential); err != nil {
+				return nil, fmt.Errorf("reference of function %d: %w", first+i, err)
 			}
 		}
 	}
@@ -71,9 +84,12 @@ func cloud(samples []float32, d int) metrics.Cloud {
 	return metrics.Cloud{N: len(samples) / d, D: d, X: samples}
 }
 
-// spread copies n of the stored samples [N, d] at even distances, so that a part
-// of them still comes from all chains.
+// spread takes n of the stored samples [N, d] at even distances, so that a part
+// of them still comes from all chains. All of them are not copied.
 func spread(stored []float32, n, d int) []float32 {
+	if len(stored) == n*d {
+		return stored
+	}
 	part := make([]float32, 0, n*d)
 	for i := range n {
 		from := i * (len(stored) / d) / n * d

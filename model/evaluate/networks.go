@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/conditioning"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
@@ -16,18 +17,34 @@ import (
 // group is the number of functions between two reports of progress.
 const group = 16
 
-// networks are the rows of the state and of the same network before training.
-// Both start every function from the same noise.
-func networks(o Options, functions []function) []method {
+// networks are the rows of the state, of the state when it is told of another
+// function, and of the same network before training. All start every function
+// from the same noise. release frees the device.
+func networks(o Options, functions []function) (rows []method, release func(), err error) {
 	e := o.Experiment
-	untrained := state.Fresh(e.Velocity().Layout(), e.Seed)
-	untrained.Normalisation = o.State.Normalisation
+	initial := state.Fresh(e.Velocity().Layout(), e.Seed)
+	initial.Normalisation = o.State.Normalisation
 	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
 	steps := evaluations(e.Evaluation.Solver)
-	return []method{
-		{Row{Kind: Model, Name: "model", Note: note, SequentialSteps: steps}, o.network(o.State, subjects(functions))},
-		{Row{Kind: Untrained, Name: "untrained model", Note: "the same network at its initial parameters", SequentialSteps: steps}, o.network(untrained, subjects(functions))},
+	trained, untrained := &network{Options: o, state: o.State}, &network{Options: o, state: initial}
+	told := subjects(functions)
+	add := func(kind Kind, name, note string, n *network, told []flow.Subject) {
+		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(functions, told)})
 	}
+	add(Model, "model", note, trained, told)
+	if len(functions) > 1 {
+		others, err := conditioning.Derangement(len(functions), e.Data.Seed)
+		if err != nil {
+			return nil, nil, err
+		}
+		shuffled := make([]flow.Subject, len(told))
+		for i, j := range others {
+			shuffled[i] = told[j]
+		}
+		add(Shuffled, "shuffled sensors", "the model, told of another held-out function", trained, shuffled)
+	}
+	add(Untrained, "untrained model", "the same network at its initial parameters", untrained, told)
+	return rows, func() { trained.close(); untrained.close() }, nil
 }
 
 // evaluations of the network along a flow; 0 where the solver chooses its steps.
@@ -45,26 +62,48 @@ func evaluations(solver string) int {
 	return 0
 }
 
-// network draws with the parameters of st, told of these functions. Uploading
-// and compiling count as set-up, for which one Euler step stands in front.
-func (o Options) network(st *state.State, functions []flow.Subject) func(context.Context, func(done, total int)) ([][]float32, time.Duration, error) {
+// network is a state on the device from its first row on.
+type network struct {
+	Options
+	state   *state.State
+	sampler *sampler.Sampler // nil before
+}
+
+func (n *network) close() {
+	if n.sampler != nil {
+		n.sampler.Close()
+		n.sampler = nil
+	}
+}
+
+// open uploads and compiles, which counts as set-up; one Euler step stands in
+// front of the others for that.
+func (n *network) open(ctx context.Context, told []flow.Subject) error {
+	if n.sampler != nil {
+		return nil
+	}
+	e := n.Experiment.Inference()
+	conditioner, err := e.Conditioner(n.state.Normalisation)
+	if err != nil {
+		return err
+	}
+	if n.sampler, err = sampler.New(n.Backend, e.Velocity(), conditioner, n.state); err != nil {
+		return err
+	}
+	_, err = n.sampler.Sample(ctx, told[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)
+	return err
+}
+
+// draw draws samples of the functions when the network is told of those subjects.
+func (n *network) draw(functions []function, told []flow.Subject) draw {
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
-		e := o.Experiment.Inference()
+		e := n.Experiment
 		solver, err := ode.Parse(e.Evaluation.Solver)
 		if err != nil {
 			return nil, 0, err
 		}
-		conditioner, err := e.Conditioner(st.Normalisation)
-		if err != nil {
-			return nil, 0, err
-		}
-		s, err := sampler.New(o.Backend, e.Velocity(), conditioner, st)
-		if err != nil {
-			return nil, 0, err
-		}
-		defer s.Close()
-		if _, err := s.Sample(ctx, functions[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed); err != nil {
+		if err := n.open(ctx, told); err != nil {
 			return nil, 0, err
 		}
 		setup := time.Since(began)
@@ -72,9 +111,9 @@ func (o Options) network(st *state.State, functions []flow.Subject) func(context
 		for len(samples) < len(functions) {
 			first := len(samples)
 			last := min(first+group, len(functions))
-			drawn, err := s.Sample(ctx, functions[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].Index))
+			drawn, err := n.sampler.Sample(ctx, told[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].index))
 			if err != nil {
-				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].Index, functions[last-1].Index, err)
+				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].index, functions[last-1].index, err)
 			}
 			samples = append(samples, drawn...)
 			progress(len(samples), len(functions))

@@ -1,15 +1,15 @@
 // Package evaluate judges a trained state on functions it has never seen. Every
 // row of its table is one way to get samples of each held-out function — the
-// model, the same network untrained, a standard normal, a normal with the
-// reference's moments, MCMC at a budget, and a second independent reference set
-// (the floor: what a perfect sampler scores) — and every column one distance
-// between those samples and the reference.
+// model, the same model told of another function, the same network untrained,
+// normals with and without the reference's moments, MCMC at a budget, a second
+// independent reference set (the floor: what a perfect sampler scores), and half
+// of the reference's own chains against the other half — and every column one
+// distance between those samples and the reference. Of particles that may change
+// places it compares what does not depend on their numbers.
 package evaluate
 
 import (
-	"math"
-	"slices"
-
+	"github.com/ergoflow/ergoflow/model/conditioning"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -18,11 +18,14 @@ type Kind string
 
 const (
 	Floor     Kind = "floor"     // a second reference set
+	Split     Kind = "split"     // one half of the reference's chains, against the other
 	MCMC      Kind = "mcmc"      // Euler–Maruyama at a budget
 	Model     Kind = "model"     // the trained state
+	Shuffled  Kind = "shuffled"  // the trained state, told of another held-out function
 	Untrained Kind = "untrained" // the same network at its initial parameters
-	Moments   Kind = "moments"   // N(m, s²) with the reference's mean and variance
-	Normal    Kind = "normal"    // N(0, 1)
+	Pooled    Kind = "pooled"    // in several dimensions: normal coordinates with the reference's means and variances
+	Moments   Kind = "moments"   // N(m, Σ) with the reference's mean and covariance
+	Normal    Kind = "normal"    // N(0, I)
 )
 
 // Results is one evaluation; its JSON is the result file of a run.
@@ -64,13 +67,17 @@ type Row struct {
 	// SequentialSteps follow one another on the way to a sample: steps of a
 	// chain, evaluations of the network; 0 for none, or an adaptive solver's.
 	SequentialSteps int `json:"sequential_steps"`
+	// ModelCloser is the number of functions for which the model's leading
+	// distance is smaller than this row's; null in the model's own row and in
+	// results without it.
+	ModelCloser *int `json:"model_closer,omitempty"`
 }
 
 // Function is one row's samples of one function against its reference. Numbers
 // that its dimension does not have are zero, and left out of JSON.
 type Function struct {
 	Index             int     `json:"index"`                       // within the experiment
-	Sinkhorn          float64 `json:"sinkhorn"`                    // annealed as GeomLoss does by default
+	Sinkhorn          float64 `json:"sinkhorn,omitzero"`           // annealed as GeomLoss does by default; not of particles
 	SinkhornConverged float64 `json:"sinkhorn_converged,omitzero"` // up to MaxConvergedDim
 	Residual          float64 `json:"residual,omitzero"`           // of the converged one: L1 violation of a marginal
 	W2                float64 `json:"w2,omitzero"`                 // one dimension; not squared
@@ -79,27 +86,8 @@ type Function struct {
 	KSP               float64 `json:"ks_p,omitzero"`               // one dimension
 	VarianceRatio     float64 `json:"variance_ratio"`              // samples / reference, of the sums of all variances
 	W2Exact           float64 `json:"w2_exact,omitzero"`           // one dimension, to the exact invariant law
-}
-
-// Summary is a row over its functions.
-type Summary struct {
-	Sinkhorn          Statistic `json:"sinkhorn"`
-	SinkhornConverged Statistic `json:"sinkhorn_converged,omitzero"`
-	Residual          float64   `json:"residual,omitzero"` // the largest
-	W2                Statistic `json:"w2,omitzero"`
-	W2Mixed           Statistic `json:"w2_mixed,omitzero"` // of W2, where the reference has mixed
-	W2Exact           Statistic `json:"w2_exact,omitzero"`
-	SlicedW2          Statistic `json:"sliced_w2,omitzero"`
-	KS                Statistic `json:"ks,omitzero"`
-	KSRejected        float64   `json:"ks_rejected"` // one dimension: fraction of functions with p < 0.05
-	VarianceRatio     Statistic `json:"variance_ratio"`
-}
-
-// Statistic describes a number over functions.
-type Statistic struct {
-	Mean   float64 `json:"mean"`
-	StdErr float64 `json:"std_err"` // of the mean; 0 for fewer than two functions
-	Median float64 `json:"median"`
+	// Observables are of particles alone.
+	Observables *Observables `json:"observables,omitempty"`
 }
 
 // ksLevel is the significance at which a function counts as rejected.
@@ -110,63 +98,6 @@ const ksLevel = 0.05
 // in one its p may be zero, since exp(−2nD²) underflows.
 func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
-// describe computes mean, standard error s/√n and median. No values give zeros.
-func describe(values []float64) Statistic {
-	n := float64(len(values))
-	if n == 0 {
-		return Statistic{}
-	}
-	var s Statistic
-	for _, v := range values {
-		s.Mean += v / n
-	}
-	if len(values) > 1 {
-		var squares float64
-		for _, v := range values {
-			squares += (v - s.Mean) * (v - s.Mean)
-		}
-		s.StdErr = math.Sqrt(squares / (n - 1) / n)
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	s.Median = (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-	return s
-}
-
-// summarise fills r.Summary from r.Functions; mixed[i] says whether the
-// reference of function i is near the exact law, where there is one.
-func (r *Row) summarise(mixed []bool) {
-	column := func(value func(Function) float64) []float64 {
-		values := make([]float64, len(r.Functions))
-		for i, f := range r.Functions {
-			values[i] = value(f)
-		}
-		return values
-	}
-	w2 := column(func(f Function) float64 { return f.W2 })
-	var w2Mixed []float64
-	for i, v := range w2 {
-		if mixed != nil && mixed[i] {
-			w2Mixed = append(w2Mixed, v)
-		}
-	}
-	r.Summary = Summary{
-		Sinkhorn:          describe(column(func(f Function) float64 { return f.Sinkhorn })),
-		SinkhornConverged: describe(column(func(f Function) float64 { return f.SinkhornConverged })),
-		W2:                describe(w2),
-		W2Mixed:           describe(w2Mixed),
-		W2Exact:           describe(column(func(f Function) float64 { return f.W2Exact })),
-		SlicedW2:          describe(column(func(f Function) float64 { return f.SlicedW2 })),
-		KS:                describe(column(func(f Function) float64 { return f.KS })),
-		VarianceRatio:     describe(column(func(f Function) float64 { return f.VarianceRatio })),
-	}
-	for _, f := range r.Functions {
-		r.Summary.Residual = max(r.Summary.Residual, f.Residual)
-		if f.Rejected() {
-			r.Summary.KSRejected += 1 / float64(len(r.Functions))
-		}
-	}
-}
-
 // Row finds the first row of a kind.
 func (r *Results) Row(k Kind) (Row, bool) {
 	for _, row := range r.Rows {
@@ -175,4 +106,31 @@ func (r *Results) Row(k Kind) (Row, bool) {
 		}
 	}
 	return Row{}, false
+}
+
+// Particles reports whether the samples are of particles that may change places.
+func (r *Results) Particles() bool { return observed(r.Rows) }
+
+// values are a distance of all functions.
+func (r Row) values(d Distance) []float64 {
+	values := make([]float64, len(r.Functions))
+	for i, f := range r.Functions {
+		values[i] = d.Of(f)
+	}
+	return values
+}
+
+// compareWithModel fills in ModelCloser.
+func (r *Results) compareWithModel() {
+	model, ok := r.Row(Model)
+	if !ok {
+		return
+	}
+	leading := r.Distances()[0]
+	for i, row := range r.Rows {
+		if row.Kind != Model {
+			wins := conditioning.Wins(model.values(leading), row.values(leading))
+			r.Rows[i].ModelCloser = &wins
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/metrics"
+	"github.com/ergoflow/ergoflow/model/observables"
 )
 
 func TestDescribe(t *testing.T) {
@@ -23,16 +24,22 @@ func TestDescribe(t *testing.T) {
 	}{
 		{nil, Statistic{}},
 		{[]float64{3}, Statistic{Mean: 3, Median: 3}},
-		{[]float64{4, 1}, Statistic{Mean: 2.5, StdErr: 1.5, Median: 2.5}},
+		{[]float64{2, 2, 2}, Statistic{Mean: 2, Median: 2}},
+		{[]float64{4, 1}, Statistic{Mean: 2.5, StdErr: 1.5, Median: 2.5, MeanInterval: new([2]float64)}},
 		// s² = (16+0+1+1+4)/4 = 5.5, s.e. = √(5.5/5)
-		{[]float64{9, 5, 4, 4, 3}, Statistic{Mean: 5, StdErr: math.Sqrt(1.1), Median: 4}},
+		{[]float64{9, 5, 4, 4, 3}, Statistic{Mean: 5, StdErr: math.Sqrt(1.1), Median: 4, MeanInterval: new([2]float64)}},
 	} {
 		got := describe(tt.values)
-		if math.Abs(got.Mean-tt.want.Mean) > 1e-12 || got.Median != tt.want.Median {
+		if math.Abs(got.Mean-tt.want.Mean) > 1e-12 || got.Median != tt.want.Median || math.Abs(got.StdErr-tt.want.StdErr) > 1e-12 {
 			t.Errorf("%v: %+v, want %+v", tt.values, got, tt.want)
 		}
-		if len(tt.values) != 5 && math.Abs(got.StdErr-tt.want.StdErr) > 1e-12 {
-			t.Errorf("%v: standard error %v, want %v", tt.values, got.StdErr, tt.want.StdErr)
+		for _, i := range []struct {
+			ends  *[2]float64
+			about float64
+		}{{got.MeanInterval, got.Mean}, {got.MedianInterval, got.Median}} {
+			if (i.ends != nil) != (tt.want.MeanInterval != nil) || i.ends != nil && !(i.ends[0] <= i.about && i.about <= i.ends[1]) {
+				t.Errorf("%v: interval %v about %v", tt.values, i.ends, i.about)
+			}
 		}
 	}
 }
@@ -113,8 +120,11 @@ func tableResults(t *testing.T) *Results {
 			Sinkhorn:          Statistic{Mean: 0.01 * x, Median: 0.001 * x},
 			SinkhornConverged: Statistic{Mean: 0.02 * x, Median: 0.002 * x},
 			Residual:          1e-5 * x,
-			W2:                Statistic{Mean: 0.1 * x, StdErr: 0.0125 * x, Median: 0.05 * x},
-			W2Mixed:           Statistic{Mean: 0.08 * x},
+			W2:                Statistic{Mean: 0.1 * x, StdErr: 0.0125 * x, MeanInterval: &[2]float64{0.075 * x, 0.125 * x}, Median: 0.05 * x},
+			W2Mixed:           Statistic{Mean: 0.08 * x, Median: 0.04 * x},
+			W2Unmixed:         Statistic{Mean: 0.16 * x, Median: 0.1 * x},
+			SinkhornMixed:     Statistic{Mean: 0.008 * x, Median: 0.0007 * x},
+			SinkhornUnmixed:   Statistic{Mean: 0.016 * x, Median: 0.002 * x},
 			W2Exact:           Statistic{Mean: 0.11 * x, Median: 0.06 * x},
 			KSRejected:        0.2 * x,
 			VarianceRatio:     Statistic{Median: 1 + 0.1*x},
@@ -122,6 +132,28 @@ func tableResults(t *testing.T) *Results {
 		r.Rows = append(r.Rows, row)
 	}
 	return r
+}
+
+// Blocks have all columns once, in order, and no more than fit.
+func TestBlocks(t *testing.T) {
+	table := tableResults(t).Table()
+	for _, limit := range []int{1, 60, 120, 10_000} {
+		columns, groups := []string{table.Columns[0]}, []Group{table.Groups[0]}
+		for _, part := range table.Blocks(limit) {
+			columns, groups = append(columns, part.Columns[1:]...), append(groups, part.Groups[1:]...)
+			checkRectangular(t, part)
+			width := 0
+			for _, w := range part.widths() {
+				width += w + 2
+			}
+			if width-2 > limit && len(part.Groups) > 2 {
+				t.Errorf("limit %d: a block of %d characters with %d groups", limit, width-2, len(part.Groups)-1)
+			}
+		}
+		if !slices.Equal(columns, table.Columns) || !slices.Equal(groups, table.Groups) {
+			t.Errorf("limit %d: columns %q of %q", limit, columns, table.Columns)
+		}
+	}
 }
 
 func TestTableGolden(t *testing.T) {
@@ -144,7 +176,7 @@ func TestTableGolden(t *testing.T) {
 }
 
 // Columns are there where their numbers are: of samples in the plane without an
-// exact law and without a table in the paper, eight.
+// exact law and without a table in the paper, twelve.
 func TestTableOfThePlane(t *testing.T) {
 	r := tableResults(t)
 	r.Dim, r.ReferenceToExact, r.Experiment.Name = 2, nil, "plane"
@@ -157,10 +189,10 @@ func TestTableOfThePlane(t *testing.T) {
 	for _, g := range table.Groups {
 		groups = append(groups, g.Name)
 	}
-	if want := []string{"", "Sinkhorn", "sliced W2", "time (s)", "Sinkhorn converged", "variance"}; !slices.Equal(groups, want) {
+	if want := []string{"", "Sinkhorn", "model", "sliced W2", "time (s)", "Sinkhorn converged", "variance"}; !slices.Equal(groups, want) {
 		t.Errorf("groups %q, want %q", groups, want)
 	}
-	if want := []string{"model", "0.0400", "0.00400", "0.400 ± 0.050", "0.200", "1.25", "2.50", "0.0800", "0.00800", "1.40"}; !slices.Equal(table.Rows[3], want) {
+	if want := []string{"model", "0.0400", "–", "0.00400", "–", "0.400", "0.300…0.500", "0.200", "1.25", "2.50", "0.0800", "0.00800", "1.40"}; !slices.Equal(table.Rows[3], want) {
 		t.Errorf("row %q, want %q", table.Rows[3], want)
 	}
 	checkRectangular(t, table)
@@ -172,6 +204,47 @@ func TestTableOfThePlane(t *testing.T) {
 		if strings.Contains(note, "KS") || strings.Contains(note, "exact law") {
 			t.Errorf("a note of what is not there: %s", note)
 		}
+	}
+}
+
+// Of particles the table has observables instead of divergences, and the paper's
+// numbers beside the rows that have them.
+func TestTableOfParticles(t *testing.T) {
+	r := tableResults(t)
+	r.Dim, r.ReferenceToExact, r.Experiment.Name = 64, nil, "particles64d"
+	for i := range r.Rows {
+		o := &ObservableSummary{FeatureW2: Statistic{Mean: 2, Median: 1, MeanInterval: &[2]float64{1.5, 3}},
+			RadialError: Statistic{Mean: 0.5, Median: 0.25}, MarginalKL: Statistic{Mean: 0.002, Median: 0.001}}
+		o.Pooled.RadialError = 0.125
+		o.Pooled.Energy = observables.Energies{Model: observables.Moments{Mean: 90, Std: 20}, Target: observables.Moments{Mean: 100, Std: 10}, RelativeMean: -0.1, RelativeStd: 1, KS: 0.375}
+		closer := 7
+		r.Rows[i].Summary = Summary{SlicedW2: Statistic{Mean: 0.3, Median: 0.2}, Observables: o}
+		r.Rows[i].ModelCloser = &closer
+		r.Rows[i].Functions = make([]Function, 9)
+		r.Rows[i].Functions[0].Observables = &Observables{}
+	}
+	r.Rows[3].ModelCloser = nil
+	table := r.Table()
+	checkRectangular(t, table)
+	want := []string{"model",
+		"2.00", "1.50…3.00", "1.00", "1.786", "1.0159", // features, paper
+		"–", "–", // closer, paper
+		"0.500", "0.250", "0.125", "0.6865", // g(r), paper
+		"0.00200", "0.00100", "0.00121", // marginal, paper
+		"0", "0.375", "0.1585", // KS, paper
+		"90.0", "-10.0 %", "20.0", "+100.0 %", "-3.8 %", "-2.1 %", "+0.0 %", "+0.0 %", // energies, paper, per function
+		"0.300", "–", "0.200", "1.25", "2.50", "0.00"}
+	if !slices.Equal(table.Rows[3], want) {
+		t.Errorf("row\n%q, want\n%q", table.Rows[3], want)
+	}
+	if row := table.Rows[4]; row[4] != "20.0154" || row[6] != "7/9" || row[7] != "98" {
+		t.Errorf("the paper's N(0,I) and the functions where the model is closer: %q", row)
+	}
+	if notes := strings.Join(table.Notes, "\n"); !strings.Contains(notes, "100 ± 10.0") || strings.Contains(notes, "Sinkhorn") || !strings.Contains(notes, "d4_ablation") {
+		t.Errorf("notes: %s", notes)
+	}
+	for _, part := range table.Blocks(80) {
+		checkRectangular(t, part)
 	}
 }
 
@@ -190,7 +263,7 @@ func TestDistancesInThePlane(t *testing.T) {
 		index: 7, function: family.Function{System: sde.Plane{X: grid, Y: grid}},
 		reference: reference, measured: metrics.NewReference(cloud(reference, 2)),
 	}
-	got, err := distances(e.Evaluation, f, x)
+	got, _, err := distances(e.Evaluation, f, x)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,13 +281,13 @@ func TestDistancesInThePlane(t *testing.T) {
 	if math.Abs(got.VarianceRatio-2.5) > 0.5 { // (1 + 4)/2
 		t.Errorf("variance ratio %v", got.VarianceRatio)
 	}
-	same, err := distances(e.Evaluation, f, reference)
+	same, _, err := distances(e.Evaluation, f, reference)
 	if err != nil || same.SlicedW2 != 0 || math.Abs(same.Sinkhorn) > 1e-9 || same.VarianceRatio != 1 {
 		t.Errorf("the reference itself: %+v, %v", same, err)
 	}
 	f.reference = make([]float32, 512)
 	f.measured = metrics.NewReference(cloud(f.reference, 2))
-	if _, err := distances(e.Evaluation, f, x); err == nil {
+	if _, _, err := distances(e.Evaluation, f, x); err == nil {
 		t.Error("a reference of equal points: no error")
 	}
 }

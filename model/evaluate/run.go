@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -39,15 +38,15 @@ type Options struct {
 // Run judges the state. The numbers depend on experiment and state alone, up to
 // the rounding of the backend; the times do not. It stops soon after ctx does,
 // with its error.
-func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
+func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	began := time.Now()
 	e := o.Experiment
 	if err := e.Validate(); err != nil {
-		return nil, nil, err
+		return nil, Shown{}, err
 	}
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return nil, nil, err
+		return nil, Shown{}, err
 	}
 	stage := func(name string) func(done, total int) {
 		return func(done, total int) {
@@ -58,8 +57,13 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 	}
 	functions, err := heldOut(ctx, o, f, stage("reference: sample"))
 	if err != nil {
-		return nil, nil, err
+		return nil, Shown{}, err
 	}
+	methods, release, err := o.methods(f, functions)
+	if err != nil {
+		return nil, Shown{}, err
+	}
+	defer release()
 	hash := o.State.ParameterHash()
 	r := &Results{
 		Version:    ergoflow.Version,
@@ -73,30 +77,46 @@ func Run(ctx context.Context, o Options) (*Results, []Percentile, error) {
 		Samples:    e.Evaluation.Samples,
 	}
 	mixed := r.describeReference(functions)
-	before, after := baselines(o, f, functions)
-	methods := slices.Concat(before, networks(o, functions), after)
-	drawn := map[Kind][][]float32{} // the last of each kind, to show
+	var shown Shown
+	drawn := map[Kind][][]float32{} // the last of each kind that figures show
 	for _, m := range methods {
 		row := m.row
-		if len(o.Kinds) > 0 && !slices.Contains(o.Kinds, row.Kind) {
+		if !o.wants(row.Kind) {
 			continue
 		}
 		start := time.Now()
 		samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", row.Name, err)
+			return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
 		}
 		row.SetupSeconds, row.SolveSeconds = setup.Seconds(), (time.Since(start) - setup).Seconds()
-		if row.Functions, err = judge(ctx, e.Evaluation, functions, samples, stage(row.Name+": compare")); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", row.Name, err)
+		judged, err := judge(ctx, e.Evaluation, m.against, samples, stage(row.Name+": compare"))
+		if err != nil {
+			return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
 		}
-		row.summarise(mixed)
+		row.Functions = judged.functions
+		row.summarise(mixed, r.Dim)
+		if row.Summary.Observables != nil {
+			if row.Summary.Observables.Pooled, err = pool(m.against, judged.seen); err != nil {
+				return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
+			}
+			if row.Kind == Model {
+				shown.Kernels = kernels(m.against, judged.seen)
+			}
+		}
 		r.Rows = append(r.Rows, row)
-		drawn[row.Kind] = samples
+		if r.Dim <= maxShownDim && (row.Kind == Model || row.Kind == MCMC) { // of many dimensions a row is 100 MB
+			drawn[row.Kind] = samples
+		}
 	}
+	r.compareWithModel()
+	shown.Percentiles = r.percentiles(functions, drawn)
 	r.Seconds = time.Since(began).Seconds()
-	return r, r.percentiles(functions, drawn), nil
+	return r, shown, nil
 }
+
+// wants reports whether rows of that kind are to be made.
+func (o Options) wants(k Kind) bool { return len(o.Kinds) == 0 || slices.Contains(o.Kinds, k) }
 
 // describeReference measures the reference sets against the exact laws, where
 // there are such, and returns which of them have mixed.
@@ -114,62 +134,4 @@ func (r *Results) describeReference(functions []function) (mixed []bool) {
 	}
 	r.MixedBelow, r.Reference = mixedBelow, describe(r.ReferenceToExact)
 	return mixed
-}
-
-// percentiles picks the functions at the 25th, 50th and 75th percentile of the
-// model's Sinkhorn divergence.
-func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) []Percentile {
-	e := r.Experiment
-	model, ok := r.Row(Model)
-	if !ok {
-		return nil
-	}
-	order := make([]int, len(functions))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(model.Functions[a].Sinkhorn, model.Functions[b].Sinkhorn)
-	})
-	var shown []Percentile
-	for _, percent := range []int{25, 50, 75} {
-		i := order[int(math.Round(float64(percent)/100*float64(len(order)-1)))]
-		p := Percentile{Percent: percent, Function: model.Functions[i],
-			Reference: functions[i].reference, Model: drawn[Model][i]}
-		if mcmc := drawn[MCMC]; mcmc != nil {
-			last := e.Evaluation.MCMC[len(e.Evaluation.MCMC)-1]
-			p.MCMC, p.MCMCName = mcmc[i], last.Name
-		}
-		if law := functions[i].law; law != nil {
-			p.X, p.PDF, p.CDF = curves(law, p.Reference, p.MCMC, p.Model)
-		}
-		shown = append(shown, p)
-	}
-	return shown
-}
-
-// curves tabulates a law: closely between its 10⁻⁵ quantiles, coarsely from
-// there to the ends of the samples that are shown with it.
-func curves(law family.Law, samples ...[]float32) (x, pdf, cdf []float64) {
-	const points, margin, tail = 801, 20, 1e-5
-	lo, hi := law.Quantile(tail), law.Quantile(1-tail)
-	from, to := lo, hi
-	for _, set := range samples {
-		for _, v := range set {
-			from, to = min(from, float64(v)), max(to, float64(v))
-		}
-	}
-	for i := range margin {
-		x = append(x, from+(lo-from)*float64(i)/margin)
-	}
-	for i := range points {
-		x = append(x, lo+(hi-lo)*float64(i)/(points-1))
-	}
-	for i := range margin {
-		x = append(x, hi+(to-hi)*float64(i+1)/margin)
-	}
-	for _, v := range x {
-		pdf, cdf = append(pdf, law.PDF(v)), append(cdf, law.CDF(v))
-	}
-	return x, pdf, cdf
 }

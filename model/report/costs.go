@@ -1,36 +1,29 @@
 package report
 
 import (
+	"fmt"
 	"io"
 
-	"github.com/ergoflow/ergoflow/model/bootstrap"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 )
 
 const (
-	sinkhornName  = "Sinkhorn divergence (units of x²)"
-	meanSinkhorn  = "Mean Sinkhorn divergence (units of x²)"
-	costsCaption  = "Mean Sinkhorn divergence, with its 95 % interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles) and the model with its set-up (stars; its steps are evaluations of the network, which an adaptive solver does not count)."
-	spreadCaption = "How the Sinkhorn divergence spreads over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile)."
+	costsCaption  = "Mean %s, with its 95 %% interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles) and the model with its set-up (stars; its steps are evaluations of the network, which an adaptive solver does not count)."
+	spreadCaption = "How the %s spreads over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile)."
 )
 
-// Costs are the points of MCMC and model rows whose mean divergence a
-// logarithmic axis shows, in their order.
-func Costs(rows []evaluate.Row) []ParetoPoint {
+// Costs are the points of MCMC and model rows whose mean distance a logarithmic
+// axis shows, in their order.
+func Costs(rows []evaluate.Row, d evaluate.Distance) []ParetoPoint {
 	var points []ParetoPoint
 	for _, r := range rows {
-		if r.Kind != evaluate.MCMC && r.Kind != evaluate.Model || !(r.Summary.Sinkhorn.Mean > 0) {
+		if r.Kind != evaluate.MCMC && r.Kind != evaluate.Model || !(d.Summary(r.Summary).Mean > 0) {
 			continue
 		}
 		p := ParetoPoint{Name: r.Name, Model: r.Kind == evaluate.Model, Seconds: r.SetupSeconds + r.SolveSeconds,
-			Steps: float64(r.SequentialSteps), Error: r.Summary.Sinkhorn.Mean}
-		values := make([]float64, len(r.Functions))
-		for i, f := range r.Functions {
-			values[i] = f.Sinkhorn
-		}
-		// One function has no interval, nor a mean that is off its own.
-		if i, err := bootstrap.Mean(values, 0); err == nil && i.Low <= p.Error && p.Error <= i.High {
-			p.Low, p.High = max(i.Low, 0), i.High
+			Steps: float64(r.SequentialSteps), Error: d.Summary(r.Summary).Mean}
+		if i := d.Summary(r.Summary).MeanInterval; i != nil && i[0] <= p.Error && p.Error <= i[1] {
+			p.Low, p.High = max(i[0], 0), i[1]
 		}
 		points = append(points, p)
 	}
@@ -38,25 +31,27 @@ func Costs(rows []evaluate.Row) []ParetoPoint {
 }
 
 // DrawCosts draws what rows cost and how far they are off.
-func DrawCosts(points []ParetoPoint) (Drawn, error) { return costsFigure(points).make() }
+func DrawCosts(points []ParetoPoint, d evaluate.Distance) (Drawn, error) {
+	return costsFigure(points, d).make()
+}
 
-func costsFigure(points []ParetoPoint) figure {
-	return figure{"costs", costsCaption,
-		func(w io.Writer) error { return Pareto(w, points, meanSinkhorn) },
+func costsFigure(points []ParetoPoint, d evaluate.Distance) figure {
+	return figure{"costs", fmt.Sprintf(costsCaption, d.Name),
+		func(w io.Writer) error { return Pareto(w, points, "Mean "+axis(d)) },
 		func(w io.Writer) error { return ParetoData(w, points) }}
 }
 
-// spreadRows are the rows that come near the reference: N(0,1) and an untrained
-// network would leave the others no room.
-func spreadRows(rows []evaluate.Row) []SpreadRow {
+// spreadRows are the rows that come near the reference: N(0,1) and networks that
+// know nothing of the function would leave the others no room.
+func spreadRows(rows []evaluate.Row, d evaluate.Distance) []SpreadRow {
 	var shown []SpreadRow
 	for _, r := range rows {
-		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained {
+		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained || r.Kind == evaluate.Shuffled {
 			continue
 		}
 		s := SpreadRow{Kind: r.Kind, Name: r.Name}
 		for _, f := range r.Functions {
-			s.Values = append(s.Values, f.Sinkhorn)
+			s.Values = append(s.Values, d.Of(f))
 		}
 		shown = append(shown, s)
 	}

@@ -63,8 +63,9 @@ func percentileData(w io.Writer, rows []evaluate.Percentile) error {
 	})
 }
 
-func functionData(w io.Writer, rows []evaluate.Row, dim int) error {
-	line, converged := dim <= 1, dim <= evaluate.MaxConvergedDim
+func functionData(w io.Writer, r *evaluate.Results) error {
+	line, particles := r.Dim <= 1, r.Particles()
+	converged := !particles && r.Dim <= evaluate.MaxConvergedDim
 	header := []string{"row", "function"}
 	var values []func(evaluate.Function) float64
 	for _, column := range []struct {
@@ -72,7 +73,7 @@ func functionData(w io.Writer, rows []evaluate.Row, dim int) error {
 		exists bool
 		value  func(evaluate.Function) float64
 	}{
-		{"sinkhorn", true, func(f evaluate.Function) float64 { return f.Sinkhorn }},
+		{"sinkhorn", !particles, func(f evaluate.Function) float64 { return f.Sinkhorn }},
 		{"sinkhorn_converged", converged, func(f evaluate.Function) float64 { return f.SinkhornConverged }},
 		{"residual", converged, func(f evaluate.Function) float64 { return f.Residual }},
 		{"w2", line, func(f evaluate.Function) float64 { return f.W2 }},
@@ -81,13 +82,21 @@ func functionData(w io.Writer, rows []evaluate.Row, dim int) error {
 		{"ks_p", line, func(f evaluate.Function) float64 { return f.KSP }},
 		{"variance_ratio", true, func(f evaluate.Function) float64 { return f.VarianceRatio }},
 		{"w2_exact", line, func(f evaluate.Function) float64 { return f.W2Exact }},
+		{"feature_w2", particles, func(f evaluate.Function) float64 { return f.Observables.FeatureW2 }},
+		{"radial_error", particles, func(f evaluate.Function) float64 { return f.Observables.RadialError }},
+		{"marginal_kl", particles, func(f evaluate.Function) float64 { return f.Observables.MarginalKL }},
+		{"energy_ks", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.KS }},
+		{"energy_mean", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Model.Mean }},
+		{"energy_std", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Model.Std }},
+		{"energy_mean_reference", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Target.Mean }},
+		{"energy_std_reference", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Target.Std }},
 	} {
 		if column.exists {
 			header, values = append(header, column.name), append(values, column.value)
 		}
 	}
 	return table(w, header, func(row func(...string) error) error {
-		for _, r := range rows {
+		for _, r := range r.Rows {
 			for _, f := range r.Functions {
 				cells := []string{r.Name, strconv.Itoa(f.Index)}
 				for _, value := range values {

@@ -30,15 +30,21 @@ func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 		switch r.Kind {
 		case evaluate.Floor:
 			styles[i] = line(blue, 1.2)
+		case evaluate.Split:
+			styles[i] = line(blue, 1.2, 3, 2)
 		case evaluate.MCMC:
 			styles[i] = line(green, 1.2, mcmcDashes[mcmc%len(mcmcDashes)]...)
 			mcmc++
 		case evaluate.Model:
 			styles[i] = line(vermilion, 2)
+		case evaluate.Shuffled:
+			styles[i] = line(vermilion, 1.2, 3, 2)
 		case evaluate.Untrained:
 			styles[i] = line(orange, 1.2)
 		case evaluate.Moments:
 			styles[i] = line(purple, 1.2)
+		case evaluate.Pooled:
+			styles[i] = line(purple, 1.2, 3, 2)
 		default:
 			styles[i] = line(grey, 1.2)
 		}
@@ -46,22 +52,17 @@ func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 	return styles
 }
 
-// Functions draws, for Sinkhorn divergence and W2 (in more than one dimension
-// sliced W2), the fraction of functions below a value for every row, on a
-// logarithmic axis, as PNG.
-func Functions(w io.Writer, rows []evaluate.Row, dim int) error {
+// Functions draws, for two distances, the fraction of functions below a value for
+// every row, on a logarithmic axis, as PNG.
+func Functions(w io.Writer, rows []evaluate.Row, distances [2]evaluate.Distance) error {
 	if len(rows) == 0 {
 		return errors.New("figure of functions: no rows")
 	}
 	styles := rowStyles(rows)
-	name, distance := "W2 (units of x)", func(f evaluate.Function) float64 { return f.W2 }
-	if dim > 1 {
-		name, distance = "sliced W2 (units of x)", func(f evaluate.Function) float64 { return f.SlicedW2 }
+	plots := [][]*plot.Plot{nil}
+	for _, d := range distances {
+		plots[0] = append(plots[0], fractions(rows, styles, axis(d), d.Of))
 	}
-	plots := [][]*plot.Plot{{
-		fractions(rows, styles, "Sinkhorn divergence (units of x²)", func(f evaluate.Function) float64 { return f.Sinkhorn }),
-		fractions(rows, styles, name, distance),
-	}}
 	plots[0][0].Y.Label.Text = "Fraction of functions"
 	plots[0][1].Y.Tick.Marker = unlabelled{plots[0][1].Y.Tick.Marker}
 
@@ -88,6 +89,9 @@ func Functions(w io.Writer, rows []evaluate.Row, dim int) error {
 	}
 	return nil
 }
+
+// axis names a distance with its unit.
+func axis(d evaluate.Distance) string { return fmt.Sprintf("%s (%s)", d.Name, d.Unit) }
 
 // smallest is where values that the logarithmic axis cannot show are drawn: the
 // annealed Sinkhorn divergence may even be negative.

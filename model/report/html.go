@@ -25,6 +25,9 @@ func dataURI(png []byte) template.URL {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png))
 }
 
+// pageWidth is how many characters of a table fit on the page.
+const pageWidth = 170
+
 // render makes the page: one file, no script, nothing from elsewhere.
 func render(in Input, table evaluate.Table, figures []Drawn) ([]byte, error) {
 	config, err := json.MarshalIndent(in.Results.Experiment, "", "  ")
@@ -46,7 +49,7 @@ func render(in Input, table evaluate.Table, figures []Drawn) ([]byte, error) {
 		"Steps":       in.Results.Experiment.Steps(),
 		"Parameters":  in.Results.Experiment.Velocity().Layout().Size(),
 		"Scale":       evaluate.ScaleNote(in.Results.Experiment),
-		"Table":       table,
+		"Blocks":      table.Blocks(pageWidth),
 		"Notes":       table.Notes[1:], // the first is Scale, shown above
 		"Emphasis":    emphasis,
 		"Figures":     figures,

@@ -6,10 +6,13 @@
 //	table.txt         the table with aligned columns
 //	table.md          the table as Markdown
 //	loss.png/.csv     step, loss, mean
-//	percentiles.png/.csv    percent, function, set, value: samples, and the exact law's curves
+//	percentiles.png/.csv    on the line: percent, function, set, value: samples, and the exact law's curves
+//	samples.png/.csv        in the plane: percent, function, set, x, y
+//	radial.png/.csv         of particles: family, r, g(r) of target and samples
+//	energy.png/.csv         of particles: family, bins of the energy, densities
 //	functions.png/.csv      row, function and every distance
-//	spread.png/.csv         row, Sinkhorn divergence of every function
-//	costs.png/.csv          row, seconds, steps, mean Sinkhorn divergence with its interval; with several MCMC rows
+//	spread.png/.csv         row, leading distance of every function
+//	costs.png/.csv          row, seconds, steps, mean leading distance with its interval; with several MCMC rows
 //	figures.json      names and captions of the figures
 //	report.html       all of it
 package report
@@ -19,7 +22,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"time"
 
@@ -29,7 +31,7 @@ import (
 // Input is what a report is made of.
 type Input struct {
 	Results     *evaluate.Results
-	Percentiles []evaluate.Percentile
+	Shown       evaluate.Shown
 	Losses      []float64 // of every step; fewer than two leave the loss curve out
 	Stages      []Stage
 	Environment Environment
@@ -54,35 +56,6 @@ func Write(ctx context.Context, dir string, in Input) (page string, err error) {
 		return "", fmt.Errorf("report: %w", err)
 	}
 	return page, nil
-}
-
-func (in Input) figures() []figure {
-	r := in.Results
-	var all []figure
-	if len(in.Losses) > 1 {
-		all = append(all, figure{"loss", "Training loss of every step and its moving mean; the loss of a perfect velocity field is not zero but the variance that X₁ − X₀ has given X_t.",
-			func(w io.Writer) error { return Loss(w, in.Losses) },
-			func(w io.Writer) error { return lossData(w, in.Losses) }})
-	}
-	if len(in.Percentiles) > 0 && r.Dim <= 1 {
-		all = append(all, figure{"percentiles", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: histograms of the samples with the density of the exact invariant law, and their distribution functions.",
-			func(w io.Writer) error { return Percentiles(w, in.Percentiles) },
-			func(w io.Writer) error { return percentileData(w, in.Percentiles) }})
-	}
-	if r.Functions > 1 {
-		all = append(all, figure{"functions", "How Sinkhorn divergence and W2 (sliced in more than one dimension) spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.",
-			func(w io.Writer) error { return Functions(w, r.Rows, r.Dim) },
-			func(w io.Writer) error { return functionData(w, r.Rows, r.Dim) }})
-	}
-	if rows := spreadRows(r.Rows); len(rows) > 0 && r.Functions > 1 {
-		all = append(all, figure{"spread", spreadCaption,
-			func(w io.Writer) error { return Spread(w, rows, sinkhornName) },
-			func(w io.Writer) error { return SpreadData(w, rows) }})
-	}
-	if points := Costs(r.Rows); len(points) > 2 {
-		all = append(all, costsFigure(points))
-	}
-	return all
 }
 
 func write(ctx context.Context, dir string, in Input) (string, error) {

@@ -52,7 +52,7 @@ func syntheticInput(t *testing.T) Input {
 	}
 	return Input{
 		Results:     r,
-		Percentiles: []evaluate.Percentile{syntheticPercentile(25, 1), syntheticPercentile(50, 2), syntheticPercentile(75, 7)},
+		Shown:       evaluate.Shown{Percentiles: []evaluate.Percentile{syntheticPercentile(25, 1), syntheticPercentile(50, 2), syntheticPercentile(75, 7)}},
 		Losses:      syntheticLosses(2000),
 		Stages:      []Stage{{"generate", 31 * time.Second, "64,512 functions"}, {"train", 247 * time.Second, "16,128 steps"}, {"evaluate", 52 * time.Second, ""}},
 		Environment: Here(),
@@ -157,7 +157,7 @@ func TestWriteMakesEveryFile(t *testing.T) {
 func TestEscapesNames(t *testing.T) {
 	in := syntheticInput(t)
 	in.Results.Rows[1].Name = "<script>alert(1)</script>"
-	in.Percentiles, in.Losses = nil, nil
+	in.Shown, in.Losses = evaluate.Shown{}, nil
 	path, err := Write(context.Background(), t.TempDir(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestEscapesNames(t *testing.T) {
 
 func TestWriteFailures(t *testing.T) {
 	in := syntheticInput(t)
-	in.Percentiles = nil
+	in.Shown = evaluate.Shown{}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)

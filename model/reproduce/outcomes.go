@@ -67,7 +67,7 @@ func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
 	if len(points) < 2 {
 		return made, nil
 	}
-	drawn, err := report.DrawCosts(points)
+	drawn, err := report.DrawCosts(points, evaluate.Sinkhorn)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (o outcomes) costs(s Study) []report.ParetoPoint {
 	for _, row := range s.Costs {
 		if found := o.rows(s, row, row.Evaluation); len(found) > 0 {
 			found[0].row.Name = row.Name
-			for _, p := range report.Costs([]evaluate.Row{found[0].row}) { // none if it has no cost
+			for _, p := range report.Costs([]evaluate.Row{found[0].row}, evaluate.Sinkhorn) { // none if it has no cost
 				p.Series = row.Evaluation
 				points = append(points, p)
 			}

@@ -155,7 +155,7 @@ func (o Options) evaluate(ctx context.Context, name string, job Job, tasks []Tas
 		}
 		o.Say(what)
 		began := time.Now()
-		results, percentiles, err := evaluate.Run(ctx, evaluate.Options{
+		results, shown, err := evaluate.Run(ctx, evaluate.Options{
 			Experiment: task.Experiment, State: st, Backend: b, Simulator: simulator,
 			Store: shard.NewDir(o.Dir.Shards()), Kinds: task.Kinds, Progress: o.Progress,
 		})
@@ -168,7 +168,7 @@ func (o Options) evaluate(ctx context.Context, name string, job Job, tasks []Tas
 			losses = st.Losses
 		}
 		if _, err := report.Write(ctx, o.Dir.evaluation(key), report.Input{
-			Results: results, Percentiles: percentiles, Losses: losses, Environment: environment, Created: now,
+			Results: results, Shown: shown, Losses: losses, Environment: environment, Created: now,
 			Stages: []report.Stage{{Name: "evaluate", Took: time.Since(began), Note: fmt.Sprintf("%d functions", results.Functions)}},
 		}); err != nil {
 			return err

@@ -204,46 +204,6 @@ func compare(t *testing.T, got, want []float32, tolerance float64) {
 	}
 }
 
-// For a Gaussian target N(m, s²) coupled by sorting, x₁ = m + s·x₀, the best
-// velocity reproduces x₁ − x₀ exactly: x₀ can be read off x_t. So the loss goes
-// to zero, from E(m + (s−1)x₀)² = m² + (s−1)² at v = 0.
-func TestLearnsGaussians(t *testing.T) {
-	const steps, functions = 400, 16
-	c := config(steps)
-	c.Samples = 16
-	trainer, _ := newTrainer(t, backendtest.Fast(t), c)
-	var b flow.Batch
-	var last, zero float64
-	for step := range int64(steps) {
-		b.Reset(c.Samples, 1, 2)
-		zero = 0
-		for f := range functions {
-			source := random.New(3, "gaussian", uint64(step), uint64(f))
-			m, s := 2*source.Float64()-1, 0.5+source.Float64()
-			zero += (m*m + (s-1)*(s-1)) / functions
-			for range nodes {
-				b.Inputs[0] = append(b.Inputs[0], float32(m))
-				b.Inputs[1] = append(b.Inputs[1], float32(s))
-			}
-			for range c.Samples {
-				x := source.NormFloat64()
-				b.X0 = append(b.X0, float32(x))
-				b.X1 = append(b.X1, float32(m+s*x))
-				b.T = append(b.T, float32(source.Float64()))
-			}
-			b.Functions++
-		}
-		sum := total(t, trainer, &b)
-		last, _ = train.Loss(sum)
-		if _, err := trainer.Apply(sum, step); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !(last < zero/20) {
-		t.Errorf("loss is %.4f after %d steps; without a network it is %.4f", last, steps, zero)
-	}
-}
-
 func TestDivergenceKeepsTheState(t *testing.T) {
 	c := config(10)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {

@@ -1,0 +1,156 @@
+package evaluate
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/model/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/observables"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+// observedSmoke evaluates the initial state of an experiment with sensors.
+func observedSmoke(t *testing.T, name string) Options {
+	t.Helper()
+	o := smoke(t, backendtest.Fast(t), "vn1d")
+	e, err := experiment.Load(name, "smoke", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Experiment, o.State = e, state.Fresh(e.Velocity().Layout(), e.Seed)
+	if o.State.Normalisation, err = e.Normalisation(context.Background(), o.Store); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func kindsOf(r *Results) (kinds []Kind, rows map[Kind]Row) {
+	rows = map[Kind]Row{}
+	for _, row := range r.Rows {
+		kinds = append(kinds, row.Kind)
+		rows[row.Kind] = row
+	}
+	return kinds, rows
+}
+
+var inSpace = []Kind{Floor, Split, MCMC, Model, Shuffled, Untrained, Pooled, Moments, Normal}
+
+func TestRowsOfThePlane(t *testing.T) {
+	o := observedSmoke(t, "cn2d")
+	r, shown, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, rows := kindsOf(r)
+	if !slices.Equal(kinds, inSpace) {
+		t.Fatalf("rows %v, want %v", kinds, inSpace)
+	}
+	floor, model := rows[Floor].Summary, rows[Model].Summary
+	if floor.Sinkhorn.Mean >= model.Sinkhorn.Mean/2 || floor.SlicedW2.Mean >= model.SlicedW2.Mean/2 || model.W2 != (Statistic{}) {
+		t.Errorf("floor %+v is not far below the untrained model %+v", floor, model)
+	}
+	// The initial velocity is zero whatever the network is told.
+	if !reflect.DeepEqual(rows[Model].Functions, rows[Shuffled].Functions) || *rows[Shuffled].ModelCloser != 0 {
+		t.Error("the initial state listens to its sensors")
+	}
+	if *rows[Floor].ModelCloser != 0 || rows[Model].ModelCloser != nil {
+		t.Errorf("the untrained model is closer than the floor for %d functions", *rows[Floor].ModelCloser)
+	}
+	if len(shown.Percentiles) != 3 || len(shown.Percentiles[0].Model) != 2*r.Samples || len(shown.Percentiles[2].MCMC) != 2*r.Samples || shown.Kernels != nil {
+		t.Errorf("shown: %d percentiles, kernels %v", len(shown.Percentiles), shown.Kernels)
+	}
+}
+
+func TestRowsOfParticles(t *testing.T) {
+	o := observedSmoke(t, "particles64d")
+	r, shown, err := Run(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds, rows := kindsOf(r)
+	if !slices.Equal(kinds, inSpace) {
+		t.Fatalf("rows %v, want %v", kinds, inSpace)
+	}
+	if !r.Particles() || r.Distances()[0].Name != Features.Name {
+		t.Errorf("the leading distance of particles is %s", r.Distances()[0].Name)
+	}
+	f, err := family.ByName(o.Experiment.Data.Family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, err := heldOut(context.Background(), o, f, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, row := range rows {
+		s := row.Summary.Observables
+		if s == nil || !(s.FeatureW2.Mean > 0) || !(s.Pooled.RadialError > 0) || !(s.Pooled.Energy.KS > 0) || s.FeatureW2.MeanInterval == nil {
+			t.Fatalf("%s: %+v", kind, s)
+		}
+		if row.Summary.Sinkhorn != (Statistic{}) || !(row.Summary.SlicedW2.Mean > 0) {
+			t.Errorf("%s: Sinkhorn %+v, sliced W2 %+v of coordinates", kind, row.Summary.Sinkhorn, row.Summary.SlicedW2)
+		}
+		// All functions have as many states: the pooled mean is the mean of means.
+		var mean, target float64
+		for _, f := range row.Functions {
+			mean += f.Observables.Energy.Model.Mean / float64(len(row.Functions))
+			target += f.Observables.Energy.Target.Mean / float64(len(row.Functions))
+		}
+		if e := s.Pooled.Energy; math.Abs(e.Model.Mean-mean) > 1e-6*math.Abs(mean) || math.Abs(e.RelativeMean-(mean-target)/math.Abs(target)) > 1e-6*math.Abs(e.RelativeMean) {
+			t.Errorf("%s: pooled energies %+v, means of the functions %v and %v", kind, e, mean, target)
+		}
+	}
+	if f, m := rows[Floor].Summary.Observables.FeatureW2, rows[Normal].Summary.Observables.FeatureW2; f.Mean > m.Mean/4 {
+		t.Errorf("the floor %+v is not far below N(0,I) %+v", f, m)
+	}
+	// The row of halves is what observables say of the halves.
+	dim, half := r.Dim, r.Samples/2*r.Dim
+	for i, f := range functions {
+		first, err := observables.Observe(f.reference[:half], dim/2, f.potential.Energy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := observables.Observe(f.reference[half:], dim/2, f.potential.Energy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := observables.FeatureDistance(first, second, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rows[Split].Functions[i].Observables.FeatureW2; got != want {
+			t.Errorf("function %d: halves are %v apart, the row says %v", f.index, want, got)
+		}
+	}
+	checkKernels(t, r, shown, functions)
+	if _, err := json.Marshal(r); err != nil {
+		t.Error(err)
+	}
+}
+
+// Figures have every function once, under its kind of potential.
+func checkKernels(t *testing.T, r *Results, shown Shown, functions []function) {
+	t.Helper()
+	if shown.Percentiles != nil {
+		t.Error("percentiles of samples that no figure shows")
+	}
+	count := 0
+	for _, k := range shown.Kernels {
+		count += k.Functions
+		if n := k.Functions * r.Samples; len(k.ReferenceEnergies) != n || len(k.ModelEnergies) != n || len(k.R) != len(k.ReferenceG) || len(k.R) != len(k.ModelG) {
+			t.Errorf("%s: %d and %d energies of %d states", k.Name, len(k.ReferenceEnergies), len(k.ModelEnergies), n)
+		}
+		if !slices.ContainsFunc(functions, func(f function) bool { return f.potential.Kernel == k.Name }) {
+			t.Errorf("no function has the kernel %s", k.Name)
+		}
+	}
+	if count != len(functions) {
+		t.Errorf("%d kernels of %d", count, len(functions))
+	}
+}

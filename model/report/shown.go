@@ -1,0 +1,111 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+)
+
+// figures are those of which there is something to show.
+func (in Input) figures() []figure {
+	r := in.Results
+	distances := r.Distances()
+	var all []figure
+	if len(in.Losses) > 1 {
+		all = append(all, figure{"loss", "Training loss of every step and its moving mean; the loss of a perfect velocity field is not zero but the variance that X₁ − X₀ has given X_t.",
+			func(w io.Writer) error { return Loss(w, in.Losses) },
+			func(w io.Writer) error { return lossData(w, in.Losses) }})
+	}
+	all = append(all, samples(in.Shown, r.Dim)...)
+	if r.Functions > 1 {
+		all = append(all, figure{"functions", fmt.Sprintf("How %s and %s spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.", distances[0].Name, distances[1].Name),
+			func(w io.Writer) error { return Functions(w, r.Rows, distances) },
+			func(w io.Writer) error { return functionData(w, r) }})
+	}
+	if rows := spreadRows(r.Rows, distances[0]); len(rows) > 0 && r.Functions > 1 {
+		all = append(all, figure{"spread", fmt.Sprintf(spreadCaption, distances[0].Name),
+			func(w io.Writer) error { return Spread(w, rows, axis(distances[0])) },
+			func(w io.Writer) error { return SpreadData(w, rows) }})
+	}
+	if points := Costs(r.Rows, distances[0]); len(points) > 2 {
+		all = append(all, costsFigure(points, distances[0]))
+	}
+	return all
+}
+
+// samples are the figures of the samples themselves.
+func samples(shown evaluate.Shown, dim int) []figure {
+	var all []figure
+	switch {
+	case len(shown.Percentiles) == 0:
+	case dim == 2:
+		rows := planeRows(shown.Percentiles)
+		all = append(all, figure{"samples", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: how the samples of the target and of the other rows lie in the plane, counted in hexagons.",
+			func(w io.Writer) error { return Plane(w, rows) },
+			func(w io.Writer) error { return PlaneData(w, rows) }})
+	case dim <= 1:
+		all = append(all, figure{"percentiles", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: histograms of the samples with the density of the exact invariant law, and their distribution functions.",
+			func(w io.Writer) error { return Percentiles(w, shown.Percentiles) },
+			func(w io.Writer) error { return percentileData(w, shown.Percentiles) }})
+	}
+	if len(shown.Kernels) > 0 {
+		radials, energies := radialPanels(shown.Kernels), energyPanels(shown.Kernels)
+		all = append(all, figure{"radial", "Radial distribution function g(r) of the target and of the model's samples, pooled over the held-out kernels of each family; 1 is the density of a particle's neighbours if they were thrown evenly into the disc of radius 8 about it.",
+			func(w io.Writer) error { return Radials(w, radials) },
+			func(w io.Writer) error { return RadialData(w, radials) }},
+			figure{"energy", "Potential energy of the states of the target and of the model's samples, over all held-out kernels and over those of each family. Half a per cent at either end of each set lies outside.",
+				func(w io.Writer) error { return Energies(w, energies) },
+				func(w io.Writer) error { return EnergyData(w, energies) }})
+	}
+	return all
+}
+
+func planeRows(shown []evaluate.Percentile) []PlaneRow {
+	var rows []PlaneRow
+	for _, p := range shown {
+		row := PlaneRow{Percent: p.Percent, Function: p.Function.Index, Sinkhorn: p.Function.Sinkhorn,
+			Sets: []PlaneSet{{"target", p.Reference}}}
+		if len(p.MCMC) > 0 {
+			row.Sets = append(row.Sets, PlaneSet{p.MCMCName, p.MCMC})
+		}
+		row.Sets = append(row.Sets, PlaneSet{"generated", p.Model})
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func radialPanels(kernels []evaluate.Kernel) []RadialPanel {
+	var panels []RadialPanel
+	for _, k := range kernels {
+		panels = append(panels, RadialPanel{kernelName(k), k.R, k.ReferenceG, k.ModelG})
+	}
+	return panels
+}
+
+// energyPanels are that of all kernels and, where there are several families,
+// those of each.
+func energyPanels(kernels []evaluate.Kernel) []EnergyPanel {
+	all := EnergyPanel{Name: "all kernels"}
+	panels := []EnergyPanel{{}}
+	for _, k := range kernels {
+		all.Target, all.Model = slices.Concat(all.Target, k.ReferenceEnergies), slices.Concat(all.Model, k.ModelEnergies)
+		panels = append(panels, EnergyPanel{kernelName(k), k.ReferenceEnergies, k.ModelEnergies})
+	}
+	panels[0] = all
+	if len(kernels) == 1 {
+		return panels[1:]
+	}
+	return panels
+}
+
+// kernelName is "double gaussian, 3 kernels".
+func kernelName(k evaluate.Kernel) string {
+	plural := "s"
+	if k.Functions == 1 {
+		plural = ""
+	}
+	return fmt.Sprintf("%s, %d kernel%s", strings.ReplaceAll(k.Name, "_", " "), k.Functions, plural)
+}
