@@ -200,7 +200,8 @@ def main():
         "",
         f"Preset `{o.preset}`, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'} of weights, batches and noise, "
         f"{any_results['functions']} held-out functions with {any_results['samples']:,} samples each, the same for all. "
-        "Differences are paired by function and seed, intervals are 95 % of a bootstrap over both; "
+        "Differences are paired by function and seed, intervals are 95 % of a bootstrap over both"
+        + ("; " if len(seeds) > 1 else ", which one seed leaves without the spread of seeds; ") +
         "**better** and **worse** say that the interval is without 0. With so many comparisons one in forty is "
         "called better by chance.",
         "",
