@@ -71,7 +71,7 @@ func (b baselines) floor() method {
 	e := b.Experiment
 	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set"}, e.StoredReference(),
 		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
-			draws := family.Draws{First: b.functions[0].index, Count: len(b.functions), Seed: e.Data.Seed, Scheme: e.Data.Reference, Purpose: "floor"}
+			draws := e.Data.DrawsOf("floor", b.functions[0].index, len(b.functions))
 			return b.family.Sample(ctx, dst, draws, b.Simulator, progress)
 		})
 }
