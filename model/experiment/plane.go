@@ -47,7 +47,7 @@ var planePresets = map[string]planeSizes{
 	// Seconds: shows that the parts fit, teaches the network next to nothing.
 	"smoke": {functions: 128, heldOut: 4, shards: 4, samples: 64, chains: 16,
 		batchFunctions: 16, batchSamples: 16, sensors: 16, checkpointEvery: 16,
-		transfer:    planeTransfer{samples: 64, chains: 16, batchFunctions: 16},
+		transfer:    planeTransfer{samples: 16, chains: 16, batchFunctions: 4},
 		evalSamples: 256, burnIn: 200, tiny: true},
 }
 
