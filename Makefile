@@ -63,6 +63,7 @@ bench: setup
 
 bench-peers: setup .venv
 	.venv/bin/python docs/benchmarks/step_ratio.py
+	.venv/bin/python docs/benchmarks/sensor_ratio.py
 	.venv/bin/python docs/benchmarks/assignment_pot.py
 	.venv/bin/python docs/benchmarks/formulas.py
 	$(MAKE) bench-kernels

@@ -24,10 +24,39 @@ type Dataset struct {
 	Samples   int    `json:"samples" yaml:"samples"`     // stored per training function
 	// ReferenceSamples are stored per held-out function; 0: as many as Samples.
 	ReferenceSamples int `json:"reference_samples" yaml:"reference_samples"`
-	// How training and reference samples are simulated. A family with exact
-	// draws ignores both.
+	// How training and reference samples are simulated. Exact draws, of which
+	// some families have no others, ignore both.
 	Training  simulate.Scheme `json:"training" yaml:"training"`
 	Reference simulate.Scheme `json:"reference" yaml:"reference"`
+	// How training and reference samples are drawn. The empty text means
+	// Simulated, and leaves a data set the hash it had before there was a choice.
+	Draws          Draws `json:"draws,omitempty" yaml:"draws"`
+	ReferenceDraws Draws `json:"reference_draws,omitempty" yaml:"reference_draws"`
+}
+
+// Draws says how samples come about.
+type Draws string
+
+const (
+	// Simulated samples are chains of Euler–Maruyama, but for families that
+	// define their functions by their laws: those draw from them.
+	Simulated Draws = "simulated"
+	// Exact samples are independent draws from the invariant law, for families
+	// that know it (family.Exact).
+	Exact Draws = "exact"
+)
+
+func (d Draws) validate(f family.Family) error {
+	switch d {
+	case "", Simulated:
+		return nil
+	case Exact:
+		if _, ok := f.(family.Exact); !ok {
+			return fmt.Errorf("%q draws of %s: %w", d, f.Name(), family.ErrNoLaw)
+		}
+		return nil
+	}
+	return fmt.Errorf("%.40q is none of: %s, %s", d, Simulated, Exact)
 }
 
 // format changes when the same description comes to mean other bytes.
@@ -88,7 +117,26 @@ func (d Dataset) Validate() error {
 			return fmt.Errorf("data.%s.chains: %d chains do not divide %d samples", s.name, s.scheme.Chains, s.samples)
 		}
 	}
+	if err := d.Draws.validate(f); err != nil {
+		return fmt.Errorf("data.draws: %w", err)
+	}
+	if err := d.ReferenceDraws.validate(f); err != nil {
+		return fmt.Errorf("data.reference_draws: %w", err)
+	}
 	return nil
+}
+
+// DrawsOf asks for samples of count functions as the data set has them: those of
+// training for the purpose shard.Train, those of reference for any other, each
+// purpose an independent set.
+func (d Dataset) DrawsOf(purpose string, first, count int) family.Draws {
+	draws := family.Draws{
+		First: first, Count: count, Seed: d.Seed, Scheme: d.Reference, Purpose: purpose, Exact: d.ReferenceDraws == Exact,
+	}
+	if purpose == shard.Train {
+		draws.Scheme, draws.Exact = d.Training, d.Draws == Exact
+	}
+	return draws
 }
 
 // heldValues is how many values of one function a writer of shards holds.
@@ -112,7 +160,13 @@ func (d Dataset) referenceSamples() int {
 // Hash names the data set: 32 hexadecimal digits that follow from everything
 // its bytes depend on.
 func (d Dataset) Hash() string {
-	d.ReferenceSamples = d.referenceSamples() // two ways to say the same
+	// Two ways to say the same have one hash.
+	d.ReferenceSamples = d.referenceSamples()
+	for _, draws := range []*Draws{&d.Draws, &d.ReferenceDraws} {
+		if *draws == Simulated {
+			*draws = ""
+		}
+	}
 	canonical, err := json.Marshal(struct {
 		Format int `json:"format"`
 		Dataset

@@ -38,6 +38,13 @@ func TestValidate(t *testing.T) {
 		"data.training.chains: 60 chains do not":   func(d *Dataset) { d.Training.Chains = 60 },
 		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },
+		`data.draws: "best" is none of`:            func(d *Dataset) { d.Draws = "best" },
+		`data.draws: "exact" draws of cn2d: its invariant laws are not known`: func(d *Dataset) {
+			d.Family, d.Draws = "cn2d", Exact
+		},
+		`data.reference_draws: "exact" draws of particles64d`: func(d *Dataset) {
+			d.Family, d.ReferenceDraws = "particles64d", Exact
+		},
 	} {
 		d := tiny()
 		change(&d)
@@ -58,6 +65,9 @@ func TestHash(t *testing.T) {
 	if explicit.Hash() != want {
 		t.Error("the default for reference_samples has another hash than the same number")
 	}
+	if explicit.Draws, explicit.ReferenceDraws = Simulated, Simulated; explicit.Hash() != want {
+		t.Error("simulated draws have another hash than the default")
+	}
 	seen := map[string]string{want: "none"}
 	for name, change := range map[string]func(*Dataset){
 		"family":            func(d *Dataset) { d.Family = "rare1d" },
@@ -71,6 +81,8 @@ func TestHash(t *testing.T) {
 		"burn_in":           func(d *Dataset) { d.Training.BurnIn = 21 },
 		"thin":              func(d *Dataset) { d.Reference.Thin = 11 },
 		"chains":            func(d *Dataset) { d.Reference.Chains = 64 },
+		"draws":             func(d *Dataset) { d.Draws = Exact },
+		"reference_draws":   func(d *Dataset) { d.ReferenceDraws = Exact },
 	} {
 		d := tiny()
 		change(&d)

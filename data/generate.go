@@ -46,7 +46,9 @@ func Generate(
 		return err
 	}
 	defer w.Abort()
-	w.SimulatedBy(by.String())
+	if !d.DrawsOf(h.Purpose, h.First, h.Count).Exact {
+		w.SimulatedBy(by.String())
+	}
 	if err := writeFields(ctx, d.Seed, f, h, w); err != nil {
 		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
 	}
@@ -101,10 +103,6 @@ func writeSamples(
 	ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer,
 	by simulate.Simulator, stretch int, progress func(done, total int),
 ) error {
-	scheme := d.Training
-	if h.Purpose == shard.Reference {
-		scheme = d.Reference
-	}
 	free, full := make(chan []float32, 2), make(chan []float32, 2)
 	for range cap(free) {
 		free <- nil // allocated when first needed
@@ -124,8 +122,7 @@ func writeSamples(
 				samples = make([]float32, n*h.Samples*h.Dim) // the first stretches are the largest
 			}
 			samples = samples[:n*h.Samples*h.Dim]
-			draws := family.Draws{First: h.First + done, Count: n, Seed: d.Seed, Scheme: scheme, Purpose: h.Purpose}
-			err := f.Sample(ctx, samples, draws, by, func(part, _ int) { progress(done+part, h.Count) })
+			err := f.Sample(ctx, samples, d.DrawsOf(h.Purpose, h.First+done, n), by, func(part, _ int) { progress(done+part, h.Count) })
 			if err != nil {
 				return err
 			}

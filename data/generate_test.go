@@ -93,6 +93,41 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// Exact draws are of the purpose they are asked for, or of both.
+func TestExactContents(t *testing.T) {
+	for _, purpose := range []string{shard.Train, shard.Reference} {
+		d, store := tiny(), shard.NewDir(t.TempDir())
+		if purpose == shard.Train {
+			d.Draws = Exact
+		} else {
+			d.ReferenceDraws = Exact
+		}
+		f, err := family.ByName(d.Family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range []int{1, d.HeldOutShard()} {
+			generate(t, d, k, store)
+			s := opened(t, store, d, k)
+			exact := make([]float32, s.Count()*d.Samples)
+			if err := f.Sample(t.Context(), exact, family.Draws{
+				First: s.Manifest().First, Count: s.Count(), Seed: d.Seed, Purpose: s.Manifest().Purpose, Exact: true,
+			}, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			asked := s.Manifest().Purpose == purpose
+			for i := range s.Count() {
+				if got := slices.Equal(s.Samples(i), exact[i*d.Samples:(i+1)*d.Samples]); got != asked {
+					t.Errorf("exact %s: function %d of shard %d has exact draws: %v", purpose, i, k, got)
+				}
+			}
+			if simulator := s.Manifest().Simulator; (simulator == "") != asked {
+				t.Errorf("exact %s: shard %d is said to be simulated by %q", purpose, k, simulator)
+			}
+		}
+	}
+}
+
 // The bytes do not depend on the number of threads.
 func TestSameBytesOnAnyNumberOfThreads(t *testing.T) {
 	d := tiny()

@@ -36,7 +36,7 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 		free:  make(chan *stepBatch, ahead+1),
 		done:  make(chan struct{}),
 	}
-	groups := microBatches(shards)
+	groups := microBatches(shards, r.largest())
 	model := r.experiment.Velocity()
 	assemblers := make([]*flow.Assembler, len(r.conditioners))
 	for i, c := range r.conditioners {
@@ -102,12 +102,13 @@ func (p *prefetcher) recycle(b *stepBatch) { p.free <- b }
 // wait returns when the prefetcher's goroutine has ended.
 func (p *prefetcher) wait() { <-p.done }
 
-// microBatches cuts the shards into groups whose lengths are powers of two,
-// largest first: no membership needs a shape that is not compiled already.
-func microBatches(shards []uint32) [][]uint32 {
+// microBatches cuts the shards into groups of at most so many, whose lengths are
+// powers of two, largest first: no membership needs a shape that is not compiled
+// already.
+func microBatches(shards []uint32, most int) [][]uint32 {
 	var groups [][]uint32
 	for len(shards) > 0 {
-		n := 1 << (bits.Len(uint(len(shards))) - 1)
+		n := 1 << (bits.Len(uint(min(len(shards), most))) - 1)
 		groups = append(groups, shards[:n])
 		shards = shards[n:]
 	}

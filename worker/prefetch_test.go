@@ -27,7 +27,7 @@ func TestMicroBatches(t *testing.T) {
 		for i := range shards {
 			shards[i] = uint32(3 * i)
 		}
-		groups := microBatches(shards)
+		groups := microBatches(shards, 1<<16)
 		if got := slices.Concat(groups...); !slices.Equal(got, shards) && n > 0 {
 			t.Errorf("%d shards: the groups together are %v", n, got)
 		}
@@ -37,6 +37,17 @@ func TestMicroBatches(t *testing.T) {
 		for _, g := range groups {
 			if bits.OnesCount(uint(len(g))) != 1 {
 				t.Errorf("%d shards: a group of %d, no power of two", n, len(g))
+			}
+		}
+		for _, most := range []int{1, 4, 7} {
+			groups := microBatches(shards, most)
+			if got := slices.Concat(groups...); !slices.Equal(got, shards) && n > 0 {
+				t.Errorf("%d shards: the groups of at most %d together are %v", n, most, got)
+			}
+			for _, g := range groups {
+				if bits.OnesCount(uint(len(g))) != 1 || len(g) > most {
+					t.Errorf("%d shards: a group of %d, want a power of two of at most %d", n, len(g), most)
+				}
 			}
 		}
 	}

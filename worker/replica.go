@@ -75,7 +75,7 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		return err
 	}
 	r.sum = make([]float32, r.trainer.Size()+2)
-	for shards := 1; shards <= r.plan.Shards; shards *= 2 {
+	for shards := 1; shards <= r.largest(); shards *= 2 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -84,6 +84,15 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		}
 	}
 	return nil
+}
+
+// largest is how many shards' functions a micro-batch may have.
+func (r *replica) largest() int {
+	functions := r.experiment.Training.MicroBatch
+	if functions == 0 {
+		return r.plan.Shards
+	}
+	return min(max(functions/r.batches.FunctionsPerStep(), 1), r.plan.Shards)
 }
 
 // condition makes the conditioners.

@@ -132,7 +132,7 @@ func TestWorkerCountsAgree(t *testing.T) {
 }
 
 // Probes are made where a function is trained on: that changes nothing either,
-// nor do numbers of sensors that alternate.
+// nor do numbers of sensors that alternate and small micro-batches.
 func TestWorkerCountsAgreeOnProbes(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"cn2d":          nil,
@@ -155,6 +155,8 @@ func TestWorkerCountsAgreeOnProbes(t *testing.T) {
 			for n := 2; n <= 3; n++ {
 				equalToRounding(t, fmt.Sprintf("%d workers", n), train(n), want)
 			}
+			sets = append(sets, "--set", "training.micro_batch=4")
+			equalToRounding(t, "in micro-batches", train(1), want)
 		})
 	}
 }

@@ -29,6 +29,21 @@ func BenchmarkVN1D(b *testing.B) {
 	}
 }
 
+// The scaled preset's training samples of vn1d as exact draws, 64,512 functions
+// with 512 each, coefficients and laws on all cores, without disk.
+func BenchmarkVN1DExact(b *testing.B) {
+	const functions, samples, stretch = 64512, 512, 8064
+	dst := make([]float32, stretch*samples)
+	for b.Loop() {
+		for first := 0; first < functions; first += stretch {
+			d := Draws{First: first, Count: stretch, Seed: 1, Purpose: "train", Exact: true}
+			if err := (vn1d{line{vn1dGrid}}).Sample(b.Context(), dst, d, simulate.Fastest(), nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
 // Functions of cn2d, fields and all, on one goroutine: a batch of the paper has
 // 512, its data set 69,632.
 func BenchmarkCN2DFunction(b *testing.B) {

@@ -112,7 +112,7 @@ func TestCN2DSamplesAreStationary(t *testing.T) {
 	s := simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 100, Chains: chains, Start: 3}
 	residual := func(i int, s simulate.Scheme) (bx, by, energy float64) {
 		dst := make([]float32, 2*chains*per)
-		if err := (cn2d{}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test"}, simulate.Fastest(), nil); err != nil {
+		if err := (cn2d{}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		p := cn2dPlane(t, 1, i)

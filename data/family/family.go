@@ -26,9 +26,10 @@ type Family interface {
 	// function.
 	Function(seed uint64, i int) (Function, error)
 	// Sample fills dst, shape [draws.Count, samples, d], with draws as the data
-	// set has them, simulated where the family has no better way. progress,
-	// which may be nil, is told how many functions are done. Errors name the
-	// function; dst must not be used then.
+	// set has them, simulated where the family has no better way and none is
+	// asked for. progress, which may be nil, is told how many functions are
+	// done. Errors name the function; dst must not be used then. A family
+	// without Exact refuses exact draws with ErrNoLaw.
 	Sample(ctx context.Context, dst []float32, draws Draws, by simulate.Simulator, progress func(done, total int)) error
 }
 
@@ -68,6 +69,7 @@ type Draws struct {
 	Seed         uint64
 	Scheme       simulate.Scheme // for families that are simulated
 	Purpose      string          // names independent sets: "train", "reference", "floor"
+	Exact        bool            // independent draws from the invariant laws, see Exact
 }
 
 // Law is a one-dimensional probability law in closed form or by quadrature.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -211,7 +212,7 @@ func TestVN1DSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, s.Chains)
-		if err := (vn1d{line{vn1dGrid}}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test"}, simulate.Fastest(), nil); err != nil {
+		if err := (vn1d{line{vn1dGrid}}).Sample(context.Background(), dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); k > 1.95 {
@@ -227,13 +228,91 @@ func TestPurposes(t *testing.T) {
 		n := s.Chains * f.Dim()
 		a, b, again := make([]float32, n), make([]float32, n), make([]float32, n)
 		for dst, purpose := range map[*[]float32]string{&a: "train", &b: "reference", &again: "train"} {
-			if err := f.Sample(context.Background(), *dst, Draws{5, 1, 1, s, purpose}, simulate.Fastest(), nil); err != nil {
+			if err := f.Sample(context.Background(), *dst, Draws{5, 1, 1, s, purpose, false}, simulate.Fastest(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if !slices.Equal(a, again) || slices.Equal(a, b) {
 			t.Errorf("%s: train %v, again %v, reference %v", f.Name(), a[:2], again[:2], b[:2])
 		}
+	}
+}
+
+// Exact draws have the law of their function. They are the same on any number of
+// threads and in any company, and families without laws refuse them.
+func TestExactDraws(t *testing.T) {
+	const functions, n = 40, 2000
+	doubleWell := defined(t, doubleWell)
+	for _, f := range []Family{families[0], families[1], doubleWell} {
+		dst := make([]float32, functions*n)
+		draws := Draws{First: 3, Count: functions, Seed: 1, Purpose: "test", Exact: true}
+		if err := f.Sample(t.Context(), dst, draws, simulate.Fastest(), nil); err != nil {
+			t.Fatal(err)
+		}
+		var total float64
+		for i := range functions {
+			law, err := f.(Exact).Law(1, 3+i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k := ksScaled(dst[i*n:(i+1)*n], law)
+			if total += k; k > 2.2 {
+				t.Errorf("%s function %d: √n·KS is %.2f", f.Name(), 3+i, k)
+			}
+		}
+		// Kolmogorov's law has mean √(π/2)·log 2 = 0.869 and deviation 0.260.
+		if mean := total / functions; math.Abs(mean-0.869) > 4.5*0.26/math.Sqrt(functions) {
+			t.Errorf("%s: √n·KS is %.3f on average, want 0.869", f.Name(), mean)
+		}
+		alone := make([]float32, n)
+		before := runtime.GOMAXPROCS(1)
+		err := f.Sample(t.Context(), alone, Draws{First: 20, Count: 1, Seed: 1, Purpose: "test", Exact: true}, simulate.Fastest(), nil)
+		runtime.GOMAXPROCS(before)
+		if err != nil || !slices.Equal(alone, dst[17*n:18*n]) {
+			t.Errorf("%s: function 20 alone differs (%v)", f.Name(), err)
+		}
+	}
+	for _, f := range []Family{cn2d{}, particles64d{}, defined(t, vortex)} {
+		err := f.Sample(t.Context(), make([]float32, f.Dim()), Draws{Count: 1, Exact: true}, simulate.Fastest(), nil)
+		if !errors.Is(err, ErrNoLaw) || !strings.Contains(err.Error(), f.Name()) {
+			t.Errorf("%s: %v", f.Name(), err)
+		}
+	}
+	if err := (vn1d{line{vn1dGrid}}).Sample(t.Context(), make([]float32, 3), Draws{Count: 2, Exact: true}, nil, nil); err == nil {
+		t.Error("three values for two functions")
+	}
+}
+
+// Where wells are so deep that chains of 50 time units stay in theirs, exact
+// draws still have the law.
+func TestExactDrawsWhereChainsDoNotMix(t *testing.T) {
+	const n = 512
+	s := simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 1, Chains: n}
+	chains, draws := make([]float32, n), make([]float32, n)
+	unmixed := 0
+	for i := range 30 {
+		law, err := vn1d{}.Law(1, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dst, d := range map[*[]float32]Draws{
+			&chains: {First: i, Count: 1, Seed: 1, Scheme: s, Purpose: "test"},
+			&draws:  {First: i, Count: 1, Seed: 1, Purpose: "test", Exact: true},
+		} {
+			if err := (vn1d{line{vn1dGrid}}).Sample(t.Context(), *dst, d, simulate.Fastest(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ksScaled(chains, law) < 3 {
+			continue
+		}
+		unmixed++
+		if k := ksScaled(draws, law); k > 1.95 {
+			t.Errorf("function %d: √n·KS of exact draws is %.2f", i, k)
+		}
+	}
+	if unmixed < 3 {
+		t.Errorf("chains do not mix in %d of 30 functions: the test tests little", unmixed)
 	}
 }
 

@@ -2,7 +2,6 @@ package family
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/random"
@@ -77,22 +76,10 @@ func (r rare1d) Function(seed uint64, i int) (Function, error) {
 
 // Sample ignores scheme and simulator: draws from the mixture are independent
 // and exact.
-func (rare1d) Sample(
+func (r rare1d) Sample(
 	ctx context.Context, dst []float32, d Draws, _ simulate.Simulator, progress func(done, total int),
 ) error {
-	if d.Count < 1 || len(dst)%d.Count != 0 {
-		return fmt.Errorf("rare1d: %d values cannot be shared by %d functions", len(dst), d.Count)
-	}
-	width := len(dst) / d.Count
-	err := simulate.Each(ctx, d.Count, func(_ context.Context, i int) error {
-		f := newRare1D(d.Seed, d.First+i)
-		f.law.Sample(dst[i*width:(i+1)*width], random.New(d.Seed, "rare1d/"+d.Purpose, uint64(d.First+i)))
-		return nil
-	}, progress)
-	if err != nil {
-		return fmt.Errorf("rare1d: %w", err)
-	}
-	return nil
+	return exact(ctx, r, dst, d, progress)
 }
 
 // Law is the mixture. The invariant law of the tabulated coefficients differs

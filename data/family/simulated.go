@@ -8,10 +8,14 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
-// simulated is Sample for families that have no better way.
+// simulated is Sample for families whose draws are simulated unless exact ones
+// are asked for.
 func simulated(
 	ctx context.Context, f Family, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
 ) error {
+	if d.Exact {
+		return exact(ctx, f, dst, d, progress)
+	}
 	err := by.Simulate(ctx, dst, simulate.Batch{
 		First: d.First, Count: d.Count,
 		System: func(i int) (sde.System, error) {

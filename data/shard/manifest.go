@@ -51,8 +51,8 @@ type Manifest struct {
 	Bytes   int64              `json:"bytes"`   // of the data file
 	SHA256  string             `json:"sha256"`  // of the data file, hexadecimal
 	Moments map[string]Moments `json:"moments"` // of all values of each field, by its name
-	// Simulator made the samples, of a family that is simulated: an instruction
-	// set, "avx2" say, of which all give the same, or a device.
+	// Simulator made the samples, unless exact draws were asked for: an
+	// instruction set, "avx2" say, of which all give the same, or a device.
 	Simulator string `json:"simulator,omitempty"`
 	CreatedBy string `json:"created_by"` // program and version
 }

@@ -17,6 +17,12 @@ func BenchmarkParticles(ctx context.Context, particles, rounds int) ([]stopwatch
 	if particles < 2 || particles > sde.MaxParticles {
 		return nil, fmt.Errorf("%d particles are outside 2 to %d", particles, sde.MaxParticles)
 	}
+	perStep := particles * (particles - 1) / 2
+	return measureParticles(ctx, particles, max(1<<20/perStep, 1), rounds) // some milliseconds for a function
+}
+
+// measureParticles takes that many steps in a round.
+func measureParticles(ctx context.Context, particles, steps, rounds int) ([]stopwatch.Measurement, error) {
 	morse := func(r2 float64) float64 { // U = 2((1 − e)² − 1), e = exp(−3(r − 1))
 		r := math.Sqrt(r2)
 		e := math.Exp(-3 * (r - 1))
@@ -27,7 +33,6 @@ func BenchmarkParticles(ctx context.Context, particles, rounds int) ([]stopwatch
 	width := chains * system.Dim()
 	dst := make([]float32, functions*width)
 	perStep := particles * (particles - 1) / 2
-	steps := max(1<<20/perStep, 1) // some milliseconds for a function
 	pairs := float64(functions*chains) * float64(steps) * float64(perStep)
 	scheme := Scheme{DT: 1e-4, Thin: 1, Chains: chains, Start: 1.5}
 	walk := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {

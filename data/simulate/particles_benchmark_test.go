@@ -17,7 +17,7 @@ func TestBenchmarkParticles(t *testing.T) {
 	if _, err := BenchmarkParticles(ctx, 32, 1); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	measured, err := BenchmarkParticles(context.Background(), 3, 1)
+	measured, err := measureParticles(context.Background(), 3, 100, 1)
 	if err != nil || len(measured) != 2*len(Engines()) {
 		t.Fatalf("%d measurements, error %v", len(measured), err)
 	}

@@ -59,8 +59,9 @@ class Attention(nn.Module):
 
     def read(self, queries, keys):  # what output maps: [..., q, width]
         q, k, v = self.query(queries), self.key(keys), self.value(keys)
-        q, k, v = (a.unflatten(-1, (self.heads, -1)).transpose(-3, -2) for a in (q, k, v))
-        return F.scaled_dot_product_attention(q, k, v).transpose(-3, -2).flatten(-2)
+        # Four axes: with more, PyTorch takes a slow path.
+        q, k, v = (a.reshape(-1, a.shape[-2], self.heads, a.shape[-1] // self.heads).transpose(1, 2) for a in (q, k, v))
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(*queries.shape[:-1], -1)
 
     def forward(self, queries, keys):
         return self.output(self.read(queries, keys))

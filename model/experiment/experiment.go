@@ -45,6 +45,10 @@ type Experiment struct {
 type Training struct {
 	BatchFunctions int `json:"batch_functions" yaml:"batch_functions"` // B, functions in a batch; a multiple of data.shards
 	BatchSamples   int `json:"batch_samples" yaml:"batch_samples"`     // S, samples of each; divides data.samples
+	// MicroBatch, when not zero, bounds the functions that a device works on at a
+	// time; gradients of a larger part of the batch are added up. Those of one shard
+	// stay together.
+	MicroBatch int `json:"micro_batch,omitempty" yaml:"micro_batch"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
 	// Sensors, when not empty, are how many a network with sensors has, one number
@@ -108,12 +112,12 @@ func (e Experiment) Steps() int {
 }
 
 // Hash names the trained state: configurations with the same hash train the
-// same parameters. The labels, the checkpoint interval and the evaluation do
-// not enter it, so those may change without training again; the held-out data
-// do, since one hash names all shards of a data set.
+// same parameters. The labels, the checkpoint interval, the micro-batch and the
+// evaluation do not enter it, so those may change without training again; the
+// held-out data do, since one hash names all shards of a data set.
 func (e Experiment) Hash() string {
 	t := e.Training
-	t.Epochs, t.Steps, t.CheckpointEvery = 0, e.Steps(), 0
+	t.Epochs, t.Steps, t.CheckpointEvery, t.MicroBatch = 0, e.Steps(), 0, 0
 	raw, err := json.Marshal(struct {
 		Format   string   `json:"format"`
 		Seed     uint64   `json:"seed"`

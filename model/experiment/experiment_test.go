@@ -73,6 +73,9 @@ func TestHash(t *testing.T) {
 		"data.functions=512":                false,
 		"data.samples=32":                   false,
 		"data.training.burn_in=501":         false,
+		"data.draws=exact":                  false,
+		"data.draws=simulated":              true,
+		"data.reference_draws=exact":        false,
 		"model.deeponet.rank=17":            false,
 		"model.deeponet.f_max=8":            false,
 		"training.learning_rate=0.0010001":  false,
@@ -85,6 +88,7 @@ func TestHash(t *testing.T) {
 		"training.steps=10":                 false,
 		"training.steps=64":                 true, // as many as the one epoch has
 		"training.checkpoint_every=5":       true,
+		"training.micro_batch=4":            true,
 		"evaluation.samples=256":            true,
 		"evaluation.solver=dopri5":          true,
 		"evaluation.mcmc=[]":                true,

@@ -97,6 +97,7 @@ func cn2dTransfer(s planeSizes) Experiment {
 	e.Model.Sensor.Sensors = 512
 	e.Probes = &Probes{Kind: probe.Walk, DT: 0.0025}
 	e.Evaluation.Sensors = 0
+	e.Training.MicroBatch = 256 // as the paper's with 2,048 sensors
 	return e
 }
 

@@ -32,6 +32,7 @@ func (e Experiment) Validate() error {
 		integer("data.samples", e.Data.Samples, 1, 1<<24),
 		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
+		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
 		coupling("training.coupling", t.Coupling),
 		counts("training.sensors", t.Sensors, 16, 1<<16),
 		integer("training.epochs", t.Epochs, 1, 1<<20),

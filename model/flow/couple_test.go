@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/assignment"
 	"github.com/ergoflow/ergoflow/model/flow"
@@ -95,6 +96,72 @@ func TestCouple(t *testing.T) {
 					t.Errorf("%dD, function %d has other points than before", d, f)
 				}
 			}
+		}
+	}
+}
+
+// Coupling changes who goes with whom and nothing else: a batch has the noise, the
+// samples and the times of the independent batch, function by function, at the
+// sizes of training, and its pairs are no further apart.
+func TestCouplingKeepsMarginals(t *testing.T) {
+	plan := batch.Plan{Seed: 3, Shards: 1, FunctionsPerShard: 8, Samples: 64, BatchFunctions: 8, BatchSamples: 64}
+	for _, d := range []int{1, 2, 64} {
+		s := open(t, plan.FunctionsPerShard, plan.Samples, d)
+		batchOf := func(coupling flow.Coupling) *flow.Batch {
+			a, b := assembler(t, plan, d, coupling), new(flow.Batch)
+			b.Reset(plan.BatchSamples, d, len(inputs))
+			a.Append(b, s, plan.Picks(0, 0))
+			if err := a.Complete(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		free, bound := batchOf(flow.Independent), batchOf(flow.OptimalTransport)
+		if !slices.Equal(free.T, bound.T) {
+			t.Errorf("%dD: other times", d)
+		}
+		size := plan.BatchSamples * d
+		for lo := 0; lo < len(free.X0); lo += size {
+			f0, f1, b0, b1 := free.X0[lo:lo+size], free.X1[lo:lo+size], bound.X0[lo:lo+size], bound.X1[lo:lo+size]
+			if !slices.EqualFunc(pointsOf(f0, d), pointsOf(b0, d), slices.Equal) || !slices.EqualFunc(pointsOf(f1, d), pointsOf(b1, d), slices.Equal) {
+				t.Errorf("%dD, function %d: other points", d, lo/size)
+			}
+			if before, after := cost(f0, f1), cost(b0, b1); !(after < before) {
+				t.Errorf("%dD, function %d: cost %v, %v before", d, lo/size, after, before)
+			}
+		}
+	}
+}
+
+// Of S normal points x and as many y, optimal pairs have a correlation ρ that is
+// known. With two, the better pairing gains half of |(x₁−x₂)·(y₁−y₂)|, so that
+// dρ = ½E|g·h| for standard normal g and h: 1/π on the line, ½ in the plane (ρ = ¼).
+// With three on the line it is the mean square of the normal order statistics
+// 0, ±3/(2√π), so 3/(2π). It tends to 1, the optimal transport map. A mean of n
+// products has a standard error below √(2/n).
+func TestCorrelationOfOptimalPairs(t *testing.T) {
+	const pairs = 60_000
+	for _, test := range []struct {
+		d, samples int
+		low, high  float64
+	}{
+		{1, 1, 0, 0}, {1, 2, 1 / math.Pi, 1 / math.Pi}, {1, 3, 1.5 / math.Pi, 1.5 / math.Pi}, {1, 600, 0.99, 1},
+		{2, 1, 0, 0}, {2, 2, 0.25, 0.25}, {2, 200, 0.96, 1},
+	} {
+		source := random.New(5, "test/pairs", uint64(test.d), uint64(test.samples))
+		x0, x1 := make([]float32, pairs*test.d), make([]float32, pairs*test.d)
+		for i := range x0 {
+			x0[i], x1[i] = float32(source.NormFloat64()), float32(source.NormFloat64())
+		}
+		if err := flow.NewCoupler(test.d).Couple(t.Context(), test.samples, x0, x1); err != nil {
+			t.Fatal(err)
+		}
+		rho := 0.0
+		for i, v := range x0 {
+			rho += float64(v) * float64(x1[i]) / float64(len(x0))
+		}
+		if slack := 4 * math.Sqrt(2/float64(len(x0))); rho < test.low-slack || rho > test.high+slack {
+			t.Errorf("%d points in %dD: correlation %.4f, want %.4f to %.4f", test.samples, test.d, rho, test.low, test.high)
 		}
 	}
 }

@@ -9,62 +9,6 @@ import (
 	"testing"
 )
 
-// logistic has a curved solution, x(t) = 1/(1 + (1/x0 - 1) e^-t), which every
-// order condition up to 5 sees.
-func logistic(dst, x []float32, t float64) error {
-	for i, v := range x {
-		dst[i] = v * (1 - v)
-	}
-	return nil
-}
-
-func logisticAt(x0, t float64) float64 { return 1 / (1 + (1/x0-1)*math.Exp(-t)) }
-
-// swing depends on time as well: dx/dt = x cos t, x(t) = x0 exp(sin t).
-func swing(dst, x []float32, t float64) error {
-	for i, v := range x {
-		dst[i] = float32(float64(v) * math.Cos(t))
-	}
-	return nil
-}
-
-func TestOrderOfConvergence(t *testing.T) {
-	for _, tt := range []struct {
-		solver func(steps int) Solver
-		order  float64
-		steps  []int // within these the error is far above float32 rounding
-	}{
-		{func(n int) Solver { return Euler{n} }, 1, []int{16, 32, 64, 128}},
-		{func(n int) Solver { return RK4{n} }, 4, []int{2, 3, 4, 6}},
-	} {
-		var logs, errs []float64
-		for _, n := range tt.steps {
-			x := []float32{1}
-			if _, err := tt.solver(n).Integrate(context.Background(), swing, x, 0, 1.2); err != nil {
-				t.Fatal(err)
-			}
-			logs = append(logs, math.Log(1.2/float64(n)))
-			errs = append(errs, math.Log(math.Abs(float64(x[0])-math.Exp(math.Sin(1.2)))))
-		}
-		if slope := slope(logs, errs); math.Abs(slope-tt.order) > 0.35 {
-			t.Errorf("%s: slope of log error against log step is %.2f, want %.0f (errors %v)", tt.solver(1), slope, tt.order, errs)
-		}
-	}
-}
-
-func slope(x, y []float64) float64 {
-	var mx, my, sxy, sxx float64
-	for i := range x {
-		mx += x[i] / float64(len(x))
-		my += y[i] / float64(len(y))
-	}
-	for i := range x {
-		sxy += (x[i] - mx) * (y[i] - my)
-		sxx += (x[i] - mx) * (x[i] - mx)
-	}
-	return sxy / sxx
-}
-
 // An explicit method of p stages and order p multiplies a linear problem
 // dx/dt = λx by the Taylor polynomial of e^{hλ} of degree p at every step.
 func TestStabilityPolynomial(t *testing.T) {

@@ -7,29 +7,24 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// projections returns weight [in, 3·width] and bias [3·width] that map tokens to
-// queries, keys and values at once. The bias of the keys would add the same to
-// all scores of a query, which the softmax ignores: it is zero here, and has no
-// gradient.
-func (n Network) projections(name string) (weight, bias *graph.Node) {
-	query, value := n.bias(name+".query"), n.bias(name+".value")
-	weight = graph.Concatenate([]*graph.Node{n.weight(name + ".query"), n.weight(name + ".key"), n.weight(name + ".value")}, 1)
-	return weight, graph.Concatenate([]*graph.Node{query, graph.ZerosLike(query), value}, 0)
+// selfAttention among tokens h [..., tokens, in]: [..., tokens, width], what the
+// last map of the attention reads. first maps the tokens to queries, keys and
+// values, less the biases. That of the keys would add the same to all scores of a
+// query, which the softmax ignores: it is left out, and has no gradient.
+func (n Network) selfAttention(name string, h *graph.Node, first func(name string, h *graph.Node) *graph.Node) *graph.Node {
+	query := plus(first(name+".query", h), n.bias(name+".query"))
+	value := plus(first(name+".value", h), n.bias(name+".value"))
+	return attend(query, first(name+".key", h), value, n.config.Heads)
 }
 
-// attend is softmax(QKᵀ/√w)V among tokens, for heads of width w side by side:
-// [..., tokens, width] of the projections [..., tokens, 3·width].
-func attend(projected *graph.Node, heads int) *graph.Node {
-	dimensions := append([]int{}, projected.Shape().Dimensions...)
-	rank := len(dimensions)
-	tokens, width := dimensions[rank-2], dimensions[rank-1]/3
+// attend is softmax(QKᵀ/√w)V among the tokens of query, key and value [...,
+// tokens, width], for heads of width w side by side: [..., tokens, width].
+func attend(query, key, value *graph.Node, heads int) *graph.Node {
+	dimensions := query.Shape().Dimensions
+	tokens, width := dimensions[len(dimensions)-2], dimensions[len(dimensions)-1]
 	head := width / heads
-	parts := graph.Reshape(projected, -1, tokens, 3, heads, head)
-	part := func(i int) *graph.Node {
-		return graph.Squeeze(graph.Slice(parts, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(i, i+1)), 2)
-	}
-	query := graph.MulScalar(part(0), 1/math.Sqrt(float64(head)))
-	scores := layers.Softmax(graph.Einsum("nqhd,nkhd->nhqk", query, part(1)))
-	dimensions[rank-1] = width
-	return graph.Reshape(graph.Einsum("nhqk,nkhd->nqhd", scores, part(2)), dimensions...)
+	split := func(x *graph.Node) *graph.Node { return graph.Reshape(x, -1, tokens, heads, head) }
+	query = graph.MulScalar(split(query), 1/math.Sqrt(float64(head)))
+	scores := layers.Softmax(graph.Einsum("nqhd,nkhd->nhqk", query, split(key)))
+	return graph.Reshape(graph.Einsum("nhqk,nkhd->nqhd", scores, split(value)), dimensions...)
 }

@@ -100,13 +100,16 @@ func (n Network) block(i int, c context) block {
 		return b
 	}
 	name, width := b.name+".modulation", n.config.DecoderWidth
-	all := plus(c.times(n.weight(name)), n.bias(name))
+	weight, bias := n.weight(name), n.bias(name)
+	// Products of their own: the gradient of a slice is padded with zeros to the
+	// whole, which here would be large.
 	part := func(j int) *graph.Node {
-		return graph.Slice(all, graph.AxisRange().Spacer(), graph.AxisRange(j*width, (j+1)*width))
+		columns := graph.AxisRange(j*width, (j+1)*width)
+		return plus(c.times(graph.Slice(weight, graph.AxisRange(), columns)), graph.Slice(bias, columns))
 	}
 	switch n.config.Conditioning {
 	case Dot:
-		b.features = all
+		b.features = plus(c.times(weight), bias)
 	case AdaLN:
 		b.gate = part(4)
 		fallthrough
@@ -126,15 +129,14 @@ func (b block) normalise(k int, h *graph.Node) *graph.Node {
 	return graph.Add(graph.Mul(layers.Normalise(h), b.gain[k]), b.shift[k])
 }
 
-// first is the first map of a branch.
-func (b block) first(weight, bias, h *graph.Node) *graph.Node {
+// first is a first map of a branch, less its bias.
+func (b block) first(name string, h *graph.Node) *graph.Node {
 	if b.config.Conditioning != Concat {
-		return plus(times(h, weight), bias)
+		return times(h, b.weight(name))
 	}
 	dimensions := h.Shape().Dimensions
-	own := dimensions[len(dimensions)-1]
-	appended := plus(b.context.times(rows(weight, own, own+b.config.Width)), bias)
-	return graph.Add(times(h, rows(weight, 0, own)), appended)
+	weight, own := b.weight(name), dimensions[len(dimensions)-1]
+	return graph.Add(times(h, rows(weight, 0, own)), b.context.times(rows(weight, own, own+b.config.Width)))
 }
 
 // last is the last map of a branch, with what the branch adds to the state.

@@ -40,7 +40,7 @@ func (n Network) Velocity(z, x, t *graph.Node) *graph.Node {
 //	h′ = Mish(N₀(h)), h″ = Mish(N₁(W₁h′)), h⁺ = h + α⊙W₂h″
 func (b block) residual(h *graph.Node) *graph.Node {
 	u := layers.Mish(b.normalise(0, h))
-	u = b.first(b.weight(b.name+".hidden"), b.bias(b.name+".hidden"), u)
+	u = plus(b.first(b.name+".hidden", u), b.bias(b.name+".hidden"))
 	u = layers.Mish(b.normalise(1, u))
 	return graph.Add(h, b.last(b.name+".output", u, 0))
 }
@@ -49,9 +49,8 @@ func (b block) residual(h *graph.Node) *graph.Node {
 //
 //	h′ = h + α⊙SA(N₀(h)), h⁺ = h′ + α⊙W₂ Mish(W₁ N₁(h′))
 func (b block) attention(h *graph.Node) *graph.Node {
-	weight, bias := b.projections(b.name + ".attention")
-	u := attend(b.first(weight, bias, b.normalise(0, h)), b.config.Heads)
+	u := b.selfAttention(b.name+".attention", b.normalise(0, h), b.first)
 	h = graph.Add(h, b.last(b.name+".attention.output", u, 0))
-	u = layers.Mish(b.first(b.weight(b.name+".hidden"), b.bias(b.name+".hidden"), b.normalise(1, h)))
+	u = layers.Mish(plus(b.first(b.name+".hidden", b.normalise(1, h)), b.bias(b.name+".hidden")))
 	return graph.Add(h, b.last(b.name+".output", u, b.config.DecoderWidth))
 }

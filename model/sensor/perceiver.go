@@ -21,7 +21,8 @@ func (n Network) perceive(e *graph.Node) *graph.Node {
 	for i := range c.EncoderBlocks {
 		block := fmt.Sprintf("perceiver.block%d", i)
 		z = n.norm(block+".norm0", graph.Add(z, n.crossAttention(block+".cross", z, e)))
-		z = n.norm(block+".norm1", graph.Add(z, n.selfAttention(block+".self", z)))
+		read := n.selfAttention(block+".self", z, func(name string, h *graph.Node) *graph.Node { return times(h, n.weight(name)) })
+		z = n.norm(block+".norm1", graph.Add(z, n.dense(block+".self.output", read)))
 		z = n.norm(block+".norm2", graph.Add(z, n.perceptron(block, z)))
 	}
 	return n.dense("perceiver.output", graph.Reshape(z, functions, c.Latents*c.Width))
@@ -52,10 +53,4 @@ func (n Network) crossAttention(name string, z, e *graph.Node) *graph.Node {
 	read := graph.Reshape(graph.Einsum("nqm,nme->nqe", scores, e), functions, heads, c.Latents, embedding)
 	mixed := graph.Reshape(graph.Einsum("nhke,ehd->nkhd", read, value), functions, c.Latents, c.Width)
 	return n.dense(name+".output", plus(mixed, n.bias(name+".value")))
-}
-
-// selfAttention among the tokens z [n, k, width].
-func (n Network) selfAttention(name string, z *graph.Node) *graph.Node {
-	weight, bias := n.projections(name)
-	return n.dense(name+".output", attend(plus(times(z, weight), bias), n.config.Heads))
 }

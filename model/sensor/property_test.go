@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -202,6 +203,40 @@ func TestSensorsConverge(t *testing.T) {
 		if s := slope(x, y); math.Abs(s+0.5) > 0.08 {
 			t.Errorf("%s: ‖z_m − z_∞‖ falls like m^%.3f, want m^-0.5", a, s)
 		}
+	}
+}
+
+// So does what the sampler draws: the flow with a code of m sensors ends m^(−1/2)
+// from that with a code of infinitely many. Both start from the same noise, so that
+// the root mean square of the difference bounds the mean W₂ of their laws.
+func TestSampledLawConverges(t *testing.T) {
+	b := goBackend(t)
+	c := tiny(sensor.Flat)
+	theta := trained(c.Layout())
+	const draws, samples = 64, 16
+	flow := func(codes []float32) []float32 {
+		code, x := array{codes, []int{draws, c.Width}}, noise("x", 1, samples, c.Dimension)
+		states := array{slices.Repeat(x.values, draws), []int{draws, samples, c.Dimension}}
+		if _, err := (ode.RK4{Steps: 4}).Integrate(t.Context(), func(dst, x []float32, at float64) error {
+			times := array{slices.Repeat([]float32{float32(at)}, draws), []int{draws, 1}}
+			copy(dst, move(t, b, c, theta, code, array{x, states.shape}, times))
+			return nil
+		}, states.values, 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		return states.values
+	}
+	limit := flow(slices.Repeat(encode(t, b, c, theta, noise("limit", 1, 1<<14, c.Steps, c.Features)), draws))
+	var x, y []float64
+	for m := 16; m <= 256; m *= 4 {
+		square := 0.0
+		for i, v := range flow(encode(t, b, c, theta, noise("draws", draws, m, c.Steps, c.Features))) {
+			square += math.Pow(float64(v)-float64(limit[i]), 2) / (draws * samples)
+		}
+		x, y = append(x, math.Log(float64(m))), append(y, math.Log(square)/2)
+	}
+	if s := slope(x, y); math.Abs(s+0.5) > 0.1 {
+		t.Errorf("the samples converge like m^%.3f, want m^-0.5", s)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/optim"
+	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/train"
 	"github.com/ergoflow/ergoflow/model/velocity"
 )
@@ -203,46 +204,6 @@ func compare(t *testing.T, got, want []float32, tolerance float64) {
 	}
 }
 
-// For a Gaussian target N(m, s²) coupled by sorting, x₁ = m + s·x₀, the best
-// velocity reproduces x₁ − x₀ exactly: x₀ can be read off x_t. So the loss goes
-// to zero, from E(m + (s−1)x₀)² = m² + (s−1)² at v = 0.
-func TestLearnsGaussians(t *testing.T) {
-	const steps, functions = 400, 16
-	c := config(steps)
-	c.Samples = 16
-	trainer, _ := newTrainer(t, backendtest.Fast(t), c)
-	var b flow.Batch
-	var last, zero float64
-	for step := range int64(steps) {
-		b.Reset(c.Samples, 1, 2)
-		zero = 0
-		for f := range functions {
-			source := random.New(3, "gaussian", uint64(step), uint64(f))
-			m, s := 2*source.Float64()-1, 0.5+source.Float64()
-			zero += (m*m + (s-1)*(s-1)) / functions
-			for range nodes {
-				b.Inputs[0] = append(b.Inputs[0], float32(m))
-				b.Inputs[1] = append(b.Inputs[1], float32(s))
-			}
-			for range c.Samples {
-				x := source.NormFloat64()
-				b.X0 = append(b.X0, float32(x))
-				b.X1 = append(b.X1, float32(m+s*x))
-				b.T = append(b.T, float32(source.Float64()))
-			}
-			b.Functions++
-		}
-		sum := total(t, trainer, &b)
-		last, _ = train.Loss(sum)
-		if _, err := trainer.Apply(sum, step); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !(last < zero/20) {
-		t.Errorf("loss is %.4f after %d steps; without a network it is %.4f", last, steps, zero)
-	}
-}
-
 func TestDivergenceKeepsTheState(t *testing.T) {
 	c := config(10)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
@@ -282,6 +243,53 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Networks of the same parameters that read other shapes add to one sum; a batch
+// that is for none is refused, and so are networks of other parameters.
+func TestOthers(t *testing.T) {
+	b, err := backend.Open(backend.Go)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	with := func(sensors int) sensor.Config {
+		c := sensor.Plane()
+		c.Sensors, c.Steps, c.Features, c.Channels = sensors, 2, 3, []int{4}
+		c.Hidden, c.Width, c.EncoderBlocks, c.Heads, c.DecoderWidth, c.DecoderBlocks, c.TimeEmbedding = 4, 4, 1, 2, 4, 1, 4
+		return c
+	}
+	c := config(1)
+	c.Model = with(2)
+	var want [2][]float32
+	for i, sensors := range []int{2, 3} {
+		alone := c
+		alone.Model = with(sensors)
+		trainer, _ := newTrainer(t, b, alone)
+		want[i] = total(t, trainer, noise(0, 4, samples, alone.Model))
+	}
+	c.Others = []velocity.Model{with(3)}
+	both, _ := newTrainer(t, b, c)
+	if err := both.Precompile(4); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range total(t, both, noise(0, 4, samples, with(2)), noise(0, 4, samples, with(3))) {
+		if w := want[0][i] + want[1][i]; math.Abs(float64(got-w)) > 1e-4*(1+math.Abs(float64(w))) {
+			t.Fatalf("element %d of the sum is %g, want %g", i, got, w)
+		}
+	}
+	if want[0][len(want[0])-2] == want[1][len(want[1])-2] {
+		t.Error("the loss is the same with other sensors")
+	}
+	if err := both.Gradient(noise(0, 4, samples, with(4))); err == nil {
+		t.Error("a batch for four sensors is accepted")
+	}
+	wide := with(3)
+	wide.Hidden, wide.Width = 8, 8
+	c.Others = []velocity.Model{wide}
+	if _, err := train.New(b, c); err == nil {
+		t.Error("networks of different parameters are accepted")
+	}
 }
 
 func TestBenchmark(t *testing.T) {

@@ -1,0 +1,95 @@
+package density
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// Inverse is the quantile function as a table, for many draws from one law. Its
+// knots are the ends of the density's intervals and the nodes of their
+// quadrature, where one rule gives masses and densities at once; between them u
+// ↦ x is the cubic that has both ends' values and slopes 1/p. Tails are in closed
+// form. CDF(At(u)) differs from u by 1e-5 at most, which 10⁹ draws do not show.
+// It is safe for concurrent use.
+type Inverse struct {
+	law   *Density
+	knots []knot // at increasing u
+	first []int32
+}
+
+// knot is a point of the graph of u ↦ x with its slope dx/du = 1/p.
+type knot struct{ u, x, slope float64 }
+
+// Inverse costs as much as some fifty quantiles.
+func (d *Density) Inverse() *Inverse {
+	q := &Inverse{law: d, knots: make([]knot, 0, (order+1)*len(d.intervals)+1)}
+	add := func(u, x, pdf float64) {
+		// Where there is next to no mass, rounding may not make u decrease, and
+		// equal values of u are of no use.
+		if n := len(q.knots); pdf > 0 && (n == 0 || u > q.knots[n-1].u) {
+			q.knots = append(q.knots, knot{u, x, 1 / pdf})
+		}
+	}
+	for k := range d.intervals {
+		in := &d.intervals[k]
+		add(d.cdf[k], in.start, d.weight(in.phi, in.sigma))
+		phases, sigmas := in.phases(in.width)
+		var pdf [order]float64
+		for j, phi := range phases {
+			pdf[j] = d.weight(phi, sigmas[j])
+		}
+		for j := order - 1; j >= 0; j-- { // nodes decrease
+			var mass float64
+			for i, p := range pdf {
+				mass += antiderivative[j][i] * p
+			}
+			if u := d.cdf[k] + in.width/2*mass; u < d.cdf[k+1] {
+				add(u, in.start+in.width*(1+nodes[j])/2, pdf[j])
+			}
+		}
+	}
+	last := len(d.intervals)
+	add(d.cdf[last], d.right.start, d.right.density)
+	q.index()
+	return q
+}
+
+// index notes for each of as many equal parts of [0, 1] as there are knots the
+// last knot that is not beyond its start.
+func (q *Inverse) index() {
+	q.first = make([]int32, len(q.knots))
+	k := 0
+	for i := range q.first {
+		for k+1 < len(q.knots) && q.knots[k+1].u <= float64(i)/float64(len(q.first)) {
+			k++
+		}
+		q.first[i] = int32(k)
+	}
+}
+
+// At is the x with CDF(x) = u, for u in (0, 1).
+func (q *Inverse) At(u float64) float64 {
+	n := len(q.knots)
+	if u <= q.knots[0].u || u >= q.knots[n-1].u {
+		return q.law.Quantile(u)
+	}
+	k := int(q.first[int(u*float64(n))])
+	for q.knots[k+1].u <= u {
+		k++
+	}
+	a, b := &q.knots[k], &q.knots[k+1]
+	h, rise := b.u-a.u, b.x-a.x
+	t := (u - a.u) / h
+	left, right := a.slope*h-rise, rise-b.slope*h // deviations from the chord
+	x := a.x + t*rise + t*(1-t)*((1-t)*left+t*right)
+	// Slopes of knots that rounding has left close together may be far off.
+	return math.Min(math.Max(x, a.x), b.x)
+}
+
+// Sample fills dst with independent draws.
+func (q *Inverse) Sample(dst []float32, rng *rand.Rand) {
+	for i := range dst {
+		u := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
+		dst[i] = float32(q.At(u))
+	}
+}

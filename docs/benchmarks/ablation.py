@@ -1,0 +1,219 @@
+"""What helps on the line at the paper's training budget: trains variants of vn1d
+and rare1d that differ from a preset in a few settings, each with several seeds,
+and compares every one with the preset function by function.
+
+    make build && python3 docs/benchmarks/ablation.py --preset demo --seeds 1,2,3
+
+writes docs/results/ablation.md, and ablation.csv with the distances of every
+function beside it. Hours at the demo preset. Runs that are done are not done
+again: a run's directory is named after its settings.
+
+All variants of a preset are judged on the same held-out functions, against the
+same reference samples. A difference is variant − preset of one function and one
+seed; its interval is the 95 % percentile interval of a bootstrap that draws
+seeds and functions anew, since both could have been others. Nothing but the
+standard library is needed.
+"""
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BASE = "preset"
+# Settings over the preset. The sizes suit demo, scaled and full; with another
+# preset name the variants that fit it.
+VARIANTS = {
+    "vn1d": {
+        BASE: [],
+        "exact draws": ["data.draws=exact"],
+        "fresh samples, 2× steps": ["data.samples=*2"],
+        "exact draws, 2× steps": ["data.draws=exact", "data.samples=*2"],
+        "two epochs": ["training.epochs=2"],
+        "wider trunk": ["model.deeponet.trunk_width=384"],
+        "wider": ["model.deeponet.trunk_width=384", "model.deeponet.hidden=512", "model.deeponet.channels=[64,128,256]"],
+        "rank 256": ["model.deeponet.rank=256"],
+        "f_max 4": ["model.deeponet.f_max=4"],
+        "2× functions, ½ samples": ["training.batch_functions=*2", "training.batch_samples=/2"],
+        "2× batch": ["training.batch_functions=*2", "data.samples=*2"],
+        "OT of 2× samples": ["training.batch_samples=*2", "data.samples=*2"],
+        "independent coupling": ["training.coupling=independent"],
+        "learning rate 2e-3": ["training.learning_rate=0.002"],
+        "no weight decay": ["training.weight_decay=0"],
+    },
+}
+# The draws of rare1d are exact already.
+VARIANTS["rare1d"] = {name: sets for name, sets in VARIANTS["vn1d"].items() if "data.draws=exact" not in sets}
+DISTANCES = ["sinkhorn", "w2", "w2_exact"]
+
+
+def at(config, path):
+    for part in path.split("."):
+        config = config[part]
+    return config
+
+
+def resolve(sets, preset):
+    """path=*2 and path=/2 in terms of the preset's value."""
+    out = []
+    for s in sets:
+        path, value = s.split("=", 1)
+        if value[0] in "*/":
+            old, by = at(preset, path), int(value[1:])
+            if value[0] == "/" and old % by:
+                sys.exit(f"ablation: {path} is {old} in this preset, no multiple of {by}")
+            value = str(old * by if value[0] == "*" else old // by)
+        out.append(f"{path}={value}")
+    return out
+
+
+def run(o, experiment, sets, seed):
+    """The results of one run, from its directory if it is finished."""
+    sets = o.set + sets + [f"seed={seed}"]
+    name = hashlib.sha256(json.dumps([experiment, o.preset, sets]).encode()).hexdigest()[:12]
+    directory = o.dir / f"{experiment}-{o.preset}-{name}"
+    results = directory / "report" / "results.json"
+    if not results.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        # Runs that differ in the network or the seed share their data.
+        shards = o.dir / "shards"
+        shards.mkdir(exist_ok=True)
+        if not (directory / "shards").is_symlink():
+            os.symlink(os.path.join("..", "shards"), directory / "shards")
+        print(f"{experiment} {' '.join(sets)}: {directory}", file=sys.stderr)
+        command = [o.ergoflow, "run", experiment, "--preset", o.preset, "--dir", directory, "--workers", str(o.workers)]
+        for s in sets:
+            command += ["--set", s]
+        with open(directory / "output.log", "a") as log:
+            if subprocess.run(command, stdout=log, stderr=log).returncode:
+                sys.exit(f"ablation: the run failed, see {log.name}")
+    return json.loads(results.read_text())
+
+
+def distances(results):
+    """Of the model's row: by function and metric."""
+    row = next(r for r in results["rows"] if r["kind"] == "model")
+    return {f["index"]: {d: f.get(d, 0.0) for d in DISTANCES} for f in row["functions"]}
+
+
+def interval(differences, rng, resamples=10_000):
+    """95 % of the mean of [seed][function] under a bootstrap of both."""
+    seeds, functions = len(differences), len(differences[0])
+    means = []
+    for _ in range(resamples):
+        chosen = rng.choices(range(functions), k=functions)
+        total = 0.0
+        for s in rng.choices(range(seeds), k=seeds):
+            row = differences[s]
+            total += sum(row[f] for f in chosen)
+        means.append(total / (seeds * functions))
+    means.sort()
+    return means[int(0.025 * resamples)], means[int(0.975 * resamples) - 1]
+
+
+def difference(variant, base, metric, rng):
+    indices = sorted(base[0])
+    if any(sorted(v) != indices for v in variant + base):
+        sys.exit("ablation: runs were judged on different functions")
+    paired = [[v[i][metric] - b[i][metric] for i in indices] for v, b in zip(variant, base)]
+    mean = statistics.fmean(x for row in paired for x in row)
+    low, high = interval(paired, rng)
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]" + (" **better**" if high < 0 else " **worse**" if low > 0 else "")
+
+
+def table(o, experiment, runs):
+    """Lines of Markdown; runs by variant: (settings, results of each seed)."""
+    base = [distances(r) for r in runs[BASE][1]]
+    lines = [
+        f"## {experiment}",
+        "",
+        "| variant | settings | pairs | steps | Sinkhorn mean/median | Sinkhorn − preset | W2 − preset | W2 to the exact law − preset |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, (sets, results) in runs.items():
+        t = results[0]["experiment"]["training"]
+        pairs = results[0]["step"] * t["batch_functions"] * t["batch_samples"]
+        own = [distances(r) for r in results]
+        values = [f["sinkhorn"] for seed in own for f in seed.values()]
+        cells = [name, " ".join(f"`{s}`" for s in sets), f"{pairs / 1e6:.3g} M", f"{results[0]['step']:,}",
+                 f"{statistics.fmean(values):.4f} / {statistics.median(values):.4f}"]
+        for metric in DISTANCES:
+            rng = random.Random(f"{experiment}/{metric}")  # the same functions and seeds for all variants
+            cells.append("" if name == BASE else difference(own, base, metric, rng))
+        lines.append("| " + " | ".join(cells) + " |")
+    for kind in ("floor", "moments"):
+        row = next(r for r in runs[BASE][1][0]["rows"] if r["kind"] == kind)
+        s = row["summary"]["sinkhorn"]
+        lines.append(f"| {row['name']} | | | | {s['mean']:.4f} / {s['median']:.4f} | | | |")
+    return lines + [""]
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--experiments", default="vn1d,rare1d")
+    options.add_argument("--preset", default="demo")
+    options.add_argument("--seeds", default="1,2,3")
+    options.add_argument("--variants", default="", help="names, separated by semicolons (default: all)")
+    options.add_argument("--set", action="append", default=[], help="one more setting of every run, the preset's too")
+    options.add_argument("--workers", type=int, default=1)
+    options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
+    options.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results" / "ablation.md")
+    options.add_argument("--ergoflow", type=pathlib.Path, default=ROOT / "bin" / "ergoflow")
+    o = options.parse_args()
+    seeds = [int(s) for s in o.seeds.split(",")]
+    wanted = {BASE, *o.variants.split(";")} if o.variants else None
+    asked = f"python3 docs/benchmarks/ablation.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
+    if o.variants:
+        asked += f" --variants '{o.variants}'"
+    for s in o.set:
+        asked += f" --set {s}"
+
+    done, rows = [], []
+    for experiment in o.experiments.split(","):
+        if wanted and (unknown := wanted - VARIANTS[experiment].keys()):
+            sys.exit(f"ablation: {experiment} has no variant {sorted(unknown)}, want some of {list(VARIANTS[experiment])}")
+        first = run(o, experiment, [], seeds[0])
+        runs = {}
+        for name, sets in VARIANTS[experiment].items():
+            if wanted and name not in wanted:
+                continue
+            sets = resolve(sets, first["experiment"])
+            runs[name] = sets, [run(o, experiment, sets, seed) for seed in seeds]
+            for seed, results in zip(seeds, runs[name][1]):
+                for index, values in distances(results).items():
+                    rows.append([experiment, name, seed, index, *values.values()])
+        done.append((experiment, runs))
+
+    any_results = done[0][1][BASE][1][0]
+    lines = [
+        "# What helps on the line",
+        "",
+        f"`{asked}`, ergoflow {any_results['version']}, {any_results['backend']}.",
+        "",
+        f"Preset `{o.preset}`, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'} of weights, batches and noise, "
+        f"{any_results['functions']} held-out functions with {any_results['samples']:,} samples each, the same for all. "
+        "Differences are paired by function and seed, intervals are 95 % of a bootstrap over both; "
+        "**better** and **worse** say that the interval is without 0. With so many comparisons one in forty is "
+        "called better by chance.",
+        "",
+    ]
+    for experiment, runs in done:
+        lines += table(o, experiment, runs)
+    o.out.parent.mkdir(parents=True, exist_ok=True)
+    o.out.write_text("\n".join(lines))
+    with open(o.out.with_suffix(".csv"), "w", newline="") as f:
+        writer = csv.writer(f, lineterminator="\n")
+        writer.writerow(["experiment", "variant", "seed", "function", *DISTANCES])
+        writer.writerows(rows)
+    print(f"wrote {o.out} and {o.out.with_suffix('.csv')}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
