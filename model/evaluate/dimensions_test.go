@@ -77,14 +77,26 @@ func TestShuffledSensors(t *testing.T) {
 	for i, j := range others {
 		exchanged[i].function = functions[j].function
 	}
-	n := &network{Options: o, state: o.State}
+	n := &network{Options: o}
 	defer n.close()
-	want, _, err := n.draw(exchanged, subjects(exchanged))(context.Background(), func(int, int) {})
+	want, _, err := n.draw(o.State, exchanged, subjects(exchanged))(context.Background(), func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(drawn[Shuffled], want) {
 		t.Error("shuffled sensors are not those of the other functions")
+	}
+	// The untrained row has its own parameters, on a device that had the state's.
+	initial := state.Fresh(o.Experiment.Velocity().Layout(), o.Experiment.Seed)
+	initial.Normalisation = o.State.Normalisation
+	first := &network{Options: o}
+	defer first.close()
+	untrained, _, err := first.draw(initial, functions, subjects(functions))(context.Background(), func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(drawn[Untrained], untrained) {
+		t.Error("the untrained row is not of the initial parameters")
 	}
 	for i := range want {
 		if reflect.DeepEqual(drawn[Model][i], drawn[Shuffled][i]) {
