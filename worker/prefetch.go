@@ -41,6 +41,7 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 	assemblers := make([]*flow.Assembler, len(r.conditioners))
 	for i, c := range r.conditioners {
 		assemblers[i] = flow.NewAssembler(r.batches, model.Dim(), r.experiment.Training.Coupling, c)
+		assemblers[i].Times = r.experiment.Training.Times
 	}
 	for range ahead + 1 {
 		b := &stepBatch{micro: make([]*flow.Batch, len(groups))}

@@ -209,3 +209,31 @@ func TestRecentLoss(t *testing.T) {
 		t.Errorf("got %g", got)
 	}
 }
+
+// Micro-batches keep to their bound and hold the same batch.
+func TestBoundedMicroBatches(t *testing.T) {
+	r := dataReplica(t) // batches of 16 functions from 4 shards
+	all := []uint32{0, 1, 2, 3}
+	want := steps(t, r, all, 1)
+	for bound, sizes := range map[int][]int{0: {16}, 1: {4, 4, 4, 4}, 7: {4, 4, 4, 4}, 8: {8, 8}, 12: {8, 8}, 16: {16}, 99: {16}} {
+		r.experiment.Training.MicroBatch = bound
+		if got := steps(t, r, all, 1); !slices.EqualFunc(got[0], want[0], slices.Equal) {
+			t.Errorf("at most %d functions: another batch", bound)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		p := prefetch(ctx, r, all)
+		b, err := p.next(ctx)
+		cancel()
+		p.wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, m := range b.micro {
+			got = append(got, m.Functions)
+		}
+		if !slices.Equal(got, sizes) {
+			t.Errorf("at most %d functions: micro-batches of %v, want %v", bound, got, sizes)
+		}
+	}
+}

@@ -45,6 +45,7 @@ VARIANTS = {
         "2× batch": ["training.batch_functions=*2", "data.samples=*2"],
         "OT of 2× samples": ["training.batch_samples=*2", "data.samples=*2"],
         "independent coupling": ["training.coupling=independent"],
+        "logit-normal times": ["training.times=logit_normal"],
         "learning rate 2e-3": ["training.learning_rate=0.002"],
         "no weight decay": ["training.weight_decay=0"],
     },
@@ -199,7 +200,8 @@ def main():
         "",
         f"Preset `{o.preset}`, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'} of weights, batches and noise, "
         f"{any_results['functions']} held-out functions with {any_results['samples']:,} samples each, the same for all. "
-        "Differences are paired by function and seed, intervals are 95 % of a bootstrap over both; "
+        "Differences are paired by function and seed, intervals are 95 % of a bootstrap over both"
+        + ("; " if len(seeds) > 1 else ", which one seed leaves without the spread of seeds; ") +
         "**better** and **worse** say that the interval is without 0. With so many comparisons one in forty is "
         "called better by chance.",
         "",

@@ -20,7 +20,8 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 	}
 	return train.Benchmark(ctx, b, train.Workload{
 		Experiment: e.Name, Config: e.Trainer(), Coupling: e.Training.Coupling, Functions: e.Training.BatchFunctions,
-		Fields: f.Fields(),
+		MicroBatch: e.Training.MicroBatch,
+		Fields:     f.Fields(),
 		Function: func(i int) ([][]float32, error) {
 			function, err := f.Function(e.Data.Seed, i)
 			return function.Fields, err
@@ -32,7 +33,7 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 					return nil, err
 				}
 			}
-			return e.Conditioner(n)
+			return e.Alternatives()[0].Conditioner(n) // of Config.Model
 		},
 	}, steps)
 }

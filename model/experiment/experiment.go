@@ -51,6 +51,8 @@ type Training struct {
 	MicroBatch int `json:"micro_batch,omitempty" yaml:"micro_batch"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
+	// Times is the law of t in the loss; the empty text means flow.Uniform.
+	Times flow.Times `json:"times,omitempty" yaml:"times"`
 	// Sensors, when not empty, are how many a network with sensors has, one number
 	// for each step in turn, instead of its own.
 	Sensors []int `json:"sensors,omitempty" yaml:"sensors"`
@@ -118,6 +120,9 @@ func (e Experiment) Steps() int {
 func (e Experiment) Hash() string {
 	t := e.Training
 	t.Epochs, t.Steps, t.CheckpointEvery, t.MicroBatch = 0, e.Steps(), 0, 0
+	if t.Times == flow.Uniform { // two ways to say the same
+		t.Times = ""
+	}
 	raw, err := json.Marshal(struct {
 		Format   string   `json:"format"`
 		Seed     uint64   `json:"seed"`

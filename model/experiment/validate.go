@@ -34,6 +34,7 @@ func (e Experiment) Validate() error {
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
 		coupling("training.coupling", t.Coupling),
+		times("training.times", t.Times),
 		counts("training.sensors", t.Sensors, 16, 1<<16),
 		integer("training.epochs", t.Epochs, 1, 1<<20),
 		integer("training.steps", t.Steps, 0, 1<<40),
@@ -125,6 +126,13 @@ func (m MCMC) validate(path string, samples int) error {
 func coupling(path string, c flow.Coupling) error {
 	if !slices.Contains(flow.Couplings(), c) {
 		return &FieldError{path, fmt.Sprintf("%q", c), fmt.Sprintf("one of %v", flow.Couplings())}
+	}
+	return nil
+}
+
+func times(path string, law flow.Times) error {
+	if law != "" && !slices.Contains(flow.TimeLaws(), law) {
+		return &FieldError{path, fmt.Sprintf("%q", law), fmt.Sprintf("one of %v", flow.TimeLaws())}
 	}
 	return nil
 }

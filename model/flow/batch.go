@@ -1,6 +1,6 @@
 // Package flow makes the batches of flow matching: along the straight path
 // x_t = (1−t)x₀ + t·x₁ from noise x₀ ~ N(0,I) to a sample x₁ of the invariant
-// measure, at a time t ~ U[0,1], the velocity field is to be x₁ − x₀.
+// measure, at a time t ~ U[0,1] or another law, the velocity field is to be x₁ − x₀.
 package flow
 
 import (
@@ -63,6 +63,8 @@ func (b *Batch) Reset(samples, dim, inputs int) {
 // conditioner and the shard alone, whatever worker does it. An Assembler is for
 // one goroutine.
 type Assembler struct {
+	Times Times // law of t; the zero value is Uniform
+
 	plan        batch.Plan
 	dim         int
 	conditioner Conditioner
@@ -107,7 +109,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 			for range a.dim {
 				dst.X0 = append(dst.X0, float32(a.random.NormFloat64()))
 			}
-			dst.T = append(dst.T, float32(a.random.Float64()))
+			dst.T = append(dst.T, a.Times.draw(a.random))
 		}
 		dst.Functions++
 	}

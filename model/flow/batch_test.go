@@ -93,6 +93,41 @@ func assemble(t testing.TB, a *flow.Assembler, s *shard.Shard, step int) *flow.B
 	return b
 }
 
+// Times have the law that is asked for, within 4.5 standard errors of its mean and
+// variance: those of U[0,1], and those of N(0,1) for the logits.
+func TestTimes(t *testing.T) {
+	s := open(t, functions, stored, 1)
+	for law, want := range map[flow.Times]struct {
+		of                     func(t float64) float64
+		mean, variance, fourth float64 // the fourth central moment
+	}{
+		"":               {func(t float64) float64 { return t }, 0.5, 1. / 12, 1. / 80},
+		flow.Uniform:     {func(t float64) float64 { return t }, 0.5, 1. / 12, 1. / 80},
+		flow.LogitNormal: {func(t float64) float64 { return math.Log(t / (1 - t)) }, 0, 1, 3},
+	} {
+		a := assembler(t, plan, 1, flow.Independent)
+		a.Times = law
+		var n, sum, square float64
+		for step := range 200 {
+			for _, at := range assemble(t, a, s, step).T {
+				if !(at >= 0 && at < 1) {
+					t.Fatalf("%q: t = %g", law, at)
+				}
+				x := want.of(float64(at)) - want.mean
+				n++
+				sum += x
+				square += x * x
+			}
+		}
+		if z := sum / math.Sqrt(n*want.variance); math.Abs(z) > 4.5 {
+			t.Errorf("%q: the mean is %.1f standard errors off", law, z)
+		}
+		if z := (square - n*want.variance) / math.Sqrt(n*(want.fourth-want.variance*want.variance)); math.Abs(z) > 4.5 {
+			t.Errorf("%q: the variance is %.1f standard errors off", law, z)
+		}
+	}
+}
+
 func TestAppend(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	b := assemble(t, assembler(t, plan, 1, flow.OptimalTransport), s, 0)

@@ -39,6 +39,7 @@ type Workload struct {
 	Config     Config
 	Coupling   flow.Coupling
 	Functions  int // in a batch
+	MicroBatch int // functions of a gradient, at most; 0: all
 	// Fields are stored of every function, with the values that Function makes.
 	Fields   []shard.Field
 	Function func(i int) ([][]float32, error)
@@ -51,9 +52,12 @@ type Workload struct {
 // the host and back, clipping and update, as a worker alone would do them,
 // without overlap.
 func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (m Measurement, err error) {
-	config, functions := w.Config, w.Functions
-	if functions < 1 || steps < 1 {
-		return m, fmt.Errorf("benchmark of %d functions, %d steps", functions, steps)
+	config, functions, micro := w.Config, w.Functions, w.MicroBatch
+	if micro == 0 {
+		micro = functions
+	}
+	if functions < 1 || micro < 1 || steps < 1 {
+		return m, fmt.Errorf("benchmark of %d functions, %d at a time, %d steps", functions, micro, steps)
 	}
 	dir, err := os.MkdirTemp("", "ergoflow-bench-")
 	if err != nil {
@@ -93,7 +97,7 @@ func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (
 		return m, err
 	}
 	assembler := flow.NewAssembler(plan, config.Model.Dim(), w.Coupling, conditioner)
-	var work flow.Batch
+	work := make([]flow.Batch, (functions+micro-1)/micro)
 	sum := make([]float32, trainer.Size()+2)
 	var times [4][]float64 // whole step, assembly, gradient, update
 	for step := range warmUp + steps {
@@ -101,14 +105,19 @@ func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (
 			return m, err
 		}
 		start := time.Now()
-		work.Reset(config.Samples, config.Model.Dim(), len(config.Model.Inputs()))
-		assembler.Append(&work, data, plan.Picks(step, 0))
-		if err := assembler.Complete(ctx, &work); err != nil {
-			return m, err
-		}
-		assembled := time.Now()
-		if err := trainer.Gradient(&work); err != nil {
-			return m, err
+		var assembly time.Duration
+		picks := plan.Picks(step, 0)
+		for i := range work {
+			begin := time.Now()
+			work[i].Reset(config.Samples, config.Model.Dim(), len(config.Model.Inputs()))
+			assembler.Append(&work[i], data, picks[i*micro:min((i+1)*micro, functions)])
+			if err := assembler.Complete(ctx, &work[i]); err != nil {
+				return m, err
+			}
+			assembly += time.Since(begin)
+			if err := trainer.Gradient(&work[i]); err != nil {
+				return m, err
+			}
 		}
 		if err := trainer.Take(sum); err != nil {
 			return m, err
@@ -121,7 +130,7 @@ func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (
 		if step < warmUp {
 			continue
 		}
-		for i, d := range []time.Duration{end.Sub(start), assembled.Sub(start), taken.Sub(assembled), end.Sub(taken)} {
+		for i, d := range []time.Duration{end.Sub(start), assembly, taken.Sub(start) - assembly, end.Sub(taken)} {
 			times[i] = append(times[i], d.Seconds())
 		}
 	}

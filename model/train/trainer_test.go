@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"context"
 	"errors"
 	"math"
 	"testing"
@@ -298,7 +297,7 @@ func TestBenchmark(t *testing.T) {
 	for _, input := range c.Model.Inputs() {
 		fields = append(fields, shard.Field(input))
 	}
-	m, err := train.Benchmark(context.Background(), backendtest.Fast(t), train.Workload{
+	w := train.Workload{
 		Experiment: "tiny", Config: c, Coupling: flow.OptimalTransport, Functions: 4, Fields: fields,
 		Function: func(i int) ([][]float32, error) {
 			var values [][]float32
@@ -315,11 +314,19 @@ func TestBenchmark(t *testing.T) {
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
 			return flow.NewStored(c.Model.Inputs(), fields, n)
 		},
-	}, 3)
+	}
+	b, err := backend.Open(backend.Go) // compiles fastest
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Steps != 3 || m.Batch != "4×4" || !(m.Min > 0) || m.Median < m.Min || !(m.GFLOPS > 0) {
-		t.Errorf("implausible measurement %+v", m)
+	defer b.Close()
+	for _, w.MicroBatch = range []int{0, 3, 9} {
+		m, err := train.Benchmark(t.Context(), b, w, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Steps != 3 || m.Batch != "4×4" || !(m.Min > 0) || m.Median < m.Min || !(m.GFLOPS > 0) {
+			t.Errorf("implausible measurement %+v", m)
+		}
 	}
 }
