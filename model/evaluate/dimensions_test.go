@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/conditioning"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/observables"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -37,6 +39,70 @@ func kindsOf(r *Results) (kinds []Kind, rows map[Kind]Row) {
 		rows[row.Kind] = row
 	}
 	return kinds, rows
+}
+
+// A row of shuffled sensors is the model on functions that have one another's
+// coefficients, from the noise of their own places.
+func TestShuffledSensors(t *testing.T) {
+	o := smoke(t, backendtest.Fast(t), "vn1d")
+	o.Experiment.Evaluation.Functions, o.Experiment.Evaluation.Samples = 3, 64
+	rng := random.New(1, "test/parameters")
+	for i := range o.State.Parameters {
+		o.State.Parameters[i] += float32(0.1 * rng.NormFloat64())
+	}
+	f, err := family.ByName(o.Experiment.Data.Family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions, err := heldOut(context.Background(), o, f, func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, release, err := networks(o, functions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	drawn := map[Kind][][]float32{}
+	for _, m := range rows {
+		if drawn[m.row.Kind], _, err = m.draw(context.Background(), func(int, int) {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others, err := conditioning.Derangement(3, o.Experiment.Data.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exchanged := slices.Clone(functions)
+	for i, j := range others {
+		exchanged[i].function = functions[j].function
+	}
+	n := &network{Options: o}
+	defer n.close()
+	want, _, err := n.draw(o.State, exchanged, subjects(exchanged))(context.Background(), func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(drawn[Shuffled], want) {
+		t.Error("shuffled sensors are not those of the other functions")
+	}
+	// The untrained row has its own parameters, on a device that had the state's.
+	initial := state.Fresh(o.Experiment.Velocity().Layout(), o.Experiment.Seed)
+	initial.Normalisation = o.State.Normalisation
+	first := &network{Options: o}
+	defer first.close()
+	untrained, _, err := first.draw(initial, functions, subjects(functions))(context.Background(), func(int, int) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(drawn[Untrained], untrained) {
+		t.Error("the untrained row is not of the initial parameters")
+	}
+	for i := range want {
+		if reflect.DeepEqual(drawn[Model][i], drawn[Shuffled][i]) {
+			t.Errorf("function %d: the model samples the same whatever it is told", i)
+		}
+	}
 }
 
 var inSpace = []Kind{Floor, Split, MCMC, Model, Shuffled, Untrained, Pooled, Moments, Normal}

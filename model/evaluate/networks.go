@@ -26,12 +26,12 @@ func networks(o Options, functions []function) (rows []method, release func(), e
 	initial.Normalisation = o.State.Normalisation
 	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
 	steps := evaluations(e.Evaluation.Solver)
-	trained, untrained := &network{Options: o, state: o.State}, &network{Options: o, state: initial}
+	n := &network{Options: o}
 	told := subjects(functions)
-	add := func(kind Kind, name, note string, n *network, told []flow.Subject) {
-		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(functions, told)})
+	add := func(kind Kind, name, note string, st *state.State, told []flow.Subject) {
+		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(st, functions, told)})
 	}
-	add(Model, "model", note, trained, told)
+	add(Model, "model", note, o.State, told)
 	if len(functions) > 1 {
 		others, err := conditioning.Derangement(len(functions), e.Data.Seed)
 		if err != nil {
@@ -41,10 +41,10 @@ func networks(o Options, functions []function) (rows []method, release func(), e
 		for i, j := range others {
 			shuffled[i] = told[j]
 		}
-		add(Shuffled, "shuffled sensors", "the model, told of another held-out function", trained, shuffled)
+		add(Shuffled, "shuffled sensors", "the model, told of another held-out function", o.State, shuffled)
 	}
-	add(Untrained, "untrained model", "the same network at its initial parameters", untrained, told)
-	return rows, func() { trained.close(); untrained.close() }, nil
+	add(Untrained, "untrained model", "the same network at its initial parameters", initial, told)
+	return rows, n.close, nil
 }
 
 // evaluations of the network along a flow; 0 where the solver chooses its steps.
@@ -62,11 +62,11 @@ func evaluations(solver string) int {
 	return 0
 }
 
-// network is a state on the device from its first row on.
+// network is on the device from its first row on, with the state of the last.
 type network struct {
 	Options
-	state   *state.State
 	sampler *sampler.Sampler // nil before
+	loaded  *state.State
 }
 
 func (n *network) close() {
@@ -76,26 +76,33 @@ func (n *network) close() {
 	}
 }
 
-// open uploads and compiles, which counts as set-up; one Euler step stands in
-// front of the others for that.
-func (n *network) open(ctx context.Context, told []flow.Subject) error {
-	if n.sampler != nil {
+// open uploads and, the first time, compiles, which counts as set-up; one Euler
+// step stands in front of the others for that.
+func (n *network) open(ctx context.Context, st *state.State, told []flow.Subject) error {
+	switch {
+	case n.sampler == nil:
+	case n.loaded == st:
 		return nil
+	default:
+		n.loaded = st
+		return n.sampler.Load(st)
 	}
 	e := n.Experiment.Inference()
-	conditioner, err := e.Conditioner(n.state.Normalisation)
+	conditioner, err := e.Conditioner(st.Normalisation)
 	if err != nil {
 		return err
 	}
-	if n.sampler, err = sampler.New(n.Backend, e.Velocity(), conditioner, n.state); err != nil {
+	if n.sampler, err = sampler.New(n.Backend, e.Velocity(), conditioner, st); err != nil {
 		return err
 	}
+	n.loaded = st
 	_, err = n.sampler.Sample(ctx, told[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)
 	return err
 }
 
-// draw draws samples of the functions when the network is told of those subjects.
-func (n *network) draw(functions []function, told []flow.Subject) draw {
+// draw draws samples of the functions by a state that is told of those subjects.
+// All states have the same normalisation.
+func (n *network) draw(st *state.State, functions []function, told []flow.Subject) draw {
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
 		e := n.Experiment
@@ -103,7 +110,7 @@ func (n *network) draw(functions []function, told []flow.Subject) draw {
 		if err != nil {
 			return nil, 0, err
 		}
-		if err := n.open(ctx, told); err != nil {
+		if err := n.open(ctx, st, told); err != nil {
 			return nil, 0, err
 		}
 		setup := time.Since(began)

@@ -5,12 +5,14 @@ package sampler
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
+	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/state"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/compute/shapes"
@@ -49,8 +51,8 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 		return nil, err
 	}
 	layout := model.Layout()
-	if !st.Layout.Equal(layout) {
-		return nil, fmt.Errorf("sampler: the state holds another network than the configuration describes")
+	if err := holds(st, layout); err != nil {
+		return nil, err
 	}
 	s := &Sampler{
 		backend: b, model: model, conditioner: conditioner, together: encodings,
@@ -77,6 +79,28 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 		return nil, err
 	}
 	return s, nil
+}
+
+// Load replaces the parameters by those of another state of the same network and
+// normalisation. Nothing is compiled again.
+func (s *Sampler) Load(st *state.State) error {
+	if err := holds(st, s.model.Layout()); err != nil {
+		return err
+	}
+	theta, err := s.backend.Upload(st.Parameters, len(st.Parameters))
+	if err != nil {
+		return fmt.Errorf("sampler: %w", err)
+	}
+	backend.Free(s.theta)
+	s.theta = theta
+	return nil
+}
+
+func holds(st *state.State, layout parameters.Layout) error {
+	if !st.Layout.Equal(layout) {
+		return errors.New("sampler: the state holds another network than the configuration describes")
+	}
+	return nil
 }
 
 // Close frees everything on the device.
