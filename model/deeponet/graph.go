@@ -2,9 +2,9 @@ package deeponet
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -93,10 +93,10 @@ func (n network) branch(f velocity.Input, values *graph.Node) *graph.Node {
 		h = graph.ExpandAxes(values, -1) // one channel
 	}
 	for _, v := range n.config.convolutions(f) {
-		h = gelu(n.convolution(v, h))
+		h = layers.GELU(n.convolution(v, h))
 	}
 	functions := h.Shape().Dimensions[0]
-	h = gelu(n.dense(f.Name+".hidden", graph.Reshape(h, functions, -1)))
+	h = layers.GELU(n.dense(f.Name+".hidden", graph.Reshape(h, functions, -1)))
 	return n.dense(f.Name+".output", h)
 }
 
@@ -176,39 +176,12 @@ func (n network) trunk(x, t *graph.Node) *graph.Node {
 		graph.Reshape(time, rows, c.TimeEmbedding),
 	}, -1)
 	for i := range c.TrunkDepth {
-		h = gelu(n.dense(fmt.Sprintf("trunk.hidden%d", i), h))
+		h = layers.GELU(n.dense(fmt.Sprintf("trunk.hidden%d", i), h))
 	}
 	return h
 }
 
-// Frequencies are the f_j of an embedding of that width: width/2 of them, from
-// FMin to FMax in equal ratios, in cycles per unit.
-func (c Config) Frequencies(width int) []float64 {
-	f := make([]float64, width/2)
-	for j := range f {
-		f[j] = c.FMin
-		if len(f) > 1 {
-			f[j] = c.FMin * math.Pow(c.FMax/c.FMin, float64(j)/float64(len(f)-1))
-		}
-	}
-	return f
-}
-
-// embed returns [sin 2πf₀z, cos 2πf₀z, sin 2πf₁z, …] of every number of z
-// [shape…]: [shape…, width].
+// embed returns the embedding of every number of z [shape…]: [shape…, width].
 func (c Config) embed(z *graph.Node, width int) *graph.Node {
-	angular := make([]float32, width/2)
-	for j, f := range c.Frequencies(width) {
-		angular[j] = float32(2 * math.Pi * f)
-	}
-	dimensions := z.Shape().Dimensions
-	flat := graph.Reshape(z, -1, 1)
-	phase := graph.Mul(flat, graph.ExpandAxes(graph.Const(z.Graph(), angular), 0)) // [N, width/2]
-	pairs := graph.Stack([]*graph.Node{graph.Sin(phase), graph.Cos(phase)}, -1)
-	return graph.Reshape(pairs, append(append([]int(nil), dimensions...), width)...)
-}
-
-// gelu is x·Φ(x) with the error function, as torch.nn.GELU is by default.
-func gelu(x *graph.Node) *graph.Node {
-	return graph.Mul(graph.MulScalar(x, 0.5), graph.OnePlus(graph.Erf(graph.MulScalar(x, 1/math.Sqrt2))))
+	return layers.Embed(graph.ExpandAxes(z, -1), layers.Frequencies(width/2, c.FMin, c.FMax))
 }

@@ -14,13 +14,18 @@ type outline struct {
 }
 
 func (o outline) Plot(c draw.Canvas, p *plot.Plot) {
-	trX, trY := p.Transforms(&c)
-	width := (o.hi - o.lo) / float64(len(o.density))
-	points := []vg.Point{{X: trX(o.lo), Y: trY(0)}}
-	for i, d := range o.density {
-		left, right := trX(o.lo+float64(i)*width), trX(o.lo+float64(i+1)*width)
-		points = append(points, vg.Point{X: left, Y: trY(d)}, vg.Point{X: right, Y: trY(d)})
+	c.StrokeLines(o.style, c.ClipLinesXY(histogramEdge(&c, p, o.density, o.lo, o.hi))...)
+}
+
+// histogramEdge goes up, along and down again over bars of equal width from lo to
+// hi.
+func histogramEdge(c *draw.Canvas, p *plot.Plot, density []float64, lo, hi float64) []vg.Point {
+	trX, trY := p.Transforms(c)
+	width := (hi - lo) / float64(len(density))
+	edge := []vg.Point{{X: trX(lo), Y: trY(0)}}
+	for i, d := range density {
+		left, right := trX(lo+float64(i)*width), trX(lo+float64(i+1)*width)
+		edge = append(edge, vg.Point{X: left, Y: trY(d)}, vg.Point{X: right, Y: trY(d)})
 	}
-	points = append(points, vg.Point{X: trX(o.hi), Y: trY(0)})
-	c.StrokeLines(o.style, c.ClipLinesXY(points)...)
+	return append(edge, vg.Point{X: trX(hi), Y: trY(0)})
 }

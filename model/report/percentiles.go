@@ -212,16 +212,9 @@ type steps struct {
 }
 
 func (s steps) Plot(c draw.Canvas, p *plot.Plot) {
-	trX, trY := p.Transforms(&c)
-	width := (s.hi - s.lo) / float64(len(s.density))
-	outline := []vg.Point{{X: trX(s.lo), Y: trY(0)}}
-	for i, d := range s.density {
-		left, right := trX(s.lo+float64(i)*width), trX(s.lo+float64(i+1)*width)
-		outline = append(outline, vg.Point{X: left, Y: trY(d)}, vg.Point{X: right, Y: trY(d)})
-	}
-	outline = append(outline, vg.Point{X: trX(s.hi), Y: trY(0)})
-	c.FillPolygon(mixed(s.color, 0.55), c.ClipPolygonXY(outline))
-	c.StrokeLines(line(s.color, 0.5), c.ClipLinesXY(outline)...)
+	edge := histogramEdge(&c, p, s.density, s.lo, s.hi)
+	c.FillPolygon(mixed(s.color, 0.55), c.ClipPolygonXY(edge))
+	c.StrokeLines(line(s.color, 0.5), c.ClipLinesXY(edge)...)
 }
 
 // curve is a line through points, clipped to the axes.
