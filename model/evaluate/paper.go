@@ -35,9 +35,9 @@ const title = "Deep operator learning for efficient sampling from invariant meas
 
 // paper has the tables tab:1d_vn, tab:1d_rare, tab:d4_ablation and
 // tab:d4_obs_metrics. The budgets of rare1d are seconds there and steps here (spec
-// C4: 23k, 45k, 90k, 500k). The energies of
-// its particles have the mean 638.76 and the deviation 1504.73, which no ranges of
-// its kernels that we tried give (spec C13): only relative errors compare.
+// C4: 23k, 45k, 90k, 500k). The energies of its particles have the mean 638.76 and
+// the deviation 1504.73, which no ranges of kernels that we tried give (spec C13):
+// only relative errors compare.
 var paper = map[string]table{
 	"vn1d": {onTheLine, []PaperRow{
 		{Method: "ours", Kind: Model, SinkhornMean: 0.018, SinkhornMedian: 0.002, W2Mean: 0.204, W2Median: 0.125, Seconds: 19.0},
