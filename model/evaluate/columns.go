@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/model/observables"
@@ -27,19 +28,27 @@ func (r *Results) sections() []section {
 			all = append(all, section{name, columns, cells})
 		}
 	}
-	// printed are the paper's numbers of a line, in the order of the columns.
-	printed := func(format func(float64) string, columns []string, numbers func(p PaperRow) []float64) {
-		for _, p := range Paper(r.Experiment.Name) {
-			for _, v := range numbers(p) {
-				if v != 0 {
-					add(true, "paper", columns, func(row Row) []string {
-						p, _ := paperRow(r.Experiment.Name, row)
-						return asPrinted(format, numbers(p))
-					})
-					return
-				}
+	// printed are the paper's numbers of a line, one column for each of the
+	// quantities of which it prints any.
+	lines := Paper(r.Experiment)
+	printed := func(format func(float64) string, columns []string, quantities ...Quantity) {
+		var names []string
+		var some []Quantity
+		for i, q := range quantities {
+			if slices.ContainsFunc(lines, func(p PaperRow) bool { _, ok := p.Numbers[q]; return ok }) {
+				names, some = append(names, columns[i]), append(some, q)
 			}
 		}
+		add(len(some) > 0, "paper", names, func(row Row) []string {
+			cells := make([]string, len(some))
+			for i, q := range some {
+				cells[i] = "–"
+				if v, ok := Printed(lines, row.Kind, row.Name, q); ok {
+					cells[i] = format(v)
+				}
+			}
+			return cells
+		})
 	}
 	leading := []string{"mean", "95 %", "median"}
 	both := []string{"mean", "median"}
@@ -48,39 +57,41 @@ func (r *Results) sections() []section {
 			return func(row Row) []string { return cells(row.Summary.observables()) }
 		}
 		add(true, "feature distance", leading, observables(func(o ObservableSummary) []string { return meanIntervalMedian(o.FeatureW2) }))
-		printed(plain, both, func(p PaperRow) []float64 { return []float64{p.FeatureMean, p.FeatureMedian} })
+		printed(plain, both, FeatureMean, FeatureMedian)
 		add(hasModel, "model", []string{"closer"}, r.closer)
-		printed(plain, []string{"closer"}, func(p PaperRow) []float64 { return []float64{p.ModelCloser} }) // of 100
+		printed(ofHundred, []string{"closer"}, FeatureCloser)
 		add(true, "g(r), L² error", []string{"mean", "median", "pooled"}, observables(func(o ObservableSummary) []string {
 			return append(meanMedian(o.RadialError), significant(o.Pooled.RadialError))
 		}))
-		printed(plain, []string{""}, func(p PaperRow) []float64 { return []float64{p.RadialError} })
-		add(true, "marginal KL", both, observables(func(o ObservableSummary) []string { return meanMedian(o.MarginalKL) }))
-		printed(plain, []string{"mean"}, func(p PaperRow) []float64 { return []float64{p.MarginalKL} })
+		printed(plain, []string{""}, RadialMean)
+		add(true, "marginal KL", []string{"mean", "median", "pooled"}, observables(func(o ObservableSummary) []string {
+			return append(meanMedian(o.MarginalKL), significant(o.Pooled.MarginalKL))
+		}))
+		printed(plain, []string{""}, MarginalMean)
 		add(true, "energy KS", []string{"mean", "pooled"}, observables(func(o ObservableSummary) []string {
 			return []string{significant(o.EnergyKS.Mean), significant(o.Pooled.Energy.KS)}
 		}))
-		printed(plain, []string{""}, func(p PaperRow) []float64 { return []float64{p.EnergyKS} })
+		printed(plain, []string{""}, EnergyKSPooled)
 		add(true, "energy, pooled", []string{"mean", "off by", "std", "off by"}, observables(func(o ObservableSummary) []string {
 			e := o.Pooled.Energy
 			return []string{significant(e.Model.Mean), percent(e.RelativeMean), significant(e.Model.Std), percent(e.RelativeStd)}
 		}))
-		printed(percent, []string{"mean off by", "std off by"}, func(p PaperRow) []float64 { return []float64{p.EnergyMean, p.EnergyStd} })
+		printed(percent, []string{"mean off by", "std off by"}, EnergyMeanOffBy, EnergyStdOffBy)
 		add(true, "energy, per function", []string{"mean off by", "std off by"}, observables(func(o ObservableSummary) []string {
 			return []string{percent(o.EnergyMeanRelative.Median), percent(o.EnergyStdRelative.Median)}
 		}))
 	} else {
 		add(true, "Sinkhorn", leading, func(row Row) []string { return meanIntervalMedian(row.Summary.Sinkhorn) })
-		printed(plain, both, func(p PaperRow) []float64 { return []float64{p.SinkhornMean, p.SinkhornMedian} })
+		printed(plain, both, SinkhornMean, SinkhornMedian)
 		add(hasModel, "model", []string{"closer"}, r.closer)
 	}
 	add(line, "W2", leading, func(row Row) []string { return meanIntervalMedian(row.Summary.W2) })
-	printed(plain, both, func(p PaperRow) []float64 { return []float64{p.W2Mean, p.W2Median} })
+	printed(plain, both, W2Mean, W2Median)
 	add(!line, "sliced W2", leading, func(row Row) []string { return meanIntervalMedian(row.Summary.SlicedW2) })
 	add(true, "time (s)", []string{"set-up", "solve"}, func(row Row) []string {
 		return []string{seconds(row.SetupSeconds), seconds(row.SolveSeconds)}
 	})
-	printed(plain, []string{"time (s)"}, func(p PaperRow) []float64 { return []float64{p.Seconds} })
+	printed(plain, []string{"time (s)"}, Seconds)
 	add(mixed, "Sinkhorn, mixed", both, func(row Row) []string { return meanMedian(row.Summary.SinkhornMixed) })
 	add(unmixed, "Sinkhorn, others", both, func(row Row) []string { return meanMedian(row.Summary.SinkhornUnmixed) })
 	add(mixed, "W2, mixed", both, func(row Row) []string { return meanMedian(row.Summary.W2Mixed) })
@@ -106,17 +117,8 @@ func meanIntervalMedian(s Statistic) []string {
 	return []string{significant(s.Mean), between(s.MeanInterval), significant(s.Median)}
 }
 
-// asPrinted are numbers of the paper, dashes for what it does not print.
-func asPrinted(format func(float64) string, values []float64) []string {
-	cells := make([]string, len(values))
-	for i, v := range values {
-		cells[i] = "–"
-		if v != 0 {
-			cells[i] = format(v)
-		}
-	}
-	return cells
-}
+// ofHundred is a fraction of the paper's 100 test functions.
+func ofHundred(v float64) string { return fmt.Sprintf("%.0f/100", 100*v) }
 
 func (r *Results) notes() []string {
 	e := r.Experiment
@@ -139,8 +141,8 @@ func (r *Results) notes() []string {
 			notes = append(notes, row.Name+": "+row.Note)
 		}
 	}
-	if len(Paper(e.Name)) > 0 {
-		notes = append(notes, "paper: "+Source(e.Name)+".")
+	if len(Paper(e)) > 0 {
+		notes = append(notes, "paper: "+PaperSource(e.Name)+".")
 	}
 	return notes
 }

@@ -1,122 +1,114 @@
 package evaluate
 
 import (
-	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// PaperRow is a line of the paper's tables: single runs, no error bars. Zero
-// means that the number is not printed there.
+// Quantity is a number of a row as the paper prints it: a metric and, where it is
+// of every function, how it is summarised over them.
+type Quantity string
+
+// What the paper prints.
+const (
+	SinkhornMean    Quantity = "sinkhorn mean"
+	SinkhornMedian  Quantity = "sinkhorn median"
+	W2Mean          Quantity = "w2 mean"
+	W2Median        Quantity = "w2 median"
+	Seconds         Quantity = "seconds"       // wall clock of all samples with loading and start-up
+	SolveSeconds    Quantity = "solve_seconds" // without them
+	TrainSeconds    Quantity = "train_seconds"
+	Updates         Quantity = "updates"
+	FeatureMean     Quantity = "feature_w2 mean"
+	FeatureMedian   Quantity = "feature_w2 median"
+	FeatureCloser   Quantity = "feature_w2 closer" // fraction of functions for which the model's is smaller
+	RadialMean      Quantity = "radial_error mean"
+	RadialPooled    Quantity = "radial_error_pooled"
+	MarginalMean    Quantity = "marginal_kl mean"
+	MarginalPooled  Quantity = "marginal_kl_pooled"
+	EnergyKSPooled  Quantity = "energy_ks_pooled"
+	EnergyMean      Quantity = "energy_mean" // pooled, as are the next five
+	EnergyStd       Quantity = "energy_std"
+	EnergyMeanOf    Quantity = "energy_mean_reference"
+	EnergyStdOf     Quantity = "energy_std_reference"
+	EnergyMeanOffBy Quantity = "energy_mean_relative"
+	EnergyStdOffBy  Quantity = "energy_std_relative"
+)
+
+// PaperRow is a line of the paper's tables: a single run, no error bars.
 type PaperRow struct {
-	Method                       string
-	Kind                         Kind
-	Name                         string // of our row it stands beside; empty: by kind
-	SinkhornMean, SinkhornMedian float64
-	W2Mean, W2Median             float64
-	Seconds                      float64 // wall clock with loading and start-up
-	// Of particles.
-	FeatureMean, FeatureMedian float64
-	ModelCloser                float64 // functions of 100
-	RadialError                float64
-	MarginalKL                 float64
-	EnergyKS                   float64
-	EnergyMean, EnergyStd      float64 // pooled, relative to the target
+	// Settings make the variant of the experiment that the line is of, as on the
+	// command line; none: the experiment as it is.
+	Settings []string
+	Kind     Kind
+	Names    []string // of our rows that it stands beside; none: all of the kind
+	Numbers  map[Quantity]float64
 }
 
-// table is what the paper prints of an experiment.
-type table struct {
-	source string
-	rows   []PaperRow
-}
-
-const title = "Deep operator learning for efficient sampling from invariant measures of stochastic differential equations"
-
-// paper has the tables tab:1d_vn, tab:1d_rare, tab:d4_ablation and
-// tab:d4_obs_metrics. The budgets of rare1d are seconds there and steps here (spec
-// C4: 23k, 45k, 90k, 500k). The energies of its particles have the mean 638.76 and
-// the deviation 1504.73, which no ranges of kernels that we tried give (spec C13):
-// only relative errors compare.
-var paper = map[string]table{
-	"vn1d": {onTheLine, []PaperRow{
-		{Method: "ours", Kind: Model, SinkhornMean: 0.018, SinkhornMedian: 0.002, W2Mean: 0.204, W2Median: 0.125, Seconds: 19.0},
-		{Method: "mcmc", Kind: MCMC, Name: "mcmc", SinkhornMean: 0.001, SinkhornMedian: 0.0002, W2Mean: 0.083, W2Median: 0.04, Seconds: 8.6},
-	}},
-	"rare1d": {onTheLine, []PaperRow{
-		{Method: "ours", Kind: Model, SinkhornMean: 0.131, SinkhornMedian: 0.011, W2Mean: 0.447, W2Median: 0.239, Seconds: 20.6},
-		{Method: "mcmc 6 s", Kind: MCMC, Name: "mcmc 23k steps", SinkhornMean: 0.348, SinkhornMedian: 0.039, W2Mean: 0.708, W2Median: 0.474, Seconds: 6.3},
-		{Method: "mcmc 12 s", Kind: MCMC, Name: "mcmc 45k steps", SinkhornMean: 0.326, SinkhornMedian: 0.019, W2Mean: 0.659, W2Median: 0.381, Seconds: 12.4},
-		{Method: "mcmc 25 s", Kind: MCMC, Name: "mcmc 90k steps", SinkhornMean: 0.299, SinkhornMedian: 0.009, W2Mean: 0.614, W2Median: 0.281, Seconds: 24.6},
-		{Method: "mcmc converged", Kind: MCMC, Name: "mcmc 500k steps", SinkhornMean: 0.254, SinkhornMedian: 0.003, W2Mean: 0.535, W2Median: 0.161, Seconds: 136.9},
-	}},
-	"particles64d": {title + ", tables d4_ablation and d4_obs_metrics; one RTX 5090; 100 test kernels, other ranges of parameters than ours: energies of the target 638.76 ± 1504.73", []PaperRow{
-		{Method: "correct", Kind: Model, FeatureMean: 1.786, FeatureMedian: 1.0159,
-			RadialError: 0.6865, MarginalKL: 0.00121, EnergyKS: 0.1585, EnergyMean: -0.038, EnergyStd: -0.021},
-		{Method: "shuffled", Kind: Shuffled, FeatureMean: 30.1422, FeatureMedian: 15.914, ModelCloser: 99},
-		{Method: "pooled gaussian", Kind: Pooled, FeatureMean: 23.1144, FeatureMedian: 13.9604, ModelCloser: 99},
-		{Method: "random normal", Kind: Normal, FeatureMean: 20.0154, FeatureMedian: 12.3747, ModelCloser: 98},
-		{Method: "target split", Kind: Split, FeatureMean: 0.2038, FeatureMedian: 0.1071},
-	}},
-}
-
-const onTheLine = title + ", tables 1d_vn and 1d_rare; one RTX 5090 (model), one EPYC 9575F (MCMC); 1,024 test functions"
-
-// Paper returns the paper's rows for an experiment; none if it has no such table.
-func Paper(name string) []PaperRow { return paper[name].rows }
-
-// Source cites where the numbers of Paper are printed.
-func Source(name string) string { return paper[name].source }
-
-// paperRow finds what the paper prints for one of our rows.
-func paperRow(experiment string, r Row) (PaperRow, bool) {
-	for _, p := range paper[experiment].rows {
-		if p.Kind == r.Kind && (p.Name == "" || p.Name == r.Name) {
-			return p, true
+// Paper are the paper's lines for evaluations of that configuration: those of the
+// variant that it is, whatever its sizes; none if the paper has no such table.
+// Lines behind which there is no network do not depend on the variant.
+func Paper(e experiment.Experiment) []PaperRow {
+	preset, err := experiment.ByName(e.Name, e.Preset)
+	if err != nil || preset.Data.Family != e.Data.Family {
+		return nil
+	}
+	all := paper[e.Name].rows
+	var paths []string
+	for _, p := range all {
+		for _, s := range p.Settings {
+			path, _, _ := strings.Cut(s, "=")
+			paths = append(paths, path)
 		}
 	}
-	return PaperRow{}, false
+	var rows []PaperRow
+	for _, p := range all {
+		if network := p.Kind == Model || p.Kind == Shuffled; !network || p.isVariant(e, paths) {
+			rows = append(rows, p)
+		}
+	}
+	return rows
 }
 
-// ScaleNote says what is smaller than in the paper, or that nothing is. It
-// belongs under every table.
-func ScaleNote(e experiment.Experiment) string {
-	full, err := experiment.ByName(e.Name, "full")
+// isVariant reports whether e has the settings of p, and at the other paths what
+// its preset has.
+func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
+	if len(paths) == 0 {
+		return true
+	}
+	variant, err := experiment.Load(e.Name, e.Preset, "", p.Settings)
 	if err != nil {
-		return ""
+		return false
 	}
-	ours, theirs := sizes(e), sizes(full)
-	var scaled bool
-	var here, there []string
-	for i, s := range ours {
-		differs := s.value != theirs[i].value
-		scaled = scaled || differs
-		if differs || s.always {
-			here = append(here, fmt.Sprintf("%s=%d", s.name, s.value))
-			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
+	variant, e = withSensors(variant), withSensors(e)
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		theirs, err := variant.Field(path)
+		ours, other := e.Field(path)
+		return err != nil || other != nil || !reflect.DeepEqual(ours, theirs)
+	})
+}
+
+// withSensors says how many sensors an evaluation has that has those of the
+// training.
+func withSensors(e experiment.Experiment) experiment.Experiment {
+	e.Evaluation.Sensors = sensors(e)
+	return e
+}
+
+// Printed is the number that lines have for a row of that kind and name; the
+// empty name is that of the first row of the kind.
+func Printed(rows []PaperRow, kind Kind, name string, q Quantity) (v float64, ok bool) {
+	for _, p := range rows {
+		if p.Kind == kind && (name == "" || len(p.Names) == 0 || slices.Contains(p.Names, name)) {
+			v, ok = p.Numbers[q]
+			return v, ok
 		}
 	}
-	if !scaled {
-		return "full size: " + strings.Join(here, ", ")
-	}
-	return fmt.Sprintf("scaled: %s; the paper's full size is %s", strings.Join(here, ", "), strings.Join(there, ", "))
+	return 0, false
 }
 
-type size struct {
-	name   string
-	value  int
-	always bool // said even where it is the paper's
-}
-
-func sizes(e experiment.Experiment) []size {
-	return []size{
-		{"F", e.Data.Functions, true},
-		{"B", e.Training.BatchFunctions, true},
-		{"S", e.Training.BatchSamples, true},
-		{"steps", e.Steps(), true},
-		{"stored samples", e.Data.Samples, false},
-		{"held-out functions", e.Evaluation.Functions, false},
-		{"evaluation samples", e.Evaluation.Samples, false},
-		{"parameters", e.Velocity().Layout().Size(), false},
-	}
-}
+// PaperSource cites where the numbers of an experiment are printed.
+func PaperSource(name string) string { return paper[name].source }

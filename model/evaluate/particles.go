@@ -32,6 +32,7 @@ type ObservableSummary struct {
 // AllStates compares all states of all functions at once.
 type AllStates struct {
 	RadialError float64              `json:"radial_error"`
+	MarginalKL  float64              `json:"marginal_kl"`
 	Energy      observables.Energies `json:"energy"`
 }
 
@@ -75,7 +76,7 @@ func (f function) observables(x []float32) (*Observables, *observables.Observed,
 	if o.RadialError, err = observables.RadialError(&f.observed.Radial, &seen.Radial); err != nil {
 		return nil, nil, err
 	}
-	if o.MarginalKL, err = observables.MarginalKL(f.reference, x, seen.Particles); err != nil {
+	if o.MarginalKL, err = observables.MarginalKL([][]float32{f.reference}, [][]float32{x}, seen.Particles); err != nil {
 		return nil, nil, err
 	}
 	if o.Energy, err = observables.CompareEnergies([][]float32{f.observed.Energies}, [][]float32{seen.Energies}); err != nil {
@@ -85,11 +86,13 @@ func (f function) observables(x []float32) (*Observables, *observables.Observed,
 	return &o, seen, nil
 }
 
-// pool compares what was seen of a row with the references of its functions.
-func pool(functions []function, seen []*observables.Observed) (AllStates, error) {
-	var reference, model [][]float32
+// pool compares the samples of a row, and what was seen of them, with the
+// references of its functions.
+func pool(functions []function, samples [][]float32, seen []*observables.Observed) (AllStates, error) {
+	var states, reference, model [][]float32
 	var target, own observables.Radial
 	for i, f := range functions {
+		states = append(states, f.reference)
 		reference, model = append(reference, f.observed.Energies), append(model, seen[i].Energies)
 		target.Add(f.observed.Radial)
 		own.Add(seen[i].Radial)
@@ -97,6 +100,9 @@ func pool(functions []function, seen []*observables.Observed) (AllStates, error)
 	var p AllStates
 	var err error
 	if p.RadialError, err = observables.RadialError(&target, &own); err != nil {
+		return p, err
+	}
+	if p.MarginalKL, err = observables.MarginalKL(states, samples, seen[0].Particles); err != nil {
 		return p, err
 	}
 	if p.Energy, err = observables.CompareEnergies(reference, model); err != nil {

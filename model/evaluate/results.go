@@ -28,6 +28,11 @@ const (
 	Normal    Kind = "normal"    // N(0, I)
 )
 
+// Kinds lists them in the order of a table.
+func Kinds() []Kind {
+	return []Kind{Floor, Split, MCMC, Model, Shuffled, Untrained, Pooled, Moments, Normal}
+}
+
 // Results is one evaluation; its JSON is the result file of a run.
 type Results struct {
 	Version    string                `json:"version"`

@@ -102,11 +102,7 @@ func TestSignificant(t *testing.T) {
 // tableResults has round numbers for the golden table.
 func tableResults(t *testing.T) *Results {
 	t.Helper()
-	e, err := experiment.Load("rare1d", "scaled", "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &Results{Experiment: e, Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 48, ReferenceToExact: []float64{0.0291},
+	r := &Results{Experiment: configuration(t, "rare1d"), Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 48, ReferenceToExact: []float64{0.0291},
 		Reference: Statistic{Mean: 0.0291, Median: 0.0187}}
 	for i, row := range []Row{
 		{Kind: Floor, Name: "floor", SolveSeconds: 0.125},
@@ -211,11 +207,11 @@ func TestTableOfThePlane(t *testing.T) {
 // numbers beside the rows that have them.
 func TestTableOfParticles(t *testing.T) {
 	r := tableResults(t)
-	r.Dim, r.ReferenceToExact, r.Experiment.Name = 64, nil, "particles64d"
+	r.Dim, r.ReferenceToExact, r.Experiment = 64, nil, configuration(t, "particles64d")
 	for i := range r.Rows {
 		o := &ObservableSummary{FeatureW2: Statistic{Mean: 2, Median: 1, MeanInterval: &[2]float64{1.5, 3}},
 			RadialError: Statistic{Mean: 0.5, Median: 0.25}, MarginalKL: Statistic{Mean: 0.002, Median: 0.001}}
-		o.Pooled.RadialError = 0.125
+		o.Pooled.RadialError, o.Pooled.MarginalKL = 0.125, 0.0005
 		o.Pooled.Energy = observables.Energies{Model: observables.Moments{Mean: 90, Std: 20}, Target: observables.Moments{Mean: 100, Std: 10}, RelativeMean: -0.1, RelativeStd: 1, KS: 0.375}
 		closer := 7
 		r.Rows[i].Summary = Summary{SlicedW2: Statistic{Mean: 0.3, Median: 0.2}, Observables: o}
@@ -230,14 +226,14 @@ func TestTableOfParticles(t *testing.T) {
 		"2.00", "1.50…3.00", "1.00", "1.786", "1.0159", // features, paper
 		"–", "–", // closer, paper
 		"0.500", "0.250", "0.125", "0.6865", // g(r), paper
-		"0.00200", "0.00100", "0.00121", // marginal, paper
+		"0.00200", "0.00100", "0.000500", "0.00121", // marginal, paper
 		"0", "0.375", "0.1585", // KS, paper
 		"90.0", "-10.0 %", "20.0", "+100.0 %", "-3.8 %", "-2.1 %", "+0.0 %", "+0.0 %", // energies, paper, per function
 		"0.300", "–", "0.200", "1.25", "2.50", "0.00"}
 	if !slices.Equal(table.Rows[3], want) {
 		t.Errorf("row\n%q, want\n%q", table.Rows[3], want)
 	}
-	if row := table.Rows[4]; row[4] != "20.0154" || row[6] != "7/9" || row[7] != "98" {
+	if row := table.Rows[4]; row[4] != "20.0154" || row[6] != "7/9" || row[7] != "98/100" {
 		t.Errorf("the paper's N(0,I) and the functions where the model is closer: %q", row)
 	}
 	if notes := strings.Join(table.Notes, "\n"); !strings.Contains(notes, "100 ± 10.0") || strings.Contains(notes, "Sinkhorn") || !strings.Contains(notes, "d4_ablation") {
@@ -320,7 +316,7 @@ func TestScaleNote(t *testing.T) {
 	for preset, want := range map[string]string{
 		"full":   "full size: F=64512, B=256, S=32, steps=32256",
 		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
-		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, held-out functions=8, evaluation samples=512, parameters=",
+		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, held-out functions=8, evaluation samples=512, burn-in of references=500, parameters=",
 	} {
 		e, err := experiment.Load("vn1d", preset, "", nil)
 		if err != nil {

@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 		row.Functions = judged.functions
 		row.summarise(mixed, r.Dim)
 		if row.Summary.Observables != nil {
-			if row.Summary.Observables.Pooled, err = pool(m.against, judged.seen); err != nil {
+			if row.Summary.Observables.Pooled, err = pool(m.against, samples, judged.seen); err != nil {
 				return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
 			}
 			if row.Kind == Model {

@@ -130,7 +130,7 @@ func (e *Experiment) set(setting string) error {
 	}
 	field, err := lookup(reflect.ValueOf(e).Elem(), path)
 	if err != nil {
-		return err
+		return fmt.Errorf("set %w", err)
 	}
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("set %s: no value", path)
@@ -149,18 +149,27 @@ func (e *Experiment) set(setting string) error {
 	return nil
 }
 
+// Field is the value at a dotted path, as in training.learning_rate.
+func (e Experiment) Field(path string) (any, error) {
+	field, err := lookup(reflect.ValueOf(e), path)
+	if err != nil {
+		return nil, err
+	}
+	return field.Interface(), nil
+}
+
 // lookup walks the dotted path through the yaml names of nested structs.
 func lookup(v reflect.Value, path string) (reflect.Value, error) {
 	walked := ""
 	for _, part := range strings.Split(path, ".") {
 		if v.Kind() == reflect.Pointer {
 			if v.IsNil() {
-				return v, fmt.Errorf("set %s: this experiment has no %s", path, walked)
+				return v, fmt.Errorf("%s: this experiment has no %s", path, walked)
 			}
 			v = v.Elem()
 		}
 		if v.Kind() != reflect.Struct {
-			return v, fmt.Errorf("set %s: %s is a %s and has no fields", path, walked, kindName(v.Type()))
+			return v, fmt.Errorf("%s: %s is a %s and has no fields", path, walked, kindName(v.Type()))
 		}
 		var known []string
 		found := false
@@ -176,7 +185,7 @@ func lookup(v reflect.Value, path string) (reflect.Value, error) {
 			}
 		}
 		if !found {
-			return v, fmt.Errorf("set %s: unknown field %q (known here: %s)", path, part, strings.Join(known, ", "))
+			return v, fmt.Errorf("%s: unknown field %q (known here: %s)", path, part, strings.Join(known, ", "))
 		}
 		walked = strings.TrimPrefix(walked+"."+part, ".")
 	}

@@ -78,7 +78,7 @@ func TestRadialErrorOfTwoGases(t *testing.T) {
 func TestMarginalKLOfAShift(t *testing.T) {
 	const s, shift, particles, states = 1.5, 0.6, 16, 4000
 	target, x := gas(states, particles, s, 1), gas(states, particles, s, 2)
-	same, err := MarginalKL(target, x, particles)
+	same, err := MarginalKL([][]float32{target}, [][]float32{x}, particles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestMarginalKLOfAShift(t *testing.T) {
 	for i := 0; i < len(x); i += 2 {
 		x[i] += shift
 	}
-	moved, err := MarginalKL(target, x, particles)
+	moved, err := MarginalKL([][]float32{target}, [][]float32{x}, particles)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,14 +97,42 @@ func TestMarginalKLOfAShift(t *testing.T) {
 	for i := range x {
 		x[i] = 1e6
 	}
-	if gone, err := MarginalKL(target, x, particles); !(gone > 1 && gone < 100) || err != nil {
+	if gone, err := MarginalKL([][]float32{target}, [][]float32{x}, particles); !(gone > 1 && gone < 100) || err != nil {
 		t.Errorf("divergence from particles that have left: %v, %v", gone, err)
 	}
-	if _, err := MarginalKL(x, target, particles); !errors.Is(err, ErrConstant) {
+	if _, err := MarginalKL([][]float32{x}, [][]float32{target}, particles); !errors.Is(err, ErrConstant) {
 		t.Errorf("constant target: %v", err)
 	}
-	if _, err := MarginalKL(target, x[:3], particles); !errors.Is(err, metrics.ErrShape) {
+	if _, err := MarginalKL([][]float32{target}, [][]float32{x, x[:3]}, particles); !errors.Is(err, metrics.ErrShape) {
 		t.Errorf("three coordinates: %v", err)
+	}
+}
+
+// Of two kernels whose particles have changed places, the pooled law is the same
+// and each kernel's is not.
+func TestMarginalKLPoolsKernels(t *testing.T) {
+	const particles, states = 16, 2000
+	shifted := func(by float32, seed uint64) []float32 {
+		x := gas(states, particles, 1, seed)
+		for i := range x {
+			x[i] += by
+		}
+		return x
+	}
+	target, swapped := [][]float32{shifted(-1, 1), shifted(1, 2)}, [][]float32{shifted(1, 3), shifted(-1, 4)}
+	pooled, err := MarginalKL(target, swapped, particles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bias := float64(marginalBins-1) / (2 * states * particles)
+	near(t, "divergence of the pooled laws", pooled, bias, 0.7*bias)
+	alone, err := MarginalKL(target[:1], swapped[:1], particles)
+	if err != nil {
+		t.Fatal(err)
+	}
+	near(t, "divergence of one kernel", alone, 2, 0.1) // (−1 − 1)²/2
+	if _, err := MarginalKL(target, nil, particles); !errors.Is(err, metrics.ErrEmpty) {
+		t.Errorf("no kernels: %v", err)
 	}
 }
 
@@ -118,7 +146,7 @@ func TestMarginalKLOfAWidth(t *testing.T) {
 		target, x []float32
 		want      float64
 	}{{"wider model", narrow, wide, kl(s, u)}, {"narrower model", wide, narrow, kl(u, s)}} {
-		got, err := MarginalKL(tt.target, tt.x, particles)
+		got, err := MarginalKL([][]float32{tt.target}, [][]float32{tt.x}, particles)
 		if err != nil {
 			t.Fatal(err)
 		}

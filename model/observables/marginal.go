@@ -3,6 +3,9 @@ package observables
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/model/metrics"
 )
 
 // marginalBins cover the target's mean ± marginalWidth standard deviations; the
@@ -14,17 +17,25 @@ const (
 
 // MarginalKL is the Kullback–Leibler divergence Σ p ln(p/q), in nats, of the
 // target's law p of one particle's coordinate from that of x, q; the mean over
-// the two axes. All particles of all states are pooled, since they are
-// indistinguishable: the sampling bias (bins−1)/2·(1/N + 1/M), N and M being
-// numbers of independent positions, would exceed what there is to see in single
-// coordinates. Bins have half a count more than they have (Krichevsky and
-// Trofimov), so that empty ones cost a finite amount.
-func MarginalKL(target, x []float32, particles int) (float64, error) {
-	if _, err := countStates(target, particles); err != nil {
-		return 0, fmt.Errorf("divergence of marginals: target: %w", err)
+// the two axes. The states of all kernels are pooled; one kernel alone is a list of
+// one. All particles of a state are pooled too, since they are indistinguishable:
+// the sampling bias (bins−1)/2·(1/N + 1/M), N and M being numbers of independent
+// positions, would exceed what there is to see in single coordinates. Bins have
+// half a count more than they have (Krichevsky and Trofimov), so that empty ones
+// cost a finite amount.
+func MarginalKL(target, x [][]float32, particles int) (float64, error) {
+	for _, states := range target {
+		if _, err := countStates(states, particles); err != nil {
+			return 0, fmt.Errorf("divergence of marginals: target: %w", err)
+		}
 	}
-	if _, err := countStates(x, particles); err != nil {
-		return 0, fmt.Errorf("divergence of marginals: %w", err)
+	for _, states := range x {
+		if _, err := countStates(states, particles); err != nil {
+			return 0, fmt.Errorf("divergence of marginals: %w", err)
+		}
+	}
+	if len(target) == 0 || len(x) == 0 {
+		return 0, fmt.Errorf("divergence of marginals: %w", metrics.ErrEmpty)
 	}
 	var sum float64
 	for axis := range 2 {
@@ -40,11 +51,14 @@ func MarginalKL(target, x []float32, particles int) (float64, error) {
 	return sum / 2, nil
 }
 
-// coordinates are those of all particles along an axis.
-func coordinates(states []float32, axis int) []float32 {
-	along := make([]float32, len(states)/2)
-	for i := range along {
-		along[i] = states[2*i+axis]
+// coordinates are those of all particles of all kernels along an axis.
+func coordinates(kernels [][]float32, axis int) []float32 {
+	var along []float32
+	for _, states := range kernels {
+		along = slices.Grow(along, len(states)/2)
+		for i := axis; i < len(states); i += 2 {
+			along = append(along, states[i])
+		}
 	}
 	return along
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Source cites where the paper's numbers are printed.
-const Source = "Deep operator learning for efficient sampling from invariant measures of stochastic differential equations; networks on one RTX 5090, MCMC on one EPYC 9575F; single runs"
+const Source = evaluate.PaperTitle + "; networks on one RTX 5090, MCMC on one EPYC 9575F; single runs"
 
 // Document has every number of a reproduction; its JSON is reproduce.json.
 type Document struct {
@@ -102,7 +102,7 @@ func (d Directory) document(studies []Study, jobs []Job, preset string, seeds in
 	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: Source}
 	for _, s := range studies {
 		r := Reproduced{Name: s.Name, Title: s.Title, Notes: s.Notes}
-		have := outcomes{}
+		have := newOutcomes()
 		var shown *judgement // the preset's evaluation of the first job, whose figures are shown
 		for _, j := range jobs {
 			if j.Study != s.Name {

@@ -13,7 +13,16 @@ import (
 // at names the evaluations of a run's states, one for each seed.
 type at struct{ run, evaluation string }
 
-type outcomes map[at][]Outcome
+// outcomes are what there is of a study.
+type outcomes struct {
+	made map[at][]Outcome
+	// What the paper prints of an evaluation, whether it is made or not.
+	printed map[at][]evaluate.PaperRow
+}
+
+func newOutcomes() outcomes {
+	return outcomes{map[at][]Outcome{}, map[at][]evaluate.PaperRow{}}
+}
 
 // collect adds a job's outcomes and describes it; main is the preset's own
 // evaluation, nil if it is missing.
@@ -25,6 +34,10 @@ func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement,
 	}
 	fact.Training.Run, fact.Seed = e.Hash(), j.Seed
 	for _, t := range j.Tasks {
+		k := at{j.Run, t.Evaluation}
+		if j.Seed == 1 && !t.Part {
+			into.printed[k] = evaluate.Paper(t.Experiment)
+		}
 		found, err := d.judgement(t.key())
 		if err != nil {
 			return fact, nil, err
@@ -36,8 +49,7 @@ func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement,
 			main = found
 		}
 		fact.Judged = append(fact.Judged, JudgedFact{t.Evaluation, t.key(), found.Results.Seconds, found.Results.Backend, found.Created, found.Environment})
-		k := at{j.Run, t.Evaluation}
-		into[k] = append(into[k], Outcome{&found.Results, fact.Training})
+		into.made[k] = append(into.made[k], Outcome{&found.Results, fact.Training})
 	}
 	return fact, main, nil
 }
@@ -106,8 +118,8 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 			if cell.Ours, err = o.number(s, t.Rows[0], row, c); err != nil {
 				return m, fmt.Errorf("table %s, %s, %s: %w", t.ID, row.Name, c.name(), err)
 			}
-			if i < len(row.Printed) && row.Printed[i] != 0 {
-				cell.Paper = &row.Printed[i]
+			if v, ok := o.paper(s, row, c); ok {
+				cell.Paper = &v
 				m.Columns[i].Printed = true
 			}
 			line.Cells = append(line.Cells, cell)
@@ -115,6 +127,12 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 		m.Rows = append(m.Rows, line)
 	}
 	return m, nil
+}
+
+// paper is what the paper prints for a cell.
+func (o outcomes) paper(s Study, row Row, c Column) (v float64, ok bool) {
+	run, _ := s.run(row.Run)
+	return evaluate.Printed(o.printed[at{run.Name, c.evaluation(row)}], row.Kind, row.Label, c.quantity())
 }
 
 // number is one cell, nil if no outcome has it.
@@ -134,12 +152,8 @@ func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
 
 // values are a column's numbers of a row, [seed][function].
 func (o outcomes) values(s Study, row Row, c Column) [][]float64 {
-	evaluation := row.Evaluation
-	if c.Evaluation != "" {
-		evaluation = c.Evaluation
-	}
 	var values [][]float64
-	for _, found := range o.rows(s, row, evaluation) {
+	for _, found := range o.rows(s, row, c.evaluation(row)) {
 		if v := c.Metric.values(found.of, found.row); len(v) > 0 {
 			values = append(values, v)
 		}
@@ -183,7 +197,7 @@ func (o outcomes) rows(s Study, named Row, evaluation string) []found {
 		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, named.Run))
 	}
 	var all []found
-	for _, outcome := range o[at{run.Name, evaluation}] {
+	for _, outcome := range o.made[at{run.Name, evaluation}] {
 		i := slices.IndexFunc(outcome.Results.Rows, func(r evaluate.Row) bool {
 			return r.Kind == named.Kind && (named.Label == "" || r.Name == named.Label)
 		})

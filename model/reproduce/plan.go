@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -31,20 +30,23 @@ type Task struct {
 	Evaluation string // name; empty: the preset's own
 	Experiment experiment.Experiment
 	Kinds      []evaluate.Kind
+	Part       bool // over a part of the functions, beside which the paper's numbers do not stand
 }
 
 // trained are the rows that depend on the trained state, and so on the seed:
 // for the others one seed says everything.
-var trained = []evaluate.Kind{evaluate.Model}
+var trained = []evaluate.Kind{evaluate.Model, evaluate.Shuffled}
 
-// Plan lists the jobs of the studies at a preset, seeds 1 to n. With the first
-// seed everything is evaluated, with others what depends on the state.
+// Plan lists the jobs of the studies at a preset, seeds 1 to n. Of a study's first
+// run, whose figures are shown, every row is made with the first seed; of other
+// runs, and with other seeds where a row depends on the state, what the tables
+// name.
 func Plan(studies []Study, preset string, seeds int) ([]Job, error) {
 	var jobs []Job
 	for _, s := range studies {
 		for _, r := range s.Runs {
 			for seed := range seeds {
-				job, err := r.job(preset, uint64(seed+1))
+				job, err := s.job(r, preset, uint64(seed+1))
 				if err != nil {
 					return nil, fmt.Errorf("%s, run %s: %w", s.Name, r.Name, err)
 				}
@@ -56,7 +58,7 @@ func Plan(studies []Study, preset string, seeds int) ([]Job, error) {
 	return jobs, nil
 }
 
-func (r Run) job(preset string, seed uint64) (Job, error) {
+func (s Study) job(r Run, preset string, seed uint64) (Job, error) {
 	set := append(r.Set[:len(r.Set):len(r.Set)], "seed="+strconv.FormatUint(seed, 10))
 	e, err := experiment.Load(r.Experiment, preset, "", set)
 	if err != nil {
@@ -67,15 +69,17 @@ func (r Run) job(preset string, seed uint64) (Job, error) {
 	}
 	job := Job{Run: r.Name, Seed: seed, Experiment: e}
 	for _, v := range append([]Evaluation{{}}, r.Evaluations...) {
-		kinds := v.Kinds
-		if seed > 1 {
-			if kinds = dependent(kinds); len(kinds) == 0 {
-				continue
-			}
+		shown := v.Name == "" && r.Name == s.Runs[0].Name
+		kinds, wanted := s.wanted(r, v, seed, shown)
+		if !wanted {
+			continue
 		}
 		judged, err := experiment.Load(r.Experiment, preset, "", append(set[:len(set):len(set)], v.Set...))
 		if err != nil {
 			return Job{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
+		}
+		if v.Functions > 0 {
+			judged.Evaluation.Functions = min(v.Functions, judged.Evaluation.Functions)
 		}
 		if v.Budgets == nil {
 			v.Budgets = r.Budgets
@@ -86,42 +90,46 @@ func (r Run) job(preset string, seed uint64) (Job, error) {
 		if judged.Hash() != e.Hash() {
 			return Job{}, fmt.Errorf("evaluation %s changes what is trained", v.Name)
 		}
-		job.Tasks = append(job.Tasks, Task{v.Name, judged, kinds})
+		job.Tasks = append(job.Tasks, Task{v.Name, judged, kinds, v.Functions > 0})
 	}
 	return job, nil
 }
 
-// dependent are the kinds of a list that depend on the trained state; of the
-// empty list, which means all, there are some.
-func dependent(kinds []evaluate.Kind) []evaluate.Kind {
-	var some []evaluate.Kind
-	for _, k := range trained {
-		if len(kinds) == 0 || slices.Contains(kinds, k) {
-			some = append(some, k)
+// wanted are the rows that an evaluation makes; none of them named means all.
+func (s Study) wanted(r Run, v Evaluation, seed uint64, shown bool) (kinds []evaluate.Kind, some bool) {
+	switch {
+	case seed == 1 && shown:
+		return nil, true
+	case seed == 1 && len(v.Kinds) > 0:
+		return v.Kinds, true
+	}
+	named := s.named(r, v)
+	for _, k := range evaluate.Kinds() {
+		if slices.Contains(named, k) && (seed == 1 || slices.Contains(trained, k)) {
+			kinds = append(kinds, k)
 		}
 	}
-	return some
+	return kinds, len(kinds) > 0
 }
 
-// budgets are the MCMC rows of an evaluation: the preset's where there are no
-// others. The samples of a chain are spread over the steps after its burn-in,
-// the first and the last included.
-func budgets(v experiment.Evaluation, wanted []Budget) ([]experiment.MCMC, error) {
-	if len(wanted) == 0 {
-		return v.MCMC, nil
-	}
-	rows := make([]experiment.MCMC, len(wanted))
-	for i, b := range wanted {
-		chains := min(budgetChains, v.Samples)
-		perChain := v.Samples / chains
-		burnIn := b.Steps / 5
-		if perChain < 2 || b.Steps-burnIn < perChain-1 {
-			return nil, fmt.Errorf("budget %s: %d steps are too few for %d samples of each of %d chains", b.Name, b.Steps, perChain, chains)
+// named are the kinds of rows that tables and costs have of an evaluation.
+func (s Study) named(r Run, v Evaluation) (kinds []evaluate.Kind) {
+	add := func(row Row, evaluation string) {
+		if of, ok := s.run(row.Run); ok && of.Name == r.Name && evaluation == v.Name {
+			kinds = append(kinds, row.Kind)
 		}
-		rows[i] = experiment.MCMC{Name: b.Name, Scheme: simulate.Scheme{
-			DT: b.DT, BurnIn: burnIn, Thin: (b.Steps - burnIn) / (perChain - 1), Chains: chains}}
 	}
-	return rows, nil
+	for _, row := range s.Costs {
+		add(row, row.Evaluation)
+	}
+	for _, t := range s.Tables {
+		for _, row := range t.Rows {
+			for _, c := range t.Columns {
+				add(row, c.evaluation(row))
+			}
+		}
+	}
+	return kinds
 }
 
 // key names the evaluation by everything its numbers depend on.

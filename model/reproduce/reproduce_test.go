@@ -43,7 +43,7 @@ func tiny() Study {
 		Tables: []Table{{
 			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: budgeted,
 			Rows: []Row{
-				{Name: "rk4", Kind: evaluate.Model, Printed: []float64{0.5}},
+				{Name: "rk4", Kind: evaluate.Model},
 				{Name: "euler", Evaluation: "euler", Kind: evaluate.Model},
 				{Name: "long", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"},
 				{Name: "none", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "no such row"},
@@ -144,7 +144,7 @@ func TestMake(t *testing.T) {
 		}
 	}
 	first := table.Rows[0].Cells[0]
-	if *first.Paper != 0.5 || first.Ours.Value != (first.Ours.Seeds[0]+first.Ours.Seeds[1])/2 {
+	if *first.Paper != 0.018 || first.Ours.Value != (first.Ours.Seeds[0]+first.Ours.Seeds[1])/2 {
 		t.Errorf("first cell %+v, %v", first.Ours, *first.Paper)
 	}
 	if got := table.Rows[2].Cells[5].Ours.Value; got != 400*64 {
@@ -183,7 +183,7 @@ func (b *bench) checkReport(doc *Document) {
 	if strings.Count(text, "<th>ours, scaled</th>") != len(budgeted) || strings.Contains(text, "<th>ours</th>") {
 		t.Error("not every column of ours says that it is scaled")
 	}
-	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.5</td>`, "seeds ", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
+	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -2,4 +2,4 @@ package reproduce
 
 // Studies are the paper's tables and figures. A new one is a new element here;
 // `reproduce` offers those whose experiments the program has.
-var Studies = []Study{vn1d, rare1d, cn2d, cn2dTransfer}
+var Studies = []Study{vn1d, rare1d, cn2d, cn2dTransfer, particles64d}

@@ -1,7 +1,7 @@
 // Package reproduce makes the paper's tables and figures again and puts ours
 // beside them. What belongs to a table — the runs behind it, the evaluations of
-// their states, the rows and columns, and what the paper prints there — is
-// declared as data (Studies); everything else follows from it:
+// their states, the rows and columns — is declared as data (Studies), and what the
+// paper prints there is in package evaluate; everything else follows:
 //
 //	Study ── runs ──► Plan: one job per run and seed
 //	                    │ train, unless the state is there
@@ -18,6 +18,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,21 +55,12 @@ type Run struct {
 
 // Evaluation judges the state of a run under settings of its own.
 type Evaluation struct {
-	Name    string
-	Set     []string        // of evaluation.*
-	Budgets []Budget        // instead of the preset's MCMC rows
-	Kinds   []evaluate.Kind // the rows that are made; none: all
+	Name      string
+	Set       []string        // of evaluation.*
+	Functions int             // the first so many, or all if there are fewer; 0: all
+	Budgets   []Budget        // instead of the preset's MCMC rows
+	Kinds     []evaluate.Kind // the rows that are made; none: those that tables name
 }
-
-// Budget is an Euler–Maruyama row by what it may cost.
-type Budget struct {
-	Name  string
-	DT    float64
-	Steps int // per chain, a fifth of them burn-in
-}
-
-// budgetChains is how many chains share a budget's samples (C4).
-const budgetChains = 64
 
 // Table is a table with the paper's numbers beside ours.
 type Table struct {
@@ -87,9 +79,6 @@ type Row struct {
 	Evaluation string // of the run; empty: the preset's own
 	Kind       evaluate.Kind
 	Label      string // name of the evaluation's row; empty: the first of the kind
-	// Printed are the paper's numbers in the order of the table's columns, 0
-	// where it prints none. There may be fewer than columns.
-	Printed []float64
 }
 
 // Column is a number of every row.
@@ -101,6 +90,14 @@ type Column struct {
 	Evaluation string
 	Name       string // empty: by metric and summary
 }
+
+// quantity is what the paper calls the column's numbers.
+func (c Column) quantity() evaluate.Quantity {
+	return evaluate.Quantity(strings.TrimSpace(c.Metric.Key + " " + string(c.Of)))
+}
+
+// evaluation of the run behind the column's number of a row.
+func (c Column) evaluation(row Row) string { return cmp.Or(c.Evaluation, row.Evaluation) }
 
 func (c Column) name() string {
 	if c.Name != "" {

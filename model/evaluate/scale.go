@@ -1,0 +1,61 @@
+package evaluate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// ScaleNote says what is smaller than in the paper, or that nothing is. It
+// belongs under every table.
+func ScaleNote(e experiment.Experiment) string {
+	full, err := experiment.ByName(e.Name, "full")
+	if err != nil {
+		return ""
+	}
+	ours, theirs := sizes(e), sizes(full)
+	var scaled bool
+	var here, there []string
+	for i, s := range ours {
+		differs := s.value != theirs[i].value
+		scaled = scaled || differs
+		if differs || s.always {
+			here = append(here, fmt.Sprintf("%s=%d", s.name, s.value))
+			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
+		}
+	}
+	if !scaled {
+		return "full size: " + strings.Join(here, ", ")
+	}
+	return fmt.Sprintf("scaled: %s; the paper's full size is %s", strings.Join(here, ", "), strings.Join(there, ", "))
+}
+
+type size struct {
+	name   string
+	value  int
+	always bool // said even where it is the paper's
+}
+
+func sizes(e experiment.Experiment) []size {
+	return []size{
+		{"F", e.Data.Functions, true},
+		{"B", e.Training.BatchFunctions, true},
+		{"S", e.Training.BatchSamples, true},
+		{"steps", e.Steps(), true},
+		{"stored samples", e.Data.Samples, false},
+		{"held-out functions", e.Evaluation.Functions, false},
+		{"evaluation samples", e.Evaluation.Samples, false},
+		{"burn-in of references", e.Data.Reference.BurnIn, false},
+		{"sensors", sensors(e), false},
+		{"parameters", e.Velocity().Layout().Size(), false},
+	}
+}
+
+// sensors that a network has in evaluations, 0 for none.
+func sensors(e experiment.Experiment) int {
+	if s := e.Inference().Model.Sensor; s != nil {
+		return s.Sensors
+	}
+	return 0
+}
