@@ -7,6 +7,7 @@
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
 #   make verify-torch  every network against PyTorch, with our parameters
+#   make reproduce-smoke  every table and figure of the paper, at sizes that take minutes
 #   make bench      the training step, timed
 #   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
@@ -26,7 +27,7 @@ WORKERS ?= 2
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race bench bench-peers bench-kernels verify-torch generate clean
+.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-kernels verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -51,6 +52,12 @@ lint:
 
 race:
 	$(GO) test -race -short $(RACEFLAGS) $(RACE)
+
+# Nearly all of it is XLA compiling twenty networks, each in three sizes; what it
+# compiles takes moments to run, so that it need not optimise.
+reproduce-smoke: setup
+	XLA_FLAGS="--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true" \
+		bin/ergoflow reproduce all --preset smoke --workers 1
 
 bench: setup
 	bin/ergoflow bench step --json

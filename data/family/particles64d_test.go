@@ -145,6 +145,36 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 	}
 }
 
+// Steps of 0.001 jump over the wall of a narrow WCA kernel, 0.11 wide, into its
+// cap, where there is no force: about as many pairs stay inside as in a gas,
+// instead of one in 10⁸. Steps of a tenth do not. So it is of the scheme, which is
+// the paper's, and no burn-in mends it.
+func TestParticles64DStepsOverTheCap(t *testing.T) {
+	p, v := particles64dFunction(t, 0)
+	inside := func(dt float64, burnIn int) (pairs float64) {
+		const chains, samples = 16, 32
+		dst := make([]float32, chains*samples*p.Dim())
+		s := simulate.Scheme{DT: dt, BurnIn: burnIn, Thin: int(0.1 / dt), Chains: chains, Start: 1.5}
+		if err := simulate.EulerMaruyama(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
+			t.Fatal(err)
+		}
+		for state := dst; len(state) > 0; state = state[p.Dim():] {
+			for a := 0; a < p.Dim(); a += 2 {
+				for b := 0; b < a; b += 2 {
+					if math.Hypot(float64(state[a]-state[b]), float64(state[a+1]-state[b+1])) < p.Force.Core {
+						pairs += 1. / (chains * samples)
+					}
+				}
+			}
+		}
+		return pairs
+	}
+	coarse, longer, fine := inside(0.001, 10_000), inside(0.001, 40_000), inside(0.0001, 50_000)
+	if v.Kernel != "wca" || coarse < 0.4 || longer < 0.4 || fine > 0.05 {
+		t.Errorf("%s: %.3f pairs are inside the cap, %.3f after four times the burn-in, %.3f with a tenth of the step", v.Kernel, coarse, longer, fine)
+	}
+}
+
 // law is one by its unnormalised CDF on a uniform grid from 0 to top.
 type law struct {
 	cdf []float64

@@ -88,7 +88,7 @@ func (d Directory) writeTraining(t Training) error {
 	return d.writeJSON(filepath.Join(d.run(t.Run), "training.json"), t)
 }
 
-// state reads a trained state.
+// state reads the trained state of a run; one of another run is refused.
 func (d Directory) state(hash string) (*state.State, error) {
 	path := filepath.Join(d.run(hash), "state.safetensors")
 	encoded, err := os.ReadFile(path)
@@ -96,6 +96,9 @@ func (d Directory) state(hash string) (*state.State, error) {
 		return nil, err
 	}
 	_, st, err := experiment.DecodeState(encoded)
+	if err == nil && st.Run != hash {
+		err = fmt.Errorf("%w: it is the state of run %.12s", ErrCorrupt, st.Run)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

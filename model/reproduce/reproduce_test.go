@@ -267,6 +267,32 @@ func TestWrongState(t *testing.T) {
 	}
 }
 
+// A state that lies in the place of another run's, of the same network even, is
+// not evaluated as that.
+func TestStateOfAnotherRun(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	b.o.Seeds = 1
+	var other []byte
+	train := b.o.Train
+	b.o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+		wrong := e
+		wrong.Seed = 77
+		other = initial(t, wrong)
+		return train(ctx, e)
+	}
+	b.make()
+	states, _ := filepath.Glob(filepath.Join(string(b.o.Dir), "runs", "*", "state.safetensors"))
+	if err := os.WriteFile(states[0], other, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(string(b.o.Dir), "evaluations")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Make(t.Context(), b.o); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), states[0]) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // Damaged files are named, not trusted.
 func TestDamage(t *testing.T) {
 	b := newBench(t, t.TempDir())
