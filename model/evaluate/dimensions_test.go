@@ -177,7 +177,9 @@ func TestRowsOfParticles(t *testing.T) {
 	}
 	// The row of halves is what observables say of the halves.
 	dim, half := r.Dim, r.Samples/2*r.Dim
+	var firsts, seconds [][]float32
 	for i, f := range functions {
+		firsts, seconds = append(firsts, f.reference[:half]), append(seconds, f.reference[half:])
 		first, err := observables.Observe(f.reference[:half], dim/2, f.potential.Energy)
 		if err != nil {
 			t.Fatal(err)
@@ -193,6 +195,10 @@ func TestRowsOfParticles(t *testing.T) {
 		if got := rows[Split].Functions[i].Observables.FeatureW2; got != want {
 			t.Errorf("function %d: halves are %v apart, the row says %v", f.index, want, got)
 		}
+	}
+	want, err := observables.MarginalKL(firsts, seconds, dim/2)
+	if got := rows[Split].Summary.Observables.Pooled.MarginalKL; err != nil || got != want || got >= rows[Split].Summary.Observables.MarginalKL.Mean {
+		t.Errorf("pooled marginals of the halves are %v apart, the row says %v, and of functions %v; %v", want, got, rows[Split].Summary.Observables.MarginalKL.Mean, err)
 	}
 	checkKernels(t, r, shown, functions)
 	if _, err := json.Marshal(r); err != nil {

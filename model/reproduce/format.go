@@ -51,7 +51,7 @@ func printed(v *float64) string {
 	if *v >= 1000 {
 		return digits(*v)
 	}
-	return strconv.FormatFloat(*v, 'g', -1, 64)
+	return strings.Replace(strconv.FormatFloat(*v, 'g', -1, 64), "-", "−", 1)
 }
 
 // Number is our number without what surrounds it; a dash where there is none.

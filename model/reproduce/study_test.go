@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -179,6 +180,46 @@ func TestPlan(t *testing.T) {
 					t.Errorf("%s, seed %d, %q makes everything", j.Run, j.Seed, task.Evaluation)
 				}
 			}
+		}
+	}
+}
+
+// Rows that no table of a run names are not made, but those of the first run, whose
+// figures are shown; with other seeds only those that depend on the state.
+func TestPlanMakesWhatTablesName(t *testing.T) {
+	studies, err := Select("all", "scaled")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := Plan(studies, "scaled", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, j := range jobs {
+		for _, task := range j.Tasks {
+			got[fmt.Sprintf("%s/%s/%d/%s", j.Study, j.Run, j.Seed, task.Evaluation)] = fmt.Sprint(task.Kinds)
+		}
+	}
+	for task, want := range map[string]string{
+		"vn1d/vn1d/1/":                      "[]",
+		"vn1d/vn1d/1/budgets":               "[mcmc]",
+		"vn1d/vn1d/2/":                      "[model]",
+		"vn1d/vn1d/2/budgets":               "",
+		"cn2d/trajectory/1/":                "[]",
+		"cn2d/trajectory/2/":                "[model shuffled]",
+		"cn2d/film/1/":                      "[model]",
+		"cn2d/film/2/":                      "[model]",
+		"cn2d_transfer/512/1/":              "[]",
+		"cn2d_transfer/512/2/":              "",
+		"cn2d_transfer/mixed/1/":            "",
+		"cn2d_transfer/mixed/2/1024":        "[model]",
+		"particles64d/particles64d/1/":      "[]",
+		"particles64d/particles64d/2/":      "[model shuffled]",
+		"particles64d/particles64d/1/rk4-4": "[model]",
+	} {
+		if got[task] != want {
+			t.Errorf("%s makes %q, want %q", task, got[task], want)
 		}
 	}
 }
