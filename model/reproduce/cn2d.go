@@ -43,7 +43,7 @@ var cn2d = Study{
 				{Name: "N(0,I)", Kind: evaluate.Normal},
 				{Name: "untrained network", Kind: evaluate.Untrained},
 			},
-			Notes: []string{"MCMC: chains as those of the training data, 64 of them at the scaled preset, against one chain for each sample of the reference. Rows without a name of their own network are those of the first run."},
+			Notes: []string{"MCMC: chains as those of the training data, 64 of them at the scaled preset, against one chain for each sample of the reference. The network told of another field is the one with trajectories, Perceiver and AdaLN."},
 		},
 		{
 			ID:      "cn2d-extra",

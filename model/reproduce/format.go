@@ -96,6 +96,14 @@ func (r RunFact) Judge() string {
 	return wall(sum)
 }
 
+// LastLoss is the loss at the end of the training, a dash before there is one.
+func (r RunFact) LastLoss() string {
+	if r.Loss == 0 {
+		return "–"
+	}
+	return digits(r.Loss)
+}
+
 // State says how far a run is.
 func (r RunFact) State() string {
 	switch {

@@ -26,7 +26,7 @@ func (r Reproduced) Markdown(doc *Document) string {
 	b.WriteString("\n## Runs\n\n| run | seed | updates | parameters | data | training | loss | evaluation | hash |\n|---|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	for _, f := range r.Runs {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s%s | %s | %s | `%.12s` |\n", f.Run, f.Seed, digits(float64(f.Updates)), digits(float64(f.Parameters)),
-			f.Data(), f.Train(), f.again(), digits(f.Loss), f.Judge(), f.Training.Run)
+			f.Data(), f.Train(), f.again(), f.LastLoss(), f.Judge(), f.Training.Run)
 	}
 	if len(r.Runs) > 0 {
 		fmt.Fprintf(&b, "\nWall times. First run on: %s.\n", r.Runs[0].Machine())

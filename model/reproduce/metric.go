@@ -41,10 +41,20 @@ var (
 	solveSeconds = Metric{Key: "solve_seconds", Name: "solve (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SolveSeconds }}
 	steps        = Metric{Key: "simulated_steps", Name: "simulated steps per function", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SimulatedSteps) }}
 	sequential   = Metric{Key: "sequential_steps", Name: "steps in sequence", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SequentialSteps) }}
-	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Row: func(o Outcome, _ evaluate.Row) float64 { return o.Training.seconds("train") }}
-	updates      = Metric{Key: "updates", Name: "updates", Row: func(o Outcome, _ evaluate.Row) float64 { return float64(o.Results.Step) }}
-	lastLoss     = Metric{Key: "last_loss", Name: "loss", Row: func(o Outcome, _ evaluate.Row) float64 { return o.Training.Loss }}
+	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Row: training(func(o Outcome) float64 { return o.Training.seconds("train") })}
+	updates      = Metric{Key: "updates", Name: "updates", Row: training(func(o Outcome) float64 { return float64(o.Results.Step) })}
+	lastLoss     = Metric{Key: "last_loss", Name: "loss", Row: training(func(o Outcome) float64 { return o.Training.Loss })}
 )
+
+// training is of rows behind which there is a trained state.
+func training(of func(Outcome) float64) func(Outcome, evaluate.Row) float64 {
+	return func(o Outcome, r evaluate.Row) float64 {
+		if !slices.Contains(trained, r.Kind) {
+			return 0
+		}
+		return of(o)
+	}
+}
 
 // Metrics of particles: of every function, and of all states of all functions at
 // once. Distances of features are in deviations of the function's reference,

@@ -48,6 +48,13 @@ func TestTableOfKnownNumbers(t *testing.T) {
 			}
 		}
 	}
+	// What was not trained has no time of training.
+	for kind, want := range map[evaluate.Kind]float64{evaluate.Model: 7, evaluate.Shuffled: 7, evaluate.Floor: 0} {
+		of := Outcome{Training: Training{Stages: []Stage{{"train", 7}}}}
+		if got := trainSeconds.Row(of, evaluate.Row{Kind: kind}); got != want {
+			t.Errorf("%s took %v s of training, want %v", kind, got, want)
+		}
+	}
 	// Where all functions have the same value, a bootstrap shows no spread.
 	if e, err := estimate([][]float64{{0, 0, 0}}, Mean); err != nil || e.Value != 0 || e.Interval != nil {
 		t.Errorf("three zeros: %+v, %v", e, err)
