@@ -35,16 +35,21 @@ type Task struct {
 
 // trained are the rows that depend on the trained state, and so on the seed:
 // for the others one seed says everything.
-var trained = []evaluate.Kind{evaluate.Model}
+var trained = []evaluate.Kind{evaluate.Model, evaluate.Shuffled, evaluate.Untrained}
 
-// Plan lists the jobs of the studies at a preset, seeds 1 to n. With the first
-// seed everything is evaluated, with others what depends on the state.
+// Plan lists the jobs of the studies at a preset, seeds 1 to n. Of a study's
+// first run everything is evaluated, of its others what the tables show of them;
+// with the first seed all of that, with others what depends on the state.
 func Plan(studies []Study, preset string, seeds int) ([]Job, error) {
 	var jobs []Job
 	for _, s := range studies {
-		for _, r := range s.Runs {
+		for i, r := range s.Runs {
+			var shown []evaluate.Kind
+			if i > 0 {
+				shown = s.kinds(r.Name)
+			}
 			for seed := range seeds {
-				job, err := r.job(preset, uint64(seed+1))
+				job, err := r.job(preset, uint64(seed+1), shown)
 				if err != nil {
 					return nil, fmt.Errorf("%s, run %s: %w", s.Name, r.Name, err)
 				}
@@ -56,7 +61,22 @@ func Plan(studies []Study, preset string, seeds int) ([]Job, error) {
 	return jobs, nil
 }
 
-func (r Run) job(preset string, seed uint64) (Job, error) {
+// kinds are the rows of a run's own evaluation that the study's tables show.
+func (s Study) kinds(run string) []evaluate.Kind {
+	var kinds []evaluate.Kind
+	for _, t := range s.Tables {
+		for _, r := range t.Rows {
+			if r.Run == run && r.Evaluation == "" && !slices.Contains(kinds, r.Kind) {
+				kinds = append(kinds, r.Kind)
+			}
+		}
+	}
+	return kinds
+}
+
+// job is the run with one seed; shown are the rows of its own evaluation, all of
+// them if there are none.
+func (r Run) job(preset string, seed uint64, shown []evaluate.Kind) (Job, error) {
 	set := append(r.Set[:len(r.Set):len(r.Set)], "seed="+strconv.FormatUint(seed, 10))
 	e, err := experiment.Load(r.Experiment, preset, "", set)
 	if err != nil {
@@ -66,7 +86,7 @@ func (r Run) job(preset string, seed uint64) (Job, error) {
 		return Job{}, err
 	}
 	job := Job{Run: r.Name, Seed: seed, Experiment: e}
-	for _, v := range append([]Evaluation{{}}, r.Evaluations...) {
+	for _, v := range append([]Evaluation{{Kinds: shown}}, r.Evaluations...) {
 		kinds := v.Kinds
 		if seed > 1 {
 			if kinds = dependent(kinds); len(kinds) == 0 {

@@ -84,8 +84,10 @@ func TestPlan(t *testing.T) {
 		runs, keys := map[string]bool{}, map[string]string{}
 		for _, j := range jobs {
 			hash := j.Experiment.Hash()
-			if runs[hash] {
-				t.Errorf("%s: two jobs train %.12s", preset, hash)
+			// The scaled preset has 64 sensors already: found, not trained again.
+			again := preset == "scaled" && j.Run == "sensors64"
+			if runs[hash] != again {
+				t.Errorf("%s: %s trains %.12s, which another job does: %t", preset, j.Run, hash, runs[hash])
 			}
 			runs[hash] = true
 			if j.Experiment.Seed != j.Seed {
@@ -95,12 +97,12 @@ func TestPlan(t *testing.T) {
 				if err := task.Experiment.Validate(); err != nil {
 					t.Errorf("%s, %s, %s: %v", preset, j.Run, task.Evaluation, err)
 				}
-				if other, ok := keys[task.key()]; ok {
+				if other, ok := keys[task.key()]; ok && !again {
 					t.Errorf("%s, seed %d, %q has the key of %s", j.Run, j.Seed, task.Evaluation, other)
 				}
 				keys[task.key()] = j.Run + task.Evaluation
 				// One seed is enough for rows that no state is behind.
-				if j.Seed > 1 && !slices.Equal(task.Kinds, trained) {
+				if j.Seed > 1 && slices.ContainsFunc(task.Kinds, func(k evaluate.Kind) bool { return !slices.Contains(trained, k) }) {
 					t.Errorf("%s, seed %d, %q makes %v", j.Run, j.Seed, task.Evaluation, task.Kinds)
 				}
 			}
@@ -141,7 +143,7 @@ func TestBudgetsAreThePresets(t *testing.T) {
 // An evaluation must not change what is trained: its state would not exist.
 func TestEvaluationOfAnotherTraining(t *testing.T) {
 	r := Run{Name: "x", Experiment: "vn1d", Evaluations: []Evaluation{{Name: "wrong", Set: []string{"training.learning_rate=0.1"}}}}
-	if _, err := r.job("smoke", 1); err == nil || !strings.Contains(err.Error(), "wrong changes what is trained") {
+	if _, err := r.job("smoke", 1, nil); err == nil || !strings.Contains(err.Error(), "wrong changes what is trained") {
 		t.Errorf("error %v", err)
 	}
 }
