@@ -228,6 +228,32 @@ func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 	}
 }
 
+// A worker that gives a job up again and again, since it keeps losing its
+// coordinator, is no reason to bury the job.
+func TestJobHandedBackOftenIsStillDone(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connect(t, s, quick)
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(1))
+	for range 3 * quick.maxDeliver {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := q.Work(ctx, run, "restless", func(context.Context, Job) error {
+			cancel()
+			return context.Canceled
+		})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if n := pending(t, q); n != 1 {
+			t.Fatalf("%d jobs in the queue, want 1", n)
+		}
+	}
+	work(t, q, "patient", func(context.Context, Job) error { return nil })
+	if r := next(t, results); r.Error != "" || r.Attempt != 1 {
+		t.Errorf("result %+v", r)
+	}
+}
+
 func TestFailingJobBecomesADeadLetter(t *testing.T) {
 	s := serve(t, t.TempDir())
 	q := connect(t, s, patient)

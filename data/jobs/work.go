@@ -121,7 +121,7 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 		}
 		return q.remove(ctx, msg)
 	case ctx.Err() != nil: // not the job's fault
-		return errors.Join(msg.Nak(), q.conn.FlushTimeout(q.timeout))
+		return q.handBack(ctx, msg, meta.Sequence.Stream, job)
 	}
 	result.Error = err.Error()
 	if len(result.Error) > maxError {
@@ -171,6 +171,19 @@ func (q *Queue) bury(ctx context.Context, msg jetstream.Msg, job Job, result Res
 	result.Dead = true
 	if err := q.report(ctx, "dead", job, result); err != nil {
 		return err
+	}
+	return q.remove(ctx, msg)
+}
+
+// handBack puts the job into the queue anew, so that a worker that gives it up
+// alive does not count as one that never came back, and takes the old message
+// out. The new one comes first: if the worker dies between, the job is done twice.
+func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, sequence uint64, job Job) error {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
+	defer cancel()
+	_, err := q.js.Publish(bounded, msg.Subject(), msg.Data(), jetstream.WithExpectLastSequencePerSubject(sequence))
+	if err != nil {
+		return errors.Join(fmt.Errorf("hand back the job for shard %d: %w", job.Shard, err), msg.Nak(), q.conn.FlushTimeout(q.timeout))
 	}
 	return q.remove(ctx, msg)
 }

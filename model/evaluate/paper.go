@@ -1,6 +1,7 @@
 package evaluate
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,8 +51,10 @@ type PaperRow struct {
 
 // Paper are the paper's lines for evaluations of that configuration: those of the
 // variant that it is, whatever its sizes; none if the paper has no such table.
-// Lines behind which there is no network do not depend on the variant.
-func Paper(e experiment.Experiment) []PaperRow {
+// Lines behind which there is no network do not depend on the variant. Where a
+// preset's sizes make two variants one, settings decide, the ones that it was
+// made with.
+func Paper(e experiment.Experiment, settings ...string) []PaperRow {
 	preset, err := experiment.ByName(e.Name, e.Preset)
 	if err != nil || preset.Data.Family != e.Data.Family {
 		return nil
@@ -70,7 +73,20 @@ func Paper(e experiment.Experiment) []PaperRow {
 			rows = append(rows, p)
 		}
 	}
+	slices.SortStableFunc(rows, func(p, q PaperRow) int { return cmp.Compare(q.shares(settings), p.shares(settings)) })
 	return rows
+}
+
+// shares is how many settings p has among those, less those that it has besides.
+func (p PaperRow) shares(settings []string) (n int) {
+	for _, s := range p.Settings {
+		if slices.Contains(settings, s) {
+			n++
+		} else {
+			n--
+		}
+	}
+	return n
 }
 
 // isVariant reports whether e has the settings of p, and at the other paths what
@@ -94,7 +110,9 @@ func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
 // withSensors says how many sensors an evaluation has that has those of the
 // training.
 func withSensors(e experiment.Experiment) experiment.Experiment {
-	e.Evaluation.Sensors = sensors(e)
+	if s := e.Inference().Model.Sensor; s != nil {
+		e.Evaluation.Sensors = s.Sensors
+	}
 	return e
 }
 

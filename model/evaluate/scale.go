@@ -48,13 +48,14 @@ func sizes(e experiment.Experiment) []size {
 		{"evaluation samples", e.Evaluation.Samples, false},
 		{"burn-in of references", e.Data.Reference.BurnIn, false},
 		{"sensors", sensors(e), false},
+		{"sensors in evaluation", sensors(e.Inference()), false},
 		{"parameters", e.Velocity().Layout().Size(), false},
 	}
 }
 
-// sensors that a network has in evaluations, 0 for none.
+// sensors of a network, 0 for none.
 func sensors(e experiment.Experiment) int {
-	if s := e.Inference().Model.Sensor; s != nil {
+	if s := e.Model.Sensor; s != nil {
 		return s.Sensors
 	}
 	return 0

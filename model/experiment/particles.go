@@ -33,13 +33,14 @@ var particlePresets = map[string]particleSizes{
 	"full": {functions: 2048, heldOut: 100, shards: 32, samples: 4096,
 		batchFunctions: 64, batchSamples: 64, sensors: 512, checkpointEvery: 100,
 		evalSamples: 4096, burnIn: 100_000},
-	// All the kernels and all the steps with an eighth of the batch, an eighth of
-	// the stored samples, and a fifth of the burn-in (20 units of time, ten of the
-	// trap's relaxation): 2,048·512/(8·64) = 2,048 steps of 97 GFLOP. A quarter of
-	// the samples of 32 kernels is evaluated: sampling costs more than training.
-	"scaled": {functions: 2048, heldOut: 32, shards: 8, samples: 512,
-		batchFunctions: 8, batchSamples: 64, sensors: 512, checkpointEvery: 100,
-		evalSamples: 1024, burnIn: 20_000},
+	// All the kernels with a sixteenth of the batch, half of the steps, a quarter of
+	// the sensors and a fifth of the burn-in (20 units of time, ten of the trap's
+	// relaxation): 2,048·128/(8·32) = 1,024 steps of 45 GFLOP. An
+	// eighth of the samples of 16 kernels is evaluated: sampling costs more than
+	// training.
+	"scaled": {functions: 2048, heldOut: 16, shards: 8, samples: 128,
+		batchFunctions: 8, batchSamples: 32, sensors: 128, checkpointEvery: 100,
+		evalSamples: 512, burnIn: 20_000},
 	// Seconds: shows that the parts fit, teaches the network next to nothing.
 	"smoke": {functions: 64, heldOut: 4, shards: 4, samples: 64,
 		batchFunctions: 8, batchSamples: 16, sensors: 16, checkpointEvery: 8,

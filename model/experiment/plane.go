@@ -16,7 +16,8 @@ type planeSizes struct {
 	samples, chains    int // stored per training function, from so many chains
 	batchFunctions     int
 	batchSamples       int
-	sensors            int // in training and in evaluation
+	sensors            int // in training
+	evalSensors        int
 	transfer           planeTransfer
 	checkpointEvery    int
 	evalSamples        int // of every held-out function, each from a chain of its own
@@ -25,7 +26,7 @@ type planeSizes struct {
 }
 
 // planeTransfer is what the experiment with many sensors has instead.
-type planeTransfer struct{ samples, chains, batchFunctions int }
+type planeTransfer struct{ functions, shards, samples, chains, batchFunctions int }
 
 // planePresets, the paper's sizes first. Steps of the schedule follow from them:
 // F·N/(B·S), one epoch each.
@@ -33,21 +34,22 @@ var planePresets = map[string]planeSizes{
 	// The paper's table of the 2D experiment: 65,536·4,096/(512·64) = 8,192 steps.
 	// Of its 4,096 evaluation fields only the 100 that it reports are made.
 	"full": {functions: 65536, heldOut: 100, shards: 64, samples: 4096, chains: 256,
-		batchFunctions: 512, batchSamples: 64, sensors: 256, checkpointEvery: 500,
-		transfer:    planeTransfer{samples: 4096, chains: 256, batchFunctions: 512},
+		batchFunctions: 512, batchSamples: 64, sensors: 256, evalSensors: 256, checkpointEvery: 500,
+		transfer:    planeTransfer{functions: 65536, shards: 64, samples: 4096, chains: 256, batchFunctions: 512},
 		evalSamples: 4096, burnIn: 2000},
-	// All the functions, all the sensors and all the steps, with a sixteenth of the
-	// batch and of the stored samples, from a quarter of the chains: 65,536·256/(32·64)
-	// = 8,192 steps of 36 GFLOP. With more sensors a batch of 16 functions and half of
-	// the steps, 65,536·64/(16·64), of 33 GFLOP with 512 and 122 with 2,048 sensors.
-	"scaled": {functions: 65536, heldOut: 100, shards: 16, samples: 256, chains: 64,
-		batchFunctions: 32, batchSamples: 64, sensors: 256, checkpointEvery: 500,
-		transfer:    planeTransfer{samples: 64, chains: 64, batchFunctions: 16},
+	// All the functions, each seen once: 65,536·64/(16·64) = 4,096 steps, half of the
+	// paper's, with a 32nd of its batch. 64 sensors in training, where the paper found
+	// no gain in more, and 256 in evaluation: 7 GFLOP a step. With more sensors an
+	// eighth of the functions, 8,192·64/(8·64) = 1,024 steps of 17 GFLOP with 512 and
+	// 61 with 2,048 sensors.
+	"scaled": {functions: 65536, heldOut: 100, shards: 16, samples: 64, chains: 64,
+		batchFunctions: 16, batchSamples: 64, sensors: 64, evalSensors: 256, checkpointEvery: 500,
+		transfer:    planeTransfer{functions: 8192, shards: 8, samples: 64, chains: 64, batchFunctions: 8},
 		evalSamples: 4096, burnIn: 2000},
 	// Seconds: shows that the parts fit, teaches the network next to nothing.
 	"smoke": {functions: 128, heldOut: 4, shards: 4, samples: 64, chains: 16,
-		batchFunctions: 16, batchSamples: 16, sensors: 16, checkpointEvery: 16,
-		transfer:    planeTransfer{samples: 16, chains: 16, batchFunctions: 4},
+		batchFunctions: 16, batchSamples: 16, sensors: 16, evalSensors: 16, checkpointEvery: 16,
+		transfer:    planeTransfer{functions: 128, shards: 4, samples: 16, chains: 16, batchFunctions: 4},
 		evalSamples: 256, burnIn: 200, tiny: true},
 }
 
@@ -73,7 +75,7 @@ func cn2d(s planeSizes) Experiment {
 	}
 	e.Model.Sensor = &network
 	e.Probes = &Probes{Kind: probe.Trajectory, DT: 0.01}
-	e.Evaluation.Sensors = s.sensors
+	e.Evaluation.Sensors = s.evalSensors
 	return e
 }
 
@@ -92,7 +94,8 @@ func cn2dGrid(s planeSizes) Experiment {
 // (training.sensors), and evaluates with that or others (evaluation.sensors). Its
 // probes are random walks with steps of standard deviation 0.05.
 func cn2dTransfer(s planeSizes) Experiment {
-	s.samples, s.chains, s.batchFunctions = s.transfer.samples, s.transfer.chains, s.transfer.batchFunctions
+	t := s.transfer
+	s.functions, s.shards, s.samples, s.chains, s.batchFunctions = t.functions, t.shards, t.samples, t.chains, t.batchFunctions
 	e := cn2d(s)
 	e.Model.Sensor.Sensors = 512
 	e.Probes = &Probes{Kind: probe.Walk, DT: 0.0025}

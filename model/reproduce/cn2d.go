@@ -51,10 +51,10 @@ var cn2d = Study{
 			Source:  "tab:d2_extra",
 			Columns: ablations,
 			Rows: []Row{
-				{Name: "dot, 256 sensors", Run: "dot", Kind: evaluate.Model},
-				{Name: "concat, 256 sensors", Run: "concat", Kind: evaluate.Model},
-				{Name: "AdaLN, 64 sensors", Run: "sensors64", Kind: evaluate.Model},
-				{Name: "AdaLN, 128 sensors", Run: "sensors128", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + dot", Run: "dot", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + concat", Run: "concat", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + AdaLN, 64 sensors", Run: "sensors64", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + AdaLN, 128 sensors", Run: "sensors128", Kind: evaluate.Model},
 			},
 		},
 		{
@@ -66,6 +66,7 @@ var cn2d = Study{
 		},
 	},
 	PaperFigures: map[string]string{"samples": "fig:d2_samples"},
+	Notes:        []string{"All evaluations are with 256 sensors. The full preset trains with 256 where a row says nothing else, the scaled preset with 64."},
 }
 
 // cn2dTransfer trains with one number of sensors, or several in turn, and

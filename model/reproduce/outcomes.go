@@ -35,9 +35,7 @@ func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement,
 	fact.Training.Run, fact.Seed = e.Hash(), j.Seed
 	for _, t := range j.Tasks {
 		k := at{j.Run, t.Evaluation}
-		if j.Seed == 1 && !t.Part {
-			into.printed[k] = evaluate.Paper(t.Experiment)
-		}
+		into.printed[k] = t.Paper
 		found, err := d.judgement(t.key())
 		if err != nil {
 			return fact, nil, err

@@ -30,7 +30,8 @@ type Task struct {
 	Evaluation string // name; empty: the preset's own
 	Experiment experiment.Experiment
 	Kinds      []evaluate.Kind
-	Part       bool // over a part of the functions, beside which the paper's numbers do not stand
+	// Paper is what the paper prints of it; nothing of a part of the functions.
+	Paper []evaluate.PaperRow
 }
 
 // trained are the rows that depend on the trained state, and so on the seed:
@@ -90,7 +91,11 @@ func (s Study) job(r Run, preset string, seed uint64) (Job, error) {
 		if judged.Hash() != e.Hash() {
 			return Job{}, fmt.Errorf("evaluation %s changes what is trained", v.Name)
 		}
-		job.Tasks = append(job.Tasks, Task{v.Name, judged, kinds, v.Functions > 0})
+		task := Task{Evaluation: v.Name, Experiment: judged, Kinds: kinds}
+		if v.Functions == 0 {
+			task.Paper = evaluate.Paper(judged, slices.Concat(r.Set, v.Set)...)
+		}
+		job.Tasks = append(job.Tasks, task)
 	}
 	return job, nil
 }

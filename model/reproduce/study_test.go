@@ -92,7 +92,7 @@ func TestPaperStandsInTables(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, task := range j.Tasks {
-				for _, line := range evaluate.Paper(task.Experiment) {
+				for _, line := range task.Paper {
 					for q, v := range line.Numbers {
 						missing[number{j.Experiment.Name, strings.Join(line.Settings, " "), line.Kind, strings.Join(line.Names, " "), q}] = v
 					}
@@ -155,8 +155,10 @@ func TestPlan(t *testing.T) {
 		runs, keys := map[string]bool{}, map[string]string{}
 		for _, j := range jobs {
 			hash := j.Experiment.Hash()
-			if runs[hash] {
-				t.Errorf("%s: two jobs train %.12s", preset, hash)
+			// The scaled preset has 64 sensors already: found, not trained again.
+			again := preset == "scaled" && j.Run == "sensors64"
+			if runs[hash] != again {
+				t.Errorf("%s: %s trains %.12s, which another job does: %t", preset, j.Run, hash, runs[hash])
 			}
 			runs[hash] = true
 			if j.Experiment.Seed != j.Seed {
@@ -166,7 +168,7 @@ func TestPlan(t *testing.T) {
 				if err := task.Experiment.Validate(); err != nil {
 					t.Errorf("%s, %s, %s: %v", preset, j.Run, task.Evaluation, err)
 				}
-				if other, ok := keys[task.key()]; ok {
+				if other, ok := keys[task.key()]; ok && !again {
 					t.Errorf("%s, seed %d, %q has the key of %s", j.Run, j.Seed, task.Evaluation, other)
 				}
 				keys[task.key()] = j.Run + task.Evaluation
