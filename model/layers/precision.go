@@ -81,14 +81,22 @@ func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
 			ofW += string(index)
 		}
 	}
-	if batch != "" {
-		// XLA on the CPU takes back a transposition of bfloat16 that its kernel for
-		// batches needs, and then has none; not one of float32 before the rounding.
-		x, left = permute(x, left, batch+ofX+summed), batch+ofX+summed
+	// Axes of the batch first: XLA on the CPU would bring them there itself, with the
+	// others in an order that it then takes back, though its kernel needs it.
+	first := func(x *graph.Node, from string) (*graph.Node, string) {
+		to := batch + strings.Map(func(index rune) rune {
+			if strings.ContainsRune(batch, index) {
+				return -1
+			}
+			return index
+		}, from)
+		return permute(rounded(x), from, to), to
 	}
+	x, left = first(x, left)
+	w, right = first(w, right)
 	// No type of the sums is asked for: they are of the result's, and to name one
 	// makes the library convert the factors back.
-	y := graph.Dot(rounded(x), rounded(w)).WithAccumulatorDType(dtypes.InvalidDType).WithOutputDType(dtypes.Float32).
+	y := graph.Dot(x, w).WithAccumulatorDType(dtypes.InvalidDType).WithOutputDType(dtypes.Float32).
 		EinsumAxes(axes(summed, left, right), axes(batch, left, right))
 	return permute(y, batch+ofX+ofW, result)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The gradient of a batch, at the sizes that docs/benchmarks/sensor_step.md
-// compares with PyTorch. GFLOP/s counts the network as it is written down.
+// The gradient of a batch in either precision. GFLOP/s counts the network as it is
+// written down.
 func BenchmarkGradient(b *testing.B) {
 	plane := sensor.Plane()
 	plane.Sensors = 128

@@ -44,14 +44,19 @@ func TestBFloat16(t *testing.T) {
 			}
 		}
 	}
-	goTo := goBackend(t)
-	variants(t, func(t *testing.T, c sensor.Config) { check(t, goTo, c) })
-	t.Run("fast", func(t *testing.T) {
-		fast := backendtest.Fast(t)
-		for _, decoder := range sensor.Decoders {
-			t.Run(string(decoder), func(t *testing.T) { check(t, fast, tiny(decoder)) })
+	slow := goBackend(t)
+	encoders(t, func(t *testing.T, c sensor.Config) { check(t, slow, c) })
+	for _, decoder := range sensor.Decoders {
+		for _, k := range sensor.Conditionings {
+			c := tiny(decoder)
+			c.Conditioning = k
+			t.Run(string(decoder)+"/"+string(k), func(t *testing.T) { check(t, slow, c) })
 		}
-	})
+	}
+	fast := backendtest.Fast(t)
+	for _, decoder := range sensor.Decoders {
+		t.Run(string(decoder)+"/fast", func(t *testing.T) { check(t, fast, tiny(decoder)) })
+	}
 }
 
 // relative is the distance of two vectors over the length of the second.
