@@ -20,8 +20,8 @@ func bfloat16(x float32) float64 {
 }
 
 // A product of bfloat16, and both of its gradients, are sums of products of
-// rounded factors, the sums not rounded: 300 terms in float64 agree to 1e-5 of
-// their sizes. With factors or results rounded otherwise they would by 1e-3.
+// rounded factors, and the sums are not rounded: they agree with those in float64
+// to 1e-5 of their terms' sizes, where a rounding more or less would make 1e-3.
 func TestBFloat16Product(t *testing.T) {
 	const n, k, m = 7, 300, 5
 	fill := func(size int, f func(float64) float64) []float32 {
