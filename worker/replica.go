@@ -77,7 +77,7 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		return err
 	}
 	if r.experiment.Training.Precision == layers.BFloat16 && w.backend.Name != backend.XLACUDA {
-		w.log.Warn("bfloat16 is no faster than float32 on this backend and takes more memory", "backend", w.backend.Name)
+		w.log.Warn("bfloat16 gains little or nothing on this backend and takes more memory", "backend", w.backend.Name)
 	}
 	r.sum = make([]float32, r.trainer.Size()+2)
 	for shards := 1; shards <= r.largest(); shards *= 2 {
