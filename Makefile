@@ -10,6 +10,7 @@
 #   make reproduce-smoke  every table and figure of the paper, at sizes that take minutes
 #   make bench      the training step, timed
 #   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
+#   make bench-steps  the steps' part of it, which rewrites docs/results/steps.md
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
@@ -27,7 +28,7 @@ WORKERS ?= 2
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-kernels verify-torch generate clean
+.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-steps bench-kernels verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -69,11 +70,12 @@ bench: setup
 	@touch .venv
 
 bench-peers: setup .venv
-	.venv/bin/python docs/benchmarks/step_ratio.py
-	.venv/bin/python docs/benchmarks/sensor_ratio.py
 	.venv/bin/python docs/benchmarks/assignment_pot.py
 	.venv/bin/python docs/benchmarks/formulas.py
-	$(MAKE) bench-kernels
+	$(MAKE) bench-steps bench-kernels
+
+bench-steps: setup .venv
+	.venv/bin/python docs/benchmarks/steps.py --write docs/results/steps.md
 
 bench-kernels: build .venv
 	.venv/bin/python docs/benchmarks/kernels_ratio.py --write docs/results/kernels.md

@@ -10,8 +10,10 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/state"
 	"github.com/ergoflow/ergoflow/model/train"
 )
@@ -73,6 +75,9 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 	}
 	if r.trainer, err = train.New(w.backend, r.experiment.Trainer()); err != nil {
 		return err
+	}
+	if r.experiment.Training.Precision == layers.BFloat16 && w.backend.Name != backend.XLACUDA {
+		w.log.Warn("bfloat16 gains little or nothing on this backend and takes more memory", "backend", w.backend.Name)
 	}
 	r.sum = make([]float32, r.trainer.Size()+2)
 	for shards := 1; shards <= r.largest(); shards *= 2 {

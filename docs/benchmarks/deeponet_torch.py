@@ -1,6 +1,6 @@
 """The grid DeepONet of model/deeponet in PyTorch, written from its definition
 with torch.nn layers: reference for the golden values in
-model/deeponet/testdata, and what step_torch.py measures."""
+model/deeponet/testdata, and what steps_torch.py measures."""
 
 import math
 

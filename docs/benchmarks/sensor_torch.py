@@ -1,7 +1,7 @@
 """The sensor networks of model/sensor in PyTorch, written from their definition
 with torch.nn layers, every part and every combination: reference for the golden
 values in model/sensor/testdata and for verify_torch.py, and what
-sensor_step_torch.py measures. Modules are named as our parameters are."""
+steps_torch.py measures. Modules are named as our parameters are."""
 
 import math
 

@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
@@ -116,7 +117,7 @@ func comparePyTorch(t *testing.T, g golden) {
 		program, err := b.Compile("golden", inputs, func(in []*graph.Node) []*graph.Node {
 			theta, x0, x1, time := in[0], in[1], in[2], in[3]
 			parts := velocity.Split(layout, theta)
-			network := g.Config.Network(parts)
+			network := g.Config.Network(parts, layers.Float32)
 			u := graph.Sub(x1, x0)
 			v := network.Velocity(network.Encode(in[4:]), graph.Add(x0, graph.Mul(graph.ExpandAxes(time, -1), u)), time)
 			r := graph.Sub(v, u)
@@ -204,7 +205,7 @@ func TestOneTimeForAll(t *testing.T) {
 		}
 		program, err := b.Compile("times", inputs, func(in []*graph.Node) []*graph.Node {
 			theta, x, time := in[0], in[1], in[2]
-			network := g.Config.Network(velocity.Split(g.Config.Layout(), theta))
+			network := g.Config.Network(velocity.Split(g.Config.Layout(), theta), layers.Float32)
 			code, each := network.Encode(in[3:]), graph.BroadcastToDims(time, n, s)
 			return []*graph.Node{network.Velocity(code, x, time), network.Velocity(code, x, each)}
 		})

@@ -13,11 +13,12 @@ import (
 type network struct {
 	config     Config
 	parameters map[string]*graph.Node
+	precision  layers.Precision
 }
 
 // Network makes the network of the parameters that velocity.Split returned.
-func (c Config) Network(parameters []*graph.Node) velocity.Network {
-	n := network{config: c, parameters: make(map[string]*graph.Node, len(parameters))}
+func (c Config) Network(parameters []*graph.Node, precision layers.Precision) velocity.Network {
+	n := network{config: c, parameters: make(map[string]*graph.Node, len(parameters)), precision: precision}
 	for i, t := range c.Layout() {
 		n.parameters[t.Name] = parameters[i]
 	}
@@ -48,12 +49,12 @@ func (n network) Encode(inputs []*graph.Node) *graph.Node {
 	weighted := graph.Mul(code, graph.ExpandAxes(bias, 0))
 	if c.Dimension == 1 {
 		return graph.Concatenate([]*graph.Node{
-			graph.Einsum("nq,kq->nk", code, weight),
+			n.precision.Einsum("nq,kq->nk", code, weight),
 			graph.ReduceAndKeep(weighted, graph.ReduceSum, -1),
 		}, -1)
 	}
 	rows := graph.Concatenate([]*graph.Node{
-		graph.Einsum("nqd,kqd->ndk", n.perNumber(code), n.perNumber(weight)),
+		n.precision.Einsum("nqd,kqd->ndk", n.perNumber(code), n.perNumber(weight)),
 		graph.ExpandAxes(graph.ReduceSum(n.perNumber(weighted), 1), -1),
 	}, -1)
 	return graph.Reshape(rows, -1, c.Dimension*(c.TrunkWidth+1))
@@ -73,16 +74,16 @@ func (n network) Velocity(code, x, t *graph.Node) *graph.Node {
 	if states == 1 {
 		slope := graph.Slice(code, graph.AxisRange(), graph.AxisRange(0, width))
 		offset := graph.Slice(code, graph.AxisRange(), graph.AxisRange(width, width+1))
-		return graph.ExpandAxes(graph.Add(graph.Einsum("nsk,nk->ns", h, slope), offset), -1)
+		return graph.ExpandAxes(graph.Add(n.precision.Einsum("nsk,nk->ns", h, slope), offset), -1)
 	}
 	rows := graph.Reshape(code, functions, states, width+1)
 	slope := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(0, width))
 	offset := graph.Slice(rows, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(width, width+1))
-	return graph.Add(graph.Einsum("nsk,ndk->nsd", h, slope), graph.Reshape(offset, functions, 1, states))
+	return graph.Add(n.precision.Einsum("nsk,ndk->nsd", h, slope), graph.Reshape(offset, functions, 1, states))
 }
 
 func (n network) dense(name string, x *graph.Node) *graph.Node {
-	product := graph.Dot(x, n.parameters[name+".weight"]).MatMul()
+	product := n.precision.Product(x, n.parameters[name+".weight"])
 	return graph.Add(product, graph.ExpandAxes(n.parameters[name+".bias"], 0))
 }
 
@@ -120,7 +121,7 @@ func (n network) convolution(v convolution, h *graph.Node) *graph.Node {
 	}
 	rows, columns := functions*product(v.nodes), v.fanIn()
 	copies := graph.Reshape(graph.Concatenate(shifted, -1), rows, columns)
-	result := graph.Dot(copies, graph.Reshape(n.parameters[v.name+".weight"], columns, v.out)).MatMul()
+	result := n.precision.Product(copies, graph.Reshape(n.parameters[v.name+".weight"], columns, v.out))
 	result = graph.Add(result, graph.ExpandAxes(n.parameters[v.name+".bias"], 0))
 	dimensions := append([]int{functions}, v.nodes...)
 	return graph.Reshape(result, append(dimensions, v.out)...)

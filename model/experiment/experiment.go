@@ -21,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 )
 
 // Format versions what a configuration means. It enters Hash, so that a change
@@ -49,6 +50,9 @@ type Training struct {
 	// time; gradients of a larger part of the batch are added up. Those of one shard
 	// stay together.
 	MicroBatch int `json:"micro_batch,omitempty" yaml:"micro_batch"`
+	// Precision of the products of matrices in the gradient; the empty text means
+	// layers.Float32. Parameters, optimizer, sums and evaluation are float32 always.
+	Precision layers.Precision `json:"precision,omitempty" yaml:"precision"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
 	// Times is the law of t in the loss; the empty text means flow.Uniform.
@@ -122,6 +126,9 @@ func (e Experiment) Hash() string {
 	t.Epochs, t.Steps, t.CheckpointEvery, t.MicroBatch = 0, e.Steps(), 0, 0
 	if t.Times == flow.Uniform { // two ways to say the same
 		t.Times = ""
+	}
+	if t.Precision == layers.Float32 {
+		t.Precision = ""
 	}
 	raw, err := json.Marshal(struct {
 		Format   string   `json:"format"`

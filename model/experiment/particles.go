@@ -77,7 +77,8 @@ func particles64d(s particleSizes) Experiment {
 		Model:  Model{Sensor: &network},
 		Probes: &Probes{Kind: probe.Pairs, DT: 0.001},
 		Training: Training{BatchFunctions: s.batchFunctions, BatchSamples: s.batchSamples,
-			Coupling: flow.Independent, Epochs: 1,
+			MicroBatch: 16, // 2 GiB at a time with 64 samples and 512 sensors
+			Coupling:   flow.Independent, Epochs: 1,
 			LearningRate: 1e-3, WeightDecay: 1e-4, ClipNorm: 1, CheckpointEvery: s.checkpointEvery},
 		Evaluation: Evaluation{Functions: s.heldOut, Samples: s.evalSamples,
 			Solver: "rk4-4", Sensors: s.sensors, Blur: 0.05, Scaling: 0.5,

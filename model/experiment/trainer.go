@@ -15,7 +15,8 @@ func (e Experiment) Trainer() train.Config {
 	}
 	return train.Config{
 		Model: models[0], Others: models[1:],
-		Samples: e.Training.BatchSamples,
+		Samples:   e.Training.BatchSamples,
+		Precision: e.Training.Precision,
 		Optimizer: optim.AdamW{
 			WeightDecay: e.Training.WeightDecay,
 			ClipNorm:    e.Training.ClipNorm,

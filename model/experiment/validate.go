@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/ode"
 )
 
@@ -33,6 +34,7 @@ func (e Experiment) Validate() error {
 		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
+		precision("training.precision", t.Precision),
 		coupling("training.coupling", t.Coupling),
 		times("training.times", t.Times),
 		counts("training.sensors", t.Sensors, 16, 1<<16),
@@ -126,6 +128,13 @@ func (m MCMC) validate(path string, samples int) error {
 func coupling(path string, c flow.Coupling) error {
 	if !slices.Contains(flow.Couplings(), c) {
 		return &FieldError{path, fmt.Sprintf("%q", c), fmt.Sprintf("one of %v", flow.Couplings())}
+	}
+	return nil
+}
+
+func precision(path string, p layers.Precision) error {
+	if p != "" && !slices.Contains(layers.Precisions(), p) {
+		return &FieldError{path, fmt.Sprintf("%q", p), fmt.Sprintf("one of %v", layers.Precisions())}
 	}
 	return nil
 }

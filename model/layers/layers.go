@@ -1,7 +1,8 @@
-// Package layers has the functions that networks apply between their products
-// of matrices, in the forms that XLA's CPU compiler computes fastest, with
-// gradients written out where that is faster than differentiating the form.
-// They use no operation that lacks a gradient, and run on every backend.
+// Package layers has what networks are made of, products of matrices in either
+// precision and the functions that are applied between them, in the forms that
+// XLA's CPU compiler computes fastest, with gradients written out where that is
+// faster than differentiating the form. They use no operation that lacks a
+// gradient, and run on every backend.
 package layers
 
 import (

@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -70,7 +71,7 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 		inputs = append(inputs, backend.Shape(append([]int{s.together}, input.Shape...)...))
 	}
 	s.encoder, err = b.Compile("encode", inputs, func(in []*graph.Node) []*graph.Node {
-		code := model.Network(velocity.Split(layout, in[0])).Encode(in[1:])
+		code := model.Network(velocity.Split(layout, in[0]), layers.Float32).Encode(in[1:])
 		s.code = code.Shape().Dimensions[1]
 		return []*graph.Node{code}
 	})
@@ -262,7 +263,7 @@ func (s *Sampler) velocity(samples int) (*backend.Program, error) {
 		backend.Shape(1, samples, s.model.Dim()), backend.Shape(1, 1),
 	}
 	program, err := s.backend.Compile(fmt.Sprintf("velocity of %d", samples), inputs, func(in []*graph.Node) []*graph.Node {
-		network := s.model.Network(velocity.Split(layout, in[0]))
+		network := s.model.Network(velocity.Split(layout, in[0]), layers.Float32)
 		return []*graph.Node{network.Velocity(in[1], in[2], in[3])}
 	})
 	if err != nil {

@@ -14,17 +14,18 @@ import (
 func (n Network) selfAttention(name string, h *graph.Node, first func(name string, h *graph.Node) *graph.Node) *graph.Node {
 	query := plus(first(name+".query", h), n.bias(name+".query"))
 	value := plus(first(name+".value", h), n.bias(name+".value"))
-	return attend(query, first(name+".key", h), value, n.config.Heads)
+	return n.attend(query, first(name+".key", h), value)
 }
 
 // attend is softmax(QKᵀ/√w)V among the tokens of query, key and value [...,
 // tokens, width], for heads of width w side by side: [..., tokens, width].
-func attend(query, key, value *graph.Node, heads int) *graph.Node {
+func (n Network) attend(query, key, value *graph.Node) *graph.Node {
+	heads := n.config.Heads
 	dimensions := query.Shape().Dimensions
 	tokens, width := dimensions[len(dimensions)-2], dimensions[len(dimensions)-1]
 	head := width / heads
 	split := func(x *graph.Node) *graph.Node { return graph.Reshape(x, -1, tokens, heads, head) }
 	query = graph.MulScalar(split(query), 1/math.Sqrt(float64(head)))
-	scores := layers.Softmax(graph.Einsum("nqhd,nkhd->nhqk", query, split(key)))
-	return graph.Reshape(graph.Einsum("nhqk,nkhd->nqhd", scores, split(value)), dimensions...)
+	scores := layers.Softmax(n.precision.Einsum("nqhd,nkhd->nhqk", query, split(key)))
+	return graph.Reshape(n.precision.Einsum("nhqk,nkhd->nqhd", scores, split(value)), dimensions...)
 }

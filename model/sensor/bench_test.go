@@ -7,14 +7,15 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// The gradient of a batch, at the sizes that docs/benchmarks/sensor_step.md
-// compares with PyTorch. GFLOP/s counts the network as it is written down.
+// The gradient of a batch in either precision. GFLOP/s counts the network as it is
+// written down.
 func BenchmarkGradient(b *testing.B) {
 	plane := sensor.Plane()
 	plane.Sensors = 128
@@ -26,13 +27,15 @@ func BenchmarkGradient(b *testing.B) {
 		{"plane", plane, 64, 64},
 		{"particles", sensor.Particles(), 8, 64},
 	} {
-		b.Run(test.name, func(b *testing.B) {
-			benchmarkGradient(b, test.config, test.functions, test.samples)
-		})
+		for _, precision := range layers.Precisions() {
+			b.Run(test.name+"/"+string(precision), func(b *testing.B) {
+				benchmarkGradient(b, test.config, test.functions, test.samples, precision)
+			})
+		}
 	}
 }
 
-func benchmarkGradient(b *testing.B, c sensor.Config, functions, samples int) {
+func benchmarkGradient(b *testing.B, c sensor.Config, functions, samples int, precision layers.Precision) {
 	device := backendtest.Fast(b)
 	layout := c.Layout()
 	states := []int{functions, samples, c.Dim()}
@@ -53,7 +56,7 @@ func benchmarkGradient(b *testing.B, c sensor.Config, functions, samples int) {
 	}
 	program, err := device.Compile("gradient", inputs, func(in []*graph.Node) []*graph.Node {
 		parts := velocity.Split(layout, in[0])
-		network := c.Network(parts)
+		network := c.Network(parts, precision)
 		r := graph.Sub(network.Velocity(network.Encode(in[1:2]), in[2], in[4]), in[3])
 		loss := graph.ReduceAllSum(graph.Mul(r, r))
 		flat := []*graph.Node{graph.Reshape(loss, 1)}

@@ -42,6 +42,7 @@ func (c Config) plainNorms() bool { return c.Conditioning == Concat || c.Conditi
 // time: c·w = (z W_z + b_c)·w + τ(W_τ w), of which the first part is computed once
 // for each function, and W_τ w once where there are more times than columns.
 type context struct {
+	Network
 	code *graph.Node // z W_z + b_c, [n, Width]
 	tau  *graph.Node // [n, T, time embedding]
 	time *graph.Node // W_τ
@@ -51,16 +52,17 @@ type context struct {
 func (n Network) context(z, tau *graph.Node, rank int) context {
 	weight, width := n.weight("decoder.context"), n.config.Width
 	return context{
-		code: plus(times(z, rows(weight, 0, width)), n.bias("decoder.context")),
-		tau:  tau,
-		time: rows(weight, width, width+n.config.TimeEmbedding),
-		rank: rank,
+		Network: n,
+		code:    plus(n.times(z, rows(weight, 0, width)), n.bias("decoder.context")),
+		tau:     tau,
+		time:    rows(weight, width, width+n.config.TimeEmbedding),
+		rank:    rank,
 	}
 }
 
-// times returns c·w for w [Width, k], in shape to meet hidden states.
-func (c context) times(w *graph.Node) *graph.Node {
-	return c.spread(graph.Add(graph.ExpandAxes(times(c.code, w), 1), chain(c.tau, c.time, w)))
+// into returns c·w for w [Width, k], in shape to meet hidden states.
+func (c context) into(w *graph.Node) *graph.Node {
+	return c.spread(graph.Add(graph.ExpandAxes(c.times(c.code, w), 1), c.chain(c.tau, c.time, w)))
 }
 
 // spread gives x [n, T, k] axes of 1 for the tokens of a state.
@@ -73,13 +75,13 @@ func (c context) spread(x *graph.Node) *graph.Node {
 
 // chain is x·a·b over the last axis of x, in the order that takes fewer
 // operations.
-func chain(x, a, b *graph.Node) *graph.Node {
+func (n Network) chain(x, a, b *graph.Node) *graph.Node {
 	in, inner, out := a.Shape().Dimensions[0], a.Shape().Dimensions[1], b.Shape().Dimensions[1]
 	rows := x.Shape().Size() / in
 	if rows*inner*(in+out) <= in*out*(inner+rows) {
-		return times(times(x, a), b)
+		return n.times(n.times(x, a), b)
 	}
-	return times(x, times(a, b))
+	return n.times(x, n.times(a, b))
 }
 
 // block is one block of the decoder with what it takes of c; parts that the
@@ -105,11 +107,11 @@ func (n Network) block(i int, c context) block {
 	// whole, which here would be large.
 	part := func(j int) *graph.Node {
 		columns := graph.AxisRange(j*width, (j+1)*width)
-		return plus(c.times(graph.Slice(weight, graph.AxisRange(), columns)), graph.Slice(bias, columns))
+		return plus(c.into(graph.Slice(weight, graph.AxisRange(), columns)), graph.Slice(bias, columns))
 	}
 	switch n.config.Conditioning {
 	case Dot:
-		b.features = plus(c.times(weight), bias)
+		b.features = plus(c.into(weight), bias)
 	case AdaLN:
 		b.gate = part(4)
 		fallthrough
@@ -132,11 +134,11 @@ func (b block) normalise(k int, h *graph.Node) *graph.Node {
 // first is a first map of a branch, less its bias.
 func (b block) first(name string, h *graph.Node) *graph.Node {
 	if b.config.Conditioning != Concat {
-		return times(h, b.weight(name))
+		return b.times(h, b.weight(name))
 	}
 	dimensions := h.Shape().Dimensions
 	weight, own := b.weight(name), dimensions[len(dimensions)-1]
-	return graph.Add(times(h, rows(weight, 0, own)), b.context.times(rows(weight, own, own+b.config.Width)))
+	return graph.Add(b.times(h, rows(weight, 0, own)), b.context.into(rows(weight, own, own+b.config.Width)))
 }
 
 // last is the last map of a branch, with what the branch adds to the state.

@@ -21,8 +21,8 @@ func (n Network) Velocity(z, x, t *graph.Node) *graph.Node {
 	tau := layers.Embed(graph.ExpandAxes(t, -1), layers.Frequencies(c.TimeEmbedding/2, c.FMin, c.FMax))
 	context := n.context(z, tau, x.Rank())
 	input := n.weight("decoder.input")
-	fromTime := plus(times(tau, rows(input, c.token(), c.token()+c.TimeEmbedding)), n.bias("decoder.input"))
-	h := graph.Add(times(x, rows(input, 0, c.token())), context.spread(fromTime))
+	fromTime := plus(n.times(tau, rows(input, c.token(), c.token()+c.TimeEmbedding)), n.bias("decoder.input"))
+	h := graph.Add(n.times(x, rows(input, 0, c.token())), context.spread(fromTime))
 	for i := range c.DecoderBlocks {
 		b := n.block(i, context)
 		if c.Decoder == Equivariant {

@@ -65,7 +65,7 @@ func (n Network) convolution(name string, h *graph.Node) *graph.Node {
 	}
 	weight := n.weight(name)
 	weight = graph.Reshape(weight, kernel*in, weight.Shape().Dimensions[2])
-	return plus(times(columns, weight), n.bias(name))
+	return plus(n.times(columns, weight), n.bias(name))
 }
 
 // aggregate returns z [n, Width] of e [n, m, width]. It does not depend on the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/gomlx/core/graph"
@@ -77,7 +78,7 @@ func (c goldenCase) check(t *testing.T, b *backend.Backend, functions, samples i
 	}
 	got := evaluate(t, b, arguments, func(in []*graph.Node) []*graph.Node {
 		parts := velocity.Split(layout, in[0])
-		network := m.Network(parts)
+		network := m.Network(parts, layers.Float32)
 		u := graph.Sub(in[3], in[2])
 		x := graph.Add(in[2], graph.Mul(graph.ExpandAxes(in[4], -1), u))
 		v := network.Velocity(network.Encode(in[1:2]), x, in[4])

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/gomlx/core/graph"
@@ -38,7 +39,7 @@ func TestGradientIsTheSlope(t *testing.T) {
 		arguments := append([]array{vector(theta), vector(ahead), vector(behind)}, data...)
 		got := evaluate(t, b, arguments, func(in []*graph.Node) []*graph.Node {
 			loss := func(parts []*graph.Node) *graph.Node {
-				network := c.Network(parts)
+				network := c.Network(parts, layers.Float32)
 				r := graph.Sub(network.Velocity(network.Encode(in[3:4]), in[4], in[5]), in[6])
 				return graph.ReduceAllSum(graph.Mul(r, r))
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/velocity"
@@ -57,7 +58,7 @@ func evaluate(t testing.TB, b *backend.Backend, arguments []array, build func([]
 
 // network is what a graph has of theta, its first argument.
 func network(c sensor.Config, theta *graph.Node) velocity.Network {
-	return c.Network(velocity.Split(c.Layout(), theta))
+	return c.Network(velocity.Split(c.Layout(), theta), layers.Float32)
 }
 
 // vector is theta as an argument.

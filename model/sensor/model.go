@@ -18,8 +18,8 @@ func (c Config) Inputs() []velocity.Input {
 }
 
 // Network makes the network of the parameters that velocity.Split returned.
-func (c Config) Network(nodes []*graph.Node) velocity.Network {
-	n := Network{config: c, parameters: make(map[string]*graph.Node, len(nodes))}
+func (c Config) Network(nodes []*graph.Node, precision layers.Precision) velocity.Network {
+	n := Network{config: c, parameters: make(map[string]*graph.Node, len(nodes)), precision: precision}
 	for i, t := range c.Layout() {
 		n.parameters[t.Name] = nodes[i]
 	}
@@ -30,6 +30,7 @@ func (c Config) Network(nodes []*graph.Node) velocity.Network {
 type Network struct {
 	config     Config
 	parameters map[string]*graph.Node
+	precision  layers.Precision
 }
 
 func (n Network) weight(name string) *graph.Node { return n.parameters[name+".weight"] }
@@ -37,7 +38,7 @@ func (n Network) bias(name string) *graph.Node   { return n.parameters[name+".bi
 
 // dense maps the last axis of x by the layer's weight and bias.
 func (n Network) dense(name string, x *graph.Node) *graph.Node {
-	return plus(times(x, n.weight(name)), n.bias(name))
+	return plus(n.times(x, n.weight(name)), n.bias(name))
 }
 
 // perceptron is dense, GELU, dense.
@@ -51,17 +52,18 @@ func (n Network) norm(name string, x *graph.Node) *graph.Node {
 }
 
 // times is x·w over the last axis of x [..., in], for w [in, out].
-func times(x, w *graph.Node) *graph.Node {
+func (n Network) times(x, w *graph.Node) *graph.Node {
 	dimensions := append([]int{}, x.Shape().Dimensions...)
 	last := len(dimensions) - 1
 	in := dimensions[last]
 	dimensions[last] = w.Shape().Dimensions[1]
-	return graph.Reshape(graph.Dot(graph.Reshape(x, -1, in), w).MatMul(), dimensions...)
+	return graph.Reshape(n.precision.Product(graph.Reshape(x, -1, in), w), dimensions...)
 }
 
 // plus adds the row b [k] to x [..., k]. The row is spread by a product with a
 // column of ones, so that its gradient is a product too: XLA-CPU sums columns
-// slowly, and computes twice what another shape of the same array needs.
+// slowly, and computes twice what another shape of the same array needs. These
+// are sums, not products, and stay in float32 whatever the precision.
 func plus(x, b *graph.Node) *graph.Node {
 	k := b.Shape().Size()
 	flat := graph.Reshape(x, -1, k)

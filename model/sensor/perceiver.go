@@ -21,7 +21,7 @@ func (n Network) perceive(e *graph.Node) *graph.Node {
 	for i := range c.EncoderBlocks {
 		block := fmt.Sprintf("perceiver.block%d", i)
 		z = n.norm(block+".norm0", graph.Add(z, n.crossAttention(block+".cross", z, e)))
-		read := n.selfAttention(block+".self", z, func(name string, h *graph.Node) *graph.Node { return times(h, n.weight(name)) })
+		read := n.selfAttention(block+".self", z, func(name string, h *graph.Node) *graph.Node { return n.times(h, n.weight(name)) })
 		z = n.norm(block+".norm1", graph.Add(z, n.dense(block+".self.output", read)))
 		z = n.norm(block+".norm2", graph.Add(z, n.perceptron(block, z)))
 	}
@@ -43,14 +43,14 @@ func (n Network) crossAttention(name string, z, e *graph.Node) *graph.Node {
 	c, functions, heads := n.config, e.Shape().Dimensions[0], n.config.Heads
 	head, embedding := c.Width/heads, c.embedding()
 	embed := n.weight("perceiver.embed")
-	key := graph.Reshape(times(embed, n.weight(name+".key")), embedding, heads, head)
-	value := graph.Reshape(times(embed, n.weight(name+".value")), embedding, heads, head)
+	key := graph.Reshape(n.times(embed, n.weight(name+".key")), embedding, heads, head)
+	value := graph.Reshape(n.times(embed, n.weight(name+".value")), embedding, heads, head)
 
 	query := graph.Reshape(n.dense(name+".query", z), functions, c.Latents, heads, head)
 	query = graph.MulScalar(query, 1/math.Sqrt(float64(head)))
-	query = graph.Reshape(graph.Einsum("nkhd,ehd->nhke", query, key), functions, heads*c.Latents, embedding)
-	scores := layers.Softmax(graph.Einsum("nqe,nme->nqm", query, e))
-	read := graph.Reshape(graph.Einsum("nqm,nme->nqe", scores, e), functions, heads, c.Latents, embedding)
-	mixed := graph.Reshape(graph.Einsum("nhke,ehd->nkhd", read, value), functions, c.Latents, c.Width)
+	query = graph.Reshape(n.precision.Einsum("nkhd,ehd->nhke", query, key), functions, heads*c.Latents, embedding)
+	scores := layers.Softmax(n.precision.Einsum("nqe,nme->nqm", query, e))
+	read := graph.Reshape(n.precision.Einsum("nqm,nme->nqe", scores, e), functions, heads, c.Latents, embedding)
+	mixed := graph.Reshape(n.precision.Einsum("nhke,ehd->nkhd", read, value), functions, c.Latents, c.Width)
 	return n.dense(name+".output", plus(mixed, n.bias(name+".value")))
 }

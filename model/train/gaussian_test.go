@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/ode"
 	"github.com/ergoflow/ergoflow/model/optim"
 	"github.com/ergoflow/ergoflow/model/train"
@@ -307,7 +308,7 @@ func newField(t *testing.T, b *backend.Backend, c train.Config, theta []float32)
 		backend.Shape(gaussians, c.Samples, c.Model.Dim()), backend.Shape(gaussians, c.Samples),
 	}
 	program, err := b.Compile("velocity", inputs, func(in []*graph.Node) []*graph.Node {
-		network := c.Model.Network(velocity.Split(c.Model.Layout(), in[0]))
+		network := c.Model.Network(velocity.Split(c.Model.Layout(), in[0]), layers.Float32)
 		return []*graph.Node{network.Velocity(network.Encode(in[1:2]), in[2], in[3])}
 	})
 	if err != nil {

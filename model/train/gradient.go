@@ -19,7 +19,7 @@ func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 	if of.functions < 1 {
 		return nil, fmt.Errorf("micro-batch of %d functions", of.functions)
 	}
-	program, err := compileGradient(t.backend, t.config.models()[of.network], of.functions, t.config.Samples)
+	program, err := compileGradient(t.backend, t.config, of)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 	return program, nil
 }
 
-// compileGradient compiles
+// compileGradient compiles, for micro-batches of that shape,
 //
 //	(θ [P], sum [P+2], x₀ [n,S,d], x₁ [n,S,d], t [n,S], inputs [n,…]) → sum' [P+2]
 //
@@ -35,7 +35,8 @@ func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 //
 // It differentiates by the named tensors, not by θ: the gradient of a slice is
 // the whole vector padded with zeros, once for each tensor.
-func compileGradient(b *backend.Backend, model velocity.Model, n, samples int) (*backend.Program, error) {
+func compileGradient(b *backend.Backend, config Config, of shape) (*backend.Program, error) {
+	model, n, samples := config.models()[of.network], of.functions, config.Samples
 	layout := model.Layout()
 	size, states := layout.Size(), backend.Shape(n, samples, model.Dim())
 	inputs := []shapes.Shape{backend.Shape(size), backend.Shape(size + 2), states, states, backend.Shape(n, samples)}
@@ -46,7 +47,7 @@ func compileGradient(b *backend.Backend, model velocity.Model, n, samples int) (
 	return b.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
 		theta, sum, x0, x1, t := in[0], in[1], in[2], in[3], in[4]
 		parts := velocity.Split(layout, theta)
-		network := model.Network(parts)
+		network := model.Network(parts, config.Precision)
 		wanted := graph.Sub(x1, x0)
 		x := graph.Add(x0, graph.Mul(graph.ExpandAxes(t, -1), wanted)) // (1−t)x₀ + t·x₁
 		residual := graph.Sub(network.Velocity(network.Encode(in[5:]), x, t), wanted)

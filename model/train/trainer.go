@@ -1,5 +1,6 @@
 // Package train takes the steps of a training run on one device. All state is
-// flat vectors of length P: parameters θ and Adam's moments m and v. A step is
+// flat vectors of length P, in float32: parameters θ and Adam's moments m and v. A
+// step is
 //
 //	for every micro-batch: Gradient     adds to the sum on the device
 //	Take                                the sum [P+2] to the host
@@ -20,6 +21,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/optim"
 	"github.com/ergoflow/ergoflow/model/velocity"
 )
@@ -35,7 +37,8 @@ type Config struct {
 	// for the network that its inputs fit.
 	Others    []velocity.Model
 	Optimizer optim.AdamW
-	Samples   int // S, samples of each function in a batch
+	Samples   int              // S, samples of each function in a batch
+	Precision layers.Precision // of the products in the gradient
 }
 
 // Trainer holds a training state on a device. Only Precompile may be called

@@ -7,6 +7,7 @@ package velocity
 import (
 	"github.com/gomlx/gomlx/core/graph"
 
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/parameters"
 )
 
@@ -21,8 +22,9 @@ type Model interface {
 	Inputs() []Input
 	// Layout names the parameters, in the order of the vector.
 	Layout() parameters.Layout
-	// Network makes the network of the parameters, as Split returns them.
-	Network(parameters []*graph.Node) Network
+	// Network makes the network of the parameters, as Split returns them, with
+	// products of that precision.
+	Network(parameters []*graph.Node, precision layers.Precision) Network
 	// Summary lists the layers in the order of computation.
 	Summary() []Layer
 	// FLOPs of the gradient of a batch of so many functions with so many

@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/safetensors"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/deeponet"
+	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/sensor"
 	"github.com/ergoflow/ergoflow/model/velocity"
@@ -161,7 +162,7 @@ func evaluate(b *backend.Backend, model velocity.Model, theta []float32, data []
 		inputs, values = append(inputs, backend.Shape(d.Shape...)), append(values, v)
 	}
 	program, err := b.Compile("velocities", inputs, func(in []*graph.Node) []*graph.Node {
-		network := model.Network(velocity.Split(model.Layout(), in[0]))
+		network := model.Network(velocity.Split(model.Layout(), in[0]), layers.Float32)
 		last := len(in) - 2
 		return []*graph.Node{network.Velocity(network.Encode(in[1:last]), in[last], in[last+1])}
 	})

@@ -1,0 +1,124 @@
+package layers
+
+import (
+	"strings"
+
+	"github.com/gomlx/compute/dtypes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Precision is what products of matrices are computed from. Everything else,
+// parameters and what the products return among it, is float32.
+type Precision string
+
+const (
+	Float32 Precision = "float32" // the empty text means it too
+	// BFloat16 rounds both factors of a product, of its gradients too, to the upper
+	// half of a float32 (8 bits of mantissa, relative error at most 2⁻⁹) and adds
+	// their products up in float32: what torch.autocast does, but for its rounding of
+	// the results.
+	BFloat16 Precision = "bfloat16"
+)
+
+// Precisions lists the known ones.
+func Precisions() []Precision { return []Precision{Float32, BFloat16} }
+
+// Product is x·w of matrices x [n, k] and w [k, m].
+func (p Precision) Product(x, w *graph.Node) *graph.Node {
+	if p == BFloat16 {
+		return p.Einsum("nk,km->nm", x, w)
+	}
+	return graph.Dot(x, w).MatMul()
+}
+
+// Einsum is the sum of products that an equation such as "nqd,kqd->ndk" says.
+// Every index of a factor must be in the other factor or in the result.
+//
+// The graph library would differentiate a product of bfloat16 by products of
+// float32. So the gradients are written out,
+//
+//	∂L/∂x = einsum(result, w → x) of ∂L/∂y and w, ∂L/∂w = einsum(x, result → w),
+//
+// and those of the library, which they replace, are dropped by the compiler.
+func (p Precision) Einsum(equation string, x, w *graph.Node) *graph.Node {
+	if p != BFloat16 {
+		return graph.Einsum(equation, x, w)
+	}
+	factors, result, _ := strings.Cut(equation, "->")
+	left, right, _ := strings.Cut(factors, ",")
+	var dy *graph.Node
+	constX, constW := x, w
+	x = graph.IdentityWithCustomGradient(x, func(_, _ *graph.Node) *graph.Node {
+		return roundedEinsum(result, right, left, dy, constW)
+	})
+	w = graph.IdentityWithCustomGradient(w, func(_, _ *graph.Node) *graph.Node {
+		return roundedEinsum(left, result, right, constX, dy)
+	})
+	y := roundedEinsum(left, right, result, x, w)
+	// Gradients go from results to factors, so this is called before those above.
+	return graph.IdentityWithCustomGradient(y, func(_, v *graph.Node) *graph.Node {
+		dy = v
+		return v
+	})
+}
+
+// roundedEinsum is the float32 result of the factors rounded to bfloat16. (The
+// graph library's own takes no type for its result.)
+func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
+	var batch, summed, ofX, ofW string // indices of both with and without the result, and of one
+	for _, index := range left {
+		switch {
+		case !strings.ContainsRune(right, index):
+			ofX += string(index)
+		case strings.ContainsRune(result, index):
+			batch += string(index)
+		default:
+			summed += string(index)
+		}
+	}
+	for _, index := range right {
+		if !strings.ContainsRune(left, index) {
+			ofW += string(index)
+		}
+	}
+	// Axes of the batch first: XLA on the CPU would bring them there itself, with the
+	// others in an order that it then takes back, though its kernel needs it.
+	first := func(x *graph.Node, from string) (*graph.Node, string) {
+		to := batch + strings.Map(func(index rune) rune {
+			if strings.ContainsRune(batch, index) {
+				return -1
+			}
+			return index
+		}, from)
+		return permute(rounded(x), from, to), to
+	}
+	x, left = first(x, left)
+	w, right = first(w, right)
+	// No type of the sums is asked for: they are of the result's, and to name one
+	// makes the library convert the factors back.
+	y := graph.Dot(x, w).WithAccumulatorDType(dtypes.InvalidDType).WithOutputDType(dtypes.Float32).
+		EinsumAxes(axes(summed, left, right), axes(batch, left, right))
+	return permute(y, batch+ofX+ofW, result)
+}
+
+func rounded(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.BFloat16) }
+
+// axes are where x and w have the indices.
+func axes(indices, left, right string) (pairs [][2]int) {
+	for _, index := range indices {
+		pairs = append(pairs, [2]int{strings.IndexRune(left, index), strings.IndexRune(right, index)})
+	}
+	return pairs
+}
+
+// permute brings the axes of x from one order of indices to another.
+func permute(x *graph.Node, from, to string) *graph.Node {
+	if from == to {
+		return x
+	}
+	order := make([]int, len(to))
+	for i, index := range to {
+		order[i] = strings.IndexRune(from, index)
+	}
+	return graph.TransposeAllAxes(x, order...)
+}
