@@ -39,7 +39,7 @@ func TestValidate(t *testing.T) {
 		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },
 		`data.draws: "best" is none of`:            func(d *Dataset) { d.Draws = "best" },
-		`data.draws: "exact" draws of cn2d: its invariant laws are not known`: func(d *Dataset) {
+		`data.draws: "exact" draws of cn2d: its laws are not known`: func(d *Dataset) {
 			d.Family, d.Draws = "cn2d", Exact
 		},
 		`data.reference_draws: "exact" draws of particles64d`: func(d *Dataset) {
