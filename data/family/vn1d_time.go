@@ -80,6 +80,9 @@ func (t Timed) At(f Function, time float64) (Function, error) {
 	return t.at(sde.Coefficients{Grid: vn1dGrid, Drift: f.Fields[0], Diffusion: f.Fields[1]}, time)
 }
 
+// TimeOf is τ of a function, to the precision of its field.
+func (Timed) TimeOf(f Function) float64 { return math.Exp(float64(f.Fields[2][0])) }
+
 func (Timed) at(c sde.Coefficients, time float64) (Function, error) {
 	if !(time >= shortestTime && time <= longestTime) {
 		return Function{}, fmt.Errorf("time %g is not in %g…%g", time, shortestTime, float64(longestTime))
