@@ -18,7 +18,7 @@ var timePresets = map[string]lineSizes{
 	// Every function is seen once: 322,560·32/(32·32) = 10,080 steps.
 	"scaled": {functions: 8 * 40320, heldOut: 8 * 64, shards: 32, samples: 32,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
-		evalFunctions: 8 * 32, evalSamples: 4096, burnIn: 5000},
+		evalFunctions: 8 * 16, evalSamples: 4096, burnIn: 5000},
 	// Seconds.
 	"smoke": {functions: 256, heldOut: 16, shards: 4, samples: 64,
 		batchFunctions: 16, batchSamples: 16, checkpointEvery: 16,
