@@ -116,6 +116,14 @@ func (d Dataset) Validate() error {
 		if s.samples%s.scheme.Chains != 0 {
 			return fmt.Errorf("data.%s.chains: %d chains do not divide %d samples", s.name, s.scheme.Chains, s.samples)
 		}
+		if timed, ok := f.(family.Timed); ok {
+			if err := timed.Observes(s.scheme, s.samples); err != nil {
+				return fmt.Errorf("data.%s: %w", s.name, err)
+			}
+		}
+	}
+	if timed, ok := f.(family.Timed); ok && timed.Equation(d.Functions-1) == timed.Equation(d.Functions) {
+		return fmt.Errorf("data.functions: the last of %d is of the equation of the first one held out, want a multiple of %d", d.Functions, len(timed.Times())-1)
 	}
 	if err := d.Draws.validate(f); err != nil {
 		return fmt.Errorf("data.draws: %w", err)

@@ -18,6 +18,34 @@ func tiny() Dataset {
 	}
 }
 
+// atTimes is a data set as that of laws at physical times.
+func atTimes(d Dataset) Dataset {
+	d.Family, d.Functions = "vn1d_time", 24
+	d.Training = simulate.Scheme{DT: 0.5, BurnIn: 100, Thin: 1, Chains: d.Samples}
+	d.Reference = d.Training
+	d.Reference.Chains = d.referenceSamples()
+	return d
+}
+
+// The laws at physical times are those of chains that end there, and of equations
+// that no function held out has.
+func TestValidateTimes(t *testing.T) {
+	if err := atTimes(tiny()).Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, change := range map[string]func(*Dataset){
+		"data.training: 64 chains for 128 samples of vn1d_time": func(d *Dataset) { d.Training.Chains = 64 },
+		"data.reference: chains of vn1d_time take dt·burn_in":   func(d *Dataset) { d.Reference.BurnIn = 99 },
+		"data.functions: the last of 12 is of the equation":     func(d *Dataset) { d.Functions = 12 },
+	} {
+		d := atTimes(tiny())
+		change(&d)
+		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	for _, d := range []Dataset{tiny(), func() Dataset { d := tiny(); d.ReferenceSamples = 256; return d }()} {
 		if err := d.Validate(); err != nil {
@@ -39,7 +67,7 @@ func TestValidate(t *testing.T) {
 		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },
 		`data.draws: "best" is none of`:            func(d *Dataset) { d.Draws = "best" },
-		`data.draws: "exact" draws of cn2d: its invariant laws are not known`: func(d *Dataset) {
+		`data.draws: "exact" draws of cn2d: its laws are not known`: func(d *Dataset) {
 			d.Family, d.Draws = "cn2d", Exact
 		},
 		`data.reference_draws: "exact" draws of particles64d`: func(d *Dataset) {

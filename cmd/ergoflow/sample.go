@@ -22,6 +22,7 @@ type sampling struct {
 	Shape   []int   `json:"shape"`
 	Samples int     `json:"samples"`
 	Solver  string  `json:"solver"`
+	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
 	Seconds float64 `json:"seconds"`
 	*onLine
 }
@@ -35,6 +36,7 @@ type onLine struct {
 func sampleCommand() *cobra.Command {
 	var checkpoint, drift, diffusion, solverName, output, backendName string
 	var function, n int
+	var physical float64
 	var seed uint64
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -42,7 +44,10 @@ func sampleCommand() *cobra.Command {
 		Short: "Draw from the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or, in one dimension, of a new equation
-given as formulas in x, which the model sees on its own grid.`,
+given as formulas in x, which the model sees on its own grid.
+
+A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
+physical time --time: by default the function's own, of formulas the longest.`,
 		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -70,6 +75,14 @@ given as formulas in x, which the model sees on its own grid.`,
 			if err != nil {
 				return err
 			}
+			var asked *float64
+			if cmd.Flags().Changed("time") {
+				asked = &physical
+			}
+			at, err := atTime(e, &subject, asked)
+			if err != nil {
+				return err
+			}
 			conditioner, err := e.Conditioner(st.Normalisation)
 			if err != nil {
 				return err
@@ -93,15 +106,18 @@ given as formulas in x, which the model sees on its own grid.`,
 			if d := e.Velocity().Dim(); d > 1 {
 				shape = []int{n, d}
 			}
-			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Seconds: time.Since(begin).Seconds()}
+			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Time: at, Seconds: time.Since(begin).Seconds()}
 			if err := npy.Write(output, npy.Array{Shape: shape, Data: x}); err != nil {
 				return err
 			}
 			said := ""
+			if at > 0 {
+				said = fmt.Sprintf(", time %.4g", at)
+			}
 			if len(shape) == 1 {
 				mean, variance := moments(x)
 				out.onLine = &onLine{mean, variance}
-				said = fmt.Sprintf(", mean %.4g, variance %.4g", mean, variance)
+				said += fmt.Sprintf(", mean %.4g, variance %.4g", mean, variance)
 			}
 			if asJSON {
 				return printJSON(out)
@@ -115,6 +131,7 @@ given as formulas in x, which the model sees on its own grid.`,
 	f.IntVar(&function, "function", 0, "function of the experiment; held-out ones follow the training functions")
 	f.StringVar(&drift, "drift", "", "b(x) as a formula")
 	f.StringVar(&diffusion, "diffusion", "", "σ(x) as a formula")
+	f.Float64Var(&physical, "time", 0, "physical time of the law, for models of laws at times")
 	f.IntVarP(&n, "samples", "n", 4096, "samples to draw")
 	f.StringVar(&solverName, "solver", "rk4-4", "euler-N, rk4-N or dopri5")
 	f.StringVarP(&output, "output", "o", "", "where the samples go, as .npy (required)")
@@ -140,6 +157,29 @@ func functionOf(e experiment.Experiment, i int) (flow.Subject, error) {
 	}
 	function, err := f.Function(e.Data.Seed, i)
 	return flow.Subject{Index: i, Function: function}, err
+}
+
+// atTime moves the subject to a physical time if one is asked for, and returns the
+// time that its law is of: 0 where it is the invariant law.
+func atTime(e experiment.Experiment, subject *flow.Subject, asked *float64) (float64, error) {
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return 0, err
+	}
+	timed, ok := f.(family.Timed)
+	switch {
+	case !ok && asked == nil:
+		return 0, nil
+	case !ok:
+		return 0, withHint(usagef("--time is for models of laws at physical times, and this one, of %s, has learned invariant measures", f.Name()),
+			"leave --time out, or train vn1d_time")
+	case asked == nil:
+		return timed.TimeOf(subject.Function), nil
+	}
+	if subject.Function, err = timed.At(subject.Function, *asked); err != nil {
+		return 0, usage(fmt.Errorf("--time: %w", err))
+	}
+	return *asked, nil
 }
 
 // tabulate puts formulas on the grid of the experiment's family.

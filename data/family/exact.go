@@ -9,8 +9,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
-// ErrNoLaw says that a family's invariant laws are not known.
-var ErrNoLaw = errors.New("its invariant laws are not known, so that there are no exact draws")
+// ErrNoLaw says that the laws of a family's functions are not known.
+var ErrNoLaw = errors.New("its laws are not known, so that there are no exact draws")
 
 // exact is Sample with independent draws from the invariant laws: no bias of a
 // time step, no wells that chains have not found. Functions are shared by all

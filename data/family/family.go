@@ -82,7 +82,7 @@ type Law interface {
 	Sample(dst []float32, rng *rand.Rand)
 }
 
-var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}, cn2d{}, particles64d{}}
+var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}, cn2d{}, particles64d{}, Timed{}}
 
 // Names lists the known families.
 func Names() []string {

@@ -9,9 +9,10 @@ from torch import nn
 
 
 class Branch(nn.Module):
-    """Factors [n, q·d] of a field: [n, G] on the line, [n, H, W, c] in the plane."""
+    """Factors [n, q·d] of a field: [n, G] on the line, [n, H, W, c] in the plane,
+    with so many numbers that all branches hear."""
 
-    def __init__(self, shape, channels, kernel, hidden, factors):
+    def __init__(self, shape, channels, kernel, hidden, factors, numbers):
         super().__init__()
         nodes, inputs = (list(shape), 1) if len(shape) == 1 else (list(shape[:2]), shape[2])
         convolution = nn.Conv1d if len(nodes) == 1 else nn.Conv2d
@@ -20,14 +21,14 @@ class Branch(nn.Module):
             layers += [convolution(inputs, outputs, kernel, stride=2, padding=kernel // 2), nn.GELU()]
             nodes, inputs = [(n + 1) // 2 for n in nodes], outputs
         self.convolutions = nn.Sequential(*layers)
-        self.hidden = nn.Linear(math.prod(nodes) * inputs, hidden)
+        self.hidden = nn.Linear(math.prod(nodes) * inputs + numbers, hidden)
         self.output = nn.Linear(hidden, factors)
 
-    def forward(self, values):
+    def forward(self, values, numbers):
         h = values[..., None] if values.dim() == 2 else values
         # Ours is channels-last: flatten as [nodes, channels].
         h = self.convolutions(h.movedim(-1, 1)).movedim(1, -1).flatten(1)
-        return self.output(nn.functional.gelu(self.hidden(h)))
+        return self.output(nn.functional.gelu(self.hidden(torch.cat([h, *numbers], -1))))
 
 
 class Embedding(nn.Module):
@@ -49,8 +50,10 @@ class DeepONet(nn.Module):
         super().__init__()
         self.rank, self.dimension, self.folded = rank, dimension, folded
         factors = rank * dimension
+        self.single = [list(f["shape"]) == [1] for f in fields]  # a number, not a grid
         self.branches = nn.ModuleDict(
-            {f["name"]: Branch(f["shape"], channels, kernel, hidden, factors) for f in fields})
+            {f["name"]: Branch(f["shape"], channels, kernel, hidden, factors, sum(self.single) * (1 + time_embedding))
+             for f, single in zip(fields, self.single) if not single})
         self.state = Embedding(state_embedding, f_min, f_max)
         self.time = Embedding(time_embedding, f_min, f_max)
         layers, width = [], dimension * (1 + state_embedding) + time_embedding
@@ -61,7 +64,9 @@ class DeepONet(nn.Module):
         self.output = nn.Linear(width, factors)
 
     def forward(self, inputs, x, t):  # one per field, [n,S,d], [n,S] -> [n,S,d]
-        code = math.prod(branch(v) for branch, v in zip(self.branches.values(), inputs))
+        numbers = [e for v, single in zip(inputs, self.single) if single for e in (v, self.time(v))]
+        grids = [v for v, single in zip(inputs, self.single) if not single]
+        code = math.prod(branch(v, numbers) for branch, v in zip(self.branches.values(), grids))
         code = code.unflatten(-1, (self.rank, self.dimension))
         embedded = self.state(x[..., None]).flatten(-2)
         h = self.trunk(torch.cat([x, embedded, self.time(t[..., None])], -1))

@@ -6,9 +6,10 @@
 //
 // where every factor has d numbers, those of a state. One convolutional branch
 // per field gives its factors once per function; one fully-connected trunk gives
-// u once per sample.
+// u once per sample. A field that is one number s, such as the logarithm of a
+// physical time, has no branch but is heard in those of all others: f^i_l(f̂_i, s).
 //
-//	branch  [n, G] or [n, H, W, c] → 3 × (convolution, stride 2, GELU) → flatten → hidden, GELU → q·d
+//	branch  [n, G] or [n, H, W, c] → 3 × (convolution, stride 2, GELU) → flatten, s, emb(s) → hidden, GELU → q·d
 //	trunk   [x, emb(x₁), …, emb(x_d), emb(t)] → depth × (width, GELU) → q·d
 //
 // emb is the interleaved sin/cos embedding with geometric frequencies. With the
@@ -18,6 +19,7 @@
 package deeponet
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -29,7 +31,8 @@ import (
 type Config struct {
 	Dimension int `json:"dimension" yaml:"dimension"` // d, numbers of a state
 	// Fields are the stored fields that it sees, all on one grid: shape [G] on
-	// the line, [H, W, c] with c numbers at a node of the plane.
+	// the line, [H, W, c] with c numbers at a node of the plane; shape [1] is a
+	// number. At least one is on the grid.
 	Fields         []velocity.Input `json:"fields" yaml:"fields"`
 	Rank           int              `json:"rank" yaml:"rank"`                       // q
 	Channels       []int            `json:"channels" yaml:"channels"`               // of the branch convolutions
@@ -37,7 +40,7 @@ type Config struct {
 	Hidden         int              `json:"hidden" yaml:"hidden"`                   // fully-connected layer of a branch
 	TrunkWidth     int              `json:"trunk_width" yaml:"trunk_width"`         //
 	TrunkDepth     int              `json:"trunk_depth" yaml:"trunk_depth"`         // hidden layers
-	TimeEmbedding  int              `json:"time_embedding" yaml:"time_embedding"`   // even
+	TimeEmbedding  int              `json:"time_embedding" yaml:"time_embedding"`   // even; of t and of fields that are numbers
 	StateEmbedding int              `json:"state_embedding" yaml:"state_embedding"` // even, for each number of a state
 	FMin           float64          `json:"f_min" yaml:"f_min"`                     // lowest embedding frequency, cycles per unit
 	FMax           float64          `json:"f_max" yaml:"f_max"`                     // highest
@@ -116,12 +119,18 @@ func (c Config) Validate() error {
 // validateFields reports fields without a name of their own and shapes that are
 // no grids.
 func (c Config) validateFields() error {
+	if len(c.grids()) == 0 {
+		return errors.New("model: fields: all are single numbers, none is on a grid")
+	}
 	seen := map[string]bool{"": true, "trunk": true} // no name of a branch
 	for i, f := range c.Fields {
 		if seen[f.Name] {
 			return fmt.Errorf("model: fields[%d] is named %q: want a name of its own", i, f.Name)
 		}
 		seen[f.Name] = true
+		if single(f) {
+			continue
+		}
 		if len(f.Shape) != 1 && len(f.Shape) != 3 {
 			return fmt.Errorf("model: fields[%d] has shape %v, not [nodes] or [rows, columns, numbers]", i, f.Shape)
 		}
@@ -149,6 +158,20 @@ func (c Config) Inputs() []velocity.Input { return c.Fields }
 
 // plane reports whether a field is on a grid of the plane.
 func plane(f velocity.Input) bool { return len(f.Shape) == 3 }
+
+// single reports whether a field is one number.
+func single(f velocity.Input) bool { return len(f.Shape) == 1 && f.Shape[0] == 1 }
+
+// grids are the fields with branches.
+func (c Config) grids() []velocity.Input {
+	var grids []velocity.Input
+	for _, f := range c.Fields {
+		if !single(f) {
+			grids = append(grids, f)
+		}
+	}
+	return grids
+}
 
 // stride of the convolutions along each axis; with it and same padding a length
 // L becomes ⌈L/2⌉.
@@ -194,11 +217,12 @@ func (c Config) convolutions(f velocity.Input) []convolution {
 	return all
 }
 
-// flattened is the number of features that a branch's convolutions hand on.
-func (c Config) flattened(f velocity.Input) int {
+// hiddenInput is the number of features [flattened, s, emb(s)] of a branch's
+// hidden layer, s of all fields that are numbers.
+func (c Config) hiddenInput(f velocity.Input) int {
 	all := c.convolutions(f)
 	last := all[len(all)-1]
-	return product(last.nodes) * last.out
+	return product(last.nodes)*last.out + (len(c.Fields)-len(c.grids()))*(1+c.TimeEmbedding)
 }
 
 // factors is the number of a branch's and of the trunk's outputs, q·d.
@@ -218,11 +242,11 @@ func (c Config) Layout() parameters.Layout {
 			parameters.Tensor{Name: name + ".weight", Shape: shape, FanIn: fanIn},
 			parameters.Tensor{Name: name + ".bias", Shape: shape[len(shape)-1:], FanIn: fanIn})
 	}
-	for _, f := range c.Fields {
+	for _, f := range c.grids() {
 		for _, v := range c.convolutions(f) {
 			layer(v.name, slices.Concat(v.kernel, []int{v.in, v.out}), v.fanIn())
 		}
-		layer(f.Name+".hidden", []int{c.flattened(f), c.Hidden}, c.flattened(f))
+		layer(f.Name+".hidden", []int{c.hiddenInput(f), c.Hidden}, c.hiddenInput(f))
 		layer(f.Name+".output", []int{c.Hidden, c.factors()}, c.Hidden)
 	}
 	in := c.trunkInput()

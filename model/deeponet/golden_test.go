@@ -92,7 +92,7 @@ func TestFLOPs(t *testing.T) {
 // gradient, on the line and in the plane. Grids have odd and even numbers of
 // nodes, so padding is tested too.
 func TestPyTorch(t *testing.T) {
-	for _, name := range []string{"line", "plane"} {
+	for _, name := range []string{"line", "plane", "numbers"} {
 		t.Run(name, func(t *testing.T) { comparePyTorch(t, readGolden(t, name)) })
 	}
 }
@@ -167,7 +167,8 @@ func comparePyTorch(t *testing.T, g golden) {
 func TestValidate(t *testing.T) {
 	for name, spoil := range map[string]func(*deeponet.Config){
 		"no grid":            func(c *deeponet.Config) { c.Fields[0].Shape = nil },
-		"one node":           func(c *deeponet.Config) { c.Fields[1].Shape = []int{1} },
+		"one node":           func(c *deeponet.Config) { c.Fields[1].Shape = []int{1, 8, 1} },
+		"only numbers":       func(c *deeponet.Config) { c.Fields[0].Shape, c.Fields[1].Shape = []int{1}, []int{1} },
 		"grid of two axes":   func(c *deeponet.Config) { c.Fields[1].Shape = []int{8, 8} },
 		"huge grid":          func(c *deeponet.Config) { c.Fields[1].Shape = []int{1 << 20, 8, 1} },
 		"nothing at a node":  func(c *deeponet.Config) { c.Fields[1].Shape = []int{8, 8, 0} },
@@ -195,7 +196,7 @@ func TestValidate(t *testing.T) {
 // What an ODE solver asks for, one time for all samples of a function, is the
 // velocity at that time for each of them.
 func TestOneTimeForAll(t *testing.T) {
-	for _, name := range []string{"line", "plane"} {
+	for _, name := range []string{"line", "plane", "numbers"} {
 		g := readGolden(t, name)
 		b := backendtest.Fast(t)
 		n, s, d := g.Functions, g.Samples, g.Config.Dim()

@@ -36,9 +36,13 @@ func (c Config) Network(parameters []*graph.Node, precision layers.Precision) ve
 // line 13 % fewer operations, and the same number up to rounding.
 func (n network) Encode(inputs []*graph.Node) *graph.Node {
 	c := n.config
+	numbers := n.numbers(inputs)
 	var code *graph.Node
 	for i, f := range c.Fields {
-		factors := n.branch(f, inputs[i])
+		if single(f) {
+			continue
+		}
+		factors := n.branch(f, inputs[i], numbers)
 		if code == nil {
 			code = factors
 		} else {
@@ -87,8 +91,20 @@ func (n network) dense(name string, x *graph.Node) *graph.Node {
 	return graph.Add(product, graph.ExpandAxes(n.parameters[name+".bias"], 0))
 }
 
-// branch returns the factors [n, q·d] of a field.
-func (n network) branch(f velocity.Input, values *graph.Node) *graph.Node {
+// numbers returns [s, emb(s)] of every field that is a number, each [n, width].
+func (n network) numbers(inputs []*graph.Node) []*graph.Node {
+	var all []*graph.Node
+	for i, f := range n.config.Fields {
+		if single(f) {
+			embedded := n.config.embed(inputs[i], n.config.TimeEmbedding)
+			all = append(all, inputs[i], graph.Reshape(embedded, -1, n.config.TimeEmbedding))
+		}
+	}
+	return all
+}
+
+// branch returns the factors [n, q·d] of a field, with the numbers that all hear.
+func (n network) branch(f velocity.Input, values *graph.Node, numbers []*graph.Node) *graph.Node {
 	h := values
 	if !plane(f) {
 		h = graph.ExpandAxes(values, -1) // one channel
@@ -96,8 +112,11 @@ func (n network) branch(f velocity.Input, values *graph.Node) *graph.Node {
 	for _, v := range n.config.convolutions(f) {
 		h = layers.GELU(n.convolution(v, h))
 	}
-	functions := h.Shape().Dimensions[0]
-	h = layers.GELU(n.dense(f.Name+".hidden", graph.Reshape(h, functions, -1)))
+	h = graph.Reshape(h, h.Shape().Dimensions[0], -1)
+	if len(numbers) > 0 {
+		h = graph.Concatenate(append([]*graph.Node{h}, numbers...), -1)
+	}
+	h = layers.GELU(n.dense(f.Name+".hidden", h))
 	return n.dense(f.Name+".output", h)
 }
 

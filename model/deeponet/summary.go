@@ -17,7 +17,7 @@ func (c Config) Summary() []velocity.Layer {
 			Parameters: in*out + out, MultiplyAdds: in * out,
 		})
 	}
-	for _, f := range c.Fields {
+	for _, f := range c.grids() {
 		for _, v := range c.convolutions(f) {
 			layers = append(layers, velocity.Layer{
 				Name:         v.name,
@@ -28,7 +28,7 @@ func (c Config) Summary() []velocity.Layer {
 				MultiplyAdds: product(v.nodes) * v.fanIn() * v.out,
 			})
 		}
-		dense(velocity.PerFunction, f.Name+".hidden", c.flattened(f), c.Hidden, ", GELU")
+		dense(velocity.PerFunction, f.Name+".hidden", c.hiddenInput(f), c.Hidden, ", GELU")
 		dense(velocity.PerFunction, f.Name+".output", c.Hidden, c.factors(), "")
 	}
 	in := c.trunkInput()

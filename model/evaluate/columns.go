@@ -88,6 +88,7 @@ func (r *Results) sections() []section {
 	add(line, "W2", leading, func(row Row) []string { return meanIntervalMedian(row.Summary.W2) })
 	printed(plain, both, W2Mean, W2Median)
 	add(!line, "sliced W2", leading, func(row Row) []string { return meanIntervalMedian(row.Summary.SlicedW2) })
+	r.byTime(add)
 	add(true, "time (s)", []string{"set-up", "solve"}, func(row Row) []string {
 		return []string{seconds(row.SetupSeconds), seconds(row.SolveSeconds)}
 	})
@@ -101,6 +102,32 @@ func (r *Results) sections() []section {
 	add(line, "KS", []string{"rejected"}, func(row Row) []string { return []string{fmt.Sprintf("%.0f %%", 100*row.Summary.KSRejected)} })
 	add(true, "variance", []string{"ratio"}, func(row Row) []string { return []string{fmt.Sprintf("%.2f", row.Summary.VarianceRatio.Median)} })
 	return all
+}
+
+// byTime adds the means of both distances by physical time, where there are such.
+func (r *Results) byTime(add func(exists bool, name string, columns []string, cells func(row Row) []string)) {
+	if len(r.Rows) == 0 || len(r.Rows[0].Times) == 0 {
+		return
+	}
+	var columns []string
+	for _, t := range r.Rows[0].Times {
+		columns = append(columns, fmt.Sprintf("%.2g–%.2g", t.From, t.To))
+	}
+	for _, d := range []struct {
+		name string
+		of   func(Interval) Statistic
+	}{
+		{"Sinkhorn, mean at physical times", func(t Interval) Statistic { return t.Sinkhorn }},
+		{"W2, mean at physical times", func(t Interval) Statistic { return t.W2 }},
+	} {
+		add(true, d.name, columns, func(row Row) []string {
+			var cells []string
+			for _, t := range row.Times {
+				cells = append(cells, significant(d.of(t).Mean))
+			}
+			return cells
+		})
+	}
 }
 
 // closer is for how many functions the model is closer than the row.

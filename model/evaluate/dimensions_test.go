@@ -58,7 +58,7 @@ func TestShuffledSensors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, release, err := networks(o, functions)
+	rows, release, err := networks(o, f, functions)
 	if err != nil {
 		t.Fatal(err)
 	}

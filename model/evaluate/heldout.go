@@ -17,6 +17,7 @@ import (
 type function struct {
 	index     int // within the experiment
 	function  family.Function
+	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
 	measured  *metrics.Reference // the same, with the self terms that rows share
 	law       family.Law         // nil where the family has no exact one
@@ -60,6 +61,9 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		functions[i] = function{
 			index: first + i, function: made, reference: reference,
 			measured: metrics.NewReference(cloud(reference, f.Dim())),
+		}
+		if timed, ok := f.(family.Timed); ok {
+			functions[i].time = timed.Time(d.Seed, first+i)
 		}
 		if exact, ok := f.(family.Exact); ok {
 			if functions[i].law, err = exact.Law(d.Seed, first+i); err != nil {

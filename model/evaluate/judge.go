@@ -58,7 +58,7 @@ func judge(ctx context.Context, v experiment.Evaluation, functions []function, s
 // that the plan at any useful blur is a matching of points and its cost that of
 // having few of them. Two sets of 4,096 from N(0,I) are at 37 of 64 = E½|x−y|².
 func distances(v experiment.Evaluation, f function, x []float32) (d Function, seen *observables.Observed, err error) {
-	d.Index = f.index
+	d.Index, d.Time = f.index, f.time
 	dim := f.function.System.Dim()
 	ours := cloud(x, dim)
 	if f.potential != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/conditioning"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -18,9 +19,10 @@ import (
 const group = 16
 
 // networks are the rows of the state, of the state when it is told of another
-// function, and of the same network before training. All start every function
-// from the same noise. release frees the device.
-func networks(o Options, functions []function) (rows []method, release func(), err error) {
+// function or, where there are physical times, of the longest, and of the same
+// network before training. All start every function from the same noise. release
+// frees the device.
+func networks(o Options, f family.Family, functions []function) (rows []method, release func(), err error) {
 	e := o.Experiment
 	initial := state.Fresh(e.Velocity().Layout(), e.Seed)
 	initial.Normalisation = o.State.Normalisation
@@ -42,6 +44,13 @@ func networks(o Options, functions []function) (rows []method, release func(), e
 			shuffled[i] = told[j]
 		}
 		add(Shuffled, "shuffled sensors", "the model, told of another held-out function", o.State, shuffled)
+	}
+	if timed, ok := f.(family.Timed); ok {
+		late, err := atLongestTime(timed, told)
+		if err != nil {
+			return nil, nil, err
+		}
+		add(Longest, "model at the longest time", "the model, told of the longest time instead of the function's", o.State, late)
 	}
 	add(Untrained, "untrained model", "the same network at its initial parameters", initial, told)
 	return rows, n.close, nil

@@ -22,7 +22,9 @@ const (
 	MCMC      Kind = "mcmc"      // Euler–Maruyama at a budget
 	Model     Kind = "model"     // the trained state
 	Shuffled  Kind = "shuffled"  // the trained state, told of another held-out function
+	Longest   Kind = "longest"   // with physical times: the trained state, told of the longest
 	Untrained Kind = "untrained" // the same network at its initial parameters
+	Invariant Kind = "invariant" // with physical times: the law that the function tends to
 	Pooled    Kind = "pooled"    // in several dimensions: normal coordinates with the reference's means and variances
 	Moments   Kind = "moments"   // N(m, Σ) with the reference's mean and covariance
 	Normal    Kind = "normal"    // N(0, I)
@@ -76,12 +78,15 @@ type Row struct {
 	// distance is smaller than this row's; null in the model's own row and in
 	// results without it.
 	ModelCloser *int `json:"model_closer,omitempty"`
+	// Times are the row by physical times, of families that have them.
+	Times []Interval `json:"times,omitempty"`
 }
 
 // Function is one row's samples of one function against its reference. Numbers
 // that its dimension does not have are zero, and left out of JSON.
 type Function struct {
 	Index             int     `json:"index"`                       // within the experiment
+	Time              float64 `json:"time,omitzero"`               // physical, of families that have it
 	Sinkhorn          float64 `json:"sinkhorn,omitzero"`           // annealed as GeomLoss does by default; not of particles
 	SinkhornConverged float64 `json:"sinkhorn_converged,omitzero"` // up to MaxConvergedDim
 	Residual          float64 `json:"residual,omitzero"`           // of the converged one: L1 violation of a marginal

@@ -326,4 +326,11 @@ func TestScaleNote(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", preset, got, want)
 		}
 	}
+	e, err := experiment.Load("vn1d_time", "scaled", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ScaleNote(e); strings.Contains(got, "paper") || !strings.Contains(got, "; the full size is F=516096") {
+		t.Errorf("an experiment that the paper does not have: %s", got)
+	}
 }

@@ -39,11 +39,11 @@ func (o Options) methods(f family.Family, functions []function) (rows []method, 
 	for _, m := range o.Experiment.Evaluation.MCMC {
 		before = append(before, b.mcmc(m))
 	}
-	learned, release, err := networks(o, functions)
+	learned, release, err := networks(o, f, functions)
 	if err != nil {
 		return nil, nil, err
 	}
-	return slices.Concat(before, learned, b.normals()), release, nil
+	return slices.Concat(before, learned, b.invariant(), b.normals()), release, nil
 }
 
 // baselines make the rows that need no network.

@@ -96,6 +96,9 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 		}
 		row.Functions = judged.functions
 		row.summarise(mixed, r.Dim)
+		if timed, ok := f.(family.Timed); ok {
+			row.Times = intervals(row.Functions, timed.Times())
+		}
 		if row.Summary.Observables != nil {
 			if row.Summary.Observables.Pooled, err = pool(m.against, samples, judged.seen); err != nil {
 				return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
@@ -111,6 +114,9 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	}
 	r.compareWithModel()
 	shown.Percentiles = r.percentiles(functions, drawn)
+	if shown.Evolutions, err = r.evolutions(f, functions, drawn[Model]); err != nil {
+		return nil, Shown{}, err
+	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, shown, nil
 }

@@ -30,7 +30,7 @@ func smoke(t *testing.T, b *backend.Backend, name string) Options {
 		t.Fatal(err)
 	}
 	st := state.Fresh(e.Velocity().Layout(), e.Seed)
-	st.Normalisation = shard.Normalisation{"drift": {Std: 3}, "diffusion": {Mean: 1, Std: 1}}
+	st.Normalisation = shard.Normalisation{"drift": {Std: 3}, "diffusion": {Mean: 1, Std: 1}, "log_time": {Std: 2}}
 	return Options{Experiment: e, State: st, Backend: b, Store: shard.NewDir(t.TempDir()), Simulator: simulate.Fastest()}
 }
 

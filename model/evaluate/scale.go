@@ -7,8 +7,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// ScaleNote says what is smaller than in the paper, or that nothing is. It
-// belongs under every table.
+// ScaleNote says what is smaller than at full size, which is the paper's where it
+// has the experiment, or that nothing is. It belongs under every table.
 func ScaleNote(e experiment.Experiment) string {
 	full, err := experiment.ByName(e.Name, "full")
 	if err != nil {
@@ -28,7 +28,11 @@ func ScaleNote(e experiment.Experiment) string {
 	if !scaled {
 		return "full size: " + strings.Join(here, ", ")
 	}
-	return fmt.Sprintf("scaled: %s; the paper's full size is %s", strings.Join(here, ", "), strings.Join(there, ", "))
+	whose := "the"
+	if _, printed := paper[e.Name]; printed {
+		whose = "the paper's"
+	}
+	return fmt.Sprintf("scaled: %s; %s full size is %s", strings.Join(here, ", "), whose, strings.Join(there, ", "))
 }
 
 type size struct {

@@ -12,6 +12,7 @@ import (
 // line and in the plane, sums over all functions of particles.
 type Shown struct {
 	Percentiles []Percentile
+	Evolutions  []Evolution // of equations at physical times
 	Kernels     []Kernel
 }
 
@@ -37,6 +38,12 @@ type Kernel struct {
 	ReferenceEnergies, ModelEnergies []float32 // of every state
 }
 
+// percents are the percentiles of functions that are shown.
+var percents = []int{25, 50, 75}
+
+// at is the place of a percentile among n in their order.
+func at(percent, n int) int { return int(math.Round(float64(percent) / 100 * float64(n-1))) }
+
 // maxShownDim is the largest dimension whose samples figures show.
 const maxShownDim = 2
 
@@ -57,8 +64,8 @@ func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) 
 		return cmp.Compare(distance(model.Functions[a]), distance(model.Functions[b]))
 	})
 	var shown []Percentile
-	for _, percent := range []int{25, 50, 75} {
-		i := order[int(math.Round(float64(percent)/100*float64(len(order)-1)))]
+	for _, percent := range percents {
+		i := order[at(percent, len(order))]
 		p := Percentile{Percent: percent, Function: model.Functions[i],
 			Reference: functions[i].reference, Model: drawn[Model][i]}
 		if mcmc := drawn[MCMC]; mcmc != nil {

@@ -23,6 +23,8 @@ func TestSizes(t *testing.T) {
 		{"cn2d_grid", "full", 8192, 971808, 32768, 65536},
 		{"cn2d_transfer", "full", 8192, 1126338, 32768, 65536},
 		{"particles64d", "full", 2048, 1784514, 4096, 2048},
+		{"vn1d_time", "full", 32256, 957824, 8192, 8 * 64512},
+		{"vn1d_time", "scaled", 10080, 957824, 1024, 8 * 40320},
 		{"cn2d", "scaled", 8192, 1126338, 2048, 65536},
 		{"cn2d_transfer", "scaled", 4096, 1126338, 1024, 65536},
 		{"particles64d", "scaled", 2048, 1784514, 512, 2048},

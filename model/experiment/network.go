@@ -70,6 +70,9 @@ func (e Experiment) modelFits() error {
 	if err := e.inputsFit(f, path, model); err != nil {
 		return err
 	}
+	if err := e.timesFit(f); err != nil {
+		return err
+	}
 	t := e.Training
 	if t.Coupling == flow.OptimalTransport && f.Dim() > 1 && t.BatchSamples > assignment.MaxPoints {
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at most %d with the coupling %q", assignment.MaxPoints, t.Coupling)}

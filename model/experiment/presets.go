@@ -17,6 +17,7 @@ var named = map[string]definition{
 	"cn2d_grid":     inPlane(cn2dGrid),
 	"cn2d_transfer": inPlane(cn2dTransfer),
 	"particles64d":  ofParticles(),
+	"vn1d_time":     atTimes(),
 }
 
 // Names lists the experiments in alphabetical order.

@@ -73,6 +73,7 @@ func functionData(w io.Writer, r *evaluate.Results) error {
 		exists bool
 		value  func(evaluate.Function) float64
 	}{
+		{"time", len(timeRows(r.Rows)) > 0, func(f evaluate.Function) float64 { return f.Time }},
 		{"sinkhorn", !particles, func(f evaluate.Function) float64 { return f.Sinkhorn }},
 		{"sinkhorn_converged", converged, func(f evaluate.Function) float64 { return f.SinkhornConverged }},
 		{"residual", converged, func(f evaluate.Function) float64 { return f.Residual }},

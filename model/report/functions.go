@@ -39,6 +39,10 @@ func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 			styles[i] = line(vermilion, 2)
 		case evaluate.Shuffled:
 			styles[i] = line(vermilion, 1.2, 3, 2)
+		case evaluate.Longest:
+			styles[i] = line(vermilion, 1.2, 1.5, 1.5)
+		case evaluate.Invariant:
+			styles[i] = line(black, 1.2)
 		case evaluate.Untrained:
 			styles[i] = line(orange, 1.2)
 		case evaluate.Moments:
@@ -67,27 +71,35 @@ func Functions(w io.Writer, rows []evaluate.Row, distances [2]evaluate.Distance)
 	plots[0][1].Y.Tick.Marker = unlabelled{plots[0][1].Y.Tick.Marker}
 
 	const width, height = 7.2 * vg.Inch, 2.9 * vg.Inch
-	var key []legend // lines of at most four entries
+	key := legends(rows, styles)
+	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
+	whole := draw.New(c)
+	canvases := plot.Align(plots, draw.Tiles{Rows: 1, Cols: 2, PadX: 14}, draw.Crop(whole, 6, -10, legendHeight*vg.Length(len(key))+8, -6))
+	for j, p := range plots[0] {
+		p.Draw(canvases[0][j])
+	}
+	for i, l := range key {
+		l.draw(whole, legendHeight*vg.Length(len(key)-i)-3)
+	}
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
+		return fmt.Errorf("figure of functions: %w", err)
+	}
+	return nil
+}
+
+// legendHeight is that of a line of the key.
+const legendHeight = vg.Length(13)
+
+// legends are the key of rows, in lines of at most four entries.
+func legends(rows []evaluate.Row, styles []draw.LineStyle) []legend {
+	var key []legend
 	for i, r := range rows {
 		if i%4 == 0 {
 			key = append(key, nil)
 		}
 		key[len(key)-1] = append(key[len(key)-1], entry{r.Name, styles[i]})
 	}
-	c := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))
-	whole := draw.New(c)
-	const lineHeight = 13
-	canvases := plot.Align(plots, draw.Tiles{Rows: 1, Cols: 2, PadX: 14}, draw.Crop(whole, 6, -10, lineHeight*vg.Length(len(key))+8, -6))
-	for j, p := range plots[0] {
-		p.Draw(canvases[0][j])
-	}
-	for i, l := range key {
-		l.draw(whole, lineHeight*vg.Length(len(key)-i)-3)
-	}
-	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
-		return fmt.Errorf("figure of functions: %w", err)
-	}
-	return nil
+	return key
 }
 
 // axis names a distance with its unit.

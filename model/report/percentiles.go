@@ -70,7 +70,10 @@ func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
 		box := plots[i][0].DataCanvas(canvases[i][0])
 		rowLabel(whole, rows[i], vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 20})
 	}
-	key := legend{{"exact law", exact}}
+	var key legend
+	if len(rows[0].PDF) > 0 {
+		key = append(key, entry{"exact law", exact})
+	}
 	for _, s := range seriesOf(rows[0]) {
 		name := s.name
 		if name == "MCMC" {

@@ -10,6 +10,8 @@
 //	samples.png/.csv        in the plane: percent, function, set, x, y
 //	radial.png/.csv         of particles: family, r, g(r) of target and samples
 //	energy.png/.csv         of particles: family, bins of the energy, densities
+//	times.png/.csv          with physical times: row, interval, means, medians
+//	evolution.png/.csv      with physical times: equation, time, bins, densities
 //	functions.png/.csv      row, function and every distance
 //	spread.png/.csv         row, leading distance of every function
 //	costs.png/.csv          row, seconds, steps, mean leading distance with its interval; with several MCMC rows

@@ -20,6 +20,11 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return lossData(w, in.Losses) }})
 	}
 	all = append(all, samples(in.Shown, r.Dim)...)
+	if rows := timeRows(r.Rows); len(rows) > 0 {
+		all = append(all, figure{"times", "Mean Sinkhorn divergence and W2 from the law at physical time τ, over the held-out functions whose time is in each of the intervals, with 95 % intervals. N(0,1) is the law at time 0, the invariant law that at time ∞. Values below 1e-5 stand at 1e-5.",
+			func(w io.Writer) error { return Times(w, rows) },
+			func(w io.Writer) error { return timeData(w, rows) }})
+	}
 	if r.Functions > 1 {
 		all = append(all, figure{"functions", fmt.Sprintf("How %s and %s spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.", distances[0].Name, distances[1].Name),
 			func(w io.Writer) error { return Functions(w, r.Rows, distances) },
@@ -46,10 +51,16 @@ func samples(shown evaluate.Shown, dim int) []figure {
 		all = append(all, figure{"samples", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: how the samples of the target and of the other rows lie in the plane, counted in hexagons.",
 			func(w io.Writer) error { return Plane(w, rows) },
 			func(w io.Writer) error { return PlaneData(w, rows) }})
+	case len(shown.Evolutions) > 0: // they show more
 	case dim <= 1:
 		all = append(all, figure{"percentiles", "The held-out functions at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence: histograms of the samples with the density of the exact invariant law, and their distribution functions.",
 			func(w io.Writer) error { return Percentiles(w, shown.Percentiles) },
 			func(w io.Writer) error { return percentileData(w, shown.Percentiles) }})
+	}
+	if len(shown.Evolutions) > 0 {
+		all = append(all, figure{"evolution", "The held-out equations at the 25th, 50th and 75th percentile of the model's Sinkhorn divergence, averaged over their times: how the law goes from N(0,1) to the invariant one.",
+			func(w io.Writer) error { return Evolutions(w, shown.Evolutions) },
+			func(w io.Writer) error { return evolutionData(w, shown.Evolutions) }})
 	}
 	if len(shown.Kernels) > 0 {
 		radials, energies := radialPanels(shown.Kernels), energyPanels(shown.Kernels)

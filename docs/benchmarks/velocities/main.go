@@ -68,8 +68,11 @@ type network struct {
 
 // networks are those of the paper's tables.
 func networks() []network {
+	timed := deeponet.Paper(64)
+	timed.Fields = append(timed.Fields, velocity.Input{Name: "log_time", Shape: []int{1}})
 	list := []network{
 		{"vn1d", "deeponet", deeponet.Paper(64)},
+		{"vn1d_time", "deeponet", timed},
 		{"rare1d", "deeponet", deeponet.Paper(256)},
 		{"cn2d-grid", "deeponet", deeponet.PaperPlane(32)},
 		{"cn2d", "sensor", sensor.Plane()},

@@ -1,4 +1,4 @@
-"""Writes line.json and plane.json: velocity, loss and gradient of small networks
+"""Writes line.json, plane.json and numbers.json: velocity, loss and gradient of small networks
 as PyTorch computes them in float64. Made with torch 2.15:
 
     python golden.py
@@ -24,6 +24,9 @@ cases = {
         dict(name="drift", shape=[9]), dict(name="diffusion", shape=[9])], **sizes),
     "plane": dict(dimension=2, kernel=3, fields=[
         dict(name="drift", shape=[6, 5, 2]), dict(name="diffusion", shape=[6, 5, 1])], **sizes),
+    "numbers": dict(dimension=1, kernel=3, fields=[
+        dict(name="log_time", shape=[1]), dict(name="drift", shape=[8]), dict(name="rate", shape=[1]),
+        dict(name="diffusion", shape=[8])], **sizes),
 }
 
 
