@@ -25,9 +25,9 @@ func TestSizes(t *testing.T) {
 		{"particles64d", "full", 2048, 1784514, 4096, 2048},
 		{"vn1d_time", "full", 32256, 957824, 8192, 8 * 64512},
 		{"vn1d_time", "scaled", 10080, 957824, 1024, 8 * 40320},
-		{"cn2d", "scaled", 8192, 1126338, 2048, 65536},
-		{"cn2d_transfer", "scaled", 4096, 1126338, 1024, 65536},
-		{"particles64d", "scaled", 2048, 1784514, 512, 2048},
+		{"cn2d", "scaled", 4096, 1126338, 1024, 65536},
+		{"cn2d_transfer", "scaled", 1024, 1126338, 512, 8192},
+		{"particles64d", "scaled", 1024, 1784514, 256, 2048},
 	} {
 		e, err := Load(tt.name, tt.preset, "", nil)
 		if err != nil {
