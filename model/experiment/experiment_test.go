@@ -84,6 +84,7 @@ func TestHash(t *testing.T) {
 		"training.batch_functions=32":       false,
 		"training.batch_samples=32":         false,
 		"training.coupling=independent":     false,
+		"training.coupling=quantile":        false,
 		"training.times=logit_normal":       false,
 		"training.times=uniform":            true,
 		"training.epochs=2":                 false,

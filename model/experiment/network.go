@@ -74,6 +74,9 @@ func (e Experiment) modelFits() error {
 	if t.Coupling == flow.OptimalTransport && f.Dim() > 1 && t.BatchSamples > assignment.MaxPoints {
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at most %d with the coupling %q", assignment.MaxPoints, t.Coupling)}
 	}
+	if t.Coupling == flow.Quantile && f.Dim() > 1 {
+		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another for %s: only numbers have ranks", f.Name())}
+	}
 	return nil
 }
 
