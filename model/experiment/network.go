@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/assignment"
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
@@ -96,9 +97,18 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 		return &FieldError{"training.sensors", n, fmt.Sprintf("empty: %s has no sensors", path)}
 	}
 	for _, input := range model.Inputs() {
-		if _, err := flow.Find(input, f.Fields()); err != nil {
+		if err := flow.Find(input, f.Fields(), gridOf(f)); err != nil {
 			return fmt.Errorf("%s: %w of %s", path, err, f.Name())
 		}
 	}
 	return nil
+}
+
+// gridOf is that of a family's drift and diffusion on the line; the zero grid of
+// others.
+func gridOf(f family.Family) sde.Grid {
+	if t, ok := f.(family.Tabulated); ok {
+		return t.Grid()
+	}
+	return sde.Grid{}
 }

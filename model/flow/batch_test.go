@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/velocity"
@@ -33,7 +34,7 @@ var (
 // assembler of a shard that open writes.
 func assembler(t testing.TB, plan batch.Plan, dim int, coupling flow.Coupling) *flow.Assembler {
 	t.Helper()
-	conditioner, err := flow.NewStored(inputs, fields, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}
