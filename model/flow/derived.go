@@ -11,11 +11,10 @@ import (
 // the line, one value for each node.
 type derivation func(dst []float32, c sde.Coefficients) ([]float32, error)
 
-// derivations are of inputs that are stored nowhere. They are dimensionless, and their
-// scale is fixed, so that no normalisation of the training set is needed.
+// derivations are of inputs that are stored nowhere. Their scale is fixed, so that no
+// normalisation of the training set is needed.
 var derivations = map[string]derivation{
 	"potential": potential,
-	"density":   relativeDensity,
 	"score":     score,
 }
 
@@ -26,14 +25,6 @@ func potential(dst []float32, c sde.Coefficients) ([]float32, error) {
 	u, err := density.Potential(c)
 	for _, v := range u {
 		dst = append(dst, float32(math.Log1p(v)/2-1))
-	}
-	return dst, err
-}
-
-func relativeDensity(dst []float32, c sde.Coefficients) ([]float32, error) {
-	u, err := density.Potential(c)
-	for _, v := range u {
-		dst = append(dst, float32(math.Exp(-v)))
 	}
 	return dst, err
 }
