@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -78,8 +79,8 @@ func paperRow(experiment string, r Row) (PaperRow, bool) {
 	return PaperRow{}, false
 }
 
-// ScaleNote says what is smaller than in the paper, or that nothing is. It
-// belongs under every table.
+// ScaleNote says what is smaller than in the paper, or that nothing is, and what
+// was chosen otherwise. It belongs under every table.
 func ScaleNote(e experiment.Experiment) string {
 	full, err := experiment.ByName(e.Name, "full")
 	if err != nil {
@@ -96,10 +97,33 @@ func ScaleNote(e experiment.Experiment) string {
 			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
 		}
 	}
-	if !scaled {
-		return "full size: " + strings.Join(here, ", ")
+	note := "full size: " + strings.Join(here, ", ")
+	if scaled {
+		note = fmt.Sprintf("scaled: %s; the paper's full size is %s", strings.Join(here, ", "), strings.Join(there, ", "))
 	}
-	return fmt.Sprintf("scaled: %s; the paper's full size is %s", strings.Join(here, ", "), strings.Join(there, ", "))
+	for i, ours := range choices(e) {
+		if theirs := choices(full)[i]; ours != theirs {
+			note += fmt.Sprintf("; %s instead of the paper's %s", ours, theirs)
+		}
+	}
+	return note
+}
+
+// choices are what decides, beside sizes, what is learned from.
+func choices(e experiment.Experiment) []string {
+	var inputs []string
+	for _, input := range e.Velocity().Inputs() {
+		inputs = append(inputs, input.Name)
+	}
+	draws := e.Data.Draws
+	if draws == "" {
+		draws = data.Simulated
+	}
+	return []string{
+		fmt.Sprintf("coupling %s", e.Training.Coupling),
+		"inputs " + strings.Join(inputs, " and "),
+		fmt.Sprintf("%s draws", draws),
+	}
 }
 
 type size struct {
