@@ -135,6 +135,8 @@ def main():
     o = options.parse_args()
     seeds = [int(s) for s in o.seeds.split(",")]
     asked = f"python3 docs/benchmarks/cheaper_data.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
+    if o.axes != ",".join(AXES):
+        asked += f" --axes {o.axes}"
     for s in o.set:
         asked += f" --set {s}"
 
