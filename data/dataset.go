@@ -14,7 +14,7 @@ import (
 )
 
 // Dataset describes a data set: Functions for training in Shards equal shards,
-// and after them HeldOut functions for evaluation in one more shard.
+// and HeldOut functions for evaluation in one more shard.
 type Dataset struct {
 	Family    string `json:"family" yaml:"family"` // name or definition, for family.ByName
 	Seed      uint64 `json:"seed" yaml:"seed"`
@@ -32,6 +32,10 @@ type Dataset struct {
 	// Simulated, and leaves a data set the hash it had before there was a choice.
 	Draws          Draws `json:"draws,omitempty" yaml:"draws"`
 	ReferenceDraws Draws `json:"reference_draws,omitempty" yaml:"reference_draws"`
+	// HeldOutFrom is the number of the first held-out function, around which those
+	// for training are numbered; 0: after them all. So data sets of other sizes are
+	// judged by the same functions.
+	HeldOutFrom int `json:"held_out_from,omitempty" yaml:"held_out_from"`
 }
 
 // Draws says how samples come about.
@@ -85,6 +89,7 @@ func (d Dataset) Validate() error {
 	}{
 		{"functions", d.Functions, 1, maxFunctions},
 		{"held_out", d.HeldOut, 1, maxFunctionsPerShard},
+		{"held_out_from", d.HeldOutFrom, 0, maxFunctions},
 		{"shards", d.Shards, 1, maxShards},
 		{"samples", d.Samples, 1, maxSamples},
 		{"reference_samples", d.ReferenceSamples, 0, maxSamples},
@@ -98,6 +103,9 @@ func (d Dataset) Validate() error {
 	}
 	if d.Functions/d.Shards > maxFunctionsPerShard {
 		return fmt.Errorf("data.shards: %d functions per shard, want at most %d", d.Functions/d.Shards, maxFunctionsPerShard)
+	}
+	if share := d.Functions / d.Shards; d.HeldOutFrom < d.Functions && d.HeldOutFrom%share != 0 {
+		return fmt.Errorf("data.held_out_from: %d is within a training shard, want a multiple of %d or at least %d", d.HeldOutFrom, share, d.Functions)
 	}
 	if held, most := heldValues(f), max(d.Functions/d.Shards, d.HeldOut); held > 0 && most > maxHeld/held {
 		return fmt.Errorf("data.shards: %d functions in a shard with %d values of later fields each, want at most %d functions", most, held, maxHeld/held)
@@ -170,6 +178,9 @@ func (d Dataset) referenceSamples() int {
 func (d Dataset) Hash() string {
 	// Two ways to say the same have one hash.
 	d.ReferenceSamples = d.referenceSamples()
+	if d.HeldOutFrom == d.Functions {
+		d.HeldOutFrom = 0
+	}
 	for _, draws := range []*Draws{&d.Draws, &d.ReferenceDraws} {
 		if *draws == Simulated {
 			*draws = ""
@@ -193,11 +204,18 @@ func (d Dataset) HeldOutShard() int { return d.Shards }
 // ShardRange returns the functions of shard k: training shards are 0 to
 // Shards-1, the held-out shard is Shards.
 func (d Dataset) ShardRange(k int) (first, count int) {
+	heldOut := d.HeldOutFrom
+	if heldOut == 0 {
+		heldOut = d.Functions
+	}
 	if k == d.HeldOutShard() {
-		return d.Functions, d.HeldOut
+		return heldOut, d.HeldOut
 	}
 	count = d.Functions / d.Shards
-	return k * count, count
+	if first = k * count; first >= heldOut {
+		first += d.HeldOut
+	}
+	return first, count
 }
 
 // header describes shard k.

@@ -53,9 +53,11 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Dataset){
-		`data.family: no family is called "x"`:     func(d *Dataset) { d.Family = "x" },
-		"data.functions: 0":                        func(d *Dataset) { d.Functions = 0 },
-		"data.held_out: -1":                        func(d *Dataset) { d.HeldOut = -1 },
+		`data.family: no family is called "x"`: func(d *Dataset) { d.Family = "x" },
+		"data.functions: 0":                    func(d *Dataset) { d.Functions = 0 },
+		"data.held_out: -1":                    func(d *Dataset) { d.HeldOut = -1 },
+		"data.held_out_from: 6 is within a training shard, want a multiple of 4 or at least 12": func(d *Dataset) { d.HeldOutFrom = 6 },
+		"data.held_out_from: -4":                   func(d *Dataset) { d.HeldOutFrom = -4 },
 		"data.shards: 0":                           func(d *Dataset) { d.Shards = 0 },
 		"data.shards: 5 shards do not divide":      func(d *Dataset) { d.Shards = 5 },
 		"data.shards: 1048576 functions per shard": func(d *Dataset) { d.Functions, d.Shards = 1<<20, 1 },
@@ -93,6 +95,9 @@ func TestHash(t *testing.T) {
 	if explicit.Hash() != want {
 		t.Error("the default for reference_samples has another hash than the same number")
 	}
+	if explicit.HeldOutFrom = explicit.Functions; explicit.Hash() != want {
+		t.Error("held-out functions after all others have another hash than the default")
+	}
 	if explicit.Draws, explicit.ReferenceDraws = Simulated, Simulated; explicit.Hash() != want {
 		t.Error("simulated draws have another hash than the default")
 	}
@@ -101,6 +106,7 @@ func TestHash(t *testing.T) {
 		"family":            func(d *Dataset) { d.Family = "rare1d" },
 		"seed":              func(d *Dataset) { d.Seed = 1 << 63 },
 		"functions":         func(d *Dataset) { d.Functions = 15 },
+		"held_out_from":     func(d *Dataset) { d.HeldOutFrom = 4 },
 		"held_out":          func(d *Dataset) { d.HeldOut = 6 },
 		"shards":            func(d *Dataset) { d.Shards = 4 },
 		"samples":           func(d *Dataset) { d.Samples = 256 },
@@ -145,6 +151,23 @@ func TestShardRange(t *testing.T) {
 	}
 	if next != d.Functions+d.HeldOut {
 		t.Errorf("the shards end at %d", next)
+	}
+}
+
+// Held-out functions are those that are asked for, whatever the number of functions
+// for training, which keep away from them.
+func TestHeldOutFrom(t *testing.T) {
+	for from, want := range map[int][]int{4: {0, 9, 13, 4}, 8: {0, 4, 13, 8}, 12: {0, 4, 8, 12}, 40: {0, 4, 8, 40}} {
+		d := tiny()
+		d.HeldOutFrom = from
+		if err := d.Validate(); err != nil {
+			t.Fatal(err)
+		}
+		for k, want := range want {
+			if first, _ := d.ShardRange(k); first != want {
+				t.Errorf("held out from %d: shard %d has functions from %d, want %d", from, k, first, want)
+			}
+		}
 	}
 }
 

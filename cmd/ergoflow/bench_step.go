@@ -52,7 +52,7 @@ the host and back, clipping and AdamW.`,
 	}
 	choose.add(cmd)
 	f := cmd.Flags()
-	f.Lookup("preset").Usage = "sizes: smoke, demo, scaled or full (default full)"
+	f.Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full)"
 	f.StringVar(&name, "experiment", "vn1d", experimentNames())
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	f.IntVar(&steps, "steps", 30, "steps to time")

@@ -106,7 +106,7 @@ the one at --addr; evaluations run here.`,
 	local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of the reproduction (default ergoflow-runs/reproduce-PRESET)"
 	cmd.Flags().Lookup("backend").Usage += ", of local workers and of evaluations"
-	cmd.Flags().StringVar(&preset, "preset", "scaled", "sizes: smoke, demo, scaled or full")
+	cmd.Flags().StringVar(&preset, "preset", "scaled", "smoke, demo, scaled, best or full")
 	cmd.Flags().IntVar(&seeds, "seeds", 0, "seeds 1 to N of every training (default 1 for smoke and demo, 3 for scaled and full)")
 	cmd.Flags().StringVar(&addr, "addr", "", "train on the cluster with this control address")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print all numbers as JSON (docs/formats.md)")

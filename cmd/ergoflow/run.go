@@ -26,7 +26,7 @@ type experimentFlags struct {
 }
 
 func (f *experimentFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.preset, "preset", "", "sizes: smoke, demo, scaled or full (default scaled)")
+	cmd.Flags().StringVar(&f.preset, "preset", "", "smoke, demo, scaled, best or full (default scaled)")
 	cmd.Flags().StringVar(&f.config, "config", "", "YAML file over the preset")
 	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "one field over both, as path=value; may be repeated")
 }

@@ -60,27 +60,15 @@ func (in *interval) phase(t float64) (phi, sigma float64) {
 // smaller value at most and, where the density is not negligible, φ by maxPhase.
 func divide(c sde.Coefficients) ([]interval, error) {
 	cells := c.Grid.N - 1
-	divisions := make([]int, cells)  // by the change of σ
+	divisions, step, err := rises(c)
+	if err != nil {
+		return nil, err
+	}
 	change := make([]float64, cells) // bound on ∫|φ′|
 	peak := make([]float64, cells)   // bound on log p
-	step := make([]float64, cells)   // change of φ
-	for i := range cells {
-		in := cell(c, i)
-		s0, s1 := float64(c.Diffusion[i]), float64(c.Diffusion[i+1])
-		least := min(s0, s1)
-		steep := 2 * (max(s0, s1)/least - 1)
-		change[i] = in.width * 2 * max(math.Abs(float64(c.Drift[i])), math.Abs(float64(c.Drift[i+1]))) / (least * least)
-		if steep > maxDivisions || math.IsInf(change[i], 0) {
-			return nil, tooSteep(c, i)
-		}
-		divisions[i] = max(1, int(math.Ceil(steep)))
-		for _, part := range in.split(divisions[i]) {
-			part.phi = step[i]
-			step[i], _ = part.phase(part.width)
-		}
-	}
 	phi, top := anchor(c, step)
-	for i := range peak {
+	for i := range cells {
+		change[i] = steepest(c, i)
 		least := float64(min(c.Diffusion[i], c.Diffusion[i+1]))
 		peak[i] = max(phi[i], phi[i+1]) + change[i] - 2*math.Log(least)
 	}
@@ -107,6 +95,33 @@ func divide(c sde.Coefficients) ([]interval, error) {
 		}
 	}
 	return intervals, nil
+}
+
+// rises integrates φ′ over the grid's cells, each divided into so many parts that
+// σ changes by half its smaller value at most over one.
+func rises(c sde.Coefficients) (divisions []int, step []float64, err error) {
+	divisions, step = make([]int, c.Grid.N-1), make([]float64, c.Grid.N-1)
+	for i := range step {
+		s0, s1 := float64(c.Diffusion[i]), float64(c.Diffusion[i+1])
+		steep := 2 * (max(s0, s1)/min(s0, s1) - 1)
+		if steep > maxDivisions || math.IsInf(steepest(c, i), 0) {
+			return nil, nil, tooSteep(c, i)
+		}
+		divisions[i] = max(1, int(math.Ceil(steep)))
+		in := cell(c, i)
+		for k := range divisions[i] {
+			part := in.part(k, divisions[i])
+			part.phi = step[i]
+			step[i], _ = part.phase(part.width)
+		}
+	}
+	return divisions, step, nil
+}
+
+// steepest bounds ∫|φ′| over cell i.
+func steepest(c sde.Coefficients, i int) float64 {
+	least := float64(min(c.Diffusion[i], c.Diffusion[i+1]))
+	return (c.Grid.At(i+1) - c.Grid.At(i)) * 2 * max(math.Abs(float64(c.Drift[i])), math.Abs(float64(c.Drift[i+1]))) / (least * least)
 }
 
 // anchor sums the steps of φ over the cells outwards from the node where log p
@@ -152,14 +167,19 @@ func cell(c sde.Coefficients, i int) interval {
 func (in interval) split(n int) []interval {
 	parts := make([]interval, n)
 	for k := range parts {
-		t := in.width * float64(k) / float64(n)
-		parts[k] = interval{
-			start: in.start + t, width: in.width*float64(k+1)/float64(n) - t,
-			drift: in.drift + in.driftSlope*t, driftSlope: in.driftSlope,
-			sigma: in.sigma + in.sigmaSlope*t, sigmaSlope: in.sigmaSlope,
-		}
+		parts[k] = in.part(k, n)
 	}
 	return parts
+}
+
+// part is the k-th of n equal parts of the interval, φ left for the caller.
+func (in interval) part(k, n int) interval {
+	t := in.width * float64(k) / float64(n)
+	return interval{
+		start: in.start + t, width: in.width*float64(k+1)/float64(n) - t,
+		drift: in.drift + in.driftSlope*t, driftSlope: in.driftSlope,
+		sigma: in.sigma + in.sigmaSlope*t, sigmaSlope: in.sigmaSlope,
+	}
 }
 
 // nodes and weights are the Gauss–Legendre rule on [−1, 1];

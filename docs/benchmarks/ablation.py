@@ -6,7 +6,8 @@ and compares every one with the preset function by function.
 
 writes docs/results/ablation.md, and ablation.csv with the distances of every
 function beside it. Hours at the demo preset. Runs that are done are not done
-again: a run's directory is named after its settings.
+again: a run's directory is named after its settings. At the preset best, whose
+variants take one of its choices back each, it writes ablation-best.md and .csv.
 
 All variants of a preset are judged on the same held-out functions, against the
 same reference samples. A difference is variant − preset of one function and one
@@ -28,11 +29,23 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BASE = "preset"
-# Settings over the preset. The sizes suit demo, scaled and full; with another
-# preset name the variants that fit it.
+NODES = {"vn1d": 64, "rare1d": 256}
+FIELDS = "model.deeponet.fields=[{name: %s, shape: [NODES]}, {name: %s, shape: [NODES]}]"
+THREE = "model.deeponet.fields=[{name: drift, shape: [NODES]}, {name: diffusion, shape: [NODES]}, {name: potential, shape: [NODES]}]"
+# Settings over the preset, where *2 and /2 change a number and @PATH is another
+# value of the preset. The sizes suit demo, scaled and full but for four times the
+# functions, which wants 128 stored samples; with another preset name the variants
+# that fit it.
 VARIANTS = {
     "vn1d": {
         BASE: [],
+        "quantile coupling": ["training.coupling=quantile"],
+        "potential and σ": [FIELDS % ("potential", "diffusion")],
+        "potential and score": [FIELDS % ("potential", "score")],
+        "quantile coupling, potential and σ": ["training.coupling=quantile", FIELDS % ("potential", "diffusion")],
+        # As many parameters as before, within 2 % at 64 nodes and 4 % at 256.
+        "quantile coupling, drift, σ and potential": ["training.coupling=quantile", "model.deeponet.hidden=160", THREE],
+        "4× functions": ["data.functions=*4", "data.samples=/4", "data.held_out_from=@data.functions"],
         "exact draws": ["data.draws=exact"],
         "fresh samples, 2× steps": ["data.samples=*2"],
         "exact draws, 2× steps": ["data.draws=exact", "data.samples=*2"],
@@ -50,6 +63,30 @@ VARIANTS = {
         "no weight decay": ["training.weight_decay=0"],
     },
 }
+# What best is made of, taken back one at a time, and what it leaves out.
+BEST = {
+    "vn1d": {
+        BASE: [],
+        "optimal transport of a batch": ["training.coupling=ot"],
+        "drift and σ": [FIELDS % ("drift", "diffusion"), "model.deeponet.hidden=256"],
+        "potential and σ": [FIELDS % ("potential", "diffusion"), "model.deeponet.hidden=256"],
+        "¼ functions": ["data.functions=/4", "data.samples=*4", "data.training.chains=64"],
+        "2× functions": ["data.functions=*2", "data.samples=/2", "data.training.chains=64"],
+        "exact draws": ["data.draws=exact"],
+        "logit-normal times": ["training.times=logit_normal"],
+        "learning rate 2e-3": ["training.learning_rate=0.002"],
+    },
+    "rare1d": {
+        BASE: [],
+        "optimal transport of a batch": ["training.coupling=ot"],
+        "drift and σ": [FIELDS % ("drift", "diffusion")],
+        "potential and σ": [FIELDS % ("potential", "diffusion")],
+        "¼ functions": ["data.functions=/4", "data.samples=*4"],
+        "2× functions": ["data.functions=*2", "data.samples=/2"],
+        "logit-normal times": ["training.times=logit_normal"],
+        "learning rate 2e-3": ["training.learning_rate=0.002"],
+    },
+}
 # The draws of rare1d are exact already.
 VARIANTS["rare1d"] = {name: sets for name, sets in VARIANTS["vn1d"].items() if "data.draws=exact" not in sets}
 DISTANCES = ["sinkhorn", "w2", "w2_exact"]
@@ -61,11 +98,17 @@ def at(config, path):
     return config
 
 
+def variants(preset, experiment):
+    return (BEST if preset == "best" else VARIANTS)[experiment]
+
+
 def resolve(sets, preset):
-    """path=*2 and path=/2 in terms of the preset's value."""
+    """path=*2, path=/2 and path=@other in terms of the preset's values."""
     out = []
     for s in sets:
-        path, value = s.split("=", 1)
+        path, value = s.replace("NODES", str(NODES[preset["name"]])).split("=", 1)
+        if value[0] == "@":
+            value = str(at(preset, value[1:]))
         if value[0] in "*/":
             old, by = at(preset, path), int(value[1:])
             if value[0] == "/" and old % by:
@@ -165,9 +208,10 @@ def main():
     options.add_argument("--set", action="append", default=[], help="one more setting of every run, the preset's too")
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
-    options.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "results" / "ablation.md")
+    options.add_argument("--out", type=pathlib.Path, help="default docs/results/ablation.md, of best ablation-best.md")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ROOT / "bin" / "ergoflow")
     o = options.parse_args()
+    o.out = o.out or ROOT / "docs" / "results" / ("ablation-best.md" if o.preset == "best" else "ablation.md")
     seeds = [int(s) for s in o.seeds.split(",")]
     wanted = {BASE, *o.variants.split(";")} if o.variants else None
     asked = f"python3 docs/benchmarks/ablation.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
@@ -178,11 +222,12 @@ def main():
 
     done, rows = [], []
     for experiment in o.experiments.split(","):
-        if wanted and (unknown := wanted - VARIANTS[experiment].keys()):
-            sys.exit(f"ablation: {experiment} has no variant {sorted(unknown)}, want some of {list(VARIANTS[experiment])}")
+        known = variants(o.preset, experiment)
+        if wanted and (unknown := wanted - known.keys()):
+            sys.exit(f"ablation: {experiment} has no variant {sorted(unknown)}, want some of {list(known)}")
         first = run(o, experiment, [], seeds[0])
         runs = {}
-        for name, sets in VARIANTS[experiment].items():
+        for name, sets in known.items():
             if wanted and name not in wanted:
                 continue
             sets = resolve(sets, first["experiment"])

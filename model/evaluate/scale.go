@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 // ScaleNote says what is smaller than at full size, which is the paper's where it
-// has the experiment, or that nothing is. It belongs under every table.
+// has the experiment, or that nothing is, and what was chosen otherwise. It
+// belongs under every table.
 func ScaleNote(e experiment.Experiment) string {
 	full, err := experiment.ByName(e.Name, "full")
 	if err != nil {
@@ -25,14 +27,37 @@ func ScaleNote(e experiment.Experiment) string {
 			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
 		}
 	}
-	if !scaled {
-		return "full size: " + strings.Join(here, ", ")
-	}
 	whose := "the"
 	if _, printed := paper[e.Name]; printed {
 		whose = "the paper's"
 	}
-	return fmt.Sprintf("scaled: %s; %s full size is %s", strings.Join(here, ", "), whose, strings.Join(there, ", "))
+	note := "full size: " + strings.Join(here, ", ")
+	if scaled {
+		note = fmt.Sprintf("scaled: %s; %s full size is %s", strings.Join(here, ", "), whose, strings.Join(there, ", "))
+	}
+	for i, ours := range choices(e) {
+		if theirs := choices(full)[i]; ours != theirs {
+			note += fmt.Sprintf("; %s instead of %s %s", ours, whose, theirs)
+		}
+	}
+	return note
+}
+
+// choices are what decides, beside sizes, what is learned from.
+func choices(e experiment.Experiment) []string {
+	var inputs []string
+	for _, input := range e.Velocity().Inputs() {
+		inputs = append(inputs, input.Name)
+	}
+	draws := e.Data.Draws
+	if draws == "" {
+		draws = data.Simulated
+	}
+	return []string{
+		fmt.Sprintf("coupling %s", e.Training.Coupling),
+		"inputs " + strings.Join(inputs, " and "),
+		fmt.Sprintf("%s draws", draws),
+	}
 }
 
 type size struct {

@@ -4,9 +4,10 @@
 // to rounding); nothing is read from the environment.
 //
 // A named experiment (Names) has presets: full (the paper's sizes), scaled
-// (spec: keep the functions, shrink the batch), smoke (seconds) and some demo
-// (minutes on two cores). Load starts from a preset, lays a YAML file over
-// it, then single settings.
+// (spec: keep the functions, shrink the batch), smoke (seconds), and some demo
+// (minutes on two cores) and best (what was found to help, at the cost of
+// scaled). Load starts from a preset, lays a YAML file over it, then single
+// settings.
 package experiment
 
 import (

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"reflect"
 	"testing"
 )
 
@@ -19,6 +20,8 @@ func TestSizes(t *testing.T) {
 		{"rare1d", "full", 32256, 2513792, 8192, 64512},
 		{"vn1d", "scaled", 32256, 940928, 1024, 64512},
 		{"rare1d", "scaled", 32256, 2513792, 1024, 64512},
+		{"vn1d", "best", 32256, 955744, 1024, 258048},
+		{"rare1d", "best", 32256, 2513792, 1024, 258048},
 		{"cn2d", "full", 8192, 1126338, 32768, 65536},
 		{"cn2d_grid", "full", 8192, 971808, 32768, 65536},
 		{"cn2d_transfer", "full", 8192, 1126338, 32768, 65536},
@@ -44,6 +47,39 @@ func TestSizes(t *testing.T) {
 		}
 		if e.Data.Functions != tt.functions {
 			t.Errorf("%s/%s: %d functions, want %d", tt.name, tt.preset, e.Data.Functions, tt.functions)
+		}
+	}
+}
+
+// The preset best is held against scaled: its updates, its batches, its optimizer,
+// its number of parameters (to 2 %), the functions and the references that it is judged by
+// and all of that judging are those of scaled. It differs in what is named here.
+func TestBestIsComparedWithScaled(t *testing.T) {
+	for _, name := range []string{"vn1d", "rare1d"} {
+		scaled, err := Load(name, "scaled", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best, err := Load(name, "best", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if best.Steps() != scaled.Steps() {
+			t.Errorf("%s: %d updates, scaled has %d", name, best.Steps(), scaled.Steps())
+		}
+		if got, want := best.Velocity().Layout().Size(), scaled.Velocity().Layout().Size(); 50*max(got-want, want-got) > want {
+			t.Errorf("%s: %d parameters, scaled has %d", name, got, want)
+		}
+		if first, count := best.Data.ShardRange(best.Data.HeldOutShard()); first != scaled.Data.Functions || count != scaled.Data.HeldOut {
+			t.Errorf("%s: held out are %d functions from %d", name, count, first)
+		}
+		best.Preset = scaled.Preset
+		best.Data.Functions, best.Data.Samples, best.Data.HeldOutFrom = scaled.Data.Functions, scaled.Data.Samples, 0
+		best.Data.Training.Chains = scaled.Data.Training.Chains
+		best.Model.DeepONet.Fields, best.Model.DeepONet.Hidden = scaled.Model.DeepONet.Fields, scaled.Model.DeepONet.Hidden
+		best.Training.Coupling = scaled.Training.Coupling
+		if !reflect.DeepEqual(best, scaled) {
+			t.Errorf("%s: best is %+v, scaled %+v", name, best, scaled)
 		}
 	}
 }
@@ -86,6 +122,7 @@ func TestHash(t *testing.T) {
 		"training.batch_functions=32":       false,
 		"training.batch_samples=32":         false,
 		"training.coupling=independent":     false,
+		"training.coupling=quantile":        false,
 		"training.times=logit_normal":       false,
 		"training.times=uniform":            true,
 		"training.precision=bfloat16":       false,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/model/assignment"
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
@@ -77,6 +78,9 @@ func (e Experiment) modelFits() error {
 	if t.Coupling == flow.OptimalTransport && f.Dim() > 1 && t.BatchSamples > assignment.MaxPoints {
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at most %d with the coupling %q", assignment.MaxPoints, t.Coupling)}
 	}
+	if t.Coupling == flow.Quantile && f.Dim() > 1 {
+		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another for %s: only numbers have ranks", f.Name())}
+	}
 	return nil
 }
 
@@ -96,9 +100,18 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 		return &FieldError{"training.sensors", n, fmt.Sprintf("empty: %s has no sensors", path)}
 	}
 	for _, input := range model.Inputs() {
-		if _, err := flow.Find(input, f.Fields()); err != nil {
+		if err := flow.Find(input, f.Fields(), gridOf(f)); err != nil {
 			return fmt.Errorf("%s: %w of %s", path, err, f.Name())
 		}
 	}
 	return nil
+}
+
+// gridOf is that of a family's drift and diffusion on the line; the zero grid of
+// others.
+func gridOf(f family.Family) sde.Grid {
+	if t, ok := f.(family.Tabulated); ok {
+		return t.Grid()
+	}
+	return sde.Grid{}
 }

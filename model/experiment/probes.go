@@ -62,7 +62,7 @@ func (e Experiment) Conditioner(n shard.Normalisation) (flow.Conditioner, error)
 	}
 	inputs := e.Velocity().Inputs()
 	if e.Probes == nil {
-		return flow.NewStored(inputs, f.Fields(), n)
+		return flow.NewStored(inputs, f.Fields(), gridOf(f), n)
 	}
 	standards := make([]shard.Standard, e.probes().Features())
 	for k := range standards {

@@ -68,18 +68,23 @@ type Assembler struct {
 	plan        batch.Plan
 	dim         int
 	conditioner Conditioner
-	coupler     *Coupler // nil where noise and samples are independent
+	coupler     *Coupler   // of whole batches, with OptimalTransport
+	quantiles   *quantiles // of each pick, with Quantile
 	indices     []int32
 	source      rand.PCG
 	random      *rand.Rand
 }
 
 // NewAssembler makes an assembler of the plan's batches: samples of dim numbers,
-// inputs by the conditioner, coupled to noise in that way.
+// inputs by the conditioner, coupled to noise in that way. Quantile is for
+// samples of one number.
 func NewAssembler(plan batch.Plan, dim int, coupling Coupling, conditioner Conditioner) *Assembler {
 	a := &Assembler{plan: plan, dim: dim, conditioner: conditioner, indices: make([]int32, plan.BatchSamples)}
-	if coupling == OptimalTransport {
+	switch coupling {
+	case OptimalTransport:
 		a.coupler = NewCoupler(dim)
+	case Quantile:
+		a.quantiles = new(quantiles)
 	}
 	a.random = rand.New(&a.source)
 	return a
@@ -100,18 +105,29 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 
 		samples := s.Samples(pick.Function)
 		a.plan.Block(pick, a.indices)
-		for _, i := range a.indices {
-			dst.X1 = append(dst.X1, samples[int(i)*a.dim:(int(i)+1)*a.dim]...)
-		}
 		hi, lo := random.Key(a.plan.Seed, "flow", uint64(pick.Global), uint64(pick.Pass))
 		a.source.Seed(hi, lo)
-		for range a.indices {
-			for range a.dim {
-				dst.X0 = append(dst.X0, float32(a.random.NormFloat64()))
+		if a.quantiles != nil {
+			dst.X0, dst.X1 = a.quantiles.pair(dst.X0, dst.X1, samples, a.indices, a.random)
+			for range a.indices {
+				dst.T = append(dst.T, a.Times.draw(a.random))
 			}
-			dst.T = append(dst.T, a.Times.draw(a.random))
+		} else {
+			a.draw(dst, samples)
 		}
 		dst.Functions++
+	}
+}
+
+// draw appends the block of the stored samples, with noise that knows nothing of
+// them.
+func (a *Assembler) draw(dst *Batch, samples []float32) {
+	for _, i := range a.indices {
+		dst.X1 = append(dst.X1, samples[int(i)*a.dim:(int(i)+1)*a.dim]...)
+		for range a.dim {
+			dst.X0 = append(dst.X0, float32(a.random.NormFloat64()))
+		}
+		dst.T = append(dst.T, a.Times.draw(a.random))
 	}
 }
 

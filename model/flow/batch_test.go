@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/velocity"
@@ -33,7 +34,7 @@ var (
 // assembler of a shard that open writes.
 func assembler(t testing.TB, plan batch.Plan, dim int, coupling flow.Coupling) *flow.Assembler {
 	t.Helper()
-	conditioner, err := flow.NewStored(inputs, fields, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +46,12 @@ const first = 1000
 
 // open writes a shard whose samples are all different and opens it.
 func open(t testing.TB, functions, stored, dim int) *shard.Shard {
+	t.Helper()
+	return write(t, functions, stored, dim, func(x float64) float64 { return x })
+}
+
+// write is open with a function of each N(0,1) number in its place.
+func write(t testing.TB, functions, stored, dim int, of func(float64) float64) *shard.Shard {
 	t.Helper()
 	store := shard.NewDir(t.TempDir())
 	w, err := store.Create(shard.Header{
@@ -65,7 +72,7 @@ func open(t testing.TB, functions, stored, dim int) *shard.Shard {
 		for range functions {
 			values := make([]float32, part.size)
 			for i := range values {
-				values[i] = float32(source.NormFloat64())
+				values[i] = float32(of(source.NormFloat64()))
 			}
 			if err := part.write(values); err != nil {
 				t.Fatal(err)
@@ -163,17 +170,19 @@ func TestAppend(t *testing.T) {
 // Over an epoch every stored sample occurs exactly once.
 func TestEpochIsComplete(t *testing.T) {
 	s := open(t, functions, stored, 1)
-	a := assembler(t, plan, 1, flow.OptimalTransport)
-	seen := make(map[float32]int)
-	for step := range plan.Steps(1) {
-		for _, x := range assemble(t, a, s, step).X1 {
-			seen[x]++
+	for _, coupling := range flow.Couplings() {
+		a := assembler(t, plan, 1, coupling)
+		seen := make(map[float32]int)
+		for step := range plan.Steps(1) {
+			for _, x := range assemble(t, a, s, step).X1 {
+				seen[x]++
+			}
 		}
-	}
-	for f := range functions {
-		for _, x := range s.Samples(f) {
-			if seen[x] != 1 {
-				t.Fatalf("function %d: sample %g seen %d times", f, x, seen[x])
+		for f := range functions {
+			for _, x := range s.Samples(f) {
+				if seen[x] != 1 {
+					t.Fatalf("%s, function %d: sample %g seen %d times", coupling, f, x, seen[x])
+				}
 			}
 		}
 	}
@@ -182,25 +191,27 @@ func TestEpochIsComplete(t *testing.T) {
 // What a pick becomes depends neither on the assembler's past nor on the batch.
 func TestAssemblyIsPure(t *testing.T) {
 	s := open(t, functions, stored, 1)
-	a := assembler(t, plan, 1, flow.OptimalTransport)
-	first := assemble(t, a, s, 1)
-	assemble(t, a, s, 0)
-	again := assemble(t, a, s, 1)
-	single := new(flow.Batch)
-	single.Reset(plan.BatchSamples, 1, len(inputs))
-	for _, pick := range plan.Picks(1, 0) {
-		assembler(t, plan, 1, flow.OptimalTransport).Append(single, s, []batch.Pick{pick})
-	}
-	if err := a.Complete(t.Context(), single); err != nil {
-		t.Fatal(err)
-	}
-	for name, b := range map[string]*flow.Batch{"again": again, "one by one": single} {
-		if !slices.Equal(first.X0, b.X0) || !slices.Equal(first.X1, b.X1) || !slices.Equal(first.T, b.T) || !slices.Equal(first.Inputs[0], b.Inputs[0]) {
-			t.Errorf("%s: another batch", name)
+	for _, coupling := range flow.Couplings() {
+		a := assembler(t, plan, 1, coupling)
+		first := assemble(t, a, s, 1)
+		assemble(t, a, s, 0)
+		again := assemble(t, a, s, 1)
+		single := new(flow.Batch)
+		single.Reset(plan.BatchSamples, 1, len(inputs))
+		for _, pick := range plan.Picks(1, 0) {
+			assembler(t, plan, 1, coupling).Append(single, s, []batch.Pick{pick})
 		}
-	}
-	if slices.Equal(first.X0, assemble(t, a, s, 0).X0) {
-		t.Error("two steps have the same noise")
+		if err := a.Complete(t.Context(), single); err != nil {
+			t.Fatal(err)
+		}
+		for name, b := range map[string]*flow.Batch{"again": again, "one by one": single} {
+			if !slices.Equal(first.X0, b.X0) || !slices.Equal(first.X1, b.X1) || !slices.Equal(first.T, b.T) || !slices.Equal(first.Inputs[0], b.Inputs[0]) {
+				t.Errorf("%s, %s: another batch", coupling, name)
+			}
+		}
+		if slices.Equal(first.X0, assemble(t, a, s, 0).X0) {
+			t.Errorf("%s: two steps have the same noise", coupling)
+		}
 	}
 }
 
@@ -233,30 +244,36 @@ func TestNoiseAndTimes(t *testing.T) {
 
 func TestAppendDoesNotAllocate(t *testing.T) {
 	s := open(t, functions, stored, 1)
-	a := assembler(t, plan, 1, flow.OptimalTransport)
-	b := assemble(t, a, s, 0)
-	picks := plan.Picks(1, 0)
-	if n := testing.AllocsPerRun(20, func() {
-		b.Reset(plan.BatchSamples, s.Manifest().Dim, len(inputs))
-		a.Append(b, s, picks)
-		if err := a.Complete(t.Context(), b); err != nil {
-			t.Fatal(err)
+	for _, coupling := range flow.Couplings() {
+		a := assembler(t, plan, 1, coupling)
+		b := assemble(t, a, s, 0)
+		picks := plan.Picks(1, 0)
+		if n := testing.AllocsPerRun(20, func() {
+			b.Reset(plan.BatchSamples, s.Manifest().Dim, len(inputs))
+			a.Append(b, s, picks)
+			if err := a.Complete(t.Context(), b); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %g allocations per batch", coupling, n)
 		}
-	}); n != 0 {
-		t.Errorf("%g allocations per batch", n)
 	}
 }
 
 func BenchmarkAppend256x32(b *testing.B) {
-	full := batch.Plan{Shards: 1, FunctionsPerShard: 256, Samples: 1024, BatchFunctions: 256, BatchSamples: 32}
+	full := batch.Plan{Shards: 1, FunctionsPerShard: 256, Samples: 4096, BatchFunctions: 256, BatchSamples: 32}
 	s := open(b, full.FunctionsPerShard, full.Samples, 1)
-	a := assembler(b, full, 1, flow.OptimalTransport)
-	var dst flow.Batch
-	for step := 0; b.Loop(); step++ {
-		dst.Reset(full.BatchSamples, 1, len(inputs))
-		a.Append(&dst, s, full.Picks(step, 0))
-		if err := a.Complete(b.Context(), &dst); err != nil {
-			b.Fatal(err)
-		}
+	for _, coupling := range flow.Couplings() {
+		b.Run(string(coupling), func(b *testing.B) {
+			a := assembler(b, full, 1, coupling)
+			var dst flow.Batch
+			for step := 0; b.Loop(); step++ {
+				dst.Reset(full.BatchSamples, 1, len(inputs))
+				a.Append(&dst, s, full.Picks(step, 0))
+				if err := a.Complete(b.Context(), &dst); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

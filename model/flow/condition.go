@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/velocity"
 )
@@ -28,54 +29,89 @@ type Conditioner interface {
 	Condition(ctx context.Context, inputs [][]float32, subjects []Subject) error
 }
 
-// Stored conditions on stored fields.
-type Stored struct{ fields []storedField }
+// Stored conditions on stored fields and on what is derived of them.
+type Stored struct {
+	sources          []source
+	grid             sde.Grid // of drift and diffusion, where inputs are derived
+	drift, diffusion int      // their places among the function's fields
+}
 
-type storedField struct {
-	name     string
+// source is what an input is made from.
+type source struct {
+	name string
+	size int
+
 	place    int // among the function's fields
-	size     int
 	standard shard.Standard
+	derive   derivation // nil where the input is a stored field
 }
 
 // NewStored makes the inputs from the family's fields of the same names and
-// shapes, with the normalisation of the training shards.
-func NewStored(inputs []velocity.Input, fields []family.Field, n shard.Normalisation) (*Stored, error) {
-	s := &Stored{}
+// shapes, with the normalisation of the training shards, or derives them from
+// drift and diffusion on the grid. The zero grid stands for a family without: then
+// nothing is derived.
+func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n shard.Normalisation) (*Stored, error) {
+	s := &Stored{grid: grid}
 	for _, input := range inputs {
-		place, err := Find(input, fields)
-		if err != nil {
+		if err := Find(input, fields, grid); err != nil {
 			return nil, err
 		}
-		standard, ok := n[input.Name]
-		if !ok {
-			return nil, fmt.Errorf("the normalisation lacks the input %q", input.Name)
+		from := source{name: input.Name, size: input.Size(), place: place(input.Name, fields)}
+		if from.place < 0 {
+			from.derive = derivations[input.Name]
+			s.drift, s.diffusion = place("drift", fields), place("diffusion", fields)
+		} else {
+			var ok bool
+			if from.standard, ok = n[input.Name]; !ok {
+				return nil, fmt.Errorf("the normalisation lacks the input %q", input.Name)
+			}
 		}
-		s.fields = append(s.fields, storedField{input.Name, place, input.Size(), standard})
+		s.sources = append(s.sources, from)
 	}
 	return s, nil
 }
 
-// Find returns the place of an input among the fields that are stored.
-func Find(input velocity.Input, fields []family.Field) (int, error) {
-	place := slices.IndexFunc(fields, func(f family.Field) bool { return f.Name == input.Name })
-	if place < 0 {
-		return 0, fmt.Errorf("the network's input %q is no stored field", input.Name)
+// Find reports an input that is neither among the fields that are stored nor can be
+// derived from drift and diffusion on the grid.
+func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
+	stored, shape := "the stored field", []int{grid.N}
+	if k := place(input.Name, fields); k >= 0 {
+		shape = fields[k].Shape
+	} else if stored = "the derived field"; derivations[input.Name] == nil || grid.N == 0 {
+		return fmt.Errorf("the network's input %q is no stored field", input.Name)
 	}
-	if !slices.Equal(fields[place].Shape, input.Shape) {
-		return 0, fmt.Errorf("the network's input %q has shape %v, the stored field %v", input.Name, input.Shape, fields[place].Shape)
+	if !slices.Equal(shape, input.Shape) {
+		return fmt.Errorf("the network's input %q has shape %v, %s %v", input.Name, input.Shape, stored, shape)
 	}
-	return place, nil
+	return nil
 }
 
-// Condition implements Conditioner. It does not allocate where inputs have room.
+// place of a name among the fields, −1 if it has none.
+func place(name string, fields []family.Field) int {
+	return slices.IndexFunc(fields, func(f family.Field) bool { return f.Name == name })
+}
+
+// Condition implements Conditioner. Inputs that are stored do not allocate where
+// there is room for them.
 func (s *Stored) Condition(ctx context.Context, inputs [][]float32, subjects []Subject) error {
 	for _, subject := range subjects {
-		for k, f := range s.fields {
-			if f.place >= len(subject.Function.Fields) || len(subject.Function.Fields[f.place]) != f.size {
-				return fmt.Errorf("function %d: the network takes %d values of %s", subject.Index, f.size, f.name)
+		fields := subject.Function.Fields
+		for k, from := range s.sources {
+			if from.derive != nil {
+				if max(s.drift, s.diffusion) >= len(fields) {
+					return fmt.Errorf("function %d: %s is derived from drift and diffusion", subject.Index, from.name)
+				}
+				var err error
+				c := sde.Coefficients{Grid: s.grid, Drift: fields[s.drift], Diffusion: fields[s.diffusion]}
+				if inputs[k], err = from.derive(inputs[k], c); err != nil {
+					return fmt.Errorf("function %d: %s: %w", subject.Index, from.name, err)
+				}
+				continue
 			}
-			inputs[k] = standardise(inputs[k], subject.Function.Fields[f.place], f.standard)
+			if from.place >= len(fields) || len(fields[from.place]) != from.size {
+				return fmt.Errorf("function %d: the network takes %d values of %s", subject.Index, from.size, from.name)
+			}
+			inputs[k] = standardise(inputs[k], fields[from.place], from.standard)
 		}
 	}
 	return ctx.Err()

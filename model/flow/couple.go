@@ -14,10 +14,13 @@ type Coupling string
 const (
 	OptimalTransport Coupling = "ot"          // minibatch optimal transport: see Coupler
 	Independent      Coupling = "independent" // as drawn
+	// Quantile is the monotone coupling by ranks among all stored samples of the
+	// function, on the line: see quantiles.
+	Quantile Coupling = "quantile"
 )
 
 // Couplings lists the known ones.
-func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent} }
+func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent, Quantile} }
 
 // Coupler pairs noise and samples optimally within each function: of all
 // pairings of its S points, one with the least sum of squared distances

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
@@ -244,7 +245,7 @@ func gaussianBatches(t *testing.T, s *shard.Shard, c train.Config, coupling flow
 	if err := plan.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	conditioner, err := flow.NewStored(c.Model.Inputs(), s.Fields(), shard.Normalisation{"law": {Std: 1}})
+	conditioner, err := flow.NewStored(c.Model.Inputs(), s.Fields(), sde.Grid{}, shard.Normalisation{"law": {Std: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

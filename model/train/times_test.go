@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/deeponet"
@@ -52,7 +53,7 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 	for _, in := range inputs {
 		fields = append(fields, family.Field(in))
 	}
-	conditioner, err := flow.NewStored(inputs, fields, normalisation)
+	conditioner, err := flow.NewStored(inputs, fields, sde.Grid{}, normalisation)
 	if err != nil {
 		t.Fatal(err)
 	}

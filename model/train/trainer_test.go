@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
@@ -312,7 +313,7 @@ func TestBenchmark(t *testing.T) {
 			return values, nil
 		},
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
-			return flow.NewStored(c.Model.Inputs(), fields, n)
+			return flow.NewStored(c.Model.Inputs(), fields, sde.Grid{}, n)
 		},
 	}
 	b, err := backend.Open(backend.Go) // compiles fastest

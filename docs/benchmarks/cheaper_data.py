@@ -1,0 +1,204 @@
+"""How cheap training data may be: the error of the model against what is stored of a
+function and how it is simulated, one thing at a time, everything else as in a
+preset, the number of updates too.
+
+    make build && python3 docs/benchmarks/cheaper_data.py --preset scaled --seeds 1
+
+writes docs/results/cheaper-data.md, .csv with the distances of every function and
+.svg. The axes:
+
+    samples     N stored samples of each function, each seen more often as there are fewer
+    functions   F training functions, likewise; the held-out ones stay the same
+    burn-in     steps of a chain before its first sample
+    thinning    steps between samples of a chain
+    chains      that share a function's samples
+
+rare1d is drawn from its laws and has the first two alone. Hours at the scaled preset:
+every point is a training. Runs that are done are not done again, and are shared with
+ablation.py. Nothing but the standard library is needed.
+"""
+
+import argparse
+import csv
+import math
+import pathlib
+import random
+import statistics
+import sys
+
+import ablation
+
+AXES = ["samples", "functions", "burn-in", "thinning", "chains"]
+
+
+def points(axis, preset):
+    """(value, settings) of an axis, the preset's own among them."""
+    data, training = preset["data"], preset["training"]
+    scheme = data["training"]
+    out = []
+
+    def add(value, sets):
+        out.append((value, [] if value == own else sets))
+
+    if axis == "samples":
+        own = data["samples"]
+        for k in (1, 2, 4, 8, 16):
+            n = own // k
+            if own % k == 0 and n % training["batch_samples"] == 0:
+                chains = math.gcd(scheme["chains"], n)
+                add(n, [f"data.samples={n}", f"training.epochs={k * training['epochs']}", f"data.training.chains={chains}"])
+    elif axis == "functions":
+        own = data["functions"]
+        step = math.lcm(data["shards"], training["batch_functions"])
+        for k in (1, 2, 4, 8, 16, 32):
+            if own % (k * step) == 0:
+                add(own // k, [f"data.functions={own // k}", f"training.epochs={k * training['epochs']}",
+                               f"data.held_out_from={data.get('held_out_from', own)}"])
+    elif axis == "burn-in":
+        own = scheme["burn_in"]
+        for k in (1, 2, 5, 10, 50):
+            add(own // k, [f"data.training.burn_in={own // k}"])
+    elif axis == "thinning":
+        own = scheme["thin"]
+        for n in sorted({own, 1, 10, 100}):
+            add(n, [f"data.training.thin={n}"])
+    elif axis == "chains":
+        own = scheme["chains"]
+        for k in (1, 4, 16, 64):
+            if own % k == 0:
+                add(own // k, [f"data.training.chains={own // k}"])
+    return sorted(out)
+
+
+def cost(config):
+    """Simulated steps per training function."""
+    data = config["data"]
+    s = data["training"]
+    return s["chains"] * (s["burn_in"] + (data["samples"] // s["chains"] - 1) * s["thin"])
+
+
+def mean_interval(runs, metric, rng):
+    """Mean over seeds and functions, and 95 % of its bootstrap over both."""
+    rows = [[f[metric] for _, f in sorted(ablation.distances(r).items())] for r in runs]
+    return statistics.fmean(x for row in rows for x in row), *ablation.interval(rows, rng)
+
+
+def panel(axis, series, left, lowest, highest):
+    """One axis of the figure: both axes logarithmic, the bars are intervals."""
+    top, width, height = 40, 200, 220
+
+    def y(v):
+        return top + height * (1 - math.log(v / lowest) / math.log(highest / lowest))
+
+    values = [p["value"] for p in series]
+    # Zero burn-in has no logarithm: it stands a step left of the others.
+    positive = [math.log(v) for v in values if v > 0]
+    gap = (positive[-1] - positive[0]) / max(len(positive) - 1, 1) or 1
+    xs = [math.log(v) if v > 0 else positive[0] - gap for v in values]
+    span = xs[-1] - xs[0] or 1
+    at = [left + 15 + (width - 30) * (x - xs[0]) / span for x in xs]
+    out = [f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>',
+           f'<text x="{left + width / 2}" y="{top + height + 36}" text-anchor="middle">{axis}</text>']
+    for x, p in zip(at, series):
+        out.append(f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle" font-size="9">{p["value"]:,}</text>')
+        out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y(p["low"]):.1f}" y2="{y(p["high"]):.1f}" stroke="#36c"/>')
+        out.append(f'<circle cx="{x:.1f}" cy="{y(p["mean"]):.1f}" r="3" fill="#36c"/>')
+    line = " ".join(f"{x:.1f},{y(p['mean']):.1f}" for x, p in zip(at, series))
+    return out + [f'<polyline points="{line}" fill="none" stroke="#36c"/>']
+
+
+def figure(experiment, axes):
+    """Mean Sinkhorn divergence along each axis, on one scale, as SVG."""
+    all_points = [p for series in axes.values() for p in series]
+    lowest, highest = min(p["low"] for p in all_points) * 0.9, max(p["high"] for p in all_points) * 1.1
+    out = []
+    for k, (axis, series) in enumerate(axes.items()):
+        out += panel(axis, series, 60 + 220 * k, lowest, highest)
+    for k in range(5):
+        v = lowest * (highest / lowest) ** (k / 4)
+        out.append(f'<text x="54" y="{260 - 220 * k / 4 + 4:.1f}" text-anchor="end" font-size="9">{v:.3g}</text>')
+    out.append(f'<text x="60" y="24">{experiment}: mean Sinkhorn divergence of the model, 95 % intervals</text>')
+    return 80 + 220 * len(axes), out
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--experiments", default="vn1d,rare1d")
+    options.add_argument("--preset", default="scaled")
+    options.add_argument("--seeds", default="1")
+    options.add_argument("--axes", default=",".join(AXES))
+    options.add_argument("--set", action="append", default=[], help="one more setting of every run")
+    options.add_argument("--workers", type=int, default=1)
+    options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
+    options.add_argument("--out", type=pathlib.Path, default=ablation.ROOT / "docs" / "results" / "cheaper-data.md")
+    options.add_argument("--ergoflow", type=pathlib.Path, default=ablation.ROOT / "bin" / "ergoflow")
+    o = options.parse_args()
+    seeds = [int(s) for s in o.seeds.split(",")]
+    asked = f"python3 docs/benchmarks/cheaper_data.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
+    if o.axes != ",".join(AXES):
+        asked += f" --axes {o.axes}"
+    for s in o.set:
+        asked += f" --set {s}"
+
+    rows, lines, drawings, any_results = [], [], [], None
+    for experiment in o.experiments.split(","):
+        any_results = ablation.run(o, experiment, [], seeds[0])
+        preset = any_results["experiment"]
+        simulated = preset["data"].get("draws") != "exact" and experiment != "rare1d"
+        axes = {}
+        lines += [f"## {experiment}", "",
+                  "| varied | value | settings | simulated steps per function | Sinkhorn mean [95 %] | W2 mean [95 %] | W2 to the exact law, mean [95 %] |",
+                  "|---|---|---|---|---|---|---|"]
+        for axis in o.axes.split(","):
+            if axis not in AXES:
+                sys.exit(f"cheaper data: no axis {axis!r}, want some of {AXES}")
+            if axis in AXES[2:] and not simulated:
+                continue
+            axes[axis] = []
+            for value, sets in points(axis, preset):
+                runs = [ablation.run(o, experiment, sets, seed) for seed in seeds]
+                for seed, results in zip(seeds, runs):
+                    for index, d in ablation.distances(results).items():
+                        rows.append([experiment, axis, value, seed, index, *d.values()])
+                cells = []
+                for metric in ablation.DISTANCES:
+                    mean, low, high = mean_interval(runs, metric, random.Random(f"{experiment}/{metric}"))
+                    cells.append(f"{mean:.4f} [{low:.4f}, {high:.4f}]")
+                    if metric == "sinkhorn":
+                        axes[axis].append({"value": value, "mean": mean, "low": low, "high": high})
+                steps = f"{cost(runs[0]['experiment']):,}" if simulated else ""
+                said = " ".join(f"`{s}`" for s in sets) or "as the preset"
+                lines.append("| " + " | ".join([axis, f"{value:,}", said, steps, *cells]) + " |")
+        lines.append("")
+        drawings.append(figure(experiment, axes))
+
+    head = [
+        "# Cheaper data",
+        "",
+        f"`{asked}`, ergoflow {any_results['version']}, {any_results['backend']}.",
+        "",
+        f"Preset `{o.preset}` with one thing changed, at the same number of updates; "
+        f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}, {any_results['functions']} held-out functions with "
+        f"{any_results['samples']:,} samples each, the same for all. Intervals are of a bootstrap over functions"
+        + (" and seeds." if len(seeds) > 1 else ", which one seed leaves without the spread of seeds."),
+        "",
+        f"![error against cost]({o.out.with_suffix('.svg').name})",
+        "",
+    ]
+    o.out.parent.mkdir(parents=True, exist_ok=True)
+    o.out.write_text("\n".join(head + lines))
+    with open(o.out.with_suffix(".csv"), "w", newline="") as f:
+        writer = csv.writer(f, lineterminator="\n")
+        writer.writerow(["experiment", "axis", "value", "seed", "function", *ablation.DISTANCES])
+        writer.writerows(rows)
+    width, body = max(w for w, _ in drawings), []
+    for k, (_, drawing) in enumerate(drawings):
+        body += [f'<g transform="translate(0 {310 * k})">', *drawing, "</g>"]
+    o.out.with_suffix(".svg").write_text("\n".join(
+        [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{310 * len(drawings)}" font-family="sans-serif" font-size="12">',
+         '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>", ""]))
+    print(f"wrote {o.out}, {o.out.with_suffix('.csv').name} and {o.out.with_suffix('.svg').name} beside it", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
