@@ -277,7 +277,9 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 
 	t.Run("everything killed, then started again", func(t *testing.T) {
 		dir := t.TempDir()
-		c := startCluster(t, dir, 2, slow...)
+		// Often, so that a disk that stalls for seconds has the first before training ends.
+		often := slices.Concat(slow, []string{"--set", "training.checkpoint_every=10"})
+		c := startCluster(t, dir, 2, often...)
 		st := c.until("a checkpoint", func(s coordinator.Status) bool { return s.Checkpoint != nil && s.State == "training" })
 		pids := []int{c.cmd.Process.Pid, st.PID}
 		for _, w := range st.Workers {
@@ -288,7 +290,7 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		}
 		<-c.done
 		gone(t, pids)
-		again := startCluster(t, dir, 2, slow...)
+		again := startCluster(t, dir, 2, often...)
 		again.end()
 		if !strings.Contains(logs(dir), "all continue from the checkpoint at step") {
 			t.Errorf("the log does not say that training went on from a checkpoint\n%s", logs(dir))
