@@ -49,7 +49,9 @@ func (q *quantiles) pair(x0, x1, stored []float32, places []int32, r *rand.Rand)
 		q.block = append(q.block, ranked{stored[i], i})
 	}
 	slices.SortFunc(q.block, ranked.compare)
-	q.below = append(q.below[:0], make([]int, len(q.block)+1)...)
+	n := len(q.block) + 1
+	q.below = slices.Grow(q.below[:0], n)[:n]
+	clear(q.below)
 	for i, value := range stored {
 		q.below[q.before(ranked{value, int32(i)})]++
 	}
