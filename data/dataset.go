@@ -130,14 +130,33 @@ func (d Dataset) Validate() error {
 			}
 		}
 	}
-	if timed, ok := f.(family.Timed); ok && timed.Equation(d.Functions-1) == timed.Equation(d.Functions) {
-		return fmt.Errorf("data.functions: the last of %d is of the equation of the first one held out, want a multiple of %d", d.Functions, len(timed.Times())-1)
+	if timed, ok := f.(family.Timed); ok {
+		if err := d.equationsApart(timed); err != nil {
+			return err
+		}
 	}
 	if err := d.Draws.validate(f); err != nil {
 		return fmt.Errorf("data.draws: %w", err)
 	}
 	if err := d.ReferenceDraws.validate(f); err != nil {
 		return fmt.Errorf("data.reference_draws: %w", err)
+	}
+	return nil
+}
+
+// equationsApart reports an equation of which some times are held out and others
+// are for training: the held-out functions would not be new.
+func (d Dataset) equationsApart(f family.Timed) error {
+	first, count := d.ShardRange(d.HeldOutShard())
+	neighbours := [][2]int{{min(first, d.Functions) - 1, first}} // a training function and a held-out one
+	if first < d.Functions {
+		neighbours = append(neighbours, [2]int{first + count, first + count - 1})
+	}
+	for _, n := range neighbours {
+		if f.Equation(n[0]) == f.Equation(n[1]) {
+			return fmt.Errorf("data.functions: training function %d is of the equation of the held-out one %d, want multiples of %d for functions, held_out and held_out_from",
+				n[0], n[1], len(f.Times())-1)
+		}
 	}
 	return nil
 }

@@ -30,13 +30,23 @@ func atTimes(d Dataset) Dataset {
 // The laws at physical times are those of chains that end there, and of equations
 // that no function held out has.
 func TestValidateTimes(t *testing.T) {
-	if err := atTimes(tiny()).Validate(); err != nil {
-		t.Error(err)
+	between := atTimes(tiny())
+	between.Shards, between.HeldOut, between.HeldOutFrom = 3, 8, 16
+	for _, d := range []Dataset{atTimes(tiny()), between} {
+		if err := d.Validate(); err != nil {
+			t.Error(err)
+		}
 	}
 	for want, change := range map[string]func(*Dataset){
-		"data.training: 64 chains for 128 samples of vn1d_time": func(d *Dataset) { d.Training.Chains = 64 },
-		"data.reference: chains of vn1d_time take dt·burn_in":   func(d *Dataset) { d.Reference.BurnIn = 99 },
-		"data.functions: the last of 12 is of the equation":     func(d *Dataset) { d.Functions = 12 },
+		"data.training: 64 chains for 128 samples of vn1d_time":                          func(d *Dataset) { d.Training.Chains = 64 },
+		"data.reference: chains of vn1d_time take dt·burn_in":                            func(d *Dataset) { d.Reference.BurnIn = 99 },
+		"data.functions: training function 11 is of the equation of the held-out one 12": func(d *Dataset) { d.Functions = 12 },
+		"data.functions: training function 23 is of the equation of the held-out one 22": func(d *Dataset) {
+			d.Shards, d.HeldOut, d.HeldOutFrom = 3, 7, 16
+		},
+		"data.functions: training function 11 is of the equation of the held-out one 12, want": func(d *Dataset) {
+			d.Shards, d.HeldOut, d.HeldOutFrom = 6, 4, 12
+		},
 	} {
 		d := atTimes(tiny())
 		change(&d)
