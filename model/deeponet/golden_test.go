@@ -132,25 +132,9 @@ func comparePyTorch(t *testing.T, g golden) {
 			t.Fatal(err)
 		}
 		defer program.Close()
-		var buffers []backend.Buffer
-		defer func() { backend.Free(buffers...) }()
-		for i, values := range append([][]float32{g.Theta, g.X0, g.X1, g.T}, g.Inputs...) {
-			buffer, err := b.Upload(values, inputs[i].Dimensions...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			buffers = append(buffers, buffer)
-		}
-		outputs, err := program.Run(buffers...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		buffers = append(buffers, outputs...)
+		outputs := backendtest.Run(t, b, program, append([][]float32{g.Theta, g.X0, g.X1, g.T}, g.Inputs...)...)
 		for i, want := range [][]float64{g.Velocity, {g.Loss}, g.Gradient} {
-			got := make([]float32, len(want))
-			if err := backend.Download(got, outputs[i]); err != nil {
-				t.Fatal(err)
-			}
+			got := outputs[i]
 			scale := 0.0
 			for _, w := range want {
 				scale = max(scale, math.Abs(w))

@@ -23,26 +23,7 @@ func run(t *testing.T, b *backend.Backend, x, w []float32, rows int, f func(*gra
 		t.Fatal(err)
 	}
 	defer program.Close()
-	var buffers []backend.Buffer
-	defer func() { backend.Free(buffers...) }()
-	for _, values := range [][]float32{x, w} {
-		buffer, err := b.Upload(values, shape.Dimensions...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		buffers = append(buffers, buffer)
-	}
-	outputs, err := program.Run(buffers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	buffers = append(buffers, outputs...)
-	results := [2][]float32{make([]float32, len(x)), make([]float32, len(x))}
-	for i := range results {
-		if err := backend.Download(results[i], outputs[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
+	results := backendtest.Run(t, b, program, x, w)
 	return results[0], results[1]
 }
 

@@ -87,27 +87,7 @@ func products(t *testing.T, b *backend.Backend, f func(x, w *graph.Node) *graph.
 		t.Fatal(err)
 	}
 	defer program.Close()
-	var buffers []backend.Buffer
-	defer func() { backend.Free(buffers...) }()
-	for i, values := range [][]float32{x, w, g} {
-		buffer, err := b.Upload(values, inputs[i].Dimensions...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		buffers = append(buffers, buffer)
-	}
-	outputs, err := program.Run(buffers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	buffers = append(buffers, outputs...)
-	results := [][]float32{make([]float32, n*m), make([]float32, n*k), make([]float32, k*m)}
-	for i := range results {
-		if err := backend.Download(results[i], outputs[i]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return results
+	return backendtest.Run(t, b, program, x, w, g)
 }
 
 func close(t *testing.T, what string, got float32, want, size float64) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/sensor"
@@ -23,37 +24,16 @@ type array struct {
 func evaluate(t testing.TB, b *backend.Backend, arguments []array, build func([]*graph.Node) []*graph.Node) [][]float32 {
 	t.Helper()
 	var inputs []shapes.Shape
-	var buffers []backend.Buffer
-	defer func() { backend.Free(buffers...) }()
+	var values [][]float32
 	for _, a := range arguments {
-		buffer, err := b.Upload(a.values, a.shape...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		inputs, buffers = append(inputs, backend.Shape(a.shape...)), append(buffers, buffer)
+		inputs, values = append(inputs, backend.Shape(a.shape...)), append(values, a.values)
 	}
 	program, err := b.Compile(t.Name(), inputs, build)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer program.Close()
-	outputs, err := program.Run(buffers...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	buffers = append(buffers, outputs...)
-	results := make([][]float32, len(outputs))
-	for i, output := range outputs {
-		shape, err := output.Shape()
-		if err != nil {
-			t.Fatal(err)
-		}
-		results[i] = make([]float32, shape.Size())
-		if err := backend.Download(results[i], output); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return results
+	return backendtest.Run(t, b, program, values...)
 }
 
 // network is what a graph has of theta, its first argument.

@@ -317,24 +317,6 @@ func newField(t *testing.T, b *backend.Backend, c train.Config, theta []float32)
 	}
 	t.Cleanup(program.Close)
 	return func(laws, x, times []float32) []float32 {
-		var buffers []backend.Buffer
-		defer func() { backend.Free(buffers...) }()
-		for k, values := range [][]float32{theta, laws, x, times} {
-			buffer, err := b.Upload(values, inputs[k].Dimensions...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			buffers = append(buffers, buffer)
-		}
-		outputs, err := program.Run(buffers...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		buffers = append(buffers, outputs...)
-		v := make([]float32, len(x))
-		if err := backend.Download(v, outputs[0]); err != nil {
-			t.Fatal(err)
-		}
-		return v
+		return backendtest.Run(t, b, program, theta, laws, x, times)[0]
 	}
 }

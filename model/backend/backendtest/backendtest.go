@@ -39,3 +39,34 @@ func Fast(t testing.TB) *backend.Backend {
 	t.Cleanup(b.Close)
 	return b
 }
+
+// Run gives a program its inputs and returns its outputs.
+func Run(t testing.TB, b *backend.Backend, program *backend.Program, inputs ...[]float32) [][]float32 {
+	t.Helper()
+	var buffers []backend.Buffer
+	defer func() { backend.Free(buffers...) }()
+	for i, values := range inputs {
+		buffer, err := b.Upload(values, program.Input(i).Dimensions...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		buffers = append(buffers, buffer)
+	}
+	outputs, err := program.Run(buffers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffers = append(buffers, outputs...)
+	results := make([][]float32, len(outputs))
+	for i, output := range outputs {
+		shape, err := output.Shape()
+		if err != nil {
+			t.Fatal(err)
+		}
+		results[i] = make([]float32, shape.Size())
+		if err := backend.Download(results[i], output); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return results
+}
