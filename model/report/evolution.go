@@ -94,30 +94,14 @@ func Evolutions(w io.Writer, rows []evaluate.Evolution) error {
 			p.Draw(canvases[i][j])
 		}
 		box := plots[i][0].DataCanvas(canvases[i][0])
-		evolutionLabel(whole, rows[i], vg.Point{X: 6, Y: box.Center().Y + 15})
+		rowLabel(whole, vg.Point{X: 6, Y: box.Center().Y + 15}, rows[i].Percent,
+			"equation "+thousands(rows[i].Equation), fmt.Sprintf("Sinkhorn %.2g", rows[i].Sinkhorn))
 	}
 	legend{{"simulated", line(mixed(blue, 0.55), 6)}, {"model", model}, {"invariant law", invariant}}.draw(whole, 10)
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
 		return fmt.Errorf("figure of evolutions: %w", err)
 	}
 	return nil
-}
-
-// evolutionLabel names the equation at the left of its row.
-func evolutionLabel(c draw.Canvas, e evaluate.Evolution, place vg.Point) {
-	bold, plain := textStyle(textSize+0.5, black), textStyle(textSize-1, grey)
-	bold.XAlign, plain.XAlign = text.XLeft, text.XLeft
-	for i, l := range []struct {
-		style text.Style
-		text  string
-	}{
-		{bold, fmt.Sprintf("%dth", e.Percent)},
-		{bold, "percentile"},
-		{plain, "equation " + thousands(e.Equation)},
-		{plain, fmt.Sprintf("Sinkhorn %.2g", e.Sinkhorn)},
-	} {
-		c.FillText(l.style, vg.Point{X: place.X, Y: place.Y - vg.Length(i)*10}, l.text)
-	}
 }
 
 // evolutionData writes what Evolutions draws: the bins of every panel, and with

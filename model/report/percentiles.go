@@ -68,7 +68,9 @@ func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
 			plots[i][j].Draw(canvases[i][j])
 		}
 		box := plots[i][0].DataCanvas(canvases[i][0])
-		rowLabel(whole, rows[i], vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 20})
+		f := rows[i].Function
+		rowLabel(whole, vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 20}, rows[i].Percent,
+			"function "+thousands(f.Index), fmt.Sprintf("Sinkhorn %.2g", f.Sinkhorn), fmt.Sprintf("W2 %.2g", f.W2))
 	}
 	var key legend
 	if len(rows[0].PDF) > 0 {
@@ -88,22 +90,16 @@ func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
 	return nil
 }
 
-// rowLabel names the function at the left of its row.
-func rowLabel(c draw.Canvas, p evaluate.Percentile, at vg.Point) {
-	bold := textStyle(textSize+0.5, black)
-	plain := textStyle(textSize-1, grey)
+// rowLabel names what a row shows, at its left: a percentile and lines about it.
+func rowLabel(c draw.Canvas, at vg.Point, percent int, lines ...string) {
+	bold, plain := textStyle(textSize+0.5, black), textStyle(textSize-1, grey)
 	bold.XAlign, plain.XAlign = text.XLeft, text.XLeft
-	for i, l := range []struct {
-		style text.Style
-		text  string
-	}{
-		{bold, fmt.Sprintf("%dth", p.Percent)},
-		{bold, "percentile"},
-		{plain, fmt.Sprintf("function %s", thousands(p.Function.Index))},
-		{plain, fmt.Sprintf("Sinkhorn %.2g", p.Function.Sinkhorn)},
-		{plain, fmt.Sprintf("W2 %.2g", p.Function.W2)},
-	} {
-		c.FillText(l.style, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*10}, l.text)
+	for i, l := range append([]string{fmt.Sprintf("%dth", percent), "percentile"}, lines...) {
+		style := plain
+		if i < 2 {
+			style = bold
+		}
+		c.FillText(style, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*10}, l)
 	}
 }
 

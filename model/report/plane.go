@@ -60,7 +60,8 @@ func Plane(w io.Writer, rows []PlaneRow) error {
 			}
 		}
 		box := plots[i][0].DataCanvas(canvases[i][0])
-		planeLabel(whole, row, vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 15})
+		rowLabel(whole, vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 15}, row.Percent,
+			"function "+thousands(row.Function), fmt.Sprintf("Sinkhorn %.2g", row.Sinkhorn))
 	}
 	scale(whole, vg.Point{X: whole.Center().X, Y: 13})
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
@@ -144,23 +145,6 @@ func frame(row PlaneRow) (x, y, side float64) {
 		centre[axis], side = (lo+hi)/2, max(side, hi-lo)
 	}
 	return centre[0], centre[1], 1.06*side + 1e-2*max(1, math.Abs(centre[0]), math.Abs(centre[1]))
-}
-
-// planeLabel names the function at the left of its row.
-func planeLabel(c draw.Canvas, row PlaneRow, at vg.Point) {
-	bold, plain := textStyle(textSize+0.5, black), textStyle(textSize-1, grey)
-	bold.XAlign, plain.XAlign = text.XLeft, text.XLeft
-	for i, l := range []struct {
-		style text.Style
-		text  string
-	}{
-		{bold, fmt.Sprintf("%dth", row.Percent)},
-		{bold, "percentile"},
-		{plain, "function " + thousands(row.Function)},
-		{plain, fmt.Sprintf("Sinkhorn %.2g", row.Sinkhorn)},
-	} {
-		c.FillText(l.style, vg.Point{X: at.X, Y: at.Y - vg.Length(i)*10}, l.text)
-	}
 }
 
 // scale shows what the colours mean.
