@@ -21,11 +21,27 @@ type WorkerID string
 // Plan is what the coordinator must know of a run to conduct it. It reads
 // Config no further than to hand it to workers.
 type Plan struct {
-	Run             string          `json:"run"`        // hash of the configuration, in hexadecimal
-	Experiment      string          `json:"experiment"` // name and preset, for people
-	Dataset         string          `json:"dataset"`    // hash of the data description: names the shard files
-	Shards          int             `json:"shards"`     // training shards, placed on workers
-	Steps           Step            `json:"steps"`      // optimizer updates in all
+	Run             string          `json:"run"`              // hash of the configuration, in hexadecimal
+	Experiment      string          `json:"experiment"`       // name and preset, for people
+	Dataset         string          `json:"dataset"`          // hash of the data description: names the shard files
+	Shards          int             `json:"shards"`           // training shards, placed on workers
+	Groups          int             `json:"groups,omitempty"` // of consecutive shards that are placed as one; zero: each shard alone
+	Steps           Step            `json:"steps"`            // optimizer updates in all
 	CheckpointEvery Step            `json:"checkpoint_every"`
 	Config          json.RawMessage `json:"config"` // the whole configuration
+}
+
+// Units is how many parts of the data are placed on workers, and so how many
+// workers can take part: groups of shards, or shards.
+func (p Plan) Units() int {
+	if p.Groups > 0 {
+		return p.Groups
+	}
+	return p.Shards
+}
+
+// Unit returns the shards [first, end) of part u. Parts differ by one shard at
+// most.
+func (p Plan) Unit(u int) (first, end int) {
+	return u * p.Shards / p.Units(), (u + 1) * p.Shards / p.Units()
 }

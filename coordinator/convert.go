@@ -116,11 +116,11 @@ func memberToWire(m machine.Member) *wire.Member {
 }
 
 func planToWire(p ergoflow.Plan) *wire.Plan {
-	return &wire.Plan{Run: p.Run, Experiment: p.Experiment, Dataset: p.Dataset, Shards: uint32(p.Shards),
+	return &wire.Plan{Run: p.Run, Experiment: p.Experiment, Dataset: p.Dataset, Shards: uint32(p.Shards), Groups: uint32(p.Groups),
 		Steps: int64(p.Steps), CheckpointEvery: int64(p.CheckpointEvery), Config: p.Config}
 }
 
 func planFrom(p *wire.Plan) ergoflow.Plan {
-	return ergoflow.Plan{Run: p.GetRun(), Experiment: p.GetExperiment(), Dataset: p.GetDataset(), Shards: int(p.GetShards()),
+	return ergoflow.Plan{Run: p.GetRun(), Experiment: p.GetExperiment(), Dataset: p.GetDataset(), Shards: int(p.GetShards()), Groups: int(p.GetGroups()),
 		Steps: ergoflow.Step(p.GetSteps()), CheckpointEvery: ergoflow.Step(p.GetCheckpointEvery()), Config: p.GetConfig()}
 }

@@ -45,7 +45,8 @@ func (m *Machine) member(w *worker, number ergoflow.Generation, phase formation)
 }
 
 // candidates are who may be in the next generation: prepared, not leaving, those
-// that hold a state first, so that rank 0 does; no more than there are shards.
+// that hold a state first, so that rank 0 does; no more than there are parts of
+// the data.
 func (m *Machine) candidates() []*worker {
 	var c []*worker
 	for _, w := range m.workers {
@@ -54,7 +55,7 @@ func (m *Machine) candidates() []*worker {
 		}
 	}
 	slices.SortStableFunc(c, func(a, b *worker) int { return cmp.Compare(rankOf(a), rankOf(b)) })
-	return c[:min(len(c), m.ledger.Plan.Shards)]
+	return c[:min(len(c), m.ledger.Plan.Units())]
 }
 
 func rankOf(w *worker) int {
@@ -145,10 +146,18 @@ func (m *Machine) assign(g *generation) {
 		members[rank] = Member{id, m.byID(id).DataAddress}
 		owners[rank] = placement.Worker{ID: string(id)}
 	}
-	shards, err := placement.Place(m.ledger.Plan.Shards, owners)
+	units, err := placement.Place(m.ledger.Plan.Units(), owners)
 	if err != nil {
 		m.fail(err.Error()) // members differ and weigh the same: a bug
 		return
+	}
+	shards := make([][]int, len(units))
+	for rank, own := range units {
+		for _, u := range own {
+			for k, end := m.ledger.Plan.Unit(u); k < end; k++ {
+				shards[rank] = append(shards[rank], k)
+			}
+		}
 	}
 	d := decide(members, g.reports, m.run.hasCheckpoint, m.run.checkpoint)
 	if d.warning != "" {

@@ -119,6 +119,8 @@ func (m *Machine) refusePlan(e Submit) string {
 		return "the run names no dataset, or too long a one"
 	case p.Shards < 1 || p.Shards > maxShards:
 		return fmt.Sprintf("%d shards are not 1 to %d", p.Shards, maxShards)
+	case p.Groups < 0 || p.Groups > p.Shards:
+		return fmt.Sprintf("%d groups of %d shards are not possible", p.Groups, p.Shards)
 	case p.Steps < 1:
 		return fmt.Sprintf("%d steps are fewer than one", p.Steps)
 	case p.CheckpointEvery < 1:
@@ -138,7 +140,7 @@ func (m *Machine) refusePlan(e Submit) string {
 }
 
 func equalPlans(a, b ergoflow.Plan) bool {
-	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Steps == b.Steps &&
+	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Groups == b.Groups && a.Steps == b.Steps &&
 		a.CheckpointEvery == b.CheckpointEvery && bytes.Equal(a.Config, b.Config)
 }
 

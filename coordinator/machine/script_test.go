@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // rewrites the answers.
 //
 //	hello ID [version=V] [addr=A]   a worker opens a session
-//	submit RUN shards=N steps=N [until=generate] [replace]
+//	submit RUN shards=N [groups=N] steps=N [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N]
 //	prepared|failed|drain|close ID  and: prepared ID run=R
 //	report ID [step=N] [hash=H] [generation=N]
@@ -148,7 +148,7 @@ func (p *player) do(command string, words []string) {
 			p.sessions[id] = old
 		}
 	case "submit":
-		plan := ergoflow.Plan{Run: id, Experiment: "vn1d/smoke", Dataset: "data-" + id, Shards: number("shards", 4),
+		plan := ergoflow.Plan{Run: id, Experiment: "vn1d/smoke", Dataset: "data-" + id, Shards: number("shards", 4), Groups: number("groups", 0),
 			Steps: ergoflow.Step(number("steps", 10)), CheckpointEvery: 5, Config: []byte("{}")}
 		until := StageTrain
 		if text("until", "train") == "generate" {

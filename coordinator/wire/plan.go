@@ -24,6 +24,7 @@ func PlanOf(p ergoflow.Plan) *Plan {
 		Experiment:      p.Experiment,
 		Dataset:         p.Dataset,
 		Shards:          uint32(p.Shards),
+		Groups:          uint32(p.Groups),
 		Steps:           int64(p.Steps),
 		CheckpointEvery: int64(p.CheckpointEvery),
 		Config:          p.Config,
@@ -39,6 +40,8 @@ func (p *Plan) Checked() (ergoflow.Plan, error) {
 		return ergoflow.Plan{}, fmt.Errorf("%w: run and dataset must be 1 to %d characters", ErrPlan, maxPlanText)
 	case p.Shards < 1 || p.Shards > maxShards:
 		return ergoflow.Plan{}, fmt.Errorf("%w: %d shards, not in 1…%d", ErrPlan, p.Shards, maxShards)
+	case p.Groups > p.Shards:
+		return ergoflow.Plan{}, fmt.Errorf("%w: %d groups of %d shards", ErrPlan, p.Groups, p.Shards)
 	case p.Steps < 0 || p.CheckpointEvery < 0:
 		return ergoflow.Plan{}, fmt.Errorf("%w: negative number of steps", ErrPlan)
 	case len(p.Config) > maxConfigBytes:
@@ -49,6 +52,7 @@ func (p *Plan) Checked() (ergoflow.Plan, error) {
 		Experiment:      p.Experiment,
 		Dataset:         p.Dataset,
 		Shards:          int(p.Shards),
+		Groups:          int(p.Groups),
 		Steps:           ergoflow.Step(p.Steps),
 		CheckpointEvery: ergoflow.Step(p.CheckpointEvery),
 		Config:          p.Config,

@@ -139,6 +139,7 @@ type Plan struct {
 	Steps           int64                  `protobuf:"varint,5,opt,name=steps,proto3" json:"steps,omitempty"`
 	CheckpointEvery int64                  `protobuf:"varint,6,opt,name=checkpoint_every,json=checkpointEvery,proto3" json:"checkpoint_every,omitempty"`
 	Config          []byte                 `protobuf:"bytes,7,opt,name=config,proto3" json:"config,omitempty"`
+	Groups          uint32                 `protobuf:"varint,8,opt,name=groups,proto3" json:"groups,omitempty"` // of shards, placed as one; zero: each alone
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -220,6 +221,13 @@ func (x *Plan) GetConfig() []byte {
 		return x.Config
 	}
 	return nil
+}
+
+func (x *Plan) GetGroups() uint32 {
+	if x != nil {
+		return x.Groups
+	}
+	return 0
 }
 
 // From a worker.
@@ -2561,7 +2569,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\vergoflow.v1\"\xc3\x01\n" +
+	"wire.proto\x12\vergoflow.v1\"\xdb\x01\n" +
 	"\x04Plan\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1e\n" +
 	"\n" +
@@ -2571,7 +2579,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x06shards\x18\x04 \x01(\rR\x06shards\x12\x14\n" +
 	"\x05steps\x18\x05 \x01(\x03R\x05steps\x12)\n" +
 	"\x10checkpoint_every\x18\x06 \x01(\x03R\x0fcheckpointEvery\x12\x16\n" +
-	"\x06config\x18\a \x01(\fR\x06config\"\xd3\x03\n" +
+	"\x06config\x18\a \x01(\fR\x06config\x12\x16\n" +
+	"\x06groups\x18\b \x01(\rR\x06groups\"\xd3\x03\n" +
 	"\rWorkerMessage\x12*\n" +
 	"\x05hello\x18\x01 \x01(\v2\x12.ergoflow.v1.HelloH\x00R\x05hello\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.ergoflow.v1.HeartbeatH\x00R\theartbeat\x123\n" +
