@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,13 +64,19 @@ func startHarness(t *testing.T) *harness {
 // worker starts a worker; leave drains it and kill ends it at once. Both wait.
 func (h *harness) worker() (leave, kill func()) {
 	h.t.Helper()
+	return h.spoiled(nil)
+}
+
+// spoiled is a worker whose batches are changed before they are computed.
+func (h *harness) spoiled(spoil func(*stepBatch)) (leave, kill func()) {
+	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	drain := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
 			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
-			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain,
+			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain, spoil: spoil,
 		})
 	}()
 	over := false
@@ -169,6 +176,9 @@ func TestClusterOfOne(t *testing.T) {
 	if int(st.Step) != e.Steps() || len(st.Losses) != e.Steps() {
 		t.Errorf("ended at step %d of %d", st.Step, e.Steps())
 	}
+	if p := proven(t, e, st); p.Generations != 1 || p.Workers != 1 {
+		t.Errorf("proof %+v", p)
+	}
 	leave()
 	h.until("nobody", func(st coordinator.Status) bool { return len(st.Workers) == 0 })
 }
@@ -200,6 +210,9 @@ func TestClusterThatChanges(t *testing.T) {
 	h.until("the end", done)
 
 	got := h.final(e.Hash())
+	if p := proven(t, e, got); p.Generations < 2 || p.Workers < 2 {
+		t.Errorf("proof %+v", p)
+	}
 	if got.Step != want.Step {
 		t.Fatalf("ended at step %d instead of %d", got.Step, want.Step)
 	}
@@ -207,6 +220,49 @@ func TestClusterThatChanges(t *testing.T) {
 		if d := math.Abs(got.Losses[i] - want.Losses[i]); !(d <= 2e-4*want.Losses[i]) {
 			t.Fatalf("the loss of step %d is %.8g instead of %.8g", i, got.Losses[i], want.Losses[i])
 		}
+	}
+}
+
+// TestReproducible: the state is the same bits whatever workers come and go, with
+// groups of several shards and of one, and in micro-batches.
+func TestReproducible(t *testing.T) {
+	for name, sets := range map[string][]string{
+		"groups of one shard":      nil,
+		"groups of several shards": {"data.shards=16", "training.micro_batch=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sets := append([]string{"training.steps=40", "training.reproducible=true"}, sets...)
+			alone := startHarness(t)
+			alone.worker()
+			e := alone.submit(sets...)
+			alone.until("the end", done)
+			want := alone.final(e.Hash())
+			proven(t, e, want)
+
+			h := startHarness(t)
+			h.worker()
+			_, kill := h.worker()
+			h.worker()
+			h.submit(sets...)
+			h.until("three workers", func(st coordinator.Status) bool {
+				return done(st) || st.State == "training" && st.WorldSize == 3 && st.Step > 5
+			})
+			kill()
+			h.until("the end", done)
+			got := h.final(e.Hash())
+			proven(t, e, got)
+			equalBits(t, got, want)
+		})
+	}
+}
+
+func equalBits(t *testing.T, got, want *state.State) {
+	t.Helper()
+	if !slices.Equal(got.Losses, want.Losses) {
+		t.Error("the losses differ")
+	}
+	if !slices.Equal(got.Parameters, want.Parameters) || !slices.Equal(got.M, want.M) || !slices.Equal(got.V, want.V) {
+		t.Error("parameters or moments differ")
 	}
 }
 

@@ -17,6 +17,7 @@ const ahead = 2
 type stepBatch struct {
 	step  ergoflow.Step
 	micro []*flow.Batch
+	ends  []int // of groups whose gradients are rounded alone, in micro
 }
 
 // A prefetcher assembles the coming steps' batches beside the training loop,
@@ -36,7 +37,7 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 		free:  make(chan *stepBatch, ahead+1),
 		done:  make(chan struct{}),
 	}
-	groups := microBatches(shards, r.largest())
+	groups, ends := r.cut(shards)
 	model := r.experiment.Velocity()
 	assemblers := make([]*flow.Assembler, len(r.conditioners))
 	for i, c := range r.conditioners {
@@ -44,7 +45,7 @@ func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
 		assemblers[i].Times = r.experiment.Training.Times
 	}
 	for range ahead + 1 {
-		b := &stepBatch{micro: make([]*flow.Batch, len(groups))}
+		b := &stepBatch{micro: make([]*flow.Batch, len(groups)), ends: ends}
 		for i := range b.micro {
 			b.micro[i] = new(flow.Batch)
 		}
@@ -102,6 +103,29 @@ func (p *prefetcher) recycle(b *stepBatch) { p.free <- b }
 
 // wait returns when the prefetcher's goroutine has ended.
 func (p *prefetcher) wait() { <-p.done }
+
+// cut makes micro-batches of a rank's shards. Where training is reproducible none
+// has shards of two groups; ends says where the groups end.
+func (r *replica) cut(shards []uint32) (micro [][]uint32, ends []int) {
+	if !r.exact() {
+		micro = microBatches(shards, r.largest())
+		return micro, []int{len(micro)}
+	}
+	for u := range r.plan.Units() {
+		first, end := r.plan.Unit(u)
+		var group []uint32
+		for _, k := range shards {
+			if int(k) >= first && int(k) < end {
+				group = append(group, k)
+			}
+		}
+		if len(group) > 0 {
+			micro = append(micro, microBatches(group, r.largest())...)
+			ends = append(ends, len(micro))
+		}
+	}
+	return micro, ends
+}
 
 // microBatches cuts the shards into groups of at most so many, whose lengths are
 // powers of two, largest first: no membership needs a shape that is not compiled

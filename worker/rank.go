@@ -10,6 +10,8 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/ledger"
+	"github.com/ergoflow/ergoflow/model/train"
 )
 
 // A rank is this worker's place in one generation.
@@ -109,30 +111,72 @@ func (r *rank) step(ctx context.Context, ring *allreduce.Ring, batches *prefetch
 	if err != nil {
 		return nil, err
 	}
-	data := watch.lap()
+	timing := &wire.Timing{Data: watch.lap()}
+	if spoil := r.session.w.spoil; spoil != nil {
+		spoil(batch)
+	}
 
-	sum, err := r.replica.gradient(batch)
+	sum, used, err := r.reduce(ring, at, batch, watch, timing)
 	batches.recycle(batch)
 	if err != nil {
-		return nil, fmt.Errorf("gradient of step %d: %w", at, err)
-	}
-	gradient := watch.lap()
-
-	if err := ring.AllReduce(at, sum); err != nil {
 		return nil, err
 	}
-	reduce := watch.lap()
 
-	loss, samples, err := r.replica.apply(sum)
+	loss, samples, err := r.replica.apply(sum, used, ergoflow.Generation(r.assign.Generation), r.workers())
 	if err != nil {
 		return nil, fmt.Errorf("update of step %d: %w", at, err)
 	}
-	return &wire.Progress{
-		Step:    int64(at) + 1,
-		Loss:    loss,
-		Samples: samples,
-		Timing:  &wire.Timing{Data: data, Gradient: gradient, Ring: reduce, Update: watch.lap()},
-	}, nil
+	timing.Update = watch.lap()
+	return &wire.Progress{Step: int64(at) + 1, Loss: loss, Samples: samples, Timing: timing}, nil
+}
+
+// reduce computes the gradient of this rank's part of the batch and adds it up
+// over the ranks, and with it the account of what it was made of.
+func (r *rank) reduce(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
+	if r.replica.exact() {
+		return r.reduceExactly(ring, at, b, watch, timing)
+	}
+	sum, used, err := r.replica.gradient(int(r.assign.Rank), b)
+	if err != nil {
+		return nil, nil, fmt.Errorf("gradient of step %d: %w", at, err)
+	}
+	timing.Gradient = watch.lap()
+	if err := ring.AllReduce(at, sum); err != nil {
+		return nil, nil, err
+	}
+	if err := ring.AllReduceInt64(at, used); err != nil {
+		return nil, nil, err
+	}
+	timing.Ring = watch.lap()
+	return sum, used, nil
+}
+
+// reduceExactly is reduce where training is reproducible.
+func (r *rank) reduceExactly(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
+	for level := range levels {
+		words, err := r.replica.exactGradient(int(r.assign.Rank), b, level)
+		if err != nil {
+			return nil, nil, fmt.Errorf("gradient of step %d: %w", at, err)
+		}
+		timing.Gradient += watch.lap()
+		if err := ring.AllReduceInt64(at, words); err != nil {
+			return nil, nil, err
+		}
+		timing.Ring += watch.lap()
+		if sum, used, ok := r.replica.exactTotal(words, level); ok {
+			return sum, used, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("step %d: %w: the gradient is not finite", at, train.ErrDiverged)
+}
+
+// workers of the generation, by rank.
+func (r *rank) workers() []ergoflow.WorkerID {
+	ids := make([]ergoflow.WorkerID, len(r.assign.Members))
+	for i, m := range r.assign.Members {
+		ids[i] = ergoflow.WorkerID(m.Id)
+	}
+	return ids
 }
 
 // due says whether a checkpoint is to be taken after that many updates. The

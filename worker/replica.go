@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/batch"
+	"github.com/ergoflow/ergoflow/data/ledger"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -34,8 +35,10 @@ type replica struct {
 	mu      sync.Mutex
 	trainer *train.Trainer
 	sum     []float32 // [P+2], what the ring adds up
+	words   []int64   // what it adds up where training is reproducible
 	losses  []float64 // mean loss of every step; their number is the step
-	held    bool      // whether there is a state at all
+	ledger  ledger.Ledger
+	held    bool // whether there is a state at all
 }
 
 // newReplica maps the run's shards and compiles every shape that any membership
@@ -53,6 +56,9 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 		return nil, fmt.Errorf("run %.12s: this build reads its configuration as run %.12s", plan.Run, have)
 	}
 	r := &replica{plan: plan, experiment: exp, batches: exp.BatchPlan(), saver: newSaver(plan, w.log)}
+	if err := r.checkExact(w.backend); err != nil {
+		return nil, err
+	}
 	if err := r.open(ctx, w, shard.NewDir(order.Store)); err != nil {
 		r.close()
 		return nil, err
@@ -80,6 +86,9 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		w.log.Warn("bfloat16 gains little or nothing on this backend and takes more memory", "backend", w.backend.Name)
 	}
 	r.sum = make([]float32, r.trainer.Size()+2)
+	if r.exact() {
+		r.words = make([]int64, r.exactLength())
+	}
 	for shards := 1; shards <= r.largest(); shards *= 2 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -93,11 +102,15 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 
 // largest is how many shards' functions a micro-batch may have.
 func (r *replica) largest() int {
+	most := r.plan.Shards
+	if r.exact() { // a group's
+		most = (r.plan.Shards + r.plan.Groups - 1) / r.plan.Groups
+	}
 	functions := r.experiment.Training.MicroBatch
 	if functions == 0 {
-		return r.plan.Shards
+		return most
 	}
-	return min(max(functions/r.batches.FunctionsPerStep(), 1), r.plan.Shards)
+	return min(max(functions/r.batches.FunctionsPerStep(), 1), most)
 }
 
 // condition makes the conditioners.
@@ -135,29 +148,42 @@ func (r *replica) at() ergoflow.Step {
 	return ergoflow.Step(len(r.losses))
 }
 
-// gradient leaves the sum [P+2] over the micro-batches on the host. It is valid
-// until the next call.
-func (r *replica) gradient(b *stepBatch) ([]float32, error) {
+// gradient leaves the sum [P+2] over the micro-batches on the host, valid until
+// the next call, and accounts for what it was made of.
+func (r *replica) gradient(rank int, b *stepBatch) ([]float32, ledger.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.trainer.Reset() // of a step that was interrupted
-	for _, micro := range b.micro {
-		if err := r.trainer.Gradient(micro); err != nil {
-			return nil, err
-		}
+	used := ledger.NewRecord(r.plan.Shards)
+	if err := r.accumulate(rank, b.micro, used); err != nil {
+		return nil, nil, err
 	}
-	return r.sum, r.trainer.Take(r.sum)
+	return r.sum, used, r.trainer.Take(r.sum)
 }
 
-// apply updates the state by the sum over all ranks and returns the batch's
-// mean loss and number of samples.
-func (r *replica) apply(sum []float32) (loss float64, samples int64, err error) {
+// accumulate adds up gradients on the device, and enters what the device was
+// given.
+func (r *replica) accumulate(rank int, micro []*flow.Batch, used ledger.Record) error {
+	r.trainer.Reset() // of a step that was interrupted
+	for _, m := range micro {
+		if err := r.trainer.Gradient(m); err != nil {
+			return err
+		}
+		used.Add(rank, m.Uses)
+	}
+	return nil
+}
+
+// apply updates the state by the sum over all ranks, enters what they used as
+// workers of generation g, and returns the batch's mean loss and number of
+// samples.
+func (r *replica) apply(sum []float32, used ledger.Record, g ergoflow.Generation, workers []ergoflow.WorkerID) (loss float64, samples int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, err := r.trainer.Apply(sum, int64(len(r.losses))); err != nil {
 		return 0, 0, err
 	}
 	loss, count := train.Loss(sum)
+	r.ledger.Append(ergoflow.Step(len(r.losses)), g, workers, used)
 	r.losses = append(r.losses, loss)
 	return loss, int64(count), nil
 }
@@ -181,6 +207,7 @@ func (r *replica) state() (*state.State, error) {
 		M:             make([]float32, size),
 		V:             make([]float32, size),
 		Losses:        append([]float64(nil), r.losses...),
+		Ledger:        r.ledger.Clone(),
 		Normalisation: r.normalisation,
 		Config:        r.plan.Config,
 	}
@@ -202,6 +229,7 @@ func (r *replica) load(st *state.State) error {
 		return err
 	}
 	r.losses = append(r.losses[:0], st.Losses...)
+	r.ledger = st.Ledger
 	r.held = true
 	return nil
 }

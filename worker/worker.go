@@ -38,6 +38,8 @@ type Config struct {
 	// Drain is closed when the worker should finish its step, hand over and
 	// leave. Cancelling the context of Run leaves at once instead.
 	Drain <-chan struct{}
+
+	spoil func(*stepBatch) // tests: changes a batch before it is computed
 }
 
 // A worker is the process: what outlives sessions and generations.
@@ -49,6 +51,7 @@ type worker struct {
 	address   string                  // where peers reach rings and state
 	replica   atomic.Pointer[replica] // nil before the first Prepare
 	drain     <-chan struct{}
+	spoil     func(*stepBatch)
 	log       *slog.Logger
 }
 
@@ -90,6 +93,7 @@ func Run(ctx context.Context, c Config) error {
 		rings:     allreduce.NewServer(),
 		address:   address,
 		drain:     c.Drain,
+		spoil:     c.spoil,
 		log:       c.Log,
 	}
 	defer w.drop()

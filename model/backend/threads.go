@@ -14,3 +14,9 @@ func SetThreads(n int) {
 	runtime.GOMAXPROCS(n)
 	os.Setenv("PJRT_NPROC", strconv.Itoa(n))
 }
+
+// Threads is the limit that XLA on the CPU has, zero for none.
+func Threads() int {
+	n, _ := strconv.Atoi(os.Getenv("PJRT_NPROC"))
+	return n
+}

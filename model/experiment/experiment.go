@@ -54,6 +54,10 @@ type Training struct {
 	// Precision of the products of matrices in the gradient; the empty text means
 	// layers.Float32. Parameters, optimizer, sums and evaluation are float32 always.
 	Precision layers.Precision `json:"precision,omitempty" yaml:"precision"`
+	// Reproducible makes parameters equal bit for bit whatever workers come and go,
+	// on the same kind of device: gradients of fixed groups of shards are added up as
+	// whole numbers. It is slower.
+	Reproducible bool `json:"reproducible,omitempty" yaml:"reproducible"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
 	// Times is the law of t in the loss; the empty text means flow.Uniform.
@@ -119,12 +123,16 @@ func (e Experiment) Steps() int {
 }
 
 // Hash names the trained state: configurations with the same hash train the
-// same parameters. The labels, the checkpoint interval, the micro-batch and the
-// evaluation do not enter it, so those may change without training again; the
+// same parameters, bit for bit where training is reproducible. The labels, the
+// checkpoint interval, the evaluation and, where rounding may differ, the
+// micro-batch do not enter it, so those may change without training again; the
 // held-out data do, since one hash names all shards of a data set.
 func (e Experiment) Hash() string {
 	t := e.Training
-	t.Epochs, t.Steps, t.CheckpointEvery, t.MicroBatch = 0, e.Steps(), 0, 0
+	t.Epochs, t.Steps, t.CheckpointEvery = 0, e.Steps(), 0
+	if !t.Reproducible {
+		t.MicroBatch = 0
+	}
 	if t.Times == flow.Uniform { // two ways to say the same
 		t.Times = ""
 	}
@@ -146,6 +154,18 @@ func (e Experiment) Hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// reproducibleGroups is how many groups of shards a reproducible run has, and so
+// how many workers it can have. Each costs a gradient of its own.
+const reproducibleGroups = 8
+
+// groups of shards whose gradients are rounded as a whole; zero where none are.
+func (e Experiment) groups() int {
+	if !e.Training.Reproducible {
+		return 0
+	}
+	return min(reproducibleGroups, e.Data.Shards)
+}
+
 // Plan is what the coordinator needs to conduct the run. The error is that of
 // encoding a configuration that Validate would refuse.
 func (e Experiment) Plan() (ergoflow.Plan, error) {
@@ -161,6 +181,7 @@ func (e Experiment) Plan() (ergoflow.Plan, error) {
 		Experiment:      e.Name + "/" + e.Preset,
 		Dataset:         e.Data.Hash(),
 		Shards:          e.Data.Shards,
+		Groups:          e.groups(),
 		Steps:           ergoflow.Step(e.Steps()),
 		CheckpointEvery: ergoflow.Step(e.Training.CheckpointEvery),
 		Config:          config,

@@ -132,6 +132,8 @@ func TestHash(t *testing.T) {
 		"training.steps=64":                 true, // as many as the one epoch has
 		"training.checkpoint_every=5":       true,
 		"training.micro_batch=4":            true,
+		"training.reproducible=true":        false,
+		"training.reproducible=false":       true,
 		"evaluation.samples=256":            true,
 		"evaluation.solver=dopri5":          true,
 		"evaluation.mcmc=[]":                true,
@@ -151,6 +153,12 @@ func TestHash(t *testing.T) {
 	const known = "5f69bca73df29127ea6a54b19a83e327"
 	if got := base.Hash(); got != known {
 		t.Errorf("hash is %q, was %q", got, known)
+	}
+	exact := base
+	exact.Training.Reproducible = true
+	parts := exact
+	if parts.Training.MicroBatch = 4; parts.Hash() == exact.Hash() {
+		t.Error("another micro-batch, which rounds otherwise, has the hash of a reproducible run")
 	}
 	relabelled := base
 	relabelled.Preset = "custom"

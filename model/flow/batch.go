@@ -10,6 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/batch"
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/ledger"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/shard"
 )
@@ -23,6 +24,8 @@ type Batch struct {
 	Inputs [][]float32 // of the network, standardised, each [n, shape of the input…]
 	X0, X1 []float32   // [n, S, d]
 	T      []float32   // [n, S]
+	// Uses accounts for what was taken of each function.
+	Uses []ledger.Use
 
 	subjects []Subject   // of functions whose inputs are still to be made
 	fields   [][]float32 // theirs, one after the other
@@ -55,7 +58,7 @@ func (b *Batch) Reset(samples, dim, inputs int) {
 	for k := range b.Inputs {
 		b.Inputs[k] = b.Inputs[k][:0]
 	}
-	b.X0, b.X1, b.T = b.X0[:0], b.X1[:0], b.T[:0]
+	b.X0, b.X1, b.T, b.Uses = b.X0[:0], b.X1[:0], b.T[:0], b.Uses[:0]
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
 }
 
@@ -71,6 +74,7 @@ type Assembler struct {
 	coupler     *Coupler   // of whole batches, with OptimalTransport
 	quantiles   *quantiles // of each pick, with Quantile
 	indices     []int32
+	hasher      ledger.Hasher
 	source      rand.PCG
 	random      *rand.Rand
 }
@@ -115,6 +119,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 		} else {
 			a.draw(dst, samples)
 		}
+		dst.Uses = append(dst.Uses, ledger.Use{Shard: s.Manifest().Shard, Word: a.hasher.Word(s.First()+pick.Function, a.indices)})
 		dst.Functions++
 	}
 }

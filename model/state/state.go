@@ -1,19 +1,25 @@
 // Package state is the whole of a training run between two steps. Its encoding
 // is what checkpoints store, what a worker sends to one that joins, and what is
-// exported: one safetensors file (version 2 of this use of the format) with
+// exported: one safetensors file (version 3 of this use of the format) with
 //
 //	parameters/<name>   F32, shape of the parameter
 //	adam.m/<name>       F32, the same shape: first moments
 //	adam.v/<name>       F32, the same shape: second moments
 //	losses              F64 [step], mean loss of every step taken
+//	ledger.steps        I64 [n], word of each of the last n steps
+//	ledger.words        I64 [stretches, shards], sums of words
+//	ledger.users        I64 [stretches, shards], who used the shard
 //
 // and in __metadata__, all as text
 //
-//	format              "ergoflow-state-2"
+//	format              "ergoflow-state-3"
 //	step                updates applied, decimal
 //	run                 hash of the configuration
 //	normalisation       JSON, as shard.Normalisation
 //	config              JSON, the whole experiment
+//	ledger              JSON, the stretches of data/ledger
+//
+// Version 2 had no ledger; it is still read.
 //
 // Python reads the parameters with safetensors.numpy.load_file.
 package state
@@ -30,12 +36,16 @@ import (
 	"strconv"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/ledger"
 	"github.com/ergoflow/ergoflow/data/safetensors"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/parameters"
 )
 
-const format = "ergoflow-state-2"
+const (
+	format     = "ergoflow-state-3"
+	unledgered = "ergoflow-state-2"
+)
 
 // ErrCorrupt means that bytes are no encoded state, or a damaged one.
 var ErrCorrupt = errors.New("not a valid training state")
@@ -48,6 +58,7 @@ type State struct {
 	Parameters    []float32
 	M, V          []float32 // moments of Adam
 	Losses        []float64 // one for each step
+	Ledger        ledger.Ledger
 	Normalisation shard.Normalisation
 	Config        json.RawMessage
 }
@@ -88,7 +99,7 @@ func (s *State) Validate() error {
 	if s.Step < 0 || int64(len(s.Losses)) != int64(s.Step) {
 		return fmt.Errorf("%d losses at step %d", len(s.Losses), s.Step)
 	}
-	return nil
+	return s.Ledger.Validate(s.Step)
 }
 
 // ParameterHash is the SHA-256 of the parameters, by which workers find out
@@ -133,6 +144,10 @@ func (s *State) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
+	stretches, account, err := encodeLedger(s.Ledger)
+	if err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
+	}
 	offsets := s.Layout.Offsets()
 	var tensors []safetensors.Tensor
 	for _, vector := range s.vectors() {
@@ -142,12 +157,14 @@ func (s *State) Encode() ([]byte, error) {
 		}
 	}
 	tensors = append(tensors, safetensors.Float64("losses", []int{len(s.Losses)}, s.Losses))
+	tensors = append(tensors, account...)
 	encoded, err := safetensors.Encode(tensors, map[string]string{
 		"format":        format,
 		"step":          strconv.FormatInt(int64(s.Step), 10),
 		"run":           s.Run,
 		"normalisation": string(normalisation),
 		"config":        string(s.Config),
+		"ledger":        stretches,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
@@ -171,8 +188,13 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 		return nil, err
 	}
 	metadata := file.Metadata()
-	if metadata["format"] != format {
-		return nil, fmt.Errorf("format is %q, this program reads %q", metadata["format"], format)
+	wanted := 3*len(layout) + 1
+	switch metadata["format"] {
+	case format:
+		wanted += ledgerTensors
+	case unledgered:
+	default:
+		return nil, fmt.Errorf("format is %q, this program reads %q and %q", metadata["format"], format, unledgered)
 	}
 	step, err := strconv.ParseInt(metadata["step"], 10, 64)
 	if err != nil {
@@ -185,8 +207,8 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	if err := json.Unmarshal([]byte(metadata["normalisation"]), &s.Normalisation); err != nil {
 		return nil, fmt.Errorf("normalisation: %w", err)
 	}
-	if got, want := len(file.Tensors()), 3*len(layout)+1; got != want {
-		return nil, fmt.Errorf("%d tensors instead of %d", got, want)
+	if got := len(file.Tensors()); got != wanted {
+		return nil, fmt.Errorf("%d tensors instead of %d", got, wanted)
 	}
 	for _, vector := range s.vectors() {
 		if *vector.values, err = gather(file, vector.prefix, layout); err != nil {
@@ -202,6 +224,11 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 		return nil, err
 	}
 	s.Losses = append([]float64(nil), values...)
+	if metadata["format"] == format {
+		if s.Ledger, err = decodeLedger(file, metadata["ledger"]); err != nil {
+			return nil, err
+		}
+	}
 	return s, s.Validate()
 }
 

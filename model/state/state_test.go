@@ -11,6 +11,8 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/ledger"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -29,6 +31,13 @@ func example() *state.State {
 	}
 	s.Normalisation = shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 3, Std: 4}}
 	s.Config = json.RawMessage(`{"name":"vn1d"}`)
+	for step, workers := range [][]ergoflow.WorkerID{{"a"}, {"b", "c"}} {
+		used := ledger.NewRecord(2)
+		for k := range 2 {
+			used.Add(k%len(workers), []ledger.Use{{Shard: k, Word: uint64(1+k) << 62}})
+		}
+		s.Ledger.Append(ergoflow.Step(step), ergoflow.Generation(1+2*step), workers, used)
+	}
 	return s
 }
 
@@ -76,7 +85,9 @@ func TestCorruptBytesAreRefused(t *testing.T) {
 		}
 	}
 	for name, change := range map[string][2]string{
-		"format":  {"ergoflow-state-2", "ergoflow-state-1"},
+		"format":  {"ergoflow-state-3", "ergoflow-state-1"},
+		"ledger":  {`\"first\":1`, `\"first\":0`},
+		"account": {"ledger.users", "ledger.usurs"},
 		"scale":   {`\"std\":2`, `\"std\":0`},
 		"step":    {`"step":"2"`, `"step":"3"`},
 		"no step": {`"step":"2"`, `"step":"x"`},
@@ -123,6 +134,7 @@ func TestEncodeRefusesInvalid(t *testing.T) {
 		"NaN":            func(s *state.State) { s.Parameters[0] = float32(math.NaN()) },
 		"no scale":       func(s *state.State) { s.Normalisation["drift"] = shard.Standard{} },
 		"missing losses": func(s *state.State) { s.Step = 3 },
+		"missing steps":  func(s *state.State) { s.Ledger.Words = s.Ledger.Words[:1] },
 	} {
 		s := example()
 		spoil(s)
@@ -157,6 +169,23 @@ func TestGoldenFile(t *testing.T) {
 	}
 	if !reflect.DeepEqual(s, golden()) {
 		t.Errorf("decoded %+v", s)
+	}
+}
+
+// States of version 2, which had no ledger, are read.
+func TestStateWithoutLedger(t *testing.T) {
+	encoded, err := os.ReadFile(filepath.Join("testdata", "state-2.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := state.Decode(encoded, layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := golden()
+	want.Ledger = ledger.Ledger{}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded %+v", got)
 	}
 }
 
