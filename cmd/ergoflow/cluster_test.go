@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/data/ledger"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/state"
 )
@@ -74,9 +75,28 @@ func logs(dir string) string {
 	return all.String()
 }
 
-// final is the last checkpoint of a directory.
+// proven is what `verify run` shows of the one run in a directory, which must be
+// that it learned from everything once.
+func proven(t *testing.T, dir string) ledger.Proof {
+	t.Helper()
+	cmd, out := program(t.Context(), t, "verify", "run", "--dir", dir, "--json")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("verify run: %v\n%s", err, out)
+	}
+	var results []verified
+	if err := json.Unmarshal(out.Bytes(), &results); err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 1 || !results[0].Proven || results[0].Proof.Steps != results[0].Step {
+		t.Fatalf("verify run: %s", out)
+	}
+	return *results[0].Proof
+}
+
+// final is the last checkpoint of a directory, proven.
 func final(t *testing.T, dir string) *state.State {
 	t.Helper()
+	proven(t, dir)
 	store, err := checkpoint.Open(coordinator.CheckpointPath(dir), true)
 	if err != nil {
 		t.Fatal(err)
@@ -249,6 +269,9 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		c.until("another generation", func(s coordinator.Status) bool { return s.Generation > st.Generation && s.Step > st.Step })
 		c.end()
 		equalToRounding(t, "after a SIGKILL", final(t, c.dir), want)
+		if p := proven(t, c.dir); p.Generations < 2 || p.Workers < 2 {
+			t.Errorf("the ledger does not know of what happened: %+v", p)
+		}
 	})
 
 	t.Run("worker drains, another joins", func(t *testing.T) {
@@ -296,6 +319,9 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 			t.Errorf("the log does not say that training went on from a checkpoint\n%s", logs(dir))
 		}
 		equalToRounding(t, "after a restart", final(t, dir), want)
+		if p := proven(t, dir); p.Generations < 2 {
+			t.Errorf("the ledger does not know of the restart: %+v", p)
+		}
 	})
 
 	t.Run("parent killed", func(t *testing.T) {

@@ -58,6 +58,7 @@ figures and the report. What --set says about evaluation.* applies.`,
 		},
 	}
 	choose.add(cmd)
+	choose.addReproducible(cmd)
 	f := cmd.Flags()
 	f.StringVar(&dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (default: the run's latest)")

@@ -75,7 +75,7 @@ new equations at once, without simulation.`,
 		}
 	}
 	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand())
-	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand())
+	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	return root
 }

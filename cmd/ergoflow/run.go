@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ type experimentFlags struct {
 	preset string
 	config string
 	sets   []string
+	exact  bool
 }
 
 func (f *experimentFlags) add(cmd *cobra.Command) {
@@ -31,8 +33,17 @@ func (f *experimentFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "one field over both, as path=value; may be repeated")
 }
 
+// addReproducible is for commands that train, or look for what was trained.
+func (f *experimentFlags) addReproducible(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.exact, "reproducible", false, "equal parameters, bit for bit, whatever workers come and go; slower (training.reproducible)")
+}
+
 func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
-	e, err := experiment.Load(name, f.preset, f.config, f.sets)
+	sets := f.sets
+	if f.exact {
+		sets = append(slices.Clone(sets), "training.reproducible=true")
+	}
+	e, err := experiment.Load(name, f.preset, f.config, sets)
 	if err != nil {
 		return e, usage(err)
 	}
@@ -59,8 +70,16 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 	if f.workers < 1 || f.workers > maxWorkers {
 		return nil, usagef("--workers is %d, not in 1…%d", f.workers, maxWorkers)
 	}
-	if f.workers > e.Data.Shards {
-		return nil, usagef("--workers is %d, but %s has only %d shards to share", f.workers, e.Name, e.Data.Shards)
+	plan, err := e.Plan()
+	if err != nil {
+		return nil, usage(err)
+	}
+	if f.workers > plan.Units() {
+		what := "shards"
+		if plan.Groups > 0 {
+			what = "groups of shards"
+		}
+		return nil, usagef("--workers is %d, but %s has only %d %s to share", f.workers, e.Name, plan.Units(), what)
 	}
 	if err := checkEngine(f.engine); err != nil {
 		return nil, err
@@ -69,6 +88,9 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 		f.dir = defaultDir(e)
 	}
 	threads := max(1, runtime.NumCPU()/f.workers)
+	if e.Training.Reproducible {
+		threads = 1 // XLA rounds otherwise with another number
+	}
 	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads))
 }
 
@@ -120,6 +142,7 @@ are reused.`,
 		},
 	}
 	choose.add(cmd)
+	choose.addReproducible(cmd)
 	local.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
 	return cmd

@@ -67,6 +67,7 @@ it and ends.`,
 		},
 	}
 	choose.add(cmd)
+	choose.addReproducible(cmd)
 	local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of a coordinator on this machine, or of the run with --local"
 	cmd.Flags().Lookup("workers").Usage = "worker processes, with --local"

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/data/ledger"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+func verifyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "verify",
+		Short:   "Prove what a run has learned from",
+		Example: "  ergoflow verify run --dir ergoflow-runs/vn1d-demo",
+	}
+	cmd.AddCommand(verifyRunCommand())
+	return cmd
+}
+
+// verified is the document of `verify run` about one run.
+type verified struct {
+	Run        string            `json:"run"`
+	Experiment string            `json:"experiment"`
+	Checkpoint string            `json:"checkpoint"`
+	Step       ergoflow.Step     `json:"step"`
+	Proven     bool              `json:"proven"`
+	Proof      *ledger.Proof     `json:"proof"`     // null where not proven
+	Violation  *ledger.Violation `json:"violation"` // null where proven
+}
+
+func verifyRunCommand() *cobra.Command {
+	var dir string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "run [--dir DIR]",
+		Short: "Prove that a run used every sample exactly once",
+		Long: `Reads the newest checkpoint of each run in the directory and proves from its
+ledger that the state has learned from every (epoch, function, block of samples)
+exactly once, nothing left out or repeated, whatever workers came and went. Ends
+with code 1 where it finds otherwise, and names them.`,
+		Example: "  ergoflow verify run --dir ergoflow-runs/vn1d-demo",
+		Args:    exactly(0, "no arguments"),
+		RunE: reading(&dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {
+			infos, err := newestOfRuns(store)
+			if err != nil {
+				return err
+			}
+			results := []verified{}
+			var violations []error
+			for _, info := range infos {
+				v, err := verifyRun(ctx, store, info)
+				if err != nil {
+					return fmt.Errorf("verify run %.12s: %w", info.Run, err)
+				}
+				results = append(results, v)
+				if v.Violation != nil {
+					violations = append(violations, fmt.Errorf("verify run %.12s: %w", info.Run, v.Violation))
+				} else if !asJSON {
+					fmt.Print(v)
+				}
+			}
+			if asJSON {
+				if err := printJSON(results); err != nil {
+					return err
+				}
+			}
+			if len(violations) > 0 {
+				return withHint(errors.Join(violations...), "do not trust this state; train again in another --dir, and report it: `--json` lists more")
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().StringVar(&dir, "dir", ".", "directory of the run or coordinator")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	return cmd
+}
+
+// newestOfRuns is the most advanced checkpoint of every run.
+func newestOfRuns(store *checkpoint.Store) ([]checkpoint.Info, error) {
+	all, err := store.List()
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, withHint(fmt.Errorf("verify run: %w in %s", checkpoint.ErrNotFound, store.Path()), "a run has one when it has taken training.checkpoint_every steps")
+	}
+	newest := make(map[string]int)
+	var infos []checkpoint.Info
+	for _, info := range all {
+		i, ok := newest[info.Run]
+		if !ok {
+			newest[info.Run] = len(infos)
+			infos = append(infos, info)
+		} else if info.Step >= infos[i].Step {
+			infos[i] = info
+		}
+	}
+	return infos, nil
+}
+
+// verifyRun proves one checkpoint, or returns what contradicts the proof.
+func verifyRun(ctx context.Context, store *checkpoint.Store, info checkpoint.Info) (verified, error) {
+	v := verified{Run: info.Run, Experiment: info.Experiment, Checkpoint: info.ID, Step: info.Step}
+	_, encoded, err := store.Read(info.ID)
+	if err != nil {
+		return v, err
+	}
+	e, st, err := experiment.DecodeState(encoded)
+	if err != nil {
+		return v, err
+	}
+	if st.Step != info.Step || st.Run != info.Run || e.Hash() != st.Run {
+		return v, fmt.Errorf("%w: checkpoint %s holds step %d of run %.12s, configured as run %.12s", checkpoint.ErrCorrupt, info.ID, st.Step, st.Run, e.Hash())
+	}
+	proof, err := st.Ledger.Verify(ctx, ledger.Batches{
+		Plan:  e.BatchPlan(),
+		First: func(shard int) int { first, _ := e.Data.ShardRange(shard); return first },
+	}, st.Step)
+	if errors.As(err, &v.Violation) {
+		return v, nil
+	}
+	if err != nil {
+		return v, err
+	}
+	v.Proven, v.Proof = true, &proof
+	return v, nil
+}
+
+// String is what `verify run` prints of a run that is proven.
+func (v verified) String() string {
+	p := v.Proof
+	return fmt.Sprintf("run %.12s (%s): %s updates by %d workers in %d generations\n"+
+		"each of %s (epoch, function, block) was used exactly once: %s samples, %d epochs complete\n",
+		v.Run, v.Experiment, humanize.Comma(int64(p.Steps)), p.Workers, p.Generations,
+		humanize.Comma(p.Blocks), humanize.Comma(p.Samples), p.Epochs)
+}
