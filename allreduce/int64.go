@@ -8,6 +8,9 @@ const limbs = 4
 // AllReduceInt64 is AllReduce for 64-bit integers. Sums wrap around; they do not
 // depend on the number of ranks or their order.
 func (r *Ring) AllReduceInt64(step ergoflow.Step, v []int64) error {
+	if r.id.World == 1 {
+		return r.AllReduce(step, nil)
+	}
 	parts := make([]float32, limbs*len(v))
 	for i, x := range v {
 		for k := range limbs {
