@@ -70,7 +70,27 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 		Rank:       int(r.assign.Rank),
 		World:      len(peers),
 	}
-	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{})
+	format, err := allreduce.ParseWire(string(r.replica.experiment.Training.Wire))
+	if err != nil {
+		return nil, err
+	}
+	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
+		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Version,
+	})
+}
+
+// reduce sums the vector [P+2] over the ranks. Where the wire rounds, the loss
+// and the number of samples, its last two, go by themselves: short vectors are
+// not rounded, and a count must not be.
+func reduce(ring *allreduce.Ring, at ergoflow.Step, sum []float32) error {
+	if ring.Wire() == allreduce.Float32 {
+		return ring.AllReduce(at, sum)
+	}
+	size := len(sum) - 2
+	if err := ring.AllReduce(at, sum[:size]); err != nil {
+		return err
+	}
+	return ring.AllReduce(at, sum[size:])
 }
 
 // steps is the training loop.
@@ -118,10 +138,10 @@ func (r *rank) step(ctx context.Context, ring *allreduce.Ring, batches *prefetch
 	}
 	gradient := watch.lap()
 
-	if err := ring.AllReduce(at, sum); err != nil {
+	if err := reduce(ring, at, sum); err != nil {
 		return nil, err
 	}
-	reduce := watch.lap()
+	waited := watch.lap()
 
 	loss, samples, err := r.replica.apply(sum)
 	if err != nil {
@@ -131,7 +151,7 @@ func (r *rank) step(ctx context.Context, ring *allreduce.Ring, batches *prefetch
 		Step:    int64(at) + 1,
 		Loss:    loss,
 		Samples: samples,
-		Timing:  &wire.Timing{Data: data, Gradient: gradient, Ring: reduce, Update: watch.lap()},
+		Timing:  &wire.Timing{Data: data, Gradient: gradient, Ring: waited, Update: watch.lap()},
 	}, nil
 }
 

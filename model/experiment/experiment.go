@@ -54,6 +54,9 @@ type Training struct {
 	// Precision of the products of matrices in the gradient; the empty text means
 	// layers.Float32. Parameters, optimizer, sums and evaluation are float32 always.
 	Precision layers.Precision `json:"precision,omitempty" yaml:"precision"`
+	// Wire is how gradients travel between workers; the empty text means
+	// ergoflow.WireFloat32.
+	Wire ergoflow.Wire `json:"wire,omitempty" yaml:"wire"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
 	// Times is the law of t in the loss; the empty text means flow.Uniform.
@@ -130,6 +133,9 @@ func (e Experiment) Hash() string {
 	}
 	if t.Precision == layers.Float32 {
 		t.Precision = ""
+	}
+	if t.Wire == ergoflow.WireFloat32 {
+		t.Wire = ""
 	}
 	raw, err := json.Marshal(struct {
 		Format   string   `json:"format"`
