@@ -12,6 +12,8 @@
 #   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
 #   make bench-steps  the steps' part of it, which rewrites docs/results/steps.md
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
+#   make bench-allreduce  the sums' part of it, beside Gloo, which rewrites docs/results/allreduce.md
+#   make bench-link  sums over links of 1 Gbit/s, as root, which rewrites docs/results/link.md
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
 SHELL := /bin/bash
@@ -28,7 +30,7 @@ WORKERS ?= 2
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-steps bench-kernels verify-torch generate clean
+.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -72,7 +74,7 @@ bench: setup
 bench-peers: setup .venv
 	.venv/bin/python docs/benchmarks/assignment_pot.py
 	.venv/bin/python docs/benchmarks/formulas.py
-	$(MAKE) bench-steps bench-kernels
+	$(MAKE) bench-steps bench-kernels bench-allreduce
 
 bench-steps: setup .venv
 	.venv/bin/python docs/benchmarks/steps.py --write docs/results/steps.md
@@ -80,6 +82,12 @@ bench-steps: setup .venv
 bench-kernels: build .venv
 	.venv/bin/python docs/benchmarks/kernels_ratio.py --write docs/results/kernels.md
 	.venv/bin/python docs/benchmarks/dataset.py
+
+bench-allreduce: build .venv
+	.venv/bin/python docs/benchmarks/allreduce.py --write docs/results/allreduce.md
+
+bench-link: build
+	$(PYTHON) docs/benchmarks/link.py --write docs/results/link.md
 
 verify-torch: setup .venv
 	rm -rf bin/velocities

@@ -18,6 +18,19 @@ type Step int64
 // WorkerID names a worker for as long as its process lives.
 type WorkerID string
 
+// Wire is the number format in which workers send each other gradients. Sums are
+// float32 in any.
+type Wire string
+
+const (
+	WireFloat32  Wire = "f32"
+	WireBFloat16 Wire = "bf16"
+	WireInt8     Wire = "int8" // what rounding takes away is fed back
+)
+
+// Wires lists the known ones.
+func Wires() []Wire { return []Wire{WireFloat32, WireBFloat16, WireInt8} }
+
 // Plan is what the coordinator must know of a run to conduct it. It reads
 // Config no further than to hand it to workers.
 type Plan struct {

@@ -15,9 +15,6 @@ type Identity struct {
 	Rank, World int
 }
 
-func (id Identity) successor() int   { return (id.Rank + 1) % id.World }
-func (id Identity) predecessor() int { return (id.Rank + id.World - 1) % id.World }
-
 func (id Identity) String() string {
 	return fmt.Sprintf("generation %d rank %d of %d", id.Generation, id.Rank, id.World)
 }
@@ -37,12 +34,82 @@ func (id Identity) validate() error {
 // Options are what all ranks of a ring must agree on; the handshake compares
 // them.
 type Options struct {
-	Wire Wire // number format of the messages; zero: Float32
+	Wire     Wire     // number format of long vectors; zero: Float32
+	Topology Topology // who is connected with whom; zero: by world size
+
+	Plan  string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
+	Build string // what computes it, e.g. the program's version; as Plan
 }
 
+// maxLabel bounds Plan and Build.
+const maxLabel = 64
+
 func (o Options) validate() error {
-	if o.Wire != Float32 && o.Wire != BFloat16 {
+	if o.Wire > Int8 {
 		return fmt.Errorf("unknown wire format %d", o.Wire)
 	}
+	if o.Topology > Circle {
+		return fmt.Errorf("unknown topology %d", o.Topology)
+	}
+	for _, label := range []string{o.Plan, o.Build} {
+		if !isLabel(label) {
+			return fmt.Errorf("plan or build %.80q is not printable ASCII of at most %d bytes", label, maxLabel)
+		}
+	}
 	return nil
+}
+
+func isLabel(s string) bool {
+	for _, c := range []byte(s) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return len(s) <= maxLabel
+}
+
+// Topology says which ranks are connected.
+type Topology uint8
+
+const (
+	ByWorld Topology = iota // Mesh up to MeshWorld ranks, else Circle
+	Mesh                    // every rank with every other
+	Circle                  // every rank with its two neighbours
+)
+
+// MeshWorld is the largest world that is connected all with all. See
+// docs/decisions/allreduce.md.
+const MeshWorld = 8
+
+// in is the topology in a world of that size.
+func (t Topology) in(world int) Topology {
+	if t == ByWorld {
+		if world <= MeshWorld {
+			return Mesh
+		}
+		return Circle
+	}
+	return t
+}
+
+func (t Topology) String() string {
+	switch t {
+	case ByWorld:
+		return "auto"
+	case Mesh:
+		return "mesh"
+	case Circle:
+		return "ring"
+	}
+	return fmt.Sprintf("topology(%d)", uint8(t))
+}
+
+// ParseTopology reads what String writes.
+func ParseTopology(name string) (Topology, error) {
+	for _, t := range []Topology{ByWorld, Mesh, Circle} {
+		if t.String() == name {
+			return t, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown topology %q: auto, mesh or ring", name)
 }

@@ -11,7 +11,7 @@ import (
 // closeTimeout bounds the closing handshake.
 const closeTimeout = 2 * time.Second
 
-// Close leaves the ring. On a healthy ring it first confirms with both
+// Close leaves the ring. On a healthy ring it first confirms with all
 // neighbours that nothing is in flight, for two seconds at most, so all ranks
 // should close at about the same time; to abandon a ring, cancel its context
 // before. The error says that a neighbour did not confirm; the ring is closed
@@ -27,47 +27,55 @@ func (r *Ring) Close() error {
 	}
 	r.closed = true
 	defer r.cancel(ErrClosed)
-	if r.id.World == 1 {
-		return nil
-	}
 	if r.ctx.Err() != nil {
-		<-r.ended
+		r.release()
 		return nil
 	}
-	return r.farewell()
-}
-
-// farewell ends our stream and reads the predecessor's to its end, upon which
-// serve says goodbye to it. Whoever gets a goodbye disconnects. Having got ours
-// and seen the predecessor disconnect, both links are known to be done: this
-// process may exit without breaking anything off.
-func (r *Ring) farewell() error {
 	timer := time.AfterFunc(closeTimeout, func() {
 		r.cancel(fmt.Errorf("no answer in %v", closeTimeout))
 	})
 	defer timer.Stop()
 	r.closing.Store(true)
-	if err := r.out.finish(); err != nil {
+	err := r.farewell()
+	if err != nil {
 		r.cancel(err)
-		<-r.ended
-		return r.wrap("close", r.id.successor(), err)
+		r.release()
 	}
-	var f frame
-	if err := r.in.receive(&f); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = fmt.Errorf("%w: %v after the last step", ErrProtocol, f.header)
-			f.free()
+	return err
+}
+
+// farewell ends our streams and reads the sources' to their ends, upon which
+// serve says goodbye to them. Whoever gets a goodbye disconnects. Having got
+// ours and seen the sources disconnect, all links are known to be done: this
+// process may exit without breaking anything off.
+func (r *Ring) farewell() error {
+	for _, to := range r.sinks {
+		if err := to.out.finish(); err != nil {
+			return r.wrap("close", to.rank, err)
 		}
-		err = r.wrap("close", r.id.predecessor(), err)
-		r.cancel(err)
-		<-r.ended
-		return err
 	}
-	close(r.drained)
-	<-r.ended
-	<-r.parted
-	if err := context.Cause(r.ctx); err != nil {
-		return r.wrap("close", r.id.successor(), err)
+	for _, from := range r.sources {
+		var f frame
+		if err := from.in.receive(&f); !errors.Is(err, io.EOF) {
+			if err == nil {
+				err = fmt.Errorf("%w: %v after the last step", ErrProtocol, f.header)
+				f.free()
+			}
+			return r.wrap("close", from.rank, err)
+		}
+		close(from.drained)
+	}
+	for _, to := range r.sinks {
+		<-to.ended
+		if err := context.Cause(r.ctx); err != nil {
+			return r.wrap("close", to.rank, err)
+		}
+	}
+	for _, from := range r.sources {
+		<-from.parted
+		if err := context.Cause(r.ctx); err != nil {
+			return r.wrap("close", from.rank, err)
+		}
 	}
 	return nil
 }

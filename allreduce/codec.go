@@ -20,12 +20,13 @@ type header struct {
 	segment    uint16
 	chunk      uint16
 	phase      phase
-	length     uint32 // of the payload, in bytes
+	format     format
+	length     uint32 // of the payload, in bytes; 24 bits
 }
 
 func (h header) String() string {
-	return fmt.Sprintf("generation %d step %d bucket %d phase %d segment %d chunk %d length %d",
-		h.generation, h.step, h.bucket, h.phase, h.segment, h.chunk, h.length)
+	return fmt.Sprintf("generation %d step %d bucket %d phase %d segment %d chunk %d format %v length %d",
+		h.generation, h.step, h.bucket, h.phase, h.segment, h.chunk, h.format, h.length)
 }
 
 func (h header) put(b *[headerBytes]byte) {
@@ -35,7 +36,7 @@ func (h header) put(b *[headerBytes]byte) {
 	binary.LittleEndian.PutUint16(b[18:], h.segment)
 	binary.LittleEndian.PutUint16(b[20:], h.chunk)
 	b[22] = byte(h.phase)
-	binary.LittleEndian.PutUint32(b[23:], h.length)
+	binary.LittleEndian.PutUint32(b[23:], uint32(h.format)|h.length<<8)
 }
 
 func parseHeader(b *[headerBytes]byte) header {
@@ -46,7 +47,8 @@ func parseHeader(b *[headerBytes]byte) header {
 		segment:    binary.LittleEndian.Uint16(b[18:]),
 		chunk:      binary.LittleEndian.Uint16(b[20:]),
 		phase:      phase(b[22]),
-		length:     binary.LittleEndian.Uint32(b[23:]),
+		format:     format(b[23]),
+		length:     binary.LittleEndian.Uint32(b[23:]) >> 8,
 	}
 }
 
@@ -99,4 +101,27 @@ func (f *frame) payload(visit func(piece []byte)) {
 		visit(p[skip:])
 		skip = 0
 	}
+}
+
+// numbers visits the payload as pieces of whole numbers of size bytes, at most
+// 8: pieces of the network may end within one.
+func (f *frame) numbers(size int, visit func(piece []byte)) {
+	var carry [8]byte
+	held := 0
+	f.payload(func(p []byte) {
+		if held > 0 {
+			n := copy(carry[held:size], p)
+			p = p[n:]
+			if held += n; held < size {
+				return
+			}
+			visit(carry[:size])
+			held = 0
+		}
+		whole := len(p) - len(p)%size
+		if whole > 0 {
+			visit(p[:whole])
+		}
+		held = copy(carry[:], p[whole:])
+	})
 }

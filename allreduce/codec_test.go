@@ -12,18 +12,19 @@ import (
 // The bytes of doc.go.
 func TestGoldenBytes(t *testing.T) {
 	var b [headerBytes]byte
-	h := header{generation: 0x0102030405060708, step: 0x1112131415161718, bucket: 0x2122, segment: 0x3132, chunk: 0x4142, phase: phaseGather, length: 0x1ffff}
+	h := header{generation: 0x0102030405060708, step: 0x1112131415161718, bucket: 0x2122, segment: 0x3132, chunk: 0x4142, phase: phaseGather, format: formatInt64, length: 0x1fff0}
 	h.put(&b)
-	const want = "0807060504030201" + "1817161514131211" + "2221" + "3231" + "4241" + "04" + "ffff0100"
+	const want = "0807060504030201" + "1817161514131211" + "2221" + "3231" + "4241" + "04" + "03" + "f0ff01"
 	if got := hex.EncodeToString(b[:]); got != want {
 		t.Errorf("header\n got %s\nwant %s", got, want)
 	}
 	if back := parseHeader(&b); back != h {
 		t.Errorf("read back %v, wrote %v", back, h)
 	}
-	const greeting = "0900000000000000" + "0000000000000000" + "0000" + "0000" + "0000" + "01" + "10000000" +
-		"45464152" + "0100" + "01" + "00" + "02000000" + "05000000"
-	if got := hex.EncodeToString(greetingBytes(hello{Identity{9, 2, 5}, BFloat16})); got != greeting {
+	const greeting = "0900000000000000" + "0000000000000000" + "0000" + "0000" + "0000" + "01" + "00" + "190000" +
+		"45464152" + "0200" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "706c616e" + "302e31"
+	opts := Options{Wire: BFloat16, Plan: "plan", Build: "0.1"}
+	if got := hex.EncodeToString(greetingBytes(hello{Identity{9, 2, 5}, opts})); got != greeting {
 		t.Errorf("greeting\n got %s\nwant %s", got, greeting)
 	}
 }
@@ -36,7 +37,7 @@ func TestPayloadIsAlignedInTheFirstFrame(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(greetingBytes(hello{Identity{9, 2, 5}, BFloat16}), 7)
+	f.Add(greetingBytes(hello{Identity{9, 2, 5}, Options{Wire: BFloat16, Plan: "plan", Build: "0.1"}}), 7)
 	var b [headerBytes]byte
 	header{generation: 1, phase: phaseReduce, length: 8}.put(&b)
 	f.Add(append(b[:], 1, 2, 3, 4, 5, 6, 7, 8), 30)

@@ -3,16 +3,19 @@
 //
 //	                ring.AllReduce(step, gradient)
 //	                              │
-//	schedule    which chunk goes when: pure functions of (rank, world, length)
-//	ring        the loop over it: check, add or copy, pass on
-//	link        outgoing and incoming stream: gRPC, or memory for tests
+//	schedule    who sends what when: pure functions of (rank, world, length)
+//	mesh        the loops over it where all ranks are connected,
+//	circle      and where each is with its two neighbours
+//	vector      numbers and how they travel: float32, bfloat16, int8, int64
+//	link        stream to a rank and from one: gRPC, or memory for tests
 //	server      who may connect: handshake, generations, fencing
 //
-// Every rank sends to its successor, rank+1 mod W, and receives from its
-// predecessor. Long vectors go round the ring twice (reduce-scatter, then
-// all-gather), 2(W-1)/W times their size per link; vectors of at most 16 KiB go
-// round once, whole, and are summed by everyone in rank order. Either way all
-// ranks end with the same bits, for one world size. Sums are float32.
+// Up to [MeshWorld] ranks are connected all with all: short vectors are
+// exchanged whole, of longer ones every rank sums a segment and hands it out.
+// More ranks form a ring, rank to rank+1 mod W, which long vectors go round
+// twice (reduce-scatter, then all-gather). Either moves 2(W-1)/W times the
+// vector's size per rank. All ranks end with the same bits, for one world size
+// and wire. Sums are float32, or 64-bit integers.
 //
 // # Generations
 //
@@ -22,12 +25,12 @@
 // fences whatever is left of it. Streams of a generation that this process has
 // not joined yet wait for it, since members are told at different instants.
 //
-// # Wire format, version 1
+// # Wire format, version 2
 //
-// One gRPC bidirectional stream, /ergoflow.allreduce.v1.Ring/Link, content type
-// application/grpc+ergoflow-ring, runs from each rank (client) to its successor
-// (server). A message is a header of 27 bytes and a payload of at most 131,072.
-// Numbers are little-endian.
+// gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
+// application/grpc+ergoflow-ring, run from each rank (client) to those that it
+// sends to (servers). A message is a header of 27 bytes and a payload of at most
+// 131,040. Numbers are little-endian.
 //
 //	 0  8  generation
 //	 8  8  step, not negative
@@ -35,35 +38,41 @@
 //	18  2  segment; in an exchange, the rank whose vector it is
 //	20  2  chunk of the segment
 //	22  1  phase: 1 hello, 2 welcome, 3 reduce, 4 gather, 5 exchange, 6 goodbye
-//	23  4  length of the payload in bytes
+//	23  1  number format: 0 float32, 1 bfloat16, 2 int8, 3 int64; else zero
+//	24  3  length of the payload in bytes
 //	27     payload
 //
 // With gRPC's prefix of 5 bytes the payload starts at byte 32 of an HTTP/2
 // frame, so that frames of 16 KiB do not split numbers; a receiver must not
-// rely on it. Payloads of phases 3 to 5 are float32 or, where the handshake
-// says so, bfloat16 (the upper 16 bits of a float32 rounded to nearest, ties to
-// even).
+// rely on it. bfloat16 is the upper 16 bits of a float32 rounded to nearest,
+// ties to even; int8 is described in int8.go.
 //
 // The client first sends a hello, the server answers a welcome. In both, step,
-// bucket, segment and chunk are zero and the payload is:
+// bucket, segment, chunk and number format are zero and the payload is:
 //
 //	 0  4  "EFAR"
-//	 4  2  version: 1
-//	 6  1  number format: 0 float32, 1 bfloat16
-//	 7  1  zero
+//	 4  2  version: 2
+//	 6  1  number format of long vectors of float32: 0, 1 or 2 as above
+//	 7  1  topology: 1 mesh, 2 ring
 //	 8  4  rank of the sender
 //	12  4  world size
+//	16  1  length p of the plan's name, at most 64
+//	17  1  length b of the build's name, at most 64
+//	18  p  plan, printable ASCII
+//	    b  build, printable ASCII
 //
 // Then the client sends the messages of the schedule in its order, and the
 // server nothing. Client half-close, a goodbye of the server (no payload, all
 // fields zero but generation and phase), and the client's disconnection are the
 // closing handshake. A server refuses by gRPC status: ABORTED a generation that
-// is over, FAILED_PRECONDITION an identity or format that does not fit,
-// INVALID_ARGUMENT what is no such message.
+// is over, FAILED_PRECONDITION an identity, plan, build or format that does not
+// fit, INVALID_ARGUMENT what is no such message.
 //
 // # Limits
 //
 // A peer that is silent but connected is not noticed here: the context given to
-// Join ends the wait. The handshake keeps mistakes apart, not enemies: it authenticates nobody.
-// Segments have at most 65,536 chunks, which is 8 GiB of float32 per rank.
+// Join ends the wait. The handshake keeps mistakes apart, not enemies: it
+// authenticates nobody. Segments have at most 65,536 chunks, which is 8 GiB per
+// rank. What an int8 wire keeps back of a gradient belongs to the ring and ends
+// with it: a new generation starts without.
 package allreduce

@@ -28,63 +28,66 @@ func train(r *Ring, n int, steps ergoflow.Step) error {
 // other rank's all-reduce at once, with an error that says where it was.
 func TestVanishedRankEndsAllAtOnce(t *testing.T) {
 	const world = 4
-	for _, n := range []int{100, 100_000} {
-		for victim := range world {
-			for _, step := range []ergoflow.Step{0, 3} {
-				t.Run(fmt.Sprintf("%d/rank%d/step%d", n, victim, step), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						c := memoryCluster(t, world)
-						rings := make([]*Ring, world)
-						life, kill := context.WithCancel(t.Context())
-						if err := errors.Join(each(world, func(r int) (err error) {
-							ctx := t.Context()
-							if r == victim {
-								ctx = life
-							}
-							rings[r], err = c.servers[r].Join(ctx, Identity{7, r, world}, c.peers, Options{})
-							return err
-						})...); err != nil {
-							t.Fatal(err)
-						}
-						start := time.Now()
-						errs := each(world, func(r int) error {
-							if r == victim {
-								err := train(rings[r], n, step)
-								time.Sleep(time.Second) // of the bubble: the others wait for us
-								kill()
-								return err
-							}
-							return train(rings[r], n, 10)
-						})
-						if d := time.Since(start); d != time.Second {
-							t.Errorf("the others ended %v after the death", d-time.Second)
-						}
-						for r, err := range errs {
-							if r == victim {
-								if err != nil {
-									t.Errorf("victim: %v", err)
-								}
-								continue
-							}
-							e, ok := errors.AsType[*Error](err)
-							if !ok || !errors.Is(err, ErrPeerLost) {
-								t.Errorf("rank %d: %v", r, err)
-								continue
-							}
-							if e.Generation != 7 || e.Rank != r || e.Step != step || e.Address != c.peers[e.Peer] {
-								t.Errorf("rank %d: %+v", r, *e)
-							}
-							id := rings[r].Identity()
-							if e.Peer != id.successor() && e.Peer != id.predecessor() {
-								t.Errorf("rank %d blames rank %d, no neighbour", r, e.Peer)
-							}
-							if again := rings[r].AllReduce(step+1, nil); !errors.Is(again, ErrPeerLost) {
-								t.Errorf("rank %d: a failed ring went on: %v", r, again)
-							}
-						}
+	for _, topology := range []Topology{Mesh, Circle} {
+		for _, n := range []int{100, 100_000} {
+			for victim := range world {
+				for _, step := range []ergoflow.Step{0, 3} {
+					t.Run(fmt.Sprintf("%v/%d/rank%d/step%d", topology, n, victim, step), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) { vanish(t, world, topology, n, victim, step) })
 					})
-				})
+				}
 			}
+		}
+	}
+}
+
+func vanish(t *testing.T, world int, topology Topology, n, victim int, step ergoflow.Step) {
+	c := memoryCluster(t, world)
+	rings := make([]*Ring, world)
+	life, kill := context.WithCancel(t.Context())
+	if err := errors.Join(each(world, func(r int) (err error) {
+		ctx := t.Context()
+		if r == victim {
+			ctx = life
+		}
+		rings[r], err = c.servers[r].Join(ctx, Identity{7, r, world}, c.peers, Options{Topology: topology})
+		return err
+	})...); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	errs := each(world, func(r int) error {
+		if r == victim {
+			err := train(rings[r], n, step)
+			time.Sleep(time.Second) // of the bubble: the others wait for us
+			kill()
+			return err
+		}
+		return train(rings[r], n, 10)
+	})
+	if d := time.Since(start); d != time.Second {
+		t.Errorf("the others ended %v after the death", d-time.Second)
+	}
+	for r, err := range errs {
+		if r == victim {
+			if err != nil {
+				t.Errorf("victim: %v", err)
+			}
+			continue
+		}
+		e, ok := errors.AsType[*Error](err)
+		if !ok || !errors.Is(err, ErrPeerLost) {
+			t.Errorf("rank %d: %v", r, err)
+			continue
+		}
+		if e.Generation != 7 || e.Rank != r || e.Step != step || e.Address != c.peers[e.Peer] {
+			t.Errorf("rank %d: %+v", r, *e)
+		}
+		if next := (r + 1) % world; topology == Circle && e.Peer != next && (e.Peer+1)%world != r {
+			t.Errorf("rank %d blames rank %d, no neighbour", r, e.Peer)
+		}
+		if again := rings[r].AllReduce(step+1, nil); !errors.Is(again, ErrPeerLost) {
+			t.Errorf("rank %d: a failed ring went on: %v", r, again)
 		}
 	}
 }
@@ -97,8 +100,8 @@ type tampered struct {
 	change func(i int, message []byte) [][]byte
 }
 
-func (o *tampered) send(h header, v []float32) error {
-	out := o.change(o.i, encodeMessage(o.wire, h, v))
+func (o *tampered) send(h header, encode func(scratch func() []byte) []byte) error {
+	out := o.change(o.i, encodeMessage(h, encode))
 	o.i++
 	for _, m := range out {
 		if err := o.put(m); err != nil {
@@ -158,6 +161,9 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		"other bucket":     {edit(1, func(h *header) int { h.bucket = 9; return keep(h) }), ErrProtocol, "bucket 9"},
 		"other segment":    {edit(1, func(h *header) int { h.segment ^= 1; return keep(h) }), ErrProtocol, "segment"},
 		"other phase":      {edit(1, func(h *header) int { h.phase = phaseGather; return keep(h) }), ErrProtocol, "phase 4"},
+		"other format":     {edit(1, func(h *header) int { h.format = formatInt64; return keep(h) }), ErrProtocol, "format int64"},
+		"unknown format":   {edit(1, func(h *header) int { h.format = 99; return keep(h) }), ErrProtocol, "format wire(99)"},
+		"other chunk":      {edit(1, func(h *header) int { h.chunk += 2; return keep(h) }), ErrProtocol, "chunk 3"},
 		"unknown phase":    {edit(1, func(h *header) int { h.phase = 99; return keep(h) }), ErrProtocol, "phase 99"},
 		"truncated":        {edit(1, func(h *header) int { return int(h.length) - 1 }), ErrProtocol, "announces"},
 		"short":            {edit(1, func(h *header) int { h.length -= 4; return keep(h) }), ErrProtocol, "want"},
@@ -173,34 +179,37 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		}, ErrProtocol, "shorter"},
 	}
 	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				const world, forger = 3, 1
-				m := NewMemory()
-				m.tamper = func(greeting hello, o outgoing) outgoing {
-					if greeting.id.Rank != forger {
-						return o
+		for _, topology := range []Topology{Mesh, Circle} {
+			t.Run(fmt.Sprintf("%s/%v", name, topology), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const world, forger = 3, 1
+					m := NewMemory()
+					c := memoryClusterOn(m, world)
+					m.tamper = func(greeting hello, address string, o outgoing) outgoing {
+						if greeting.id.Rank != forger || address != c.peers[forger+1] {
+							return o
+						}
+						return &tampered{memoryLink: o.(*memoryLink), change: test.change}
 					}
-					return &tampered{memoryLink: o.(*memoryLink), change: test.change}
-				}
-				rings, err := memoryClusterOn(m, world).join(t.Context(), 7, Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				errs := each(world, func(r int) error {
-					return rings[r].AllReduce(4, make([]float32, 4*world*chunkBytes/4))
+					rings, err := c.join(t.Context(), 7, Options{Topology: topology})
+					if err != nil {
+						t.Fatal(err)
+					}
+					errs := each(world, func(r int) error {
+						return rings[r].AllReduce(4, make([]float32, 4*world*chunkBytes/4))
+					})
+					for r, err := range errs {
+						if err == nil {
+							t.Errorf("rank %d has a sum", r)
+						}
+					}
+					e, ok := errors.AsType[*Error](errs[forger+1])
+					if !ok || !errors.Is(e, test.kind) || e.Peer != forger || e.Op != "receive" || !strings.Contains(e.Error(), test.says) {
+						t.Errorf("successor says: %v", errs[forger+1])
+					}
 				})
-				for r, err := range errs {
-					if err == nil {
-						t.Errorf("rank %d has a sum", r)
-					}
-				}
-				e, ok := errors.AsType[*Error](errs[forger+1])
-				if !ok || !errors.Is(e, test.kind) || e.Peer != forger || e.Op != "receive" || !strings.Contains(e.Error(), test.says) {
-					t.Errorf("successor says: %v", errs[forger+1])
-				}
 			})
-		})
+		}
 	}
 }
 

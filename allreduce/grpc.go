@@ -17,7 +17,7 @@ const (
 	streamWindow = 8 << 20
 	connWindow   = 32 << 20
 	bufferBytes  = 256 << 10
-	// slots is how many messages may wait for the network.
+	// slots is how many messages to one rank may wait for the network.
 	slots = 2 * maxDepth
 
 	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
@@ -54,7 +54,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	}, nil)
 }
 
-// link handles one predecessor's stream.
+// link handles one neighbour's stream.
 func (s *Server) link(stream grpc.ServerStream) error {
 	in := streamIncoming{stream}
 	var f frame
@@ -88,9 +88,9 @@ func (in streamIncoming) receive(f *frame) error { return fromStatus(in.stream.R
 type network struct{}
 
 func (network) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
-	o := &streamOutgoing{generation: greeting.id.Generation, wire: greeting.wire, free: make(chan *slot, slots)}
+	o := &streamOutgoing{generation: greeting.id.Generation, released: make(chan *slot, slots)}
 	for range slots {
-		o.free <- &slot{home: o.free}
+		o.idle = append(o.idle, &slot{home: o.released})
 	}
 	var err error
 	o.conn, err = grpc.NewClient(address,
@@ -117,10 +117,10 @@ func (network) dial(ctx context.Context, address string, greeting hello) (outgoi
 // streamOutgoing is a connection of its own with one stream.
 type streamOutgoing struct {
 	generation ergoflow.Generation
-	wire       Wire
 	conn       *grpc.ClientConn
 	stream     grpc.ClientStream
-	free       chan *slot
+	idle       []*slot    // the sender's
+	released   chan *slot // by the transport, in the order of messages
 
 	mu     sync.Mutex
 	raw    []net.Conn // below conn
@@ -166,35 +166,24 @@ func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error
 	return parseHello(&f, phaseWelcome)
 }
 
-func (o *streamOutgoing) send(h header, v []float32) error {
-	var s *slot
-	select {
-	case s = <-o.free:
-	case <-o.stream.Context().Done():
-		return context.Cause(o.stream.Context())
+func (o *streamOutgoing) send(h header, encode func(scratch func() []byte) []byte) error {
+	if err := o.settle(slots - 1); err != nil {
+		return err
 	}
-	payload := o.wire.encode(s.scratch, v)
-	err := o.stream.SendMsg(&message{header: h, payload: payload, slot: s})
+	s := o.idle[len(o.idle)-1]
+	o.idle = o.idle[:len(o.idle)-1]
+	err := o.stream.SendMsg(&message{header: h, payload: encode(s.scratch), slot: s})
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("%w: its stream ended", ErrPeerLost)
 	}
 	return fromStatus(err)
 }
 
-func (o *streamOutgoing) flush() error {
-	if len(o.free) == slots {
-		return nil
-	}
-	held := make([]*slot, 0, slots)
-	defer func() {
-		for _, s := range held {
-			o.free <- s
-		}
-	}()
-	for range slots {
+func (o *streamOutgoing) settle(pending int) error {
+	for slots-len(o.idle) > pending {
 		select {
-		case s := <-o.free:
-			held = append(held, s)
+		case s := <-o.released:
+			o.idle = append(o.idle, s)
 		case <-o.stream.Context().Done():
 			return context.Cause(o.stream.Context())
 		}
@@ -215,7 +204,7 @@ func (o *streamOutgoing) wait() error {
 	}
 	defer f.free()
 	if f.header != goodbye(o.generation) {
-		return fmt.Errorf("%w: unexpected %v from the successor", ErrProtocol, f.header)
+		return fmt.Errorf("%w: unexpected %v where a goodbye is due", ErrProtocol, f.header)
 	}
 	return nil
 }

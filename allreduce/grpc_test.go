@@ -184,7 +184,7 @@ func greetingBytes(h hello) []byte {
 // What does not begin with a greeting is refused, whatever it is.
 func TestStrangersAreRefused(t *testing.T) {
 	c := grpcCluster(t, 1)
-	good := greetingBytes(hello{id: Identity{1, 0, 2}})
+	good := greetingBytes(hello{id: Identity{1, 0, 2}, opts: Options{Plan: "run", Build: "0.1"}})
 	change := func(at int, to byte) []byte {
 		b := append([]byte(nil), good...)
 		b[at] = to
@@ -199,6 +199,11 @@ func TestStrangersAreRefused(t *testing.T) {
 		"text":            {[]byte(strings.Repeat("GET / HTTP/1.1", 9)), ErrProtocol},
 		"magic":           {change(headerBytes, 'X'), ErrProtocol},
 		"version":         {change(headerBytes+4, 9), ErrRefused},
+		"wire format":     {change(headerBytes+6, 9), ErrProtocol},
+		"topology":        {change(headerBytes+7, 0), ErrProtocol},
+		"label too long":  {change(headerBytes+16, 200), ErrProtocol},
+		"label cut off":   {change(headerBytes+17, 4), ErrProtocol},
+		"label of bytes":  {change(headerBytes+helloBytes, 7), ErrProtocol},
 		"rank":            {change(headerBytes+8, 7), ErrProtocol},
 		"world":           {change(headerBytes+14, 1), ErrProtocol},
 		"generation zero": {change(0, 0), ErrProtocol},

@@ -10,71 +10,95 @@ import (
 const (
 	helloMagic = "EFAR"
 	// protocolVersion changes with the bytes or the schedule.
-	protocolVersion = 1
-	helloBytes      = 16
+	protocolVersion = 2
+	// helloBytes is the greeting without its two labels.
+	helloBytes = 18
 )
 
 // hello is what both ends of a stream tell each other first.
 type hello struct {
 	id   Identity
-	wire Wire
+	opts Options
 }
 
 func (h hello) header(p phase) header {
-	return header{generation: h.id.Generation, phase: p, length: helloBytes}
+	return header{generation: h.id.Generation, phase: p, length: uint32(helloBytes + len(h.opts.Plan) + len(h.opts.Build))}
 }
 
 func (h hello) payload() []byte {
-	b := make([]byte, helloBytes)
+	b := make([]byte, helloBytes, helloBytes+2*maxLabel)
 	copy(b, helloMagic)
 	binary.LittleEndian.PutUint16(b[4:], protocolVersion)
-	b[6] = byte(h.wire)
+	b[6] = byte(h.opts.Wire)
+	b[7] = byte(h.opts.Topology.in(h.id.World))
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.id.Rank))
 	binary.LittleEndian.PutUint32(b[12:], uint32(h.id.World))
-	return b
+	b[16], b[17] = byte(len(h.opts.Plan)), byte(len(h.opts.Build))
+	return append(append(b, h.opts.Plan...), h.opts.Build...)
 }
 
 // parseHello reads a greeting in the given direction and frees the frame.
 func parseHello(f *frame, want phase) (hello, error) {
 	defer f.free()
-	if f.header != (header{generation: f.header.generation, phase: want, length: helloBytes}) {
+	n := f.header.length
+	if f.header != (header{generation: f.header.generation, phase: want, length: n}) || n < helloBytes || n > helloBytes+2*maxLabel {
 		return hello{}, fmt.Errorf("%w: not a greeting: %v", ErrProtocol, f.header)
 	}
-	b := make([]byte, 0, helloBytes)
+	b := make([]byte, 0, n)
 	f.payload(func(p []byte) { b = append(b, p...) })
-	if string(b[:4]) != helloMagic || b[7] != 0 {
+	if string(b[:4]) != helloMagic {
 		return hello{}, fmt.Errorf("%w: not a greeting", ErrProtocol)
 	}
 	if v := binary.LittleEndian.Uint16(b[4:]); v != protocolVersion {
 		return hello{}, fmt.Errorf("%w: protocol version %d, ours is %d", ErrRefused, v, protocolVersion)
+	}
+	plan, build := int(b[16]), int(b[17])
+	if helloBytes+plan+build != len(b) {
+		return hello{}, fmt.Errorf("%w: labels of %d and %d bytes in a greeting of %d", ErrProtocol, plan, build, len(b))
 	}
 	rank, world := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 	if world > MaxWorld || rank >= world {
 		return hello{}, fmt.Errorf("%w: rank %d of %d", ErrProtocol, rank, world)
 	}
 	h := hello{
-		id:   Identity{Generation: ergoflow.Generation(f.header.generation), Rank: int(rank), World: int(world)},
-		wire: Wire(b[6]),
+		id: Identity{Generation: f.header.generation, Rank: int(rank), World: int(world)},
+		opts: Options{Wire: Wire(b[6]), Topology: Topology(b[7]),
+			Plan: string(b[helloBytes:][:plan]), Build: string(b[helloBytes+plan:])},
 	}
 	if err := h.id.validate(); err != nil {
 		return hello{}, fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	if err := h.opts.validate(); err != nil {
+		return hello{}, fmt.Errorf("%w: %w", ErrProtocol, err)
+	}
+	if h.opts.Topology == ByWorld {
+		return hello{}, fmt.Errorf("%w: no topology", ErrProtocol)
 	}
 	return h, nil
 }
 
 func goodbye(g ergoflow.Generation) header { return header{generation: g, phase: phaseGoodbye} }
 
-// check refuses a greeting from another rank, world or wire format than want.
+// check refuses a greeting from another rank, world, program, plan or wire
+// format than want.
 func (h hello) check(want hello) error {
+	theirs, ours := h.opts, want.opts
+	theirs.Topology, ours.Topology = theirs.Topology.in(h.id.World), ours.Topology.in(want.id.World)
 	switch {
+	case theirs.Build != ours.Build:
+		return fmt.Errorf("%w: build %q, ours is %q", ErrRefused, theirs.Build, ours.Build)
 	case h.id.Generation != want.id.Generation:
 		return fmt.Errorf("%w: generation %d, ours is %d", ErrRefused, h.id.Generation, want.id.Generation)
+	case theirs.Plan != ours.Plan:
+		return fmt.Errorf("%w: plan %q, ours is %q", ErrRefused, theirs.Plan, ours.Plan)
 	case h.id.World != want.id.World:
 		return fmt.Errorf("%w: world size %d, ours is %d", ErrRefused, h.id.World, want.id.World)
 	case h.id.Rank != want.id.Rank:
 		return fmt.Errorf("%w: rank %d where %d is our neighbour", ErrRefused, h.id.Rank, want.id.Rank)
-	case h.wire != want.wire:
-		return fmt.Errorf("%w: wire format %v, ours is %v", ErrRefused, h.wire, want.wire)
+	case theirs.Wire != ours.Wire:
+		return fmt.Errorf("%w: wire format %v, ours is %v", ErrRefused, theirs.Wire, ours.Wire)
+	case theirs.Topology != ours.Topology:
+		return fmt.Errorf("%w: connected as a %v, we as a %v", ErrRefused, theirs.Topology, ours.Topology)
 	}
 	return nil
 }

@@ -18,9 +18,12 @@ func TestJoinRefusesWhatDoesNotFit(t *testing.T) {
 		opts Options
 		says string
 	}{
-		"wire format": {Identity{1, 1, 3}, Options{BFloat16}, "wire format"},
+		"wire format": {Identity{1, 1, 3}, Options{Wire: BFloat16}, "wire format"},
 		"world size":  {Identity{1, 1, 4}, Options{}, "world size"},
 		"same rank":   {Identity{1, 0, 3}, Options{}, "rank"},
+		"build":       {Identity{1, 1, 3}, Options{Build: "0.2"}, `build "0.2", ours is ""`},
+		"plan":        {Identity{1, 1, 3}, Options{Plan: "other"}, `plan "other", ours is ""`},
+		"topology":    {Identity{1, 1, 3}, Options{Topology: Circle}, "ring"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -61,6 +64,18 @@ func TestJoinValidates(t *testing.T) {
 	}
 	if _, err := newServer(nil).Join(t.Context(), Identity{1, 0, 1}, []string{"a"}, Options{Wire: 9}); err == nil {
 		t.Error("unknown wire format: no error")
+	}
+	for name, opts := range map[string]Options{
+		"topology":   {Topology: 9},
+		"long plan":  {Plan: strings.Repeat("p", maxLabel+1)},
+		"wild build": {Build: "0.1\n"},
+	} {
+		if _, err := newServer(nil).Join(t.Context(), Identity{1, 0, 1}, []string{"a"}, opts); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := newServer(nil).Join(t.Context(), Identity{1, 0, maxMesh + 1}, make([]string, maxMesh+1), Options{Topology: Mesh}); err == nil {
+		t.Error("too large a mesh: no error")
 	}
 }
 

@@ -21,7 +21,7 @@ type Memory struct {
 	mu      sync.Mutex
 	servers map[string]*Server
 	// tamper, where set, wraps every new link.
-	tamper func(greeting hello, o outgoing) outgoing
+	tamper func(greeting hello, address string, o outgoing) outgoing
 }
 
 // NewMemory returns a network without servers.
@@ -45,7 +45,6 @@ func (m *Memory) dial(ctx context.Context, address string, greeting hello) (outg
 		return nil, hello{}, fmt.Errorf("%w: nobody listens at %s", ErrPeerLost, address)
 	}
 	l := &memoryLink{
-		wire:     greeting.wire,
 		messages: make(chan []byte, slots),
 		greeted:  make(chan hello, 1),
 		parting:  make(chan struct{}),
@@ -59,7 +58,7 @@ func (m *Memory) dial(ctx context.Context, address string, greeting hello) (outg
 	select {
 	case theirs := <-l.greeted:
 		if tamper != nil {
-			return tamper(greeting, l), theirs, nil
+			return tamper(greeting, address, l), theirs, nil
 		}
 		return l, theirs, nil
 	case <-l.ended:
@@ -73,7 +72,6 @@ func (m *Memory) dial(ctx context.Context, address string, greeting hello) (outg
 
 // memoryLink is both ends of one stream.
 type memoryLink struct {
-	wire     Wire
 	ctx      context.Context
 	cancel   context.CancelFunc
 	messages chan []byte
@@ -83,13 +81,15 @@ type memoryLink struct {
 	err      error
 }
 
-func (l *memoryLink) send(h header, v []float32) error { return l.put(encodeMessage(l.wire, h, v)) }
+func (l *memoryLink) send(h header, encode func(scratch func() []byte) []byte) error {
+	return l.put(encodeMessage(h, encode))
+}
 
 // encodeMessage returns the bytes of one message, as a copy.
-func encodeMessage(wire Wire, h header, v []float32) []byte {
-	b := make([]byte, headerBytes+len(v)*wire.size())
+func encodeMessage(h header, encode func(scratch func() []byte) []byte) []byte {
+	b := make([]byte, headerBytes+int(h.length))
 	h.put((*[headerBytes]byte)(b))
-	copy(b[headerBytes:], wire.encode(func() []byte { return b[headerBytes:] }, v))
+	copy(b[headerBytes:], encode(func() []byte { return b[headerBytes:] }))
 	return b
 }
 
@@ -104,7 +104,7 @@ func (l *memoryLink) put(message []byte) error {
 	}
 }
 
-func (l *memoryLink) flush() error { return nil } // send has copied
+func (l *memoryLink) settle(int) error { return nil } // send has copied
 
 func (l *memoryLink) finish() error {
 	close(l.messages)

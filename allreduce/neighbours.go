@@ -5,77 +5,80 @@ import (
 	"fmt"
 )
 
-// connect dials the successor and waits for the predecessor.
+// connect dials the sinks and waits for the sources. When it fails, the ring is
+// cancelled and no stream is left.
 func (r *Ring) connect(d dialer) error {
-	us := hello{id: r.id, wire: r.opts.Wire}
-	them := us
-	them.id.Rank = r.id.successor()
-
-	type dialed struct {
-		out outgoing
-		err error
+	dialed := make(chan error, len(r.sinks))
+	for _, to := range r.sinks {
+		go func() { dialed <- r.dial(d, to) }()
 	}
-	done := make(chan dialed, 1)
-	go func() {
-		out, theirs, err := d.dial(r.ctx, r.peers[them.id.Rank], us)
-		if err == nil {
-			if err = theirs.check(them); err != nil {
-				out.close()
-			}
-		}
-		done <- dialed{out, err}
-	}()
-	arrived := r.arrived
-	for dialing := done; arrived != nil || dialing != nil; {
+	var failed error
+	for _, from := range r.sources {
 		select {
-		case r.in = <-arrived:
-			arrived = nil
-		case o := <-dialing:
-			dialing = nil
-			if o.err != nil {
-				err := r.wrap("join", them.id.Rank, o.err)
-				r.cancel(err)
-				return err
-			}
-			r.out = o.out
-			go r.watch()
+		case from.in = <-from.arrived:
 		case <-r.ctx.Done():
-			waited := r.id.predecessor()
-			if arrived == nil {
-				waited = them.id.Rank
+			if failed == nil {
+				failed = r.wrap("join", from.rank, context.Cause(r.ctx))
 			}
-			err := r.wrap("join", waited, context.Cause(r.ctx))
-			if dialing != nil {
-				if o := <-dialing; o.err == nil {
-					o.out.close()
-				}
-			} else {
-				<-r.ended
-			}
-			return err
 		}
 	}
+	for range r.sinks {
+		if err := <-dialed; failed == nil {
+			failed = err
+		}
+	}
+	if failed != nil {
+		r.cancel(failed)
+		r.release()
+	}
+	return failed
+}
+
+// dial opens the stream to a sink. Its failure ends the ring.
+func (r *Ring) dial(d dialer, to *sink) error {
+	us := hello{id: r.id, opts: r.opts}
+	them := us
+	them.id.Rank = to.rank
+	out, theirs, err := d.dial(r.ctx, r.peers[to.rank], us)
+	if err == nil {
+		if err = theirs.check(them); err != nil {
+			out.close()
+		}
+	}
+	if err != nil {
+		close(to.ended)
+		err = r.wrap("join", to.rank, err)
+		r.cancel(err)
+		return err
+	}
+	to.out = out
+	go r.watch(to)
 	return nil
 }
 
-// serve lends the predecessor's stream to the ring until either ends.
+// serve lends a source's stream to the ring until either ends.
 func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
-	want := hello{id: r.id, wire: r.opts.Wire}
-	want.id.Rank = r.id.predecessor()
+	us := hello{id: r.id, opts: r.opts}
+	want := us
+	want.id.Rank = h.id.Rank
 	if err := h.check(want); err != nil {
 		return err
 	}
-	if r.id.World == 1 || !r.claimed.CompareAndSwap(false, true) {
+	from := r.source(h.id.Rank)
+	if from == nil {
+		return fmt.Errorf("%w: rank %d does not send to rank %d", ErrRefused, h.id.Rank, r.id.Rank)
+	}
+	if !from.claimed.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w: rank %d is connected already", ErrRefused, h.id.Rank)
 	}
-	if err := in.welcome(hello{id: r.id, wire: r.opts.Wire}); err != nil {
+	if err := in.welcome(us); err != nil {
 		r.cancel(r.blame("join", h.id.Rank, err))
 		return err
 	}
-	r.arrived <- in
-	defer close(r.parted)
+	from.arrived <- in
+	defer close(from.parted)
 	select {
-	case <-r.drained:
+	case <-from.drained:
 	case <-ctx.Done():
 		err := fmt.Errorf("%w: its stream ended", ErrPeerLost)
 		r.cancel(r.blame("receive", h.id.Rank, err))
@@ -94,17 +97,27 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	}
 }
 
-// watch owns the end of the successor's stream. It sees at once that the
-// successor fails, even while this rank waits for its predecessor.
-func (r *Ring) watch() {
-	defer close(r.ended)
-	defer r.out.close()
-	err := r.out.wait()
+// source returns that rank, nil where it does not send to us.
+func (r *Ring) source(rank int) *source {
+	for _, from := range r.sources {
+		if from.rank == rank {
+			return from
+		}
+	}
+	return nil
+}
+
+// watch owns the end of a sink's stream. It sees at once that the other fails,
+// even while this rank waits for somebody else.
+func (r *Ring) watch(to *sink) {
+	defer close(to.ended)
+	defer to.out.close()
+	err := to.out.wait()
 	if err == nil && r.closing.Load() {
 		return
 	}
 	if err == nil {
 		err = fmt.Errorf("%w: it left the ring", ErrPeerLost)
 	}
-	r.cancel(r.blame("send", r.id.successor(), err))
+	r.cancel(r.blame("send", to.rank, err))
 }

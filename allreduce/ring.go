@@ -22,32 +22,52 @@ type Ring struct {
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
 
-	arrived chan incoming // the predecessor's stream, once
-	claimed atomic.Bool   // a stream has taken the predecessor's place
-	drained chan struct{} // closed when the predecessor's stream is read to its end
-	parted  chan struct{} // closed when the predecessor's stream is gone
+	// Both in the order of ranks that begins behind ours. In a circle the
+	// successor, and the predecessor.
+	sinks   []*sink
+	sources []*source
 	closing atomic.Bool
-	ended   chan struct{} // closed when the successor's stream is gone
 
-	out outgoing
-	in  incoming
+	mu        sync.Mutex // held by AllReduce and Close
+	closed    bool
+	step      ergoflow.Step
+	bucket    int
+	residuals [][]float32 // Int8: what rounding kept back, by bucket
+	floats    []float32   // aside
+	words     []int64     // aside
+}
 
-	mu     sync.Mutex // held by AllReduce and Close
-	closed bool
-	step   ergoflow.Step
-	bucket int
-	parts  []float32 // scratch of the exchange: every rank's vector
+// A sink is a rank that we send to.
+type sink struct {
+	rank  int
+	out   outgoing      // set by connect
+	ended chan struct{} // closed when the stream is gone
+}
+
+// A source is a rank that we receive from.
+type source struct {
+	rank    int
+	in      incoming      // set by connect
+	arrived chan incoming // its stream, once
+	claimed atomic.Bool   // a stream has taken its place
+	drained chan struct{} // closed when its stream is read to its end
+	parted  chan struct{} // closed when its stream is gone
 }
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
-	r := &Ring{
-		id: id, peers: peers, opts: opts, step: -1,
-		arrived: make(chan incoming, 1),
-		drained: make(chan struct{}),
-		parted:  make(chan struct{}),
-		ended:   make(chan struct{}),
-	}
+	r := &Ring{id: id, peers: peers, opts: opts, step: -1}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	for d := 1; d < id.World; d++ {
+		rank := (id.Rank + d) % id.World
+		mesh := opts.Topology.in(id.World) == Mesh
+		if mesh || d == 1 {
+			r.sinks = append(r.sinks, &sink{rank: rank, ended: make(chan struct{})})
+		}
+		if mesh || d == id.World-1 {
+			r.sources = append(r.sources, &source{rank: rank,
+				arrived: make(chan incoming, 1), drained: make(chan struct{}), parted: make(chan struct{})})
+		}
+	}
 	return r
 }
 
@@ -60,36 +80,48 @@ func (r *Ring) Wire() Wire { return r.opts.Wire }
 // AllReduce replaces v by the sum of all ranks' v. Every rank ends with the
 // same bits. Vectors must have the same length on all ranks; repeated calls
 // with one step are its buckets, numbered as they come, and steps must not
-// decrease.
+// decrease. Short vectors, of 16 KiB at most, travel as float32 on any wire.
 //
 // It ends at once when the Join context does, when a neighbour's stream breaks
 // or brings what the schedule does not allow, with an [*Error] that names the
 // peer. The ring has then failed and v holds neither its old values nor the
 // sum; nothing reads it any more.
 func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
+	x := floats{v: v, wire: r.opts.Wire, aside: &r.floats}
+	if isShort(len(v), x.format()) {
+		x.wire = Float32
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.begin(step); err != nil {
 		return err
 	}
-	if r.id.World == 1 {
-		return nil
+	if x.wire == Int8 {
+		x.residual = r.residual(len(v))
 	}
-	s := newSchedule(r.id.Rank, r.id.World, len(v), r.opts.Wire.size())
-	if s.chunks > maxChunks {
-		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", len(v)))
+	return r.reduce(x)
+}
+
+// AllReduceInt64 is AllReduce for 64-bit integers. Sums wrap around; they do not
+// depend on the number of ranks or their order.
+func (r *Ring) AllReduceInt64(step ergoflow.Step, v []int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.begin(step); err != nil {
+		return err
 	}
-	var err error
-	if s.exchange {
-		err = r.exchange(s, v)
-	} else {
-		err = r.circulate(s, v)
+	return r.reduce(words{v: v, aside: &r.words})
+}
+
+// residual is what rounding has kept back in this bucket so far.
+func (r *Ring) residual(n int) []float32 {
+	if missing := r.bucket + 1 - len(r.residuals); missing > 0 {
+		r.residuals = append(r.residuals, make([][]float32, missing)...)
 	}
-	if err != nil {
-		r.cancel(err)
-		<-r.ended // the transport has let go of v
+	if len(r.residuals[r.bucket]) != n {
+		r.residuals[r.bucket] = make([]float32, n)
 	}
-	return err
+	return r.residuals[r.bucket]
 }
 
 // begin checks that the ring is alive and counts buckets.
@@ -113,104 +145,106 @@ func (r *Ring) begin(step ergoflow.Step) error {
 	return nil
 }
 
-// circulate runs the ring: reduce-scatter, then all-gather. Sends are issued
-// from the receive loop.
-func (r *Ring) circulate(s schedule, v []float32) error {
-	send := func(i int) error {
-		m := s.sent(i)
-		lo, hi := s.span(m)
-		return r.send(m, v[lo:hi])
+func (r *Ring) reduce(x vector) error {
+	if r.id.World == 1 {
+		return nil
 	}
-	depth, n := s.depth(), s.messages()
-	for i := range depth {
-		if err := send(i); err != nil {
-			return err
-		}
+	s := newSchedule(r.id.Rank, r.id.World, r.opts.Topology, x.length(), x.format())
+	if s.chunks > maxChunks {
+		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}
-	for j := range n {
-		m := s.received(j)
-		lo, hi := s.span(m)
-		if err := r.receive(m, v[lo:hi]); err != nil {
-			return err
-		}
-		if s.last(j) {
-			r.opts.Wire.round(v[lo:hi]) // what the others will read
-		}
-		if j+depth < n {
-			if err := send(j + depth); err != nil {
-				return err
-			}
-		}
+	var err error
+	switch {
+	case s.kind == direct:
+		err = r.direct(s, x)
+	case s.kind == circling:
+		err = r.circle(s, x)
+	default:
+		err = r.exchange(s, x)
 	}
-	return r.flush()
+	if err == nil {
+		err = r.flush()
+	}
+	if err != nil {
+		r.cancel(err)
+		r.release() // the transport has let go of x
+	}
+	return err
 }
 
-// exchange passes every rank's vector to every rank and adds them up in rank
-// order.
-func (r *Ring) exchange(s schedule, v []float32) error {
-	n := len(v)
-	if len(r.parts) < n*s.world {
-		r.parts = make([]float32, n*s.world)
+// release waits until a ring that has been cancelled has no more streams out.
+func (r *Ring) release() {
+	for _, to := range r.sinks {
+		<-to.ended
 	}
-	part := func(rank int) []float32 { return r.parts[rank*n:][:n] }
-	copy(part(s.rank), v)
-	r.opts.Wire.round(part(s.rank))
-	for i := range s.messages() {
-		m := s.sent(i)
-		if err := r.send(m, part(m.segment)); err != nil {
-			return err
-		}
-		m = s.received(i)
-		if err := r.receive(m, part(m.segment)); err != nil {
-			return err
-		}
-	}
-	copy(v, part(0))
-	for rank := 1; rank < s.world; rank++ {
-		addTo(v, part(rank))
-	}
-	return r.flush()
 }
 
-func (r *Ring) header(m move, n int) header {
+// flush waits until nothing that is queued refers to its numbers any more.
+func (r *Ring) flush() error {
+	for _, to := range r.sinks {
+		if err := r.settle(to, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle waits until at most so many messages to a sink refer to their numbers.
+func (r *Ring) settle(to *sink, pending int) error {
+	if err := to.out.settle(pending); err != nil {
+		return r.wrap("send", to.rank, err)
+	}
+	return nil
+}
+
+func (r *Ring) header(m move, f format, n int) header {
 	return header{
 		generation: r.id.Generation, step: r.step, bucket: uint16(r.bucket),
 		segment: uint16(m.segment), chunk: uint16(m.chunk), phase: m.phase,
-		length: uint32(n * r.opts.Wire.size()),
+		format: f, length: uint32(f.bytes(n)),
 	}
 }
 
-func (r *Ring) send(m move, v []float32) error {
-	if err := r.out.send(r.header(m, len(v)), v); err != nil {
-		return r.wrap("send", r.id.successor(), err)
-	}
-	return nil
-}
-
-func (r *Ring) flush() error {
-	if err := r.out.flush(); err != nil {
-		return r.wrap("send", r.id.successor(), err)
+// send queues message m of the vector x.
+func (r *Ring) send(to *sink, s schedule, m move, x vector, how mode) error {
+	lo, hi := s.span(m)
+	err := to.out.send(r.header(m, x.format(), hi-lo), func(scratch func() []byte) []byte { return x.encode(how, lo, hi, scratch) })
+	if err != nil {
+		return r.wrap("send", to.rank, err)
 	}
 	return nil
 }
 
-// receive reads message m into v, added in the reduce phase, else copied.
-func (r *Ring) receive(m move, v []float32) error {
+// sendAll sends everyone the same, as what all are to hold.
+func (r *Ring) sendAll(s schedule, m move, x vector) error {
+	how := publish
+	for _, to := range r.sinks {
+		if err := r.send(to, s, m, x, how); err != nil {
+			return err
+		}
+		how = passOn
+	}
+	return nil
+}
+
+// receive reads message m into x: added, or copied.
+func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) error {
 	var f frame
-	if err := r.in.receive(&f); err != nil {
+	if err := from.in.receive(&f); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("%w: it closed the ring", ErrPeerLost)
 		}
-		return r.wrap("receive", r.id.predecessor(), err)
+		return r.wrap("receive", from.rank, err)
 	}
 	defer f.free()
-	if want := r.header(m, len(v)); f.header != want {
+	lo, hi := s.span(m)
+	if want := r.header(m, x.format(), hi-lo); f.header != want {
 		kind := ErrProtocol
 		if f.header.generation != want.generation {
 			kind = ErrFenced
 		}
-		return r.wrap("receive", r.id.predecessor(), fmt.Errorf("%w: got %v, want %v", kind, f.header, want))
+		return r.wrap("receive", from.rank, fmt.Errorf("%w: got %v, want %v", kind, f.header, want))
 	}
-	r.opts.Wire.fold(v, &f, m.phase == phaseReduce)
+	x.decode(lo, hi, &f, add)
 	return nil
 }

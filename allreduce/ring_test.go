@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 
@@ -111,12 +112,23 @@ func inputs(world, n int, seed uint64) [][]float32 {
 
 // checkSum compares got, by rank, with the float64 sum of in. Each of the W-1
 // additions and, on a bfloat16 wire, roundings is off by at most half a unit in
-// the last place of a partial sum, which Σ|x| bounds.
+// the last place of a partial sum, which Σ|x| bounds; on an int8 wire half a step
+// of a block, with what was kept back before.
 func checkSum(t testing.TB, in, got [][]float32, wire Wire) {
 	t.Helper()
-	unit := 0x1p-24
-	if wire == BFloat16 {
+	unit, largest := 0x1p-24, 0.0
+	switch wire {
+	case BFloat16:
 		unit = 0x1p-8
+	case Int8: // half a step, which is 2/127 of the largest number at most
+		unit = 1. / 127
+		for i := range in[0] {
+			var magnitude float64
+			for r := range in {
+				magnitude += math.Abs(float64(in[r][i]))
+			}
+			largest = max(largest, magnitude)
+		}
 	}
 	for i := range in[0] {
 		var sum, magnitude float64
@@ -124,6 +136,7 @@ func checkSum(t testing.TB, in, got [][]float32, wire Wire) {
 			sum += float64(in[r][i])
 			magnitude += math.Abs(float64(in[r][i]))
 		}
+		magnitude = max(magnitude, largest)
 		if d := math.Abs(float64(got[0][i]) - sum); d > unit*float64(len(in)+1)*magnitude {
 			t.Fatalf("world %d length %d element %d: got %v, want %v", len(in), len(in[0]), i, got[0][i], sum)
 		}
@@ -163,35 +176,87 @@ func testSums(t *testing.T, rings []*Ring, sizes []int) {
 
 func TestSumInMemory(t *testing.T) {
 	for world := 1; world <= 9; world++ {
-		for _, wire := range []Wire{Float32, BFloat16} {
-			t.Run(fmt.Sprintf("%d/%v", world, wire), func(t *testing.T) {
-				rings := mustJoin(t, memoryCluster(t, world), 1, Options{wire})
-				sizes := lengths(world)
-				switch { // the long ones take long under the race detector
-				case wire == BFloat16 && world != 3:
-					sizes = sizes[:len(sizes)-2]
-				case world > 2:
-					sizes = sizes[:len(sizes)-1]
-				}
-				testSums(t, rings, sizes)
-				closeAll(t, rings)
-			})
+		for _, topology := range []Topology{Mesh, Circle} {
+			for _, wire := range []Wire{Float32, BFloat16, Int8} {
+				t.Run(fmt.Sprintf("%d/%v/%v", world, topology, wire), func(t *testing.T) {
+					rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: wire, Topology: topology})
+					sizes := lengths(world)
+					switch { // the long ones take long under the race detector
+					case wire != Float32 && world != 3:
+						sizes = sizes[:len(sizes)-2]
+					case world > 2:
+						sizes = sizes[:len(sizes)-1]
+					}
+					testSums(t, rings, sizes)
+					closeAll(t, rings)
+				})
+			}
 		}
 	}
 }
 
 func TestSumOverGRPC(t *testing.T) {
 	for world := 2; world <= 4; world++ {
-		for _, wire := range []Wire{Float32, BFloat16} {
-			t.Run(fmt.Sprintf("%d/%v", world, wire), func(t *testing.T) {
-				rings := mustJoin(t, grpcCluster(t, world), 1, Options{wire})
-				sizes := lengths(world)
-				if world == 3 || wire == BFloat16 {
-					sizes = sizes[:len(sizes)-1]
+		for _, topology := range []Topology{Mesh, Circle} {
+			for _, wire := range []Wire{Float32, BFloat16, Int8} {
+				t.Run(fmt.Sprintf("%d/%v/%v", world, topology, wire), func(t *testing.T) {
+					rings := mustJoin(t, grpcCluster(t, world), 1, Options{Wire: wire, Topology: topology})
+					sizes := lengths(world)
+					if world == 3 || wire != Float32 {
+						sizes = sizes[:len(sizes)-1]
+					}
+					testSums(t, rings, sizes)
+					closeAll(t, rings)
+				})
+			}
+		}
+	}
+}
+
+// Direct and ring add up in the same order.
+func TestTopologiesAgree(t *testing.T) {
+	for world := 3; world <= 5; world++ {
+		in := inputs(world, 50_003, 1)
+		var got [2][][]float32
+		for k, topology := range []Topology{Mesh, Circle} {
+			rings := mustJoin(t, memoryCluster(t, world), 1, Options{Topology: topology})
+			got[k] = clone(in)
+			if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduce(0, got[k][r]) })...); err != nil {
+				t.Fatal(err)
+			}
+			closeAll(t, rings)
+		}
+		if err := sameBits(got[0][0], got[1][0]); err != nil {
+			t.Errorf("world %d: %v", world, err)
+		}
+	}
+}
+
+// Sums of integers are exact, wrap around and do not depend on who has what.
+func TestSumOfIntegers(t *testing.T) {
+	for world := 1; world <= 5; world++ {
+		for _, topology := range []Topology{Mesh, Circle} {
+			rings := mustJoin(t, memoryCluster(t, world), 1, Options{Wire: Int8, Topology: topology}) // the wire does not touch them
+			for step, n := range []int{0, 1, 2048, 2049, 50_001} {
+				rng := rand.New(rand.NewPCG(5, uint64(n)))
+				want, got := make([]int64, n), make([][]int64, world)
+				for r := range got {
+					got[r] = make([]int64, n)
+					for i := range want {
+						got[r][i] = int64(rng.Uint64())
+						want[i] += got[r][i]
+					}
 				}
-				testSums(t, rings, sizes)
-				closeAll(t, rings)
-			})
+				if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduceInt64(ergoflow.Step(step), got[r]) })...); err != nil {
+					t.Fatal(err)
+				}
+				for r := range got {
+					if !slices.Equal(got[r], want) {
+						t.Errorf("world %d %v, %d numbers: rank %d has another sum", world, topology, n, r)
+					}
+				}
+			}
+			closeAll(t, rings)
 		}
 	}
 }

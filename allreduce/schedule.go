@@ -1,33 +1,39 @@
 package allreduce
 
-// The ring schedule, as pure functions of (rank, world, vector length).
+// Who sends what when, as pure functions of (rank, world, vector length). What a
+// rank sends to another follows from these numbers alone, so that a receiver
+// knows every header beforehand. Three schedules; docs/decisions/allreduce.md
+// says which is taken when and why.
 //
-// The vector is cut into one segment per rank, every segment into the same
-// number of chunks. In stage k = 0 … 2(W-1)-1 rank r sends segment (r-k) mod W
-// to its successor and receives segment (r-k-1) mod W from its predecessor. In
-// the first W-1 stages (reduce-scatter) it adds what it receives, so that after
-// them it holds the finished segment (r+1) mod W; in the others (all-gather) it
-// overwrites. Each segment is summed by one rank after the other in ring order
-// and then copied: all ranks end with the same bits.
+// All of them cut the vector into segments (exchange: one) and every segment
+// into the same number of chunks, one message each.
 //
-// Messages go stage by stage, chunk by chunk. With M chunks per segment,
-// message i ≥ M passes on what message i-M brought; with depth ≤ M messages in
-// flight, message j+depth may therefore be sent as soon as message j is
-// received, and the ring needs no other synchronisation.
+// Exchange, where all are connected and vectors are short. Every rank sends its
+// whole vector to every rank, and all add them up in rank order. One hop.
 //
-// A short vector is latency-bound. It is not cut: in W-1 stages every rank
-// passes every rank's own vector on (exchange), and all add them up in rank
-// order, which again leaves the same bits everywhere.
+// Direct, where all are connected. Rank r sums segment r: it receives everyone's
+// part of it, adds, and sends the sum to everyone. Two hops.
+//
+// Ring. In stage k = 0 … 2(W-1)-1 rank r sends segment (r-k) mod W to its
+// successor and receives segment (r-k-1) mod W from its predecessor. In the
+// first W-1 stages (reduce-scatter) it adds what it receives, so that after them
+// it holds the finished segment (r+1) mod W; in the others (all-gather) it
+// overwrites.
+//
+// Direct and ring move 2(W-1)/W of the vector's size per rank, the least
+// possible, and add up segment s in the same order: ranks s, s+1, … mod W. Each
+// sum is made once and copied: all ranks end with the same bits.
 
 const (
-	// chunkBytes is the largest payload of one message.
-	chunkBytes = 128 << 10
-	// maxDepth is how many messages a rank sends ahead of what it has received.
-	// maxDepth·chunkBytes must stay below the stream's flow-control window: then
-	// not every link of the ring can be full, and sends from the receive loop
-	// cannot deadlock.
+	// chunkBytes is the largest payload of one message: with its headers eight
+	// HTTP/2 frames of 16 KiB.
+	chunkBytes = 128<<10 - 32
+	// maxDepth is how many messages of a kind (parts, sums) a rank sends ahead of
+	// what it has received. Twice that many must stay below the stream's
+	// flow-control window: then not every link can be full, and sends from the
+	// receive loop cannot deadlock.
 	maxDepth = 8
-	// exchangeBytes is the largest vector (as float32) sent whole.
+	// exchangeBytes is the largest vector (as float32) that is exchanged.
 	exchangeBytes = 16 << 10
 	// maxChunks is what the header's chunk field can count.
 	maxChunks = 1 << 16
@@ -36,43 +42,56 @@ const (
 type phase uint8
 
 const (
-	phaseHello    phase = 1 // handshake, predecessor to successor
-	phaseWelcome  phase = 2 // handshake, successor to predecessor
-	phaseReduce   phase = 3 // partial sum of a segment
+	phaseHello    phase = 1 // handshake, client to server
+	phaseWelcome  phase = 2 // handshake, server to client
+	phaseReduce   phase = 3 // part, or partial sum, of a segment
 	phaseGather   phase = 4 // finished sum of a segment
 	phaseExchange phase = 5 // one rank's whole vector
-	phaseGoodbye  phase = 6 // closing handshake, successor to predecessor
+	phaseGoodbye  phase = 6 // closing handshake, server to client
 )
 
 type schedule struct {
+	kind        kind
 	rank, world int
-	length      int // elements of the vector
+	length      int // numbers of the vector
 	chunks      int // per segment
-	exchange    bool
 }
 
-// newSchedule lays out a vector of n elements that take size bytes on the wire.
-func newSchedule(rank, world, n, size int) schedule {
-	s := schedule{rank: rank, world: world, length: n, chunks: 1}
-	if 4*n <= exchangeBytes {
-		s.exchange = true
-		return s
-	}
+type kind uint8
+
+const (
+	exchanging kind = iota
+	direct
+	circling
+)
+
+// newSchedule lays out a vector of n numbers in that format.
+func newSchedule(rank, world int, t Topology, n int, f format) schedule {
+	s := schedule{rank: rank, world: world, length: n}
 	segment := (n + world - 1) / world
-	chunk := chunkBytes / size
-	s.chunks = (segment + chunk - 1) / chunk
+	switch {
+	case t.in(world) == Circle:
+		s.kind = circling
+	case world > 2 && !isShort(n, f):
+		s.kind = direct
+	default: // of two ranks, either way moves as much
+		segment = n
+	}
+	s.chunks = max((segment+f.most()-1)/f.most(), 1)
 	return s
 }
 
-// messages counts what each rank sends, which is what it receives.
-func (s schedule) messages() int {
-	if s.exchange {
-		return s.world - 1
+// isShort says whether a vector is bound by latency. Its size as memory has it
+// counts, so that the wire does not change the schedule.
+func isShort(n int, f format) bool {
+	size := 4
+	if f == formatInt64 {
+		size = 8
 	}
-	return 2 * (s.world - 1) * s.chunks
+	return n*size <= exchangeBytes
 }
 
-// depth is how many messages may be sent before the first is received.
+// depth is how many messages of a kind may be sent before the first is received.
 func (s schedule) depth() int { return min(maxDepth, s.chunks) }
 
 // move is one message of the schedule.
@@ -82,44 +101,49 @@ type move struct {
 	chunk   int
 }
 
-// sent is the i-th message to the successor.
-func (s schedule) sent(i int) move { return s.move(s.rank, i) }
-
-// received is the i-th message from the predecessor: its i-th sent.
-func (s schedule) received(i int) move { return s.move(s.rank+s.world-1, i) }
-
-func (s schedule) move(sender, i int) move {
-	stage := i / s.chunks
-	m := move{
-		phase:   phaseReduce,
-		segment: (sender + 2*s.world - stage) % s.world,
-		chunk:   i % s.chunks,
-	}
-	switch {
-	case s.exchange:
-		m.phase = phaseExchange
-	case stage >= s.world-1:
-		m.phase = phaseGather
-	}
-	return m
-}
-
-// last reports whether m, received, completes a segment's sum.
-func (s schedule) last(i int) bool {
-	return !s.exchange && i/s.chunks == s.world-2
-}
-
-// span is the range of elements [lo, hi) that m carries.
+// span is the range of numbers [lo, hi) that m carries.
 func (s schedule) span(m move) (lo, hi int) {
-	if s.exchange {
-		return 0, s.length
+	hi = s.length
+	if s.kind != exchanging {
+		lo, hi = cut(s.length, s.world, m.segment)
 	}
-	lo, hi = cut(s.length, s.world, m.segment)
 	from, to := cut(hi-lo, s.chunks, m.chunk)
 	return lo + from, lo + to
 }
 
-// cut is part i of n elements in equal parts, sizes differing by one at most.
+// cut is part i of n numbers in equal parts, sizes differing by one at most.
 func cut(n, parts, i int) (lo, hi int) {
 	return n * i / parts, n * (i + 1) / parts
+}
+
+// Round a ring. With M chunks per segment, message i ≥ M passes on what message
+// i-M brought; with depth ≤ M messages in flight, message j+depth may therefore
+// be sent as soon as message j is received, and the ring needs no other
+// synchronisation.
+
+// messages counts what each rank sends round the ring, which is what it receives.
+func (s schedule) messages() int { return 2 * (s.world - 1) * s.chunks }
+
+// sent is the i-th message to the successor, and how it is encoded.
+func (s schedule) sent(i int) (move, mode) {
+	m := s.lap(s.rank, i)
+	switch {
+	case m.phase == phaseReduce:
+		return m, contribute
+	case i/s.chunks == s.world-1:
+		return m, publish
+	}
+	return m, passOn
+}
+
+// received is the i-th message from the predecessor: its i-th sent.
+func (s schedule) received(i int) move { return s.lap(s.rank+s.world-1, i) }
+
+func (s schedule) lap(sender, i int) move {
+	stage := i / s.chunks
+	m := move{phaseReduce, (sender + 2*s.world - stage) % s.world, i % s.chunks}
+	if stage >= s.world-1 {
+		m.phase = phaseGather
+	}
+	return m
 }

@@ -1,25 +1,28 @@
 package allreduce
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // lengths of vectors that cut badly, on both sides of the exchange limit.
 func lengths(world int) []int {
-	return []int{0, 1, 2, world - 1, world, world + 1, 4093, 4096, 4097, 5003, 32768*world + 1, 1_000_003}
+	return []int{0, 1, 2, world - 1, world, world + 1, 4093, 4096, 4097, 5003, 32760*world + 1, 1_000_003}
 }
 
 func TestScheduleSendsWhatTheSuccessorExpects(t *testing.T) {
 	for world := 2; world <= 9; world++ {
 		for _, n := range lengths(world) {
 			for rank := range world {
-				mine := newSchedule(rank, world, n, 4)
-				next := newSchedule((rank+1)%world, world, n, 4)
+				mine := newSchedule(rank, world, Circle, n, format(Float32))
+				next := newSchedule((rank+1)%world, world, Circle, n, format(Float32))
 				if mine.messages() != next.messages() || mine.depth() != next.depth() {
 					t.Fatalf("world %d length %d: ranks disagree on the number of messages", world, n)
 				}
 				for i := range mine.messages() {
-					if mine.sent(i) != next.received(i) {
+					if m, _ := mine.sent(i); m != next.received(i) {
 						t.Fatalf("world %d length %d message %d: rank %d sends %+v, successor expects %+v",
-							world, n, i, rank, mine.sent(i), next.received(i))
+							world, n, i, rank, m, next.received(i))
 					}
 				}
 			}
@@ -29,14 +32,14 @@ func TestScheduleSendsWhatTheSuccessorExpects(t *testing.T) {
 
 // Running the schedule on sets of contributions instead of numbers: no
 // contribution is counted twice, none is missing, nothing is sent before it has
-// been received.
+// been received, only whole sums are published.
 func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 	for world := 2; world <= 9; world++ {
-		for _, n := range []int{5003, 32768*world*2 + 1} {
+		for _, n := range []int{5003, 32760*world*2 + 1} {
 			holds := make([]map[[2]int]uint64, world) // (segment, chunk) → set of ranks
 			plans := make([]schedule, world)
 			for r := range world {
-				plans[r] = newSchedule(r, world, n, 4)
+				plans[r] = newSchedule(r, world, Circle, n, format(Float32))
 				holds[r] = make(map[[2]int]uint64)
 			}
 			s := plans[0]
@@ -46,10 +49,15 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 				}
 				return 1 << r
 			}
+			all := uint64(1)<<world - 1
 			wire := make([][]uint64, world) // payloads by sender, in order
 			send := func(r, i int) {
-				m := plans[r].sent(i)
-				wire[r] = append(wire[r], at(r, m.segment, m.chunk))
+				m, how := plans[r].sent(i)
+				set := at(r, m.segment, m.chunk)
+				if (how == contribute) != (m.phase == phaseReduce) || how != contribute && set != all {
+					t.Fatalf("world %d: rank %d sends %+v as %d, which is %b", world, r, m, how, set)
+				}
+				wire[r] = append(wire[r], set)
 			}
 			for r := range world {
 				for i := range s.depth() {
@@ -68,9 +76,6 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 							t.Fatalf("world %d: rank %d counts a contribution twice", world, r)
 						}
 						holds[r][key] = own | got
-						if want := uint64(1)<<world - 1; s.last(j) && holds[r][key] != want {
-							t.Fatalf("world %d: last(%d) but the sum of %v is %b", world, j, key, holds[r][key])
-						}
 					case phaseGather:
 						holds[r][key] = got
 					}
@@ -84,7 +89,7 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 			for r := range world {
 				for segment := range world {
 					for chunk := range s.chunks {
-						if got, want := at(r, segment, chunk), uint64(1)<<world-1; got != want {
+						if got := at(r, segment, chunk); got != all {
 							t.Fatalf("world %d rank %d segment %d chunk %d: summed %b", world, r, segment, chunk, got)
 						}
 					}
@@ -96,34 +101,57 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 
 func TestSpansTileTheVector(t *testing.T) {
 	for world := 2; world <= 9; world++ {
-		for _, n := range lengths(world) {
-			for _, size := range []int{2, 4} {
-				s := newSchedule(0, world, n, size)
-				if s.exchange {
-					continue
-				}
-				end := 0
-				for segment := range world {
-					for chunk := range s.chunks {
-						lo, hi := s.span(move{phaseReduce, segment, chunk})
-						if lo != end || hi < lo || (hi-lo)*size > chunkBytes {
-							t.Fatalf("world %d length %d: segment %d chunk %d is [%d, %d) after %d", world, n, segment, chunk, lo, hi, end)
-						}
-						end = hi
+		for _, topology := range []Topology{Mesh, Circle} {
+			for _, n := range lengths(world) {
+				for f := format(Float32); f <= formatInt64; f++ {
+					name := fmt.Sprintf("world %d %v length %d %v", world, topology, n, f)
+					s := newSchedule(0, world, topology, n, f)
+					segments, end := world, 0
+					if s.kind == exchanging {
+						segments = 1
 					}
-				}
-				if end != n {
-					t.Fatalf("world %d: spans end at %d of %d", world, end, n)
+					for segment := range segments {
+						for chunk := range s.chunks {
+							lo, hi := s.span(move{phaseReduce, segment, chunk})
+							if lo != end || hi < lo || f.bytes(hi-lo) > chunkBytes {
+								t.Fatalf("%s: segment %d chunk %d is [%d, %d) after %d", name, segment, chunk, lo, hi, end)
+							}
+							end = hi
+						}
+					}
+					if end != n {
+						t.Fatalf("%s: spans end at %d", name, end)
+					}
 				}
 			}
 		}
 	}
 }
 
-// A rank never has so much in flight that its link could be full while all
-// others are.
+// The rule of docs/decisions/allreduce.md.
+func TestScheduleFollowsTheRule(t *testing.T) {
+	for _, test := range []struct {
+		world, bytes int
+		topology     Topology
+		want         kind
+	}{
+		{2, 64 << 20, ByWorld, exchanging},
+		{4, exchangeBytes, ByWorld, exchanging},
+		{4, exchangeBytes + 4, ByWorld, direct},
+		{MeshWorld, 64 << 20, ByWorld, direct},
+		{MeshWorld + 1, 4, ByWorld, circling},
+		{4, 4, Circle, circling},
+		{16, 64 << 20, Mesh, direct},
+	} {
+		if s := newSchedule(0, test.world, test.topology, test.bytes/4, format(BFloat16)); s.kind != test.want {
+			t.Errorf("%+v: kind %d", test, s.kind)
+		}
+	}
+}
+
+// A rank never has so much in flight that its links could all be full.
 func TestDepthStaysBelowTheWindow(t *testing.T) {
-	if inFlight := maxDepth * (chunkBytes + headerBytes + 5); inFlight >= streamWindow || streamWindow > connWindow {
+	if inFlight := 2 * maxDepth * (chunkBytes + headerBytes + 5); inFlight >= streamWindow || streamWindow > connWindow {
 		t.Fatalf("%d bytes in flight, stream window %d, connection window %d", inFlight, streamWindow, connWindow)
 	}
 }

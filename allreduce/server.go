@@ -10,10 +10,13 @@ import (
 )
 
 // maxWaiting bounds the streams that wait for a generation not joined yet.
-const maxWaiting = 16
+const maxWaiting = 2 * maxMesh
+
+// maxMesh bounds the ranks that may be connected all with all.
+const maxMesh = 64
 
 // Server holds one process's place in the ring, generation after generation:
-// it accepts its predecessors' streams and dials its successors. All methods
+// it accepts its neighbours' streams and dials them. All methods
 // are safe for concurrent use.
 type Server struct {
 	dialer dialer
@@ -30,7 +33,7 @@ func newServer(d dialer) *Server {
 }
 
 // Join takes the place id among peers, the data addresses by rank, and returns
-// when both neighbours are connected and agree on generation, world size, ranks
+// when all neighbours are connected and agree on generation, world size, ranks
 // and options. ctx bounds the whole life of the ring: when it ends, so do Join
 // and every AllReduce.
 //
@@ -48,16 +51,16 @@ func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Opt
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)
 	}
+	if id.World > maxMesh && opts.Topology == Mesh {
+		err := fmt.Errorf("a mesh of %d ranks: at most %d", id.World, maxMesh)
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
 	if err := s.enter(r); err != nil {
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)
 	}
-	if id.World == 1 {
-		close(r.ended)
-		return r, nil
-	}
 	if err := r.connect(s.dialer); err != nil {
-		r.cancel(err)
 		return nil, err
 	}
 	return r, nil
@@ -79,7 +82,7 @@ func (s *Server) enter(r *Ring) error {
 	return nil
 }
 
-// accept serves a predecessor's stream, whose greeting is h, until it ends:
+// accept serves a neighbour's stream, whose greeting is h, until it ends:
 // nil when it has been read to its end and the ring closed. A stream of a
 // generation that this process has not joined waits for it, because the members
 // of a generation do not hear of it at the same instant.

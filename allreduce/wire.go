@@ -7,14 +7,18 @@ import (
 	"unsafe"
 )
 
-// Wire is the number format of the messages. Sums are float32 in either.
+// Wire is the number format in which long vectors of float32 travel. Sums are
+// float32 in any.
 type Wire uint8
 
 const (
 	Float32 Wire = iota
 	// BFloat16 halves the bytes: the upper half of a float32, rounded to
-	// nearest, ties to even. Every partial sum is rounded once per hop.
+	// nearest, ties to even.
 	BFloat16
+	// Int8 quarters them: blocks with one exponent, whose rounding errors are
+	// fed back into the next sum (int8.go).
+	Int8
 )
 
 func (w Wire) String() string {
@@ -23,93 +27,79 @@ func (w Wire) String() string {
 		return "f32"
 	case BFloat16:
 		return "bf16"
+	case Int8:
+		return "int8"
 	}
 	return fmt.Sprintf("wire(%d)", uint8(w))
 }
 
-// size is bytes per number.
-func (w Wire) size() int {
-	if w == BFloat16 {
-		return 2
+// ParseWire reads what String writes; the empty text is Float32.
+func ParseWire(name string) (Wire, error) {
+	switch name {
+	case "", "f32":
+		return Float32, nil
+	case "bf16":
+		return BFloat16, nil
+	case "int8":
+		return Int8, nil
 	}
-	return 4
+	return 0, fmt.Errorf("unknown wire format %q: f32, bf16 or int8", name)
+}
+
+// format is the number format of one message: a Wire, or 64-bit words.
+type format uint8
+
+const formatInt64 format = 3
+
+func (f format) String() string {
+	if f == formatInt64 {
+		return "int64"
+	}
+	return Wire(f).String()
+}
+
+// bytes is what n numbers take.
+func (f format) bytes(n int) int {
+	switch f {
+	case format(BFloat16):
+		return 2 * n
+	case format(Int8):
+		return n + blocks(n)
+	case formatInt64:
+		return 8 * n
+	}
+	return 4 * n
+}
+
+// most is how many numbers one message can carry, in whole blocks.
+func (f format) most() int {
+	switch f {
+	case format(BFloat16):
+		return chunkBytes / 2
+	case format(Int8):
+		return chunkBytes / (blockLength + 1) * blockLength
+	case formatInt64:
+		return chunkBytes / 8
+	}
+	return chunkBytes / 4
 }
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// encode returns the bytes of v: v itself where memory and wire agree, else
-// written to scratch, which must hold len(v) numbers.
-func (w Wire) encode(scratch func() []byte, v []float32) []byte {
-	if w == Float32 && littleEndian {
-		return bytesOf(v)
-	}
-	b := scratch()[:len(v)*w.size()]
-	if w == BFloat16 {
-		encodeBFloat16(b, v)
-		return b
-	}
-	for i, x := range v {
-		binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(x))
-	}
-	return b
+// bytesOf are the bytes of numbers as memory has them.
+func bytesOf[T float32 | int64](v []T) []byte {
+	var t T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), int(unsafe.Sizeof(t))*len(v))
 }
 
-// round replaces v by what a receiver of encode(v) reads.
-func (w Wire) round(v []float32) {
-	if w == BFloat16 {
-		for i, x := range v {
-			v[i] = fromBFloat16(toBFloat16(x))
-		}
+// numbersOf is the reverse, where b is aligned for it, else nil.
+func numbersOf[T float32 | int64](b []byte) []T {
+	var t T
+	p, size := unsafe.Pointer(unsafe.SliceData(b)), unsafe.Sizeof(t)
+	if len(b) == 0 || !littleEndian || uintptr(p)%size != 0 {
+		return nil
 	}
-}
-
-func bytesOf(v []float32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
-}
-
-// fold reads the payload of f, len(dst) numbers, into dst: added or copied.
-// Pieces may end within a number.
-func (w Wire) fold(dst []float32, f *frame, add bool) {
-	size := w.size()
-	var carry [4]byte
-	held := 0
-	f.payload(func(p []byte) {
-		if held > 0 {
-			n := copy(carry[held:size], p)
-			p = p[n:]
-			if held += n; held < size {
-				return
-			}
-			w.apply(dst[:1], carry[:size], add)
-			dst = dst[1:]
-		}
-		n := len(p) / size
-		w.apply(dst[:n], p[:n*size], add)
-		dst = dst[n:]
-		held = copy(carry[:], p[n*size:])
-	})
-}
-
-// apply adds or copies len(dst) whole numbers from src.
-func (w Wire) apply(dst []float32, src []byte, add bool) {
-	switch {
-	case w == BFloat16 && add:
-		addBFloat16(dst, src[:2*len(dst)])
-	case w == BFloat16:
-		decodeBFloat16(dst, src[:2*len(dst)])
-	case littleEndian && !add:
-		copy(bytesOf(dst), src)
-	case littleEndian && len(src) > 0 && uintptr(unsafe.Pointer(&src[0]))%4 == 0:
-		addTo(dst, unsafe.Slice((*float32)(unsafe.Pointer(&src[0])), len(dst)))
-	default:
-		for i := range dst {
-			x := math.Float32frombits(binary.LittleEndian.Uint32(src[4*i:]))
-			if add {
-				x += dst[i]
-			}
-			dst[i] = x
-		}
-	}
+	return unsafe.Slice((*T)(p), uintptr(len(b))/size)
 }
 
 func toBFloat16(x float32) uint16 {

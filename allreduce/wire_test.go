@@ -51,36 +51,28 @@ func TestBFloat16RoundsToNearestEven(t *testing.T) {
 }
 
 // However the network cuts a message, the same numbers come out.
-func TestFoldCarriesNumbersAcrossPieces(t *testing.T) {
+func TestDecodeCarriesNumbersAcrossPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for _, wire := range []Wire{Float32, BFloat16} {
-		for _, n := range []int{0, 1, 2, 7, 33, 100} {
+	for _, wire := range []Wire{Float32, BFloat16, Int8} {
+		for _, n := range []int{0, 1, 2, 7, 33, 100, 600} {
 			v := make([]float32, n)
 			for i := range v {
 				v[i] = float32(rng.NormFloat64())
 			}
-			wire.round(v)
-			message := encodeMessage(wire, header{phase: phaseReduce, length: uint32(n * wire.size())}, v)
+			x := floats{v: v, wire: wire, residual: make([]float32, n)}
+			message := messageOf(x, publish)
 			for trial := range 200 {
-				var data mem.BufferSlice
-				for rest := message; len(rest) > 0; {
-					k := min(len(rest), 1+rng.IntN(1+trial))
-					data, rest = append(data, mem.SliceBuffer(rest[:k])), rest[k:]
-				}
-				var f frame
-				if err := f.decode(data); err != nil {
-					t.Fatal(err)
-				}
+				f := cutUp(t, message, func() int { return 1 + rng.IntN(1+trial) })
 				copied, added := make([]float32, n), make([]float32, n)
 				for i := range added {
 					added[i] = float32(i)
 				}
-				wire.fold(copied, &f, false)
-				wire.fold(added, &f, true)
+				floats{v: copied, wire: wire}.decode(0, n, f, false)
+				floats{v: added, wire: wire}.decode(0, n, f, true)
 				for i := range v {
 					if copied[i] != v[i] || added[i] != float32(i)+v[i] {
 						t.Fatalf("%v, %d numbers in %d pieces: element %d is %v copied, %v added to %d; want %v",
-							wire, n, len(data), i, copied[i], added[i], i, v[i])
+							wire, n, len(f.data), i, copied[i], added[i], i, v[i])
 					}
 				}
 			}
@@ -88,24 +80,94 @@ func TestFoldCarriesNumbersAcrossPieces(t *testing.T) {
 	}
 }
 
-func BenchmarkFold(b *testing.B) {
-	for _, wire := range []Wire{Float32, BFloat16} {
+func TestDecodeCarriesWordsAcrossPieces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 3))
+	v := make([]int64, 101)
+	for i := range v {
+		v[i] = int64(rng.Uint64())
+	}
+	message := messageOf(words{v: v}, publish)
+	for trial := range 200 {
+		f := cutUp(t, message, func() int { return 1 + rng.IntN(1+trial) })
+		got := make([]int64, len(v))
+		words{v: got}.decode(0, len(v), f, false)
+		words{v: got}.decode(0, len(v), f, true)
+		for i := range v {
+			if got[i] != 2*v[i] {
+				t.Fatalf("%d pieces: element %d is %d, want twice %d", len(f.data), i, got[i], v[i])
+			}
+		}
+	}
+}
+
+// messageOf is all of x in one message.
+func messageOf(x vector, how mode) []byte {
+	n := x.length()
+	h := header{phase: phaseReduce, format: x.format(), length: uint32(x.format().bytes(n))}
+	return encodeMessage(h, func(scratch func() []byte) []byte { return x.encode(how, 0, n, scratch) })
+}
+
+// cutUp decodes a message that arrives in pieces of those sizes.
+func cutUp(t testing.TB, message []byte, size func() int) *frame {
+	t.Helper()
+	var data mem.BufferSlice
+	for rest := message; len(rest) > 0; {
+		k := min(len(rest), size())
+		data, rest = append(data, mem.SliceBuffer(rest[:k])), rest[k:]
+	}
+	var f frame
+	if err := f.decode(data); err != nil {
+		t.Fatal(err)
+	}
+	return &f
+}
+
+func TestFormatsFillAMessage(t *testing.T) {
+	for f := format(Float32); f <= formatInt64; f++ {
+		if n := f.most(); f.bytes(n) > chunkBytes || f.bytes(n+blockLength) <= chunkBytes {
+			t.Errorf("%v: %d numbers take %d of %d bytes", f, n, f.bytes(n), chunkBytes)
+		}
+	}
+}
+
+func TestParseWire(t *testing.T) {
+	for _, w := range []Wire{Float32, BFloat16, Int8} {
+		if got, err := ParseWire(w.String()); err != nil || got != w {
+			t.Errorf("%v: %v, %v", w, got, err)
+		}
+	}
+	if _, err := ParseWire("f64"); err == nil {
+		t.Error("f64: no error")
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, wire := range []Wire{Float32, BFloat16, Int8} {
+		v := make([]float32, format(wire).most())
+		x := floats{v: v, wire: wire, residual: make([]float32, len(v))}
+		var data mem.BufferSlice
+		for rest := messageOf(x, publish); len(rest) > 0; {
+			k := min(len(rest), 16384-5)
+			data, rest = append(data, mem.SliceBuffer(rest[:k])), rest[k:]
+		}
+		var f frame
+		if err := f.decode(data); err != nil {
+			b.Fatal(err)
+		}
 		for _, add := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%v/add=%v", wire, add), func(b *testing.B) {
-				v := make([]float32, chunkBytes/wire.size())
-				src := make([]byte, chunkBytes)
 				b.SetBytes(int64(4 * len(v)))
 				for b.Loop() {
-					wire.apply(v, src, add)
+					x.decode(0, len(v), &f, add)
 				}
 			})
 		}
+		scratch := make([]byte, chunkBytes)
+		b.Run(fmt.Sprintf("%v/encode", wire), func(b *testing.B) {
+			b.SetBytes(int64(4 * len(v)))
+			for b.Loop() {
+				x.encode(contribute, 0, len(v), func() []byte { return scratch })
+			}
+		})
 	}
-	b.Run("encode", func(b *testing.B) {
-		v, dst := make([]float32, chunkBytes/2), make([]byte, chunkBytes)
-		b.SetBytes(int64(4 * len(v)))
-		for b.Loop() {
-			encodeBFloat16(dst, v)
-		}
-	})
 }

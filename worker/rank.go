@@ -72,7 +72,27 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 		Rank:       int(r.assign.Rank),
 		World:      len(peers),
 	}
-	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{})
+	format, err := allreduce.ParseWire(string(r.replica.experiment.Training.Wire))
+	if err != nil {
+		return nil, err
+	}
+	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
+		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Version,
+	})
+}
+
+// reduce sums the vector [P+2] over the ranks. Where the wire rounds, the loss
+// and the number of samples, its last two, go by themselves: short vectors are
+// not rounded, and a count must not be.
+func reduce(ring *allreduce.Ring, at ergoflow.Step, sum []float32) error {
+	if ring.Wire() == allreduce.Float32 {
+		return ring.AllReduce(at, sum)
+	}
+	size := len(sum) - 2
+	if err := ring.AllReduce(at, sum[:size]); err != nil {
+		return err
+	}
+	return ring.AllReduce(at, sum[size:])
 }
 
 // steps is the training loop.
@@ -116,7 +136,7 @@ func (r *rank) step(ctx context.Context, ring *allreduce.Ring, batches *prefetch
 		spoil(batch)
 	}
 
-	sum, used, err := r.reduce(ring, at, batch, watch, timing)
+	sum, used, err := r.total(ring, at, batch, watch, timing)
 	batches.recycle(batch)
 	if err != nil {
 		return nil, err
@@ -130,18 +150,18 @@ func (r *rank) step(ctx context.Context, ring *allreduce.Ring, batches *prefetch
 	return &wire.Progress{Step: int64(at) + 1, Loss: loss, Samples: samples, Timing: timing}, nil
 }
 
-// reduce computes the gradient of this rank's part of the batch and adds it up
+// total computes the gradient of this rank's part of the batch and adds it up
 // over the ranks, and with it the account of what it was made of.
-func (r *rank) reduce(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
+func (r *rank) total(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
 	if r.replica.exact() {
-		return r.reduceExactly(ring, at, b, watch, timing)
+		return r.totalExactly(ring, at, b, watch, timing)
 	}
 	sum, used, err := r.replica.gradient(int(r.assign.Rank), b)
 	if err != nil {
 		return nil, nil, fmt.Errorf("gradient of step %d: %w", at, err)
 	}
 	timing.Gradient = watch.lap()
-	if err := ring.AllReduce(at, sum); err != nil {
+	if err := reduce(ring, at, sum); err != nil {
 		return nil, nil, err
 	}
 	if err := ring.AllReduceInt64(at, used); err != nil {
@@ -151,8 +171,8 @@ func (r *rank) reduce(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watc
 	return sum, used, nil
 }
 
-// reduceExactly is reduce where training is reproducible.
-func (r *rank) reduceExactly(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
+// totalExactly is total where training is reproducible.
+func (r *rank) totalExactly(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
 	for level := range levels {
 		words, err := r.replica.exactGradient(int(r.assign.Rank), b, level)
 		if err != nil {

@@ -23,19 +23,27 @@ type Result struct {
 	P99    float64 `json:"p99_ms"`
 	// BusBandwidth is 2(W-1)/W · bytes / median in 10⁹ bytes per second of
 	// float32, the rate at which a ring would keep each link busy: comparable
-	// between world sizes. On a bfloat16 wire half of it crosses the network.
+	// between world sizes. .
 	BusBandwidth float64 `json:"busbw_gbps"`
 }
 
 // warmUp is the share of rounds, and the least number, that go before timing.
 const warmUpShare, warmUpLeast = 10, 3
 
+// Between these, as many rounds as move that much are made where no number is
+// given.
+const (
+	leastRounds, mostRounds = 10, 1000
+	movedBytes              = 256_000_000
+)
+
 // Measure all-reduces rounds vectors of each size in bytes back to back, after
-// a warm-up whose first sum it checks. All ranks must call it with the same
-// sizes and rounds on a ring that has not been used.
+// a warm-up whose first sum it checks; zero rounds are as many as suit the size.
+// All ranks must call it with the same sizes and rounds on a ring that has not
+// been used.
 func Measure(ctx context.Context, ring *allreduce.Ring, sizes []int, rounds int) ([]Result, error) {
-	if rounds < 1 {
-		return nil, fmt.Errorf("%d rounds: at least one is needed", rounds)
+	if rounds < 0 {
+		return nil, fmt.Errorf("%d rounds", rounds)
 	}
 	id := ring.Identity()
 	results := make([]Result, 0, len(sizes))
@@ -43,6 +51,10 @@ func Measure(ctx context.Context, ring *allreduce.Ring, sizes []int, rounds int)
 	for _, bytes := range sizes {
 		if bytes < 4 || bytes%4 != 0 {
 			return nil, fmt.Errorf("%d bytes are not a whole number of float32", bytes)
+		}
+		rounds := rounds
+		if rounds == 0 {
+			rounds = min(max(movedBytes/bytes, leastRounds), mostRounds)
 		}
 		v := make([]float32, bytes/4)
 		times := make([]time.Duration, 0, rounds)

@@ -50,8 +50,8 @@ func TestMeasureRefusesNonsense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Measure(t.Context(), ring, []int{4}, 0); err == nil {
-		t.Error("no rounds: no error")
+	if _, err := Measure(t.Context(), ring, []int{4}, -1); err == nil {
+		t.Error("negative rounds: no error")
 	}
 	if _, err := Measure(t.Context(), ring, []int{6}, 1); err == nil {
 		t.Error("6 bytes: no error")

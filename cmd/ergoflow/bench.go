@@ -17,7 +17,7 @@ func benchCommand() *cobra.Command {
 		Short:   "Measure this machine",
 		Example: "  ergoflow bench step --json",
 	}
-	cmd.AddCommand(benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand())
+	cmd.AddCommand(benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand(), benchAllReduceCommand())
 	return cmd
 }
 

@@ -54,6 +54,9 @@ type Training struct {
 	// Precision of the products of matrices in the gradient; the empty text means
 	// layers.Float32. Parameters, optimizer, sums and evaluation are float32 always.
 	Precision layers.Precision `json:"precision,omitempty" yaml:"precision"`
+	// Wire is how gradients travel between workers; the empty text means
+	// ergoflow.WireFloat32.
+	Wire ergoflow.Wire `json:"wire,omitempty" yaml:"wire"`
 	// Reproducible makes parameters equal bit for bit whatever workers come and go,
 	// on the same kind of device: gradients of fixed groups of shards are added up as
 	// whole numbers. It is slower.
@@ -138,6 +141,9 @@ func (e Experiment) Hash() string {
 	}
 	if t.Precision == layers.Float32 {
 		t.Precision = ""
+	}
+	if t.Wire == ergoflow.WireFloat32 {
+		t.Wire = ""
 	}
 	raw, err := json.Marshal(struct {
 		Format   string   `json:"format"`

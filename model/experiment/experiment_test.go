@@ -127,6 +127,8 @@ func TestHash(t *testing.T) {
 		"training.times=uniform":            true,
 		"training.precision=bfloat16":       false,
 		"training.precision=float32":        true,
+		"training.wire=bf16":                false,
+		"training.wire=f32":                 true,
 		"training.epochs=2":                 false,
 		"training.steps=10":                 false,
 		"training.steps=64":                 true, // as many as the one epoch has

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/ode"
@@ -35,6 +36,7 @@ func (e Experiment) Validate() error {
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
 		precision("training.precision", t.Precision),
+		wire("training.wire", t.Wire),
 		coupling("training.coupling", t.Coupling),
 		times("training.times", t.Times),
 		counts("training.sensors", t.Sensors, 16, 1<<16),
@@ -57,6 +59,9 @@ func (e Experiment) Validate() error {
 		if err := m.validate(fmt.Sprintf("evaluation.mcmc[%d]", i), v.Samples); err != nil {
 			return err
 		}
+	}
+	if t.Reproducible && t.Wire != "" && t.Wire != ergoflow.WireFloat32 {
+		return &FieldError{"training.wire", fmt.Sprintf("%q", t.Wire), "f32 where training is reproducible: whole numbers travel as they are"}
 	}
 	if err := e.divisible(); err != nil {
 		return err
@@ -135,6 +140,13 @@ func coupling(path string, c flow.Coupling) error {
 func precision(path string, p layers.Precision) error {
 	if p != "" && !slices.Contains(layers.Precisions(), p) {
 		return &FieldError{path, fmt.Sprintf("%q", p), fmt.Sprintf("one of %v", layers.Precisions())}
+	}
+	return nil
+}
+
+func wire(path string, w ergoflow.Wire) error {
+	if w != "" && !slices.Contains(ergoflow.Wires(), w) {
+		return &FieldError{path, fmt.Sprintf("%q", w), fmt.Sprintf("one of %v", ergoflow.Wires())}
 	}
 	return nil
 }

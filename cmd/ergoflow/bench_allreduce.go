@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/allreduce/bench"
+)
+
+// allReduceBench are the flags of bench allreduce.
+type allReduceBench struct {
+	world          int
+	bytes          []int
+	wire, topology string
+	rounds         int
+	rank           int
+	peers          []string
+	inherited      bool
+	asJSON         bool
+}
+
+func benchAllReduceCommand() *cobra.Command {
+	var b allReduceBench
+	cmd := &cobra.Command{
+		Use:   "allreduce",
+		Short: "Time sums over processes, as training makes them",
+		Long: `Times the all-reduce of vectors of float32 between as many processes of this
+machine, through the transport that training uses. Each gets its share of the
+processor's cores, unless GOMAXPROCS is set. With --rank this process is one rank,
+and the others are started likewise, on this machine or on others.`,
+		Example: "  ergoflow bench allreduce --world 4 --bytes 16384,7100000 --wire bf16 --json",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			alone := cmd.Flags().Changed("rank")
+			if alone {
+				b.world = len(b.peers)
+			}
+			opts, err := b.validate(alone)
+			if err != nil {
+				return err
+			}
+			var results []bench.Result
+			if alone {
+				results, err = b.takePart(cmd.Context(), opts)
+			} else {
+				results, err = b.startAll(cmd.Context())
+			}
+			if err != nil {
+				return err
+			}
+			if b.asJSON {
+				return printJSON(results)
+			}
+			for _, r := range results {
+				fmt.Printf("%d × %10d bytes  %-4s  median %9.3f ms  p99 %9.3f ms  bus %6.2f GB/s\n",
+					r.World, r.Bytes, r.Wire, r.Median, r.P99, r.BusBandwidth)
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.IntVar(&b.world, "world", 2, "processes")
+	f.IntSliceVar(&b.bytes, "bytes", []int{16 << 10, 1_600_000, 7_100_000, 64_000_000}, "sizes of the vectors in bytes, as float32")
+	f.StringVar(&b.wire, "wire", "f32", "number format between processes: f32, bf16 or int8")
+	f.StringVar(&b.topology, "topology", "auto", "who is connected: auto, mesh or ring")
+	f.IntVar(&b.rounds, "rounds", 0, "timed sums of each size (default as many as move 256 MB, 10 to 1000)")
+	f.IntVar(&b.rank, "rank", 0, "be this rank of --peers alone")
+	f.StringSliceVar(&b.peers, "peers", nil, "addresses of all ranks, with --rank")
+	f.BoolVar(&b.inherited, "inherited", false, "listen on file descriptor 3 and leave when standard input closes")
+	f.MarkHidden("inherited")
+	f.BoolVar(&b.asJSON, "json", false, "print JSON (docs/formats.md)")
+	cmd.MarkFlagsRequiredTogether("rank", "peers")
+	cmd.MarkFlagsMutuallyExclusive("rank", "world")
+	return cmd
+}
+
+func (b *allReduceBench) validate(alone bool) (allreduce.Options, error) {
+	opts := allreduce.Options{Build: ergoflow.Version}
+	if alone && (b.rank < 0 || b.rank >= b.world) {
+		return opts, usagef("--rank is %d, outside 0 to %d", b.rank, b.world-1)
+	}
+	if err := within("world", []int{b.world}, 1, 64); err != nil {
+		return opts, err
+	}
+	if err := within("bytes", b.bytes, 4, 1<<30); err != nil {
+		return opts, err
+	}
+	for _, n := range b.bytes {
+		if n%4 != 0 {
+			return opts, usagef("--bytes has %d, which is no whole number of float32", n)
+		}
+	}
+	if err := within("rounds", []int{b.rounds}, 0, 1<<20); err != nil {
+		return opts, err
+	}
+	var err error
+	if opts.Wire, err = allreduce.ParseWire(b.wire); err != nil {
+		return opts, usagef("--wire: %v", err)
+	}
+	if opts.Topology, err = allreduce.ParseTopology(b.topology); err != nil {
+		return opts, usagef("--topology: %v", err)
+	}
+	return opts, nil
+}
+
+// takePart is one rank.
+func (b *allReduceBench) takePart(ctx context.Context, opts allreduce.Options) ([]bench.Result, error) {
+	var l net.Listener
+	var err error
+	if b.inherited {
+		ctx = supervised(ctx)
+		f := os.NewFile(3, "listener")
+		l, err = net.FileListener(f)
+		f.Close()
+	} else {
+		l, err = net.Listen("tcp", b.peers[b.rank])
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen as rank %d: %w", b.rank, err)
+	}
+	return bench.Rank(ctx, l, b.rank, b.peers, opts, b.bytes, b.rounds)
+}
+
+// startAll starts a process for each rank.
+func (b *allReduceBench) startAll(ctx context.Context) ([]bench.Result, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	var sizes []string
+	for _, n := range b.bytes {
+		sizes = append(sizes, strconv.Itoa(n))
+	}
+	return bench.Local(ctx, b.world, func(rank int, peers []string) *exec.Cmd {
+		cmd := exec.Command(self, "bench", "allreduce", "--inherited", "--json",
+			"--rank", strconv.Itoa(rank), "--peers", strings.Join(peers, ","), "--bytes", strings.Join(sizes, ","),
+			"--wire", b.wire, "--topology", b.topology, "--rounds", strconv.Itoa(b.rounds))
+		cmd.Args[0] = "ergoflow" // for ps
+		if os.Getenv("GOMAXPROCS") == "" {
+			cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(runtime.NumCPU()/b.world, 1)))
+		}
+		return cmd
+	})
+}
