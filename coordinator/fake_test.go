@@ -57,7 +57,7 @@ func start(t *testing.T, dir string) *server {
 	go func() {
 		s.ended <- Run(ctx, Config{
 			Dir: dir, Log: slog.New(slog.DiscardHandler), Ready: func(a Addresses) { ready <- a },
-			timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: time.Second,
+			timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: 3 * time.Second,
 				Settle: 200 * time.Millisecond, DrainTimeout: 2 * time.Second, Rescan: 100 * time.Millisecond},
 		})
 	}()
