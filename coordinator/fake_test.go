@@ -140,6 +140,10 @@ const dataset = "0123456789abcdef0123456789abcdef"
 var plan = &wire.Plan{Run: "run1", Experiment: "vn1d/test", Dataset: dataset, Shards: 4, Steps: 30, CheckpointEvery: 10,
 	Config: []byte(`{"data":{"family":"vn1d"}}`)}
 
+// endless is the same run with so many steps that no test sees the last.
+var endless = &wire.Plan{Run: plan.Run, Experiment: plan.Experiment, Dataset: plan.Dataset, Shards: plan.Shards, Steps: 1 << 40,
+	CheckpointEvery: 1 << 39, Config: plan.Config}
+
 func (s *server) submit(p *wire.Plan, until wire.Stage) {
 	s.t.Helper()
 	if _, err := s.client.Submit(s.t.Context(), &wire.SubmitRequest{Plan: p, Until: until}); err != nil {

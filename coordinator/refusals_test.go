@@ -23,9 +23,7 @@ func TestRefused(t *testing.T) {
 	s := start(t, dir)
 	a := connect(t, s, "a", -1)
 	connect(t, s, "b", -1)
-	long := &wire.Plan{Run: plan.Run, Experiment: plan.Experiment, Dataset: plan.Dataset, Shards: plan.Shards, Steps: 1 << 40,
-		CheckpointEvery: 1 << 39, Config: plan.Config}
-	s.submit(long, wire.Stage_STAGE_TRAIN)
+	s.submit(endless, wire.Stage_STAGE_TRAIN)
 	before := s.await("both train", func(st Status) bool { return st.State == "training" && st.WorldSize == 2 && st.Step > 1 })
 
 	hello := func(id, version, address string) *wire.WorkerMessage {
