@@ -38,10 +38,22 @@ func (g *generation) has(id ergoflow.WorkerID) bool { return slices.Contains(g.m
 // member returns the present generation if the worker is in it, the number is
 // its, and it is in the phase; nil means that the message is stale.
 func (m *Machine) member(w *worker, number ergoflow.Generation, phase formation) *generation {
+	if !m.begun(w, number) {
+		return nil
+	}
 	if g := m.current; g != nil && g.number == number && g.phase == phase && g.has(w.ID) {
 		return g
 	}
 	return nil
+}
+
+// begun refuses numbers of generations that have not begun: nobody was told them.
+func (m *Machine) begun(w *worker, number ergoflow.Generation) bool {
+	if number <= m.ledger.Generation {
+		return true
+	}
+	m.refuse(w.ID, fmt.Sprintf("it speaks of generation %d, the last is %d", number, m.ledger.Generation))
+	return false
 }
 
 // candidates are who may be in the next generation: prepared, not leaving, those
@@ -125,10 +137,11 @@ func (m *Machine) report(w *worker, e Report) {
 		return
 	}
 	if _, again := g.reports[w.ID]; again {
+		m.refuse(w.ID, fmt.Sprintf("it reports to generation %d again", g.number))
 		return
 	}
 	if e.HasState && (e.Step < 0 || e.Step > m.ledger.Plan.Steps) {
-		m.emit(Warn{fmt.Sprintf("worker %s reports step %d of %d: its state is not used", w.ID, e.Step, m.ledger.Plan.Steps)})
+		m.refuse(w.ID, fmt.Sprintf("it reports step %d of %d: its state is not used", e.Step, m.ledger.Plan.Steps))
 		e.HasState, e.Step, e.Hash = false, 0, ""
 	}
 	g.reports[w.ID] = e
@@ -196,7 +209,11 @@ func (m *Machine) ready(w *worker, e Ready) {
 
 func (m *Machine) progress(w *worker, e Progress) {
 	g := m.member(w, e.Generation, running)
-	if g == nil || e.Step <= w.step || e.Step > m.ledger.Plan.Steps {
+	if g == nil {
+		return
+	}
+	if e.Step <= w.step || e.Step > m.ledger.Plan.Steps {
+		m.refuse(w.ID, fmt.Sprintf("it claims step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.step))
 		return
 	}
 	w.step, w.timing = e.Step, e.Timing
@@ -211,7 +228,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 
 func (m *Machine) complaint(w *worker, e Complaint) {
 	g := m.current
-	if g == nil || g.number != e.Generation || !g.has(w.ID) {
+	if !m.begun(w, e.Generation) || g == nil || g.number != e.Generation || !g.has(w.ID) {
 		return
 	}
 	text := fmt.Sprintf("worker %s complains at step %d: %s", w.ID, e.Step, e.Reason)

@@ -40,7 +40,9 @@ func (c Config) withDefaults() Config {
 // Machine is the state. It is not for use by several goroutines.
 type Machine struct {
 	config   Config
-	now      time.Time // of the event being handled
+	clock    time.Time     // as last told
+	skew     time.Duration // by which it has gone backwards, all in all
+	now      time.Time     // of the event being handled: clock + skew
 	lastTick time.Time
 	ledger   Ledger
 	run      run
@@ -90,9 +92,12 @@ func New(config Config, ledger Ledger) *Machine {
 	return &Machine{config: config.withDefaults(), ledger: ledger}
 }
 
-// Step handles one event. Time may not go backwards.
+// Step handles one event. Where the clock has gone backwards, no time has passed;
+// where it has leapt forwards, see tick.
 func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason string) {
-	m.now, m.effects, m.reasons = now, nil, nil
+	m.skew += max(0, m.clock.Sub(now))
+	m.clock = now
+	m.now, m.effects, m.reasons = now.Add(m.skew), nil, nil
 	switch e := event.(type) {
 	case Start:
 		m.start()
@@ -188,6 +193,11 @@ func (m *Machine) send(w *worker, message Message) {
 func (m *Machine) persist() {
 	ledger := m.ledger
 	m.emit(Persist{ledger})
+}
+
+// refuse notes what a worker that follows the protocol does not say.
+func (m *Machine) refuse(from ergoflow.WorkerID, reason string) {
+	m.emit(Refused{From: string(from[:min(len(from), maxID)]), Reason: reason})
 }
 
 func (m *Machine) because(reason string) { m.reasons = append(m.reasons, reason) }
