@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // saveTimeout bounds one upload; the coordinator may have gone.
@@ -32,17 +33,20 @@ func newSaver(plan ergoflow.Plan, log *slog.Logger) *saver {
 
 // save takes a checkpoint of the present state without stopping the steps for
 // longer than the copy takes.
-func (w *worker) save(control wire.ControlClient, generation uint64) {
+func (w *worker) save(control wire.ControlClient, order protocol.Save) {
 	r := w.replica.Load()
 	if r == nil {
 		return
+	}
+	if order.Last {
+		r.saver.wait()
 	}
 	st, err := r.state()
 	if err != nil {
 		w.log.Error("checkpoint not taken", "error", err)
 		return
 	}
-	r.saver.save(control, generation, st)
+	r.saver.save(control, order.Generation, st)
 }
 
 // save uploads the state in the background. The upload outlives the generation

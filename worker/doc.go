@@ -1,15 +1,17 @@
 // Package worker is one rank of the training group, from its first gossip
 // packet to its last step.
 //
-// A worker finds the coordinator through gossip and holds one session with it;
-// the coordinator says what to do, the worker does it:
+// A worker finds the coordinator through gossip and holds one session with it.
+// What the coordinator's orders mean, and what is answered, is in protocol, a
+// pure state machine; this package does what it says:
 //
 //	Generate   pull "make shard k" jobs from the queue           generate.go
 //	Prepare    map the shards, compile the graphs                replica.go
-//	Form       stop stepping, report (step, parameter hash)      session.go
-//	Assign     take rank, shards and state; connect the ring     rank.go
-//	Go         step: gradient, all-reduce, update, report        rank.go
-//	Abort      the generation has ended: stop at once            session.go
+//	Describe   step and hash of the state that is held           replica.go
+//	Join       take the state, connect the ring                  rank.go
+//	Compute    gradient, all-reduce                              rank.go
+//	Apply      update                                            rank.go
+//	Save       upload a checkpoint                               checkpoint.go
 //
 // Three things live for different times. The worker lives as long as its
 // process. Its replica (mapped shards, compiled graphs, training state) lives

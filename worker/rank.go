@@ -2,64 +2,66 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/ledger"
-	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // A rank is this worker's place in one generation.
 type rank struct {
 	session *session
-	replica *replica
+	replica *replica // nil: never prepared
 	assign  *wire.Assign
+	orders  chan protocol.Effect // Compute, Apply and Save
 
-	start     chan struct{} // closed by Go
-	startOnce sync.Once
-	saveAsked atomic.Bool // the coordinator wants a checkpoint at the next boundary
+	ring    *allreduce.Ring
+	batches *prefetcher
+	sum     []float32     // of the step that is computed, over all ranks
+	used    ledger.Record // what it was made of
+	timing  *wire.Timing
+	watch   *stopwatch
 }
 
-func (r *rank) begin() { r.startOnce.Do(func() { close(r.start) }) }
-
-// run takes part in the generation until it ends, and complains when it ended
-// for a reason of its own.
-func (r *rank) run(ctx context.Context) {
-	err := r.join(ctx)
-	if err == nil || ctx.Err() != nil {
-		return
-	}
-	log := r.session.w.log
-	log.Warn("generation broke", "generation", r.assign.Generation, "rank", r.assign.Rank, "step", r.replica.at(), "error", err)
-	r.session.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
-		Generation: r.assign.Generation,
-		Step:       int64(r.replica.at()),
-		Reason:     err.Error(),
-	}}})
+func newRank(s *session, assign *wire.Assign) *rank {
+	// At most a save and a step are ordered at a time.
+	return &rank{session: s, replica: s.w.replica.Load(), assign: assign, orders: make(chan protocol.Effect, 4)}
 }
 
-// join brings the state and the ring into place, then steps.
-func (r *rank) join(ctx context.Context) error {
-	if err := r.replica.take(ctx, r.session, r.assign.Source); err != nil {
-		return err
+// run brings the state and the ring into place, and then does what the protocol
+// orders, until the generation ends.
+func (r *rank) run(ctx context.Context) error {
+	if r.replica == nil {
+		return errors.New("assigned to a generation before being prepared")
 	}
-	ring, err := r.connect(ctx)
+	err := r.replica.take(ctx, r.session, r.assign.Source)
 	if err != nil {
 		return err
 	}
-	defer ring.Close()
-	r.session.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: r.assign.Generation}}})
-	select {
-	case <-r.start:
-	case <-ctx.Done():
-		return ctx.Err()
+	if r.ring, err = r.connect(ctx); err != nil {
+		return err
 	}
-	return r.steps(ctx, ring)
+	defer r.ring.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	r.batches = prefetch(ctx, r.replica, r.assign.Shards)
+	defer r.batches.wait()
+	defer cancel()
+	r.session.post(protocol.Joined{Step: int64(r.replica.at())})
+	for {
+		select {
+		case order := <-r.orders:
+			if err := r.obey(ctx, order); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
@@ -81,132 +83,51 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 	})
 }
 
-// reduce sums the vector [P+2] over the ranks. Where the wire rounds, the loss
-// and the number of samples, its last two, go by themselves: short vectors are
-// not rounded, and a count must not be.
-func reduce(ring *allreduce.Ring, at ergoflow.Step, sum []float32) error {
-	if ring.Wire() == allreduce.Float32 {
-		return ring.AllReduce(at, sum)
+func (r *rank) obey(ctx context.Context, order protocol.Effect) error {
+	switch order := order.(type) {
+	case protocol.Compute:
+		return r.compute(ctx)
+	case protocol.Apply:
+		return r.apply()
+	case protocol.Save:
+		r.session.w.save(r.session.control, order)
 	}
-	size := len(sum) - 2
-	if err := ring.AllReduce(at, sum[:size]); err != nil {
-		return err
-	}
-	return ring.AllReduce(at, sum[size:])
+	return nil
 }
 
-// steps is the training loop.
-func (r *rank) steps(ctx context.Context, ring *allreduce.Ring) error {
-	ctx, cancel := context.WithCancel(ctx)
-	batches := prefetch(ctx, r.replica, r.assign.Shards)
-	defer batches.wait()
-	defer cancel()
-
-	steps := r.replica.plan.Steps
-	for r.replica.at() < steps {
-		progress, err := r.step(ctx, ring, batches)
-		if err != nil {
-			return err
-		}
-		progress.Generation = r.assign.Generation
-		r.session.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: progress}})
-		if r.due(ergoflow.Step(progress.Step)) {
-			r.session.w.save(r.session.control, r.assign.Generation)
-		}
-	}
-	if r.assign.Saves {
-		r.replica.saver.wait()
-		r.session.w.save(r.session.control, r.assign.Generation)
-	}
-	<-ctx.Done() // the coordinator ends the generation once the state is safe
-	return ctx.Err()
-}
-
-// step computes one optimizer update together with the other ranks.
-func (r *rank) step(ctx context.Context, ring *allreduce.Ring, batches *prefetcher) (*wire.Progress, error) {
-	watch := newStopwatch()
+// compute sums the gradient of the next step over all ranks.
+func (r *rank) compute(ctx context.Context) error {
+	r.watch, r.timing = newStopwatch(), new(wire.Timing)
 	at := r.replica.at()
 
-	batch, err := batches.next(ctx)
+	batch, err := r.batches.next(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	timing := &wire.Timing{Data: watch.lap()}
+	r.timing.Data = r.watch.lap()
 	if spoil := r.session.w.spoil; spoil != nil {
 		spoil(batch)
 	}
-
-	sum, used, err := r.total(ring, at, batch, watch, timing)
-	batches.recycle(batch)
+	err = r.total(at, batch)
+	r.batches.recycle(batch)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	r.session.post(protocol.Summed{})
+	return nil
+}
 
-	loss, samples, err := r.replica.apply(sum, used, ergoflow.Generation(r.assign.Generation), r.workers())
+// apply makes the one update that all ranks make.
+func (r *rank) apply() error {
+	loss, samples, err := r.replica.apply(r.sum, r.used, ergoflow.Generation(r.assign.Generation), r.workers())
 	if err != nil {
-		return nil, fmt.Errorf("update of step %d: %w", at, err)
+		return fmt.Errorf("update of step %d: %w", r.replica.at(), err)
 	}
-	timing.Update = watch.lap()
-	return &wire.Progress{Step: int64(at) + 1, Loss: loss, Samples: samples, Timing: timing}, nil
-}
-
-// total computes the gradient of this rank's part of the batch and adds it up
-// over the ranks, and with it the account of what it was made of.
-func (r *rank) total(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
-	if r.replica.exact() {
-		return r.totalExactly(ring, at, b, watch, timing)
-	}
-	sum, used, err := r.replica.gradient(int(r.assign.Rank), b)
-	if err != nil {
-		return nil, nil, fmt.Errorf("gradient of step %d: %w", at, err)
-	}
-	timing.Gradient = watch.lap()
-	if err := reduce(ring, at, sum); err != nil {
-		return nil, nil, err
-	}
-	if err := ring.AllReduceInt64(at, used); err != nil {
-		return nil, nil, err
-	}
-	timing.Ring = watch.lap()
-	return sum, used, nil
-}
-
-// totalExactly is total where training is reproducible.
-func (r *rank) totalExactly(ring *allreduce.Ring, at ergoflow.Step, b *stepBatch, watch *stopwatch, timing *wire.Timing) ([]float32, ledger.Record, error) {
-	for level := range levels {
-		words, err := r.replica.exactGradient(int(r.assign.Rank), b, level)
-		if err != nil {
-			return nil, nil, fmt.Errorf("gradient of step %d: %w", at, err)
-		}
-		timing.Gradient += watch.lap()
-		if err := ring.AllReduceInt64(at, words); err != nil {
-			return nil, nil, err
-		}
-		timing.Ring += watch.lap()
-		if sum, used, ok := r.replica.exactTotal(words, level); ok {
-			return sum, used, nil
-		}
-	}
-	return nil, nil, fmt.Errorf("step %d: %w: the gradient is not finite", at, train.ErrDiverged)
-}
-
-// workers of the generation, by rank.
-func (r *rank) workers() []ergoflow.WorkerID {
-	ids := make([]ergoflow.WorkerID, len(r.assign.Members))
-	for i, m := range r.assign.Members {
-		ids[i] = ergoflow.WorkerID(m.Id)
-	}
-	return ids
-}
-
-// due says whether a checkpoint is to be taken after that many updates. The
-// last one is taken when the steps are done.
-func (r *rank) due(at ergoflow.Step) bool {
-	if r.saveAsked.Swap(false) {
-		return true
-	}
-	every := r.replica.plan.CheckpointEvery
-	return r.assign.Saves && every > 0 && at%every == 0 && at < r.replica.plan.Steps
+	r.timing.Update = r.watch.lap()
+	r.session.post(protocol.Applied{Progress: &wire.Progress{
+		Step: int64(r.replica.at()), Loss: loss, Samples: samples, Timing: r.timing,
+	}})
+	return nil
 }
 
 // A stopwatch measures consecutive parts of a step, in seconds.

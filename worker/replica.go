@@ -41,6 +41,20 @@ type replica struct {
 	held    bool // whether there is a state at all
 }
 
+// prepare builds the replica of a run, or keeps the one that is there.
+func (w *worker) prepare(ctx context.Context, order *wire.Prepare) error {
+	if have := w.replica.Load(); have != nil && have.plan.Run == order.Plan.GetRun() {
+		return nil
+	}
+	w.drop()
+	fresh, err := newReplica(ctx, w, order)
+	if err != nil {
+		return err
+	}
+	w.replica.Store(fresh)
+	return nil
+}
+
 // newReplica maps the run's shards and compiles every shape that any membership
 // can need, so that admission costs the others nothing.
 func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -12,36 +13,41 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
-// errRefused ends the worker: the coordinator does not want it, and says why.
-var errRefused = errors.New("the coordinator refused this worker")
+const (
+	tickInterval = 250 * time.Millisecond
+	outboxSize   = 256 // messages; a coordinator that reads none for that long is gone
+)
 
-// helloTimeout bounds the wait for the coordinator's first answer.
-const helloTimeout = 5 * time.Second
-
-// A session is one connection to the coordinator. Its loop is the only place
-// that starts and ends work, so that at most one thing at a time uses the
-// device: making shards, preparing a replica, or being a rank.
+// A session is one connection to the coordinator. What it does is decided by
+// the protocol; this is the adapter around it: events come from the stream, the
+// clock and the work, and whoever brings one executes the effects.
 type session struct {
 	w       *worker
 	control wire.ControlClient
 	out     chan *wire.WorkerMessage
+	ended   chan error      // what the protocol ended with
 	ctx     context.Context // ends with the session
 
-	work *task // generating, preparing or stepping; nil when idle
-	rank *rank // while work is stepping
+	mu       sync.Mutex // held while an event is handled
+	protocol *protocol.Session
+	work     *task // generating, preparing, describing or being a rank; nil when idle
+	rank     *rank // while that is a rank
+
+	saving    sync.WaitGroup // checkpoints taken while there is no rank
+	streaming sync.WaitGroup // receive and transmit
 }
 
 // A task is a goroutine that its owner can end and wait for.
 type task struct {
-	what   string
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
 
 // session talks with the coordinator at address until the stream breaks, the
-// coordinator dismisses the worker, or ctx ends.
+// coordinator dismisses the worker or falls silent, or ctx ends.
 func (w *worker) session(ctx context.Context, address string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -56,215 +62,175 @@ func (w *worker) session(ctx context.Context, address string) error {
 		return fmt.Errorf("open session with coordinator %s: %w", address, err)
 	}
 
-	s := &session{w: w, control: control, ctx: ctx, out: make(chan *wire.WorkerMessage, 64)}
-	defer s.stop(errors.New("the session with the coordinator ended"))
+	s := &session{
+		w: w, control: control, ctx: ctx,
+		out: make(chan *wire.WorkerMessage, outboxSize), ended: make(chan error, 1),
+		protocol: protocol.NewSession(&wire.Hello{
+			Id:          string(w.id),
+			Version:     ergoflow.Version,
+			DataAddress: w.address,
+			Device:      w.backend.Name,
+			Pid:         int32(os.Getpid()),
+		}),
+	}
+	s.post(protocol.Opened{})
+	s.streaming.Go(func() { s.receive(stream, address) })
+	s.streaming.Go(func() { s.transmit(stream) })
+	err = s.wait(ctx)
+	s.stop(cancel)
+	if errors.Is(err, protocol.ErrLeft) {
+		w.log.Info("leaving", "reason", err)
+		if r := w.replica.Load(); r != nil {
+			r.saver.wait()
+		}
+		return err
+	}
+	return fmt.Errorf("session with coordinator %s: %w", address, err)
+}
 
-	in := make(chan *wire.CoordinatorMessage)
-	broken := make(chan error, 2)
-	go func() { broken <- receive(ctx, stream, in) }()
-	go func() { broken <- transmit(ctx, stream, s.out) }()
-
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-		Id:          string(w.id),
-		Version:     ergoflow.Version,
-		DataAddress: w.address,
-		Device:      w.backend.Name,
-		Pid:         int32(os.Getpid()),
-	}}})
-
-	silence := time.NewTimer(helloTimeout)
-	defer silence.Stop()
-	timeout := helloTimeout
-	drain := w.drain
+// wait tells the protocol the time, until it ends the session.
+func (s *session) wait(ctx context.Context) error {
+	ticker := time.NewTicker(tickInterval)
+	defer ticker.Stop()
+	drain := s.w.drain
 	for {
 		select {
-		case m := <-in:
-			if welcome := m.GetWelcome(); welcome != nil {
-				timeout = time.Duration(welcome.PingTimeout * float64(time.Second))
-				w.log.Info("joined", "coordinator", address)
-			}
-			silence.Reset(timeout)
-			if err := s.handle(m); err != nil {
-				return err
-			}
+		case <-ticker.C:
+			s.post(protocol.Tick{})
 		case <-drain:
 			drain = nil
-			s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
-		case err := <-broken:
-			return fmt.Errorf("session with coordinator %s: %w", address, err)
-		case <-silence.C:
-			return fmt.Errorf("coordinator %s was silent for %v", address, timeout)
+			s.post(protocol.Drain{})
+		case err := <-s.ended:
+			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
 }
 
-func receive(ctx context.Context, stream wire.Control_SessionClient, in chan<- *wire.CoordinatorMessage) error {
+// stop ends all that the session began, and waits for it.
+func (s *session) stop(cancel context.CancelFunc) {
+	s.post(protocol.Broken{Err: errors.New("the session is over")}) // nothing begins any more
+	cancel()
+	s.mu.Lock()
+	work := s.work
+	s.mu.Unlock()
+	if work != nil {
+		<-work.done
+	}
+	s.saving.Wait()
+	s.streaming.Wait()
+}
+
+// receive and transmit end with the stream.
+func (s *session) receive(stream wire.Control_SessionClient, address string) {
 	for {
 		m, err := stream.Recv()
 		if err != nil {
-			return err
-		}
-		select {
-		case in <- m:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func transmit(ctx context.Context, stream wire.Control_SessionClient, out <-chan *wire.WorkerMessage) error {
-	for {
-		select {
-		case m := <-out:
-			if err := stream.Send(m); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// send queues a message; it is dropped when the session has ended, as it would
-// have been on the wire.
-func (s *session) send(m *wire.WorkerMessage) {
-	select {
-	case s.out <- m:
-	case <-s.ctx.Done():
-	}
-}
-
-// handle carries out one order of the coordinator.
-func (s *session) handle(m *wire.CoordinatorMessage) error {
-	switch body := m.Body.(type) {
-	case *wire.CoordinatorMessage_Ping:
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: s.doing()}}})
-
-	case *wire.CoordinatorMessage_Generate:
-		s.start("generating", func(ctx context.Context) {
-			if err := s.w.generate(ctx, body.Generate); err != nil && ctx.Err() == nil {
-				s.failed(body.Generate.Plan.GetRun(), err)
-			}
-		})
-
-	case *wire.CoordinatorMessage_Prepare:
-		s.start("preparing", func(ctx context.Context) { s.prepare(ctx, body.Prepare) })
-
-	case *wire.CoordinatorMessage_Form:
-		s.stop(fmt.Errorf("generation %d forms: %s", body.Form.Generation, body.Form.Reason))
-		report, err := s.w.report(body.Form.Generation)
-		if err != nil {
-			return err
-		}
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: report}})
-
-	case *wire.CoordinatorMessage_Assign:
-		replica := s.w.replica.Load()
-		if replica == nil {
-			return errors.New("assigned to a generation before being prepared")
-		}
-		rank := &rank{session: s, replica: replica, assign: body.Assign, start: make(chan struct{})}
-		s.start("stepping", rank.run)
-		s.rank = rank
-
-	case *wire.CoordinatorMessage_Go:
-		if s.rank != nil && s.rank.assign.Generation == body.Go.Generation {
-			s.rank.begin()
-		}
-
-	case *wire.CoordinatorMessage_Abort:
-		if s.rank != nil && s.rank.assign.Generation == body.Abort.Generation {
-			s.stop(fmt.Errorf("generation %d aborted: %s", body.Abort.Generation, body.Abort.Reason))
-		}
-
-	case *wire.CoordinatorMessage_Save:
-		if s.rank != nil {
-			s.rank.saveAsked.Store(true)
-		} else {
-			s.w.save(s.control, body.Save.Generation)
-		}
-
-	case *wire.CoordinatorMessage_Finish:
-		s.stop(errors.New("the run is finished"))
-		s.w.drop()
-
-	case *wire.CoordinatorMessage_Leave:
-		s.leave()
-		s.w.log.Info("leaving", "reason", body.Leave.Reason)
-		return errLeft
-
-	case *wire.CoordinatorMessage_Refuse:
-		return fmt.Errorf("%w: %s", errRefused, body.Refuse.Reason)
-	}
-	return nil
-}
-
-// leave ends the work and waits for an upload that is under way.
-func (s *session) leave() {
-	s.stop(errors.New("leaving"))
-	if r := s.w.replica.Load(); r != nil {
-		r.saver.wait()
-	}
-}
-
-// prepare builds the replica of a run, or keeps the one that is there.
-func (s *session) prepare(ctx context.Context, order *wire.Prepare) {
-	run := order.Plan.GetRun()
-	if have := s.w.replica.Load(); have == nil || have.plan.Run != run {
-		s.w.drop()
-		fresh, err := newReplica(ctx, s.w, order)
-		if err != nil {
-			if ctx.Err() == nil {
-				s.failed(run, err)
-			}
+			s.post(protocol.Broken{Err: err})
 			return
 		}
-		s.w.replica.Store(fresh)
+		if m.GetWelcome() != nil {
+			s.w.log.Info("joined", "coordinator", address)
+		}
+		s.post(protocol.Received{Message: m})
 	}
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: run}}})
 }
 
-// failed tells the coordinator that this worker cannot go on with the run.
-func (s *session) failed(run string, err error) {
-	s.w.log.Error("cannot go on with the run", "run", run, "error", err)
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: run, Reason: err.Error()}}})
+func (s *session) transmit(stream wire.Control_SessionClient) {
+	for {
+		select {
+		case m := <-s.out:
+			if err := stream.Send(m); err != nil {
+				return // the receiver hears why
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
 }
 
-// start ends the present work and begins another.
-func (s *session) start(what string, work func(ctx context.Context)) {
-	s.stop(fmt.Errorf("the coordinator ordered %s", what))
+// post hands an event to the protocol and executes what follows.
+func (s *session) post(e protocol.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := e.(protocol.Ended); ok {
+		s.work, s.rank = nil, nil
+	}
+	for _, effect := range s.protocol.Step(time.Now(), e) {
+		s.execute(effect)
+	}
+}
+
+// execute does not wait for anything; mu is held.
+func (s *session) execute(effect protocol.Effect) {
+	switch e := effect.(type) {
+	case protocol.Send:
+		s.send(e.Message)
+	case protocol.Generate:
+		s.start(func(ctx context.Context) error { return s.w.generate(ctx, e.Order) })
+	case protocol.Prepare:
+		s.start(func(ctx context.Context) error { return s.w.prepare(ctx, e.Order) })
+	case protocol.Describe:
+		s.start(func(context.Context) error {
+			report, err := s.w.report(e.Generation)
+			if err == nil {
+				s.post(protocol.Described{Report: report})
+			}
+			return err
+		})
+	case protocol.Join:
+		rank := newRank(s, e.Assign)
+		s.start(rank.run)
+		s.rank = rank
+	case protocol.Cancel:
+		s.work.cancel(errors.New(e.Reason))
+	case protocol.Compute, protocol.Apply:
+		s.rank.orders <- e
+	case protocol.Save:
+		if s.rank != nil {
+			s.rank.orders <- e
+		} else {
+			s.saving.Go(func() { s.w.save(s.control, e) })
+		}
+	case protocol.Drop:
+		s.start(func(context.Context) error { s.w.drop(); return nil })
+	case protocol.End:
+		s.end(e.Err)
+	}
+}
+
+func (s *session) send(m *wire.WorkerMessage) {
+	if failed := m.GetFailed(); failed != nil {
+		s.w.log.Error("cannot go on with the run", "run", failed.Run, "error", failed.Reason)
+	}
+	if complaint := m.GetComplaint(); complaint != nil {
+		s.w.log.Warn("generation broke", "generation", complaint.Generation, "step", complaint.Step, "error", complaint.Reason)
+	}
+	select {
+	case s.out <- m:
+	default:
+		s.end(errors.New("the coordinator does not read"))
+	}
+}
+
+// end has the session return; only the first reason counts.
+func (s *session) end(err error) {
+	select {
+	case s.ended <- err:
+	default:
+	}
+}
+
+// start begins a piece of work, whose last event is Ended.
+func (s *session) start(work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	t := &task{what: what, cancel: cancel, done: make(chan struct{})}
+	t := &task{cancel: cancel, done: make(chan struct{})}
 	s.work = t
 	go func() {
 		defer close(t.done)
-		work(ctx)
+		err := work(ctx)
+		cancel(nil)
+		s.post(protocol.Ended{Err: err})
 	}()
-}
-
-// stop ends the present work and waits for its goroutine.
-func (s *session) stop(reason error) {
-	if s.work != nil {
-		s.work.cancel(reason)
-		<-s.work.done
-	}
-	if s.rank != nil && s.rank.saveAsked.Load() { // asked, but no boundary came
-		s.w.save(s.control, s.rank.assign.Generation)
-	}
-	s.work, s.rank = nil, nil
-}
-
-// doing says in a word what the worker is at, for `status`.
-func (s *session) doing() string {
-	if s.work == nil {
-		return "idle"
-	}
-	select {
-	case <-s.work.done:
-		return "idle"
-	default:
-		return s.work.what
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/device"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // Config says where a worker listens, whom it asks first and what it computes
@@ -60,9 +61,6 @@ const (
 	minPause = 100 * time.Millisecond
 	maxPause = 2 * time.Second
 )
-
-// errLeft ends the worker without error: it was told to leave.
-var errLeft = errors.New("left the cluster")
 
 // Run joins the cluster and works until it is drained or ctx ends.
 func Run(ctx context.Context, c Config) error {
@@ -121,7 +119,7 @@ func Run(ctx context.Context, c Config) error {
 		return w.serve(ctx, members)
 	})
 	err = group.Wait()
-	if errors.Is(err, errLeft) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, protocol.ErrLeft) || errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
@@ -139,7 +137,7 @@ func (w *worker) serve(ctx context.Context, members *gossip.Gossip) error {
 		begin := time.Now()
 		err = w.session(ctx, control)
 		switch {
-		case errors.Is(err, errLeft), errors.Is(err, errRefused), ctx.Err() != nil:
+		case errors.Is(err, protocol.ErrLeft), errors.Is(err, protocol.ErrRefused), ctx.Err() != nil:
 			return err
 		}
 		// At once after a session that held; ever more slowly while none does.
@@ -161,7 +159,7 @@ func (w *worker) coordinator(ctx context.Context, members *gossip.Gossip, pause 
 	go func() {
 		select {
 		case <-w.drain:
-			cancel(errLeft)
+			cancel(protocol.ErrLeft)
 		case <-ctx.Done():
 		}
 	}()

@@ -1,0 +1,46 @@
+package protocol
+
+import "github.com/ergoflow/ergoflow/coordinator/wire"
+
+// An Event is what may befall a session.
+type Event interface{ event() }
+
+// Events of the connection.
+type (
+	// Opened comes once, first: the stream to the coordinator is open.
+	Opened struct{}
+	// Received is a message of the coordinator.
+	Received struct{ Message *wire.CoordinatorMessage }
+	// Broken: the stream ended.
+	Broken struct{ Err error }
+	// Tick tells the time.
+	Tick struct{}
+	// Drain: the process is asked to leave.
+	Drain struct{}
+)
+
+// Events of the work under way.
+type (
+	// Described answers Describe.
+	Described struct{ Report *wire.Report }
+	// Joined answers Join: state in place, ring connected.
+	Joined struct{ Step int64 }
+	// Summed: the ring of the step that was to be computed has ended here.
+	Summed struct{}
+	// Applied answers Apply.
+	Applied struct{ Progress *wire.Progress }
+	// Ended is the last event of any work: nothing of it uses the device any
+	// more.
+	Ended struct{ Err error }
+)
+
+func (Opened) event()    {}
+func (Received) event()  {}
+func (Broken) event()    {}
+func (Tick) event()      {}
+func (Drain) event()     {}
+func (Described) event() {}
+func (Joined) event()    {}
+func (Summed) event()    {}
+func (Applied) event()   {}
+func (Ended) event()     {}

@@ -1,0 +1,114 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// rankState is how far a rank is in its generation.
+type rankState struct {
+	generation uint64
+	saves      bool  // this rank writes the checkpoints
+	joined     bool  // the state is in place and the ring connected
+	gone       bool  // all are ready
+	step       int64 // updates applied
+	busy       bool  // between Compute and Applied
+	summed     bool  // of which the ring has ended here
+	saveAsked  bool  // the coordinator wants a checkpoint at the next boundary
+	savedLast  bool
+}
+
+// form ends whatever is under way and reports what is held.
+func (s *Session) form(form *wire.Form) {
+	s.replace(fmt.Sprintf("generation %d forms: %s", form.GetGeneration(), form.GetReason()),
+		&work{kind: describing, effect: Describe{form.GetGeneration()}, rankState: rankState{generation: form.GetGeneration()}})
+}
+
+func (s *Session) assign(assign *wire.Assign) {
+	s.replace(fmt.Sprintf("generation %d is assigned", assign.GetGeneration()),
+		&work{kind: stepping, effect: Join{assign}, rankState: rankState{generation: assign.GetGeneration(), saves: assign.GetSaves()}})
+}
+
+// abort ends a generation, and lets go of what waits for it.
+func (s *Session) abort(abort *wire.Abort) {
+	of := func(w *work) bool {
+		return w != nil && (w.kind == stepping || w.kind == describing) && w.generation == abort.GetGeneration()
+	}
+	if of(s.next) {
+		s.next = nil
+	}
+	if of(s.work) {
+		s.cancel(fmt.Sprintf("generation %d aborted: %s", abort.GetGeneration(), abort.GetReason()))
+	}
+}
+
+// rank is the rank of a generation, under way or waiting for the device.
+func (s *Session) rank(generation uint64) *work {
+	for _, w := range []*work{s.next, s.work} {
+		if w != nil && w.kind == stepping && w.generation == generation {
+			return w
+		}
+	}
+	return nil
+}
+
+func (s *Session) joined(w *work, e Joined) {
+	w.joined, w.step = true, e.Step
+	if !w.cancelled {
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: w.generation}}})
+	}
+	s.proceed()
+}
+
+// proceed gives the rank what it may do next. It is the one place from which
+// steps are computed and applied.
+func (s *Session) proceed() {
+	w := s.work
+	if w == nil || w.kind != stepping || w.cancelled || !w.joined {
+		return
+	}
+	if w.summed {
+		w.summed = false
+		s.emit(Apply{})
+		return
+	}
+	if w.busy {
+		return
+	}
+	if w.saveAsked {
+		w.saveAsked = false
+		s.emit(Save{Generation: w.generation})
+	}
+	switch {
+	case !w.gone:
+	case w.step < s.plan.GetSteps():
+		w.busy = true
+		s.emit(Compute{})
+	case w.saves && !w.savedLast: // the coordinator ends the generation once it is safe
+		w.savedLast = true
+		s.emit(Save{Generation: w.generation, Last: true})
+	}
+}
+
+func (s *Session) applied(w *work, e Applied) {
+	w.busy, w.step = false, e.Progress.GetStep()
+	e.Progress.Generation = w.generation
+	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: e.Progress}})
+	every := s.plan.GetCheckpointEvery()
+	if !w.cancelled && w.saves && every > 0 && w.step%every == 0 && w.step < s.plan.GetSteps() {
+		w.saveAsked = false
+		s.emit(Save{Generation: w.generation})
+	}
+	s.proceed()
+}
+
+// save takes a checkpoint at the next boundary between steps.
+func (s *Session) save(save *wire.Save) {
+	if s.work == nil || s.work.kind != stepping {
+		s.emit(Save{Generation: save.GetGeneration()})
+		return
+	}
+	s.work.saveAsked = true
+	s.proceed()
+}

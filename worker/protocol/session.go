@@ -1,0 +1,110 @@
+package protocol
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// helloTimeout bounds the wait for the coordinator's first answer.
+const helloTimeout = 5 * time.Second
+
+// Session is the state of one connection to the coordinator. It is not for use
+// by several goroutines.
+type Session struct {
+	hello    *wire.Hello
+	now      time.Time // of the event being handled
+	heard    time.Time // of the coordinator
+	patience time.Duration
+	over     bool
+
+	plan *wire.Plan // of the run that was prepared
+	work *work      // under way; nil when idle
+	next *work      // begins when the one under way has ended
+
+	effects []Effect
+}
+
+// NewSession returns the session of a worker that presents itself by hello. Its
+// first event must be Opened.
+func NewSession(hello *wire.Hello) *Session { return &Session{hello: hello, patience: helloTimeout} }
+
+// Step handles one event.
+func (s *Session) Step(now time.Time, event Event) []Effect {
+	s.now, s.effects = now, nil
+	if s.over {
+		return nil
+	}
+	switch e := event.(type) {
+	case Opened:
+		s.heard = now
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: s.hello}})
+	case Received:
+		s.heard = now
+		s.receive(e.Message)
+	case Broken:
+		s.end(e.Err)
+	case Tick:
+		if silence := now.Sub(s.heard); silence > s.patience {
+			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))
+		}
+	case Drain:
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
+	default:
+		s.fromWork(event)
+	}
+	return s.effects
+}
+
+// receive carries out one order of the coordinator.
+func (s *Session) receive(m *wire.CoordinatorMessage) {
+	switch body := m.GetBody().(type) {
+	case *wire.CoordinatorMessage_Welcome:
+		if timeout := time.Duration(body.Welcome.GetPingTimeout() * float64(time.Second)); timeout > 0 {
+			s.patience = timeout
+		}
+	case *wire.CoordinatorMessage_Refuse:
+		s.end(fmt.Errorf("%w: %s", ErrRefused, body.Refuse.GetReason()))
+	case *wire.CoordinatorMessage_Ping:
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: s.doing()}}})
+	case *wire.CoordinatorMessage_Generate:
+		s.replace("the coordinator orders generating", &work{kind: generating, effect: Generate{body.Generate}, run: body.Generate.GetPlan().GetRun()})
+	case *wire.CoordinatorMessage_Prepare:
+		s.replace("the coordinator orders preparing", &work{kind: preparing, effect: Prepare{body.Prepare}, run: body.Prepare.GetPlan().GetRun(),
+			plan: body.Prepare.GetPlan()})
+	case *wire.CoordinatorMessage_Form:
+		s.form(body.Form)
+	case *wire.CoordinatorMessage_Assign:
+		s.assign(body.Assign)
+	case *wire.CoordinatorMessage_Go:
+		if w := s.rank(body.Go.GetGeneration()); w != nil {
+			w.gone = true
+			s.proceed()
+		}
+	case *wire.CoordinatorMessage_Abort:
+		s.abort(body.Abort)
+	case *wire.CoordinatorMessage_Save:
+		s.save(body.Save)
+	case *wire.CoordinatorMessage_Finish:
+		s.replace("the run is finished", &work{kind: dropping, effect: Drop{}})
+	case *wire.CoordinatorMessage_Leave:
+		s.replace("the coordinator lets go", &work{kind: leaving, reason: body.Leave.GetReason()})
+	}
+}
+
+func (s *Session) emit(e Effect) { s.effects = append(s.effects, e) }
+
+func (s *Session) send(m *wire.WorkerMessage) { s.emit(Send{m}) }
+
+// failed tells the coordinator that this worker cannot go on with the run.
+func (s *Session) failed(run string, err error) {
+	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: run, Reason: err.Error()}}})
+}
+
+// end closes the session; the adapter waits for the work that is under way.
+func (s *Session) end(err error) {
+	s.cancel("the session with the coordinator ends")
+	s.over = true
+	s.emit(End{err})
+}

@@ -1,0 +1,117 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// work is what uses the device, or waits for it.
+type work struct {
+	kind      kind
+	effect    Effect // that begins it
+	cancelled bool
+	run       string     // where generating or preparing
+	plan      *wire.Plan // where preparing
+	reason    string     // where leaving
+	rankState            // where describing (the generation alone) or stepping
+}
+
+type kind int
+
+const (
+	generating kind = iota
+	preparing
+	describing
+	stepping
+	dropping
+	leaving // takes no time
+)
+
+func (k kind) String() string {
+	return [...]string{"generating", "preparing", "reporting", "stepping", "dropping", "leaving"}[k]
+}
+
+// doing says in a word what the worker is at, for `status`.
+func (s *Session) doing() string {
+	if s.work == nil {
+		return "idle"
+	}
+	return s.work.kind.String()
+}
+
+// replace cancels the work under way and begins another when it has ended.
+func (s *Session) replace(reason string, next *work) {
+	s.next = next
+	s.cancel(reason)
+	s.begin()
+}
+
+func (s *Session) cancel(reason string) {
+	if s.work != nil && !s.work.cancelled {
+		s.work.cancelled = true
+		s.emit(Cancel{reason})
+	}
+}
+
+// begin begins the next work if the device is free.
+func (s *Session) begin() {
+	if s.work != nil || s.next == nil {
+		return
+	}
+	next := s.next
+	s.next = nil
+	if next.kind == leaving {
+		s.end(fmt.Errorf("%w: %s", ErrLeft, next.reason))
+		return
+	}
+	s.work = next
+	s.emit(next.effect)
+}
+
+// fromWork handles the events of the work under way.
+func (s *Session) fromWork(event Event) {
+	w := s.work
+	if w == nil {
+		return
+	}
+	switch e := event.(type) {
+	case Described:
+		if !w.cancelled {
+			s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: e.Report}})
+		}
+	case Joined:
+		s.joined(w, e)
+	case Summed:
+		w.summed = true
+		s.proceed()
+	case Applied:
+		s.applied(w, e)
+	case Ended:
+		s.ended(w, e.Err)
+	}
+}
+
+// ended says what became of the work, and begins the next.
+func (s *Session) ended(w *work, err error) {
+	s.work = nil
+	if w.saveAsked { // but no boundary came
+		s.emit(Save{Generation: w.generation})
+	}
+	switch {
+	case w.cancelled:
+	case err == nil && w.kind == preparing:
+		s.plan = w.plan
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: w.run}}})
+	case err == nil:
+	case w.kind == stepping:
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
+			Generation: w.generation, Step: w.step, Reason: err.Error(),
+		}}})
+	case w.kind == describing:
+		s.end(err)
+	default:
+		s.failed(w.run, err)
+	}
+	s.begin()
+}

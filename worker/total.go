@@ -1,0 +1,73 @@
+package worker
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/model/train"
+)
+
+// total computes the gradient of this rank's part of the batch and adds it up
+// over the ranks, and with it the account of what it was made of.
+func (r *rank) total(at ergoflow.Step, b *stepBatch) (err error) {
+	if r.replica.exact() {
+		return r.totalExactly(at, b)
+	}
+	r.sum, r.used, err = r.replica.gradient(int(r.assign.Rank), b)
+	if err != nil {
+		return fmt.Errorf("gradient of step %d: %w", at, err)
+	}
+	r.timing.Gradient = r.watch.lap()
+	if err := reduce(r.ring, at, r.sum); err != nil {
+		return err
+	}
+	if err := r.ring.AllReduceInt64(at, r.used); err != nil {
+		return err
+	}
+	r.timing.Ring = r.watch.lap()
+	return nil
+}
+
+// reduce sums the vector [P+2] over the ranks. Where the wire rounds, the loss
+// and the number of samples, its last two, go by themselves: short vectors are
+// not rounded, and a count must not be.
+func reduce(ring *allreduce.Ring, at ergoflow.Step, sum []float32) error {
+	if ring.Wire() == allreduce.Float32 {
+		return ring.AllReduce(at, sum)
+	}
+	size := len(sum) - 2
+	if err := ring.AllReduce(at, sum[:size]); err != nil {
+		return err
+	}
+	return ring.AllReduce(at, sum[size:])
+}
+
+// totalExactly is total where training is reproducible.
+func (r *rank) totalExactly(at ergoflow.Step, b *stepBatch) error {
+	for level := range levels {
+		words, err := r.replica.exactGradient(int(r.assign.Rank), b, level)
+		if err != nil {
+			return fmt.Errorf("gradient of step %d: %w", at, err)
+		}
+		r.timing.Gradient += r.watch.lap()
+		if err := r.ring.AllReduceInt64(at, words); err != nil {
+			return err
+		}
+		r.timing.Ring += r.watch.lap()
+		var ok bool
+		if r.sum, r.used, ok = r.replica.exactTotal(words, level); ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("step %d: %w: the gradient is not finite", at, train.ErrDiverged)
+}
+
+// workers of the generation, by rank.
+func (r *rank) workers() []ergoflow.WorkerID {
+	ids := make([]ergoflow.WorkerID, len(r.assign.Members))
+	for i, m := range r.assign.Members {
+		ids[i] = ergoflow.WorkerID(m.Id)
+	}
+	return ids
+}
