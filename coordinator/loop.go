@@ -41,6 +41,8 @@ type loop struct {
 	answer   string // to the Submit being handled
 	reasons  []Decision
 	refused  refusals
+	assigned ergoflow.Generation // whose members are,
+	members  []*wire.Member      // as messages; read only
 	scanning bool
 	watched  string             // run whose job results are listened to
 	unwatch  context.CancelFunc // ends that

@@ -17,7 +17,8 @@ type generation struct {
 	number   ergoflow.Generation
 	phase    formation
 	members  []ergoflow.WorkerID // by rank
-	shards   [][]int             // by rank, once assigned
+	ranks    map[ergoflow.WorkerID]int
+	shards   [][]int // by rank, once assigned
 	reports  map[ergoflow.WorkerID]Report
 	isReady  map[ergoflow.WorkerID]bool
 	deadline time.Time // of the reports, then of the readies
@@ -33,7 +34,10 @@ const (
 	running
 )
 
-func (g *generation) has(id ergoflow.WorkerID) bool { return slices.Contains(g.members, id) }
+func (g *generation) has(id ergoflow.WorkerID) bool {
+	_, ok := g.ranks[id]
+	return ok
+}
 
 // member returns the present generation if the worker is in it, the number is
 // its, and it is in the phase; nil means that the message is stale.
@@ -89,14 +93,14 @@ func (m *Machine) admit() {
 	if waiting && m.now.Before(m.run.settleBy) {
 		return
 	}
+	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.isOutside)) {
+		return
+	}
 	candidates := m.candidates()
 	if len(candidates) == 0 {
 		return
 	}
 	if m.current != nil {
-		if m.current.phase != running || !m.current.stepped {
-			return
-		}
 		var joiners []string
 		for _, w := range candidates {
 			if !m.current.has(w.ID) {
@@ -111,6 +115,11 @@ func (m *Machine) admit() {
 	m.form(candidates, cmp.Or(m.ended, "training begins"))
 }
 
+// isOutside: not a member of the generation, and could be one.
+func (m *Machine) isOutside(w *worker) bool {
+	return w.phase == prepared && !w.draining && !m.current.has(w.ID)
+}
+
 // form begins a generation. Its number is durable before anyone hears of it.
 func (m *Machine) form(members []*worker, why string) {
 	m.ledger.Generation++
@@ -118,12 +127,14 @@ func (m *Machine) form(members []*worker, why string) {
 	m.run.settleBy = time.Time{}
 	m.current = &generation{
 		number:   m.ledger.Generation,
+		ranks:    make(map[ergoflow.WorkerID]int),
 		reports:  make(map[ergoflow.WorkerID]Report),
 		isReady:  make(map[ergoflow.WorkerID]bool),
 		deadline: m.now.Add(m.config.ReportTimeout),
 	}
 	var names []string
-	for _, w := range members {
+	for rank, w := range members {
+		m.current.ranks[w.ID] = rank
 		m.current.members = append(m.current.members, w.ID)
 		names = append(names, string(w.ID))
 		m.send(w, Form{m.current.number, why})

@@ -47,6 +47,8 @@ type Machine struct {
 	ledger   Ledger
 	run      run
 	workers  []*worker // in the order in which they came: the order of ranks
+	sessions map[Session]*worker
+	ids      map[ergoflow.WorkerID]*worker
 	current  *generation
 	ended    string // why the last generation ended
 	stopping bool
@@ -89,7 +91,8 @@ const (
 // New returns the machine that continues from a ledger; the zero Ledger begins.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
-	return &Machine{config: config.withDefaults(), ledger: ledger}
+	return &Machine{config: config.withDefaults(), ledger: ledger,
+		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
 }
 
 // Step handles one event. Where the clock has gone backwards, no time has passed;
@@ -213,23 +216,9 @@ func joinReasons(reasons []string) string {
 	return s
 }
 
-func (m *Machine) worker(s Session) *worker {
-	for _, w := range m.workers {
-		if w.session == s {
-			return w
-		}
-	}
-	return nil
-}
+func (m *Machine) worker(s Session) *worker { return m.sessions[s] }
 
-func (m *Machine) byID(id ergoflow.WorkerID) *worker {
-	for _, w := range m.workers {
-		if w.ID == id {
-			return w
-		}
-	}
-	return nil
-}
+func (m *Machine) byID(id ergoflow.WorkerID) *worker { return m.ids[id] }
 
 // hear returns the session's worker, now heard of, or nil.
 func (m *Machine) hear(s Session) *worker {
@@ -240,7 +229,14 @@ func (m *Machine) hear(s Session) *worker {
 	return w
 }
 
+func (m *Machine) add(w *worker) {
+	m.workers = append(m.workers, w)
+	m.sessions[w.session], m.ids[w.ID] = w, w
+}
+
 func (m *Machine) remove(w *worker) {
+	delete(m.sessions, w.session)
+	delete(m.ids, w.ID)
 	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
 }
 

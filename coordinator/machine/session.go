@@ -25,7 +25,7 @@ func (m *Machine) hello(e Hello) {
 		return
 	}
 	w := &worker{Worker: e.Worker, session: e.Session, heard: m.now, pinged: m.now}
-	m.workers = append(m.workers, w)
+	m.add(w)
 	m.send(w, Welcome{})
 	m.because(fmt.Sprintf("worker %s came (%s)", w.ID, w.Device))
 	m.instruct(w)
@@ -122,6 +122,9 @@ func (m *Machine) drain(w *worker, why string) {
 // the generation without them runs or the state that only they hold is saved,
 // and in any case after the drain time-out.
 func (m *Machine) release() {
+	if !slices.ContainsFunc(m.workers, func(w *worker) bool { return w.draining }) {
+		return
+	}
 	for _, w := range m.snapshot() {
 		if !w.draining {
 			continue
