@@ -45,7 +45,7 @@ test: setup
 	$(GO) test ./...
 
 e2e: setup
-	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
+	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
 	$(GO) test -count=1 -v -run Cluster ./worker
 
 lint:

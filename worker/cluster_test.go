@@ -231,6 +231,9 @@ func TestReproducible(t *testing.T) {
 		"groups of several shards": {"data.shards=16", "training.micro_batch=1"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && len(sets) == 0 {
+				t.Skip("the other case does more")
+			}
 			sets := append([]string{"training.steps=40", "training.reproducible=true"}, sets...)
 			alone := startHarness(t)
 			alone.worker()
