@@ -30,7 +30,7 @@
 // gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
 // application/grpc+ergoflow-ring, run from each rank (client) to those that it
 // sends to (servers). A message is a header of 27 bytes and a payload of at most
-// 131,040. Numbers are little-endian.
+// 130,848. Numbers are little-endian.
 //
 //	 0  8  generation
 //	 8  8  step, not negative

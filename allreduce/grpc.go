@@ -11,12 +11,12 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
 )
 
 const (
 	streamWindow = 8 << 20
 	connWindow   = 32 << 20
-	bufferBytes  = 256 << 10
 	// slots is how many messages to one rank may wait for the network.
 	slots = 2 * maxDepth
 
@@ -24,19 +24,19 @@ const (
 )
 
 // ServerOptions are what a ring needs of the gRPC server it is registered on:
-// flow-control windows that hold the messages in flight, and read and write
-// buffers of many HTTP/2 frames.
+// flow-control windows that hold the messages in flight, and reads without a
+// buffer between, for which the server should have a [Listener].
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
-		grpc.ReadBufferSize(bufferBytes),
-		grpc.WriteBufferSize(bufferBytes),
+		grpc.ReadBufferSize(0),
+		experimental.BufferPool(new(frames)),
 	}
 }
 
 // NewServer returns a server whose links are gRPC streams. Register it on a
-// grpc.Server made with [ServerOptions]; to shut that down use Stop, since
+// grpc.Server made with [ServerOptions] that serves a [Listener]; to shut that down use Stop, since
 // GracefulStop waits for the rings.
 func NewServer() *Server { return newServer(network{}) }
 
@@ -100,8 +100,7 @@ func (network) dial(ctx context.Context, address string, greeting hello) (outgoi
 		grpc.WithContextDialer(o.connect),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
-		grpc.WithReadBufferSize(bufferBytes),
-		grpc.WithWriteBufferSize(bufferBytes),
+		grpc.WithWriteBufferSize(0), // connect's connections gather
 	)
 	if err != nil {
 		return nil, hello{}, err
@@ -142,7 +141,7 @@ func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn,
 		return nil, net.ErrClosed
 	}
 	o.raw = append(o.raw, c)
-	return c, nil
+	return newGathering(c)
 }
 
 func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error) {

@@ -46,15 +46,8 @@ func quantise(dst []byte, v, residual []float32) {
 }
 
 func quantiseBlock(q []byte, v, residual []float32) byte {
-	var largest float32
-	finite := true
-	for _, x := range v {
-		x = float32(math.Abs(float64(x)))
-		finite = finite && x <= math.MaxFloat32 // not so of NaN
-		largest = max(largest, x)
-	}
-	e := exponent(largest)
-	if !finite || e >= notFinite {
+	largest := math.Float32frombits(largestBits(v))
+	if !(largest <= math.MaxFloat32) {
 		for i := range v {
 			q[i] = 0
 			v[i] = float32(math.NaN())
@@ -62,19 +55,17 @@ func quantiseBlock(q []byte, v, residual []float32) byte {
 		clear(residual) // a new start, should the caller go on
 		return notFinite
 	}
-	step := math.Ldexp(1, int(e)-exponentBias)
-	scale, inverse := float32(step), float32(1/step)
-	const magic = 1.5 * (1 << 23) // adding it rounds to an integer, ties to even
-	for i, x := range v {
-		k := (x*inverse + magic) - magic
-		q[i] = byte(int8(k))
-		if residual != nil {
-			residual[i] = x - k*scale
-			v[i] = k * scale
-		}
+	e := exponent(largest)
+	if residual == nil {
+		var none [blockLength]float32 // zeros come out, and v as it was
+		residual = none[:len(v)]
 	}
+	roundInt8(q, v, residual, powerOfTwo(e), powerOfTwo(2*exponentBias-e))
 	return e
 }
+
+// powerOfTwo is 2^(e−127), as float32 has it.
+func powerOfTwo(e byte) float32 { return math.Float32frombits(uint32(e) << 23) }
 
 // exponent is the biased exponent of the step for a block of that maximum: the
 // least at which it rounds to 127 at most.
@@ -98,15 +89,9 @@ func dequantise(dst []float32, f *frame, add bool) {
 		n := min(blockLength, len(dst))
 		scale := float32(math.NaN())
 		if e != notFinite {
-			scale = float32(math.Ldexp(1, int(e)-exponentBias))
+			scale = powerOfTwo(e)
 		}
-		for i, k := range q[:n] {
-			x := float32(int8(k)) * scale
-			if add {
-				x += dst[i]
-			}
-			dst[i] = x
-		}
+		decodeInt8(dst[:n], q, scale, add)
 		dst, q = dst[n:], q[n:]
 	}
 }

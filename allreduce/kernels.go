@@ -1,6 +1,9 @@
 package allreduce
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // The loops over numbers in plain Go: what the vector kernels must equal bit
 // for bit, and their tails.
@@ -42,5 +45,43 @@ func addBFloat16Plain(dst []float32, src []byte) {
 	src = src[:2*len(dst)]
 	for i := range dst {
 		dst[i] += fromBFloat16(binary.LittleEndian.Uint16(src[2*i:]))
+	}
+}
+
+// largestBitsPlain is the largest magnitude as bits; those of infinities and NaN are
+// above any number's.
+func largestBitsPlain(v []float32) uint32 {
+	var bits uint32
+	for _, x := range v {
+		bits = max(bits, math.Float32bits(x)&0x7fffffff)
+	}
+	return bits
+}
+
+// roundMagic, added, rounds to an integer, ties to even, and leaves it in the
+// lowest bits.
+const roundMagic = 1.5 * (1 << 23)
+
+func roundInt8Plain(q []byte, v, residual []float32, scale, inverse float32) {
+	q, residual = q[:len(v)], residual[:len(v)]
+	for i, x := range v {
+		sum := float32(x*inverse) + roundMagic
+		q[i] = byte(math.Float32bits(sum))
+		read := float32((sum - roundMagic) * scale)
+		residual[i] = x - read
+		v[i] = read
+	}
+}
+
+func decodeInt8Plain(dst []float32, q []byte, scale float32, add bool) {
+	q = q[:len(dst)]
+	if !add {
+		for i, k := range q {
+			dst[i] = float32(int8(k)) * scale
+		}
+		return
+	}
+	for i, k := range q {
+		dst[i] += float32(float32(int8(k)) * scale)
 	}
 }

@@ -13,3 +13,17 @@ func decodeBFloat16(dst []float32, src []byte) { decodeBFloat16Plain(dst, src) }
 
 // addBFloat16 adds len(dst) numbers to dst.
 func addBFloat16(dst []float32, src []byte) { addBFloat16Plain(dst, src) }
+
+// largestBits is the largest magnitude, as bits.
+func largestBits(v []float32) uint32 { return largestBitsPlain(v) }
+
+// roundInt8 writes v, in steps of scale, to q, and what is lost to residual; v
+// becomes what receivers read.
+func roundInt8(q []byte, v, residual []float32, scale, inverse float32) {
+	roundInt8Plain(q, v, residual, scale, inverse)
+}
+
+// decodeInt8 reads len(dst) numbers in steps of scale: added, or copied.
+func decodeInt8(dst []float32, q []byte, scale float32, add bool) {
+	decodeInt8Plain(dst, q, scale, add)
+}

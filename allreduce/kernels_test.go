@@ -2,6 +2,7 @@ package allreduce
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -46,6 +47,30 @@ func TestKernelsEqualPlain(t *testing.T) {
 			encodeBFloat16Plain(plain, y)
 			if !bytes.Equal(b, plain) {
 				t.Fatalf("encodeBFloat16 of %v: %x, plain %x", y, b, plain)
+			}
+			if largestBits(y) != largestBitsPlain(y) {
+				t.Fatalf("largestBits of %v: %x, plain %x", y, largestBits(y), largestBitsPlain(y))
+			}
+			scale := math.Float32frombits(uint32(1+rng.IntN(248)) << 23)
+			small, smallPlain := make([]float32, n), make([]float32, n)
+			for i := range small {
+				small[i] = scale * float32(rng.Float64()*254-127)
+			}
+			copy(smallPlain, small)
+			kept, keptPlain, q, qPlain := make([]float32, n), make([]float32, n), make([]byte, n), make([]byte, n)
+			roundInt8(q, small, kept, scale, 1/scale)
+			roundInt8Plain(qPlain, smallPlain, keptPlain, scale, 1/scale)
+			if err := errors.Join(sameBits(small, smallPlain), sameBits(kept, keptPlain)); err != nil || !bytes.Equal(q, qPlain) {
+				t.Fatalf("roundInt8 in steps of %v: %v, %v, plain %v", scale, err, q, qPlain)
+			}
+			for _, add := range []bool{false, true} {
+				copy(got, x)
+				copy(want, x)
+				decodeInt8(got, q, scale, add)
+				decodeInt8Plain(want, q, scale, add)
+				if err := sameBits(got, want); err != nil {
+					t.Fatalf("decodeInt8: %v", err)
+				}
 			}
 			shifted := append(make([]byte, 1), b...)[1:]
 			for _, src := range [][]byte{b, shifted} {

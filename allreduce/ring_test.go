@@ -46,7 +46,7 @@ func grpcCluster(t testing.TB, world int) cluster {
 		s, g := NewServer(), grpc.NewServer(ServerOptions()...)
 		s.Register(g)
 		done := make(chan error, 1)
-		go func() { done <- g.Serve(l) }()
+		go func() { done <- g.Serve(Listener(l)) }()
 		t.Cleanup(func() {
 			g.Stop()
 			if err := <-done; err != nil {

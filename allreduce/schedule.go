@@ -25,14 +25,14 @@ package allreduce
 // sum is made once and copied: all ranks end with the same bits.
 
 const (
-	// chunkBytes is the largest payload of one message: with its headers eight
-	// HTTP/2 frames of 16 KiB.
-	chunkBytes = 128<<10 - 32
+	// chunkBytes is the largest payload of one message. With all headers it fills
+	// two segments of TCP over loopback, whose MTU is 64 KiB, and no small third.
+	chunkBytes = 130_848
 	// maxDepth is how many messages of a kind (parts, sums) a rank sends ahead of
 	// what it has received. Twice that many must stay below the stream's
 	// flow-control window: then not every link can be full, and sends from the
 	// receive loop cannot deadlock.
-	maxDepth = 8
+	maxDepth = 4
 	// exchangeBytes is the largest vector (as float32) that is exchanged.
 	exchangeBytes = 16 << 10
 	// maxChunks is what the header's chunk field can count.

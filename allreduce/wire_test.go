@@ -146,8 +146,12 @@ func BenchmarkDecode(b *testing.B) {
 		v := make([]float32, format(wire).most())
 		x := floats{v: v, wire: wire, residual: make([]float32, len(v))}
 		var data mem.BufferSlice
-		for rest := messageOf(x, publish); len(rest) > 0; {
-			k := min(len(rest), 16384-5)
+		// Cut and aligned as frames are.
+		for rest := append(make([]byte, grpcPrefixBytes), messageOf(x, publish)...)[grpcPrefixBytes:]; len(rest) > 0; {
+			k := min(len(rest), frameBytes)
+			if data == nil {
+				k = min(len(rest), frameBytes-grpcPrefixBytes)
+			}
 			data, rest = append(data, mem.SliceBuffer(rest[:k])), rest[k:]
 		}
 		var f frame

@@ -113,7 +113,7 @@ func Run(ctx context.Context, c Config) error {
 	wire.RegisterPeerServer(server, &peerServer{w: w})
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.Serve(listener) })
+	group.Go(func() error { return server.Serve(allreduce.Listener(listener)) })
 	group.Go(func() error {
 		defer server.Stop()
 		return w.serve(ctx, members)

@@ -23,7 +23,7 @@ func Rank(ctx context.Context, l net.Listener, rank int, peers []string, opts al
 	server, g := allreduce.NewServer(), grpc.NewServer(allreduce.ServerOptions()...)
 	server.Register(g)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(l) }()
+	go func() { served <- g.Serve(allreduce.Listener(l)) }()
 	results, err := func() ([]Result, error) {
 		ring, err := server.Join(ctx, allreduce.Identity{Generation: 1, Rank: rank, World: len(peers)}, peers, opts)
 		if err != nil {

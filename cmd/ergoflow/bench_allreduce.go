@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +130,33 @@ func (b *allReduceBench) takePart(ctx context.Context, opts allreduce.Options) (
 	if err != nil {
 		return nil, fmt.Errorf("listen as rank %d: %w", b.rank, err)
 	}
+	for _, peer := range b.peers {
+		if err := awaitListener(ctx, peer); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
 	return bench.Rank(ctx, l, b.rank, b.peers, opts, b.bytes, b.rounds)
+}
+
+// peerWait is how long ranks that are started by hand wait for each other.
+const peerWait = time.Minute
+
+// awaitListener waits until somebody listens at the address.
+func awaitListener(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, peerWait)
+	defer cancel()
+	for {
+		var d net.Dialer
+		c, err := d.DialContext(ctx, "tcp", address)
+		if err == nil {
+			return c.Close()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", address, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // startAll starts a process for each rank.

@@ -1,0 +1,110 @@
+"""The loss of a training for each number format of the wire between workers, side by
+side: the same functions, samples, noise and order, so that what differs is rounding.
+
+    make build && python3 docs/benchmarks/wire.py
+
+runs `ergoflow run vn1d --preset demo` for 1,000 updates on two workers with f32, bf16
+and int8, into ergoflow-runs/wire-…; runs that are done are not done again. Writes
+docs/results/wire.svg, .csv with every loss, and replaces what is between the markers
+of wire.md by the table. Nothing but the standard library is needed.
+"""
+
+import argparse
+import csv
+import datetime
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
+WIRES = {"f32": "#36c", "bf16": "#c63", "int8": "#393"}
+WINDOW = 50  # updates of the moving mean that is drawn, at most
+
+
+def train(wire, o):
+    """The loss of every update, and the stored result of the run."""
+    folder = ROOT / "ergoflow-runs" / f"wire-{o.experiment}-{o.steps}-{wire}"
+    results = folder / "report" / "results.json"
+    if not results.exists():
+        subprocess.run([ROOT / "bin" / "ergoflow", "run", o.experiment, "--preset", o.preset, "--workers", str(o.workers), "--dir", folder,
+                        "--set", f"training.steps={o.steps}", "--set", f"training.wire={wire}", *[f"--set={s}" for s in o.set]],
+                       check=True, stdout=sys.stderr)
+    with open(folder / "report" / "loss.csv") as f:
+        return [float(row["loss"]) for row in csv.DictReader(f)], json.loads(results.read_text())
+
+
+def smooth(losses):
+    window = max(1, min(WINDOW, len(losses) // 10))
+    return [statistics.fmean(losses[max(0, i + 1 - window):i + 1]) for i in range(len(losses))]
+
+
+def figure(curves):
+    """A panel for each wire, with the others in grey behind, on one scale."""
+    width, height, top, gap = 250, 220, 30, 25
+    drawn = {w: smooth(losses) for w, losses in curves.items()}
+    highest = max(max(c[len(c) // 50:]) for c in drawn.values())
+    lowest = min(map(min, drawn.values()))
+    out = []
+    for k, wire in enumerate(drawn):
+        left = 50 + k * (width + gap)
+        out.append(f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>')
+        out.append(f'<text x="{left + width / 2}" y="{top - 8}" text-anchor="middle">{wire}</text>')
+        out.append(f'<text x="{left + width / 2}" y="{top + height + 32}" text-anchor="middle">updates</text>')
+        steps = len(drawn[wire])
+        out.append(f'<text x="{left + width}" y="{top + height + 15}" text-anchor="end" font-size="10">{steps:,}</text>')
+        for other in [w for w in drawn if w != wire] + [wire]:
+            points = " ".join(f"{left + width * i / (len(drawn[other]) - 1 or 1):.1f},"
+                              f"{top + height * (1 - (min(x, highest) - lowest) / (highest - lowest or 1)):.1f}" for i, x in enumerate(drawn[other]))
+            colour = WIRES[wire] if other == wire else "#ccc"
+            out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
+    for k in range(5):
+        v = lowest + (highest - lowest) * k / 4
+        out.append(f'<text x="44" y="{top + height - height * k / 4 + 4:.1f}" text-anchor="end" font-size="10">{v:.3g}</text>')
+    size = 50 + len(drawn) * (width + gap), top + height + 45
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" font-family="sans-serif" font-size="12">'
+            f'<rect width="100%" height="100%" fill="#fff"/>' + "\n".join(out) + "</svg>\n")
+
+
+def table(curves):
+    last = max(1, len(next(iter(curves.values()))) // 10)
+    lines = [f"| wire | mean loss of the last {last} updates | against f32 | largest difference of the drawn curves |", "|---|---|---|---|"]
+    exact = smooth(curves["f32"])
+    for wire, losses in curves.items():
+        end = statistics.fmean(losses[-last:])
+        against = end / statistics.fmean(curves["f32"][-last:]) - 1
+        apart = max(abs(a - b) for a, b in zip(smooth(losses), exact))
+        lines.append(f"| {wire} | {end:.5f} | {against:+.3%} | {apart:.2g} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--experiment", default="vn1d")
+    options.add_argument("--preset", default="demo")
+    options.add_argument("--steps", type=int, default=1000)
+    options.add_argument("--workers", type=int, default=2)
+    options.add_argument("--set", action="append", default=[], help="of ergoflow run")
+    options.add_argument("--write", type=pathlib.Path, default=ROOT / "docs" / "results" / "wire.md")
+    o = options.parse_args()
+    curves, environment = {}, {}
+    for wire in WIRES:
+        curves[wire], results = train(wire, o)
+        environment = results.get("environment", {})
+    o.write.with_suffix(".svg").write_text(figure(curves))
+    with open(o.write.with_suffix(".csv"), "w", newline="") as f:
+        rows = csv.writer(f)
+        rows.writerow(["step", *curves])
+        rows.writerows([i + 1, *losses] for i, losses in enumerate(zip(*curves.values())))
+    about = (f"{o.experiment}, preset {o.preset}, {o.steps:,} updates, {o.workers} workers; "
+             f"{environment.get('cpu', '?')}; ergoflow {environment.get('version', '?')}; {datetime.date.today()}")
+    before, _, rest = o.write.read_text().partition(OPEN)
+    after = rest.partition(CLOSE)[2]
+    o.write.write_text(f"{before}{OPEN}\n{about}\n\n{table(curves)}\n![loss with each wire]({o.write.stem}.svg)\n{CLOSE}{after}")
+    print(table(curves))
+
+
+if __name__ == "__main__":
+    main()
