@@ -82,7 +82,7 @@ func (r *rank) obey(ctx context.Context, order protocol.Effect) error {
 	case protocol.Apply:
 		return r.apply()
 	case protocol.Save:
-		r.session.w.save(r.session.control, order)
+		r.session.save(ctx, order)
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (r *rank) compute(ctx context.Context) error {
 
 // apply makes the one update that all ranks make.
 func (r *rank) apply() error {
-	loss, samples, err := r.replica.apply(r.sum)
+	loss, samples, err := r.replica.apply(ergoflow.Generation(r.assign.Generation), r.sum)
 	if err != nil {
 		return fmt.Errorf("update of step %d: %w", r.replica.at(), err)
 	}
