@@ -6,6 +6,7 @@
 #   make setup      what a run needs beside the binary: the XLA plugin
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
+#   make simulate SEEDS=10000  the cluster's protocol in as many made-up worlds; SEED=17: one, with its trace
 #   make verify-torch  every network against PyTorch, with our parameters
 #   make reproduce-smoke  every table and figure of the paper, at sizes that take minutes
 #   make bench      the training step, timed
@@ -24,13 +25,15 @@ export GOEXPERIMENT ?= simd
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEMO ?= vn1d
 WORKERS ?= 2
+SEEDS ?= 10000
+SEED ?=
 # What the race detector covers: everything that does not load XLA. Kernels of
 # GoMLX's Go backend form a pointer one past the end of a slice and never follow
 # it, which checkptr, on with -race, does not forgive.
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link verify-torch generate clean
+.PHONY: build setup demo test e2e simulate lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -47,6 +50,9 @@ test: setup
 e2e: setup
 	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
 	$(GO) test -count=1 -v -run Cluster ./worker
+
+simulate:
+	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }

@@ -1,6 +1,10 @@
 package ergoflow
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
 
 // Version is the release of the program. Processes of one cluster must agree
 // on it.
@@ -14,6 +18,24 @@ type Generation uint64
 // Step counts the optimizer updates of the whole group that have been applied:
 // a state at step s is about to compute update s (counting from zero).
 type Step int64
+
+// Mark names a training state: its step, and the generation that made that step.
+// Two states with one mark are equal. Generations of which no member is left are
+// replaced by others that may make the same steps again, and then the later
+// generation counts, however far the earlier one came: as a term does in Raft.
+// The zero Mark is the state that everything begins with.
+type Mark struct {
+	Generation Generation `json:"generation"`
+	Step       Step       `json:"step"`
+}
+
+// Compare is negative, zero or positive as a is to be preferred less than,
+// equal to or rather than b: by generation, then by step.
+func (a Mark) Compare(b Mark) int {
+	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Step, b.Step))
+}
+
+func (a Mark) String() string { return fmt.Sprintf("step %d of generation %d", a.Step, a.Generation) }
 
 // WorkerID names a worker for as long as its process lives.
 type WorkerID string

@@ -178,18 +178,20 @@ func makeShard(store *shard.Dir, k int) error {
 // state at step s is a few bytes that say so. It steps as fast as the pace
 // channel lets it.
 type fake struct {
-	t      *testing.T
-	id     string
-	cancel context.CancelFunc
-	done   chan struct{}
-	mu     sync.Mutex // guards stream.Send, step and seen
-	stream wire.Control_SessionClient
-	client wire.ControlClient
-	step   int64 // −1: no state
-	assign *wire.Assign
-	seen   map[string]int // messages by kind
-	last   *wire.CoordinatorMessage
-	mute   bool
+	t       *testing.T
+	id      string
+	cancel  context.CancelFunc
+	done    chan struct{}
+	mu      sync.Mutex // guards stream.Send, step and seen
+	stream  wire.Control_SessionClient
+	client  wire.ControlClient
+	step    int64 // −1: no state
+	made    uint64
+	assign  *wire.Assign
+	seen    map[string]int // messages by kind
+	last    *wire.CoordinatorMessage
+	mute    bool
+	parting bool // the state was asked for: no step follows
 }
 
 // connect opens a session and answers in a goroutine until it ends.
@@ -210,7 +212,8 @@ func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake
 		t.Fatal(err)
 	}
 	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-		Id: id, Version: ergoflow.Version, DataAddress: address, Device: "go", Pid: 7}}})
+		Id: id, Version: ergoflow.Version, DataAddress: address, Device: "go", Pid: 7,
+		Run: plan.Run, HasState: state >= 0, Step: state, Made: f.made}}})
 	go func() {
 		defer close(f.done)
 		defer conn.Close()
@@ -248,25 +251,26 @@ func (f *fake) handle(ctx context.Context, m *wire.CoordinatorMessage) {
 	f.last = m
 	switch b := m.Body.(type) {
 	case *wire.CoordinatorMessage_Ping:
-		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "testing"}}})
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "testing", Number: b.Ping.Heard + 1}}})
 		f.advance()
 	case *wire.CoordinatorMessage_Prepare:
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: b.Prepare.Plan.Run}}})
 	case *wire.CoordinatorMessage_Form:
 		f.assign = nil
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{Generation: b.Form.Generation,
-			HasState: f.step >= 0, Step: max(0, f.step), ParameterHash: []byte("h")}}})
+			HasState: f.step >= 0, Made: f.made, Step: max(0, f.step), ParameterHash: []byte("h")}}})
 	case *wire.CoordinatorMessage_Assign:
 		if b.Assign.Source.Kind == wire.Source_KIND_CHECKPOINT {
 			f.load(ctx, b.Assign.Source.Step)
 		}
-		f.step = b.Assign.Source.Step
+		f.step, f.made = b.Assign.Source.Step, b.Assign.Source.Made
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: b.Assign.Generation}}})
 		f.assign = b.Assign
 	case *wire.CoordinatorMessage_Abort, *wire.CoordinatorMessage_Finish:
 		f.assign = nil
 	case *wire.CoordinatorMessage_Save:
-		f.save(ctx, b.Save.Generation)
+		f.parting = true
+		f.save(ctx, true)
 	}
 }
 
@@ -276,13 +280,14 @@ func (f *fake) advance() {
 	if a == nil || f.seen["*wire.CoordinatorMessage_Go"] == 0 {
 		return
 	}
-	if f.step < plan.Steps {
+	if f.step < plan.Steps && !f.parting {
 		f.step++
+		f.made = a.Generation
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: &wire.Progress{Generation: a.Generation,
 			Step: f.step, Loss: 1 / float64(f.step), Samples: 100, Timing: &wire.Timing{Gradient: 0.5}}}})
 	}
 	if a.Saves && (f.step%plan.CheckpointEvery == 0 || f.step == plan.Steps) {
-		f.save(f.stream.Context(), a.Generation)
+		f.save(f.stream.Context(), f.step == plan.Steps)
 	}
 }
 
@@ -290,10 +295,10 @@ func stateAt(step int64) []byte {
 	return bytes.Repeat([]byte(fmt.Sprintf("state at %06d;", step)), 200_000)
 }
 
-func (f *fake) save(ctx context.Context, generation uint64) {
+func (f *fake) save(ctx context.Context, final bool) {
 	data := stateAt(f.step)
 	sum := sha256.Sum256(data)
-	if _, err := upload(ctx, f.client, &wire.CheckpointHeader{Run: plan.Run, Generation: generation, Step: f.step,
+	if _, err := upload(ctx, f.client, &wire.CheckpointHeader{Run: plan.Run, Generation: f.made, Step: f.step, Final: final,
 		Loss: 1, Size: int64(len(data)), Sha256: sum[:]}, data); err != nil && ctx.Err() == nil && status.Code(err) != codes.Unavailable { // then it has gone
 		f.t.Errorf("%s: save step %d: %v", f.id, f.step, err)
 	}

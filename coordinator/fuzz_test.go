@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -54,7 +55,7 @@ func FuzzSession(f *testing.F) {
 				break
 			}
 			// The prepared would be admitted, which is a generation of its own.
-			if event := eventFrom(2, &message); event != nil && message.GetPrepared() == nil {
+			if event := convert.Event(2, &message); event != nil && message.GetPrepared() == nil {
 				m.Step(now, event)
 			}
 		}

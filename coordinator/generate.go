@@ -35,7 +35,7 @@ func (l *loop) scan(plan ergoflow.Plan) {
 			}
 		}
 		info, ok := l.newest(plan.Run)
-		result.HasCheckpoint, result.Checkpoint = ok, info.Step
+		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {
 			l.scanning = false
 			l.step(result)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
@@ -23,12 +24,11 @@ const tickInterval = 50 * time.Millisecond
 // loop owns the machine. Other goroutines reach it through do.
 type loop struct {
 	machine  *machine.Machine
-	timing   machine.Config
+	messages *convert.Messages
 	ledger   *ledger
 	saved    *checkpoint.Store
 	store    *shard.Dir
 	queue    *jobs.Queue
-	natsURL  string
 	log      *slog.Logger
 	work     chan func()
 	ended    chan struct{} // closed when run has returned
@@ -41,8 +41,6 @@ type loop struct {
 	answer   string // to the Submit being handled
 	reasons  []Decision
 	refused  refusals
-	assigned ergoflow.Generation // whose members are,
-	members  []*wire.Member      // as messages; read only
 	scanning bool
 	watched  string             // run whose job results are listened to
 	unwatch  context.CancelFunc // ends that
@@ -125,7 +123,7 @@ func (l *loop) execute(effect machine.Effect) {
 		}
 	case machine.Send:
 		if s := l.sessions[e.Session]; s != nil {
-			s.send(l.toWire(e.Message))
+			s.send(l.messages.Of(e.Message))
 		}
 	case machine.Close:
 		if s := l.sessions[e.Session]; s != nil {
@@ -172,7 +170,7 @@ func (l *loop) status() Status {
 }
 
 // accepts reports why a checkpoint with this header may not be stored now. A late
-// one of an earlier generation is as good as any.
+// one of an earlier generation may be all that is left.
 func (l *loop) accepts(h *wire.CheckpointHeader) error {
 	s := l.machine.Status()
 	switch {

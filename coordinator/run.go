@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -94,11 +94,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	timing := c.timing
 	timing.Version = ergoflow.Version
-	timing.PingInterval = cmp.Or(timing.PingInterval, 250*time.Millisecond)
-	timing.PingTimeout = cmp.Or(timing.PingTimeout, 3*time.Second)
 	l := &loop{
-		machine: machine.New(timing, known), timing: timing, ledger: ledger, saved: saved, store: shard.NewDir(c.Store),
-		queue: queue, natsURL: natsURL, log: c.Log, refused: refusals{log: c.Log}, work: make(chan func()), ended: make(chan struct{}),
+		machine: machine.New(timing, known), messages: &convert.Messages{NATS: natsURL, Store: c.Store}, ledger: ledger, saved: saved,
+		store: shard.NewDir(c.Store), queue: queue, log: c.Log, refused: refusals{log: c.Log}, work: make(chan func()), ended: make(chan struct{}),
 		stopped: make(chan struct{}), sessions: make(map[machine.Session]*session),
 	}
 	return conduct(ctx, c, l, listener, addresses)

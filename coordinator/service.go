@@ -12,6 +12,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -34,7 +35,7 @@ var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 func (v *service) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	var refusal string
 	ok := v.loop.do(func() {
-		v.loop.step(machine.Submit{Plan: planFrom(r.GetPlan()), Until: machine.Stage(r.GetUntil()), Replace: r.GetReplace()})
+		v.loop.step(machine.Submit{Plan: convert.Plan(r.GetPlan()), Until: machine.Stage(r.GetUntil()), Replace: r.GetReplace()})
 		refusal, v.loop.answer = v.loop.answer, ""
 	})
 	switch {
@@ -79,7 +80,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		return status.Error(codes.FailedPrecondition, refusal.Error())
 	}
 	info, err := v.loop.saved.Save(stream.Context(), checkpoint.Info{
-		Run: h.Run, Experiment: clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
+		Run: h.Run, Experiment: convert.Clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
 		Loss: checkpoint.Loss(h.Loss), Size: h.Size, SHA256: hex.EncodeToString(h.Sha256),
 	}, &partReader{stream: stream})
 	if err != nil {
@@ -88,7 +89,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		}
 		return storeError(err)
 	}
-	v.loop.post(machine.Saved{Run: info.Run, Step: info.Step})
+	v.loop.post(machine.Saved{Run: info.Run, State: info.Mark(), Final: h.Final})
 	if _, err := v.loop.saved.Prune(v.keep, 1); err != nil {
 		v.loop.log.Warn("old checkpoints stay", "error", err)
 	}
@@ -120,7 +121,7 @@ func (p *partReader) Read(b []byte) (int, error) {
 // LoadCheckpoint implements wire.ControlServer: the run's checkpoint at a step,
 // or its newest that can be read.
 func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCheckpointServer) error {
-	info, data, err := v.find(r.GetRun(), ergoflow.Step(r.GetStep()))
+	info, data, err := v.find(r.GetRun(), ergoflow.Generation(r.GetGeneration()), ergoflow.Step(r.GetStep()))
 	if err != nil {
 		return storeError(err)
 	}
@@ -140,26 +141,27 @@ func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCh
 	return err
 }
 
-func (v *service) find(run string, step ergoflow.Step) (checkpoint.Info, []byte, error) {
+func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step) (checkpoint.Info, []byte, error) {
 	all, err := v.loop.saved.Run(run)
 	if err != nil {
 		return checkpoint.Info{}, nil, err
 	}
 	var damage error
+	var damaged ergoflow.Mark
 	for _, info := range all {
-		if step != 0 && info.Step != step {
+		if step != 0 && info.Step != step || made != 0 && info.Generation != made {
 			continue
 		}
 		info, data, err := v.loop.saved.Read(info.ID)
 		if err == nil {
 			return info, data, nil
 		}
-		damage = errors.Join(damage, err)
+		damage, damaged = errors.Join(damage, err), info.Mark()
 	}
 	if damage != nil { // the machine must not build on it again
 		v.loop.log.Warn("a checkpoint cannot be read", "error", damage)
 		info, ok := v.loop.newest(run)
-		v.loop.post(machine.Unreadable{Run: run, HasCheckpoint: ok, Checkpoint: info.Step})
+		v.loop.post(machine.Unreadable{Run: run, Damaged: damaged, HasCheckpoint: ok, Checkpoint: info.Mark()})
 		return checkpoint.Info{}, nil, damage
 	}
 	return checkpoint.Info{}, nil, fmt.Errorf("%w: run %.64q, step %d", checkpoint.ErrNotFound, run, step)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -121,7 +122,7 @@ func (v *service) read(stream wire.Control_SessionServer, s *session, greeted ch
 		if (m.GetHello() != nil) != first {
 			return status.Error(codes.InvalidArgument, "a session has one hello, which comes first")
 		}
-		event := eventFrom(s.number, m)
+		event := convert.Event(s.number, m)
 		if event == nil {
 			return status.Error(codes.InvalidArgument, "a message without a body that is known")
 		}
@@ -147,10 +148,10 @@ func (v *service) open(s *session, hello *wire.WorkerMessage) {
 	v.loop.last++
 	s.number = v.loop.last
 	if id := hello.GetHello().GetId(); id != "" {
-		s.from = clip(id)
+		s.from = convert.Clip(id)
 	}
 	v.loop.sessions[s.number] = s
-	v.loop.step(eventFrom(s.number, hello))
+	v.loop.step(convert.Event(s.number, hello))
 }
 
 // write sends what is queued. When the loop has closed the queue it returns the

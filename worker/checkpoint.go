@@ -33,29 +33,37 @@ func newSaver(plan ergoflow.Plan, log *slog.Logger) *saver {
 
 // save takes a checkpoint of the present state without stopping the steps for
 // longer than the copy takes.
-func (w *worker) save(control wire.ControlClient, order protocol.Save) {
+func (s *session) save(ctx context.Context, order protocol.Save) {
+	w := s.w
 	r := w.replica.Load()
 	if r == nil {
 		return
 	}
-	if order.Last {
-		r.saver.wait()
+	if order.Final && r.saver.wait(ctx) != nil {
+		s.post(protocol.NotSaved{})
+		return
 	}
-	st, err := r.state()
+	st, made, err := r.state()
 	if err != nil {
 		w.log.Error("checkpoint not taken", "error", err)
 		return
 	}
-	r.saver.save(control, order.Generation, st)
+	r.saver.save(s.control, made, st, order.Final, func() {
+		if order.Final {
+			s.post(protocol.NotSaved{})
+		}
+	})
 }
 
 // save uploads the state in the background. The upload outlives the generation
-// that took it: what it holds was true when it was taken.
-func (s *saver) save(control wire.ControlClient, generation uint64, st *state.State) {
+// that took it: what it holds was true when it was taken. failed is called where
+// nothing arrives.
+func (s *saver) save(control wire.ControlClient, made ergoflow.Generation, st *state.State, final bool, failed func()) {
 	select {
 	case s.slot <- struct{}{}:
 	default:
 		s.log.Warn("checkpoint left out: the last one is still being written", "step", st.Step)
+		failed()
 		return
 	}
 	go func() {
@@ -63,22 +71,28 @@ func (s *saver) save(control wire.ControlClient, generation uint64, st *state.St
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		defer cancel()
 		begin := time.Now()
-		id, err := upload(ctx, control, s.plan, generation, st)
+		id, err := upload(ctx, control, s.plan, made, st, final)
 		if err != nil {
 			s.log.Error("checkpoint not saved", "step", st.Step, "error", err)
+			failed()
 			return
 		}
 		s.log.Info("checkpoint saved", "id", id, "step", st.Step, "seconds", time.Since(begin).Seconds())
 	}()
 }
 
-// wait returns when no upload is under way.
-func (s *saver) wait() {
-	s.slot <- struct{}{}
-	<-s.slot
+// wait returns when no upload is under way, or ctx ends.
+func (s *saver) wait(ctx context.Context) error {
+	select {
+	case s.slot <- struct{}{}:
+		<-s.slot
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, generation uint64, st *state.State) (string, error) {
+func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Generation, st *state.State, final bool) (string, error) {
 	encoded, err := st.Encode()
 	if err != nil {
 		return "", err
@@ -91,11 +105,12 @@ func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 	header := &wire.CheckpointHeader{
 		Run:        plan.Run,
 		Experiment: plan.Experiment,
-		Generation: generation,
+		Generation: uint64(made),
 		Step:       int64(st.Step),
 		Loss:       recentLoss(st.Losses),
 		Size:       int64(len(encoded)),
 		Sha256:     sum[:],
+		Final:      final,
 	}
 	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: header}})
 	for err == nil && len(encoded) > 0 {
@@ -113,9 +128,9 @@ func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 	return reply.Id, nil
 }
 
-// fetchCheckpoint loads the coordinator's checkpoint of the run at step.
-func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica, step ergoflow.Step) (*state.State, error) {
-	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: r.plan.Run, Step: int64(step)})
+// fetchCheckpoint loads a checkpoint of the run from the coordinator.
+func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica, want ergoflow.Mark) (*state.State, error) {
+	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: r.plan.Run, Step: int64(want.Step), Generation: uint64(want.Generation)})
 	if err != nil {
 		return nil, fmt.Errorf("load checkpoint: %w", err)
 	}

@@ -34,12 +34,13 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 	if r == nil || r.plan.Run != request.Run {
 		return status.Errorf(codes.FailedPrecondition, "this worker holds no state of run %.12s", request.Run)
 	}
-	st, err := r.state()
+	st, made, err := r.state()
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	if int64(st.Step) != request.Step {
-		return status.Errorf(codes.FailedPrecondition, "asked for the state at step %d, hold step %d", request.Step, st.Step)
+	if int64(st.Step) != request.Step || uint64(made) != request.Made {
+		return status.Errorf(codes.FailedPrecondition, "asked for step %d of generation %d, hold step %d of generation %d",
+			request.Step, request.Made, st.Step, made)
 	}
 	encoded, err := st.Encode()
 	if err != nil {
@@ -55,14 +56,14 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 	return nil
 }
 
-// fetchFromPeer reads the state at step from another worker.
-func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, step ergoflow.Step) (*state.State, error) {
+// fetchFromPeer reads a state from another worker.
+func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark) (*state.State, error) {
 	conn, err := grpc.NewClient(peer.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, fmt.Errorf("dial peer %s at %s: %w", peer.Id, peer.DataAddress, err)
 	}
 	defer conn.Close()
-	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{Run: r.plan.Run, Step: int64(step)})
+	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{Run: r.plan.Run, Step: int64(want.Step), Made: uint64(want.Generation)})
 	if err != nil {
 		return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
 	}

@@ -90,7 +90,7 @@ func (r *rank) obey(ctx context.Context, order protocol.Effect) error {
 	case protocol.Apply:
 		return r.apply()
 	case protocol.Save:
-		r.session.w.save(r.session.control, order)
+		r.session.save(ctx, order)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ type replica struct {
 	words   []int64   // what it adds up where training is reproducible
 	losses  []float64 // mean loss of every step; their number is the step
 	ledger  ledger.Ledger
-	held    bool // whether there is a state at all
+	made    ergoflow.Generation // that made the last step
+	held    bool                // whether there is a state at all
 }
 
 // prepare builds the replica of a run, or keeps the one that is there.
@@ -141,7 +142,7 @@ func (r *replica) condition() error {
 
 // close frees what the replica holds, once no upload needs it.
 func (r *replica) close() {
-	r.saver.wait()
+	_ = r.saver.wait(context.Background()) // bounded, as every upload is
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held = false
@@ -160,6 +161,11 @@ func (r *replica) at() ergoflow.Step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return ergoflow.Step(len(r.losses))
+}
+
+// mark names the state; mu is held.
+func (r *replica) mark() ergoflow.Mark {
+	return ergoflow.Mark{Generation: r.made, Step: ergoflow.Step(len(r.losses))}
 }
 
 // gradient leaves the sum [P+2] over the micro-batches on the host, valid until
@@ -198,7 +204,7 @@ func (r *replica) apply(sum []float32, used ledger.Record, g ergoflow.Generation
 	}
 	loss, count := train.Loss(sum)
 	r.ledger.Append(ergoflow.Step(len(r.losses)), g, workers, used)
-	r.losses = append(r.losses, loss)
+	r.losses, r.made = append(r.losses, loss), g
 	return loss, int64(count), nil
 }
 
@@ -206,11 +212,11 @@ func (r *replica) apply(sum []float32, used ledger.Record, g ergoflow.Generation
 var errNoState = errors.New("no training state")
 
 // state copies the training state to the host.
-func (r *replica) state() (*state.State, error) {
+func (r *replica) state() (*state.State, ergoflow.Generation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.held {
-		return nil, errNoState
+		return nil, 0, errNoState
 	}
 	size := r.trainer.Size()
 	st := &state.State{
@@ -225,11 +231,11 @@ func (r *replica) state() (*state.State, error) {
 		Normalisation: r.normalisation,
 		Config:        r.plan.Config,
 	}
-	return st, r.trainer.State(st.Parameters, st.M, st.V)
+	return st, r.made, r.trainer.State(st.Parameters, st.M, st.V)
 }
 
-// load puts a state onto the device.
-func (r *replica) load(st *state.State) error {
+// load puts a state that the generation made onto the device.
+func (r *replica) load(st *state.State, made ergoflow.Generation) error {
 	if st.Run != "" && st.Run != r.plan.Run {
 		return fmt.Errorf("state of run %.12s, not of %.12s", st.Run, r.plan.Run)
 	}
@@ -242,7 +248,7 @@ func (r *replica) load(st *state.State) error {
 	if err := r.trainer.SetState(st.Parameters, st.M, st.V); err != nil {
 		return err
 	}
-	r.losses = append(r.losses[:0], st.Losses...)
+	r.losses, r.made = append(r.losses[:0], st.Losses...), made
 	r.ledger = st.Ledger
 	r.held = true
 	return nil
@@ -252,16 +258,14 @@ func (r *replica) load(st *state.State) error {
 func (r *replica) take(ctx context.Context, s *session, source *wire.Source) error {
 	var st *state.State
 	var err error
+	want := ergoflow.Mark{Generation: ergoflow.Generation(source.GetMade()), Step: ergoflow.Step(source.GetStep())}
 	switch source.GetKind() {
 	case wire.Source_KIND_OWN:
-		if have := r.at(); int64(have) != source.Step {
-			return fmt.Errorf("told to go on with my state at step %d, but hold step %d", source.Step, have)
-		}
-		return nil
+		return r.expect(want)
 	case wire.Source_KIND_PEER:
-		st, err = fetchFromPeer(ctx, source.Peer, r, ergoflow.Step(source.Step))
+		st, err = fetchFromPeer(ctx, source.Peer, r, want)
 	case wire.Source_KIND_CHECKPOINT:
-		st, err = fetchCheckpoint(ctx, s.control, r, ergoflow.Step(source.Step))
+		st, err = fetchCheckpoint(ctx, s.control, r, want)
 	case wire.Source_KIND_FRESH:
 		st = state.Fresh(r.experiment.Velocity().Layout(), r.experiment.Seed)
 	default:
@@ -270,10 +274,32 @@ func (r *replica) take(ctx context.Context, s *session, source *wire.Source) err
 	if err != nil {
 		return err
 	}
-	if int64(st.Step) != source.Step {
-		return fmt.Errorf("got a state at step %d instead of %d", st.Step, source.Step)
+	if st.Step != want.Step {
+		return fmt.Errorf("got a state at step %d instead of %d", st.Step, want.Step)
 	}
-	return r.load(st)
+	return r.load(st, want.Generation)
+}
+
+// expect fails unless the replica holds the state.
+func (r *replica) expect(want ergoflow.Mark) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if have := r.mark(); !r.held || have != want {
+		return fmt.Errorf("told to go on with my state at %s, but hold %s", want, have)
+	}
+	return nil
+}
+
+// present fills in what the worker holds from before, for the coordinator to
+// know who comes back.
+func (w *worker) present(hello *wire.Hello) *wire.Hello {
+	if r := w.replica.Load(); r != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		mark := r.mark()
+		hello.Run, hello.HasState, hello.Made, hello.Step = r.plan.Run, r.held, uint64(mark.Generation), int64(mark.Step)
+	}
+	return hello
 }
 
 // report says which state the worker holds, for the coordinator to choose the
@@ -294,6 +320,6 @@ func (w *worker) report(generation uint64) (*wire.Report, error) {
 		return nil, err
 	}
 	hash := state.HashParameters(theta)
-	report.HasState, report.Step, report.ParameterHash = true, int64(len(r.losses)), hash[:]
+	report.HasState, report.Made, report.Step, report.ParameterHash = true, uint64(r.made), int64(len(r.losses)), hash[:]
 	return report, nil
 }

@@ -65,13 +65,13 @@ func (w *worker) session(ctx context.Context, address string) error {
 	s := &session{
 		w: w, control: control, ctx: ctx,
 		out: make(chan *wire.WorkerMessage, outboxSize), ended: make(chan error, 1),
-		protocol: protocol.NewSession(&wire.Hello{
+		protocol: protocol.NewSession(w.present(&wire.Hello{
 			Id:          string(w.id),
 			Version:     ergoflow.Version,
 			DataAddress: w.address,
 			Device:      w.backend.Name,
 			Pid:         int32(os.Getpid()),
-		}),
+		})),
 	}
 	s.post(protocol.Opened{})
 	s.streaming.Go(func() { s.receive(stream, address) })
@@ -81,7 +81,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 	if errors.Is(err, protocol.ErrLeft) {
 		w.log.Info("leaving", "reason", err)
 		if r := w.replica.Load(); r != nil {
-			r.saver.wait()
+			_ = r.saver.wait(context.Background()) // bounded, as every upload is
 		}
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *session) execute(effect protocol.Effect) {
 		if s.rank != nil {
 			s.rank.orders <- e
 		} else {
-			s.saving.Go(func() { s.w.save(s.control, e) })
+			s.saving.Go(func() { s.save(s.ctx, e) })
 		}
 	case protocol.Drop:
 		s.start(func(context.Context) error { s.w.drop(); return nil })

@@ -34,8 +34,8 @@ func remove(tx *bbolt.Tx, c stored) error {
 	return errors.Join(tx.Bucket(bucketManifests).Delete(c.key), tx.Bucket(bucketCheckpoints).Delete(c.key))
 }
 
-// Prune keeps, of every run, the keep most advanced checkpoints (at least one)
-// and the best ones by loss, and deletes the others, which it returns.
+// Prune keeps, of every run, the keep first checkpoints (at least one), as Run
+// orders them, and the best ones by loss, and deletes the others, which it returns.
 func (s *Store) Prune(keep, best int) (deleted []Info, err error) {
 	err = s.guard("prune", func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
@@ -72,7 +72,7 @@ func retain(all []stored, keep, best int) map[string]bool {
 	retained := make(map[string]bool)
 	for _, run := range runs {
 		slices.SortStableFunc(run, func(a, b stored) int {
-			return cmp.Or(cmp.Compare(b.info.Step, a.info.Step), slices.Compare(b.key, a.key))
+			return cmp.Or(b.info.Mark().Compare(a.info.Mark()), slices.Compare(b.key, a.key))
 		})
 		for _, c := range run[:min(keep, len(run))] {
 			retained[string(c.key)] = true

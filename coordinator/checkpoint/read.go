@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -79,7 +78,8 @@ func (s *Store) List() ([]Info, error) {
 	return infos, err
 }
 
-// Run returns a run's checkpoints, the most advanced first.
+// Run returns a run's checkpoints, those of the latest generation first, among
+// them the most advanced.
 func (s *Store) Run(run string) ([]Info, error) {
 	all, err := s.List()
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Store) Run(run string) ([]Info, error) {
 	}
 	slices.Reverse(all)
 	all = slices.DeleteFunc(all, func(i Info) bool { return i.Run != run })
-	slices.SortStableFunc(all, func(a, b Info) int { return cmp.Compare(b.Step, a.Step) })
+	slices.SortStableFunc(all, func(a, b Info) int { return b.Mark().Compare(a.Mark()) })
 	return all, nil
 }
 

@@ -24,13 +24,16 @@ type Info struct {
 	ID         string              `json:"id"`
 	Run        string              `json:"run"`
 	Experiment string              `json:"experiment"`
-	Generation ergoflow.Generation `json:"generation"` // that computed it
+	Generation ergoflow.Generation `json:"generation"` // that made the last step
 	Step       ergoflow.Step       `json:"step"`
 	Loss       Loss                `json:"loss"`
 	Size       int64               `json:"size"`   // bytes
 	SHA256     string              `json:"sha256"` // of the bytes, hexadecimal
 	Time       time.Time           `json:"time"`
 }
+
+// Mark names the state.
+func (i Info) Mark() ergoflow.Mark { return ergoflow.Mark{Generation: i.Generation, Step: i.Step} }
 
 // Loss of a checkpoint. One that is not finite is null in JSON and NaN here.
 type Loss float64
@@ -124,28 +127,35 @@ func publish(tx *bbolt.Tx, info *Info, data []byte) error {
 	}
 	for _, old := range all {
 		if old.info.ID == info.ID && old.info.SHA256 == info.SHA256 && old.info.Run == info.Run {
+			made := max(info.Generation, old.info.Generation) // a later one may have made the same bytes again
 			*info = old.info
-			_, err := addChunks(tx, data, 0)
-			return err
+			info.Generation = made
+			if _, err := addChunks(tx, data, 0); err != nil {
+				return err
+			}
+			return describe(tx, old.key, info)
 		}
 	}
 	manifest, err := addChunks(tx, data, 1)
 	if err != nil {
 		return err
 	}
-	checkpoints := tx.Bucket(bucketCheckpoints)
-	n, err := checkpoints.NextSequence()
-	if err != nil {
-		return err
-	}
-	record, err := json.Marshal(info)
+	n, err := tx.Bucket(bucketCheckpoints).NextSequence()
 	if err != nil {
 		return err
 	}
 	if err := tx.Bucket(bucketManifests).Put(number(n), manifest); err != nil {
 		return err
 	}
-	return checkpoints.Put(number(n), record)
+	return describe(tx, number(n), info)
+}
+
+func describe(tx *bbolt.Tx, key []byte, info *Info) error {
+	record, err := json.Marshal(info)
+	if err != nil {
+		return err
+	}
+	return tx.Bucket(bucketCheckpoints).Put(key, record)
 }
 
 // addChunks adds references to every chunk of data and returns their hashes.

@@ -11,8 +11,8 @@ import (
 
 // decision says where every member's state comes from.
 type decision struct {
-	step    ergoflow.Step // the state's
-	sources []Source      // by rank
+	state   ergoflow.Mark
+	sources []Source // by rank
 	reason  string
 	warning string // empty: none
 }
@@ -20,35 +20,36 @@ type decision struct {
 // decide chooses the state of a generation from the reports of all its members
 // and the latest checkpoint:
 //
-//  1. The most advanced state wins; a worker's before a checkpoint at the same
-//     step.
-//  2. Where states at that step differ, the one that most members hold wins, of
+//  1. The state of the latest generation wins, among those the most advanced; a
+//     worker's before an equal checkpoint.
+//  2. Where states of that mark differ, the one that most members hold wins, of
 //     several such the one that the lowest rank holds. That should not happen.
 //  3. Who holds the winner keeps it; the others fetch it, spread over the
 //     holders.
 //  4. No state anywhere: all initialise from the seed.
-func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoint bool, checkpoint ergoflow.Step) decision {
-	best := ergoflow.Step(-1)
+func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoint bool, checkpoint ergoflow.Mark) decision {
+	var best ergoflow.Mark
+	held := false
 	for _, r := range reports {
-		if r.HasState {
-			best = max(best, r.Step)
+		if r.HasState && (!held || r.State.Compare(best) > 0) {
+			best, held = r.State, true
 		}
 	}
 	d := decision{sources: make([]Source, len(members))}
-	if best < 0 || hasCheckpoint && checkpoint > best {
+	if !held || hasCheckpoint && checkpoint.Compare(best) > 0 {
 		source := Source{Kind: Fresh}
 		d.reason = "no state anywhere: all start from the seed"
 		if hasCheckpoint {
-			source = Source{Kind: Checkpoint, Step: checkpoint}
-			d.reason = fmt.Sprintf("all continue from the checkpoint at step %d", checkpoint)
+			source = Source{Kind: Checkpoint, State: checkpoint}
+			d.reason = fmt.Sprintf("all continue from the checkpoint at step %d", checkpoint.Step)
 		}
 		for rank := range d.sources {
 			d.sources[rank] = source
 		}
-		d.step = source.Step
+		d.state = source.State
 		return d
 	}
-	d.step = best
+	d.state = best
 	groups := holders(members, reports, best)
 	winner := groups[0].ranks
 	if len(groups) > 1 {
@@ -57,13 +58,13 @@ func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoin
 	fetching := 0
 	for rank := range members {
 		if slices.Contains(winner, rank) {
-			d.sources[rank] = Source{Kind: Own, Step: best}
+			d.sources[rank] = Source{Kind: Own, State: best}
 			continue
 		}
-		d.sources[rank] = Source{Kind: Peer, Step: best, Peer: members[winner[fetching%len(winner)]]}
+		d.sources[rank] = Source{Kind: Peer, State: best, Peer: members[winner[fetching%len(winner)]]}
 		fetching++
 	}
-	d.reason = fmt.Sprintf("%d of %d members hold step %d, %d fetch it", len(winner), len(members), best, fetching)
+	d.reason = fmt.Sprintf("%d of %d members hold step %d, %d fetch it", len(winner), len(members), best.Step, fetching)
 	return d
 }
 
@@ -73,12 +74,12 @@ type group struct {
 	ranks []int
 }
 
-// holders groups the members at a step, the winner first.
-func holders(members []Member, reports map[ergoflow.WorkerID]Report, step ergoflow.Step) []group {
+// holders groups the members that hold a state, the winner first.
+func holders(members []Member, reports map[ergoflow.WorkerID]Report, state ergoflow.Mark) []group {
 	var groups []group
 	for rank, member := range members {
 		r := reports[member.ID]
-		if !r.HasState || r.Step != step {
+		if !r.HasState || r.State != state {
 			continue
 		}
 		i := slices.IndexFunc(groups, func(g group) bool { return g.hash == r.Hash })
@@ -92,7 +93,7 @@ func holders(members []Member, reports map[ergoflow.WorkerID]Report, step ergofl
 	return groups
 }
 
-func disagreement(step ergoflow.Step, groups []group, members []Member) string {
+func disagreement(state ergoflow.Mark, groups []group, members []Member) string {
 	var parts []string
 	for _, g := range groups {
 		var names []string
@@ -101,5 +102,5 @@ func disagreement(step ergoflow.Step, groups []group, members []Member) string {
 		}
 		parts = append(parts, fmt.Sprintf("%.12x of %s", g.hash, strings.Join(names, ", ")))
 	}
-	return fmt.Sprintf("parameters at step %d differ: %s; the first is used", step, strings.Join(parts, "; "))
+	return fmt.Sprintf("parameters at %s differ: %s; the first is used", state, strings.Join(parts, "; "))
 }

@@ -25,12 +25,14 @@
 //	  decide
 //	  Assign ──────────────►  rank, members, shards, source of the state
 //	       ◄──────────────── Ready: state in place, ring connected
+//	  note who holds the state
 //	  Go ──────────────────►  step
 //	       ◄──────────────── Progress …
 //	  Abort ───────────────►  stop, at once
 //
 // Whatever befalls a generation ends it at once; the next one is formed of
-// whoever is there. Two rules keep that from going on for ever: a joiner is
+// whoever is there, as long as a survivor of the last is among them: see
+// survivors.go. Two rules keep that from going on for ever: a joiner is
 // admitted only into a generation that has made a step, and generations that
 // end in complaints without a step between them are formed ever more slowly and
 // finally fail the run.

@@ -56,6 +56,16 @@ type Ledger struct {
 	Until      Stage               `json:"until,omitempty"`
 	Finished   bool                `json:"finished,omitempty"`
 	Failure    string              `json:"failure,omitempty"`
+	Holders    *Holders            `json:"holders,omitempty"` // nil: a checkpoint is as good as any state
+}
+
+// Holders are the members of the last generation that went. What they hold is
+// the run's state: as long as one of them may come back with it, no generation
+// without any goes on from something older.
+type Holders struct {
+	Generation ergoflow.Generation `json:"generation"`
+	Members    []ergoflow.WorkerID `json:"members"`
+	Base       ergoflow.Mark       `json:"base"` // what the generation began with
 }
 
 func (Persist) effect() {}
@@ -72,6 +82,9 @@ func (e Persist) String() string {
 	s := fmt.Sprintf("persist generation %d", e.Ledger.Generation)
 	if p := e.Ledger.Plan; p != nil {
 		s += fmt.Sprintf(", run %s until %s", p.Run, e.Ledger.Until)
+	}
+	if h := e.Ledger.Holders; h != nil {
+		s += fmt.Sprintf(", held by generation %d", h.Generation)
 	}
 	if e.Ledger.Finished {
 		s += ", finished"

@@ -11,20 +11,25 @@ type Event interface{ event() }
 
 // Events of sessions. All but Hello are ignored where the session is unknown.
 type (
-	// Hello opens a session.
+	// Hello opens a session. State is what the worker holds of Run from before.
 	Hello struct {
-		Session Session
-		Worker  Worker
+		Session  Session
+		Worker   Worker
+		Run      string
+		HasState bool
+		State    ergoflow.Mark
 	}
 	// Closed: the stream broke or ended.
 	Closed struct {
 		Session Session
 		Reason  string
 	}
-	// Heartbeat answers Ping. Every message of a session counts as one.
+	// Heartbeat answers Ping. Every message of a session is a sign of life; the
+	// Number of the last heartbeat goes back with the next Ping.
 	Heartbeat struct {
 		Session Session
 		Doing   string
+		Number  uint64
 	}
 	// Prepared: shards mapped, graphs compiled.
 	Prepared struct {
@@ -36,7 +41,7 @@ type (
 		Session    Session
 		Generation ergoflow.Generation
 		HasState   bool
-		Step       ergoflow.Step
+		State      ergoflow.Mark
 		Hash       string // of the parameters; compared, not interpreted
 	}
 	// Ready answers Assign.
@@ -89,13 +94,14 @@ type (
 		Run           string
 		Present       []int
 		HasCheckpoint bool
-		Checkpoint    ergoflow.Step
+		Checkpoint    ergoflow.Mark
 	}
-	// Unreadable: the newest checkpoint could not be read; this is what is left.
+	// Unreadable: a checkpoint could not be read; this is what is left.
 	Unreadable struct {
 		Run           string
+		Damaged       ergoflow.Mark
 		HasCheckpoint bool
-		Checkpoint    ergoflow.Step
+		Checkpoint    ergoflow.Mark
 	}
 	// Unpublished: the jobs of these shards could not be put into the queue.
 	Unpublished struct {
@@ -116,8 +122,9 @@ type (
 	}
 	// Saved: a checkpoint is durable.
 	Saved struct {
-		Run  string
-		Step ergoflow.Step
+		Run   string
+		State ergoflow.Mark
+		Final bool // who saved it makes no step after it
 	}
 	// NotSaved: a checkpoint could not be stored.
 	NotSaved struct {

@@ -22,7 +22,7 @@ type generation struct {
 	reports  map[ergoflow.WorkerID]Report
 	isReady  map[ergoflow.WorkerID]bool
 	deadline time.Time // of the reports, then of the readies
-	base     ergoflow.Step
+	base     ergoflow.Mark
 	stepped  bool // has made a step
 }
 
@@ -60,9 +60,9 @@ func (m *Machine) begun(w *worker, number ergoflow.Generation) bool {
 	return false
 }
 
-// candidates are who may be in the next generation: prepared, not leaving, those
-// that hold a state first, so that rank 0 does; no more than there are parts of
-// the data.
+// candidates are who may be in the next generation: prepared, not leaving, the
+// survivors of the last one first, then who else holds a state, so that rank 0
+// does; no more than there are parts of the data.
 func (m *Machine) candidates() []*worker {
 	var c []*worker
 	for _, w := range m.workers {
@@ -70,15 +70,8 @@ func (m *Machine) candidates() []*worker {
 			c = append(c, w)
 		}
 	}
-	slices.SortStableFunc(c, func(a, b *worker) int { return cmp.Compare(rankOf(a), rankOf(b)) })
+	slices.SortStableFunc(c, m.precedence)
 	return c[:min(len(c), m.ledger.Plan.Units())]
-}
-
-func rankOf(w *worker) int {
-	if w.holds {
-		return 0
-	}
-	return 1
 }
 
 // admit forms a generation where there is none, or one with more members.
@@ -97,7 +90,7 @@ func (m *Machine) admit() {
 		return
 	}
 	candidates := m.candidates()
-	if len(candidates) == 0 {
+	if len(candidates) == 0 || m.awaitsSurvivors(candidates) {
 		return
 	}
 	if m.current != nil {
@@ -151,12 +144,13 @@ func (m *Machine) report(w *worker, e Report) {
 		m.refuse(w.ID, fmt.Sprintf("it reports to generation %d again", g.number))
 		return
 	}
-	if e.HasState && (e.Step < 0 || e.Step > m.ledger.Plan.Steps) {
-		m.refuse(w.ID, fmt.Sprintf("it reports step %d of %d: its state is not used", e.Step, m.ledger.Plan.Steps))
-		e.HasState, e.Step, e.Hash = false, 0, ""
+	if e.HasState && !m.possible(e.State) {
+		m.refuse(w.ID, fmt.Sprintf("it reports %s, of %d steps and %d generations: its state is not used",
+			e.State, m.ledger.Plan.Steps, m.ledger.Generation))
+		e.HasState, e.State, e.Hash = false, ergoflow.Mark{}, ""
 	}
 	g.reports[w.ID] = e
-	w.holds, w.step = e.HasState, e.Step
+	w.holds, w.state = e.HasState, e.State
 	if len(g.reports) == len(g.members) {
 		m.assign(g)
 	}
@@ -187,9 +181,9 @@ func (m *Machine) assign(g *generation) {
 	if d.warning != "" {
 		m.emit(Warn{fmt.Sprintf("generation %d: %s", g.number, d.warning)})
 	}
-	g.phase, g.shards, g.base = assigned, shards, d.step
+	g.phase, g.shards, g.base = assigned, shards, d.state
 	g.deadline = m.now.Add(m.config.ReadyTimeout)
-	m.run.step = d.step
+	m.run.step = d.state.Step
 	for rank, id := range g.members {
 		m.send(m.byID(id), Assign{
 			Generation: g.number, Rank: rank, Members: members,
@@ -208,14 +202,20 @@ func (m *Machine) ready(w *worker, e Ready) {
 	if len(g.isReady) < len(g.members) {
 		return
 	}
+	if why := m.overtaken(g); why != "" {
+		m.end(why)
+		return
+	}
 	g.phase = running
+	m.hold(&Holders{Generation: g.number, Members: g.members, Base: g.base})
+	m.persist() // before any of them can make a step
 	m.run.speed.begin(m.now)
 	for _, id := range g.members {
 		v := m.byID(id)
-		v.holds, v.step = true, g.base
+		v.holds, v.state = true, g.base
 		m.send(v, Go{g.number})
 	}
-	m.because(fmt.Sprintf("generation %d goes: %d workers from step %d", g.number, len(g.members), g.base))
+	m.because(fmt.Sprintf("generation %d goes: %d workers from step %d", g.number, len(g.members), g.base.Step))
 }
 
 func (m *Machine) progress(w *worker, e Progress) {
@@ -223,12 +223,13 @@ func (m *Machine) progress(w *worker, e Progress) {
 	if g == nil {
 		return
 	}
-	if e.Step <= w.step || e.Step > m.ledger.Plan.Steps {
-		m.refuse(w.ID, fmt.Sprintf("it claims step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.step))
+	if e.Step <= w.state.Step || e.Step > m.ledger.Plan.Steps {
+		m.refuse(w.ID, fmt.Sprintf("it claims step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.state.Step))
 		return
 	}
-	w.step, w.timing = e.Step, e.Timing
+	w.state, w.timing = ergoflow.Mark{Generation: g.number, Step: e.Step}, e.Timing
 	g.stepped = true
+	m.commit(g, e.Step)
 	m.run.failures, m.run.notBefore = 0, time.Time{}
 	m.run.step = max(m.run.step, e.Step)
 	if w.ID == g.members[0] {

@@ -12,7 +12,10 @@ import (
 type Config struct {
 	Version       string        // that workers must have
 	PingInterval  time.Duration // 250 ms
-	PingTimeout   time.Duration // 3 s: silence that ends a session
+	PingTimeout   time.Duration // 1.5 s: a worker's silence that ends its session
+	Patience      time.Duration // 10 s: the coordinator's, after which workers look for it elsewhere
+	Lease         time.Duration // 4 s: in which a worker that was heard may apply steps
+	Absence       time.Duration // 5 s: for which the members of the last generation are waited for; longer than Lease
 	Settle        time.Duration // 2 s: for workers that still prepare, after the first has
 	ReportTimeout time.Duration // 30 s: from Form to Report; a step under way ends before
 	ReadyTimeout  time.Duration // 60 s: from Assign to Ready; states travel meanwhile
@@ -26,7 +29,10 @@ const maxBackoff = 5 * time.Second
 
 func (c Config) withDefaults() Config {
 	c.PingInterval = cmp.Or(c.PingInterval, 250*time.Millisecond)
-	c.PingTimeout = cmp.Or(c.PingTimeout, 3*time.Second)
+	c.PingTimeout = cmp.Or(c.PingTimeout, 1500*time.Millisecond)
+	c.Patience = cmp.Or(c.Patience, 10*time.Second)
+	c.Lease = cmp.Or(c.Lease, 4*time.Second)
+	c.Absence = cmp.Or(c.Absence, c.Lease*5/4)
 	c.Settle = cmp.Or(c.Settle, 2*time.Second)
 	c.ReportTimeout = cmp.Or(c.ReportTimeout, 30*time.Second)
 	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, time.Minute)
@@ -49,6 +55,7 @@ type Machine struct {
 	workers  []*worker // in the order in which they came: the order of ranks
 	sessions map[Session]*worker
 	ids      map[ergoflow.WorkerID]*worker
+	holders  map[ergoflow.WorkerID]bool // as the ledger has them
 	current  *generation
 	ended    string // why the last generation ended
 	stopping bool
@@ -64,6 +71,7 @@ type worker struct {
 	session  Session
 	heard    time.Time // last message
 	pinged   time.Time
+	beat     uint64 // number of the last heartbeat
 	doing    string
 	phase    phase
 	reason   string // why it is excluded
@@ -71,9 +79,9 @@ type worker struct {
 	leaveWhy string        // where draining
 	leaveBy  time.Time     // where draining
 	saving   bool          // where draining: its state is awaited as a checkpoint,
-	saveFrom ergoflow.Step // of this step or a later one
+	saveFrom ergoflow.Mark // of this state or a later one
 	holds    bool          // a state of the present run, as far as is known
-	step     ergoflow.Step // of that state
+	state    ergoflow.Mark // which
 	timing   Timing
 }
 
@@ -91,8 +99,10 @@ const (
 // New returns the machine that continues from a ledger; the zero Ledger begins.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
-	return &Machine{config: config.withDefaults(), ledger: ledger,
+	m := &Machine{config: config.withDefaults(), ledger: ledger,
 		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
+	m.hold(ledger.Holders)
+	return m
 }
 
 // Step handles one event. Where the clock has gone backwards, no time has passed;
@@ -111,7 +121,7 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 	case Scanned:
 		m.scanned(e)
 	case Unreadable:
-		if m.concerns(e.Run) {
+		if m.concerns(e.Run) && m.run.checkpoint == e.Damaged { // else there is a newer one by now
 			m.run.hasCheckpoint, m.run.checkpoint = e.HasCheckpoint, e.Checkpoint
 		}
 	case Unpublished:
@@ -142,7 +152,7 @@ func (m *Machine) fromWorker(event Event) {
 	switch e := event.(type) {
 	case Heartbeat:
 		if w := m.hear(e.Session); w != nil {
-			w.doing = e.Doing
+			w.doing, w.beat = e.Doing, max(w.beat, e.Number)
 		}
 	case Prepared:
 		if w := m.hear(e.Session); w != nil {
@@ -179,6 +189,7 @@ func (m *Machine) fromWorker(event Event) {
 // which generations begin and workers are let go.
 func (m *Machine) advance() {
 	m.release()
+	m.noteAbsence()
 	m.admit()
 	m.release()
 	if m.stopping && !m.stopped && len(m.workers) == 0 {

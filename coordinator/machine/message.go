@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 )
@@ -15,9 +16,9 @@ type Message interface {
 }
 
 type (
-	Welcome struct{}
+	Welcome struct{ PingInterval, Patience, Lease time.Duration }
 	Refuse  struct{ Reason string }
-	Ping    struct{}
+	Ping    struct{ Heard uint64 }
 
 	Generate struct{ Plan ergoflow.Plan }
 	Prepare  struct{ Plan ergoflow.Plan }
@@ -56,7 +57,7 @@ type Kind int
 const (
 	Own        Kind = iota + 1 // the member holds it
 	Peer                       // fetch it from Source.Peer
-	Checkpoint                 // load the checkpoint at Source.Step
+	Checkpoint                 // load the checkpoint of Source.State
 	Fresh                      // initialise from the seed
 )
 
@@ -66,16 +67,16 @@ func (k Kind) String() string {
 
 // Source says where a member takes the generation's state from.
 type Source struct {
-	Kind Kind
-	Step ergoflow.Step
-	Peer Member // where Kind is Peer
+	Kind  Kind
+	State ergoflow.Mark
+	Peer  Member // where Kind is Peer
 }
 
 func (s Source) String() string {
 	if s.Kind == Peer {
-		return fmt.Sprintf("peer %s at step %d", s.Peer.ID, s.Step)
+		return fmt.Sprintf("peer %s at %s", s.Peer.ID, s.State)
 	}
-	return fmt.Sprintf("%s at step %d", s.Kind, s.Step)
+	return fmt.Sprintf("%s at %s", s.Kind, s.State)
 }
 
 func (Welcome) message()  {}

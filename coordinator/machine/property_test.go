@@ -54,7 +54,7 @@ type chaos struct {
 	ready      map[ergoflow.Generation]map[ergoflow.WorkerID]bool
 	gone       map[ergoflow.Generation]bool // aborted or finished
 	latest     ergoflow.Generation
-	checkpoint ergoflow.Step
+	checkpoint *ergoflow.Mark
 	outbox     []Send
 }
 
@@ -63,7 +63,7 @@ func newChaos(seed uint64) *chaos {
 		open:   map[Session]ergoflow.WorkerID{},
 		formed: map[ergoflow.Generation]map[ergoflow.WorkerID]Session{}, reported: map[ergoflow.Generation]map[ergoflow.WorkerID]Report{},
 		assigned: map[ergoflow.Generation][]Assign{}, ready: map[ergoflow.Generation]map[ergoflow.WorkerID]bool{},
-		gone: map[ergoflow.Generation]bool{}, checkpoint: -1}
+		gone: map[ergoflow.Generation]bool{}}
 	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5}
 	c.restart()
 	c.event(Submit{Plan: c.plan, Until: StageTrain})
@@ -117,7 +117,7 @@ func (c *chaos) random() {
 	case n < 55:
 		c.event(Prepared{s, "r"})
 	case n < 60:
-		c.event(Report{s, g, c.r.IntN(2) == 0, step, string('a' + rune(c.r.IntN(2)))})
+		c.event(Report{s, g, c.r.IntN(2) == 0, ergoflow.Mark{Generation: c.made(), Step: step}, string('a' + rune(c.r.IntN(2)))})
 	case n < 65:
 		c.event(Ready{s, g})
 	case n < 80:
@@ -142,27 +142,35 @@ func (c *chaos) random() {
 		c.now = c.now.Add(time.Duration(c.r.IntN(15)) * time.Second)
 		c.event(Tick{})
 	default:
-		c.event(Heartbeat{s, "x"})
+		c.event(Heartbeat{s, "x", c.r.Uint64N(9)})
 	}
 }
 
 func (c *chaos) hello(id ergoflow.WorkerID) {
 	c.next++
 	c.open[c.next] = id
-	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}})
+	held := ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}
+	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, "r", c.r.IntN(2) == 0, held})
 }
+
+// made is a generation that may have made a state, or not.
+func (c *chaos) made() ergoflow.Generation { return ergoflow.Generation(c.r.IntN(int(c.latest) + 2)) }
 
 func (c *chaos) save(step ergoflow.Step) {
 	if step >= 0 && step < c.plan.Steps { // a run that ends is the scripts' matter
-		if c.ledger.Failure == "" {
-			c.checkpoint = max(c.checkpoint, step)
+		state := ergoflow.Mark{Generation: min(c.made(), c.latest), Step: step}
+		if c.ledger.Failure == "" && (c.checkpoint == nil || state.Compare(*c.checkpoint) > 0) {
+			c.checkpoint = &state
 		}
-		c.event(Saved{"r", step})
+		c.event(Saved{"r", state, c.r.IntN(2) == 0})
 	}
 }
 
 func (c *chaos) scanned() {
-	e := Scanned{Run: "r", HasCheckpoint: c.checkpoint >= 0, Checkpoint: max(0, c.checkpoint)}
+	e := Scanned{Run: "r"}
+	if c.checkpoint != nil {
+		e.HasCheckpoint, e.Checkpoint = true, *c.checkpoint
+	}
 	for k := range c.plan.Shards + 1 {
 		e.Present = append(e.Present, k)
 	}
@@ -173,11 +181,11 @@ func (c *chaos) scanned() {
 func (c *chaos) answer(send Send) {
 	switch m := send.Message.(type) {
 	case Ping:
-		c.event(Heartbeat{send.Session, ""})
+		c.event(Heartbeat{send.Session, "", m.Heard + 1})
 	case Prepare:
 		c.event(Prepared{send.Session, m.Plan.Run})
 	case Form:
-		c.event(Report{send.Session, m.Generation, true, c.machine.Status().Step, "a"})
+		c.event(Report{send.Session, m.Generation, true, ergoflow.Mark{Generation: m.Generation - 1, Step: c.machine.Status().Step}, "a"})
 	case Assign:
 		c.event(Ready{send.Session, m.Generation})
 	case Go:
@@ -339,40 +347,45 @@ func (c *chaos) checkAssign(to ergoflow.WorkerID, a Assign, fail func(string, ..
 	case len(a.Members) != len(c.formed[g]) || len(c.reported[g]) != len(a.Members):
 		fail("%d members, %d formed, %d reported", len(a.Members), len(c.formed[g]), len(c.reported[g]))
 	}
-	best, has := ergoflow.Step(0), false
+	var best ergoflow.Mark
+	has := false
 	for _, r := range c.reported[g] {
-		if r.HasState && r.Step >= 0 && r.Step <= c.plan.Steps {
-			best, has = max(best, r.Step), true
+		if r.HasState && c.possible(r.State) && (!has || r.State.Compare(best) > 0) {
+			best, has = r.State, true
 		}
 	}
 	own := c.reported[g][to]
 	switch source := a.Source; source.Kind {
 	case Own:
-		if !own.HasState || own.Step != best || source.Step != best {
-			fail("it reported %+v, the best is %d", own, best)
+		if !own.HasState || own.State != best || source.State != best {
+			fail("it reported %+v, the best is %s", own, best)
 		}
 	case Peer:
 		peer := c.reported[g][source.Peer.ID]
-		if source.Peer.ID == to || !peer.HasState || peer.Step != best || source.Step != best {
-			fail("the peer reported %+v, the best is %d", peer, best)
+		if source.Peer.ID == to || !peer.HasState || peer.State != best || source.State != best {
+			fail("the peer reported %+v, the best is %s", peer, best)
 		}
 	case Checkpoint:
-		if has && source.Step <= best {
-			fail("a member holds step %d", best)
+		if has && source.State.Compare(best) <= 0 {
+			fail("a member holds %s", best)
 		}
 	case Fresh:
 		if has {
-			fail("a member holds step %d", best)
+			fail("a member holds %s", best)
 		}
 	default:
 		fail("no source")
 	}
 	for _, other := range c.assigned[g] {
-		if !slices.Equal(other.Members, a.Members) || other.Source.Step != a.Source.Step {
+		if !slices.Equal(other.Members, a.Members) || other.Source.State != a.Source.State {
 			fail("another was told %s", other)
 		}
 	}
 	c.assigned[g] = append(c.assigned[g], a)
+}
+
+func (c *chaos) possible(m ergoflow.Mark) bool {
+	return m.Step >= 0 && m.Step <= c.plan.Steps && m.Generation <= c.persisted
 }
 
 func (c *chaos) partition(assigns []Assign, fail func(string, ...any)) {

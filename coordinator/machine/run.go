@@ -33,8 +33,11 @@ type run struct {
 	published     map[int]bool // shards whose jobs this process put into the queue
 	scannedAt     time.Time
 	hasCheckpoint bool
-	checkpoint    ergoflow.Step
+	checkpoint    ergoflow.Mark
 	step          ergoflow.Step // the most advanced known
+	committed     ergoflow.Mark // the last step that every member of a generation is known to have applied
+	absent        bool          // no survivor is connected, though one is needed
+	absentFor     time.Duration // that, as ticks counted it
 	loss          float64       // of the last step, as rank 0 computed it
 	hasLoss       bool
 	settleBy      time.Time // zero: nobody is waited for
@@ -92,6 +95,7 @@ func (m *Machine) submit(e Submit) {
 		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
 	}
 	m.ledger = Ledger{Generation: m.ledger.Generation, Plan: &e.Plan, Until: e.Until}
+	m.hold(nil)
 	m.persist()
 	m.emit(Answer{})
 	for _, w := range m.workers {
@@ -103,7 +107,7 @@ func (m *Machine) submit(e Submit) {
 // reset frees a worker of what it was to the last run.
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
-	w.holds, w.saving, w.step, w.timing = false, false, 0, Timing{}
+	w.holds, w.saving, w.state, w.timing = false, false, ergoflow.Mark{}, Timing{}
 }
 
 func (m *Machine) refusePlan(e Submit) string {
@@ -153,8 +157,10 @@ func (m *Machine) scanned(e Scanned) {
 	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run {
 		return
 	}
-	m.run.hasCheckpoint, m.run.checkpoint = e.HasCheckpoint, e.Checkpoint
-	m.run.step = max(m.run.step, e.Checkpoint)
+	if e.HasCheckpoint { // a newer one may have been saved since that look
+		m.noteCheckpoint(e.Checkpoint)
+	}
+	m.run.step = max(m.run.step, e.Checkpoint.Step)
 	if m.run.stage == stageTraining {
 		return // an answer that comes late
 	}
@@ -236,8 +242,8 @@ func (m *Machine) complete() bool {
 		return false
 	case m.ledger.Until == StageGenerate:
 		m.finish("all shards exist")
-	case m.run.hasCheckpoint && m.run.checkpoint >= plan.Steps:
-		m.finish(fmt.Sprintf("the checkpoint at step %d is the last", m.run.checkpoint))
+	case m.run.hasCheckpoint && m.run.checkpoint.Step >= plan.Steps && m.inLine(m.run.checkpoint):
+		m.finish(fmt.Sprintf("the checkpoint at step %d is the last", m.run.checkpoint.Step))
 	default:
 		m.run.stage = stageTraining
 		m.because("all shards exist, the workers prepare")
@@ -249,20 +255,31 @@ func (m *Machine) complete() bool {
 }
 
 func (m *Machine) saved(e Saved) {
-	if !m.concerns(e.Run) || e.Step < 0 || e.Step > m.ledger.Plan.Steps {
+	if !m.concerns(e.Run) || !m.possible(e.State) {
 		return
 	}
-	if !m.run.hasCheckpoint || e.Step > m.run.checkpoint {
-		m.run.hasCheckpoint, m.run.checkpoint = true, e.Step
-	}
+	m.noteCheckpoint(e.State)
 	for _, w := range m.workers {
-		if w.saving && e.Step >= w.saveFrom {
-			w.saving, w.holds = false, false // nothing needs this worker any more
+		if w.saving && e.Final && e.State.Compare(w.saveFrom) >= 0 {
+			if m.survivor(w) {
+				// It makes no step any more, and so nobody of its generation does:
+				// nothing needs any of them.
+				m.hold(nil)
+				m.persist()
+			}
+			w.saving, w.holds = false, false
 		}
 	}
-	if e.Step == m.ledger.Plan.Steps && m.run.stage == stageTraining {
-		m.run.step = e.Step
-		m.finish(fmt.Sprintf("the last checkpoint, at step %d, is stored", e.Step))
+	if e.State.Step == m.ledger.Plan.Steps && m.run.stage == stageTraining && m.inLine(e.State) {
+		m.run.step = e.State.Step
+		m.finish(fmt.Sprintf("the last checkpoint, at step %d, is stored", e.State.Step))
+	}
+}
+
+// noteCheckpoint keeps the checkpoint that counts most.
+func (m *Machine) noteCheckpoint(state ergoflow.Mark) {
+	if !m.run.hasCheckpoint || state.Compare(m.run.checkpoint) > 0 {
+		m.run.hasCheckpoint, m.run.checkpoint = true, state
 	}
 }
 
@@ -282,6 +299,7 @@ func (m *Machine) notSaved(e NotSaved) {
 
 func (m *Machine) finish(why string) {
 	m.ledger.Finished = true
+	m.hold(nil)
 	m.persist()
 	m.current = nil
 	for _, w := range m.workers {

@@ -66,7 +66,7 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 			b.Fatal("no generation forms")
 		}
 		for _, id := range g.members {
-			step("report", Report{Session: m.byID(id).session, Generation: g.number, HasState: true, Step: 1, Hash: "h"})
+			step("report", Report{Session: m.byID(id).session, Generation: g.number, HasState: true, State: ergoflow.Mark{Step: 1}, Hash: "h"})
 		}
 		for _, id := range g.members {
 			step("ready", Ready{Session: m.byID(id).session, Generation: g.number})

@@ -21,11 +21,12 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // order (pings left out), then "= reason". Lines with # are comments. -update
 // rewrites the answers.
 //
-//	hello ID [version=V] [addr=A]   a worker opens a session
+//	hello ID [version=V] [addr=A] [step=N made=G]   a worker opens a session, with a state
 //	submit RUN shards=N [groups=N] steps=N [until=generate] [replace]
-//	scanned [shards=0,1,..|all] [checkpoint=N]
+//	scanned [shards=0,1,..|all] [checkpoint=N made=G]
+//	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R
-//	report ID [step=N] [hash=H] [generation=N]
+//	report ID [step=N made=G] [hash=H] [generation=N]
 //	ready|progress|complain ID ...
 //	auto ID…                        these report (what they last stepped to) and are ready by themselves
 //	mute ID                         answers pings no more
@@ -75,7 +76,7 @@ type player struct {
 	next     Session
 	muted    map[string]bool
 	auto     map[string]bool
-	step     map[string]int // an automatic worker's state; -1: none
+	held     map[string]ergoflow.Mark // an automatic worker's state, where it has one
 	run      string
 	shards   int
 	out      strings.Builder
@@ -83,7 +84,7 @@ type player struct {
 
 func newPlayer(t *testing.T) *player {
 	p := &player{t: t, now: time.Unix(1_000_000, 0).UTC(), sessions: map[string]Session{},
-		muted: map[string]bool{}, auto: map[string]bool{}, step: map[string]int{}}
+		muted: map[string]bool{}, auto: map[string]bool{}, held: map[string]ergoflow.Mark{}}
 	p.machine = New(Config{Version: "v1"}, Ledger{})
 	return p
 }
@@ -136,14 +137,20 @@ func (p *player) do(command string, words []string) {
 	session := p.sessions[id]
 	generation := ergoflow.Generation(number("generation", int(p.ledger.Generation)))
 	step := ergoflow.Step(number("step", 0))
+	made := ergoflow.Generation(number("made", int(p.ledger.Generation)))
+	state := ergoflow.Mark{Generation: made, Step: step}
+	_, stateful := option["step"]
 	switch command {
 	case "hello":
 		p.next++
 		old := p.sessions[id]
 		p.sessions[id] = p.next
-		p.step[id] = number("step", -1)
+		delete(p.held, id)
+		if stateful {
+			p.held[id] = state
+		}
 		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
-			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: 1}})
+			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: 1}, p.run, stateful, p.held[id]})
 		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
 			p.sessions[id] = old
 		}
@@ -170,12 +177,12 @@ func (p *player) do(command string, words []string) {
 			}
 		}
 		if _, ok := option["checkpoint"]; ok {
-			e.HasCheckpoint, e.Checkpoint = true, ergoflow.Step(number("checkpoint", 0))
+			e.HasCheckpoint, e.Checkpoint = true, ergoflow.Mark{Generation: made, Step: ergoflow.Step(number("checkpoint", 0))}
 		}
 		p.event(e)
 	case "unreadable":
 		_, has := option["checkpoint"]
-		p.event(Unreadable{p.run, has, ergoflow.Step(number("checkpoint", 0))})
+		p.event(Unreadable{p.run, state, has, ergoflow.Mark{Generation: made, Step: ergoflow.Step(number("checkpoint", 0))}})
 	case "generated":
 		p.event(Generated{p.run, number("shard", 0)})
 	case "unpublished":
@@ -183,7 +190,7 @@ func (p *player) do(command string, words []string) {
 	case "dead":
 		p.event(Dead{p.run, number("shard", 0), "drift is not finite"})
 	case "saved":
-		p.event(Saved{p.run, step})
+		p.event(Saved{p.run, state, slices.Contains(args, "final")})
 	case "unsaved":
 		p.event(NotSaved{p.run, step, "no space left"})
 	case "prepared":
@@ -196,12 +203,14 @@ func (p *player) do(command string, words []string) {
 		delete(p.sessions, id)
 		p.event(Closed{session, "the stream broke"})
 	case "report":
-		_, has := option["step"]
-		p.event(Report{session, generation, has, step, text("hash", "h")})
+		if !stateful {
+			state = ergoflow.Mark{}
+		}
+		p.event(Report{session, generation, stateful, state, text("hash", "h")})
 	case "ready":
 		p.event(Ready{session, generation})
 	case "progress":
-		p.step[id] = int(step)
+		p.held[id] = ergoflow.Mark{Generation: generation, Step: step}
 		p.event(Progress{Session: session, Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100})
 	case "complain":
 		p.event(Complaint{session, generation, step, ergoflow.WorkerID(text("peer", "")), "the ring broke"})
@@ -245,9 +254,9 @@ func (p *player) event(e Event) {
 	var pinged, answers []Event
 	for _, effect := range effects {
 		send, isSend := effect.(Send)
-		if isSend && send.Message == (Message)(Ping{}) {
+		if ping, isPing := send.Message.(Ping); isSend && isPing {
 			if !p.muted[string(send.To)] {
-				pinged = append(pinged, Heartbeat{send.Session, ""})
+				pinged = append(pinged, Heartbeat{send.Session, "", ping.Heard + 1})
 			}
 			continue
 		}
@@ -279,9 +288,10 @@ func (p *player) answer(id string, send Send) []Event {
 	case Prepare:
 		return []Event{Prepared{send.Session, m.Plan.Run}}
 	case Form:
-		return []Event{Report{send.Session, m.Generation, p.step[id] >= 0, ergoflow.Step(max(0, p.step[id])), "h"}}
+		held, has := p.held[id]
+		return []Event{Report{send.Session, m.Generation, has, held, "h"}}
 	case Assign:
-		p.step[id] = int(m.Source.Step)
+		p.held[id] = m.Source.State
 		return []Event{Ready{send.Session, m.Generation}}
 	}
 	return nil

@@ -25,8 +25,16 @@ func (m *Machine) hello(e Hello) {
 		return
 	}
 	w := &worker{Worker: e.Worker, session: e.Session, heard: m.now, pinged: m.now}
+	if e.HasState && m.concerns(e.Run) {
+		if m.possible(e.State) {
+			w.holds, w.state = true, e.State
+		} else {
+			m.refuse(w.ID, fmt.Sprintf("it brings %s, of %d steps and %d generations: its state is not used",
+				e.State, m.ledger.Plan.Steps, m.ledger.Generation))
+		}
+	}
 	m.add(w)
-	m.send(w, Welcome{})
+	m.send(w, Welcome{m.config.PingInterval, m.config.Patience, m.config.Lease})
 	m.because(fmt.Sprintf("worker %s came (%s)", w.ID, w.Device))
 	m.instruct(w)
 }
@@ -80,6 +88,7 @@ func (m *Machine) expel(w *worker, reason string) {
 func (m *Machine) tick() {
 	gap := m.now.Sub(m.lastTick)
 	if m.lastTick.IsZero() || gap <= m.config.PingTimeout/2 {
+		m.run.absentFor += gap // not what it was stopped for: who came back meanwhile is still in the queue
 		gap = 0
 	}
 	m.lastTick = m.now
@@ -91,7 +100,7 @@ func (m *Machine) tick() {
 		}
 		if m.now.Sub(w.pinged) >= m.config.PingInterval {
 			w.pinged = m.now
-			m.send(w, Ping{})
+			m.send(w, Ping{w.beat})
 		}
 	}
 	if g := m.current; g != nil && g.phase != running {
@@ -140,7 +149,7 @@ func (m *Machine) release() {
 		switch {
 		case w.saving:
 		case m.training() && m.lastHolder(w):
-			w.saving, w.saveFrom = true, w.step
+			w.saving, w.saveFrom = true, w.state
 			m.send(w, Save{m.ledger.Generation})
 			m.because(fmt.Sprintf("worker %s is asked for a checkpoint: nobody who stays has the state", w.ID))
 		case m.current != nil && m.current.has(w.ID):
@@ -166,11 +175,11 @@ func (m *Machine) dismiss(w *worker, why string) {
 // lastHolder reports whether w's state is newer than the latest checkpoint and
 // would go with it: no other worker that holds it stays or saves it.
 func (m *Machine) lastHolder(w *worker) bool {
-	if !w.holds || m.run.hasCheckpoint && m.run.checkpoint >= w.step {
+	if !w.holds || m.run.hasCheckpoint && m.run.checkpoint.Compare(w.state) >= 0 {
 		return false
 	}
 	for _, v := range m.workers {
-		if v != w && v.holds && (v.saving || !v.draining) {
+		if v != w && v.holds && (v.saving || !v.draining) && (m.survivor(v) || v.state.Compare(w.state) >= 0) {
 			return false
 		}
 	}

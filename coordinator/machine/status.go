@@ -17,6 +17,7 @@ type Status struct {
 	Step             ergoflow.Step       `json:"step"` // the most advanced known
 	Steps            ergoflow.Step       `json:"steps"`
 	Loss             *float64            `json:"loss"`       // null before the first step, or not finite
+	Committed        *ergoflow.Mark      `json:"committed"`  // the last step known to be applied by all; null: none since the start
 	Checkpoint       *ergoflow.Step      `json:"checkpoint"` // the newest; null: none
 	Shards           ShardStatus         `json:"shards"`
 	SamplesPerSecond float64             `json:"samples_per_second"`
@@ -57,13 +58,16 @@ func (m *Machine) Status() Status {
 	if loss := m.run.loss; m.run.hasLoss && !math.IsNaN(loss) && !math.IsInf(loss, 0) {
 		s.Loss = &loss
 	}
-	if checkpoint := m.run.checkpoint; m.run.hasCheckpoint {
+	if committed := m.run.committed; committed != (ergoflow.Mark{}) {
+		s.Committed = &committed
+	}
+	if checkpoint := m.run.checkpoint.Step; m.run.hasCheckpoint {
 		s.Checkpoint = &checkpoint
 	}
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
-			Shards: []int{}, Step: w.step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
+			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
 		})
 	}
 	if g := m.current; g != nil {

@@ -433,6 +433,10 @@ type Hello struct {
 	DataAddress   string                 `protobuf:"bytes,3,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
 	Device        string                 `protobuf:"bytes,4,opt,name=device,proto3" json:"device,omitempty"` // e.g. "xla:cpu"
 	Pid           int32                  `protobuf:"varint,5,opt,name=pid,proto3" json:"pid,omitempty"`
+	Run           string                 `protobuf:"bytes,6,opt,name=run,proto3" json:"run,omitempty"` // whose state it holds, from before
+	HasState      bool                   `protobuf:"varint,7,opt,name=has_state,json=hasState,proto3" json:"has_state,omitempty"`
+	Made          uint64                 `protobuf:"varint,8,opt,name=made,proto3" json:"made,omitempty"` // generation that made the last step of that state
+	Step          int64                  `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,10 +506,39 @@ func (x *Hello) GetPid() int32 {
 	return 0
 }
 
+func (x *Hello) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *Hello) GetHasState() bool {
+	if x != nil {
+		return x.HasState
+	}
+	return false
+}
+
+func (x *Hello) GetMade() uint64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *Hello) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
 // Heartbeat answers a ping and says what the worker is doing, for people.
 type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Doing         string                 `protobuf:"bytes,1,opt,name=doing,proto3" json:"doing,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // counts the heartbeats of a session from 1
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -545,6 +578,13 @@ func (x *Heartbeat) GetDoing() string {
 		return x.Doing
 	}
 	return ""
+}
+
+func (x *Heartbeat) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
 }
 
 // Prepared: shards mapped and graphs compiled; the worker may be admitted.
@@ -599,6 +639,7 @@ type Report struct {
 	HasState      bool                   `protobuf:"varint,2,opt,name=has_state,json=hasState,proto3" json:"has_state,omitempty"`
 	Step          int64                  `protobuf:"varint,3,opt,name=step,proto3" json:"step,omitempty"`                                       // updates applied
 	ParameterHash []byte                 `protobuf:"bytes,4,opt,name=parameter_hash,json=parameterHash,proto3" json:"parameter_hash,omitempty"` // SHA-256 of the parameters
+	Made          uint64                 `protobuf:"varint,5,opt,name=made,proto3" json:"made,omitempty"`                                       // generation that made the last step
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -659,6 +700,13 @@ func (x *Report) GetParameterHash() []byte {
 		return x.ParameterHash
 	}
 	return nil
+}
+
+func (x *Report) GetMade() uint64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
 }
 
 // Ready: the state is in place and the ring is connected.
@@ -1257,7 +1305,8 @@ func (*CoordinatorMessage_Save) isCoordinatorMessage_Body() {}
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PingInterval  float64                `protobuf:"fixed64,1,opt,name=ping_interval,json=pingInterval,proto3" json:"ping_interval,omitempty"` // seconds
-	PingTimeout   float64                `protobuf:"fixed64,2,opt,name=ping_timeout,json=pingTimeout,proto3" json:"ping_timeout,omitempty"`    // seconds of silence that end the session
+	Patience      float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"`                             // seconds of the coordinator's silence after which to look for it elsewhere
+	Lease         float64                `protobuf:"fixed64,3,opt,name=lease,proto3" json:"lease,omitempty"`                                   // seconds from a heartbeat that was heard in which steps may be applied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1299,9 +1348,16 @@ func (x *Welcome) GetPingInterval() float64 {
 	return 0
 }
 
-func (x *Welcome) GetPingTimeout() float64 {
+func (x *Welcome) GetPatience() float64 {
 	if x != nil {
-		return x.PingTimeout
+		return x.Patience
+	}
+	return 0
+}
+
+func (x *Welcome) GetLease() float64 {
+	if x != nil {
+		return x.Lease
 	}
 	return 0
 }
@@ -1353,6 +1409,7 @@ func (x *Refuse) GetReason() string {
 
 type Ping struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Heard         uint64                 `protobuf:"varint,1,opt,name=heard,proto3" json:"heard,omitempty"` // the last heartbeat that came; zero: none yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1385,6 +1442,13 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Ping) GetHeard() uint64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
 }
 
 // Generate: pull jobs of this run from the queue.
@@ -1697,6 +1761,7 @@ type Source struct {
 	Kind          Source_Kind            `protobuf:"varint,1,opt,name=kind,proto3,enum=ergoflow.v1.Source_Kind" json:"kind,omitempty"`
 	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
 	Peer          *Member                `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	Made          uint64                 `protobuf:"varint,4,opt,name=made,proto3" json:"made,omitempty"` // generation that made that step
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1750,6 +1815,13 @@ func (x *Source) GetPeer() *Member {
 		return x.Peer
 	}
 	return nil
+}
+
+func (x *Source) GetMade() uint64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
 }
 
 // Go: all are ready; step.
@@ -1895,7 +1967,8 @@ func (x *Finish) GetRun() string {
 	return ""
 }
 
-// Save: store a checkpoint of the state you hold, at the next step boundary.
+// Save: store a checkpoint of the state you hold, at the next step boundary, and
+// make no step after it.
 // Asked of a draining worker whose departure would take the state with it.
 type Save struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2248,11 +2321,12 @@ type CheckpointHeader struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	Experiment    string                 `protobuf:"bytes,2,opt,name=experiment,proto3" json:"experiment,omitempty"`
-	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"` // that made the last step
 	Step          int64                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
 	Loss          float64                `protobuf:"fixed64,5,opt,name=loss,proto3" json:"loss,omitempty"`
 	Size          int64                  `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`    // bytes that follow
 	Sha256        []byte                 `protobuf:"bytes,7,opt,name=sha256,proto3" json:"sha256,omitempty"` // of those bytes
+	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"`  // the worker makes no step after this state before it is told to
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2336,6 +2410,13 @@ func (x *CheckpointHeader) GetSha256() []byte {
 	return nil
 }
 
+func (x *CheckpointHeader) GetFinal() bool {
+	if x != nil {
+		return x.Final
+	}
+	return false
+}
+
 type SaveReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2382,8 +2463,9 @@ func (x *SaveReply) GetId() string {
 
 type LoadRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`    // of this run,
-	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"` // the one at this step; zero: the latest
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`                // of this run,
+	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`             // the one at this step, zero: the latest,
+	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"` // made by this generation; zero: by any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2428,6 +2510,13 @@ func (x *LoadRequest) GetRun() string {
 func (x *LoadRequest) GetStep() int64 {
 	if x != nil {
 		return x.Step
+	}
+	return 0
+}
+
+func (x *LoadRequest) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
 	}
 	return 0
 }
@@ -2516,6 +2605,7 @@ type StateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"` // the step that the state must be at
+	Made          uint64                 `protobuf:"varint,3,opt,name=made,proto3" json:"made,omitempty"` // and the generation that must have made it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2564,6 +2654,13 @@ func (x *StateRequest) GetStep() int64 {
 	return 0
 }
 
+func (x *StateRequest) GetMade() uint64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -2591,24 +2688,30 @@ const file_wire_proto_rawDesc = "" +
 	"\tcomplaint\x18\a \x01(\v2\x16.ergoflow.v1.ComplaintH\x00R\tcomplaint\x12*\n" +
 	"\x05drain\x18\b \x01(\v2\x12.ergoflow.v1.DrainH\x00R\x05drain\x12-\n" +
 	"\x06failed\x18\t \x01(\v2\x13.ergoflow.v1.FailedH\x00R\x06failedB\x06\n" +
-	"\x04body\"~\n" +
+	"\x04body\"\xd5\x01\n" +
 	"\x05Hello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
 	"\fdata_address\x18\x03 \x01(\tR\vdataAddress\x12\x16\n" +
 	"\x06device\x18\x04 \x01(\tR\x06device\x12\x10\n" +
-	"\x03pid\x18\x05 \x01(\x05R\x03pid\"!\n" +
+	"\x03pid\x18\x05 \x01(\x05R\x03pid\x12\x10\n" +
+	"\x03run\x18\x06 \x01(\tR\x03run\x12\x1b\n" +
+	"\thas_state\x18\a \x01(\bR\bhasState\x12\x12\n" +
+	"\x04made\x18\b \x01(\x04R\x04made\x12\x12\n" +
+	"\x04step\x18\t \x01(\x03R\x04step\"9\n" +
 	"\tHeartbeat\x12\x14\n" +
-	"\x05doing\x18\x01 \x01(\tR\x05doing\"\x1c\n" +
+	"\x05doing\x18\x01 \x01(\tR\x05doing\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\x1c\n" +
 	"\bPrepared\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\tR\x03run\"\x80\x01\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\"\x94\x01\n" +
 	"\x06Report\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x1b\n" +
 	"\thas_state\x18\x02 \x01(\bR\bhasState\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x03R\x04step\x12%\n" +
-	"\x0eparameter_hash\x18\x04 \x01(\fR\rparameterHash\"'\n" +
+	"\x0eparameter_hash\x18\x04 \x01(\fR\rparameterHash\x12\x12\n" +
+	"\x04made\x18\x05 \x01(\x04R\x04made\"'\n" +
 	"\x05Ready\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2651,13 +2754,15 @@ const file_wire_proto_rawDesc = "" +
 	" \x01(\v2\x13.ergoflow.v1.FinishH\x00R\x06finish\x12*\n" +
 	"\x05leave\x18\v \x01(\v2\x12.ergoflow.v1.LeaveH\x00R\x05leave\x12'\n" +
 	"\x04save\x18\f \x01(\v2\x11.ergoflow.v1.SaveH\x00R\x04saveB\x06\n" +
-	"\x04body\"Q\n" +
+	"\x04body\"`\n" +
 	"\aWelcome\x12#\n" +
-	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12!\n" +
-	"\fping_timeout\x18\x02 \x01(\x01R\vpingTimeout\" \n" +
+	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
+	"\bpatience\x18\x02 \x01(\x01R\bpatience\x12\x14\n" +
+	"\x05lease\x18\x03 \x01(\x01R\x05lease\" \n" +
 	"\x06Refuse\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x06\n" +
-	"\x04Ping\"b\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1c\n" +
+	"\x04Ping\x12\x14\n" +
+	"\x05heard\x18\x01 \x01(\x04R\x05heard\"b\n" +
 	"\bGenerate\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x19\n" +
 	"\bnats_url\x18\x02 \x01(\tR\anatsUrl\x12\x14\n" +
@@ -2681,11 +2786,12 @@ const file_wire_proto_rawDesc = "" +
 	"\amembers\x18\x03 \x03(\v2\x13.ergoflow.v1.MemberR\amembers\x12\x16\n" +
 	"\x06shards\x18\x04 \x03(\rR\x06shards\x12+\n" +
 	"\x06source\x18\x05 \x01(\v2\x13.ergoflow.v1.SourceR\x06source\x12\x14\n" +
-	"\x05saves\x18\x06 \x01(\bR\x05saves\"\xd3\x01\n" +
+	"\x05saves\x18\x06 \x01(\bR\x05saves\"\xe7\x01\n" +
 	"\x06Source\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.ergoflow.v1.Source.KindR\x04kind\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12'\n" +
-	"\x04peer\x18\x03 \x01(\v2\x13.ergoflow.v1.MemberR\x04peer\"^\n" +
+	"\x04peer\x18\x03 \x01(\v2\x13.ergoflow.v1.MemberR\x04peer\x12\x12\n" +
+	"\x04made\x18\x04 \x01(\x04R\x04made\"^\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\f\n" +
 	"\bKIND_OWN\x10\x01\x12\r\n" +
@@ -2721,7 +2827,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x0eCheckpointPart\x127\n" +
 	"\x06header\x18\x01 \x01(\v2\x1d.ergoflow.v1.CheckpointHeaderH\x00R\x06header\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04part\"\xb8\x01\n" +
+	"\x04part\"\xce\x01\n" +
 	"\x10CheckpointHeader\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1e\n" +
 	"\n" +
@@ -2733,18 +2839,23 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x04 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04loss\x18\x05 \x01(\x01R\x04loss\x12\x12\n" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06sha256\x18\a \x01(\fR\x06sha256\"\x1b\n" +
+	"\x06sha256\x18\a \x01(\fR\x06sha256\x12\x14\n" +
+	"\x05final\x18\b \x01(\bR\x05final\"\x1b\n" +
 	"\tSaveReply\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"3\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"S\n" +
 	"\vLoadRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\x03R\x04step\"\x11\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x04R\n" +
+	"generation\"\x11\n" +
 	"\x0fSnapshotRequest\"\x1b\n" +
 	"\x05Chunk\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"4\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"H\n" +
 	"\fStateRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
-	"\x04step\x18\x02 \x01(\x03R\x04step*C\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
+	"\x04made\x18\x03 \x01(\x04R\x04made*C\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +

@@ -43,11 +43,9 @@ type (
 	Send struct{ Message *wire.WorkerMessage }
 	// Save takes a checkpoint of the present state, by the rank between its steps
 	// where there is one, and uploads it beside whatever follows. One that is
-	// under way makes it superfluous, except where it is the Last: that waits.
-	Save struct {
-		Generation uint64
-		Last       bool
-	}
+	// under way makes it superfluous, unless it is Final: no step follows, so that
+	// nothing else will save this state. Then it waits.
+	Save struct{ Final bool }
 	// End closes the session. Nothing follows.
 	End struct{ Err error }
 )

@@ -29,6 +29,8 @@ type (
 	Summed struct{}
 	// Applied answers Apply.
 	Applied struct{ Progress *wire.Progress }
+	// NotSaved: a checkpoint that was Final did not reach the coordinator.
+	NotSaved struct{}
 	// Ended is the last event of any work: nothing of it uses the device any
 	// more.
 	Ended struct{ Err error }
@@ -43,4 +45,5 @@ func (Described) event() {}
 func (Joined) event()    {}
 func (Summed) event()    {}
 func (Applied) event()   {}
+func (NotSaved) event()  {}
 func (Ended) event()     {}

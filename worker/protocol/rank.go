@@ -21,11 +21,19 @@ type rankState struct {
 
 // form ends whatever is under way and reports what is held.
 func (s *Session) form(form *wire.Form) {
+	if form.GetGeneration() <= s.formed {
+		return
+	}
+	s.formed = form.GetGeneration()
 	s.replace(fmt.Sprintf("generation %d forms: %s", form.GetGeneration(), form.GetReason()),
 		&work{kind: describing, effect: Describe{form.GetGeneration()}, rankState: rankState{generation: form.GetGeneration()}})
 }
 
 func (s *Session) assign(assign *wire.Assign) {
+	if assign.GetGeneration() != s.formed || assign.GetGeneration() <= s.assigned {
+		return
+	}
+	s.assigned = assign.GetGeneration()
 	s.replace(fmt.Sprintf("generation %d is assigned", assign.GetGeneration()),
 		&work{kind: stepping, effect: Join{assign}, rankState: rankState{generation: assign.GetGeneration(), saves: assign.GetSaves()}})
 }
@@ -35,6 +43,7 @@ func (s *Session) abort(abort *wire.Abort) {
 	of := func(w *work) bool {
 		return w != nil && (w.kind == stepping || w.kind == describing) && w.generation == abort.GetGeneration()
 	}
+	s.assigned = max(s.assigned, abort.GetGeneration()) // it is over, whatever is still said of it
 	if of(s.next) {
 		s.next = nil
 	}
@@ -68,7 +77,7 @@ func (s *Session) proceed() {
 	if w == nil || w.kind != stepping || w.cancelled || !w.joined {
 		return
 	}
-	if w.summed {
+	if w.summed && s.lease.valid(s.now) {
 		w.summed = false
 		s.emit(Apply{})
 		return
@@ -78,16 +87,16 @@ func (s *Session) proceed() {
 	}
 	if w.saveAsked {
 		w.saveAsked = false
-		s.emit(Save{Generation: w.generation})
+		s.emit(Save{Final: true})
 	}
 	switch {
-	case !w.gone:
+	case !w.gone || s.parting:
 	case w.step < s.plan.GetSteps():
 		w.busy = true
 		s.emit(Compute{})
 	case w.saves && !w.savedLast: // the coordinator ends the generation once it is safe
 		w.savedLast = true
-		s.emit(Save{Generation: w.generation, Last: true})
+		s.emit(Save{Final: true})
 	}
 }
 
@@ -96,17 +105,18 @@ func (s *Session) applied(w *work, e Applied) {
 	e.Progress.Generation = w.generation
 	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: e.Progress}})
 	every := s.plan.GetCheckpointEvery()
-	if !w.cancelled && w.saves && every > 0 && w.step%every == 0 && w.step < s.plan.GetSteps() {
-		w.saveAsked = false
-		s.emit(Save{Generation: w.generation})
+	if !w.cancelled && !w.saveAsked && w.saves && every > 0 && w.step%every == 0 && w.step < s.plan.GetSteps() {
+		s.emit(Save{})
 	}
 	s.proceed()
 }
 
-// save takes a checkpoint at the next boundary between steps.
-func (s *Session) save(save *wire.Save) {
+// save takes a checkpoint at the next boundary between steps. No step follows in
+// this session: who is asked will leave, and such steps would go with it.
+func (s *Session) save() {
+	s.parting = true
 	if s.work == nil || s.work.kind != stepping {
-		s.emit(Save{Generation: save.GetGeneration()})
+		s.emit(Save{Final: true})
 		return
 	}
 	s.work.saveAsked = true

@@ -17,7 +17,11 @@ type Session struct {
 	now      time.Time // of the event being handled
 	heard    time.Time // of the coordinator
 	patience time.Duration
+	lease    lease
 	over     bool
+	formed   uint64 // the last generation that was to form
+	assigned uint64 // the last one of which a place was taken
+	parting  bool   // the state was asked for: steps after it would be lost
 
 	plan *wire.Plan // of the run that was prepared
 	work *work      // under way; nil when idle
@@ -61,13 +65,11 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 func (s *Session) receive(m *wire.CoordinatorMessage) {
 	switch body := m.GetBody().(type) {
 	case *wire.CoordinatorMessage_Welcome:
-		if timeout := time.Duration(body.Welcome.GetPingTimeout() * float64(time.Second)); timeout > 0 {
-			s.patience = timeout
-		}
+		s.welcome(body.Welcome)
 	case *wire.CoordinatorMessage_Refuse:
 		s.end(fmt.Errorf("%w: %s", ErrRefused, body.Refuse.GetReason()))
 	case *wire.CoordinatorMessage_Ping:
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: s.doing()}}})
+		s.ping(body.Ping)
 	case *wire.CoordinatorMessage_Generate:
 		s.replace("the coordinator orders generating", &work{kind: generating, effect: Generate{body.Generate}, run: body.Generate.GetPlan().GetRun()})
 	case *wire.CoordinatorMessage_Prepare:
@@ -85,12 +87,34 @@ func (s *Session) receive(m *wire.CoordinatorMessage) {
 	case *wire.CoordinatorMessage_Abort:
 		s.abort(body.Abort)
 	case *wire.CoordinatorMessage_Save:
-		s.save(body.Save)
+		s.save()
 	case *wire.CoordinatorMessage_Finish:
 		s.replace("the run is finished", &work{kind: dropping, effect: Drop{}})
 	case *wire.CoordinatorMessage_Leave:
 		s.replace("the coordinator lets go", &work{kind: leaving, reason: body.Leave.GetReason()})
 	}
+}
+
+// welcome takes over the coordinator's times. Its patience with a silent worker
+// is short, since training waits for that worker. A worker's patience with a
+// silent coordinator is long: one that was killed breaks its streams at once, so
+// that only a host that was stopped, cut off or starved is silent; nobody else
+// conducts the run meanwhile, and looking for it costs a generation.
+func (s *Session) welcome(w *wire.Welcome) {
+	if patience := seconds(w.GetPatience()); patience > 0 {
+		s.patience = patience
+	}
+	s.lease.length = seconds(w.GetLease())
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func (s *Session) ping(p *wire.Ping) {
+	s.lease.heard(p.GetHeard())
+	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
+		Doing: s.doing(), Number: s.lease.beat(s.now),
+	}}})
+	s.proceed() // a step may have waited for the lease
 }
 
 func (s *Session) emit(e Effect) { s.effects = append(s.effects, e) }

@@ -87,6 +87,9 @@ func (s *Session) fromWork(event Event) {
 		s.proceed()
 	case Applied:
 		s.applied(w, e)
+	case NotSaved:
+		w.savedLast = false // again, with the next ping
+		w.saveAsked = s.parting
 	case Ended:
 		s.ended(w, e.Err)
 	}
@@ -96,7 +99,7 @@ func (s *Session) fromWork(event Event) {
 func (s *Session) ended(w *work, err error) {
 	s.work = nil
 	if w.saveAsked { // but no boundary came
-		s.emit(Save{Generation: w.generation})
+		s.emit(Save{Final: true})
 	}
 	switch {
 	case w.cancelled:

@@ -1,4 +1,5 @@
-package coordinator
+// Package convert is where protobuf types end: the machine has its own.
+package convert
 
 import (
 	"math"
@@ -8,30 +9,29 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
-// Protobuf types end here: the machine has its own.
-
 // maxText bounds sentences from workers that are kept and passed on.
 const maxText = 2048
 
 // maxHash is more than any hash has, in bytes.
 const maxHash = 64
 
-// eventFrom converts a worker's message; nil means that it says nothing known.
-func eventFrom(s machine.Session, m *wire.WorkerMessage) machine.Event {
+// Event converts a worker's message; nil means that it says nothing known.
+func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 	switch b := m.GetBody().(type) {
 	case *wire.WorkerMessage_Hello:
 		h := b.Hello
 		return machine.Hello{Session: s, Worker: machine.Worker{ID: ergoflow.WorkerID(h.GetId()), Version: h.GetVersion(),
-			DataAddress: h.GetDataAddress(), Device: clip(h.GetDevice()), PID: int(h.GetPid())}}
+			DataAddress: h.GetDataAddress(), Device: Clip(h.GetDevice()), PID: int(h.GetPid())},
+			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep())}
 	case *wire.WorkerMessage_Heartbeat:
-		return machine.Heartbeat{Session: s, Doing: clip(b.Heartbeat.GetDoing())}
+		return machine.Heartbeat{Session: s, Doing: Clip(b.Heartbeat.GetDoing()), Number: b.Heartbeat.GetNumber()}
 	case *wire.WorkerMessage_Prepared:
 		return machine.Prepared{Session: s, Run: b.Prepared.GetRun()}
 	case *wire.WorkerMessage_Report:
 		r := b.Report
 		hash := r.GetParameterHash()
 		return machine.Report{Session: s, Generation: ergoflow.Generation(r.GetGeneration()), HasState: r.GetHasState(),
-			Step: ergoflow.Step(r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)])}
+			State: mark(r.GetMade(), r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)])}
 	case *wire.WorkerMessage_Ready:
 		return machine.Ready{Session: s, Generation: ergoflow.Generation(b.Ready.GetGeneration())}
 	case *wire.WorkerMessage_Progress:
@@ -42,16 +42,21 @@ func eventFrom(s machine.Session, m *wire.WorkerMessage) machine.Event {
 	case *wire.WorkerMessage_Complaint:
 		c := b.Complaint
 		return machine.Complaint{Session: s, Generation: ergoflow.Generation(c.GetGeneration()), Step: ergoflow.Step(c.GetStep()),
-			Peer: ergoflow.WorkerID(clip(c.GetPeer())), Reason: clip(c.GetReason())}
+			Peer: ergoflow.WorkerID(Clip(c.GetPeer())), Reason: Clip(c.GetReason())}
 	case *wire.WorkerMessage_Drain:
 		return machine.Drain{Session: s}
 	case *wire.WorkerMessage_Failed:
-		return machine.Failed{Session: s, Run: b.Failed.GetRun(), Reason: clip(b.Failed.GetReason())}
+		return machine.Failed{Session: s, Run: b.Failed.GetRun(), Reason: Clip(b.Failed.GetReason())}
 	}
 	return nil
 }
 
-func clip(s string) string { return s[:min(len(s), maxText)] }
+func mark(made uint64, step int64) ergoflow.Mark {
+	return ergoflow.Mark{Generation: ergoflow.Generation(made), Step: ergoflow.Step(step)}
+}
+
+// Clip bounds a sentence from outside.
+func Clip(s string) string { return s[:min(len(s), maxText)] }
 
 // finite keeps what JSON cannot write out of the status.
 func finite(f float64) float64 {
@@ -61,27 +66,36 @@ func finite(f float64) float64 {
 	return f
 }
 
-// toWire converts a message of the machine. The adapter adds what the machine
-// does not know.
-func (l *loop) toWire(m machine.Message) *wire.CoordinatorMessage {
+// Messages converts what the machine tells workers, and adds what it does not
+// know of.
+type Messages struct {
+	NATS  string // URL of the job queue
+	Store string // directory of the shards
+
+	assigned ergoflow.Generation // whose members are,
+	members  []*wire.Member      // as messages; read only
+}
+
+// Of converts a message.
+func (c *Messages) Of(m machine.Message) *wire.CoordinatorMessage {
 	switch m := m.(type) {
 	case machine.Welcome:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
-			PingInterval: l.timing.PingInterval.Seconds(), PingTimeout: l.timing.PingTimeout.Seconds()}}}
+			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds()}}}
 	case machine.Refuse:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason}}}
 	case machine.Ping:
-		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{}}}
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: m.Heard}}}
 	case machine.Generate:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{Generate: &wire.Generate{
-			Plan: planToWire(m.Plan), NatsUrl: l.natsURL, Store: l.store.Root()}}}
+			Plan: wire.PlanOf(m.Plan), NatsUrl: c.NATS, Store: c.Store}}}
 	case machine.Prepare:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{
-			Plan: planToWire(m.Plan), Store: l.store.Root()}}}
+			Plan: wire.PlanOf(m.Plan), Store: c.Store}}}
 	case machine.Form:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Form{Form: &wire.Form{Generation: uint64(m.Generation), Reason: m.Reason}}}
 	case machine.Assign:
-		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: l.assignToWire(m)}}
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: c.assign(m)}}
 	case machine.Go:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{Go: &wire.Go{Generation: uint64(m.Generation)}}}
 	case machine.Abort:
@@ -96,17 +110,18 @@ func (l *loop) toWire(m machine.Message) *wire.CoordinatorMessage {
 	return nil
 }
 
-// assignToWire shares the list of members between the messages to all of them:
-// of a thousand, that is a thousand instead of a million.
-func (l *loop) assignToWire(m machine.Assign) *wire.Assign {
-	if l.assigned != m.Generation {
-		l.assigned, l.members = m.Generation, nil
+// assign shares the list of members between the messages to all of them: of a
+// thousand, that is a thousand instead of a million.
+func (c *Messages) assign(m machine.Assign) *wire.Assign {
+	if c.assigned != m.Generation {
+		c.assigned, c.members = m.Generation, nil
 		for _, member := range m.Members {
-			l.members = append(l.members, memberToWire(member))
+			c.members = append(c.members, memberToWire(member))
 		}
 	}
 	a := &wire.Assign{Generation: uint64(m.Generation), Rank: uint32(m.Rank), Saves: m.Saves,
-		Source: &wire.Source{Kind: wire.Source_Kind(m.Source.Kind), Step: int64(m.Source.Step)}, Members: l.members}
+		Source:  &wire.Source{Kind: wire.Source_Kind(m.Source.Kind), Step: int64(m.Source.State.Step), Made: uint64(m.Source.State.Generation)},
+		Members: c.members}
 	for _, shard := range m.Shards {
 		a.Shards = append(a.Shards, uint32(shard))
 	}
@@ -120,12 +135,8 @@ func memberToWire(m machine.Member) *wire.Member {
 	return &wire.Member{Id: string(m.ID), DataAddress: m.DataAddress}
 }
 
-func planToWire(p ergoflow.Plan) *wire.Plan {
-	return &wire.Plan{Run: p.Run, Experiment: p.Experiment, Dataset: p.Dataset, Shards: uint32(p.Shards), Groups: uint32(p.Groups),
-		Steps: int64(p.Steps), CheckpointEvery: int64(p.CheckpointEvery), Config: p.Config}
-}
-
-func planFrom(p *wire.Plan) ergoflow.Plan {
+// Plan converts a plan, as it is: the machine refuses what is out of range.
+func Plan(p *wire.Plan) ergoflow.Plan {
 	return ergoflow.Plan{Run: p.GetRun(), Experiment: p.GetExperiment(), Dataset: p.GetDataset(), Shards: int(p.GetShards()), Groups: int(p.GetGroups()),
 		Steps: ergoflow.Step(p.GetSteps()), CheckpointEvery: ergoflow.Step(p.GetCheckpointEvery()), Config: p.GetConfig()}
 }

@@ -1,0 +1,238 @@
+package protocol
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// driver brings a session into a situation and says in words what it does.
+type driver struct {
+	t   *testing.T
+	now time.Time
+	s   *Session
+}
+
+func open(t *testing.T) *driver {
+	d := &driver{t: t, now: time.Unix(1000, 0), s: NewSession(&wire.Hello{Id: "w"})}
+	d.expect(Opened{}, "hello")
+	d.expect(welcome(10, 4), "")
+	return d
+}
+
+func welcome(patience, lease float64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{Patience: patience, Lease: lease}}}}
+}
+
+func ping(heard uint64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: heard}}}}
+}
+
+func prepare(steps, every int64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{
+		Plan: &wire.Plan{Run: "r", Steps: steps, CheckpointEvery: every},
+	}}}}
+}
+
+func form(g uint64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Form{Form: &wire.Form{Generation: g}}}}
+}
+
+func assign(g uint64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: &wire.Assign{Generation: g, Saves: true}}}}
+}
+
+func goes(g uint64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{Go: &wire.Go{Generation: g}}}}
+}
+
+func abort(g uint64) Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Abort{Abort: &wire.Abort{Generation: g}}}}
+}
+
+func save() Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Save{Save: &wire.Save{}}}}
+}
+
+func leave() Event {
+	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{Reason: "drained"}}}}
+}
+
+func applied(step int64) Event { return Applied{&wire.Progress{Step: step}} }
+
+// expect handles an event and compares the effects, in words.
+func (d *driver) expect(e Event, want string) {
+	d.t.Helper()
+	var got []string
+	for _, effect := range d.s.Step(d.now, e) {
+		got = append(got, words(effect))
+	}
+	if s := strings.Join(got, ", "); s != want {
+		d.t.Fatalf("%T: %q, want %q", e, s, want)
+	}
+}
+
+func words(e Effect) string {
+	switch e := e.(type) {
+	case Send:
+		name := fmt.Sprintf("%T", e.Message.Body)
+		return strings.ToLower(name[strings.LastIndex(name, "_")+1:])
+	case Save:
+		if e.Final {
+			return "save finally"
+		}
+	case End:
+		return "end: " + e.Err.Error()
+	}
+	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "protocol."))
+}
+
+// rank brings the session to generation g, at a step, before Go.
+func (d *driver) rank(g uint64, step int64) {
+	d.t.Helper()
+	d.expect(form(g), "describe")
+	d.expect(Described{&wire.Report{Generation: g}}, "report")
+	d.expect(Ended{}, "")
+	d.expect(assign(g), "join")
+	d.expect(Joined{Step: step}, "ready")
+}
+
+// prepared brings the session to where it may be a member, with a lease.
+func prepared(t *testing.T, steps, every int64) *driver {
+	d := open(t)
+	d.expect(prepare(steps, every), "prepare")
+	d.expect(Ended{}, "prepared")
+	d.expect(ping(0), "heartbeat")
+	d.expect(ping(1), "heartbeat")
+	return d
+}
+
+func TestSteps(t *testing.T) {
+	d := prepared(t, 3, 2)
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.expect(Summed{}, "apply")
+	d.expect(applied(1), "progress, compute")
+	d.expect(Summed{}, "apply")
+	d.expect(applied(2), "progress, save, compute")
+	d.expect(Summed{}, "apply")
+	d.expect(applied(3), "progress, save finally")
+	d.expect(ping(2), "heartbeat") // and nothing more
+	d.expect(NotSaved{}, "")
+	d.expect(ping(3), "heartbeat, save finally") // until it is stored
+}
+
+// Of what is cancelled nothing is applied any more, pings are answered while it
+// winds down, and what was ordered begins when it has ended.
+func TestCancelledWork(t *testing.T) {
+	d := prepared(t, 10, 5)
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.expect(abort(1), "cancel")
+	d.expect(form(2), "")
+	d.expect(Summed{}, "")
+	d.expect(ping(2), "heartbeat")
+	d.expect(Ended{Err: errors.New("cancelled")}, "describe")
+	d.expect(abort(2), "cancel")
+	d.expect(Described{&wire.Report{}}, "")
+	d.expect(Ended{}, "")
+	d.expect(assign(2), "")
+}
+
+// Orders of a generation that is not the latest are not carried out, nor any
+// twice.
+func TestStaleOrders(t *testing.T) {
+	d := prepared(t, 10, 5)
+	d.rank(3, 0)
+	for _, e := range []Event{form(3), form(2), assign(3), assign(2), goes(2), abort(2)} {
+		d.expect(e, "")
+	}
+	d.expect(goes(3), "compute")
+	d.expect(goes(3), "")
+}
+
+// A step whose ring has ended is applied only while the coordinator has heard
+// of this worker lately, as far as it knows.
+func TestLease(t *testing.T) {
+	d := prepared(t, 10, 5) // heartbeat 1 was heard at the beginning
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.now = d.now.Add(3900 * time.Millisecond)
+	d.expect(Summed{}, "apply")
+	d.expect(applied(1), "progress, compute")
+	d.now = d.now.Add(200 * time.Millisecond)
+	d.expect(Summed{}, "")          // heartbeat 1 is 4.1 s old
+	d.expect(ping(1), "heartbeat")  // number 3; nothing new was heard
+	d.expect(ping(99), "heartbeat") // never sent
+	d.expect(ping(2), "heartbeat")  // heard, but as old as the first
+	d.expect(ping(3), "heartbeat, apply")
+}
+
+// Who is asked for its state makes no step after it in this session, in no
+// generation.
+func TestParting(t *testing.T) {
+	d := prepared(t, 10, 5)
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.expect(save(), "")
+	d.expect(Summed{}, "apply")
+	d.expect(applied(1), "progress, save finally")
+	d.expect(NotSaved{}, "")
+	d.expect(ping(2), "heartbeat, save finally")
+	d.expect(abort(1), "cancel")
+	d.expect(Ended{Err: errors.New("cancelled")}, "")
+	d.rank(2, 1)
+	d.expect(goes(2), "")
+	d.expect(leave(), "cancel")
+	d.expect(Ended{Err: errors.New("cancelled")}, "end: left the cluster: drained")
+	d.expect(Tick{}, "")
+}
+
+// A state that was asked for is saved also when no boundary came.
+func TestSaveOfAnInterruptedStep(t *testing.T) {
+	d := prepared(t, 10, 5)
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.expect(save(), "")
+	d.expect(Ended{Err: errors.New("the ring broke")}, "save finally, complaint")
+}
+
+func TestFailures(t *testing.T) {
+	d := open(t)
+	d.expect(prepare(10, 5), "prepare")
+	d.expect(Ended{Err: errors.New("it does not compile")}, "failed")
+	d.expect(form(1), "describe")
+	d.expect(Ended{Err: errors.New("the device is lost")}, "end: the device is lost")
+}
+
+// A silent coordinator is left after its patience, and none that speaks.
+func TestPatience(t *testing.T) {
+	d := open(t)
+	d.now = d.now.Add(9 * time.Second)
+	d.expect(ping(0), "heartbeat")
+	d.now = d.now.Add(10 * time.Second)
+	d.expect(Tick{}, "")
+	d.now = d.now.Add(time.Millisecond)
+	d.expect(Tick{}, "end: the coordinator is silent for 10s")
+}
+
+// One that never answers is left sooner.
+func TestNoWelcome(t *testing.T) {
+	d := &driver{t: t, now: time.Unix(0, 0), s: NewSession(&wire.Hello{})}
+	d.expect(Opened{}, "hello")
+	d.now = d.now.Add(5010 * time.Millisecond)
+	d.expect(Tick{}, "end: the coordinator is silent for 5.01s")
+}
+
+// A message without a body, or of a field that is not known, does nothing.
+func TestEmptyMessages(t *testing.T) {
+	d := open(t)
+	d.expect(Received{&wire.CoordinatorMessage{}}, "")
+	d.expect(Received{}, "")
+	d.expect(Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{}}}, "")
+	d.expect(Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{}}}, "")
+}

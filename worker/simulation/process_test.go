@@ -1,0 +1,324 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/worker/protocol"
+)
+
+// process is a worker: the adapter around its protocol, as package worker is,
+// with a device that computes nothing.
+type process struct {
+	host
+	w     *world
+	id    ergoflow.WorkerID
+	pid   int
+	alive bool
+
+	session  *protocol.Session // nil while it looks for the coordinator
+	stream   *stream
+	since    time.Duration // when the session began
+	draining bool
+	ended    error // the session's, while its work winds down
+
+	prepared bool
+	node     *node // the state; nil: none
+	loading  bool  // something is being written over it
+
+	work   *work
+	saving bool   // an upload is under way
+	then   func() // when it has ended
+}
+
+// work is what uses the device.
+type work struct {
+	cancelled bool
+	busyUntil time.Duration // the device cannot be interrupted
+	assign    *wire.Assign  // of a rank
+	ring      *ring
+	sum       *sum
+}
+
+// newProcess starts a worker, with the ID of a process that is gone or a new one.
+func (w *world) newProcess(id ergoflow.WorkerID) {
+	p := &process{w: w, pid: len(w.processes) + 1, alive: true}
+	p.id = id
+	if id == "" {
+		p.id = ergoflow.WorkerID(fmt.Sprintf("w%d", p.pid))
+	}
+	w.processes = append(w.processes, p)
+	w.logf("%s starts", p)
+	p.at(w.between(10*time.Millisecond, time.Second), p.look)
+}
+
+func (p *process) String() string { return fmt.Sprintf("%s(%d)", p.id, p.pid) }
+
+// at has something happen in this process.
+func (p *process) at(d time.Duration, happens func()) {
+	p.w.on(&p.host, d, func() {
+		if p.alive {
+			happens()
+		}
+	})
+}
+
+// look finds the coordinator and opens a session.
+func (p *process) look() {
+	c := p.w.coordinator
+	if !c.up || p.w.open(p.id, coordinatorHost) > 0 || p.w.open(coordinatorHost, p.id) > 0 {
+		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
+		return
+	}
+	hello := &wire.Hello{Id: string(p.id), Version: "v", DataAddress: fmt.Sprintf("%s:%d", p.id, p.pid), Device: "none", Pid: int32(p.pid)}
+	if p.prepared {
+		hello.Run = p.w.plan.Run
+		if p.node != nil {
+			hello.HasState, hello.Made, hello.Step = true, p.made(), int64(p.node.mark.Step)
+		}
+	}
+	p.stream = &stream{w: p.w, worker: p, incarnation: c.incarnation}
+	p.session, p.since, p.ended = protocol.NewSession(hello), p.w.now, nil
+	p.post(protocol.Opened{})
+	if p.draining {
+		p.post(protocol.Drain{})
+	}
+	p.tick(p.session)
+}
+
+// made is the generation of the state's mark, as it is told.
+func (p *process) made() uint64 {
+	if p.w.sabotage.noMarks && p.w.newest != nil {
+		return uint64(p.w.newest.generation) // all states say the same, so that their steps decide
+	}
+	return uint64(p.node.mark.Generation)
+}
+
+func (p *process) tick(session *protocol.Session) {
+	p.at(250*time.Millisecond, func() {
+		if p.session == session {
+			p.post(protocol.Tick{})
+			p.tick(session)
+		}
+	})
+}
+
+func (p *process) drain() {
+	if !p.draining {
+		p.draining = true
+		if p.session != nil {
+			p.post(protocol.Drain{})
+		}
+	}
+}
+
+func (p *process) receive(s *stream, m *wire.CoordinatorMessage) {
+	if p.stream == s && p.session != nil {
+		p.post(protocol.Received{Message: p.w.sabotage.received(m)})
+	}
+}
+
+func (p *process) streamBroke(s *stream) {
+	s.workerClosed = true
+	if p.stream == s && p.session != nil {
+		p.post(protocol.Broken{Err: errors.New("the stream broke")})
+	}
+}
+
+// post hands an event to the protocol and executes what follows, unless the
+// process crashes among it.
+func (p *process) post(e protocol.Event) {
+	if _, ended := e.(protocol.Ended); ended {
+		p.leaveRing()
+		p.work = nil
+	}
+	if p.session == nil {
+		p.rest()
+		return
+	}
+	for _, effect := range p.session.Step(p.w.time(), e) {
+		if !p.w.calm && p.w.oneIn(p.w.weather.crash) {
+			p.w.happened["worker crashes between effects"]++
+			p.crash()
+			return
+		}
+		p.execute(effect)
+		if !p.alive {
+			return
+		}
+	}
+	p.rest()
+}
+
+func (p *process) execute(effect protocol.Effect) {
+	switch e := effect.(type) {
+	case protocol.Send:
+		p.stream.up(e.Message)
+	case protocol.Prepare:
+		took := p.w.between(time.Millisecond, 20*time.Millisecond)
+		if !p.prepared {
+			took = p.w.between(100*time.Millisecond, 3*time.Second)
+		}
+		p.begin(&work{}, took, func() { p.prepared = true; p.post(protocol.Ended{}) })
+	case protocol.Describe:
+		p.begin(&work{}, p.w.between(0, 20*time.Millisecond), func() { p.describe(e.Generation) })
+	case protocol.Join:
+		p.join(e.Assign)
+	case protocol.Drop:
+		p.begin(&work{}, 0, func() { p.prepared, p.node = false, nil; p.post(protocol.Ended{}) })
+	case protocol.Cancel:
+		p.cancel(e.Reason)
+	case protocol.Compute:
+		p.compute()
+	case protocol.Apply:
+		p.apply()
+	case protocol.Save:
+		p.save(e)
+	case protocol.End:
+		p.w.logf("%s ends its session: %v", p, e.Err)
+		p.ended, p.session = e.Err, nil
+		p.stream.closeByWorker()
+	default:
+		p.w.fail("%s: unexpected %T", p, effect)
+	}
+}
+
+// rest goes on after a session has ended and its work with it.
+func (p *process) rest() {
+	if p.session != nil || p.work != nil || p.ended == nil || p.stream == nil {
+		return
+	}
+	p.stream = nil
+	switch {
+	case errors.Is(p.ended, protocol.ErrLeft):
+		p.uploaded(func() { p.exit("left") })
+	case errors.Is(p.ended, protocol.ErrRefused):
+		p.exit("refused")
+	default:
+		p.at(p.w.between(0, 300*time.Millisecond), p.look)
+	}
+}
+
+// uploaded calls f when no upload is under way.
+func (p *process) uploaded(f func()) {
+	if !p.saving {
+		f()
+		return
+	}
+	p.then = f
+}
+
+func (p *process) exit(why string) {
+	p.w.logf("%s exits: %s", p, why)
+	p.alive = false
+	p.replace(p.w.oneIn(2))
+}
+
+// replace starts another process after a while, so that the run goes on.
+func (p *process) replace(same bool) {
+	id := ergoflow.WorkerID("")
+	if same {
+		id = p.id
+	}
+	p.w.after(p.w.between(100*time.Millisecond, 5*time.Second), func() {
+		if p.w.process(id) == nil && len(p.w.alive()) < p.w.weather.workers {
+			p.w.newProcess(id)
+		}
+	})
+}
+
+// crash ends the process as SIGKILL does, or as its host's end.
+func (p *process) crash() {
+	p.w.logf("%s crashes", p)
+	if p.stream != nil && (p.w.weather.knownDead || p.w.calm) {
+		s := p.stream
+		s.carryUp(func() { p.w.coordinator.streamBroke(s, "the stream broke") })
+	}
+	if p.w.weather.knownDead || p.w.calm {
+		p.leaveRing()
+	}
+	p.alive, p.session, p.work = false, nil, nil
+	p.replace(p.w.oneIn(2))
+}
+
+// begin starts a piece of work that is done after a while.
+func (p *process) begin(w *work, took time.Duration, done func()) {
+	p.work = w
+	p.at(took, func() {
+		if p.work == w && !w.cancelled {
+			done()
+		}
+	})
+}
+
+// cancel ends the work as soon as the device lets go.
+func (p *process) cancel(reason string) {
+	w := p.work
+	w.cancelled = true
+	p.leaveRing()
+	p.at(max(0, w.busyUntil-p.w.now)+p.w.between(0, 10*time.Millisecond), func() {
+		if p.work == w {
+			p.post(protocol.Ended{Err: fmt.Errorf("%w: %s", context.Canceled, reason)})
+		}
+	})
+}
+
+// broke ends the work by itself.
+func (p *process) broke(w *work, err error) {
+	if p.alive && p.work == w && !w.cancelled {
+		p.at(max(0, w.busyUntil-p.w.now), func() {
+			if p.work == w && !w.cancelled {
+				w.cancelled = true
+				p.post(protocol.Ended{Err: err})
+			}
+		})
+	}
+}
+
+func (p *process) describe(generation uint64) {
+	report := &wire.Report{Generation: generation}
+	if p.node != nil {
+		report.HasState, report.Made, report.Step, report.ParameterHash = true, p.made(), int64(p.node.mark.Step), p.node.hash()
+	}
+	p.post(protocol.Described{Report: report})
+	p.post(protocol.Ended{})
+}
+
+// save takes a checkpoint and uploads it beside whatever follows.
+func (p *process) save(e protocol.Save) {
+	n := p.node
+	if n == nil {
+		return
+	}
+	if p.saving {
+		if e.Final {
+			p.then = func() { p.save(e) }
+		}
+		return
+	}
+	p.saving = true
+	c, incarnation := p.w.coordinator, p.w.coordinator.incarnation
+	p.at(p.w.between(10*time.Millisecond, 2*time.Second), func() {
+		lost := p.w.open(p.id, coordinatorHost) > 0
+		p.saving = false
+		if lost && e.Final && p.session != nil {
+			p.post(protocol.NotSaved{})
+			if !p.alive {
+				return
+			}
+		}
+		p.w.on(&c.host, p.w.delay(), func() {
+			if !lost && c.up && c.incarnation == incarnation {
+				c.save(n, e.Final)
+			}
+		})
+		if then := p.then; then != nil {
+			p.then = nil
+			then()
+		}
+	})
+}

@@ -1,0 +1,176 @@
+package simulation
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/worker/protocol"
+)
+
+// join takes the state and connects the ring, and then waits for orders.
+func (p *process) join(assign *wire.Assign) {
+	w := &work{assign: assign}
+	p.work = w
+	if p.w.sabotage.admitEarly && assign.Source.Kind != wire.Source_KIND_OWN {
+		p.connect(w) // and the state comes when it comes
+	}
+	p.take(w, func() {
+		if w.ring == nil {
+			p.connect(w)
+		}
+	})
+}
+
+// take brings the state of a generation into place.
+func (p *process) take(w *work, taken func()) {
+	source := w.assign.Source
+	want := ergoflow.Mark{Generation: ergoflow.Generation(source.Made), Step: ergoflow.Step(source.Step)}
+	put := func(n *node) {
+		if p.work == w && !w.cancelled {
+			p.node = n
+			taken()
+		}
+	}
+	fail := func(format string, args ...any) { p.broke(w, fmt.Errorf(format, args...)) }
+	switch source.Kind {
+	case wire.Source_KIND_OWN:
+		if p.w.sabotage.forgetLaggard && p.node != nil && p.node.mark != want {
+			p.node = p.w.forge(p.node, want) // takes what it has for what it should have
+		}
+		if p.node == nil || !p.fits(p.node, want) {
+			fail("told to go on with my state at %s, but hold %v", want, p.node)
+			return
+		}
+		taken()
+	case wire.Source_KIND_FRESH:
+		p.at(p.w.between(0, 50*time.Millisecond), func() { put(p.w.root) })
+	case wire.Source_KIND_CHECKPOINT:
+		p.fetchCheckpoint(want, put, fail)
+	case wire.Source_KIND_PEER:
+		p.fetch(w, ergoflow.WorkerID(source.Peer.Id), source.Peer.DataAddress, want, put, fail)
+	}
+}
+
+// fits reports whether a state is the one that is wanted, as far as is known.
+func (p *process) fits(n *node, want ergoflow.Mark) bool {
+	if p.w.sabotage.noMarks {
+		return n.mark.Step == want.Step
+	}
+	return n.mark == want
+}
+
+func (p *process) fetchCheckpoint(want ergoflow.Mark, put func(*node), fail func(string, ...any)) {
+	c, incarnation := p.w.coordinator, p.w.coordinator.incarnation
+	p.at(p.w.between(time.Millisecond, 300*time.Millisecond), func() {
+		if !c.up || c.incarnation != incarnation || p.w.open(p.id, coordinatorHost) > 0 {
+			fail("load checkpoint: the connection broke")
+			return
+		}
+		for _, n := range c.checkpoints {
+			if p.fits(n, want) {
+				put(n)
+				return
+			}
+		}
+		fail("load checkpoint: there is none at %s", want)
+	})
+}
+
+// fetch reads the state from a peer.
+func (p *process) fetch(w *work, id ergoflow.WorkerID, address string, want ergoflow.Mark, put func(*node), fail func(string, ...any)) {
+	p.at(p.w.delay(), func() {
+		peer := p.w.process(id)
+		if peer == nil || fmt.Sprintf("%s:%d", peer.id, peer.pid) != address {
+			fail("state from peer %s: connection refused", id)
+			return
+		}
+		if d := p.w.open(p.id, id); d > 0 { // it waits
+			p.at(d, func() { p.fetch(w, id, address, want, put, fail) })
+			return
+		}
+		p.w.on(&peer.host, p.w.delay(), func() {
+			if !peer.alive || peer.node == nil || !p.fits(peer.node, want) {
+				p.at(p.w.delay(), func() { fail("state from peer %s: it holds none at %s", id, want) })
+				return
+			}
+			n := peer.node
+			p.at(p.w.between(time.Millisecond, 800*time.Millisecond), func() {
+				if !peer.alive {
+					fail("state from peer %s: the stream broke", id)
+					return
+				}
+				put(n)
+			})
+		})
+	})
+}
+
+// connect takes the place in the ring; it is connected when all have.
+func (p *process) connect(w *work) {
+	w.ring = p.w.ring(w.assign)
+	w.ring.join(p, int(w.assign.Rank))
+}
+
+// connected is told by the ring.
+func (p *process) connected(w *work) {
+	if p.work != w || w.cancelled {
+		return
+	}
+	step := int64(0)
+	if p.node != nil {
+		step = int64(p.node.mark.Step)
+	}
+	p.post(protocol.Joined{Step: step})
+}
+
+func (p *process) leaveRing() {
+	if p.work != nil && p.work.ring != nil {
+		p.work.ring.leave(int(p.work.assign.Rank))
+	}
+}
+
+// compute takes a gradient's time and goes into the ring.
+func (p *process) compute() {
+	w := p.work
+	took := p.w.between(p.w.weather.gradient/4, p.w.weather.gradient)
+	w.busyUntil = p.w.now + took
+	p.at(took, func() {
+		if p.work == w && !w.cancelled {
+			state := p.node
+			if state == nil {
+				state = p.w.root // memory that nobody has written to
+			}
+			w.ring.contribute(int(w.assign.Rank), part{state: state, shards: w.assign.Shards})
+		}
+	})
+}
+
+// summed is told by the ring, when it has ended here.
+func (p *process) summed(w *work, s *sum) {
+	if p.work != w || w.cancelled {
+		return
+	}
+	w.sum = s
+	p.post(protocol.Summed{})
+}
+
+// apply makes the update, at once.
+func (p *process) apply() {
+	w := p.work
+	n, err := p.w.apply(p, w.ring, w.sum)
+	if err != nil {
+		p.broke(w, err)
+		return
+	}
+	p.node = n
+	p.at(p.w.between(100*time.Microsecond, 5*time.Millisecond), func() {
+		if p.work == w {
+			p.post(protocol.Applied{Progress: &wire.Progress{Step: int64(n.mark.Step), Loss: 1, Samples: 1}})
+		}
+	})
+}
+
+var errRing = errors.New("a neighbour left the ring")

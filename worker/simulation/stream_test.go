@@ -1,0 +1,128 @@
+package simulation
+
+import (
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// stream is one session's connection. Messages keep their order in each
+// direction; what is on the way when a stream breaks is lost. Each side learns
+// of the other's end by itself, after what was sent before, or never.
+type stream struct {
+	w           *world
+	worker      *process
+	incarnation int // of the coordinator
+	number      machine.Session
+
+	toCoordinator, toWorker         time.Duration // when the last message arrives
+	coordinatorClosed, workerClosed bool          // this side is done with it
+	broken                          bool
+}
+
+// up sends a worker's message; it arrives once or, rarely, twice.
+func (s *stream) up(m *wire.WorkerMessage) {
+	if s.workerClosed {
+		return
+	}
+	if !s.coordinatorIsThere() { // and somebody else answers at its address
+		s.workerHears(s.w.delay())
+		return
+	}
+	for range s.copies() {
+		s.carryUp(func() { s.w.coordinator.receive(s, m) })
+	}
+}
+
+func (s *stream) down(m *wire.CoordinatorMessage) {
+	if s.coordinatorClosed {
+		return
+	}
+	for range s.copies() {
+		s.carryDown(func() { s.worker.receive(s, m) })
+	}
+}
+
+func (s *stream) copies() int {
+	if s.w.calm || !s.w.oneIn(s.w.weather.twice) {
+		return 1
+	}
+	return 2
+}
+
+func (s *stream) carryUp(arrives func()) {
+	s.toCoordinator = max(s.toCoordinator, s.w.now+s.w.delay())
+	s.w.on(&s.w.coordinator.host, s.toCoordinator-s.w.now, func() { s.arriveUp(arrives) })
+}
+
+func (s *stream) arriveUp(arrives func()) {
+	if d := s.w.open(s.worker.id, coordinatorHost); d > 0 {
+		s.w.on(&s.w.coordinator.host, d, func() { s.arriveUp(arrives) })
+		return
+	}
+	if !s.broken && !s.coordinatorClosed && s.coordinatorIsThere() {
+		arrives()
+	}
+}
+
+func (s *stream) carryDown(arrives func()) {
+	s.toWorker = max(s.toWorker, s.w.now+s.w.delay())
+	s.w.on(&s.worker.host, s.toWorker-s.w.now, func() { s.arriveDown(arrives) })
+}
+
+func (s *stream) arriveDown(arrives func()) {
+	if d := s.w.open(coordinatorHost, s.worker.id); d > 0 {
+		s.w.on(&s.worker.host, d, func() { s.arriveDown(arrives) })
+		return
+	}
+	if !s.broken && !s.workerClosed && s.worker.alive {
+		arrives()
+	}
+}
+
+func (s *stream) coordinatorIsThere() bool {
+	return s.w.coordinator.up && s.w.coordinator.incarnation == s.incarnation
+}
+
+// snap breaks the stream: each side hears of it in its time.
+func (s *stream) snap() {
+	s.broken = true
+	s.workerHears(s.w.delay())
+	s.coordinatorHears(s.w.delay(), "the stream broke")
+}
+
+// workerHears tells the worker that the stream is broken, cut links or not: its
+// own host finds out.
+func (s *stream) workerHears(d time.Duration) {
+	s.w.on(&s.worker.host, d, func() {
+		if !s.workerClosed && s.worker.alive {
+			s.worker.streamBroke(s)
+		}
+	})
+}
+
+func (s *stream) coordinatorHears(d time.Duration, why string) {
+	s.w.on(&s.w.coordinator.host, d, func() {
+		if !s.coordinatorClosed && s.coordinatorIsThere() {
+			s.w.coordinator.streamBroke(s, why)
+		}
+	})
+}
+
+// closeByWorker ends the stream in order: what was sent before arrives before.
+func (s *stream) closeByWorker() {
+	if s.workerClosed {
+		return
+	}
+	s.workerClosed = true
+	s.carryUp(func() { s.w.coordinator.streamBroke(s, "the worker ended its stream") })
+}
+
+func (s *stream) closeByCoordinator() {
+	if s.coordinatorClosed {
+		return
+	}
+	s.carryDown(func() { s.worker.streamBroke(s) })
+	s.coordinatorClosed = true
+}
