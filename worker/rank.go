@@ -28,11 +28,14 @@ func (r *rank) begin() { r.startOnce.Do(func() { close(r.start) }) }
 // run takes part in the generation until it ends, and complains when it ended
 // for a reason of its own.
 func (r *rank) run(ctx context.Context) {
+	log := r.session.w.log
+	defer context.AfterFunc(ctx, func() {
+		log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
+	})()
 	err := r.join(ctx)
 	if err == nil || ctx.Err() != nil {
 		return
 	}
-	log := r.session.w.log
 	log.Warn("generation broke", "generation", r.assign.Generation, "rank", r.assign.Rank, "step", r.replica.at(), "error", err)
 	r.session.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
 		Generation: r.assign.Generation,
