@@ -6,12 +6,14 @@
 #   make setup      what a run needs beside the binary: the XLA plugin
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
+#   make chaos MINUTES=3  clusters on four hosts (network namespaces; root) under faults
 #   make verify-torch  every network against PyTorch, with our parameters
 #   make reproduce-smoke  every table and figure of the paper, at sizes that take minutes
 #   make bench      the training step, timed
 #   make bench-peers  steps and kernels beside PyTorch, JAX, POT and others, in one sitting
 #   make bench-steps  the steps' part of it, which rewrites docs/results/steps.md
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
+#   make bench-recovery  how long training stands still, which rewrites docs/results/recovery.md
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
 SHELL := /bin/bash
@@ -28,7 +30,7 @@ WORKERS ?= 2
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-steps bench-kernels verify-torch generate clean
+.PHONY: build setup demo test e2e lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-recovery chaos verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -45,6 +47,12 @@ test: setup
 e2e: setup
 	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
 	$(GO) test -count=1 -v -run Cluster ./worker
+
+# Faults are drawn from a seed, which is printed; SEED=… draws those again.
+MINUTES ?= 3
+SEED ?= 0
+chaos:
+	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^TestChaos$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(SEED)
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
@@ -80,6 +88,9 @@ bench-steps: setup .venv
 bench-kernels: build .venv
 	.venv/bin/python docs/benchmarks/kernels_ratio.py --write docs/results/kernels.md
 	.venv/bin/python docs/benchmarks/dataset.py
+
+bench-recovery: setup .venv
+	.venv/bin/python docs/benchmarks/recovery.py --write docs/results/recovery.md
 
 verify-torch: setup .venv
 	rm -rf bin/velocities
