@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/placement"
 )
 
@@ -70,7 +69,7 @@ func (m *Machine) watch(g *generation) {
 		return
 	}
 	m.run.watched = m.now
-	workers := m.membersOf(g)
+	workers := m.workersOf(g)
 	paces := make([]float64, len(workers))
 	for rank, w := range workers {
 		if paces[rank] = w.pace.perShard(); paces[rank] == 0 {
@@ -84,17 +83,11 @@ func (m *Machine) watch(g *generation) {
 	m.rebalance(g, workers, paces, typical)
 }
 
-// membersOf are the workers of a generation by rank.
-func (m *Machine) membersOf(g *generation) []*worker {
-	rank := make(map[ergoflow.WorkerID]int, len(g.members))
-	for r, id := range g.members {
-		rank[id] = r
-	}
+// workersOf are a generation's members by rank.
+func (m *Machine) workersOf(g *generation) []*worker {
 	workers := make([]*worker, len(g.members))
-	for _, w := range m.workers {
-		if r, ok := rank[w.ID]; ok {
-			workers[r] = w
-		}
+	for rank, id := range g.members {
+		workers[rank] = m.byID(id)
 	}
 	return workers
 }
