@@ -7,6 +7,7 @@
 #   make lint race  gofmt, vet, staticcheck; the race detector
 #   make e2e        whole clusters of real processes, killed and restarted
 #   make simulate SEEDS=10000  the cluster's protocol in as many made-up worlds; SEED=17: one, with its trace
+#   make chaos MINUTES=3  clusters on four hosts (network namespaces; root) under faults
 #   make verify-torch  every network against PyTorch, with our parameters
 #   make reproduce-smoke  every table and figure of the paper, at sizes that take minutes
 #   make bench      the training step, timed
@@ -15,6 +16,7 @@
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
 #   make bench-allreduce  the sums' part of it, beside Gloo, which rewrites docs/results/allreduce.md
 #   make bench-link  sums over links of 1 Gbit/s, as root, which rewrites docs/results/link.md
+#   make bench-recovery  how long training stands still, which rewrites docs/results/recovery.md
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
 SHELL := /bin/bash
@@ -33,7 +35,7 @@ SEED ?=
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e simulate lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link verify-torch generate clean
+.PHONY: build setup demo test e2e simulate chaos lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link bench-recovery verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -53,6 +55,11 @@ e2e: setup
 
 simulate:
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+
+# Faults are drawn from a seed, which is printed; SEED=… draws those again.
+MINUTES ?= 3
+chaos:
+	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^TestChaos$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$unformatted" ] || { echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
@@ -94,6 +101,9 @@ bench-allreduce: build .venv
 
 bench-link: build
 	$(PYTHON) docs/benchmarks/link.py --write docs/results/link.md
+
+bench-recovery: setup .venv
+	.venv/bin/python docs/benchmarks/recovery.py --write docs/results/recovery.md
 
 verify-torch: setup .venv
 	rm -rf bin/velocities

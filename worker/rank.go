@@ -36,6 +36,9 @@ func newRank(s *session, assign *wire.Assign) *rank {
 // run brings the state and the ring into place, and then does what the protocol
 // orders, until the generation ends.
 func (r *rank) run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() {
+		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
+	})()
 	if r.replica == nil {
 		return errors.New("assigned to a generation before being prepared")
 	}

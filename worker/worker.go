@@ -56,9 +56,10 @@ type worker struct {
 	log       *slog.Logger
 }
 
-// Between attempts to reach a coordinator that is away.
+// Between attempts to reach a coordinator that is away: a quarter of the time
+// that it has been away for, so that looking for it prolongs no absence much.
 const (
-	minPause = 100 * time.Millisecond
+	minPause = 50 * time.Millisecond
 	maxPause = 2 * time.Second
 )
 
@@ -128,6 +129,7 @@ func Run(ctx context.Context, c Config) error {
 // serve holds one session after another. A session that breaks is not the end:
 // the coordinator may be restarting.
 func (w *worker) serve(ctx context.Context, members *gossip.Gossip) error {
+	var lost time.Time // when the last session that held ended
 	var pause time.Duration
 	for {
 		control, err := w.coordinator(ctx, members, pause)
@@ -140,14 +142,11 @@ func (w *worker) serve(ctx context.Context, members *gossip.Gossip) error {
 		case errors.Is(err, protocol.ErrLeft), errors.Is(err, protocol.ErrRefused), ctx.Err() != nil:
 			return err
 		}
-		// At once after a session that held; ever more slowly while none does.
-		if time.Since(begin) > maxPause {
-			pause = 0
-		}
-		if pause == 0 {
+		if lost.IsZero() || time.Since(begin) > maxPause {
+			lost = time.Now()
 			w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
 		}
-		pause = min(max(2*pause, minPause), maxPause)
+		pause = min(max(time.Since(lost)/4, minPause), maxPause)
 	}
 }
 

@@ -48,7 +48,14 @@ func statusCommand() *cobra.Command {
 				if i == 0 {
 					fmt.Fprintln(t, "\nworker\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
 				}
-				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, w.State)
+				state := w.State
+				if w.Slow {
+					state += ", slow"
+				}
+				if w.Pace > 0 {
+					state += fmt.Sprintf(", %.3g ms per shard", 1e3*w.Pace)
+				}
+				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
 			}
 			if err := t.Flush(); err != nil {
 				return err

@@ -82,15 +82,16 @@ func (m *Machine) admit() {
 	if m.saving() {
 		return // the state is on its way; a generation now would start behind it
 	}
-	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool { return w.phase == preparing && !w.draining })
-	if waiting && m.now.Before(m.run.settleBy) {
-		return
-	}
 	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.isOutside)) {
 		return
 	}
 	candidates := m.candidates()
 	if len(candidates) == 0 || m.awaitsSurvivors(candidates) {
+		return
+	}
+	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool { return w.phase == preparing && !w.draining })
+	resuming := m.current == nil && candidates[0].holds // who has trained already waits for nobody
+	if waiting && !resuming && m.now.Before(m.run.settleBy) {
 		return
 	}
 	if m.current != nil {
@@ -158,13 +159,13 @@ func (m *Machine) report(w *worker, e Report) {
 
 // assign tells every member its place: one decision, the same for all.
 func (m *Machine) assign(g *generation) {
-	members := make([]Member, len(g.members))
-	owners := make([]placement.Worker, len(g.members))
-	for rank, id := range g.members {
-		members[rank] = Member{id, m.byID(id).DataAddress}
-		owners[rank] = placement.Worker{ID: string(id)}
+	workers := m.workersOf(g)
+	members := make([]Member, len(workers))
+	for rank, w := range workers {
+		members[rank] = Member{w.ID, w.DataAddress}
+		w.pace = pace{slow: w.pace.slow} // with another number of shards it may be another
 	}
-	units, err := placement.Place(m.ledger.Plan.Units(), owners)
+	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
 	if err != nil {
 		m.fail(err.Error()) // members differ and weigh the same: a bug
 		return
@@ -184,8 +185,9 @@ func (m *Machine) assign(g *generation) {
 	g.phase, g.shards, g.base = assigned, shards, d.state
 	g.deadline = m.now.Add(m.config.ReadyTimeout)
 	m.run.step = d.state.Step
-	for rank, id := range g.members {
-		m.send(m.byID(id), Assign{
+	m.run.uneven = time.Time{}
+	for rank, w := range workers {
+		m.send(w, Assign{
 			Generation: g.number, Rank: rank, Members: members,
 			Shards: shards[rank], Source: d.sources[rank], Saves: rank == 0,
 		})
@@ -228,14 +230,30 @@ func (m *Machine) progress(w *worker, e Progress) {
 		return
 	}
 	w.state, w.timing = ergoflow.Mark{Generation: g.number, Step: e.Step}, e.Timing
-	g.stepped = true
+	w.pace.add(e.Timing, len(g.shards[g.ranks[w.ID]]))
+	if !g.stepped {
+		g.stepped = true
+		m.because(m.firstStep(g, e.Step))
+	}
 	m.commit(g, e.Step)
 	m.run.failures, m.run.notBefore = 0, time.Time{}
-	m.run.step = max(m.run.step, e.Step)
+	if e.Step > m.run.step {
+		m.run.step, m.run.stepped = e.Step, m.now
+	}
 	if w.ID == g.members[0] {
 		m.run.loss, m.run.hasLoss = e.Loss, true
 		m.run.speed.add(m.now, e.Samples)
+		m.watch(g)
 	}
+}
+
+// firstStep says for how long the change of membership has kept training.
+func (m *Machine) firstStep(g *generation, step ergoflow.Step) string {
+	text := fmt.Sprintf("generation %d makes step %d", g.number, step)
+	if !m.run.stepped.IsZero() {
+		text += fmt.Sprintf(", %v after the last one", m.now.Sub(m.run.stepped).Round(time.Millisecond))
+	}
+	return text
 }
 
 func (m *Machine) complaint(w *worker, e Complaint) {

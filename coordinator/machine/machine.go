@@ -83,6 +83,8 @@ type worker struct {
 	holds    bool          // a state of the present run, as far as is known
 	state    ergoflow.Mark // which
 	timing   Timing
+	pace     pace
+	weight   float64 // share of the shards, relative to others; zero: 1
 }
 
 // phase of a worker in the present run.

@@ -44,6 +44,10 @@ type run struct {
 	failures      int       // generations that ended in complaints since the last step
 	notBefore     time.Time // the next generation, after complaints
 	speed         speed
+	stepped       time.Time // when the most advanced step became known
+	watched       time.Time // when paces were last looked at
+	uneven        time.Time // since when shards had better move; zero: they had not
+	moved         time.Time // when they last did
 }
 
 func (m *Machine) start() {
@@ -108,6 +112,7 @@ func (m *Machine) submit(e Submit) {
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
 	w.holds, w.saving, w.state, w.timing = false, false, ergoflow.Mark{}, Timing{}
+	w.pace, w.weight = pace{}, 0
 }
 
 func (m *Machine) refusePlan(e Submit) string {

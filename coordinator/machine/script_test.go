@@ -21,13 +21,15 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // order (pings left out), then "= reason". Lines with # are comments. -update
 // rewrites the answers.
 //
-//	hello ID [version=V] [addr=A] [step=N made=G]   a worker opens a session, with a state
+//	hello ID [version=V] [addr=A] [pid=N] [step=N made=G]   a worker opens a session, with a state
 //	submit RUN shards=N [groups=N] steps=N [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R
 //	report ID [step=N made=G] [hash=H] [generation=N]
 //	ready|progress|complain ID ...
+//	steps [n=N] [ID=T…]             every member makes N steps, one a second, a worker's
+//	                                part of which takes it T ms per shard (default 10)
 //	auto ID…                        these report (what they last stepped to) and are ready by themselves
 //	mute ID                         answers pings no more
 //	after DURATION                  time passes in ticks of 250 ms, answered by heartbeats
@@ -150,7 +152,7 @@ func (p *player) do(command string, words []string) {
 			p.held[id] = state
 		}
 		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
-			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: 1}, p.run, stateful, p.held[id]})
+			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1)}, p.run, stateful, p.held[id]})
 		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
 			p.sessions[id] = old
 		}
@@ -212,6 +214,12 @@ func (p *player) do(command string, words []string) {
 	case "progress":
 		p.held[id] = ergoflow.Mark{Generation: generation, Step: step}
 		p.event(Progress{Session: session, Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100})
+	case "steps":
+		for range number("n", 1) {
+			p.now = p.now.Add(time.Second)
+			p.event(Tick{})
+			p.everyoneSteps(func(id string) int { return number(id, 10) })
+		}
 	case "complain":
 		p.event(Complaint{session, generation, step, ergoflow.WorkerID(text("peer", "")), "the ring broke"})
 	case "auto":
@@ -282,6 +290,21 @@ func (p *player) event(e Event) {
 	}
 }
 
+// everyoneSteps has the members of the generation make a step, each in its time.
+func (p *player) everyoneSteps(perShard func(id string) int) {
+	for _, w := range p.machine.Status().Workers {
+		if w.Rank < 0 || w.State != "training" {
+			continue
+		}
+		id := string(w.ID)
+		step := w.Step + 1
+		p.held[id] = ergoflow.Mark{Generation: p.ledger.Generation, Step: step}
+		own := 1e-3 * float64(perShard(id)*len(w.Shards))
+		p.event(Progress{Session: p.sessions[id], Generation: p.ledger.Generation, Step: step,
+			Loss: 1 / float64(step+1), Samples: 100, Timing: Timing{Gradient: own}})
+	}
+}
+
 // answer is what an automatic worker says to a message.
 func (p *player) answer(id string, send Send) []Event {
 	switch m := send.Message.(type) {
@@ -312,6 +335,10 @@ func (p *player) status() {
 	}
 	p.out.WriteString("\n")
 	for _, w := range s.Workers {
-		fmt.Fprintf(&p.out, "    %s: rank %d, %s, shards %v, step %d %s\n", w.ID, w.Rank, w.State, w.Shards, w.Step, w.Reason)
+		fmt.Fprintf(&p.out, "    %s: rank %d, %s, shards %v, step %d %s", w.ID, w.Rank, w.State, w.Shards, w.Step, w.Reason)
+		if w.Slow {
+			fmt.Fprintf(&p.out, ", slow at %.3g s per shard", w.Pace)
+		}
+		p.out.WriteString("\n")
 	}
 }

@@ -14,9 +14,15 @@ const (
 )
 
 func (m *Machine) hello(e Hello) {
-	// A worker may notice a broken stream before the coordinator does.
-	if v := m.byID(e.Worker.ID); v != nil && v.Worker == e.Worker {
-		m.expel(v, "the same process opens a new session")
+	if v := m.byID(e.Worker.ID); v != nil {
+		switch {
+		// A worker may notice a broken stream before the coordinator does.
+		case v.Worker == e.Worker:
+			m.expel(v, "the same process opens a new session")
+		// Its host was cut off while it was started again: nothing told of its end.
+		case v.DataAddress == e.Worker.DataAddress && m.now.Sub(v.heard) > 2*m.config.PingInterval:
+			m.expel(v, "silent, and another process came in its place")
+		}
 	}
 	if refusal := m.refusal(e.Worker); refusal != "" {
 		m.emit(Send{e.Session, e.Worker.ID, Refuse{refusal}})

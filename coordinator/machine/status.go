@@ -46,6 +46,11 @@ type WorkerStatus struct {
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"` // why failed
 	Doing  string `json:"doing,omitempty"`  // in its own words
+	Timing Timing `json:"timing"`           // its last step, seconds
+	// Pace is its own part of a step, data and gradient, in seconds per shard: the
+	// median of its last 15 steps. Zero: not known yet.
+	Pace float64 `json:"pace"`
+	Slow bool    `json:"slow"` // at 1.5 times the others' pace for 10 s
 }
 
 // Status describes the machine.
@@ -68,6 +73,7 @@ func (m *Machine) Status() Status {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
 			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
+			Timing: w.timing, Pace: w.pace.perShard(), Slow: w.pace.slow,
 		})
 	}
 	if g := m.current; g != nil {

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
+)
+
+var (
+	chaosFor  = flag.Duration("chaos", 0, "how long TestChaos disturbs clusters; zero leaves it out")
+	chaosSeed = flag.Uint64("chaos.seed", 0, "of the first round's faults; zero draws one")
+)
+
+const (
+	chaosSteps = 400
+	// chaosPatience is how long a cluster may make no progress, whatever befalls
+	// it. No fault holds longer than a tenth of it.
+	chaosPatience = time.Minute
+	// respawn is when a service manager starts a process again that ended.
+	respawn = time.Second
+	// disk holds ledger, queue and checkpoints of the small experiment.
+	diskBytes = 64 << 20
+)
+
+// TestChaos runs the tiny experiment again and again on four hosts under faults,
+// from the making of its shards to its last checkpoint. Every round must end, and
+// with the parameters of the undisturbed run. A round's faults are drawn from its
+// seed; when they strike is told by the clock.
+func TestChaos(t *testing.T) {
+	if *chaosFor == 0 {
+		t.Skip("`make chaos MINUTES=3` runs it")
+	}
+	hosts.Isolated(t, chaos)
+}
+
+func chaos(t *testing.T) {
+	network := hosts.New(t)
+	e := tiny(t, chaosSteps)
+	want := final(t, undisturbed(t, network, e))
+	var on []*hosts.Host
+	for _, name := range []string{"a", "b", "c", "d"} {
+		on = append(on, network.Host(name))
+	}
+	seed := *chaosSeed
+	if seed == 0 {
+		seed = rand.Uint64N(1 << 32)
+	}
+	tally := make(map[string][]time.Duration)
+	begin := time.Now()
+	for round := uint64(0); round == 0 || time.Since(begin) < *chaosFor; round++ {
+		disturb(t, on, e, want, seed+round, tally)
+		if t.Failed() {
+			t.Fatalf("again: make chaos MINUTES=1 SEED=%d", seed+round)
+		}
+	}
+	say("%d kinds of faults; until two more steps were committed:", len(tally))
+	for _, kind := range slices.Sorted(maps.Keys(tally)) {
+		all := tally[kind]
+		slices.Sort(all)
+		say("%-12s %3d times, median %5.2f s, longest %5.2f s", kind, len(all), all[len(all)/2].Seconds(), all[len(all)-1].Seconds())
+	}
+}
+
+// say prints at once: a long test is to be watched.
+func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+
+// A round is one run under faults.
+type round struct {
+	*hostCluster
+	rng    *rand.Rand
+	disk   string
+	begin  time.Time
+	step   int
+	open   []*fault // that hold, or have not been recovered from
+	absent map[*daemon]time.Time
+	tally  map[string][]time.Duration
+}
+
+// disturb runs the experiment to its end under the faults of a seed.
+func disturb(t *testing.T, on []*hosts.Host, e experiment.Experiment, want *state.State, seed uint64, tally map[string][]time.Duration) {
+	t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+		say("seed %d", seed)
+		dir := t.TempDir()
+		disk := filepath.Join(dir, "coordinator")
+		if err := os.Mkdir(disk, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		hosts.Disk(t, disk, diskBytes)
+		for _, h := range on {
+			h.Limit(fullRate)
+		}
+		r := &round{hostCluster: startHosts(t, on, disk, filepath.Join(dir, "shards")), rng: rand.New(rand.NewPCG(seed, 0)), disk: disk,
+			begin: time.Now(), absent: make(map[*daemon]time.Time), tally: tally}
+		r.submit(e)
+		r.toEnd()
+		r.end()
+		equalToRounding(t, fmt.Sprintf("seed %d", seed), final(t, disk), want)
+		say("%7.2f s  the parameters are those of the undisturbed run", time.Since(r.begin).Seconds())
+	})
+}
+
+func (r *round) say(format string, args ...any) {
+	say("%7.2f s  step %4d  %s", time.Since(r.begin).Seconds(), r.step, fmt.Sprintf(format, args...))
+}
+
+// toEnd lets faults come and go until the run is done.
+func (r *round) toEnd() {
+	next := time.Now()
+	moved, last := time.Now(), ""
+	for {
+		now := time.Now()
+		if !now.Before(next) {
+			r.strike(now)
+			next = now.Add(time.Duration(300+r.rng.IntN(3000)) * time.Millisecond)
+		}
+		r.relent(now)
+		r.respawn(now)
+		if st, ok := r.status(); ok {
+			if place := fmt.Sprint(st.State, st.Step, st.Shards.Done); place != last {
+				moved, last = now, place
+			}
+			r.step = int(st.Step)
+			r.recovered(now, st)
+			switch st.State {
+			case "done":
+				r.say("done")
+				r.heal()
+				return
+			case "failed":
+				r.t.Fatalf("the run failed: %s\n%s", st.Failure, r.logs())
+			}
+		}
+		if time.Since(moved) > chaosPatience {
+			r.t.Fatalf("no progress in %v\n%s", chaosPatience, r.logs())
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// strike begins a fault, unless what it is to befall is under another.
+func (r *round) strike(now time.Time) {
+	kind := faults[r.rng.IntN(len(faults))]
+	// Between 0.1 s and 6 s, as often below 0.8 s as above.
+	f := &fault{kind: kind.name, hold: time.Duration(100*math.Pow(60, r.rng.Float64())) * time.Millisecond}
+	kind.make(r, f)
+	for _, o := range r.open {
+		if !o.over && slices.ContainsFunc(f.on, func(what string) bool { return slices.Contains(o.on, what) }) {
+			return
+		}
+	}
+	f.since, f.step = now, r.step
+	r.open = append(r.open, f)
+	r.say("%s for %.1f s", f.what, f.hold.Seconds())
+	f.begin()
+}
+
+// relent ends the faults whose time has come.
+func (r *round) relent(now time.Time) {
+	for _, f := range r.open {
+		if !f.over && now.Sub(f.since) >= f.hold {
+			f.over = true
+			f.end()
+		}
+	}
+}
+
+// heal ends all faults.
+func (r *round) heal() {
+	for _, f := range r.open {
+		if !f.over {
+			f.over = true
+			f.end()
+		}
+	}
+	for d := range r.absent {
+		d.start(r.t)
+	}
+	clear(r.absent)
+}
+
+// recovered closes the faults that hold no more and after which two more steps
+// were committed: one may have been under way.
+func (r *round) recovered(now time.Time, st coordinator.Status) {
+	r.open = slices.DeleteFunc(r.open, func(f *fault) bool {
+		if f.after == 0 && int(st.Step) >= f.step+2 {
+			f.after = now.Sub(f.since)
+			r.tally[f.kind] = append(r.tally[f.kind], f.after)
+			r.say("  two steps %.2f s after: %s", f.after.Seconds(), f.what)
+		}
+		return f.over && f.after > 0
+	})
+}
+
+// respawn starts what ended unasked, as a service manager does: a coordinator
+// that could not write its ledger, a worker whose last session the coordinator
+// still believes in.
+func (r *round) respawn(now time.Time) {
+	for _, d := range r.daemons() {
+		since, noticed := r.absent[d]
+		switch {
+		case d.alive() || r.held(d):
+			delete(r.absent, d)
+		case !noticed:
+			lines := tailLines(d.log, 2000)
+			why := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "ergoflow: ") })
+			r.say("  the %s has ended: %s", d.name, lines[max(why, 0)])
+			r.absent[d] = now
+		case now.Sub(since) >= respawn:
+			delete(r.absent, d)
+			d.start(r.t)
+		}
+	}
+}
+
+// held reports whether a fault keeps the daemon away.
+func (r *round) held(d *daemon) bool {
+	return slices.ContainsFunc(r.open, func(f *fault) bool { return !f.over && slices.Contains(f.on, d.name) })
+}

@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// A daemon is a process of the program on a host: what a service manager would
+// start there.
+type daemon struct {
+	name    string
+	host    *hosts.Host
+	command []string
+	log     string // file
+
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the process has
+}
+
+func (d *daemon) start(t *testing.T) {
+	t.Helper()
+	log, err := os.OpenFile(d.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	d.cmd = d.host.Command(context.Background(), d.command[0], d.command[1:]...)
+	d.cmd.Stdout, d.cmd.Stderr = log, log
+	if err := d.cmd.Start(); err != nil {
+		t.Fatalf("start %s: %v", d.name, err)
+	}
+	cmd, ended := d.cmd, make(chan struct{})
+	d.ended = ended
+	go func() { cmd.Wait(); close(ended) }()
+}
+
+func (d *daemon) signal(s syscall.Signal) { d.cmd.Process.Signal(s) }
+
+// kill ends the process at once, and waits until it is gone.
+func (d *daemon) kill() {
+	d.signal(syscall.SIGKILL)
+	<-d.ended
+}
+
+func (d *daemon) alive() bool {
+	select {
+	case <-d.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// A hostCluster is a coordinator on the first host and a worker on every host.
+type hostCluster struct {
+	t           *testing.T
+	dir         string // of the coordinator
+	hosts       []*hosts.Host
+	coordinator *daemon
+	workers     []*daemon // by host
+	control     wire.ControlClient
+}
+
+// startHosts starts a cluster on hosts. A worker is told of one member: that of
+// the host before its own.
+func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := t.TempDir()
+	ergoflow := filepath.Join(logs, "ergoflow") // by this name the test binary is the program
+	if err := os.Symlink(self, ergoflow); err != nil {
+		t.Fatal(err)
+	}
+	first := on[0].Address
+	c := &hostCluster{t: t, dir: dir, hosts: on}
+	c.coordinator = &daemon{name: "coordinator", host: on[0], log: filepath.Join(logs, "coordinator.log"), command: []string{
+		ergoflow, "coordinator", "--dir", dir, "--store", store, "--listen", first + ":7070", "--gossip", first + ":7946", "--insecure"}}
+	seed := first + ":7946"
+	for i, h := range on {
+		// Ports differ too: hosts of one machine have one name, and workers are
+		// named by name and port.
+		gossip := fmt.Sprintf("%s:%d", h.Address, 7950+i)
+		c.workers = append(c.workers, &daemon{name: "worker on " + h.Name, host: h, log: filepath.Join(logs, "worker-"+h.Name+".log"), command: []string{
+			ergoflow, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", h.Address, 7080+i),
+			"--backend", "go", "--threads", "1", "--insecure"}})
+		seed = gossip
+	}
+	conn, err := grpc.NewClient("passthrough:///"+first+":7070", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
+			Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	c.control = wire.NewControlClient(conn)
+	t.Cleanup(c.kill)
+	c.coordinator.start(t)
+	c.until("the coordinator answers", func(coordinator.Status) bool { return true })
+	for _, w := range c.workers {
+		w.start(t)
+	}
+	return c
+}
+
+func (c *hostCluster) daemons() []*daemon { return append([]*daemon{c.coordinator}, c.workers...) }
+
+// kill ends all that still runs.
+func (c *hostCluster) kill() {
+	for _, d := range c.daemons() {
+		if d.cmd != nil {
+			d.kill()
+		}
+	}
+}
+
+// submit hands the experiment to the coordinator.
+func (c *hostCluster) submit(e experiment.Experiment) {
+	c.t.Helper()
+	plan, err := e.Plan()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	request := &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN}
+	if _, err := c.control.Submit(ctx, request); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// status asks the coordinator; ok is false while none answers.
+func (c *hostCluster) status() (st coordinator.Status, ok bool) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 500*time.Millisecond)
+	defer cancel()
+	reply, err := c.control.Status(ctx, &wire.StatusRequest{})
+	return st, err == nil && json.Unmarshal(reply.Json, &st) == nil
+}
+
+// until polls the status until it is as wanted.
+func (c *hostCluster) until(what string, wanted func(coordinator.Status) bool) coordinator.Status {
+	c.t.Helper()
+	var last coordinator.Status
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		if st, ok := c.status(); ok {
+			if wanted(st) {
+				return st
+			}
+			if st.State == "failed" || st.State == "done" {
+				c.t.Fatalf("the run is %s before %s: %s\n%s", st.State, what, st.Failure, c.logs())
+			}
+			last = st
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	c.t.Fatalf("waited too long until %s; the last status: %+v\n%s", what, last, c.logs())
+	panic("unreachable")
+}
+
+// logs are the ends of the daemons' logs.
+func (c *hostCluster) logs() string {
+	var all strings.Builder
+	for _, d := range c.daemons() {
+		fmt.Fprintf(&all, "-- %s\n%s\n", d.name, strings.Join(tailLines(d.log, 4000), "\n"))
+	}
+	return all.String()
+}
+
+// end lets everyone leave in order.
+func (c *hostCluster) end() {
+	for _, d := range c.daemons() {
+		d.signal(syscall.SIGTERM)
+	}
+	for _, d := range c.daemons() {
+		select {
+		case <-d.ended:
+		case <-time.After(workerGrace):
+			c.t.Errorf("%s does not leave\n%s", d.name, c.logs())
+			d.kill()
+		}
+	}
+}
+
+// tiny is an experiment that four workers on pure Go train in seconds, so many
+// updates long.
+func tiny(t *testing.T, steps int) experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.shards=8", "data.training.burn_in=50", "data.reference.burn_in=50",
+		"training.checkpoint_every=25", fmt.Sprintf("training.steps=%d", steps)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// undisturbed trains an experiment on one worker whom nobody disturbs.
+func undisturbed(t *testing.T, network *hosts.Network, e experiment.Experiment) string {
+	t.Helper()
+	dir := t.TempDir()
+	c := startHosts(t, []*hosts.Host{network.Host("alone")}, dir, filepath.Join(dir, "shards"))
+	c.submit(e)
+	c.until("the end", done)
+	c.end()
+	return dir
+}
+
+func done(st coordinator.Status) bool { return st.State == "done" }
+
+// TestFourHosts: workers on four hosts find each other from one seed address
+// each. One whose cable is pulled stops where it is while the others go on; back
+// again it takes their state, and what is learned is the same.
+func TestFourHosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	hosts.Isolated(t, fourHosts)
+}
+
+func fourHosts(t *testing.T) {
+	network := hosts.New(t)
+	e := tiny(t, 600)
+	want := final(t, undisturbed(t, network, e))
+
+	var on []*hosts.Host
+	for _, name := range []string{"a", "b", "c", "d"} {
+		h := network.Host(name)
+		h.Limit("20mbit") // slow enough to be cut off in the middle
+		on = append(on, h)
+	}
+	dir := t.TempDir()
+	c := startHosts(t, on, dir, filepath.Join(dir, "shards"))
+	c.until("four workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 4 })
+	c.submit(e)
+	c.until("four workers train", training(4, 20))
+
+	d := on[3]
+	d.Unplug()
+	cut := c.until("three go on without d", func(st coordinator.Status) bool { return training(3, 0)(st) && st.Step > 25 })
+	c.until("they have made 20 steps", training(3, int(cut.Step)+20))
+	if st, _ := c.status(); st.WorldSize != 3 {
+		t.Errorf("a generation of %d goes on while d is cut off", st.WorldSize)
+	}
+	d.Plug()
+	back := c.until("d is back", training(4, int(cut.Step)+21))
+	c.until("the end", done)
+	c.end()
+
+	// What d held when it came back is behind what the others had committed.
+	behind := false
+	for g := cut.Generation + 1; g <= back.Generation; g++ {
+		behind = behind || strings.Contains(c.read(c.coordinator), fmt.Sprintf("generation %d: 3 of 4 members hold step", g))
+	}
+	if !behind {
+		t.Errorf("d was not behind when it came back: it has stepped while it was cut off\n%s", c.logs())
+	}
+	if strings.Contains(c.read(c.coordinator), "differ") {
+		t.Errorf("states differed\n%s", c.logs())
+	}
+	equalToRounding(t, "four hosts, one of which was cut off", final(t, dir), want)
+}
+
+// read returns a daemon's whole log.
+func (c *hostCluster) read(d *daemon) string {
+	b, err := os.ReadFile(d.log)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,120 @@
+// Package hosts gives tests a network of hosts on one machine: network
+// namespaces, each with a cable to a switch, on which the test itself sits too.
+// Cables are pulled and put back, and their rate is limited.
+//
+//	  switch (10.77.0.254: the test)
+//	┌────┼────┬────┐
+//	a    b    c    d      10.77.0.1, 10.77.0.2, …
+//
+// Everything lives in a child process that has network, mounts and process
+// numbers of its own. So nothing is seen on the machine, and nothing needs to be
+// removed: the kernel does it when the child ends, however it ends.
+//
+// Needed are root, and `ip` and `tc` of iproute2.
+package hosts
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// isolated names, in the environment of the child, the test that it runs.
+const isolated = "ERGOFLOW_ISOLATED_TEST"
+
+// reportTime is left to this process for the child's last words.
+const reportTime = 5 * time.Second
+
+// Isolated runs the test f in a child process of its own network, mounts and
+// process numbers, in which it is process 1: all that it started ends with it,
+// and it ends with this process. The test is skipped where that is not possible.
+//
+// The child is this test binary once more, told to run this test alone: what the
+// test does before it calls Isolated is done in both.
+func Isolated(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	if os.Getenv(isolated) == t.Name() {
+		enter(t)
+		f(t)
+		return
+	}
+	if why := missing(); why != "" {
+		t.Skip("no hosts can be made here: " + why)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append(slices.Clone(os.Args[1:]), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1", "-test.testlogfile=")
+	if deadline, ok := t.Deadline(); ok {
+		args = append(args, fmt.Sprintf("-test.timeout=%v", time.Until(deadline)-reportTime))
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), isolated+"="+t.Name())
+	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	// The child ends when this closes, as it does when this process is killed.
+	life, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer life.Close()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("in isolation: %v", err)
+	}
+}
+
+// missing says why no namespaces can be made; empty: they can.
+func missing() string {
+	if os.Geteuid() != 0 {
+		return "not root"
+	}
+	for _, program := range []string{"ip", "tc"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return program + " is not there (on Debian: apt install iproute2)"
+		}
+	}
+	probe := exec.Command("ip", "-V")
+	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	if err := probe.Run(); err != nil {
+		return fmt.Sprintf("this process may not make namespaces: %v", err)
+	}
+	return ""
+}
+
+// enter makes the child's surroundings its own: no mount is seen outside, /proc
+// shows its processes, and /run, where `ip netns` keeps names, is empty.
+func enter(t *testing.T) {
+	t.Helper()
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1) // the parent has gone
+	}()
+	for _, m := range []struct {
+		source, target, kind string
+		flags                uintptr
+	}{
+		{"none", "/", "", syscall.MS_REC | syscall.MS_PRIVATE},
+		{"proc", "/proc", "proc", 0},
+		{"tmpfs", "/run", "tmpfs", 0},
+	} {
+		if err := syscall.Mount(m.source, m.target, m.kind, m.flags, ""); err != nil {
+			t.Fatalf("mount %s: %v", m.target, err)
+		}
+	}
+	run(t, "ip", "link", "set", "lo", "up")
+}
+
+// Disk mounts an empty disk of so many bytes at dir, in memory.
+func Disk(t *testing.T, dir string, bytes int64) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		t.Fatalf("mount %s: %v", dir, err)
+	}
+	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+}

@@ -1,0 +1,96 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// A Network is a switch and the hosts on it. Its methods end the test where the
+// machine refuses.
+type Network struct {
+	t     *testing.T
+	hosts int
+}
+
+// A Host has a network of its own, and files and processes in common with the
+// others.
+type Host struct {
+	Name    string
+	Address string // on the switch
+	t       *testing.T
+}
+
+const (
+	subnet = "10.77.0." // all that is in it is in namespaces
+	// burst is how much leaves a limited host at once: a few segments as large
+	// as the kernel makes them.
+	burst = "256kb"
+)
+
+// New makes a switch, and joins the calling process to it. The test must be
+// Isolated.
+func New(t *testing.T) *Network {
+	t.Helper()
+	run(t, "ip", "link", "add", "name", "switch", "type", "bridge")
+	run(t, "ip", "address", "add", subnet+"254/24", "dev", "switch")
+	run(t, "ip", "link", "set", "dev", "switch", "up")
+	return &Network{t: t}
+}
+
+// Host adds a host. The name is at most 15 bytes long.
+func (n *Network) Host(name string) *Host {
+	n.t.Helper()
+	n.hosts++
+	h := &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
+	run(n.t, "ip", "netns", "add", name)
+	run(n.t, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+	run(n.t, "ip", "link", "set", "dev", name, "master", "switch", "up")
+	run(n.t, "ip", "-n", name, "address", "add", h.Address+"/24", "dev", "eth0")
+	run(n.t, "ip", "-n", name, "link", "set", "dev", "eth0", "up")
+	run(n.t, "ip", "-n", name, "link", "set", "dev", "lo", "up")
+	return h
+}
+
+// Command is a program that runs on the host; the process that starts becomes
+// it.
+func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", h.Name, program}, args...)...)
+}
+
+// Unplug pulls the host's cable: what is sent is lost and nobody is told.
+func (h *Host) Unplug() {
+	h.t.Helper()
+	run(h.t, "ip", "link", "set", "dev", h.Name, "down")
+}
+
+// Plug puts the cable back.
+func (h *Host) Plug() {
+	h.t.Helper()
+	run(h.t, "ip", "link", "set", "dev", h.Name, "up")
+}
+
+// Limit bounds what the host sends, and what it receives, to a rate as tc writes
+// it, such as "20mbit". Unlimit takes the bound away.
+func (h *Host) Limit(rate string) {
+	h.t.Helper()
+	limit := []string{"root", "tbf", "rate", rate, "burst", burst, "latency", "100ms"}
+	run(h.t, "tc", append([]string{"-n", h.Name, "qdisc", "replace", "dev", "eth0"}, limit...)...)
+	run(h.t, "tc", append([]string{"qdisc", "replace", "dev", h.Name}, limit...)...)
+}
+
+// Unlimit ends Limit.
+func (h *Host) Unlimit() {
+	h.t.Helper()
+	run(h.t, "tc", "-n", h.Name, "qdisc", "del", "dev", "eth0", "root")
+	run(h.t, "tc", "qdisc", "del", "dev", h.Name, "root")
+}
+
+func run(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}

@@ -1,0 +1,382 @@
+"""How long training stands still when something happens to a cluster of three
+workers on this machine, and for how long with torchrun's elastic launcher.
+
+    make bench-recovery     (or: .venv/bin/python docs/benchmarks/recovery.py)
+
+Timed is from the event to the next committed step: the moment at which the
+coordinator heard that all ranks had added up and applied one. For a worker that
+joins the event is that it is prepared. Times are those of the log lines, which
+have milliseconds. A killed worker or coordinator is started again, and the next
+event waits until all three train.
+
+torchrun gets the same faults: three workers of the same network, DDP on gloo
+(recovery_torch.py), until the first step after the fault, which may be one that
+was made before: it goes on from a snapshot. After --cap seconds without one the
+launcher is started anew. As installed (torch 2.15) it never gets that far: workers
+of the next attempt find the addresses of the last one in the store that they share
+with the launcher. So it is timed with TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which
+gives each attempt a store of its own, and a few times as installed. It has no
+counterpart to the other events: without its launcher nothing supervises the
+workers, and with one node nobody joins.
+
+--write FILE puts every time into FILE with .json at its end and replaces what is
+between the markers in FILE by the table.
+"""
+
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parent.parent
+OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
+WORKERS = 3
+# vn1d's network; few data, so that the cluster is there soon; more steps than are made.
+SETTINGS = ["data.functions=1024", "data.shards=16", "data.samples=64", "data.training.chains=16", "data.training.burn_in=50",
+            "data.held_out=8", "data.reference_samples=64", "data.reference.chains=16", "data.reference.burn_in=50",
+            "evaluation.functions=8", "evaluation.samples=64",
+            "training.batch_functions=32", "training.batch_samples=32", "training.steps=1000000", "training.checkpoint_every=500"]
+LINE = re.compile(r'time=(\S+) level=\w+ msg=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
+PATIENCE = 120  # seconds for what must happen sooner or later
+
+
+def now():
+    """The time as a log line would have it, in milliseconds."""
+    return math.floor(1000 * time.time()) / 1000
+
+
+class Log:
+    """The lines of a log as (time, message)."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def lines(self, since):
+        if not self.path.exists():
+            return
+        for line in self.path.read_text(errors="replace").splitlines():
+            m = LINE.match(line)
+            if m:
+                at = datetime.datetime.fromisoformat(m[1]).timestamp()
+                if at >= since:
+                    yield at, m[2] if m[2] is not None else m[3]
+
+    def first(self, pattern, since):
+        return next((at for at, message in self.lines(since) if re.search(pattern, message)), None)
+
+    def wait(self, pattern, since):
+        """The time of the first line since then with the pattern."""
+        deadline = time.time() + PATIENCE
+        while time.time() < deadline:
+            at = self.first(pattern, since)
+            if at is not None:
+                return at
+            time.sleep(0.01)
+        sys.exit(f"recovery: no line with {pattern!r} in {self.path}; its end:\n" + self.path.read_text()[-3000:])
+
+
+class Process:
+    """A process of ergoflow with its log."""
+
+    def __init__(self, directory, name, *args):
+        self.directory, self.name, self.args, self.runs = directory, name, args, 0
+        self.start()
+
+    def start(self):
+        self.runs += 1
+        self.log = Log(self.directory / f"{self.name}-{self.runs}.log")
+        with open(self.log.path, "w") as out:
+            self.popen = subprocess.Popen([ROOT / "bin" / "ergoflow", *self.args], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def send(self, signal_):
+        self.popen.send_signal(signal_)
+
+    def kill(self):
+        self.send(signal.SIGKILL)
+        self.popen.wait()
+
+
+class Cluster:
+    """A coordinator and workers on loopback, training."""
+
+    def __init__(self, directory, backend):
+        self.directory, self.backend = directory, backend
+        self.coordinator = Process(directory, "coordinator", "coordinator", "--dir", directory / "cluster")
+        self.until_file(directory / "cluster" / "coordinator.json")
+        self.gossip = json.loads((directory / "cluster" / "coordinator.json").read_text())["gossip"]
+        self.workers = [self.worker(f"worker-{i}") for i in range(WORKERS)]
+        self.extra = 0
+        command = [ROOT / "bin" / "ergoflow", "train", "vn1d", "--preset", "demo", "--dir", directory / "cluster"]
+        for s in SETTINGS:
+            command += ["--set", s]
+        with open(directory / "train.log", "w") as out:
+            self.train = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        self.whole(0)
+
+    def until_file(self, path):
+        deadline = time.time() + PATIENCE
+        while not path.exists():
+            if time.time() > deadline or self.coordinator.popen.poll() is not None:
+                sys.exit("recovery: the coordinator does not start:\n" + self.coordinator.log.path.read_text())
+            time.sleep(0.01)
+
+    def worker(self, name):
+        return Process(self.directory, name, "worker", "--join", self.gossip, "--backend", self.backend, "--threads", "1")
+
+    def whole(self, since, workers=WORKERS):
+        """Waits until so many workers have made a step together."""
+        at = self.coordinator.log.wait(rf"generation \d+ goes: {workers} workers", since)
+        self.coordinator.log.wait("makes step", at)
+
+    def close(self):
+        for p in [self.train, *(w.popen for w in self.workers), self.coordinator.popen]:
+            p.send_signal(signal.SIGCONT)
+            p.kill()
+            p.wait()
+
+    # The events. Each returns its times in seconds and leaves three workers.
+
+    def measured(self, since, survivors=()):
+        log = self.coordinator.log
+        times = {"step": log.wait("makes step", since) - since, "noticed": log.wait(r"generation \d+ ends", since) - since}
+        if survivors:
+            times["aborted"] = max(w.log.wait("^generation (broke|ended)$", since) for w in survivors) - since
+        return times
+
+    def kill_workers(self, n):
+        victims = random.sample(self.workers, n)
+        begin = now()
+        for v in victims:
+            v.send(signal.SIGKILL)
+        times = self.measured(begin, [w for w in self.workers if w not in victims])
+        for v in victims:
+            v.popen.wait()
+        again = now()
+        for v in victims:
+            v.start()
+        self.whole(again)
+        return times
+
+    def kill_one(self):
+        return self.kill_workers(1)
+
+    def kill_two(self):
+        return self.kill_workers(2)
+
+    def kill_coordinator(self):
+        begin = now()
+        self.coordinator.kill()
+        self.coordinator.start()
+        times = {"step": self.coordinator.log.wait("makes step", begin) - begin}
+        self.whole(begin)
+        return times
+
+    def stop_host(self):
+        victim = random.choice(self.workers)
+        begin = now()
+        victim.send(signal.SIGSTOP)
+        times = self.measured(begin, [w for w in self.workers if w is not victim])
+        again = now()
+        victim.send(signal.SIGCONT)
+        self.whole(again)
+        return times
+
+    def join(self):
+        self.extra += 1
+        begin = now()
+        self.workers.append(self.worker(f"joiner-{self.extra}"))
+        prepared = self.coordinator.log.wait("is prepared", begin)
+        times = self.measured(prepared)
+        self.whole(prepared, WORKERS + 1)
+        return times
+
+    def leave(self):
+        leaver = self.workers.pop()
+        begin = now()
+        leaver.send(signal.SIGTERM)
+        times = self.measured(begin)
+        leaver.popen.wait()
+        self.whole(begin)
+        return times
+
+
+# event: what the table calls it
+EVENTS = {
+    "kill_one": "a worker is killed",
+    "kill_two": "two of three workers are killed",
+    "kill_coordinator": "the coordinator is killed, and started again at once",
+    "stop_host": "a worker is stopped (SIGSTOP), as if its host were",
+    "join": "a fourth worker joins",
+    "leave": "it leaves (SIGTERM)",
+}
+PAIRS = {"join": "leave"}  # comes with
+TORCH = {"kill_one": (1, signal.SIGKILL), "kill_two": (2, signal.SIGKILL), "stop_host": (1, signal.SIGSTOP)}
+
+
+def ergoflow(o, times):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="recovery-"))
+    cluster = Cluster(directory, o.backend)
+    try:
+        for r in range(o.rounds):
+            for event in o.events:
+                time.sleep(random.uniform(1, 1.5))
+                for e in filter(None, [event, PAIRS.get(event)]):
+                    times.setdefault(e, []).append(getattr(cluster, e)())
+                    print(f"ergoflow, round {r + 1}: {e} {times[e][-1]}", file=sys.stderr, flush=True)
+    finally:
+        cluster.close()
+        shutil.rmtree(directory)
+
+
+class Launcher:
+    """torchrun with three workers."""
+
+    def __init__(self, settings):
+        self.settings = settings
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="recovery-torch-"))
+        self.out = open(self.directory / "log", "w")
+        self.popen = subprocess.Popen([pathlib.Path(sys.executable).parent / "torchrun", "--standalone", "--nproc-per-node", str(WORKERS),
+                                       "--max-restarts", "1000", HERE / "recovery_torch.py", self.directory],
+                                      stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out,
+                                      env={**os.environ, "OMP_NUM_THREADS": "1", **settings})
+        if self.stepped(time.time(), PATIENCE) is None:
+            sys.exit("recovery: torchrun does not train:\n" + (self.directory / "log").read_text()[-3000:])
+
+    def stepped(self, since, cap):
+        """The time of the first step since then."""
+        steps, deadline = self.directory / "steps", time.time() + cap
+        while time.time() < deadline:
+            lines = steps.read_text().splitlines(keepends=True) if steps.exists() else []
+            for line in lines:
+                if line.endswith("\n") and float(line.split()[0]) > since:
+                    return float(line.split()[0])
+            time.sleep(0.02)
+        return None
+
+    def fault(self, event, cap):
+        n, signal_ = TORCH[event]
+        pids = [int((self.directory / f"pid-{r}").read_text()) for r in range(WORKERS)]
+        begin = time.time()
+        for pid in random.sample(pids, n):
+            os.kill(pid, signal_)
+        # A step that was all but made when the fault struck is none after it.
+        at = self.stepped(begin + 0.2, cap)
+        return None if at is None else at - begin
+
+    def close(self):
+        self.popen.send_signal(signal.SIGSTOP)  # it starts no more workers
+        for pid in children(self.popen.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.popen.kill()
+        self.popen.wait()
+        self.out.close()
+        shutil.rmtree(self.directory)
+
+
+def children(pid):
+    """The pids of a process's children; workers are in sessions of their own."""
+    return [int(p) for t in pathlib.Path(f"/proc/{pid}/task").iterdir() for p in (t / "children").read_text().split()]
+
+
+def torchrun(rounds, settings, o, times):
+    launcher = Launcher(settings)
+    try:
+        for r in range(rounds):
+            for event in (e for e in o.events if e in TORCH and (r < o.torch_installed_rounds or TORCH[e][1] != signal.SIGSTOP)):
+                time.sleep(random.uniform(1, 1.5))
+                took = launcher.fault(event, o.cap)
+                times.setdefault(event, []).append(took)
+                print(f"torchrun {settings}, round {r + 1}: {event} {took}", file=sys.stderr, flush=True)
+                if took is None:
+                    launcher.close()
+                    launcher = Launcher(settings)
+    finally:
+        launcher.close()
+
+
+def percentile(values, p):
+    """The nearest rank; of 20 values the 99th percentile is the largest."""
+    values = sorted(values)
+    return values[max(0, math.ceil(p / 100 * len(values)) - 1)]
+
+
+def shown(values):
+    if not values:
+        return "", ""
+    return f"{statistics.median(values):.2f} s", f"{percentile(values, 99):.2f} s"
+
+
+def theirs(values, cap):
+    if not values:
+        return "", ""
+    capped = [math.inf if v is None else v for v in values]
+    median, worst = statistics.median_low(capped), percentile(capped, 99)
+    return tuple(f"> {cap:.0f} s" if math.isinf(v) else f"{v:.1f} s" for v in (median, worst))
+
+
+def table(results):
+    lines = ["| event | next committed step, median | 99 % | noticed, median | 99 % | ring aborted everywhere, median | 99 % |",
+             "|---|---|---|---|---|---|---|"]
+    for event, name in EVENTS.items():
+        ours = results["ergoflow"].get(event, [])
+        lines.append(f"| {name} | " + " | ".join(c for key in ("step", "noticed", "aborted") for c in shown([t[key] for t in ours if key in t])) + " |")
+    lines += ["", "| torchrun | next step, median | 99 % | as installed, median | 99 % |", "|---|---|---|---|---|"]
+    for event in TORCH:
+        cells = [c for key in ("torchrun", "torchrun as installed") for c in theirs(results[key].get(event, []), results["cap"])]
+        lines.append(f"| {EVENTS[event]} | " + " | ".join(cells) + " |")
+    counts = {k: max((len(v) for v in results[k].values()), default=0) for k in ("ergoflow", "torchrun", "torchrun as installed")}
+    return "\n".join(lines) + "\n\n" + ", ".join(f"{k} {n} times" for k, n in counts.items()) + " each.\n"
+
+
+def machine(backend):
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+    torch = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return (f"{model}, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}; "
+            f"ergoflow {commit} on {backend}; torch {torch}; {datetime.date.today()}")
+
+
+def write(page, results):
+    before, _, rest = page.read_text().partition(OPEN)
+    after = rest.partition(CLOSE)[2]
+    page.with_suffix(".json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
+    page.write_text(f"{before}{OPEN}\n{results['machine']}\n\n{table(results)}{CLOSE}{after}")
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--rounds", type=int, default=20)
+    options.add_argument("--torch-rounds", type=int, default=20)
+    options.add_argument("--torch-installed-rounds", type=int, default=2, help="as installed, and with a stopped worker: each takes --cap seconds")
+    options.add_argument("--cap", type=float, default=60, help="seconds after which torchrun is given up")
+    options.add_argument("--backend", default="xla:cpu", help="of ergoflow's workers")
+    options.add_argument("--events", nargs="*", default=[e for e in EVENTS if e not in PAIRS.values()],
+                         choices=[e for e in EVENTS if e not in PAIRS.values()])
+    options.add_argument("--write", type=pathlib.Path)
+    o = options.parse_args()
+    results = {"machine": machine(o.backend), "cap": o.cap, "ergoflow": {}, "torchrun": {}, "torchrun as installed": {}}
+    if o.rounds:
+        ergoflow(o, results["ergoflow"])
+    if o.torch_rounds:
+        torchrun(o.torch_rounds, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, o, results["torchrun"])
+    if o.torch_installed_rounds:
+        torchrun(o.torch_installed_rounds, {}, o, results["torchrun as installed"])
+    if o.write:
+        write(o.write, results)
+    print(results["machine"] + "\n\n" + table(results))
+
+
+if __name__ == "__main__":
+    main()
