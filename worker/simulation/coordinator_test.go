@@ -229,15 +229,6 @@ func (c *coordinator) save(n *node, final bool) {
 	}
 }
 
-func (c *coordinator) checkpoint(n *node) bool {
-	for _, have := range c.checkpoints {
-		if have == n {
-			return true
-		}
-	}
-	return false
-}
-
 func (c *coordinator) done() bool { return c.up && c.disk.Finished }
 
 func (c *coordinator) status() string {

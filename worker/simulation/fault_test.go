@@ -55,7 +55,6 @@ func (w *world) fault() {
 		}
 	case 7:
 		name = "two workers are cut off"
-		d = min(d, 5*time.Second)
 		w.logf("%s and %s are cut off for %v", p, q, d)
 		w.cut(p.id, q.id, d)
 		w.cut(q.id, p.id, d)

@@ -22,13 +22,11 @@ type process struct {
 
 	session  *protocol.Session // nil while it looks for the coordinator
 	stream   *stream
-	since    time.Duration // when the session began
 	draining bool
 	ended    error // the session's, while its work winds down
 
 	prepared bool
 	node     *node // the state; nil: none
-	loading  bool  // something is being written over it
 
 	work   *work
 	saving bool   // an upload is under way
@@ -82,7 +80,7 @@ func (p *process) look() {
 		}
 	}
 	p.stream = &stream{w: p.w, worker: p, incarnation: c.incarnation}
-	p.session, p.since, p.ended = protocol.NewSession(hello), p.w.now, nil
+	p.session, p.ended = protocol.NewSession(hello), nil
 	p.post(protocol.Opened{})
 	if p.draining {
 		p.post(protocol.Drain{})

@@ -15,8 +15,7 @@ type ring struct {
 	generation ergoflow.Generation
 	places     []place // by rank
 	base       *node   // what it began with, once it has gone
-	members    []*process
-	parts      []part // of the step that is computed, by rank
+	parts      []part  // of the step that is computed, by rank
 	missing    int
 	gone       bool                  // it was told to go
 	left       bool                  // by somebody
