@@ -141,7 +141,7 @@ func TestSilentWorkerIsLost(t *testing.T) {
 	dir := t.TempDir()
 	makeShards(t, dir, 0, 1, 2, 3, 4)
 	s := start(t, dir)
-	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	s.submit(endless, wire.Stage_STAGE_TRAIN)
 	connect(t, s, "a", -1)
 	b := connect(t, s, "b", -1)
 	s.await("training", func(st Status) bool { return st.State == "training" && st.WorldSize == 2 })

@@ -57,7 +57,7 @@ func start(t *testing.T, dir string) *server {
 	go func() {
 		s.ended <- Run(ctx, Config{
 			Dir: dir, Log: slog.New(slog.DiscardHandler), Ready: func(a Addresses) { ready <- a },
-			timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: time.Second,
+			timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: 3 * time.Second,
 				Settle: 200 * time.Millisecond, DrainTimeout: 2 * time.Second, Rescan: 100 * time.Millisecond},
 		})
 	}()
@@ -139,6 +139,10 @@ const dataset = "0123456789abcdef0123456789abcdef"
 
 var plan = &wire.Plan{Run: "run1", Experiment: "vn1d/test", Dataset: dataset, Shards: 4, Steps: 30, CheckpointEvery: 10,
 	Config: []byte(`{"data":{"family":"vn1d"}}`)}
+
+// endless is the same run with so many steps that no test sees the last.
+var endless = &wire.Plan{Run: plan.Run, Experiment: plan.Experiment, Dataset: plan.Dataset, Shards: plan.Shards, Steps: 1 << 40,
+	CheckpointEvery: 1 << 39, Config: plan.Config}
 
 func (s *server) submit(p *wire.Plan, until wire.Stage) {
 	s.t.Helper()

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/shard"
 )
@@ -38,6 +40,9 @@ type loop struct {
 	last     machine.Session
 	answer   string // to the Submit being handled
 	reasons  []Decision
+	refused  refusals
+	assigned ergoflow.Generation // whose members are,
+	members  []*wire.Member      // as messages; read only
 	scanning bool
 	watched  string             // run whose job results are listened to
 	unwatch  context.CancelFunc // ends that
@@ -133,6 +138,8 @@ func (l *loop) execute(effect machine.Effect) {
 		l.publish(e.Plan, e.Shards)
 	case machine.Answer:
 		l.answer = e.Refusal
+	case machine.Refused:
+		l.refused.add(e.From, e.Reason)
 	case machine.Warn:
 		l.log.Warn(e.Text)
 	case machine.Stopped:
@@ -150,29 +157,33 @@ type Status struct {
 	machine.Status
 	Reason    string     `json:"reason"`    // the last decision
 	Decisions []Decision `json:"decisions"` // the last ones, the newest last
+	Refused   []Refusal  `json:"refused"`   // likewise
 	PID       int        `json:"pid"`       // the coordinator's
 	Version   string     `json:"version"`
 }
 
 func (l *loop) status() Status {
-	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...), PID: os.Getpid(), Version: ergoflow.Version}
+	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...),
+		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Version}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason
 	}
 	return s
 }
 
-// accepts reports why a checkpoint of this run, generation and step may not be
-// stored now. A late one of an earlier generation is as good as any.
-func (l *loop) accepts(run string, generation uint64, step int64) error {
+// accepts reports why a checkpoint with this header may not be stored now. A late
+// one of an earlier generation is as good as any.
+func (l *loop) accepts(h *wire.CheckpointHeader) error {
 	s := l.machine.Status()
 	switch {
-	case s.Run != run:
-		return fmt.Errorf("run %.64q is not the one in progress, %q", run, s.Run)
-	case generation > uint64(s.Generation):
-		return fmt.Errorf("generation %d has not begun, the last is %d", generation, s.Generation)
-	case step < 0 || step > int64(s.Steps):
-		return fmt.Errorf("step %d is not one of %d", step, s.Steps)
+	case h == nil:
+		return errors.New("it does not begin with its header")
+	case s.Run != h.Run:
+		return fmt.Errorf("run %.64q is not the one in progress, %q", h.Run, s.Run)
+	case h.Generation > uint64(s.Generation):
+		return fmt.Errorf("generation %d has not begun, the last is %d", h.Generation, s.Generation)
+	case h.Step < 0 || h.Step > int64(s.Steps):
+		return fmt.Errorf("step %d is not one of %d", h.Step, s.Steps)
 	}
 	return nil
 }

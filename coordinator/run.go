@@ -98,7 +98,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	timing.PingTimeout = cmp.Or(timing.PingTimeout, 3*time.Second)
 	l := &loop{
 		machine: machine.New(timing, known), timing: timing, ledger: ledger, saved: saved, store: shard.NewDir(c.Store),
-		queue: queue, natsURL: natsURL, log: c.Log, work: make(chan func()), ended: make(chan struct{}),
+		queue: queue, natsURL: natsURL, log: c.Log, refused: refusals{log: c.Log}, work: make(chan func()), ended: make(chan struct{}),
 		stopped: make(chan struct{}), sessions: make(map[machine.Session]*session),
 	}
 	return conduct(ctx, c, l, listener, addresses)

@@ -67,11 +67,12 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		return err
 	}
 	h := first.GetHeader()
-	if h == nil {
-		return status.Error(codes.InvalidArgument, "a checkpoint begins with its header")
-	}
 	var refusal error
-	if !v.loop.do(func() { refusal = v.loop.accepts(h.Run, h.Generation, h.Step) }) {
+	if !v.loop.do(func() {
+		if refusal = v.loop.accepts(h); refusal != nil {
+			v.loop.refused.add(caller(stream.Context()), "a checkpoint: "+refusal.Error())
+		}
+	}) {
 		return errEnding
 	}
 	if refusal != nil {

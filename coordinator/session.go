@@ -7,7 +7,9 @@ import (
 	"io"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -18,11 +20,16 @@ const (
 	helloTimeout = 5 * time.Second
 	flushTimeout = time.Second // for last words to a session that is closed
 	outboxSize   = 256         // messages; a worker that reads none for that long is gone
+	// A worker sends a message a step and four a second beside; what sends more
+	// than this is broken, and takes the loop's time from the others.
+	messageRate  = 2_000 // a second
+	messageBurst = 10_000
 )
 
 // session is a worker's stream as the loop sees it.
 type session struct {
 	number machine.Session
+	from   string // the worker's id, before its hello its address
 	out    chan *wire.CoordinatorMessage
 	over   chan struct{} // closed together with out
 	closed bool          // both are; belongs to the loop
@@ -51,9 +58,12 @@ func (s *session) close(reason string) {
 
 // Session implements wire.ControlServer: one worker's membership.
 func (v *service) Session(stream wire.Control_SessionServer) error {
-	s := &session{out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
+	s := &session{from: caller(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
 	err := v.hold(stream, s)
 	v.loop.do(func() {
+		if code := status.Code(err); code == codes.InvalidArgument || code == codes.DeadlineExceeded || code == codes.ResourceExhausted {
+			v.loop.refused.add(s.from, status.Convert(err).Message())
+		}
 		delete(v.loop.sessions, s.number)
 		v.loop.step(machine.Closed{Session: s.number, Reason: why(err)})
 		s.close("the stream ended")
@@ -80,10 +90,8 @@ func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
 	select {
 	case err := <-written:
 		return err
-	case err := <-heard:
+	case err := <-heard: // also when the stream breaks
 		return err
-	case <-stream.Context().Done():
-		return stream.Context().Err()
 	case <-s.over:
 	}
 	select { // the last words
@@ -98,6 +106,7 @@ func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
 // Hello, and no other may be.
 func (v *service) read(stream wire.Control_SessionServer, s *session, greeted chan<- struct{}) error {
 	first := true
+	limit := rate.NewLimiter(messageRate, messageBurst)
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -106,16 +115,23 @@ func (v *service) read(stream wire.Control_SessionServer, s *session, greeted ch
 		if err != nil {
 			return err
 		}
+		if !limit.Allow() {
+			return status.Errorf(codes.ResourceExhausted, "more than %d messages a second", messageRate)
+		}
 		if (m.GetHello() != nil) != first {
 			return status.Error(codes.InvalidArgument, "a session has one hello, which comes first")
+		}
+		event := eventFrom(s.number, m)
+		if event == nil {
+			return status.Error(codes.InvalidArgument, "a message without a body that is known")
 		}
 		alive := true
 		if first {
 			alive = v.loop.do(func() { v.open(s, m) })
 			close(greeted)
 			first = false
-		} else if e := eventFrom(s.number, m); e != nil {
-			alive = v.loop.post(e)
+		} else {
+			alive = v.loop.post(event)
 		}
 		if !alive {
 			return status.Error(codes.Unavailable, "the coordinator ends")
@@ -130,6 +146,9 @@ func (v *service) open(s *session, hello *wire.WorkerMessage) {
 	}
 	v.loop.last++
 	s.number = v.loop.last
+	if id := hello.GetHello().GetId(); id != "" {
+		s.from = clip(id)
+	}
 	v.loop.sessions[s.number] = s
 	v.loop.step(eventFrom(s.number, hello))
 }
@@ -143,6 +162,14 @@ func write(stream wire.Control_SessionServer, s *session) error {
 		}
 	}
 	return status.Error(codes.Aborted, s.reason)
+}
+
+// caller is the address that a request comes from.
+func caller(ctx context.Context) string {
+	if p, ok := peer.FromContext(ctx); ok && p.Addr != nil {
+		return p.Addr.String()
+	}
+	return "unknown"
 }
 
 func why(err error) string {

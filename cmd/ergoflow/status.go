@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -49,7 +50,16 @@ func statusCommand() *cobra.Command {
 				}
 				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, w.State)
 			}
-			return t.Flush()
+			if err := t.Flush(); err != nil {
+				return err
+			}
+			for i, r := range st.Refused {
+				if i == 0 {
+					fmt.Println("\nrefused")
+				}
+				fmt.Printf("%s  %s: %s (%d times)\n", r.Time.Format(time.DateTime), r.From, r.Reason, r.Count)
+			}
+			return nil
 		},
 	}
 	addCluster(cmd, &cluster)

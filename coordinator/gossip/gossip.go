@@ -187,8 +187,7 @@ func (g *Gossip) Address() string {
 func (g *Gossip) Members() []Member {
 	var members []Member
 	for _, n := range g.list.Members() {
-		var meta Meta
-		if json.Unmarshal(n.Meta, &meta) == nil {
+		if meta, err := decodeMeta(n.Meta); err == nil {
 			members = append(members, Member{n.Name, n.Address(), meta})
 		}
 	}

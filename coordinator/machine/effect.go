@@ -37,6 +37,12 @@ type (
 	}
 	// Answer is the answer to the Submit that had this effect; empty: accepted.
 	Answer struct{ Refusal string }
+	// Refused: something was asked or said that is against the protocol, and was
+	// not acted on. It is for people: log and status.
+	Refused struct {
+		From   string // who: a worker's id as it gave it
+		Reason string
+	}
 	// Warn is for people, loudly.
 	Warn struct{ Text string }
 	// Stopped answers Stop: everyone has been let go.
@@ -58,6 +64,7 @@ func (Close) effect()   {}
 func (Scan) effect()    {}
 func (Publish) effect() {}
 func (Answer) effect()  {}
+func (Refused) effect() {}
 func (Warn) effect()    {}
 func (Stopped) effect() {}
 
@@ -80,6 +87,7 @@ func (e Close) String() string   { return fmt.Sprintf("close %s: %s", e.To, e.Re
 func (e Scan) String() string    { return "scan " + e.Plan.Run }
 func (e Publish) String() string { return fmt.Sprintf("publish %s shards %v", e.Plan.Run, e.Shards) }
 func (Stopped) String() string   { return "stopped" }
+func (e Refused) String() string { return fmt.Sprintf("refused %.128q: %s", e.From, e.Reason) }
 func (e Warn) String() string    { return "warn: " + e.Text }
 
 func (e Answer) String() string {

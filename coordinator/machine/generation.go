@@ -17,7 +17,8 @@ type generation struct {
 	number   ergoflow.Generation
 	phase    formation
 	members  []ergoflow.WorkerID // by rank
-	shards   [][]int             // by rank, once assigned
+	ranks    map[ergoflow.WorkerID]int
+	shards   [][]int // by rank, once assigned
 	reports  map[ergoflow.WorkerID]Report
 	isReady  map[ergoflow.WorkerID]bool
 	deadline time.Time // of the reports, then of the readies
@@ -33,15 +34,30 @@ const (
 	running
 )
 
-func (g *generation) has(id ergoflow.WorkerID) bool { return slices.Contains(g.members, id) }
+func (g *generation) has(id ergoflow.WorkerID) bool {
+	_, ok := g.ranks[id]
+	return ok
+}
 
 // member returns the present generation if the worker is in it, the number is
 // its, and it is in the phase; nil means that the message is stale.
 func (m *Machine) member(w *worker, number ergoflow.Generation, phase formation) *generation {
+	if !m.begun(w, number) {
+		return nil
+	}
 	if g := m.current; g != nil && g.number == number && g.phase == phase && g.has(w.ID) {
 		return g
 	}
 	return nil
+}
+
+// begun refuses numbers of generations that have not begun: nobody was told them.
+func (m *Machine) begun(w *worker, number ergoflow.Generation) bool {
+	if number <= m.ledger.Generation {
+		return true
+	}
+	m.refuse(w.ID, fmt.Sprintf("it speaks of generation %d, the last is %d", number, m.ledger.Generation))
+	return false
 }
 
 // candidates are who may be in the next generation: prepared, not leaving, those
@@ -76,14 +92,14 @@ func (m *Machine) admit() {
 	if waiting && m.now.Before(m.run.settleBy) {
 		return
 	}
+	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.isOutside)) {
+		return
+	}
 	candidates := m.candidates()
 	if len(candidates) == 0 {
 		return
 	}
 	if m.current != nil {
-		if m.current.phase != running || !m.current.stepped {
-			return
-		}
 		var joiners []string
 		for _, w := range candidates {
 			if !m.current.has(w.ID) {
@@ -98,6 +114,11 @@ func (m *Machine) admit() {
 	m.form(candidates, cmp.Or(m.ended, "training begins"))
 }
 
+// isOutside: not a member of the generation, and could be one.
+func (m *Machine) isOutside(w *worker) bool {
+	return w.phase == prepared && !w.draining && !m.current.has(w.ID)
+}
+
 // form begins a generation. Its number is durable before anyone hears of it.
 func (m *Machine) form(members []*worker, why string) {
 	m.ledger.Generation++
@@ -105,12 +126,14 @@ func (m *Machine) form(members []*worker, why string) {
 	m.run.settleBy = time.Time{}
 	m.current = &generation{
 		number:   m.ledger.Generation,
+		ranks:    make(map[ergoflow.WorkerID]int),
 		reports:  make(map[ergoflow.WorkerID]Report),
 		isReady:  make(map[ergoflow.WorkerID]bool),
 		deadline: m.now.Add(m.config.ReportTimeout),
 	}
 	var names []string
-	for _, w := range members {
+	for rank, w := range members {
+		m.current.ranks[w.ID] = rank
 		m.current.members = append(m.current.members, w.ID)
 		names = append(names, string(w.ID))
 		m.send(w, Form{m.current.number, why})
@@ -124,10 +147,11 @@ func (m *Machine) report(w *worker, e Report) {
 		return
 	}
 	if _, again := g.reports[w.ID]; again {
+		m.refuse(w.ID, fmt.Sprintf("it reports to generation %d again", g.number))
 		return
 	}
 	if e.HasState && (e.Step < 0 || e.Step > m.ledger.Plan.Steps) {
-		m.emit(Warn{fmt.Sprintf("worker %s reports step %d of %d: its state is not used", w.ID, e.Step, m.ledger.Plan.Steps)})
+		m.refuse(w.ID, fmt.Sprintf("it reports step %d of %d: its state is not used", e.Step, m.ledger.Plan.Steps))
 		e.HasState, e.Step, e.Hash = false, 0, ""
 	}
 	g.reports[w.ID] = e
@@ -187,7 +211,11 @@ func (m *Machine) ready(w *worker, e Ready) {
 
 func (m *Machine) progress(w *worker, e Progress) {
 	g := m.member(w, e.Generation, running)
-	if g == nil || e.Step <= w.step || e.Step > m.ledger.Plan.Steps {
+	if g == nil {
+		return
+	}
+	if e.Step <= w.step || e.Step > m.ledger.Plan.Steps {
+		m.refuse(w.ID, fmt.Sprintf("it claims step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.step))
 		return
 	}
 	w.step, w.timing = e.Step, e.Timing
@@ -202,7 +230,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 
 func (m *Machine) complaint(w *worker, e Complaint) {
 	g := m.current
-	if g == nil || g.number != e.Generation || !g.has(w.ID) {
+	if !m.begun(w, e.Generation) || g == nil || g.number != e.Generation || !g.has(w.ID) {
 		return
 	}
 	text := fmt.Sprintf("worker %s complains at step %d: %s", w.ID, e.Step, e.Reason)

@@ -40,11 +40,15 @@ func (c Config) withDefaults() Config {
 // Machine is the state. It is not for use by several goroutines.
 type Machine struct {
 	config   Config
-	now      time.Time // of the event being handled
+	clock    time.Time     // as last told
+	skew     time.Duration // by which it has gone backwards, all in all
+	now      time.Time     // of the event being handled: clock + skew
 	lastTick time.Time
 	ledger   Ledger
 	run      run
 	workers  []*worker // in the order in which they came: the order of ranks
+	sessions map[Session]*worker
+	ids      map[ergoflow.WorkerID]*worker
 	current  *generation
 	ended    string // why the last generation ended
 	stopping bool
@@ -87,12 +91,16 @@ const (
 // New returns the machine that continues from a ledger; the zero Ledger begins.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
-	return &Machine{config: config.withDefaults(), ledger: ledger}
+	return &Machine{config: config.withDefaults(), ledger: ledger,
+		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
 }
 
-// Step handles one event. Time may not go backwards.
+// Step handles one event. Where the clock has gone backwards, no time has passed;
+// where it has leapt forwards, see tick.
 func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason string) {
-	m.now, m.effects, m.reasons = now, nil, nil
+	m.skew += max(0, m.clock.Sub(now))
+	m.clock = now
+	m.now, m.effects, m.reasons = now.Add(m.skew), nil, nil
 	switch e := event.(type) {
 	case Start:
 		m.start()
@@ -190,6 +198,11 @@ func (m *Machine) persist() {
 	m.emit(Persist{ledger})
 }
 
+// refuse notes what a worker that follows the protocol does not say.
+func (m *Machine) refuse(from ergoflow.WorkerID, reason string) {
+	m.emit(Refused{From: string(from[:min(len(from), maxID)]), Reason: reason})
+}
+
 func (m *Machine) because(reason string) { m.reasons = append(m.reasons, reason) }
 
 func joinReasons(reasons []string) string {
@@ -203,23 +216,9 @@ func joinReasons(reasons []string) string {
 	return s
 }
 
-func (m *Machine) worker(s Session) *worker {
-	for _, w := range m.workers {
-		if w.session == s {
-			return w
-		}
-	}
-	return nil
-}
+func (m *Machine) worker(s Session) *worker { return m.sessions[s] }
 
-func (m *Machine) byID(id ergoflow.WorkerID) *worker {
-	for _, w := range m.workers {
-		if w.ID == id {
-			return w
-		}
-	}
-	return nil
-}
+func (m *Machine) byID(id ergoflow.WorkerID) *worker { return m.ids[id] }
 
 // hear returns the session's worker, now heard of, or nil.
 func (m *Machine) hear(s Session) *worker {
@@ -230,7 +229,14 @@ func (m *Machine) hear(s Session) *worker {
 	return w
 }
 
+func (m *Machine) add(w *worker) {
+	m.workers = append(m.workers, w)
+	m.sessions[w.session], m.ids[w.ID] = w, w
+}
+
 func (m *Machine) remove(w *worker) {
+	delete(m.sessions, w.session)
+	delete(m.ids, w.ID)
 	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
 }
 

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Bounds of what a worker may say of itself.
+// Bounds of what a worker may say of itself, and of how many there may be.
 const (
 	maxID      = 128
 	maxAddress = 256
+	maxWorkers = 4096
 )
 
 func (m *Machine) hello(e Hello) {
@@ -20,11 +21,11 @@ func (m *Machine) hello(e Hello) {
 	if refusal := m.refusal(e.Worker); refusal != "" {
 		m.emit(Send{e.Session, e.Worker.ID, Refuse{refusal}})
 		m.emit(Close{e.Session, e.Worker.ID, "refused: " + refusal})
-		m.because(fmt.Sprintf("refused worker %.128q: %s", e.Worker.ID, refusal))
+		m.refuse(e.Worker.ID, refusal)
 		return
 	}
 	w := &worker{Worker: e.Worker, session: e.Session, heard: m.now, pinged: m.now}
-	m.workers = append(m.workers, w)
+	m.add(w)
 	m.send(w, Welcome{})
 	m.because(fmt.Sprintf("worker %s came (%s)", w.ID, w.Device))
 	m.instruct(w)
@@ -38,6 +39,8 @@ func (m *Machine) refusal(w Worker) string {
 		return fmt.Sprintf("the id has %d bytes, not 1 to %d", len(w.ID), maxID)
 	case w.Version != m.config.Version:
 		return fmt.Sprintf("worker has version %.32q, coordinator %q", w.Version, m.config.Version)
+	case len(m.workers) >= maxWorkers:
+		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
 	case m.byID(w.ID) != nil:
@@ -119,6 +122,9 @@ func (m *Machine) drain(w *worker, why string) {
 // the generation without them runs or the state that only they hold is saved,
 // and in any case after the drain time-out.
 func (m *Machine) release() {
+	if !slices.ContainsFunc(m.workers, func(w *worker) bool { return w.draining }) {
+		return
+	}
 	for _, w := range m.snapshot() {
 		if !w.draining {
 			continue

@@ -70,12 +70,10 @@ func (m *Machine) Status() Status {
 		s.WorldSize = len(g.members)
 		for i := range s.Workers {
 			w := &s.Workers[i]
-			for rank, id := range g.members {
-				if id == w.ID {
-					w.Rank = rank
-					if g.shards != nil {
-						w.Shards = g.shards[rank]
-					}
+			if rank, ok := g.ranks[w.ID]; ok {
+				w.Rank = rank
+				if g.shards != nil {
+					w.Shards = g.shards[rank]
 				}
 			}
 		}

@@ -16,6 +16,7 @@ package placement
 
 import (
 	"cmp"
+	"container/heap"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -43,18 +44,29 @@ func Place(shards int, workers []Worker) ([][]int, error) {
 	}
 	room, extras := quotas(shards, weights)
 	placed := make([][]int, n)
-	owned := make([]bool, shards)
-	for _, p := range ranked(shards, workers, weights) {
-		switch w := p.worker; {
-		case owned[p.shard]:
-			continue
-		case len(placed[w]) < room[w]:
-		case len(placed[w]) == room[w] && extras > 0:
-			extras--
-		default:
+	hasRoom := func(w int) bool {
+		return len(placed[w]) < room[w] || len(placed[w]) == room[w] && extras > 0
+	}
+	// Greedy over all pairs by falling score, of which a shard shows only its best
+	// among workers with room: who is full stays full. Of a thousand workers and as
+	// many shards the million pairs are hashed, but neither kept nor sorted.
+	r := newRanking(workers, weights)
+	best := &queue{before: r.before}
+	for shard := range shards {
+		best.pairs = append(best.pairs, r.best(shard, hasRoom))
+	}
+	heap.Init(best)
+	for best.Len() > 0 {
+		p := best.pairs[0]
+		if !hasRoom(p.worker) {
+			best.pairs[0] = r.best(p.shard, hasRoom)
+			heap.Fix(best, 0)
 			continue
 		}
-		owned[p.shard] = true
+		heap.Pop(best)
+		if len(placed[p.worker]) == room[p.worker] {
+			extras--
+		}
 		placed[p.worker] = append(placed[p.worker], p.shard)
 	}
 	for _, s := range placed {
@@ -98,29 +110,59 @@ func quotas(shards int, weights []float64) (room []int, extras int) {
 	return room, extras
 }
 
+// ranking knows what the scores depend on.
+type ranking struct {
+	workers []Worker
+	weights []float64
+	hashes  []uint64 // of the IDs
+	most    float64  // the largest weight
+}
+
+func newRanking(workers []Worker, weights []float64) ranking {
+	r := ranking{workers: workers, weights: weights}
+	for i, w := range workers {
+		h := fnv.New64a()
+		h.Write([]byte(w.ID))
+		r.hashes = append(r.hashes, h.Sum64())
+		r.most = max(r.most, weights[i])
+	}
+	return r
+}
+
+// best is the shard's pair with the highest score among the workers that are
+// eligible; there must be one. Most workers are passed by without a logarithm: the
+// score of one with u is at most −most/ln u, so that it beats s only if
+// u > exp(−most/s).
+func (r ranking) best(shard int, eligible func(w int) bool) pair {
+	found := pair{shard: shard, worker: -1}
+	row := mix(uint64(shard) + 1)
+	least := uint64(0) // 53-bit hashes below it are beaten already
+	for w, id := range r.hashes {
+		hash := mix(id^row) >> 11
+		if hash < least || !eligible(w) {
+			continue
+		}
+		p := pair{-r.weights[w] / math.Log((float64(hash)+0.5)/(1<<53)), shard, w}
+		if found.worker < 0 || r.before(p, found) {
+			found, least = p, hash
+			if r.weights[w] < r.most {
+				least = uint64(max(0, math.Exp(-r.most/p.score)*(1<<53)-4)) // less a little for rounding
+			}
+		}
+	}
+	return found
+}
+
 type pair struct {
 	score         float64
 	shard, worker int
 }
 
-// ranked returns all pairs, the highest score first; ties, which need a
-// collision of 64-bit hashes, fall to the lower shard and then the lower ID.
-func ranked(shards int, workers []Worker, weights []float64) []pair {
-	pairs := make([]pair, 0, shards*len(workers))
-	for w := range workers {
-		h := fnv.New64a()
-		h.Write([]byte(workers[w].ID))
-		id := h.Sum64()
-		for s := range shards {
-			u := (float64(mix(id^mix(uint64(s)+1))>>11) + 0.5) / (1 << 53)
-			pairs = append(pairs, pair{-weights[w] / math.Log(u), s, w})
-		}
-	}
-	slices.SortFunc(pairs, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.shard, b.shard),
-			cmp.Compare(workers[a.worker].ID, workers[b.worker].ID))
-	})
-	return pairs
+// before reports whether a comes first: the higher score; ties, which need a
+// collision of hashes, fall to the lower shard and then the lower ID.
+func (r ranking) before(a, b pair) bool {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.shard, b.shard),
+		cmp.Compare(r.workers[a.worker].ID, r.workers[b.worker].ID)) < 0
 }
 
 // mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection

@@ -111,7 +111,7 @@ func subject(kind, run, shard string) string { return "ergoflow." + kind + "." +
 func (j Job) subject(kind string) string { return subject(kind, j.Run, strconv.Itoa(j.Shard)) }
 
 func (j Job) validate() error {
-	if j.Shard < 0 {
+	if j.Shard < 0 || j.Shard > maxShard {
 		return fmt.Errorf("job for shard %d", j.Shard)
 	}
 	return checkRun(j.Run)

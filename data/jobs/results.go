@@ -2,7 +2,6 @@ package jobs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,8 +37,8 @@ func (q *Queue) Results(ctx context.Context, run string) (<-chan Result, error) 
 				wait(ctx, backOff)
 				continue
 			}
-			var result Result
-			if err := json.Unmarshal(msg.Data(), &result); err != nil || result.Run != run {
+			result, err := decodeResult(run, msg.Data())
+			if err != nil {
 				slog.Warn("job queue: dropped a message that is no result", "subject", msg.Subject(), "error", err)
 				continue
 			}

@@ -97,8 +97,8 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	if err != nil {
 		return err
 	}
-	var job Job
-	if err := json.Unmarshal(msg.Data(), &job); err != nil || job.validate() != nil || job.subject("jobs") != msg.Subject() {
+	job, err := decodeJob(msg.Subject(), msg.Data())
+	if err != nil {
 		slog.Warn("job queue: dropped a message that is no job", "subject", msg.Subject(), "error", err)
 		return msg.TermWithReason("not a job")
 	}

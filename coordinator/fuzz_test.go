@@ -1,0 +1,117 @@
+package coordinator
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// FuzzSession feeds a session's bytes, a sequence of length-prefixed messages, to
+// a machine whose other worker trains. Whatever a worker says that is not a
+// member, the other's generation stays, and the status can be written.
+func FuzzSession(f *testing.F) {
+	seed := func(messages ...*wire.WorkerMessage) {
+		var b []byte
+		for _, m := range messages {
+			raw, err := proto.Marshal(m)
+			if err != nil {
+				f.Fatal(err)
+			}
+			b = protowire.AppendBytes(b, raw)
+		}
+		f.Add(b)
+	}
+	hello := &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "m", Version: "v1", DataAddress: "m:1", Device: "go", Pid: 2}}}
+	seed(hello,
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "idle"}}},
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: &wire.Progress{Generation: 1, Step: 5, Loss: 1, Samples: 3, Timing: &wire.Timing{Data: 1}}}},
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{Generation: 1, Step: 2, Peer: "a", Reason: "r"}}})
+	seed(hello,
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{Generation: 1, HasState: true, Step: 9, ParameterHash: []byte{1}}}},
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: 7}}},
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: "r", Reason: "r"}}},
+		&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
+	seed(hello, hello, &wire.WorkerMessage{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, generation := training(t)
+		now := time.Unix(1_000_001, 0)
+		for len(data) > 0 {
+			raw, n := protowire.ConsumeBytes(data)
+			if n < 0 {
+				break
+			}
+			data = data[n:]
+			var message wire.WorkerMessage
+			if proto.Unmarshal(raw, &message) != nil {
+				break
+			}
+			// The prepared would be admitted, which is a generation of its own.
+			if event := eventFrom(2, &message); event != nil && message.GetPrepared() == nil {
+				m.Step(now, event)
+			}
+		}
+		s := m.Status()
+		if s.Generation != generation || s.WorldSize != 1 || s.State != machine.StateTraining || s.Failure != "" {
+			t.Fatalf("generation %d of 1, training, became %d of %d, %s", generation, s.Generation, s.WorldSize, s.State)
+		}
+		if _, err := json.Marshal(s); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// training returns a machine in whose generation worker a, session 1, trains.
+func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
+	m := machine.New(machine.Config{Version: "v1"}, machine.Ledger{})
+	now := time.Unix(1_000_000, 0)
+	p := ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 2, Steps: 100, CheckpointEvery: 10}
+	for _, e := range []machine.Event{
+		machine.Start{},
+		machine.Submit{Plan: p, Until: machine.StageTrain},
+		machine.Scanned{Run: "r", Present: []int{0, 1, 2}},
+		machine.Hello{Session: 1, Worker: machine.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}},
+		machine.Prepared{Session: 1, Run: "r"},
+		machine.Report{Session: 1, Generation: 1},
+		machine.Ready{Session: 1, Generation: 1},
+		machine.Progress{Session: 1, Generation: 1, Step: 1, Loss: 1},
+	} {
+		m.Step(now, e)
+	}
+	s := m.Status()
+	if s.State != machine.StateTraining {
+		t.Fatalf("the machine does not train: %+v", s)
+	}
+	return m, s.Generation
+}
+
+// FuzzPlan: what is taken for a plan is within bounds and comes back the same.
+func FuzzPlan(f *testing.F) {
+	raw, err := proto.Marshal(plan)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add(binary.AppendUvarint([]byte{0x20}, 1<<40)) // very many shards
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var p wire.Plan
+		if proto.Unmarshal(data, &p) != nil {
+			return
+		}
+		checked, err := p.Checked()
+		if err != nil {
+			return
+		}
+		back, err := wire.PlanOf(checked).Checked()
+		if err != nil || back.Run != checked.Run || back.Shards != checked.Shards || back.Steps != checked.Steps {
+			t.Fatalf("%+v became %+v, %v", checked, back, err)
+		}
+	})
+}

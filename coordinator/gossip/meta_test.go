@@ -1,0 +1,47 @@
+package gossip
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestDecodeMetaRefuses(t *testing.T) {
+	for data, want := range map[string]string{
+		``:                                      "JSON",
+		`{"role":"king"}`:                       "not known",
+		`{"role":"coordinator","control":"x"}`:  "missing port",
+		`{"role":"worker","data":"a:b:c"}`:      "too many colons",
+		`{"role":"` + strings.Repeat("x", 512):  "more than 512",
+		`{"role":"worker","started":"tuesday"}`: "started",
+	} {
+		if _, err := decodeMeta([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %q", data, err, want)
+		}
+	}
+}
+
+func FuzzMeta(f *testing.F) {
+	f.Add([]byte(`{"role":"coordinator","control":"127.0.0.1:7070","version":"0.1.0","started":1}`))
+	f.Add([]byte(`{"role":"worker","data":"[::1]:7071","device":"xla:cpu"}`))
+	f.Add([]byte(`{"role":"worker","data":"nowhere"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := decodeMeta(data)
+		if err != nil {
+			return
+		}
+		if m.ControlAddress != "" {
+			if _, _, err := net.SplitHostPort(m.ControlAddress); err != nil {
+				t.Fatalf("control address %q: %v", m.ControlAddress, err)
+			}
+		}
+		again, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := decodeMeta(again); len(again) <= 512 && (err != nil || back != m) {
+			t.Fatalf("%+v became %+v, %v", m, back, err)
+		}
+	})
+}

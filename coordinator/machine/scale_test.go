@@ -1,0 +1,116 @@
+package machine
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// members is more than any group that ergoflow has trained with.
+const members = 1000
+
+// BenchmarkThousandMembers is the processor time of the longest decision while a
+// thousand workers come, train, report their steps, one is lost and one joins;
+// shards are as many as workers, or four times.
+//
+//	go test ./coordinator/machine -run '^$' -bench Thousand
+func BenchmarkThousandMembers(b *testing.B) {
+	for _, shards := range []int{members, 4 * members} {
+		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
+			longest := map[string]time.Duration{}
+			for b.Loop() {
+				for what, d := range thousand(b, shards) {
+					longest[what] = max(longest[what], d)
+				}
+			}
+			for what, d := range longest {
+				b.ReportMetric(float64(d.Microseconds())/1e3, what+"-ms")
+			}
+		})
+	}
+}
+
+// thousand returns the longest decision of each kind of event.
+func thousand(b *testing.B, shards int) map[string]time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	m := New(Config{Version: "v1"}, Ledger{})
+	now := time.Unix(1_000_000, 0)
+	longest := map[string]time.Duration{}
+	step := func(what string, e Event) []Effect {
+		now = now.Add(time.Millisecond)
+		begin := used(b)
+		effects, _ := m.Step(now, e)
+		longest[what] = max(longest[what], used(b)-begin)
+		return effects
+	}
+	hello := func(s Session) {
+		step("hello", Hello{Session: s, Worker: Worker{ID: ergoflow.WorkerID(fmt.Sprintf("host-%d", s)), Version: "v1",
+			DataAddress: fmt.Sprintf("10.0.%d.%d:7080", s/256, s%256)}})
+	}
+	all := func(f func(s Session)) {
+		for s := Session(1); s <= members; s++ {
+			if m.worker(s) != nil {
+				f(s)
+			}
+		}
+	}
+	form := func() {
+		g := m.current
+		if g == nil {
+			b.Fatal("no generation forms")
+		}
+		for _, id := range g.members {
+			step("report", Report{Session: m.byID(id).session, Generation: g.number, HasState: true, Step: 1, Hash: "h"})
+		}
+		for _, id := range g.members {
+			step("ready", Ready{Session: m.byID(id).session, Generation: g.number})
+		}
+		if m.state() != StateTraining {
+			b.Fatalf("the machine is %s", m.state())
+		}
+	}
+	step("start", Start{})
+	present := make([]int, shards+1)
+	for k := range present {
+		present[k] = k
+	}
+	step("submit", Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
+	step("scanned", Scanned{Run: "r", Present: present})
+	for s := Session(1); s < members; s++ {
+		hello(s)
+	}
+	all(func(s Session) { step("prepared", Prepared{Session: s, Run: "r"}) })
+	form()
+	all(func(s Session) {
+		step("progress", Progress{Session: s, Generation: m.current.number, Step: 2, Loss: 1, Samples: 1})
+	})
+	all(func(s Session) { step("heartbeat", Heartbeat{Session: s}) })
+	step("tick", Tick{})
+	step("lost", Closed{Session: 500, Reason: "the stream broke"})
+	form()
+	step("progress", Progress{Session: 1, Generation: m.current.number, Step: 3, Loss: 1, Samples: 1})
+	hello(members)
+	step("joined", Prepared{Session: members, Run: "r"})
+	form()
+	begin := used(b)
+	if n := len(m.Status().Workers); n != members-1 {
+		b.Fatalf("%d workers", n)
+	}
+	longest["status"] = used(b) - begin
+	return longest
+}
+
+// used is the processor time of this thread: a busy machine does not add to it.
+func used(b *testing.B) time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(t.Nano())
+}

@@ -1,0 +1,49 @@
+package coordinator
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// Refusal is something that was asked or said and not acted on, for the status.
+type Refusal struct {
+	Time   time.Time `json:"time"` // the last time
+	From   string    `json:"from"` // a worker's id as it gave it, or an address
+	Reason string    `json:"reason"`
+	Count  int       `json:"count"` // of the same from the same, in a row of others or not
+}
+
+// keptRefusals is how many different ones the status shows.
+const keptRefusals = 20
+
+// refusals keeps the last ones. It belongs to the loop. Who is refused may try
+// again for ever, so the same is counted, and logged when its count is a power
+// of ten.
+type refusals struct {
+	log  *slog.Logger
+	last []Refusal // by time of the last occurrence
+}
+
+func (r *refusals) add(from, reason string) {
+	next := Refusal{From: from, Reason: reason}
+	same := func(f Refusal) bool { return f.From == from && f.Reason == reason }
+	if i := slices.IndexFunc(r.last, same); i >= 0 {
+		next.Count = r.last[i].Count
+		r.last = slices.Delete(r.last, i, i+1)
+	}
+	next.Count++
+	next.Time = time.Now().UTC()
+	r.last = append(r.last, next)
+	r.last = r.last[max(0, len(r.last)-keptRefusals):]
+	if isPowerOfTen(next.Count) {
+		r.log.Warn("refused", "from", from, "reason", reason, "count", next.Count)
+	}
+}
+
+func isPowerOfTen(n int) bool {
+	for n > 1 && n%10 == 0 {
+		n /= 10
+	}
+	return n == 1
+}
