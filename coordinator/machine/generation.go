@@ -89,9 +89,11 @@ func (m *Machine) admit() {
 	if len(candidates) == 0 || m.awaitsSurvivors(candidates) {
 		return
 	}
-	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool { return w.phase == preparing && !w.draining })
-	resuming := m.current == nil && candidates[0].holds // who has trained already waits for nobody
-	if waiting && !resuming && m.now.Before(m.run.settleBy) {
+	resuming := m.current == nil && candidates[0].holds // who has trained already waits for nobody new
+	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool {
+		return w.phase == preparing && !w.draining && (w.holds || !resuming)
+	})
+	if waiting && m.now.Before(m.run.settleBy) {
 		return
 	}
 	if m.current != nil {
