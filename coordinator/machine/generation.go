@@ -89,7 +89,7 @@ func (m *Machine) admit() {
 	if len(candidates) == 0 || m.awaitsSurvivors(candidates) {
 		return
 	}
-	resuming := m.current == nil && candidates[0].holds // who has trained already waits for nobody new
+	resuming := m.current == nil && m.survivor(candidates[0]) // who has trained already waits for nobody new
 	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool {
 		return w.phase == preparing && !w.draining && (w.holds || !resuming)
 	})
