@@ -35,7 +35,7 @@ func TestRunThroughLossAndJoin(t *testing.T) {
 	s.await("generating", func(st Status) bool { return st.State == "generating" && st.Shards.Done == 2 })
 
 	ctx, cancel := context.WithCancel(t.Context())
-	queue, err := jobs.Open(ctx, s.NATS)
+	queue, err := jobs.Connect(s.NATS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@
 //	coordinator.db     ledger: last generation, plan, stage; addresses (bbolt)
 //	coordinator.json   pid and addresses while the coordinator runs
 //	checkpoints.db     see checkpoint
-//	nats/              the job queue
+//	nats/              of the job queue, which keeps nothing in it
 //	shards/            the shard store, unless Config.Store says otherwise
 //
 // The coordinator.db has one bucket, "coordinator", with the keys "ledger"

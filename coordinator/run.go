@@ -66,11 +66,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	closing.add(func() error { listener.Close(); return nil }) // the server closes it too
-	natsURL, err := serveJobs(c, before, closing)
-	if err != nil {
-		return err
-	}
-	queue, err := jobs.Open(ctx, natsURL)
+	queue, natsURL, err := openJobs(ctx, c, before, closing)
 	if err != nil {
 		return err
 	}
@@ -165,23 +161,30 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveJobs returns the job queue's URL, and serves one where none is given: on
-// the host of the control service, which workers reach.
-func serveJobs(c Config, before Addresses, closing *closer) (string, error) {
+// openJobs opens the job queue and says its URL. Where none is given one is
+// served, on the host of the control service, which workers reach.
+func openJobs(ctx context.Context, c Config, before Addresses, closing *closer) (*jobs.Queue, string, error) {
 	if c.NATS != "" {
-		return c.NATS, nil
+		queue, err := jobs.Open(ctx, c.NATS)
+		return queue, c.NATS, err
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return "", fmt.Errorf("control address: %w", err)
+		return nil, "", fmt.Errorf("control address: %w", err)
+	}
+	dir := filepath.Join(c.Dir, "nats")
+	if err := os.RemoveAll(dir); err != nil { // nothing in it is needed again
+		return nil, "", err
 	}
 	server, err := again(hostOf(before.NATS), net.JoinHostPort(host, "0"),
-		func(address string) (*jobs.Server, error) { return jobs.Serve(filepath.Join(c.Dir, "nats"), address) })
+		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address) })
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	closing.add(func() error { server.Close(); return nil })
-	return "nats://" + gossip.Advertise(hostOf(server.URL())), nil
+	address := "nats://" + gossip.Advertise(hostOf(server.URL()))
+	queue, err := jobs.OpenInMemory(ctx, address)
+	return queue, address, err
 }
 
 // hostOf is the host:port of a URL.

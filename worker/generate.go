@@ -15,7 +15,7 @@ import (
 // generate pulls jobs and makes shards until ctx ends. A job that this worker
 // does not finish is redelivered to another; making a shard twice is harmless.
 func (w *worker) generate(ctx context.Context, order *wire.Generate) error {
-	queue, err := jobs.Open(ctx, order.NatsUrl)
+	queue, err := jobs.Connect(order.NatsUrl)
 	if err != nil {
 		return err
 	}

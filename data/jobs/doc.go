@@ -1,7 +1,8 @@
 // Package jobs is the queue of generation jobs, on NATS JetStream. A job is
 // "make shard k of this data set"; doing it twice is harmless.
 //
-// Two streams, kept in files:
+// Two streams, kept in files, or in memory where the server ends with the
+// coordinator:
 //
 //	ERGOFLOW_JOBS     work queue   ergoflow.jobs.<run>.<shard>
 //	ERGOFLOW_RESULTS  last of each ergoflow.done.<run>.<shard>

@@ -45,6 +45,7 @@ type options struct {
 	maxDeliver int           // deliveries before a job becomes a dead letter
 	retryDelay time.Duration // before the second attempt; grows with every attempt
 	timeout    time.Duration // of one request to the server
+	storage    jetstream.StorageType
 }
 
 var defaults = options{ackWait: 5 * time.Second, maxDeliver: 5, retryDelay: time.Second, timeout: 10 * time.Second}
@@ -57,10 +58,35 @@ type Queue struct {
 	js   jetstream.JetStream
 }
 
-// Open connects to the server and makes the streams if they are not there.
+// Open connects to a server and makes the streams if they are not there, in files:
+// jobs outlive the server.
 func Open(ctx context.Context, url string) (*Queue, error) { return open(ctx, url, defaults) }
 
+// OpenInMemory is Open for a server that ends with its caller, which then knows
+// what is missing: the streams are in memory. A server that once found its disk
+// full would refuse to write into a file for as long as it runs.
+func OpenInMemory(ctx context.Context, url string) (*Queue, error) {
+	o := defaults
+	o.storage = jetstream.MemoryStorage
+	return open(ctx, url, o)
+}
+
+// Connect is for workers: whoever publishes makes the streams.
+func Connect(url string) (*Queue, error) { return connect(url, defaults) }
+
 func open(ctx context.Context, url string, o options) (*Queue, error) {
+	q, err := connect(url, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.makeStreams(ctx); err != nil {
+		q.Close()
+		return nil, fmt.Errorf("job queue at %s: %w", url, err)
+	}
+	return q, nil
+}
+
+func connect(url string, o options) (*Queue, error) {
 	conn, err := nats.Connect(url,
 		nats.Name("ergoflow"),
 		nats.Timeout(o.timeout),
@@ -71,10 +97,7 @@ func open(ctx context.Context, url string, o options) (*Queue, error) {
 		return nil, fmt.Errorf("connect to the job queue at %s: %w", url, err)
 	}
 	q := &Queue{options: o, conn: conn}
-	if q.js, err = jetstream.New(conn); err == nil {
-		err = q.makeStreams(ctx)
-	}
-	if err != nil {
+	if q.js, err = jetstream.New(conn); err != nil {
 		conn.Close()
 		return nil, fmt.Errorf("job queue at %s: %w", url, err)
 	}
@@ -96,6 +119,7 @@ func (q *Queue) makeStreams(ctx context.Context) error {
 		MaxAge:            resultsKept,
 		MaxMsgSize:        maxMessage,
 	}} {
+		config.Storage = q.storage
 		if _, err := q.js.CreateOrUpdateStream(ctx, config); err != nil {
 			return fmt.Errorf("stream %s: %w", config.Name, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 )
 
@@ -39,7 +40,7 @@ func serve(t *testing.T, dir string) *Server {
 	return s
 }
 
-func connect(t *testing.T, s *Server, o options) *Queue {
+func connected(t *testing.T, s *Server, o options) *Queue {
 	t.Helper()
 	q, err := open(t.Context(), s.URL(), o)
 	if err != nil {
@@ -113,7 +114,7 @@ func pending(t *testing.T, q *Queue) uint64 {
 
 func TestEveryJobIsDoneOnce(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, patient)
+	q := connected(t, s, patient)
 	results := subscribe(t, q)
 	jobs := makeJobs(100)
 	publish(t, q, jobs)
@@ -122,7 +123,7 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 	var made [100]atomic.Int32
 	var atWork atomic.Int32
 	for i := range 3 {
-		work(t, connect(t, s, patient), fmt.Sprint("worker ", i), func(_ context.Context, job Job) error {
+		work(t, connected(t, s, patient), fmt.Sprint("worker ", i), func(_ context.Context, job Job) error {
 			defer atWork.Add(-1)
 			if n := atWork.Add(1); n > 3 {
 				t.Errorf("%d jobs under way on 3 workers: a worker takes one at a time", n)
@@ -152,11 +153,11 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 // A worker whose connection breaks in the middle of a job loses it to another.
 func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, quick)
+	q := connected(t, s, quick)
 	results := subscribe(t, q)
 
 	taken, released := make(chan int), make(chan struct{})
-	lost := connect(t, s, quick)
+	lost := connected(t, s, quick)
 	work(t, lost, "lost", func(ctx context.Context, job Job) error {
 		taken <- job.Shard
 		<-released // as a killed process: no answer, no tick
@@ -167,7 +168,7 @@ func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
 	lost.Close()
 
 	begin := time.Now()
-	work(t, connect(t, s, quick), "survivor", func(context.Context, Job) error { return nil })
+	work(t, connected(t, s, quick), "survivor", func(context.Context, Job) error { return nil })
 	for range 5 {
 		r := next(t, results)
 		if r.Worker != "survivor" || r.Error != "" {
@@ -186,7 +187,7 @@ func TestJobOfALostWorkerIsRedelivered(t *testing.T) {
 // Ticks keep a job that takes longer than the ack wait with its worker.
 func TestSlowJobIsKept(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, quick)
+	q := connected(t, s, quick)
 	results := subscribe(t, q)
 	var started atomic.Int32
 	slow := func(ctx context.Context, _ Job) error {
@@ -197,8 +198,8 @@ func TestSlowJobIsKept(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	work(t, connect(t, s, quick), "a", slow)
-	work(t, connect(t, s, quick), "b", slow)
+	work(t, connected(t, s, quick), "a", slow)
+	work(t, connected(t, s, quick), "b", slow)
 	publish(t, q, makeJobs(1))
 	if r := next(t, results); r.Error != "" || r.Attempt != 1 || r.Seconds < (3*quick.ackWait).Seconds() {
 		t.Errorf("result %+v", r)
@@ -211,10 +212,10 @@ func TestSlowJobIsKept(t *testing.T) {
 // A worker that is told to stop gives its job back without waiting.
 func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, patient)
+	q := connected(t, s, patient)
 	results := subscribe(t, q)
 	taken := make(chan struct{})
-	stop := work(t, connect(t, s, patient), "leaving", func(ctx context.Context, _ Job) error {
+	stop := work(t, connected(t, s, patient), "leaving", func(ctx context.Context, _ Job) error {
 		close(taken)
 		<-ctx.Done()
 		return ctx.Err()
@@ -222,7 +223,7 @@ func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 	publish(t, q, makeJobs(1))
 	<-taken
 	stop()
-	work(t, connect(t, s, patient), "staying", func(context.Context, Job) error { return nil })
+	work(t, connected(t, s, patient), "staying", func(context.Context, Job) error { return nil })
 	if r := next(t, results); r.Worker != "staying" || r.Error != "" {
 		t.Errorf("result %+v", r)
 	}
@@ -232,7 +233,7 @@ func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 // coordinator, is no reason to bury the job.
 func TestJobHandedBackOftenIsStillDone(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, quick)
+	q := connected(t, s, quick)
 	results := subscribe(t, q)
 	publish(t, q, makeJobs(1))
 	for range 3 * quick.maxDeliver {
@@ -256,11 +257,11 @@ func TestJobHandedBackOftenIsStillDone(t *testing.T) {
 
 func TestFailingJobBecomesADeadLetter(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, patient)
+	q := connected(t, s, patient)
 	results := subscribe(t, q)
 	var broken atomic.Bool
 	broken.Store(true)
-	work(t, connect(t, s, patient), "w", func(context.Context, Job) error {
+	work(t, connected(t, s, patient), "w", func(context.Context, Job) error {
 		if broken.Load() {
 			return errors.New("no space left on device")
 		}
@@ -301,11 +302,11 @@ func TestFailingJobBecomesADeadLetter(t *testing.T) {
 // A job that kills every worker is buried by the next one without being tried.
 func TestJobThatKillsWorkersIsBuried(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, quick)
+	q := connected(t, s, quick)
 	results := subscribe(t, q)
 	publish(t, q, makeJobs(1))
 	for range quick.maxDeliver {
-		victim := connect(t, s, quick)
+		victim := connected(t, s, quick)
 		ctx, cancel := context.WithCancel(t.Context())
 		err := victim.Work(ctx, run, "victim", func(context.Context, Job) error {
 			victim.Close()
@@ -316,7 +317,7 @@ func TestJobThatKillsWorkersIsBuried(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	work(t, connect(t, s, quick), "last", func(context.Context, Job) error {
+	work(t, connected(t, s, quick), "last", func(context.Context, Job) error {
 		t.Error("the job was tried once too often")
 		return nil
 	})
@@ -333,8 +334,8 @@ func TestRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, connect(t, first, quick), makeJobs(10))
-	worker := connect(t, first, quick)
+	publish(t, connected(t, first, quick), makeJobs(10))
+	worker := connected(t, first, quick)
 	taken, restarted := make(chan struct{}, 100), make(chan struct{})
 	work(t, worker, "w", func(context.Context, Job) error {
 		taken <- struct{}{}
@@ -349,7 +350,7 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(second.Close)
-	q := connect(t, second, quick)
+	q := connected(t, second, quick)
 	if n := pending(t, q); n != 10 {
 		t.Errorf("%d jobs after the restart, want 10", n)
 	}
@@ -364,14 +365,56 @@ func TestRestart(t *testing.T) {
 	}
 }
 
+// In memory nothing is left after a restart. Jobs that are published again are
+// done, also by a worker that was in the middle of one.
+func TestRestartInMemory(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Serve(dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory := quick
+	inMemory.storage = jetstream.MemoryStorage
+	publish(t, connected(t, first, inMemory), makeJobs(10))
+	worker, err := Connect(first.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(worker.Close)
+	taken, restarted := make(chan struct{}, 100), make(chan struct{})
+	work(t, worker, "w", func(context.Context, Job) error {
+		taken <- struct{}{}
+		<-restarted
+		return nil
+	})
+	<-taken
+	first.Close()
+
+	second, err := Serve(dir, strings.TrimPrefix(first.URL(), "nats://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(second.Close)
+	q := connected(t, second, inMemory)
+	if n := pending(t, q); n != 0 {
+		t.Errorf("%d jobs after the restart", n)
+	}
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(10))
+	close(restarted)
+	for seen := map[int]bool{}; len(seen) < 10; {
+		seen[next(t, results).Shard] = true
+	}
+}
+
 // A worker of one run is not given the jobs of another.
 func TestRunsAreApart(t *testing.T) {
 	s := serve(t, t.TempDir())
-	q := connect(t, s, patient)
+	q := connected(t, s, patient)
 	results := subscribe(t, q)
 	publish(t, q, []Job{{Run: "other", Shard: 0, Dataset: json.RawMessage("{}")}})
 	publish(t, q, makeJobs(1))
-	work(t, connect(t, s, patient), "w", func(_ context.Context, job Job) error {
+	work(t, connected(t, s, patient), "w", func(_ context.Context, job Job) error {
 		if job.Run != run {
 			t.Errorf("got a job of run %s", job.Run)
 		}
@@ -410,7 +453,7 @@ func TestServeFails(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	q := connect(t, serve(t, t.TempDir()), patient)
+	q := connected(t, serve(t, t.TempDir()), patient)
 	for _, run := range []string{"", "a.b", "*", ">", "a b", strings.Repeat("a", 129)} {
 		if err := q.Publish(t.Context(), []Job{{Run: run}}); err == nil {
 			t.Errorf("published a job of run %q", run)
