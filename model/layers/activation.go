@@ -11,6 +11,13 @@ func GELU(x *graph.Node) *graph.Node {
 	return graph.Mul(graph.MulScalar(x, 0.5), graph.OnePlus(graph.Erf(graph.MulScalar(x, 1/math.Sqrt2))))
 }
 
+// slopeOfGELU is Φ(x) + x·φ(x), φ the normal density.
+func slopeOfGELU(x *graph.Node) *graph.Node {
+	below := graph.MulScalar(graph.OnePlus(graph.Erf(graph.MulScalar(x, 1/math.Sqrt2))), 0.5)
+	density := graph.MulScalar(graph.Exp(graph.MulScalar(graph.Mul(x, x), -0.5)), 1/math.Sqrt(2*math.Pi))
+	return graph.Add(below, graph.Mul(x, density))
+}
+
 // mishBound is where Mish(x) = x to the last bit of float32; beyond it the
 // square of the exponential would overflow.
 const mishBound = 20
@@ -23,18 +30,20 @@ const mishBound = 20
 // derivative takes another, so that the compiler keeps nothing of the forward pass
 // but x: a large array costs more to write and read than the exponential.
 func Mish(x *graph.Node) *graph.Node {
-	e := graph.Exp(graph.MinScalar(x, mishBound))
-	n := graph.Mul(e, graph.AddScalar(e, 2))
-	y := graph.Mul(x, graph.Div(n, graph.AddScalar(n, 2)))
-	return withGradient(x, y, func(g *graph.Node) *graph.Node {
+	value := func(x []*graph.Node) *graph.Node {
+		e := graph.Exp(graph.MinScalar(x[0], mishBound))
+		n := graph.Mul(e, graph.AddScalar(e, 2))
+		return graph.Mul(x[0], graph.Div(n, graph.AddScalar(n, 2)))
+	}
+	return withGradient(value, func(g *graph.Node) []*graph.Node {
 		low := graph.MaxScalar(x, -mishBound)
 		u := graph.Exp(graph.Neg(low))
 		m := graph.OnePlus(graph.MulScalar(graph.Mul(u, graph.OnePlus(u)), 2))
 		below := graph.Reciprocal(m)
 		inner := graph.Mul(graph.Mul(graph.MulScalar(low, 4), graph.Mul(graph.Mul(u, u), graph.OnePlus(u))), below)
 		slope := graph.Mul(graph.Add(graph.OnePlus(graph.MulScalar(u, 2)), inner), below)
-		return graph.Mul(g, slope)
-	})
+		return []*graph.Node{graph.Mul(g, slope)}
+	}, x)
 }
 
 // Softmax over the last axis.

@@ -6,27 +6,33 @@
 package layers
 
 import (
-	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// withGradient returns y, a function of x of the same shape, with the gradient
-// that pull says: it maps ∂L/∂y to ∂L/∂x. No gradient flows through y itself.
+// withGradient returns f(x…), of whose gradients pull is the way of computing: it
+// maps ∂L/∂f to those by each of x.
 //
-// The graph library takes such a gradient only for the identity: y is made
-// constant and the identity of x, less x, is added to it, which is zero.
-func withGradient(x, y *graph.Node, pull func(dy *graph.Node) *graph.Node) *graph.Node {
-	identity := graph.IdentityWithCustomGradient(x, func(_, dy *graph.Node) *graph.Node { return pull(dy) })
-	return graph.Add(graph.StopGradient(y), graph.Sub(identity, graph.StopGradient(x)))
+// The graph library takes such a gradient only for the identity, so that there
+// is one around f, which learns ∂L/∂f, and one around each of x, which says what
+// the gradient there is, in place of what the library made of f. That, being
+// without use, the compilers drop.
+func withGradient(f func(x []*graph.Node) *graph.Node, pull func(dy *graph.Node) []*graph.Node, x ...*graph.Node) *graph.Node {
+	var dx []*graph.Node
+	inner := make([]*graph.Node, len(x))
+	for i := range x {
+		inner[i] = graph.IdentityWithCustomGradient(x[i], func(_, _ *graph.Node) *graph.Node { return dx[i] })
+	}
+	// Gradients go from results to arguments, so this is called before those above.
+	return graph.IdentityWithCustomGradient(f(inner), func(_, dy *graph.Node) *graph.Node {
+		dx = pull(dy)
+		return dy
+	})
 }
 
-// mean over the last axis of x [..., n], kept as [..., 1]: a product with a
-// column of 1/n, since XLA-CPU's reductions of short rows are slower.
-func mean(x *graph.Node) *graph.Node {
-	dimensions := x.Shape().Dimensions
-	n := dimensions[len(dimensions)-1]
-	column := graph.MulScalar(graph.Ones(x.Graph(), backend.Shape(n, 1)), 1/float64(n))
-	kept := append([]int{}, dimensions...)
-	kept[len(kept)-1] = 1
-	return graph.Reshape(graph.Dot(graph.Reshape(x, -1, n), column).MatMul(), kept...)
+// again is x as a value of its own: what is computed of it is not looked up
+// among what was computed of x. So the gradient of a costly function can compute
+// it again from a small array instead of keeping a large one.
+func again(x *graph.Node) *graph.Node {
+	// XLA on the CPU takes barriers only of two values and more.
+	return graph.OptimizationBarriers(x, graph.ScalarZero(x.Graph(), x.DType()))[0]
 }

@@ -199,3 +199,43 @@ func TestEmbed(t *testing.T) {
 		}
 	})
 }
+
+// NormGELU of rows with mean 0 is LayerNorm, gain, bias and GELU one after the
+// other, in its value and all of its gradients.
+func TestNormGELU(t *testing.T) {
+	const n, steps, k = 3, 5, 16
+	x, w := rowsOf(n*steps, k)
+	gain, bias := make([]float32, k), make([]float32, k)
+	for i := range gain {
+		gain[i], bias[i] = 1+0.5*float32(math.Sin(float64(i))), 0.3*float32(math.Cos(float64(2*i)))
+	}
+	inputs := []shapes.Shape{backend.Shape(n, steps, k), backend.Shape(n, steps, k), backend.Shape(k), backend.Shape(k)}
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		program, err := b.Compile("norm", inputs, func(in []*graph.Node) []*graph.Node {
+			row := func(b *graph.Node) *graph.Node { return graph.Reshape(b, 1, 1, k) }
+			centred := graph.Sub(in[0], graph.ReduceAndKeep(in[0], graph.ReduceMean, -1))
+			deviation := graph.Sqrt(graph.AddScalar(graph.ReduceAndKeep(graph.Mul(centred, centred), graph.ReduceMean, -1), 1e-5))
+			var outputs []*graph.Node
+			for _, y := range []*graph.Node{
+				layers.NormGELU(centred, in[2], in[3]),
+				layers.GELU(graph.Add(graph.Mul(graph.Div(centred, deviation), row(in[2])), row(in[3]))),
+			} {
+				loss := graph.ReduceAllSum(graph.Mul(y, in[1]))
+				outputs = append(append(outputs, y), graph.Gradient(loss, in[0], in[2], in[3])...)
+			}
+			return outputs
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer program.Close()
+		got := backendtest.Run(t, b, program, x, w, gain, bias)
+		for i, what := range []string{"value", "gradient of x", "of the gain", "of the bias"} {
+			for j, want := range got[4+i] {
+				if d := math.Abs(float64(got[i][j] - want)); !(d <= 1e-5*max(1, math.Abs(float64(want)))) {
+					t.Errorf("%s[%d] is %g, want %g", what, j, got[i][j], want)
+				}
+			}
+		}
+	})
+}

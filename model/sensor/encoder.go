@@ -37,18 +37,20 @@ func (n Network) trajectory(probes *graph.Node) *graph.Node {
 	functions, sensors, steps, features := dimensions[0], dimensions[1], dimensions[2], dimensions[3]
 	h := graph.Reshape(probes, functions*sensors, steps, features)
 	for i := range n.config.Channels {
+		norm := fmt.Sprintf("sensor.norm%d", i)
 		h = n.convolution(fmt.Sprintf("sensor.conv%d", i), h)
-		h = layers.GELU(n.norm(fmt.Sprintf("sensor.norm%d", i), h))
+		h = layers.NormGELU(h, n.weight(norm), n.bias(norm))
 	}
 	return graph.Reshape(graph.ReduceMean(h, 1), functions, sensors, -1)
 }
 
 // convolution is a cross-correlation of h [N, L, in] over its middle axis, with
-// as much zero padding on both sides as half the kernel: [N, L, out].
+// as much zero padding on both sides as half the kernel, less the mean over its
+// channels, which the LayerNorm after it does not see: [N, L, out]. To have it
+// without a pass over the result, the mean is taken from weights and bias.
 //
 // It is one product of the shifted copies of h, side by side, with the weights
-// [kernel·in, out]: faster than the convolution operation on XLA's CPU and by
-// far on pure Go.
+// [kernel·in, out]: faster than the convolution operation on pure Go by far.
 func (n Network) convolution(name string, h *graph.Node) *graph.Node {
 	dimensions := h.Shape().Dimensions
 	trajectories, steps, in := dimensions[0], dimensions[1], dimensions[2]
@@ -61,11 +63,13 @@ func (n Network) convolution(name string, h *graph.Node) *graph.Node {
 		for j := range shifted {
 			shifted[j] = graph.Slice(padded, graph.AxisRange(), graph.AxisRange(j, j+steps))
 		}
-		columns = graph.Concatenate(shifted, 2)
+		// Along an axis of its own XLA-CPU computes the copies where they go.
+		columns = graph.Reshape(graph.Stack(shifted, 2), trajectories, steps, kernel*in)
 	}
+	centred := func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, -1)) }
 	weight := n.weight(name)
-	weight = graph.Reshape(weight, kernel*in, weight.Shape().Dimensions[2])
-	return plus(n.times(columns, weight), n.bias(name))
+	weight = centred(graph.Reshape(weight, kernel*in, weight.Shape().Dimensions[2]))
+	return plus(n.times(columns, weight), centred(n.bias(name)))
 }
 
 // aggregate returns z [n, Width] of e [n, m, width]. It does not depend on the

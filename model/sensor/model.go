@@ -1,7 +1,6 @@
 package sensor
 
 import (
-	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/velocity"
 	"github.com/gomlx/gomlx/core/graph"
@@ -60,15 +59,10 @@ func (n Network) times(x, w *graph.Node) *graph.Node {
 	return graph.Reshape(n.precision.Product(graph.Reshape(x, -1, in), w), dimensions...)
 }
 
-// plus adds the row b [k] to x [..., k]. The row is spread by a product with a
-// column of ones, so that its gradient is a product too: XLA-CPU sums columns
-// slowly, and computes twice what another shape of the same array needs. These
-// are sums, not products, and stay in float32 whatever the precision.
+// plus adds the row b [k] to x [..., k]. The gradient of b is a sum, not a
+// product, and stays in float32 whatever the precision.
 func plus(x, b *graph.Node) *graph.Node {
-	k := b.Shape().Size()
-	flat := graph.Reshape(x, -1, k)
-	ones := graph.Ones(x.Graph(), backend.Shape(flat.Shape().Dimensions[0], 1))
-	return graph.Reshape(graph.Add(flat, graph.Dot(ones, graph.Reshape(b, 1, k)).MatMul()), x.Shape().Dimensions...)
+	return graph.Reshape(layers.Plus(graph.Reshape(x, -1, b.Shape().Size()), b), x.Shape().Dimensions...)
 }
 
 // scaled multiplies x [..., k] by the row b [k].
