@@ -16,6 +16,7 @@
 #   make bench-kernels  the kernels' part of it, which rewrites docs/results/kernels.md
 #   make bench-allreduce  the sums' part of it, beside Gloo, which rewrites docs/results/allreduce.md
 #   make bench-link  sums over links of 1 Gbit/s, as root, which rewrites docs/results/link.md
+#   make bench-scale  a model of sums over 8 to 1,024 workers against measurements, as root, which rewrites docs/results/scale.md
 #   make bench-recovery  how long training stands still, which rewrites docs/results/recovery.md
 #   make generate   protobuf code from coordinator/wire/wire.proto
 
@@ -35,7 +36,7 @@ SEED ?=
 RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics/... ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
-.PHONY: build setup demo test e2e simulate chaos lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link bench-recovery verify-torch generate clean
+.PHONY: build setup demo test e2e simulate chaos lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
 
 build:
 	$(GO) build -o bin/ergoflow ./cmd/ergoflow
@@ -101,6 +102,9 @@ bench-allreduce: build .venv
 
 bench-link: build
 	$(PYTHON) docs/benchmarks/link.py --write docs/results/link.md
+
+bench-scale: build
+	$(PYTHON) docs/benchmarks/scale.py --write docs/results/scale.md
 
 bench-recovery: setup .venv
 	.venv/bin/python docs/benchmarks/recovery.py --write docs/results/recovery.md

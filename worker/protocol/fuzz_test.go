@@ -1,0 +1,132 @@
+package protocol
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// FuzzReceived has a coordinator say anything, a sequence of length-prefixed
+// messages. Whatever it is: no two works are under way at once, what is to be
+// applied was computed, and nothing follows the end.
+func FuzzReceived(f *testing.F) {
+	seed := func(messages ...*wire.CoordinatorMessage) {
+		var b []byte
+		for _, m := range messages {
+			raw, err := proto.Marshal(m)
+			if err != nil {
+				f.Fatal(err)
+			}
+			b = protowire.AppendBytes(b, raw)
+		}
+		f.Add(b)
+	}
+	p := &wire.Plan{Run: "r", Dataset: "d", Shards: 2, Steps: 3, CheckpointEvery: 1}
+	welcome := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{}}}
+	prepare := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{Plan: p}}}
+	form := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Form{Form: &wire.Form{Generation: 1}}}
+	assign := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: &wire.Assign{Generation: 1, Saves: true}}}
+	start := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{Go: &wire.Go{Generation: 1}}}
+	abort := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Abort{Abort: &wire.Abort{Generation: 1}}}
+	save := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Save{Save: &wire.Save{Generation: 1}}}
+	seed(welcome, prepare, form, assign, start, save, abort)
+	seed(welcome, assign, start, form, form, assign, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Finish{Finish: &wire.Finish{}}})
+	seed(&wire.CoordinatorMessage{}, save, start, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{}}})
+	seed(prepare, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{}}, abort, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{}})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		w := &device{t: t, session: NewSession(&wire.Hello{Id: "a"}), now: time.Unix(1_000_000, 0)}
+		w.post(Opened{})
+		for len(data) > 0 {
+			raw, n := protowire.ConsumeBytes(data)
+			if n < 0 {
+				return
+			}
+			data = data[n:]
+			var m wire.CoordinatorMessage
+			if proto.Unmarshal(raw, &m) != nil {
+				return
+			}
+			w.post(Received{&m})
+			w.work()
+		}
+	})
+}
+
+// device does what it is told, a little of it after every message.
+type device struct {
+	t                   *testing.T
+	session             *Session
+	now                 time.Time
+	effect              Effect // that began the work under way; nil: idle
+	joined              bool
+	computing, computed bool
+	step                int64
+	over                bool
+}
+
+func (d *device) post(e Event) {
+	d.now = d.now.Add(time.Millisecond)
+	for _, effect := range d.session.Step(d.now, e) {
+		if d.over {
+			d.t.Fatalf("%T after the end", effect)
+		}
+		switch effect.(type) {
+		case Generate, Prepare, Describe, Join, Drop:
+			if d.effect != nil {
+				d.t.Fatalf("%T while %T is under way", effect, d.effect)
+			}
+			d.effect, d.joined, d.computing, d.computed = effect, false, false, false
+		case Compute:
+			if _, ok := d.effect.(Join); !ok || !d.joined || d.computing || d.computed {
+				d.t.Fatalf("Compute in %T, joined %v, computing %v, computed %v", d.effect, d.joined, d.computing, d.computed)
+			}
+			d.computing = true
+		case Apply:
+			if !d.computed {
+				d.t.Fatal("Apply of what was not computed")
+			}
+			d.computed = false
+			d.step++
+		case End:
+			d.over = true
+		}
+	}
+}
+
+// work makes progress by an event or two.
+func (d *device) work() {
+	switch d.effect.(type) {
+	case nil:
+	case Join:
+		switch {
+		case !d.joined:
+			d.joined = true
+			d.post(Joined{d.step})
+		case d.computing:
+			d.computing, d.computed = false, true
+			before := d.step
+			d.post(Summed{})
+			if d.step > before {
+				d.post(Applied{&wire.Progress{Step: d.step}})
+			}
+		default:
+			d.effect = nil
+			d.post(Ended{errors.New("the ring broke")})
+		}
+	case Describe:
+		d.post(Described{&wire.Report{}})
+		d.end()
+	default:
+		d.end()
+	}
+}
+
+func (d *device) end() {
+	d.effect = nil
+	d.post(Ended{})
+}
