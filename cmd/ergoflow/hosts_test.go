@@ -203,10 +203,10 @@ func (c *hostCluster) end() {
 
 // tiny is an experiment that four workers on pure Go train in seconds, so many
 // updates long.
-func tiny(t *testing.T, steps int) experiment.Experiment {
+func tiny(t *testing.T, steps int, reproducible bool) experiment.Experiment {
 	t.Helper()
 	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.shards=8", "data.training.burn_in=50", "data.reference.burn_in=50",
-		"training.checkpoint_every=25", fmt.Sprintf("training.steps=%d", steps)})
+		"training.checkpoint_every=25", fmt.Sprintf("training.steps=%d", steps), fmt.Sprintf("training.reproducible=%t", reproducible)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,10 +214,10 @@ func tiny(t *testing.T, steps int) experiment.Experiment {
 }
 
 // undisturbed trains an experiment on one worker whom nobody disturbs.
-func undisturbed(t *testing.T, network *hosts.Network, e experiment.Experiment) string {
+func undisturbed(t *testing.T, alone *hosts.Host, e experiment.Experiment) string {
 	t.Helper()
 	dir := t.TempDir()
-	c := startHosts(t, []*hosts.Host{network.Host("alone")}, dir, filepath.Join(dir, "shards"))
+	c := startHosts(t, []*hosts.Host{alone}, dir, filepath.Join(dir, "shards"))
 	c.submit(e)
 	c.until("the end", done)
 	c.end()
@@ -238,8 +238,8 @@ func TestFourHosts(t *testing.T) {
 
 func fourHosts(t *testing.T) {
 	network := hosts.New(t)
-	e := tiny(t, 600)
-	want := final(t, undisturbed(t, network, e))
+	e := tiny(t, 600, false)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
 
 	var on []*hosts.Host
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -127,9 +127,11 @@ func (m *Machine) rebalance(g *generation, workers []*worker, paces []float64, t
 		weights[rank] = min(max(typical/paces[rank], minWeight), maxWeight)
 	}
 	now, then := 0.0, 0.0
-	for rank, quota := range quotas(m.ledger.Plan.Shards, bounded(m.ledger.Plan.Shards, weights)) {
+	units := m.ledger.Plan.Units()
+	shardsOfUnit := float64(m.ledger.Plan.Shards) / float64(units)
+	for rank, quota := range quotas(units, bounded(units, weights)) {
 		now = max(now, float64(len(g.shards[rank]))*paces[rank])
-		then = max(then, math.Ceil(quota-rounding)*paces[rank])
+		then = max(then, math.Ceil(quota-rounding)*shardsOfUnit*paces[rank])
 	}
 	switch {
 	case then > worthMoving*now:
@@ -148,8 +150,8 @@ func (m *Machine) rebalance(g *generation, workers []*worker, paces []float64, t
 	m.end(fmt.Sprintf("shards move to where they are computed faster: the slowest part of a step shall take %s instead of %s", ms(then), ms(now)))
 }
 
-// owners are the members as placement sees them.
-func owners(shards int, workers []*worker) []placement.Worker {
+// owners are the members as placement sees them, who share so many units.
+func owners(units int, workers []*worker) []placement.Worker {
 	weights := make([]float64, len(workers))
 	for rank, w := range workers {
 		weights[rank] = w.weight
@@ -157,7 +159,7 @@ func owners(shards int, workers []*worker) []placement.Worker {
 			weights[rank] = 1 // not known to be faster or slower than others
 		}
 	}
-	weights = bounded(shards, weights)
+	weights = bounded(units, weights)
 	owners := make([]placement.Worker, len(workers))
 	for rank, w := range workers {
 		owners[rank] = placement.Worker{ID: string(w.ID), Weight: weights[rank]}
@@ -165,11 +167,11 @@ func owners(shards int, workers []*worker) []placement.Worker {
 	return owners
 }
 
-// bounded raises the least weights until everyone has a shard: who has none
-// would wait in every step for the others.
-func bounded(shards int, weights []float64) []float64 {
+// bounded raises the least weights until everyone has a unit: who has none would
+// wait in every step for the others.
+func bounded(units int, weights []float64) []float64 {
 	least := slices.Max(weights)
-	for least > minWeight*minWeight && slices.Min(quotas(shards, raised(weights, least/2))) > 1+rounding {
+	for least > minWeight*minWeight && slices.Min(quotas(units, raised(weights, least/2))) > 1+rounding {
 		least /= 2
 	}
 	return raised(weights, least)
@@ -183,15 +185,15 @@ func raised(weights []float64, least float64) []float64 {
 	return all
 }
 
-// quotas are the shares of the shards that weights give.
-func quotas(shards int, weights []float64) []float64 {
+// quotas are the shares of the units that weights give.
+func quotas(units int, weights []float64) []float64 {
 	total := 0.0
 	for _, w := range weights {
 		total += w
 	}
 	shares := make([]float64, len(weights))
 	for i, w := range weights {
-		shares[i] = float64(shards) * w / total
+		shares[i] = float64(units) * w / total
 	}
 	return shares
 }

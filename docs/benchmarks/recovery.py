@@ -49,12 +49,18 @@ SETTINGS = ["data.functions=1024", "data.shards=16", "data.samples=64", "data.tr
             "evaluation.functions=8", "evaluation.samples=64",
             "training.batch_functions=32", "training.batch_samples=32", "training.steps=1000000", "training.checkpoint_every=500"]
 LINE = re.compile(r'time=(\S+) level=\w+ msg=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
-PATIENCE = 120  # seconds for what must happen sooner or later
+PATIENCE = 300  # seconds for what must happen sooner or later
 
 
 def now():
     """The time as a log line would have it, in milliseconds."""
     return math.floor(1000 * time.time()) / 1000
+
+
+def duration(text):
+    """Seconds of a duration as Go writes it, such as 1m2.5s or 143ms."""
+    units = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3}
+    return sum(float(n) * units[unit] for n, unit in re.findall(r"([\d.]+)(h|ms|m|s)", text))
 
 
 class Log:
@@ -76,6 +82,11 @@ class Log:
     def first(self, pattern, since):
         return next((at for at, message in self.lines(since) if re.search(pattern, message)), None)
 
+    def stood_still(self, at):
+        """The pause that the first step of a generation ended, as the line at a time says."""
+        message = next(m for t, m in self.lines(at) if "makes step" in m)
+        return duration(re.search(r"makes step \d+, (\S+) after the last one", message)[1])
+
     def wait(self, pattern, since):
         """The time of the first line since then with the pattern."""
         deadline = time.time() + PATIENCE
@@ -90,15 +101,16 @@ class Log:
 class Process:
     """A process of ergoflow with its log."""
 
-    def __init__(self, directory, name, *args):
-        self.directory, self.name, self.args, self.runs = directory, name, args, 0
+    def __init__(self, cluster, name, *args):
+        self.cluster, self.name, self.args, self.runs = cluster, name, args, 0
         self.start()
 
     def start(self):
         self.runs += 1
-        self.log = Log(self.directory / f"{self.name}-{self.runs}.log")
+        self.log = Log(self.cluster.directory / f"{self.name}-{self.runs}.log")
         with open(self.log.path, "w") as out:
             self.popen = subprocess.Popen([ROOT / "bin" / "ergoflow", *self.args], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        self.cluster.processes.append(self.popen)
 
     def send(self, signal_):
         self.popen.send_signal(signal_)
@@ -112,17 +124,20 @@ class Cluster:
     """A coordinator and workers on loopback, training."""
 
     def __init__(self, directory, backend):
-        self.directory, self.backend = directory, backend
-        self.coordinator = Process(directory, "coordinator", "coordinator", "--dir", directory / "cluster")
+        self.directory, self.backend, self.extra, self.processes = directory, backend, 0, []
+
+    def start(self):
+        directory = self.directory
+        self.coordinator = Process(self, "coordinator", "coordinator", "--dir", directory / "cluster")
         self.until_file(directory / "cluster" / "coordinator.json")
         self.gossip = json.loads((directory / "cluster" / "coordinator.json").read_text())["gossip"]
         self.workers = [self.worker(f"worker-{i}") for i in range(WORKERS)]
-        self.extra = 0
         command = [ROOT / "bin" / "ergoflow", "train", "vn1d", "--preset", "demo", "--dir", directory / "cluster"]
         for s in SETTINGS:
             command += ["--set", s]
         with open(directory / "train.log", "w") as out:
-            self.train = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            train = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+        self.processes.append(train)
         self.whole(0)
 
     def until_file(self, path):
@@ -133,7 +148,7 @@ class Cluster:
             time.sleep(0.01)
 
     def worker(self, name):
-        return Process(self.directory, name, "worker", "--join", self.gossip, "--backend", self.backend, "--threads", "1")
+        return Process(self, name, "worker", "--join", self.gossip, "--backend", self.backend, "--threads", "1")
 
     def whole(self, since, workers=WORKERS):
         """Waits until so many workers have made a step together."""
@@ -141,8 +156,7 @@ class Cluster:
         self.coordinator.log.wait("makes step", at)
 
     def close(self):
-        for p in [self.train, *(w.popen for w in self.workers), self.coordinator.popen]:
-            p.send_signal(signal.SIGCONT)
+        for p in self.processes:
             p.kill()
             p.wait()
 
@@ -150,7 +164,8 @@ class Cluster:
 
     def measured(self, since, survivors=()):
         log = self.coordinator.log
-        times = {"step": log.wait("makes step", since) - since, "noticed": log.wait(r"generation \d+ ends", since) - since}
+        at = log.wait("makes step", since)
+        times = {"step": at - since, "still": log.stood_still(at), "noticed": log.wait(r"generation \d+ ends", since) - since}
         if survivors:
             times["aborted"] = max(w.log.wait("^generation (broke|ended)$", since) for w in survivors) - since
         return times
@@ -229,6 +244,7 @@ def ergoflow(o, times):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="recovery-"))
     cluster = Cluster(directory, o.backend)
     try:
+        cluster.start()
         for r in range(o.rounds):
             for event in o.events:
                 time.sleep(random.uniform(1, 1.5))
@@ -327,11 +343,11 @@ def theirs(values, cap):
 
 
 def table(results):
-    lines = ["| event | next committed step, median | 99 % | noticed, median | 99 % | ring aborted everywhere, median | 99 % |",
-             "|---|---|---|---|---|---|---|"]
+    lines = ["| event | next committed step, median | 99 % | training stood still, median | 99 % | noticed, median | 99 % | ring aborted everywhere, median | 99 % |",
+             "|---|---|---|---|---|---|---|---|---|"]
     for event, name in EVENTS.items():
         ours = results["ergoflow"].get(event, [])
-        lines.append(f"| {name} | " + " | ".join(c for key in ("step", "noticed", "aborted") for c in shown([t[key] for t in ours if key in t])) + " |")
+        lines.append(f"| {name} | " + " | ".join(c for key in ("step", "still", "noticed", "aborted") for c in shown([t[key] for t in ours if key in t])) + " |")
     lines += ["", "| torchrun | next step, median | 99 % | as installed, median | 99 % |", "|---|---|---|---|---|"]
     for event in TORCH:
         cells = [c for key in ("torchrun", "torchrun as installed") for c in theirs(results[key].get(event, []), results["cap"])]
