@@ -3,8 +3,10 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"math"
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // A harness is a coordinator and workers in this process, over real sockets, so
@@ -302,4 +305,31 @@ func TestRefusedPlan(t *testing.T) {
 		<-time.After(5 * time.Millisecond)
 	}
 	t.Error("the run did not fail")
+}
+
+// TestLeavingWithoutCoordinator: a worker that is to leave while its coordinator
+// does not answer, as one whose host is stopped, leaves at once.
+func TestLeavingWithoutCoordinator(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() })
+	drain := make(chan struct{})
+	w := &worker{drain: drain, log: slog.New(slog.DiscardHandler)}
+	accepted := make(chan struct{})
+	go func() {
+		if conn, err := silent.Accept(); err == nil {
+			close(accepted)
+			<-t.Context().Done()
+			conn.Close()
+		}
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- w.session(t.Context(), silent.Addr().String()) }()
+	<-accepted
+	close(drain)
+	if err := <-ended; !errors.Is(err, protocol.ErrLeft) {
+		t.Errorf("the session ended with %v", err)
+	}
 }

@@ -56,6 +56,9 @@ func (w *worker) session(ctx context.Context, address string) error {
 		return fmt.Errorf("dial coordinator %s: %w", address, err)
 	}
 	defer conn.Close()
+	if err := w.reach(ctx, conn); err != nil {
+		return fmt.Errorf("reach coordinator %s: %w", address, err)
+	}
 	control := wire.NewControlClient(conn)
 	stream, err := control.Session(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
@@ -153,15 +154,8 @@ func (w *worker) serve(ctx context.Context, members *gossip.Gossip) error {
 // coordinator waits until gossip names a coordinator, unless the worker is to
 // leave: without a coordinator nobody misses it.
 func (w *worker) coordinator(ctx context.Context, members *gossip.Gossip, pause time.Duration) (string, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() {
-		select {
-		case <-w.drain:
-			cancel(protocol.ErrLeft)
-		case <-ctx.Done():
-		}
-	}()
+	ctx, cancel := w.whileStaying(ctx)
+	defer cancel()
 	select {
 	case <-time.After(pause):
 	case <-ctx.Done():
@@ -172,6 +166,42 @@ func (w *worker) coordinator(ctx context.Context, members *gossip.Gossip, pause 
 		return "", context.Cause(ctx)
 	}
 	return address, err
+}
+
+// reachTimeout bounds an attempt to connect to the coordinator: a new one finds a
+// way that has healed sooner than TCP's ever longer pauses do.
+const reachTimeout = 3 * time.Second
+
+// reach waits until the connection stands or is refused, unless the worker is to
+// leave.
+func (w *worker) reach(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := w.whileStaying(ctx)
+	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, reachTimeout)
+	defer stop()
+	conn.Connect()
+	for {
+		state := conn.GetState()
+		if state == connectivity.Ready || state == connectivity.TransientFailure { // the session says why
+			return nil
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// whileStaying is ctx until the worker is to leave: then it ends with ErrLeft.
+func (w *worker) whileStaying(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-w.drain:
+			cancel(protocol.ErrLeft)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // drop releases the replica, if there is one.

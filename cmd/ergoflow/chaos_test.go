@@ -233,15 +233,22 @@ func (r *round) respawn(now time.Time) {
 		case d.alive() || r.held(d):
 			delete(r.absent, d)
 		case !noticed:
-			lines := tailLines(d.log, 2000)
-			why := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "ergoflow: ") })
-			r.say("  the %s has ended: %s", d.name, lines[max(why, 0)])
+			r.say("  the %s has ended: %s", d.name, lastWords(d.log))
 			r.absent[d] = now
 		case now.Sub(since) >= respawn:
 			delete(r.absent, d)
 			d.start(r.t)
 		}
 	}
+}
+
+// lastWords is the error that a process ended with, or the last line of its log.
+func lastWords(log string) string {
+	lines := tailLines(log, 2000)
+	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "ergoflow: ") }); i >= 0 {
+		return lines[i]
+	}
+	return lines[len(lines)-1]
 }
 
 // held reports whether a fault keeps the daemon away.
