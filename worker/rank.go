@@ -25,7 +25,7 @@ type rank struct {
 	sum     []float32     // of the step that is computed, over all ranks
 	used    ledger.Record // what it was made of
 	timing  *wire.Timing
-	watch   *stopwatch
+	watch   *stopwatch // nil before the first step
 }
 
 func newRank(s *session, assign *wire.Assign) *rank {
@@ -100,7 +100,10 @@ func (r *rank) obey(ctx context.Context, order protocol.Effect) error {
 
 // compute sums the gradient of the next step over all ranks.
 func (r *rank) compute(ctx context.Context) error {
-	r.watch, r.timing = newStopwatch(), new(wire.Timing)
+	if r.watch == nil { // the first step of the generation
+		r.watch = newStopwatch()
+	}
+	r.timing = &wire.Timing{Other: r.watch.lap()}
 	at := r.replica.at()
 
 	batch, err := r.batches.next(ctx)
@@ -122,6 +125,7 @@ func (r *rank) compute(ctx context.Context) error {
 
 // apply makes the one update that all ranks make.
 func (r *rank) apply() error {
+	r.timing.Other += r.watch.lap()
 	loss, samples, err := r.replica.apply(r.sum, r.used, ergoflow.Generation(r.assign.Generation), r.workers())
 	if err != nil {
 		return fmt.Errorf("update of step %d: %w", r.replica.at(), err)

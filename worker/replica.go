@@ -168,16 +168,20 @@ func (r *replica) mark() ergoflow.Mark {
 	return ergoflow.Mark{Generation: r.made, Step: ergoflow.Step(len(r.losses))}
 }
 
-// gradient leaves the sum [P+2] over the micro-batches on the host, valid until
-// the next call, and accounts for what it was made of.
-func (r *replica) gradient(rank int, b *stepBatch) ([]float32, ledger.Record, error) {
+// gradient adds up the micro-batches on the device, and accounts for what that
+// was made of.
+func (r *replica) gradient(rank int, b *stepBatch) (ledger.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	used := ledger.NewRecord(r.plan.Shards)
-	if err := r.accumulate(rank, b.micro, used); err != nil {
-		return nil, nil, err
-	}
-	return r.sum, used, r.trainer.Take(r.sum)
+	return used, r.accumulate(rank, b.micro, used)
+}
+
+// copied is the sum [P+2] of gradient on the host, valid until the next call.
+func (r *replica) copied() ([]float32, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sum, r.trainer.Take(r.sum)
 }
 
 // accumulate adds up gradients on the device, and enters what the device was

@@ -14,11 +14,14 @@ func (r *rank) total(at ergoflow.Step, b *stepBatch) (err error) {
 	if r.replica.exact() {
 		return r.totalExactly(at, b)
 	}
-	r.sum, r.used, err = r.replica.gradient(int(r.assign.Rank), b)
-	if err != nil {
+	if r.used, err = r.replica.gradient(int(r.assign.Rank), b); err != nil {
 		return fmt.Errorf("gradient of step %d: %w", at, err)
 	}
 	r.timing.Gradient = r.watch.lap()
+	if r.sum, err = r.replica.copied(); err != nil {
+		return fmt.Errorf("gradient of step %d: %w", at, err)
+	}
+	r.timing.Copy = r.watch.lap()
 	if err := reduce(r.ring, at, r.sum); err != nil {
 		return err
 	}

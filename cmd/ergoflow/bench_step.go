@@ -11,15 +11,20 @@ import (
 func benchStepCommand() *cobra.Command {
 	var choose experimentFlags
 	var name, backendName string
-	var steps int
+	var steps, world int
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "step",
 		Short: "Time whole training steps: assembly, gradient, clip, update",
 		Long: `Times training steps of one worker on functions whose samples are noise: assembling
 the batch, with the probes of networks that have sensors, the gradient, its way to
-the host and back, clipping and AdamW.`,
-		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json",
+the host and back, clipping and AdamW.
+
+With --world a cluster of so many workers on this machine makes the steps, each
+worker with its share of the processor's cores, and the coordinator says what the
+last 15 of them were made of: waiting for the batch, gradient, its copy to the host,
+the sum over the workers, waiting for the last of them, update, and everything else.`,
+		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json\n  ergoflow bench step --experiment vn1d --preset demo --world 2",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if choose.preset == "" && choose.config == "" {
@@ -31,6 +36,16 @@ the host and back, clipping and AdamW.`,
 			}
 			if steps < 1 {
 				return usagef("--steps is %d, not positive", steps)
+			}
+			if cmd.Flags().Changed("world") {
+				m, err := benchCluster(cmd.Context(), e, world, backendName, steps)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(m)
+				}
+				return m.print()
 			}
 			b, err := backend.Open(backendName)
 			if err != nil {
@@ -56,6 +71,7 @@ the host and back, clipping and AdamW.`,
 	f.StringVar(&name, "experiment", "vn1d", experimentNames())
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	f.IntVar(&steps, "steps", 30, "steps to time")
+	f.IntVar(&world, "world", 0, "workers of a cluster on this machine (default none: this process)")
 	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
 }

@@ -79,7 +79,7 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 		if plan.Groups > 0 {
 			what = "groups of shards"
 		}
-		return nil, usagef("--workers is %d, but %s has only %d %s to share", f.workers, e.Name, plan.Units(), what)
+		return nil, usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
 	}
 	if err := checkEngine(f.engine); err != nil {
 		return nil, err
@@ -151,30 +151,43 @@ are reused.`,
 // conduct runs e on a local cluster until the stage is reached. It returns the
 // final checkpoint, if the stage has one, and how long the parts took. The
 // cluster has ended when it returns.
-func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, until wire.Stage) ([]byte, []report.Stage, error) {
+func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, until wire.Stage) (encoded []byte, stages []report.Stage, err error) {
+	stages, err = local.conduct(ctx, e, until, func(control wire.ControlClient, run string) error {
+		if until == wire.Stage_STAGE_TRAIN {
+			encoded, err = loadCheckpoint(ctx, control, run)
+		}
+		return err
+	})
+	return encoded, stages, err
+}
+
+// conduct runs e on a cluster on this machine until the stage is reached, and
+// then asks its coordinator, before the cluster ends.
+func (f *localFlags) conduct(
+	ctx context.Context, e experiment.Experiment, until wire.Stage, ask func(control wire.ControlClient, run string) error,
+) ([]report.Stage, error) {
 	plan, err := e.Plan()
 	if err != nil {
-		return nil, nil, usage(err)
+		return nil, usage(err)
 	}
-	cluster, err := local.start(ctx, e)
+	cluster, err := f.start(ctx, e)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer cluster.stop()
-	fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", plan.Experiment, plan.Run, local.dir, local.workers)
+	fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", plan.Experiment, plan.Run, f.dir, f.workers)
 
 	conn, control, err := clusterFlags{addr: cluster.addresses.Control}.dial()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer conn.Close()
 	if err := submit(ctx, control, plan, until, true); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	stages, err := follow(ctx, control, plan, until, cluster.err)
-	if err != nil || until == wire.Stage_STAGE_GENERATE {
-		return nil, stages, err
+	if err != nil {
+		return stages, err
 	}
-	encoded, err := loadCheckpoint(ctx, control, plan.Run)
-	return encoded, stages, err
+	return stages, ask(control, plan.Run)
 }

@@ -39,6 +39,9 @@ func statusCommand() *cobra.Command {
 					fmt.Printf("loss        %.4g\n", *st.Loss)
 				}
 				fmt.Printf("generation  %d, world size %d\n", st.Generation, st.WorldSize)
+				if f := st.WaitsFor; f != nil {
+					fmt.Printf("waits for   %s in %d of the last %d steps, %.3g ms\n", f.Worker, f.Steps, f.Of, 1e3*f.Seconds)
+				}
 			}
 			if st.Reason != "" {
 				fmt.Printf("last        %s\n", st.Reason)

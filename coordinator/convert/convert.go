@@ -38,7 +38,7 @@ func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 		p, t := b.Progress, b.Progress.GetTiming()
 		return machine.Progress{Session: s, Generation: ergoflow.Generation(p.GetGeneration()), Step: ergoflow.Step(p.GetStep()),
 			Loss: p.GetLoss(), Samples: p.GetSamples(), Timing: machine.Timing{Data: finite(t.GetData()), Gradient: finite(t.GetGradient()),
-				Ring: finite(t.GetRing()), Update: finite(t.GetUpdate())}}
+				Copy: finite(t.GetCopy()), Ring: finite(t.GetRing()), Update: finite(t.GetUpdate()), Other: finite(t.GetOther())}}
 	case *wire.WorkerMessage_Complaint:
 		c := b.Complaint
 		return machine.Complaint{Session: s, Generation: ergoflow.Generation(c.GetGeneration()), Step: ergoflow.Step(c.GetStep()),

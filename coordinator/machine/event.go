@@ -145,14 +145,6 @@ type Worker struct {
 	PID         int
 }
 
-// Timing breaks one step down, in seconds.
-type Timing struct {
-	Data     float64 `json:"data"`
-	Gradient float64 `json:"gradient"`
-	Ring     float64 `json:"ring"`
-	Update   float64 `json:"update"`
-}
-
 // Stage is how far a run shall go.
 type Stage int
 

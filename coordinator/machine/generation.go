@@ -23,7 +23,8 @@ type generation struct {
 	isReady  map[ergoflow.WorkerID]bool
 	deadline time.Time // of the reports, then of the readies
 	base     ergoflow.Mark
-	stepped  bool // has made a step
+	stepped  bool    // has made a step
+	steps    [2]step // the even and the odd one that are told of
 }
 
 type formation int
@@ -165,6 +166,7 @@ func (m *Machine) assign(g *generation) {
 	members := make([]Member, len(workers))
 	for rank, w := range workers {
 		members[rank] = Member{w.ID, w.DataAddress}
+		w.steps = window[Timing]{}
 		w.pace = pace{slow: w.pace.slow} // with another number of shards it may be another
 	}
 	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
@@ -187,7 +189,7 @@ func (m *Machine) assign(g *generation) {
 	g.phase, g.shards, g.base = assigned, shards, d.state
 	g.deadline = m.now.Add(m.config.ReadyTimeout)
 	m.run.step = d.state.Step
-	m.run.uneven = time.Time{}
+	m.run.uneven, m.run.late = time.Time{}, window[late]{}
 	for rank, w := range workers {
 		m.send(w, Assign{
 			Generation: g.number, Rank: rank, Members: members,
@@ -231,8 +233,10 @@ func (m *Machine) progress(w *worker, e Progress) {
 		m.refuse(w.ID, fmt.Sprintf("it claims step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.state.Step))
 		return
 	}
-	w.state, w.timing = ergoflow.Mark{Generation: g.number, Step: e.Step}, e.Timing
-	w.pace.add(e.Timing, len(g.shards[g.ranks[w.ID]]))
+	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
+	rank := g.ranks[w.ID]
+	w.pace.add(e.Timing, len(g.shards[rank]))
+	m.timed(g, rank, e.Step, e.Timing)
 	if !g.stepped {
 		g.stepped = true
 		m.because(m.firstStep(g, e.Step))

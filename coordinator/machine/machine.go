@@ -76,13 +76,13 @@ type worker struct {
 	phase    phase
 	reason   string // why it is excluded
 	draining bool
-	leaveWhy string        // where draining
-	leaveBy  time.Time     // where draining
-	saving   bool          // where draining: its state is awaited as a checkpoint,
-	saveFrom ergoflow.Mark // of this state or a later one
-	holds    bool          // a state of the present run, as far as is known
-	state    ergoflow.Mark // which
-	timing   Timing
+	leaveWhy string         // where draining
+	leaveBy  time.Time      // where draining
+	saving   bool           // where draining: its state is awaited as a checkpoint,
+	saveFrom ergoflow.Mark  // of this state or a later one
+	holds    bool           // a state of the present run, as far as is known
+	state    ergoflow.Mark  // which
+	steps    window[Timing] // of its last generation
 	pace     pace
 	weight   float64 // share of the shards, relative to others; zero: 1
 }

@@ -14,7 +14,6 @@ import (
 // pace is that time per shard: it belongs to the machine and not to how much it
 // was given.
 const (
-	paceSteps    = 15               // steps whose median it is: one hiccup is no pace
 	paceInterval = time.Second      // between looks at all of them
 	persistent   = 10 * time.Second // what lasts shorter is let pass
 	slowAbove    = 1.5              // times the typical pace: slow from there on
@@ -26,34 +25,26 @@ const (
 	rounding     = 1e-9 // of quotas
 )
 
-// pace is a worker's in the present generation.
+// pace is a worker's in the present generation, the median of a window.
 type pace struct {
-	seconds []float64 // per shard, of its last steps, in the order of a ring
-	next    int
-	slow    bool      // and named so
-	since   time.Time // slow, or as fast as others again, for so long; zero: as named
+	perShard window[float64] // seconds
+	slow     bool            // and named so
+	since    time.Time       // slow, or as fast as others again, for so long; zero: as named
 }
 
 // add takes a step of so many shards. What a clock that jumped says is no time.
 func (p *pace) add(t Timing, shards int) {
-	s := (t.Data + t.Gradient) / float64(shards)
-	if !(s > 0) || math.IsInf(s, 0) {
-		return
+	if s := t.own() / float64(shards); s > 0 && !math.IsInf(s, 0) {
+		p.perShard.add(s)
 	}
-	if len(p.seconds) < paceSteps {
-		p.seconds = append(p.seconds, s)
-		return
-	}
-	p.seconds[p.next] = s
-	p.next = (p.next + 1) % paceSteps
 }
 
-// perShard is the pace in seconds; zero: not known yet.
-func (p *pace) perShard() float64 {
-	if len(p.seconds) < paceSteps {
+// seconds per shard; zero: not known yet.
+func (p *pace) seconds() float64 {
+	if !p.perShard.full() {
 		return 0
 	}
-	return lowerMedian(p.seconds)
+	return lowerMedian(p.perShard.values)
 }
 
 // lowerMedian of two is the smaller one: of two workers the faster is typical.
@@ -72,7 +63,7 @@ func (m *Machine) watch(g *generation) {
 	workers := m.workersOf(g)
 	paces := make([]float64, len(workers))
 	for rank, w := range workers {
-		if paces[rank] = w.pace.perShard(); paces[rank] == 0 {
+		if paces[rank] = w.pace.seconds(); paces[rank] == 0 {
 			return
 		}
 	}

@@ -44,10 +44,11 @@ type run struct {
 	failures      int       // generations that ended in complaints since the last step
 	notBefore     time.Time // the next generation, after complaints
 	speed         speed
-	stepped       time.Time // when the most advanced step became known
-	watched       time.Time // when paces were last looked at
-	uneven        time.Time // since when shards had better move; zero: they had not
-	moved         time.Time // when they last did
+	late          window[late] // in the last generation
+	stepped       time.Time    // when the most advanced step became known
+	watched       time.Time    // when paces were last looked at
+	uneven        time.Time    // since when shards had better move; zero: they had not
+	moved         time.Time    // when they last did
 }
 
 func (m *Machine) start() {
@@ -104,6 +105,7 @@ func (m *Machine) submit(e Submit) {
 	m.emit(Answer{})
 	for _, w := range m.workers {
 		w.reset()
+		w.steps = window[Timing]{}
 	}
 	m.scan(fmt.Sprintf("run %s (%s) is submitted, until %s", e.Plan.Run, e.Plan.Experiment, e.Until))
 }
@@ -111,7 +113,7 @@ func (m *Machine) submit(e Submit) {
 // reset frees a worker of what it was to the last run.
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
-	w.holds, w.saving, w.state, w.timing = false, false, ergoflow.Mark{}, Timing{}
+	w.holds, w.saving, w.state = false, false, ergoflow.Mark{}
 	w.pace, w.weight = pace{}, 0
 }
 

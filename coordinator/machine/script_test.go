@@ -290,18 +290,21 @@ func (p *player) event(e Event) {
 	}
 }
 
-// everyoneSteps has the members of the generation make a step, each in its time.
+// everyoneSteps has the members of the generation make a step, each in its time,
+// and the ring take one millisecond.
 func (p *player) everyoneSteps(perShard func(id string) int) {
-	for _, w := range p.machine.Status().Workers {
-		if w.Rank < 0 || w.State != "training" {
-			continue
-		}
+	workers := slices.DeleteFunc(p.machine.Status().Workers, func(w WorkerStatus) bool { return w.Rank < 0 || w.State != "training" })
+	longest := 0.0
+	for _, w := range workers {
+		longest = max(longest, 1e-3*float64(perShard(string(w.ID))*len(w.Shards)))
+	}
+	for _, w := range workers {
 		id := string(w.ID)
 		step := w.Step + 1
 		p.held[id] = ergoflow.Mark{Generation: p.ledger.Generation, Step: step}
 		own := 1e-3 * float64(perShard(id)*len(w.Shards))
 		p.event(Progress{Session: p.sessions[id], Generation: p.ledger.Generation, Step: step,
-			Loss: 1 / float64(step+1), Samples: 100, Timing: Timing{Gradient: own}})
+			Loss: 1 / float64(step+1), Samples: 100, Timing: Timing{Gradient: own, Ring: longest - own + 1e-3}})
 	}
 }
 
@@ -332,6 +335,9 @@ func (p *player) status() {
 	}
 	if s.Failure != "" {
 		fmt.Fprintf(&p.out, ", failure: %s", s.Failure)
+	}
+	if f := s.WaitsFor; f != nil {
+		fmt.Fprintf(&p.out, ", in %d of %d steps for %s: %.3g s", f.Steps, f.Of, f.Worker, f.Seconds)
 	}
 	p.out.WriteString("\n")
 	for _, w := range s.Workers {

@@ -21,7 +21,8 @@ type Status struct {
 	Checkpoint       *ergoflow.Step      `json:"checkpoint"` // the newest; null: none
 	Shards           ShardStatus         `json:"shards"`
 	SamplesPerSecond float64             `json:"samples_per_second"`
-	Timing           Timing              `json:"timing"` // rank 0's last step, seconds
+	Timing           Timing              `json:"timing"`    // rank 0's
+	WaitsFor         *WaitsFor           `json:"waits_for"` // null: nobody was, or there is no step yet
 	Failure          string              `json:"failure,omitempty"`
 	Workers          []WorkerStatus      `json:"workers"`
 }
@@ -46,9 +47,9 @@ type WorkerStatus struct {
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty"` // why failed
 	Doing  string `json:"doing,omitempty"`  // in its own words
-	Timing Timing `json:"timing"`           // its last step, seconds
-	// Pace is its own part of a step, data and gradient, in seconds per shard: the
-	// median of its last 15 steps. Zero: not known yet.
+	Timing Timing `json:"timing"`           // of its last 15 steps, the median of each part
+	// Pace is its own part of a step, data, gradient and copy, in seconds per shard:
+	// the median of its last 15 steps. Zero: not known yet.
 	Pace float64 `json:"pace"`
 	Slow bool    `json:"slow"` // at 1.5 times the others' pace for 10 s
 }
@@ -69,11 +70,12 @@ func (m *Machine) Status() Status {
 	if checkpoint := m.run.checkpoint.Step; m.run.hasCheckpoint {
 		s.Checkpoint = &checkpoint
 	}
+	s.WaitsFor = m.waitsFor()
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
 			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
-			Timing: w.timing, Pace: w.pace.perShard(), Slow: w.pace.slow,
+			Timing: medians(w.steps.values), Pace: w.pace.seconds(), Slow: w.pace.slow,
 		})
 	}
 	if g := m.current; g != nil {
@@ -89,7 +91,7 @@ func (m *Machine) Status() Status {
 		}
 		if g.phase == running {
 			s.SamplesPerSecond = m.run.speed.rate
-			s.Timing = m.byID(g.members[0]).timing
+			s.Timing = medians(m.byID(g.members[0]).steps.values)
 		}
 	}
 	return s

@@ -835,9 +835,11 @@ func (x *Progress) GetTiming() *Timing {
 type Timing struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Data          float64                `protobuf:"fixed64,1,opt,name=data,proto3" json:"data,omitempty"`
-	Gradient      float64                `protobuf:"fixed64,2,opt,name=gradient,proto3" json:"gradient,omitempty"` // and its way to the host
-	Ring          float64                `protobuf:"fixed64,3,opt,name=ring,proto3" json:"ring,omitempty"`         // waiting for slower ranks included
+	Gradient      float64                `protobuf:"fixed64,2,opt,name=gradient,proto3" json:"gradient,omitempty"`
+	Ring          float64                `protobuf:"fixed64,3,opt,name=ring,proto3" json:"ring,omitempty"` // waiting for slower ranks included
 	Update        float64                `protobuf:"fixed64,4,opt,name=update,proto3" json:"update,omitempty"`
+	Copy          float64                `protobuf:"fixed64,5,opt,name=copy,proto3" json:"copy,omitempty"`   // the gradient's way to the host
+	Other         float64                `protobuf:"fixed64,6,opt,name=other,proto3" json:"other,omitempty"` // between these, since the update before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,6 +898,20 @@ func (x *Timing) GetRing() float64 {
 func (x *Timing) GetUpdate() float64 {
 	if x != nil {
 		return x.Update
+	}
+	return 0
+}
+
+func (x *Timing) GetCopy() float64 {
+	if x != nil {
+		return x.Copy
+	}
+	return 0
+}
+
+func (x *Timing) GetOther() float64 {
+	if x != nil {
+		return x.Other
 	}
 	return 0
 }
@@ -2723,12 +2739,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04loss\x18\x03 \x01(\x01R\x04loss\x12\x18\n" +
 	"\asamples\x18\x04 \x01(\x03R\asamples\x12+\n" +
-	"\x06timing\x18\x05 \x01(\v2\x13.ergoflow.v1.TimingR\x06timing\"d\n" +
+	"\x06timing\x18\x05 \x01(\v2\x13.ergoflow.v1.TimingR\x06timing\"\x8e\x01\n" +
 	"\x06Timing\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\x01R\x04data\x12\x1a\n" +
 	"\bgradient\x18\x02 \x01(\x01R\bgradient\x12\x12\n" +
 	"\x04ring\x18\x03 \x01(\x01R\x04ring\x12\x16\n" +
-	"\x06update\x18\x04 \x01(\x01R\x06update\"k\n" +
+	"\x06update\x18\x04 \x01(\x01R\x06update\x12\x12\n" +
+	"\x04copy\x18\x05 \x01(\x01R\x04copy\x12\x14\n" +
+	"\x05other\x18\x06 \x01(\x01R\x05other\"k\n" +
 	"\tComplaint\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +

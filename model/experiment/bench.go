@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -36,4 +37,24 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 			return e.Alternatives()[0].Conditioner(n) // of Config.Model
 		},
 	}, steps)
+}
+
+// Miniature makes the same training steps, that many, on the least data that they
+// can be made on: one batch of functions, hardly simulated.
+func (e Experiment) Miniature(steps int) (Experiment, error) {
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return e, fmt.Errorf("data.family: %w", err)
+	}
+	const least = 16 // samples to evaluate with, which nobody does
+	d := &e.Data
+	d.HeldOut, d.HeldOutFrom = 1, cmp.Or(d.HeldOutFrom, d.Functions)
+	d.Functions, d.Samples, d.ReferenceSamples = e.Training.BatchFunctions, e.Training.BatchSamples, least
+	d.Training.Chains, d.Reference.Chains = d.Samples, least
+	if _, observed := f.(family.Timed); !observed { // whose laws are of fixed times
+		d.Training.BurnIn, d.Reference.BurnIn = 1, 1
+	}
+	e.Training.Steps, e.Training.CheckpointEvery = steps, steps
+	e.Evaluation.Functions, e.Evaluation.Samples, e.Evaluation.MCMC = 1, least, nil
+	return e, e.Validate()
 }

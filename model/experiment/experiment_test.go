@@ -168,3 +168,24 @@ func TestHash(t *testing.T) {
 		t.Error("the preset's label changed the hash")
 	}
 }
+
+// A miniature makes the same steps: the same network, batch and schedule.
+func TestMiniature(t *testing.T) {
+	for _, name := range Names() {
+		for _, preset := range []string{"full", "scaled", "smoke"} {
+			e, err := Load(name, preset, "", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			small, err := e.Miniature(40)
+			if err != nil {
+				t.Errorf("%s/%s: %v", name, preset, err)
+				continue
+			}
+			if small.Steps() != 40 || small.Data.Functions != e.Training.BatchFunctions || !reflect.DeepEqual(small.Model, e.Model) ||
+				small.Training.BatchSamples != e.Training.BatchSamples || small.Data.Shards != e.Data.Shards {
+				t.Errorf("%s/%s: %+v", name, preset, small)
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package machine
+
+import (
+	"math"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// Timing breaks a worker's step down, in seconds.
+type Timing struct {
+	Step     float64 `json:"step"`     // from one update to the next: the sum of the others
+	Data     float64 `json:"data"`     // waiting for the batch
+	Gradient float64 `json:"gradient"` // with the batch's way to the device
+	Copy     float64 `json:"copy"`     // the gradient's way to the host
+	Ring     float64 `json:"ring"`     // the sum over the workers, from when the last of them has its gradient
+	Wait     float64 `json:"wait"`     // for that one
+	Update   float64 `json:"update"`   // with the sum's way to the device
+	Other    float64 `json:"other"`    // between these: what is next, whether it may be applied
+}
+
+// own is what does not depend on others, and grows with the worker's shards.
+func (t Timing) own() float64 { return t.Data + t.Gradient + t.Copy }
+
+// plausible: no clock that jumped spoke.
+func (t Timing) plausible() bool {
+	for _, s := range []float64{t.Data, t.Gradient, t.Copy, t.Ring, t.Wait, t.Update, t.Other} {
+		if !(s >= 0) || math.IsInf(s, 1) {
+			return false
+		}
+	}
+	return true
+}
+
+// medians are those of each part by itself, and of the whole.
+func medians(steps []Timing) Timing {
+	part := func(of func(Timing) float64) float64 { return median(steps, of) }
+	return Timing{
+		Step:     part(func(t Timing) float64 { return t.Step }),
+		Data:     part(func(t Timing) float64 { return t.Data }),
+		Gradient: part(func(t Timing) float64 { return t.Gradient }),
+		Copy:     part(func(t Timing) float64 { return t.Copy }),
+		Ring:     part(func(t Timing) float64 { return t.Ring }),
+		Wait:     part(func(t Timing) float64 { return t.Wait }),
+		Update:   part(func(t Timing) float64 { return t.Update }),
+		Other:    part(func(t Timing) float64 { return t.Other }),
+	}
+}
+
+// A step is what the members of a generation say of one step. Nobody is more than
+// one step ahead of another, so two of them are all that is ever incomplete.
+type step struct {
+	number  ergoflow.Step
+	timings []Timing // by rank
+	heard   int
+}
+
+// late is who had its gradient last in a step.
+type late struct {
+	worker  ergoflow.WorkerID
+	seconds float64 // that the first one waited for it
+}
+
+// timed takes a worker's account of a step. The ring ends for all at once, and the
+// last one to enter it waits for nobody: what others spent there beyond its time
+// they waited for it. No clocks need to agree.
+func (m *Machine) timed(g *generation, rank int, number ergoflow.Step, t Timing) {
+	s := &g.steps[number%2]
+	if s.number != number || s.timings == nil {
+		*s = step{number: number, timings: make([]Timing, len(g.members))}
+	}
+	s.timings[rank] = t
+	if s.heard++; s.heard < len(g.members) {
+		return
+	}
+	last := 0
+	for rank, t := range s.timings {
+		if !t.plausible() {
+			return
+		}
+		if t.Ring < s.timings[last].Ring {
+			last = rank
+		}
+	}
+	ring, longest := s.timings[last].Ring, 0.0
+	for rank, id := range g.members {
+		t := s.timings[rank]
+		t.Ring, t.Wait = ring, t.Ring-ring
+		t.Step = t.own() + t.Ring + t.Wait + t.Update + t.Other
+		longest = max(longest, t.Wait)
+		m.byID(id).steps.add(t)
+	}
+	if len(g.members) > 1 {
+		m.run.late.add(late{g.members[last], longest})
+	}
+}
+
+// WaitsFor says for whom the members of a generation wait.
+type WaitsFor struct {
+	Worker  ergoflow.WorkerID `json:"worker"`  // that was last most often
+	Steps   int               `json:"steps"`   // in so many
+	Of      int               `json:"of"`      // of so many, the last ones
+	Seconds float64           `json:"seconds"` // that the first one then waited, median
+}
+
+// waitsFor is nil where nobody has waited for anybody.
+func (m *Machine) waitsFor() *WaitsFor {
+	var most []float64
+	var worker ergoflow.WorkerID
+	waits := make(map[ergoflow.WorkerID][]float64)
+	for _, l := range m.run.late.values {
+		waits[l.worker] = append(waits[l.worker], l.seconds)
+		if own := waits[l.worker]; len(own) > len(most) {
+			most, worker = own, l.worker
+		}
+	}
+	if most == nil {
+		return nil
+	}
+	return &WaitsFor{worker, len(most), len(m.run.late.values), lowerMedian(most)}
+}

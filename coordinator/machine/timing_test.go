@@ -1,0 +1,89 @@
+package machine
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// inStep is a machine whose generation of a, b and c has just begun.
+func inStep(t *testing.T) (*Machine, *generation) {
+	t.Helper()
+	m := New(Config{}, Ledger{Plan: &ergoflow.Plan{Run: "r", Shards: 3, Steps: 100}, Generation: 1})
+	g := &generation{number: 1, phase: running, ranks: make(map[ergoflow.WorkerID]int), shards: [][]int{{0}, {1}, {2}}}
+	m.current = g
+	for rank, id := range []ergoflow.WorkerID{"a", "b", "c"} {
+		s := Session(rank + 1)
+		m.Step(time.Unix(int64(rank), 0), Hello{Session: s, Worker: Worker{ID: id, DataAddress: fmt.Sprintf("h:%d", rank)}})
+		g.members, g.ranks[id] = append(g.members, id), rank
+	}
+	return m, g
+}
+
+// Who enters the ring last spends the least time in it; what others spend beyond
+// that is waiting.
+func TestTimingSplitsTheRing(t *testing.T) {
+	m, g := inStep(t)
+	m.timed(g, 0, 1, Timing{Gradient: 1, Ring: 5, Update: 1, Other: 0.5})
+	m.timed(g, 1, 1, Timing{Gradient: 4, Ring: 2, Update: 1})
+	m.timed(g, 0, 2, Timing{Gradient: 1, Ring: 9, Update: 1}) // a step ahead of c
+	if got := m.byID("a").steps.values; got != nil {
+		t.Fatalf("%+v before all are heard", got)
+	}
+	m.timed(g, 2, 1, Timing{Data: 1, Gradient: 2, Copy: 1, Ring: 2.5, Update: 1})
+	for id, want := range map[ergoflow.WorkerID]Timing{
+		"a": {Step: 7.5, Gradient: 1, Ring: 2, Wait: 3, Update: 1, Other: 0.5},
+		"b": {Step: 7, Gradient: 4, Ring: 2, Update: 1},
+		"c": {Step: 7.5, Data: 1, Gradient: 2, Copy: 1, Ring: 2, Wait: 0.5, Update: 1},
+	} {
+		if got := m.byID(id).steps.values; len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+	}
+	m.timed(g, 1, 2, Timing{Gradient: 9, Ring: 1})
+	m.timed(g, 2, 2, Timing{Gradient: 3, Ring: 7})
+	if got, want := *m.Status().WaitsFor, (WaitsFor{"b", 2, 2, 3}); got != want {
+		t.Errorf("waits for %+v, want %+v", got, want)
+	}
+	if got, want := m.Status().Workers[0].Timing, (Timing{Step: 7.5, Gradient: 1, Ring: 1, Wait: 3, Update: 1}); got != want {
+		t.Errorf("medians of a: %+v, want %+v", got, want)
+	}
+}
+
+// A step in which a clock jumped is left out; the next one is not.
+func TestTimingOfJumpingClocks(t *testing.T) {
+	for name, bad := range map[string]Timing{
+		"backwards": {Gradient: -1}, "infinite": {Ring: math.Inf(1)}, "not a number": {Other: math.NaN()},
+	} {
+		m, g := inStep(t)
+		for rank := range 3 {
+			m.timed(g, rank, 1, bad)
+			m.timed(g, rank, 2, Timing{Gradient: float64(rank), Ring: 5 - float64(rank)})
+		}
+		if got := len(m.byID("a").steps.values); got != 1 {
+			t.Errorf("%s: %d steps", name, got)
+		}
+		if got, want := *m.Status().WaitsFor, (WaitsFor{"c", 1, 1, 2}); got != want {
+			t.Errorf("%s: waits for %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+// Windows forget what is older than their length.
+func TestWindow(t *testing.T) {
+	var w window[int]
+	for i := range 2*windowSteps + 3 {
+		w.add(i)
+	}
+	sum := 0
+	for _, v := range w.values {
+		sum += v
+	}
+	last := 2*windowSteps + 2
+	if want := windowSteps * (2*last - windowSteps + 1) / 2; len(w.values) != windowSteps || sum != want {
+		t.Errorf("%d values that add up to %d, want %d", len(w.values), sum, want)
+	}
+}
