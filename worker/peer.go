@@ -56,9 +56,14 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 	return nil
 }
 
+// window is how much of a state may be under way. All others wait for it, and
+// gRPC's default, which begins with 64 KiB, takes twice as long on loopback.
+const window = 4 * chunkBytes
+
 // fetchFromPeer reads a state from another worker.
 func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark) (*state.State, error) {
-	conn, err := grpc.NewClient(peer.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(peer.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), grpc.WithReadBufferSize(chunkBytes/4))
 	if err != nil {
 		return nil, fmt.Errorf("dial peer %s at %s: %w", peer.Id, peer.DataAddress, err)
 	}
@@ -68,6 +73,7 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 		return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
 	}
 	var encoded bytes.Buffer
+	encoded.Grow(r.stateBytes())
 	for {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -112,8 +112,46 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 			return err
 		}
 	}
+	return r.rehearse(ctx)
+}
+
+// rehearse makes a step that counts nowhere. The first one takes twice as long as
+// those after it, mostly since it is the first to touch its memory, and the others
+// would wait for it. Half of the shards is the most that a worker gets beside
+// another.
+func (r *replica) rehearse(ctx context.Context) error {
+	shards := make([]uint32, (r.plan.Shards+1)/2)
+	for k := range shards {
+		shards[k] = uint32(k)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	batches := prefetch(ctx, r, shards)
+	defer batches.wait()
+	defer cancel()
+	b, err := batches.next(ctx)
+	if err != nil {
+		return err
+	}
+	fresh := state.Fresh(r.experiment.Velocity().Layout(), r.experiment.Seed)
+	if err := r.trainer.SetState(fresh.Parameters, fresh.M, fresh.V); err != nil {
+		return err
+	}
+	if _, err := r.gradient(0, b); err != nil {
+		return err
+	}
+	sum, err := r.copied()
+	if err != nil {
+		return err
+	}
+	if _, err := r.trainer.Apply(sum, 0); err != nil && !errors.Is(err, train.ErrDiverged) { // so may these parameters
+		return err
+	}
 	return nil
 }
+
+// stateBytes is about the size of an encoded state: three vectors, a loss for each
+// step, and little else.
+func (r *replica) stateBytes() int { return 3*4*r.trainer.Size() + 8*int(r.plan.Steps) + 1<<16 }
 
 // largest is how many shards' functions a micro-batch may have.
 func (r *replica) largest() int {
