@@ -46,12 +46,17 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 	if err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
-	for len(encoded) > 0 {
-		n := min(chunkBytes, len(encoded))
-		if err := stream.Send(&wire.Chunk{Data: encoded[:n]}); err != nil {
+	return inChunks(encoded, func(data []byte) error { return stream.Send(&wire.Chunk{Data: data}) })
+}
+
+// inChunks sends data in pieces of chunkBytes.
+func inChunks(data []byte, send func([]byte) error) error {
+	for len(data) > 0 {
+		n := min(chunkBytes, len(data))
+		if err := send(data[:n]); err != nil {
 			return err
 		}
-		encoded = encoded[n:]
+		data = data[n:]
 	}
 	return nil
 }
@@ -60,12 +65,20 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 // gRPC's default, which begins with 64 KiB, takes twice as long on loopback.
 const window = 4 * chunkBytes
 
-// fetchFromPeer reads a state from another worker.
-func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark) (*state.State, error) {
+func dialPeer(peer *wire.Member) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(peer.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), grpc.WithReadBufferSize(chunkBytes/4))
 	if err != nil {
 		return nil, fmt.Errorf("dial peer %s at %s: %w", peer.Id, peer.DataAddress, err)
+	}
+	return conn, nil
+}
+
+// fetchFromPeer reads a state from another worker.
+func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark) (*state.State, error) {
+	conn, err := dialPeer(peer)
+	if err != nil {
+		return nil, err
 	}
 	defer conn.Close()
 	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{Run: r.plan.Run, Step: int64(want.Step), Made: uint64(want.Generation)})

@@ -54,6 +54,7 @@ func (r *rank) run(ctx context.Context) error {
 	r.batches = prefetch(ctx, r.replica, r.assign.Shards)
 	defer r.batches.wait()
 	defer cancel()
+	defer r.replica.dismissAll()
 	r.session.post(protocol.Joined{Step: int64(r.replica.at())})
 	for {
 		select {

@@ -40,19 +40,26 @@ type replica struct {
 	ledger  ledger.Ledger
 	made    ergoflow.Generation // that made the last step
 	held    bool                // whether there is a state at all
+
+	followers map[chan *update]bool // who is told of every update
+	leader    *following            // whom this replica follows; nil: nobody
 }
 
-// prepare builds the replica of a run, or keeps the one that is there.
-func (w *worker) prepare(ctx context.Context, order *wire.Prepare) error {
-	if have := w.replica.Load(); have != nil && have.plan.Run == order.Plan.GetRun() {
-		return nil
+// prepare builds the replica of a run, or keeps the one that is there, and has it
+// follow whom the order says; told hears what state it comes to hold by that.
+func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(ergoflow.Mark)) error {
+	r := w.replica.Load()
+	if r == nil || r.plan.Run != order.Plan.GetRun() {
+		w.drop()
+		var err error
+		if r, err = newReplica(ctx, w, order); err != nil {
+			return err
+		}
+		w.replica.Store(r)
 	}
-	w.drop()
-	fresh, err := newReplica(ctx, w, order)
-	if err != nil {
-		return err
+	if order.Follow != nil {
+		r.follow(ctx, order.Follow, w.log, told)
 	}
-	w.replica.Store(fresh)
 	return nil
 }
 
@@ -180,9 +187,11 @@ func (r *replica) condition() error {
 
 // close frees what the replica holds, once no upload needs it.
 func (r *replica) close() {
+	r.unfollow()
 	_ = r.saver.wait(context.Background()) // bounded, as every upload is
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.dismiss()
 	r.held = false
 	if r.trainer != nil {
 		r.trainer.Close()
@@ -241,11 +250,13 @@ func (r *replica) accumulate(rank int, micro []*flow.Batch, used ledger.Record) 
 func (r *replica) apply(sum []float32, used ledger.Record, g ergoflow.Generation, workers []ergoflow.WorkerID) (loss float64, samples int64, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, err := r.trainer.Apply(sum, int64(len(r.losses))); err != nil {
+	step := ergoflow.Step(len(r.losses))
+	if _, err := r.trainer.Apply(sum, int64(step)); err != nil {
 		return 0, 0, err
 	}
 	loss, count := train.Loss(sum)
-	r.ledger.Append(ergoflow.Step(len(r.losses)), g, workers, used)
+	r.ledger.Append(step, g, workers, used)
+	r.tell(step, g, workers, used, sum)
 	r.losses, r.made = append(r.losses, loss), g
 	return loss, int64(count), nil
 }
@@ -257,6 +268,11 @@ var errNoState = errors.New("no training state")
 func (r *replica) state() (*state.State, ergoflow.Generation, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.copyState()
+}
+
+// copyState is state; mu is held.
+func (r *replica) copyState() (*state.State, ergoflow.Generation, error) {
 	if !r.held {
 		return nil, 0, errNoState
 	}
@@ -286,6 +302,7 @@ func (r *replica) load(st *state.State, made ergoflow.Generation) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.dismiss()
 	r.held = false
 	if err := r.trainer.SetState(st.Parameters, st.M, st.V); err != nil {
 		return err
@@ -346,12 +363,13 @@ func (w *worker) present(hello *wire.Hello) *wire.Hello {
 
 // report says which state the worker holds, for the coordinator to choose the
 // generation's from.
-func (w *worker) report(generation uint64) (*wire.Report, error) {
+func (w *worker) report(ctx context.Context, generation uint64) (*wire.Report, error) {
 	report := &wire.Report{Generation: generation}
 	r := w.replica.Load()
 	if r == nil {
 		return report, nil
 	}
+	r.awaitLast(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.held {

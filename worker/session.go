@@ -173,10 +173,14 @@ func (s *session) execute(effect protocol.Effect) {
 	case protocol.Generate:
 		s.start(func(ctx context.Context) error { return s.w.generate(ctx, e.Order) })
 	case protocol.Prepare:
-		s.start(func(ctx context.Context) error { return s.w.prepare(ctx, e.Order) })
+		s.start(func(ctx context.Context) error {
+			return s.w.prepare(ctx, e.Order, func(m ergoflow.Mark) {
+				s.post(protocol.Followed{Run: e.Order.GetPlan().GetRun(), Mark: m})
+			})
+		})
 	case protocol.Describe:
-		s.start(func(context.Context) error {
-			report, err := s.w.report(e.Generation)
+		s.start(func(ctx context.Context) error {
+			report, err := s.w.report(ctx, e.Generation)
 			if err == nil {
 				s.post(protocol.Described{Report: report})
 			}

@@ -24,7 +24,8 @@ func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 			DataAddress: h.GetDataAddress(), Device: Clip(h.GetDevice()), PID: int(h.GetPid())},
 			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep())}
 	case *wire.WorkerMessage_Heartbeat:
-		return machine.Heartbeat{Session: s, Doing: Clip(b.Heartbeat.GetDoing()), Number: b.Heartbeat.GetNumber()}
+		h := b.Heartbeat
+		return machine.Heartbeat{Session: s, Doing: Clip(h.GetDoing()), Number: h.GetNumber(), Run: h.GetRun(), State: mark(h.GetMade(), h.GetStep())}
 	case *wire.WorkerMessage_Prepared:
 		return machine.Prepared{Session: s, Run: b.Prepared.GetRun()}
 	case *wire.WorkerMessage_Report:
@@ -90,8 +91,11 @@ func (c *Messages) Of(m machine.Message) *wire.CoordinatorMessage {
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{Generate: &wire.Generate{
 			Plan: wire.PlanOf(m.Plan), NatsUrl: c.NATS, Store: c.Store}}}
 	case machine.Prepare:
-		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{
-			Plan: wire.PlanOf(m.Plan), Store: c.Store}}}
+		order := &wire.Prepare{Plan: wire.PlanOf(m.Plan), Store: c.Store}
+		if m.Follow != (machine.Member{}) {
+			order.Follow = memberToWire(m.Follow)
+		}
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: order}}
 	case machine.Form:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Form{Form: &wire.Form{Generation: uint64(m.Generation), Reason: m.Reason}}}
 	case machine.Assign:

@@ -30,6 +30,8 @@ type (
 		Session Session
 		Doing   string
 		Number  uint64
+		Run     string // whose state it has come to hold by following; empty: none
+		State   ergoflow.Mark
 	}
 	// Prepared: shards mapped, graphs compiled.
 	Prepared struct {

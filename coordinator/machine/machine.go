@@ -154,7 +154,7 @@ func (m *Machine) fromWorker(event Event) {
 	switch e := event.(type) {
 	case Heartbeat:
 		if w := m.hear(e.Session); w != nil {
-			w.doing, w.beat = e.Doing, max(w.beat, e.Number)
+			m.heartbeat(w, e)
 		}
 	case Prepared:
 		if w := m.hear(e.Session); w != nil {

@@ -21,7 +21,12 @@ type (
 	Ping    struct{ Heard uint64 }
 
 	Generate struct{ Plan ergoflow.Plan }
-	Prepare  struct{ Plan ergoflow.Plan }
+	// Prepare for a run, and meanwhile follow a member that trains. The zero Member
+	// is nobody.
+	Prepare struct {
+		Plan   ergoflow.Plan
+		Follow Member
+	}
 
 	Form struct {
 		Generation ergoflow.Generation
@@ -96,13 +101,19 @@ func (Welcome) String() string    { return "welcome" }
 func (m Refuse) String() string   { return "refuse: " + m.Reason }
 func (Ping) String() string       { return "ping" }
 func (m Generate) String() string { return "generate " + m.Plan.Run }
-func (m Prepare) String() string  { return "prepare " + m.Plan.Run }
 func (m Form) String() string     { return fmt.Sprintf("form %d: %s", m.Generation, m.Reason) }
 func (m Go) String() string       { return fmt.Sprintf("go %d", m.Generation) }
 func (m Abort) String() string    { return fmt.Sprintf("abort %d: %s", m.Generation, m.Reason) }
 func (m Finish) String() string   { return "finish " + m.Run }
 func (m Save) String() string     { return fmt.Sprintf("save %d", m.Generation) }
 func (m Leave) String() string    { return "leave: " + m.Reason }
+
+func (m Prepare) String() string {
+	if m.Follow == (Member{}) {
+		return "prepare " + m.Plan.Run
+	}
+	return fmt.Sprintf("prepare %s, following %s", m.Plan.Run, m.Follow.ID)
+}
 
 func (m Assign) String() string {
 	var ids []string

@@ -142,7 +142,8 @@ func (c *chaos) random() {
 		c.now = c.now.Add(time.Duration(c.r.IntN(15)) * time.Second)
 		c.event(Tick{})
 	default:
-		c.event(Heartbeat{s, "x", c.r.Uint64N(9)})
+		c.event(Heartbeat{Session: s, Doing: "x", Number: c.r.Uint64N(9), Run: []string{"r", ""}[c.r.IntN(2)],
+			State: ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}})
 	}
 }
 
@@ -181,7 +182,7 @@ func (c *chaos) scanned() {
 func (c *chaos) answer(send Send) {
 	switch m := send.Message.(type) {
 	case Ping:
-		c.event(Heartbeat{send.Session, "", m.Heard + 1})
+		c.event(Heartbeat{Session: send.Session, Number: m.Heard + 1})
 	case Prepare:
 		c.event(Prepared{send.Session, m.Plan.Run})
 	case Form:

@@ -264,7 +264,7 @@ func (p *player) event(e Event) {
 		send, isSend := effect.(Send)
 		if ping, isPing := send.Message.(Ping); isSend && isPing {
 			if !p.muted[string(send.To)] {
-				pinged = append(pinged, Heartbeat{send.Session, "", ping.Heard + 1})
+				pinged = append(pinged, Heartbeat{Session: send.Session, Number: ping.Heard + 1})
 			}
 			continue
 		}

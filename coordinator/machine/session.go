@@ -68,6 +68,21 @@ func (m *Machine) refusal(w Worker) string {
 	return ""
 }
 
+// heartbeat notes what a worker does, and what it holds that it was not a member
+// for: should all members be lost, it may be the newest state there is.
+func (m *Machine) heartbeat(w *worker, e Heartbeat) {
+	w.doing, w.beat = e.Doing, max(w.beat, e.Number)
+	if !m.concerns(e.Run) || m.current != nil && m.current.has(w.ID) || w.holds && e.State.Compare(w.state) <= 0 {
+		return
+	}
+	if !m.possible(e.State) {
+		m.refuse(w.ID, fmt.Sprintf("it follows %s, of %d steps and %d generations: its state is not used",
+			e.State, m.ledger.Plan.Steps, m.ledger.Generation))
+		return
+	}
+	w.holds, w.state = true, e.State
+}
+
 func (m *Machine) closed(e Closed) {
 	if w := m.worker(e.Session); w != nil {
 		m.lose(w, e.Reason)
@@ -236,6 +251,17 @@ func (m *Machine) instruct(w *worker) {
 		m.send(w, Generate{*m.ledger.Plan})
 	case stageTraining:
 		w.phase = preparing
-		m.send(w, Prepare{*m.ledger.Plan})
+		m.send(w, Prepare{*m.ledger.Plan, m.followed()})
 	}
+}
+
+// followed is the member that a newcomer follows: not the one that writes the
+// checkpoints, where there is another.
+func (m *Machine) followed() Member {
+	g := m.current
+	if g == nil || g.phase != running {
+		return Member{}
+	}
+	v := m.byID(g.members[len(g.members)-1])
+	return Member{v.ID, v.DataAddress}
 }

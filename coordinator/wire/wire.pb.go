@@ -539,6 +539,9 @@ type Heartbeat struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Doing         string                 `protobuf:"bytes,1,opt,name=doing,proto3" json:"doing,omitempty"`
 	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // counts the heartbeats of a session from 1
+	Run           string                 `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`        // whose state it has come to hold by following; empty: none
+	Made          uint64                 `protobuf:"varint,4,opt,name=made,proto3" json:"made,omitempty"`     // generation that made the last step of that state
+	Step          int64                  `protobuf:"varint,5,opt,name=step,proto3" json:"step,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -583,6 +586,27 @@ func (x *Heartbeat) GetDoing() string {
 func (x *Heartbeat) GetNumber() uint64 {
 	if x != nil {
 		return x.Number
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+func (x *Heartbeat) GetMade() uint64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *Heartbeat) GetStep() int64 {
+	if x != nil {
+		return x.Step
 	}
 	return 0
 }
@@ -1533,6 +1557,7 @@ type Prepare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	Store         string                 `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
+	Follow        *Member                `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"` // a member whose state and updates to take meanwhile; none: nobody steps
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1579,6 +1604,13 @@ func (x *Prepare) GetStore() string {
 		return x.Store
 	}
 	return ""
+}
+
+func (x *Prepare) GetFollow() *Member {
+	if x != nil {
+		return x.Follow
+	}
+	return nil
 }
 
 // Form: stop stepping, if you are, and report the state you hold.
@@ -2677,6 +2709,278 @@ func (x *StateRequest) GetMade() uint64 {
 	return 0
 }
 
+type FollowRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowRequest) Reset() {
+	*x = FollowRequest{}
+	mi := &file_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowRequest) ProtoMessage() {}
+
+func (x *FollowRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
+func (*FollowRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *FollowRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
+}
+
+// FollowPart: what is announced comes as data in the parts that follow.
+type FollowPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Part:
+	//
+	//	*FollowPart_State
+	//	*FollowPart_Update
+	//	*FollowPart_Data
+	Part          isFollowPart_Part `protobuf_oneof:"part"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowPart) Reset() {
+	*x = FollowPart{}
+	mi := &file_wire_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowPart) ProtoMessage() {}
+
+func (x *FollowPart) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
+func (*FollowPart) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *FollowPart) GetPart() isFollowPart_Part {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
+func (x *FollowPart) GetState() *FollowState {
+	if x != nil {
+		if x, ok := x.Part.(*FollowPart_State); ok {
+			return x.State
+		}
+	}
+	return nil
+}
+
+func (x *FollowPart) GetUpdate() *FollowUpdate {
+	if x != nil {
+		if x, ok := x.Part.(*FollowPart_Update); ok {
+			return x.Update
+		}
+	}
+	return nil
+}
+
+func (x *FollowPart) GetData() []byte {
+	if x != nil {
+		if x, ok := x.Part.(*FollowPart_Data); ok {
+			return x.Data
+		}
+	}
+	return nil
+}
+
+type isFollowPart_Part interface {
+	isFollowPart_Part()
+}
+
+type FollowPart_State struct {
+	State *FollowState `protobuf:"bytes,1,opt,name=state,proto3,oneof"`
+}
+
+type FollowPart_Update struct {
+	Update *FollowUpdate `protobuf:"bytes,2,opt,name=update,proto3,oneof"`
+}
+
+type FollowPart_Data struct {
+	Data []byte `protobuf:"bytes,3,opt,name=data,proto3,oneof"`
+}
+
+func (*FollowPart_State) isFollowPart_Part() {}
+
+func (*FollowPart_Update) isFollowPart_Part() {}
+
+func (*FollowPart_Data) isFollowPart_Part() {}
+
+type FollowState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Made          uint64                 `protobuf:"varint,1,opt,name=made,proto3" json:"made,omitempty"` // generation that made its last step
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"` // bytes of its encoding, the data
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowState) Reset() {
+	*x = FollowState{}
+	mi := &file_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowState) ProtoMessage() {}
+
+func (x *FollowState) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
+func (*FollowState) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *FollowState) GetMade() uint64 {
+	if x != nil {
+		return x.Made
+	}
+	return 0
+}
+
+func (x *FollowState) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+// FollowUpdate: one update; data is the sum over all ranks, float32.
+type FollowUpdate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`             // updates applied before it
+	Generation    uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"` // that makes it
+	Workers       []string               `protobuf:"bytes,3,rep,name=workers,proto3" json:"workers,omitempty"`        // of the generation, by rank
+	Used          []int64                `protobuf:"varint,4,rep,packed,name=used,proto3" json:"used,omitempty"`      // what the sum was made of, as the ledger has it
+	Behind        uint32                 `protobuf:"varint,5,opt,name=behind,proto3" json:"behind,omitempty"`         // updates that wait to be sent
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FollowUpdate) Reset() {
+	*x = FollowUpdate{}
+	mi := &file_wire_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FollowUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FollowUpdate) ProtoMessage() {}
+
+func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
+func (*FollowUpdate) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *FollowUpdate) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *FollowUpdate) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *FollowUpdate) GetWorkers() []string {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *FollowUpdate) GetUsed() []int64 {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *FollowUpdate) GetBehind() uint32 {
+	if x != nil {
+		return x.Behind
+	}
+	return 0
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -2714,10 +3018,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x03run\x18\x06 \x01(\tR\x03run\x12\x1b\n" +
 	"\thas_state\x18\a \x01(\bR\bhasState\x12\x12\n" +
 	"\x04made\x18\b \x01(\x04R\x04made\x12\x12\n" +
-	"\x04step\x18\t \x01(\x03R\x04step\"9\n" +
+	"\x04step\x18\t \x01(\x03R\x04step\"s\n" +
 	"\tHeartbeat\x12\x14\n" +
 	"\x05doing\x18\x01 \x01(\tR\x05doing\x12\x16\n" +
-	"\x06number\x18\x02 \x01(\x04R\x06number\"\x1c\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +
+	"\x03run\x18\x03 \x01(\tR\x03run\x12\x12\n" +
+	"\x04made\x18\x04 \x01(\x04R\x04made\x12\x12\n" +
+	"\x04step\x18\x05 \x01(\x03R\x04step\"\x1c\n" +
 	"\bPrepared\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\"\x94\x01\n" +
 	"\x06Report\x12\x1e\n" +
@@ -2784,10 +3091,11 @@ const file_wire_proto_rawDesc = "" +
 	"\bGenerate\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x19\n" +
 	"\bnats_url\x18\x02 \x01(\tR\anatsUrl\x12\x14\n" +
-	"\x05store\x18\x03 \x01(\tR\x05store\"F\n" +
+	"\x05store\x18\x03 \x01(\tR\x05store\"s\n" +
 	"\aPrepare\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x14\n" +
-	"\x05store\x18\x02 \x01(\tR\x05store\">\n" +
+	"\x05store\x18\x02 \x01(\tR\x05store\x12+\n" +
+	"\x06follow\x18\x03 \x01(\v2\x13.ergoflow.v1.MemberR\x06follow\">\n" +
 	"\x04Form\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -2873,7 +3181,26 @@ const file_wire_proto_rawDesc = "" +
 	"\fStateRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04made\x18\x03 \x01(\x04R\x04made*C\n" +
+	"\x04made\x18\x03 \x01(\x04R\x04made\"!\n" +
+	"\rFollowRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\"\x91\x01\n" +
+	"\n" +
+	"FollowPart\x120\n" +
+	"\x05state\x18\x01 \x01(\v2\x18.ergoflow.v1.FollowStateH\x00R\x05state\x123\n" +
+	"\x06update\x18\x02 \x01(\v2\x19.ergoflow.v1.FollowUpdateH\x00R\x06update\x12\x14\n" +
+	"\x04data\x18\x03 \x01(\fH\x00R\x04dataB\x06\n" +
+	"\x04part\"5\n" +
+	"\vFollowState\x12\x12\n" +
+	"\x04made\x18\x01 \x01(\x04R\x04made\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\"\x88\x01\n" +
+	"\fFollowUpdate\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x18\n" +
+	"\aworkers\x18\x03 \x03(\tR\aworkers\x12\x12\n" +
+	"\x04used\x18\x04 \x03(\x03R\x04used\x12\x16\n" +
+	"\x06behind\x18\x05 \x01(\rR\x06behind*C\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
@@ -2884,9 +3211,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x06Status\x12\x1a.ergoflow.v1.StatusRequest\x1a\x18.ergoflow.v1.StatusReply\x12G\n" +
 	"\x0eSaveCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12I\n" +
 	"\x0eLoadCheckpoint\x12\x18.ergoflow.v1.LoadRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12>\n" +
-	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x012@\n" +
+	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x012\x81\x01\n" +
 	"\x04Peer\x128\n" +
-	"\x05State\x12\x19.ergoflow.v1.StateRequest\x1a\x12.ergoflow.v1.Chunk0\x01B/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
+	"\x05State\x12\x19.ergoflow.v1.StateRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12?\n" +
+	"\x06Follow\x12\x1a.ergoflow.v1.FollowRequest\x1a\x17.ergoflow.v1.FollowPart0\x01B/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -2901,7 +3229,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                 // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),           // 1: ergoflow.v1.Source.Kind
@@ -2943,6 +3271,10 @@ var file_wire_proto_goTypes = []any{
 	(*SnapshotRequest)(nil),    // 37: ergoflow.v1.SnapshotRequest
 	(*Chunk)(nil),              // 38: ergoflow.v1.Chunk
 	(*StateRequest)(nil),       // 39: ergoflow.v1.StateRequest
+	(*FollowRequest)(nil),      // 40: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),         // 41: ergoflow.v1.FollowPart
+	(*FollowState)(nil),        // 42: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),       // 43: ergoflow.v1.FollowUpdate
 }
 var file_wire_proto_depIdxs = []int32{
 	4,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -2969,32 +3301,37 @@ var file_wire_proto_depIdxs = []int32{
 	27, // 21: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
 	2,  // 22: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
 	2,  // 23: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	21, // 24: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	23, // 25: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 26: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	21, // 27: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	2,  // 28: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 29: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	34, // 30: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	3,  // 31: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	29, // 32: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	31, // 33: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	33, // 34: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	36, // 35: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	37, // 36: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	39, // 37: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	14, // 38: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	30, // 39: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	32, // 40: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	35, // 41: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	33, // 42: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	38, // 43: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	38, // 44: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	38, // [38:45] is the sub-list for method output_type
-	31, // [31:38] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	21, // 24: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	21, // 25: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	23, // 26: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 27: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	21, // 28: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	2,  // 29: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 30: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	34, // 31: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	42, // 32: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	43, // 33: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	3,  // 34: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	29, // 35: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	31, // 36: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	33, // 37: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	36, // 38: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	37, // 39: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	39, // 40: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	40, // 41: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	14, // 42: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	30, // 43: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	32, // 44: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	35, // 45: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	33, // 46: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	38, // 47: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	38, // 48: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	41, // 49: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	42, // [42:50] is the sub-list for method output_type
+	34, // [34:42] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3031,13 +3368,18 @@ func file_wire_proto_init() {
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
+	file_wire_proto_msgTypes[39].OneofWrappers = []any{
+		(*FollowPart_State)(nil),
+		(*FollowPart_Update)(nil),
+		(*FollowPart_Data)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   38,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -326,7 +326,8 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Peer_State_FullMethodName = "/ergoflow.v1.Peer/State"
+	Peer_State_FullMethodName  = "/ergoflow.v1.Peer/State"
+	Peer_Follow_FullMethodName = "/ergoflow.v1.Peer/Follow"
 )
 
 // PeerClient is the client API for Peer service.
@@ -337,6 +338,9 @@ const (
 type PeerClient interface {
 	// State returns the worker's training state, encoded as a checkpoint is.
 	State(ctx context.Context, in *StateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
+	// Follow returns the state, encoded likewise, and then every update that the
+	// worker makes, until its generation ends.
+	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowPart], error)
 }
 
 type peerClient struct {
@@ -366,6 +370,25 @@ func (c *peerClient) State(ctx context.Context, in *StateRequest, opts ...grpc.C
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_StateClient = grpc.ServerStreamingClient[Chunk]
 
+func (c *peerClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowPart], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Peer_ServiceDesc.Streams[1], Peer_Follow_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FollowRequest, FollowPart]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_FollowClient = grpc.ServerStreamingClient[FollowPart]
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -374,6 +397,9 @@ type Peer_StateClient = grpc.ServerStreamingClient[Chunk]
 type PeerServer interface {
 	// State returns the worker's training state, encoded as a checkpoint is.
 	State(*StateRequest, grpc.ServerStreamingServer[Chunk]) error
+	// Follow returns the state, encoded likewise, and then every update that the
+	// worker makes, until its generation ends.
+	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowPart]) error
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -386,6 +412,9 @@ type UnimplementedPeerServer struct{}
 
 func (UnimplementedPeerServer) State(*StateRequest, grpc.ServerStreamingServer[Chunk]) error {
 	return status.Error(codes.Unimplemented, "method State not implemented")
+}
+func (UnimplementedPeerServer) Follow(*FollowRequest, grpc.ServerStreamingServer[FollowPart]) error {
+	return status.Error(codes.Unimplemented, "method Follow not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -419,6 +448,17 @@ func _Peer_State_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_StateServer = grpc.ServerStreamingServer[Chunk]
 
+func _Peer_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FollowRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(PeerServer).Follow(m, &grpc.GenericServerStream[FollowRequest, FollowPart]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Peer_FollowServer = grpc.ServerStreamingServer[FollowPart]
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -430,6 +470,11 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "State",
 			Handler:       _Peer_State_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Follow",
+			Handler:       _Peer_Follow_Handler,
 			ServerStreams: true,
 		},
 	},

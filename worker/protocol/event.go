@@ -1,6 +1,9 @@
 package protocol
 
-import "github.com/ergoflow/ergoflow/coordinator/wire"
+import (
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
 
 // An Event is what may befall a session.
 type Event interface{ event() }
@@ -29,6 +32,11 @@ type (
 	Summed struct{}
 	// Applied answers Apply.
 	Applied struct{ Progress *wire.Progress }
+	// Followed: by following another worker this one has come to hold a state.
+	Followed struct {
+		Run  string
+		Mark ergoflow.Mark
+	}
 	// NotSaved: a checkpoint that was Final did not reach the coordinator.
 	NotSaved struct{}
 	// Ended is the last event of any work: nothing of it uses the device any
@@ -45,5 +53,6 @@ func (Described) event() {}
 func (Joined) event()    {}
 func (Summed) event()    {}
 func (Applied) event()   {}
+func (Followed) event()  {}
 func (NotSaved) event()  {}
 func (Ended) event()     {}

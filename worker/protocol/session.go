@@ -23,9 +23,10 @@ type Session struct {
 	assigned uint64 // the last one of which a place was taken
 	parting  bool   // the state was asked for: steps after it would be lost
 
-	plan *wire.Plan // of the run that was prepared
-	work *work      // under way; nil when idle
-	next *work      // begins when the one under way has ended
+	plan     *wire.Plan // of the run that was prepared
+	followed Followed   // since the work under way began, or the last one
+	work     *work      // under way; nil when idle
+	next     *work      // begins when the one under way has ended
 
 	effects []Effect
 }
@@ -53,6 +54,8 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		if silence := now.Sub(s.heard); silence > s.patience {
 			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))
 		}
+	case Followed:
+		s.followed = e
 	case Drain:
 		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
 	default:
@@ -113,6 +116,7 @@ func (s *Session) ping(p *wire.Ping) {
 	s.lease.heard(p.GetHeard())
 	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
 		Doing: s.doing(), Number: s.lease.beat(s.now),
+		Run: s.followed.Run, Made: uint64(s.followed.Mark.Generation), Step: int64(s.followed.Mark.Step),
 	}}})
 	s.proceed() // a step may have waited for the lease
 }

@@ -65,7 +65,7 @@ func (s *Session) begin() {
 		s.end(fmt.Errorf("%w: %s", ErrLeft, next.reason))
 		return
 	}
-	s.work = next
+	s.work, s.followed = next, Followed{}
 	s.emit(next.effect)
 }
 

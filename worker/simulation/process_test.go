@@ -26,7 +26,8 @@ type process struct {
 	ended    error // the session's, while its work winds down
 
 	prepared bool
-	node     *node // the state; nil: none
+	node     *node    // the state; nil: none
+	leader   *process // whose updates it makes too; nil: nobody's
 
 	work   *work
 	saving bool   // an upload is under way
@@ -161,13 +162,17 @@ func (p *process) execute(effect protocol.Effect) {
 		if !p.prepared {
 			took = p.w.between(100*time.Millisecond, 3*time.Second)
 		}
-		p.begin(&work{}, took, func() { p.prepared = true; p.post(protocol.Ended{}) })
+		p.begin(&work{}, took, func() {
+			p.prepared = true
+			p.follow(e.Order.Follow)
+			p.post(protocol.Ended{})
+		})
 	case protocol.Describe:
 		p.begin(&work{}, p.w.between(0, 20*time.Millisecond), func() { p.describe(e.Generation) })
 	case protocol.Join:
 		p.join(e.Assign)
 	case protocol.Drop:
-		p.begin(&work{}, 0, func() { p.prepared, p.node = false, nil; p.post(protocol.Ended{}) })
+		p.begin(&work{}, 0, func() { p.prepared, p.node, p.leader = false, nil, nil; p.post(protocol.Ended{}) })
 	case protocol.Cancel:
 		p.cancel(e.Reason)
 	case protocol.Compute:
@@ -278,6 +283,7 @@ func (p *process) broke(w *work, err error) {
 }
 
 func (p *process) describe(generation uint64) {
+	p.leader = nil
 	report := &wire.Report{Generation: generation}
 	if p.node != nil {
 		report.HasState, report.Made, report.Step, report.ParameterHash = true, p.made(), int64(p.node.mark.Step), p.node.hash()

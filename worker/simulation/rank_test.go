@@ -165,7 +165,9 @@ func (p *process) apply() {
 		p.broke(w, err)
 		return
 	}
+	before := p.node
 	p.node = n
+	p.tell(before)
 	p.at(p.w.between(100*time.Microsecond, 5*time.Millisecond), func() {
 		if p.work == w {
 			p.post(protocol.Applied{Progress: &wire.Progress{Step: int64(n.mark.Step), Loss: 1, Samples: 1}})

@@ -25,6 +25,7 @@ type sabotage struct {
 	admitEarly     bool // ready before the state is there
 	latePersist    bool // generations are announced before they are durable
 	lateCheckpoint bool // checkpoints are
+	followGaps     bool // who follows makes whatever update comes, after one that did not
 }
 
 var sabotages = []sabotage{
@@ -38,6 +39,7 @@ var sabotages = []sabotage{
 	{name: "admit before the state is there", admitEarly: true},
 	{name: "announce a generation before it is durable", latePersist: true, want: "rule 3"},
 	{name: "announce a checkpoint before it is durable", lateCheckpoint: true},
+	{name: "follow with a gap", followGaps: true},
 }
 
 // config changes what the machine is configured with.

@@ -1,0 +1,272 @@
+package worker
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"net"
+	"reflect"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/ledger"
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/train"
+)
+
+// trainable is a replica with the fresh state.
+func trainable(t *testing.T) *replica {
+	t.Helper()
+	r := dataReplica(t)
+	b, err := backend.Open(backend.Go)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	if r.trainer, err = train.New(b, r.experiment.Trainer()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.trainer.Close)
+	if err := r.load(state.Fresh(r.experiment.Velocity().Layout(), 1), 0); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// made has a replica make updates of generation g.
+func made(t *testing.T, r *replica, g ergoflow.Generation, updates int) {
+	t.Helper()
+	for range updates {
+		source := random.New(uint64(r.at()), "test")
+		sum := make([]float32, r.trainer.Size()+2)
+		for i := range sum {
+			sum[i] = float32(source.NormFloat64())
+		}
+		sum[len(sum)-2], sum[len(sum)-1] = 3, 8
+		used := ledger.NewRecord(r.plan.Shards)
+		for k := range r.plan.Shards {
+			used.Add(k%2, []ledger.Use{{Shard: k, Word: source.Uint64()}})
+		}
+		if _, _, err := r.apply(sum, used, g, []ergoflow.WorkerID{"a", "b"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// serve has a peer serve.
+func serve(t *testing.T, peer wire.PeerServer) *wire.Member {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	wire.RegisterPeerServer(server, peer)
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-done
+	})
+	return &wire.Member{Id: "leader", DataAddress: l.Addr().String()}
+}
+
+func (r *replica) served(t *testing.T) *wire.Member {
+	w := new(worker)
+	w.replica.Store(r)
+	return serve(t, &peerServer{w: w})
+}
+
+// encoded is everything that a replica holds.
+func encoded(t *testing.T, r *replica) (string, ergoflow.Generation) {
+	t.Helper()
+	st, g, err := r.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.Config = nil
+	b, err := st.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), g
+}
+
+// Who follows holds what the leader holds, ledger and losses included, whatever
+// was made before, meanwhile and last.
+func TestFollow(t *testing.T) {
+	leader, follower := trainable(t), trainable(t)
+	made(t, leader, 3, 5)
+	made(t, follower, 2, 7) // a generation that is over
+	told := make(chan ergoflow.Mark, 100)
+	follower.follow(t.Context(), leader.served(t), slog.New(slog.DiscardHandler), func(m ergoflow.Mark) { told <- m })
+	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-told != want {
+		t.Error("the state is not told of")
+	}
+	for range 3 * queueLength { // each when the one before has come
+		made(t, leader, 4, 1)
+		if m := <-told; m.Generation != 4 || m.Step != leader.at() {
+			t.Fatalf("at %s, the leader at step %d", m, leader.at())
+		}
+	}
+	made(t, leader, 4, 2)
+	leader.dismissAll() // the generation is over: the last ones are still on their way
+	follower.awaitLast(t.Context())
+	want, g := encoded(t, leader)
+	if got, made := encoded(t, follower); got != want || made != g {
+		t.Errorf("the follower ends at %s, the leader at %s, or they differ", follower.mark(), leader.mark())
+	}
+	if follower.leader != nil || len(leader.followers) != 0 {
+		t.Error("it still follows")
+	}
+}
+
+// A replica that is ahead keeps what it has.
+func TestFollowKeepsWhatIsNewer(t *testing.T) {
+	leader, follower := trainable(t), trainable(t)
+	made(t, leader, 3, 5)
+	made(t, follower, 4, 2)
+	before, _ := encoded(t, follower)
+	var log bytes.Buffer
+	follower.follow(t.Context(), leader.served(t), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("told of %s", m) })
+	follower.awaitLast(t.Context())
+	if after, _ := encoded(t, follower); after != before {
+		t.Error("its state has changed")
+	}
+	if !strings.Contains(log.String(), "it is at step 5 of generation 3, this worker at step 2 of generation 4") {
+		t.Errorf("log: %s", &log)
+	}
+}
+
+// Who is too slow is let go of, and the leader waits for nobody.
+func TestSlowFollower(t *testing.T) {
+	leader := trainable(t)
+	_, _, slow, err := leader.lead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, quick, err := leader.lead()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range queueLength + 1 {
+		made(t, leader, 1, 1)
+		<-quick
+	}
+	for i := range queueLength {
+		if u := <-slow; u.step != ergoflow.Step(i) {
+			t.Errorf("update %d is of step %d", i, u.step)
+		}
+	}
+	if u, ok := <-slow; ok {
+		t.Errorf("got step %d after the queue was full", u.step)
+	}
+	for range maxFollowers - 1 {
+		if _, _, _, err := leader.lead(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, _, err := leader.lead(); err == nil {
+		t.Error("one too many")
+	}
+	leader.dismissAll()
+	if _, ok := <-quick; ok || len(leader.followers) != 0 {
+		t.Error("still followed")
+	}
+}
+
+// liar sends what a leader would not.
+type liar struct {
+	wire.UnimplementedPeerServer
+	parts []*wire.FollowPart
+}
+
+func (l *liar) Follow(_ *wire.FollowRequest, stream wire.Peer_FollowServer) error {
+	for _, p := range l.parts {
+		if err := stream.Send(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Whatever a peer sends, the replica holds what it held before or a state that is
+// whole.
+func TestFollowLiar(t *testing.T) {
+	follower := trainable(t)
+	st, _, err := follower.state()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := st.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := follower.trainer.Size() + 2
+	announced := func(made uint64, size int64) *wire.FollowPart {
+		return &wire.FollowPart{Part: &wire.FollowPart_State{State: &wire.FollowState{Made: made, Size: size}}}
+	}
+	data := func(b []byte) *wire.FollowPart { return &wire.FollowPart{Part: &wire.FollowPart_Data{Data: b}} }
+	update := func(change func(*wire.FollowUpdate)) *wire.FollowPart {
+		u := &wire.FollowUpdate{Generation: 9, Workers: []string{"a"}, Used: make([]int64, 2*follower.plan.Shards)}
+		change(u)
+		return &wire.FollowPart{Part: &wire.FollowPart_Update{Update: u}}
+	}
+	state := func(more ...*wire.FollowPart) []*wire.FollowPart {
+		return append([]*wire.FollowPart{announced(8, int64(len(good))), data(good)}, more...)
+	}
+	notFinite, _ := binary.Append(nil, binary.LittleEndian, make([]float32, size)) // of no samples
+	for name, parts := range map[string][]*wire.FollowPart{
+		"nothing":                nil,
+		"no state":               {data(good)},
+		"a huge state":           {announced(8, 1<<60)},
+		"a negative state":       {announced(8, -1)},
+		"a state that ends":      {announced(8, int64(len(good))), data(good[:100])},
+		"a state that goes on":   {announced(8, 100), data(good)},
+		"no safetensors":         {announced(8, 100), data(make([]byte, 100))},
+		"an update in it":        {announced(8, int64(len(good))), update(func(*wire.FollowUpdate) {})},
+		"empty pieces":           {announced(8, int64(len(good))), data(nil)},
+		"a second state":         state(announced(9, 3)),
+		"an update too late":     state(update(func(u *wire.FollowUpdate) { u.Step = 1 })),
+		"an update too early":    state(update(func(u *wire.FollowUpdate) { u.Step = -1 })),
+		"an account cut short":   state(update(func(u *wire.FollowUpdate) { u.Used = u.Used[1:] })),
+		"no workers":             state(update(func(u *wire.FollowUpdate) { u.Workers = nil })),
+		"a sum cut short":        state(update(func(*wire.FollowUpdate) {}), data(make([]byte, 4*size-4))),
+		"a sum that is too long": state(update(func(*wire.FollowUpdate) {}), data(make([]byte, 4*size+4))),
+		"a sum of nothing":       state(update(func(*wire.FollowUpdate) {}), data(notFinite)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			if err := follower.load(st, 0); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := encoded(t, follower)
+			follower.follow(t.Context(), serve(t, &liar{parts: parts}), slog.New(slog.NewTextHandler(&log, nil)), func(ergoflow.Mark) {})
+			follower.awaitLast(t.Context())
+			if after, _ := encoded(t, follower); !reflect.DeepEqual(after, before) {
+				t.Error("the state has changed")
+			}
+			if !strings.Contains(log.String(), "cannot follow") {
+				t.Errorf("no word of it: %q", &log)
+			}
+		})
+	}
+}
+
+// A worker that is told to do something else stops at once.
+func TestFollowEndsWithItsWork(t *testing.T) {
+	leader, follower := trainable(t), trainable(t)
+	made(t, leader, 3, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	follower.follow(ctx, leader.served(t), slog.New(slog.DiscardHandler), func(ergoflow.Mark) { cancel() })
+	if follower.leader != nil {
+		t.Error("it still follows")
+	}
+}

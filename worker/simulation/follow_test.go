@@ -1,0 +1,59 @@
+package simulation
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/worker/protocol"
+)
+
+// follow takes a member's state, where it can be reached and is ahead, and its
+// updates from then on.
+func (p *process) follow(m *wire.Member) {
+	p.leader = nil
+	peer := p.w.process(ergoflow.WorkerID(m.GetId()))
+	if peer == nil || fmt.Sprintf("%s:%d", peer.id, peer.pid) != m.GetDataAddress() || peer.node == nil ||
+		p.w.open(p.id, peer.id) > 0 || p.w.open(peer.id, p.id) > 0 {
+		return
+	}
+	if p.node == nil || peer.node.mark.Compare(p.node.mark) > 0 {
+		p.leader = peer
+		p.hold(peer.node)
+		p.w.happened["worker follows"]++
+	}
+}
+
+func (p *process) hold(n *node) {
+	p.node = n
+	p.post(protocol.Followed{Run: p.w.plan.Run, Mark: n.mark})
+}
+
+// tell followers of the update that led from the state before to the present one.
+// Who misses one, or could not be sent it, stays where it is.
+func (p *process) tell(before *node) {
+	n := p.node
+	for _, q := range p.w.alive() {
+		if q.leader != p {
+			continue
+		}
+		if p.w.open(p.id, q.id) > 0 || !p.w.calm && p.w.oneIn(20) {
+			if !p.w.sabotage.followGaps {
+				q.leader = nil
+			}
+			continue
+		}
+		q.at(p.w.delay(), func() {
+			switch {
+			case q.leader != p:
+			case q.node == before:
+				q.hold(n)
+				p.w.happened["worker makes an update that it was sent"]++
+			case p.w.sabotage.followGaps:
+				q.hold(p.w.forge(q.node, n.mark))
+			default:
+				q.leader = nil
+			}
+		})
+	}
+}
