@@ -17,9 +17,12 @@ func (d delegate) NotifyMsg([]byte)                {}
 func (d delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (d delegate) LocalState(bool) []byte          { return nil }
 func (d delegate) MergeRemoteState([]byte, bool)   {}
-func (d delegate) NotifyJoin(*memberlist.Node)     { d.g.notify() }
-func (d delegate) NotifyLeave(*memberlist.Node)    { d.g.notify() }
-func (d delegate) NotifyUpdate(*memberlist.Node)   { d.g.notify() }
+
+// Nodes are read while memberlist holds its lock, which it does here and nowhere
+// else: those that its Members returns it goes on writing to.
+func (d delegate) NotifyJoin(n *memberlist.Node)   { d.g.seen(n) }
+func (d delegate) NotifyLeave(n *memberlist.Node)  { d.g.gone(n) }
+func (d delegate) NotifyUpdate(n *memberlist.Node) { d.g.seen(n) }
 
 // quiet turns memberlist's chatter into debug records: what it calls an error,
 // a probe that failed say, is a suggestion here.

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -65,11 +66,13 @@ type Member struct {
 
 // Gossip is this process's membership.
 type Gossip struct {
-	list *memberlist.Memberlist
-	meta []byte
+	list    *memberlist.Memberlist
+	meta    []byte
+	address string
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at every change
+	members map[string]Member // the live ones, by name
+	changed chan struct{}     // closed and replaced at every change
 	closed  bool
 
 	stop   context.CancelFunc
@@ -95,11 +98,12 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	if len(meta) > memberlist.MetaMaxSize {
 		return nil, fmt.Errorf("gossip metadata has %d bytes, more than %d", len(meta), memberlist.MetaMaxSize)
 	}
-	g := &Gossip{meta: meta, changed: make(chan struct{})}
+	g := &Gossip{meta: meta, members: make(map[string]Member), changed: make(chan struct{})}
 	g.list, err = memberlist.Create(g.profile(c.Name, host, port))
 	if err != nil {
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, bindError(err))
 	}
+	g.address = g.list.LocalNode().Address()
 	if len(c.Seeds) > 0 {
 		if err := g.contact(ctx, c.Seeds, c.Wait); err != nil {
 			return nil, errors.Join(err, g.list.Shutdown())
@@ -179,20 +183,36 @@ func flat(err error) string {
 
 // Address is where this member gossips.
 func (g *Gossip) Address() string {
-	return g.list.LocalNode().Address()
+	return g.address
 }
 
 // Members lists the live members, this one included, by name. Members whose
 // metadata cannot be read are left out.
 func (g *Gossip) Members() []Member {
-	var members []Member
-	for _, n := range g.list.Members() {
-		if meta, err := decodeMeta(n.Meta); err == nil {
-			members = append(members, Member{n.Name, n.Address(), meta})
-		}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.SortedFunc(maps.Values(g.members), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// seen notes what a node says of itself.
+func (g *Gossip) seen(n *memberlist.Node) {
+	meta, err := decodeMeta(n.Meta)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err == nil {
+		g.members[n.Name] = Member{n.Name, n.Address(), meta}
+	} else {
+		delete(g.members, n.Name)
 	}
-	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
-	return members
+	g.notify()
+}
+
+// gone forgets a node.
+func (g *Gossip) gone(n *memberlist.Node) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.members, n.Name)
+	g.notify()
 }
 
 // Coordinator waits until a member says that it is the coordinator and returns
@@ -229,9 +249,8 @@ func (g *Gossip) Changed() <-chan struct{} {
 	return g.changed
 }
 
+// notify tells who waits for a change; mu is held.
 func (g *Gossip) notify() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	close(g.changed)
 	g.changed = make(chan struct{})
 }

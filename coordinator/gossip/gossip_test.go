@@ -164,3 +164,35 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("all interfaces are advertised as %s:%s, %v", host, port, err)
 	}
 }
+
+// A member that says again that it lives is written down anew while others read
+// who is there: something for the race detector.
+func TestMembersAreReadWhileTheyChange(t *testing.T) {
+	a := join(t, "a", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	b := join(t, "b", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, a.Address())
+	said := make(chan error)
+	go func() {
+		var err error
+		for range 50 {
+			if err = b.list.UpdateNode(time.Second); err != nil {
+				break
+			}
+		}
+		said <- err
+	}()
+	for {
+		select {
+		case err := <-said:
+			if err != nil {
+				t.Fatal(err)
+			}
+			return
+		default:
+			for _, m := range a.Members() {
+				if m.Name == "b" && (m.Meta.DataAddress != "127.0.0.1:7001" || m.Address != b.Address()) {
+					t.Fatalf("%+v", m)
+				}
+			}
+		}
+	}
+}
