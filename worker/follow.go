@@ -54,7 +54,7 @@ func (r *replica) follow(ctx context.Context, peer *wire.Member, log *slog.Logge
 	caughtUp := make(chan struct{})
 	go func() {
 		defer close(f.done)
-		if err := r.takeUpdates(long, peer, told, sync.OnceFunc(func() { close(caughtUp) })); err != nil && long.Err() == nil {
+		if err := r.takeUpdates(long, peer, log, told, sync.OnceFunc(func() { close(caughtUp) })); err != nil && long.Err() == nil {
 			log.Warn("cannot follow; the state will be fetched", "peer", peer.GetId(), "error", err)
 		}
 	}()
@@ -97,7 +97,7 @@ func (r *replica) awaitLast(ctx context.Context) {
 
 // takeUpdates takes the peer's state, unless this one is newer, and makes its
 // updates until it has no more of them.
-func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, told func(ergoflow.Mark), caughtUp func()) error {
+func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, log *slog.Logger, told func(ergoflow.Mark), caughtUp func()) error {
 	conn, err := dialPeer(peer)
 	if err != nil {
 		return err
@@ -107,11 +107,12 @@ func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, told func(
 	if err != nil {
 		return err
 	}
-	held, err := r.takeState(stream)
+	ours, theirs, err := r.takeState(stream)
 	if err != nil {
 		return err
 	}
-	told(held)
+	log.Info("following", "peer", peer.GetId(), "held", ours, "took", theirs)
+	told(theirs)
 	defer time.AfterFunc(quiet, caughtUp).Stop()
 	sum := make([]float32, r.trainer.Size()+2)
 	for {
@@ -147,32 +148,32 @@ func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, told func(
 	}
 }
 
-// takeState reads what a stream begins with.
-func (r *replica) takeState(stream wire.Peer_FollowClient) (theirs ergoflow.Mark, err error) {
+// takeState reads what a stream begins with, in the place of ours.
+func (r *replica) takeState(stream wire.Peer_FollowClient) (ours, theirs ergoflow.Mark, err error) {
 	part, err := stream.Recv()
 	if err != nil {
-		return theirs, err
+		return ours, theirs, err
 	}
 	header := part.GetState()
 	if header.GetSize() < 1 || header.GetSize() > maxStateBytes {
-		return theirs, fmt.Errorf("a state of %d bytes, not 1 to %d", header.GetSize(), int64(maxStateBytes))
+		return ours, theirs, fmt.Errorf("a state of %d bytes, not 1 to %d", header.GetSize(), int64(maxStateBytes))
 	}
 	encoded, err := receiveData(stream, int(header.Size))
 	if err != nil {
-		return theirs, err
+		return ours, theirs, err
 	}
 	st, err := state.Decode(encoded, r.experiment.Velocity().Layout())
 	if err != nil {
-		return theirs, err
+		return ours, theirs, err
 	}
 	theirs = ergoflow.Mark{Generation: ergoflow.Generation(header.Made), Step: st.Step}
 	r.mu.Lock()
 	ours, held := r.mark(), r.held
 	r.mu.Unlock()
 	if held && ours.Compare(theirs) >= 0 {
-		return theirs, fmt.Errorf("it is at %s, this worker at %s", theirs, ours)
+		return ours, theirs, fmt.Errorf("it is at %s, this worker at %s", theirs, ours)
 	}
-	return theirs, r.load(st, theirs.Generation)
+	return ours, theirs, r.load(st, theirs.Generation)
 }
 
 // check refuses an update that is not the next.
