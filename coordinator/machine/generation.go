@@ -166,8 +166,8 @@ func (m *Machine) assign(g *generation) {
 	members := make([]Member, len(workers))
 	for rank, w := range workers {
 		members[rank] = Member{w.ID, w.DataAddress}
-		w.steps = window[Timing]{}
-		w.pace = pace{slow: w.pace.slow} // with another number of shards it may be another
+		w.steps = window[Timing]{} // with another number of shards they take another time
+		w.pace.since = time.Time{}
 	}
 	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
 	if err != nil {
@@ -234,9 +234,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 		return
 	}
 	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
-	rank := g.ranks[w.ID]
-	w.pace.add(e.Timing, len(g.shards[rank]))
-	m.timed(g, rank, e.Step, e.Timing)
+	m.timed(g, g.ranks[w.ID], e.Step, e.Timing)
 	if !g.stepped {
 		g.stepped = true
 		m.because(m.firstStep(g, e.Step))

@@ -25,26 +25,19 @@ const (
 	rounding     = 1e-9 // of quotas
 )
 
-// pace is a worker's in the present generation, the median of a window.
+// pace is what is made of a worker's.
 type pace struct {
-	perShard window[float64] // seconds
-	slow     bool            // and named so
-	since    time.Time       // slow, or as fast as others again, for so long; zero: as named
+	slow  bool      // and named so
+	since time.Time // slow, or as fast as others again, for so long; zero: as named
 }
 
-// add takes a step of so many shards. What a clock that jumped says is no time.
-func (p *pace) add(t Timing, shards int) {
-	if s := t.own() / float64(shards); s > 0 && !math.IsInf(s, 0) {
-		p.perShard.add(s)
-	}
-}
-
-// seconds per shard; zero: not known yet.
-func (p *pace) seconds() float64 {
-	if !p.perShard.full() {
+// perShard is a worker's pace in the present generation, in seconds per shard; zero:
+// not known yet.
+func (w *worker) perShard(shards int) float64 {
+	if !w.steps.full() {
 		return 0
 	}
-	return lowerMedian(p.perShard.values)
+	return median(w.steps.values, Timing.own) / float64(shards)
 }
 
 // lowerMedian of two is the smaller one: of two workers the faster is typical.
@@ -63,7 +56,7 @@ func (m *Machine) watch(g *generation) {
 	workers := m.workersOf(g)
 	paces := make([]float64, len(workers))
 	for rank, w := range workers {
-		if paces[rank] = w.pace.seconds(); paces[rank] == 0 {
+		if paces[rank] = w.perShard(len(g.shards[rank])); paces[rank] == 0 {
 			return
 		}
 	}

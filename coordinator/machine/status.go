@@ -75,7 +75,7 @@ func (m *Machine) Status() Status {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
 			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
-			Timing: medians(w.steps.values), Pace: w.pace.seconds(), Slow: w.pace.slow,
+			Timing: medians(w.steps.values), Slow: w.pace.slow,
 		})
 	}
 	if g := m.current; g != nil {
@@ -86,6 +86,7 @@ func (m *Machine) Status() Status {
 				w.Rank = rank
 				if g.shards != nil {
 					w.Shards = g.shards[rank]
+					w.Pace = m.byID(w.ID).perShard(len(w.Shards))
 				}
 			}
 		}
