@@ -113,10 +113,10 @@ func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 		Final:      final,
 	}
 	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: header}})
-	for err == nil && len(encoded) > 0 {
-		n := min(chunkBytes, len(encoded))
-		err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: encoded[:n]}})
-		encoded = encoded[n:]
+	if err == nil {
+		err = inChunks(encoded, func(data []byte) error {
+			return stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data}})
+		})
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: the reply says why
 		return "", err

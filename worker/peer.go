@@ -86,7 +86,7 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 		return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
 	}
 	var encoded bytes.Buffer
-	encoded.Grow(r.stateBytes())
+	encoded.Grow(3*4*r.trainer.Size() + 1<<20) // three vectors, and most losses and ledgers
 	for {
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -156,10 +156,6 @@ func (r *replica) rehearse(ctx context.Context) error {
 	return nil
 }
 
-// stateBytes is about the size of an encoded state: three vectors, a loss for each
-// step, and little else.
-func (r *replica) stateBytes() int { return 3*4*r.trainer.Size() + 8*int(r.plan.Steps) + 1<<16 }
-
 // largest is how many shards' functions a micro-batch may have.
 func (r *replica) largest() int {
 	most := r.plan.Shards
