@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -48,8 +49,8 @@ func benchCluster(ctx context.Context, e experiment.Experiment, workers int, bac
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var st coordinator.Status
-	local := localFlags{dir: dir, workers: workers, backend: backendName, engine: "auto"}
-	_, err = local.conduct(ctx, e, wire.Stage_STAGE_TRAIN, func(control wire.ControlClient, _ string) error {
+	local := localFlags{dir: dir, workers: workers, backend: backendName, engine: backend.Auto}
+	_, err = local.conduct(ctx, e, wire.Stage_STAGE_TRAIN, func(control wire.ControlClient, _ string) (err error) {
 		st, err = status(ctx, control)
 		return err
 	})

@@ -152,7 +152,7 @@ are reused.`,
 // final checkpoint, if the stage has one, and how long the parts took. The
 // cluster has ended when it returns.
 func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, until wire.Stage) (encoded []byte, stages []report.Stage, err error) {
-	stages, err = local.conduct(ctx, e, until, func(control wire.ControlClient, run string) error {
+	stages, err = local.conduct(ctx, e, until, func(control wire.ControlClient, run string) (err error) {
 		if until == wire.Stage_STAGE_TRAIN {
 			encoded, err = loadCheckpoint(ctx, control, run)
 		}
