@@ -11,11 +11,21 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
-// Standards are the mean and the deviation of each feature over all rows of
-// functions 0 … functions−1, by which networks take it: one pair a feature, since
-// features have units of their own. A feature that is constant gets the
-// deviation 1. Functions are made on GOMAXPROCS goroutines; their number does not
-// show in the result.
+// Standards are the mean and the scale of each feature over functions 0 …
+// functions−1, by which networks take it: one pair a feature, since features have
+// units of their own. The mean is over all rows. The scale is the smaller of two
+// deviations: over all rows, and from function to function at one place,
+//
+//	s² = mean over places x of Var over functions i of a_i(x),
+//
+// where a feature differs there at all. The second is what a network has to tell
+// functions apart by, and the first may be of another order: in the paper's 2D
+// family the well, the same for all, pulls with up to 50, beside fields of
+// deviation 1 (docs/decisions/probe-scale.md). A feature that is constant gets the
+// scale 1.
+//
+// The places are where the probes of function 0 start. Functions are made on
+// GOMAXPROCS goroutines; their number does not show in the result.
 func (c Config) Standards(
 	ctx context.Context, functions int, system func(i int) (sde.System, error), seed uint64, purpose string,
 ) ([]shard.Standard, error) {
@@ -25,8 +35,11 @@ func (c Config) Standards(
 	if functions < 1 {
 		return nil, fmt.Errorf("standards of %d functions", functions)
 	}
+	starts := c
+	starts.Steps = 1
 	buffers := sync.Pool{New: func() any { return new([]float32) }}
 	parts := make([][]moments, functions)
+	places := make([][]float32, functions) // rows of every function at the same starts
 	err := simulate.Each(ctx, functions, func(_ context.Context, i int) error {
 		s, err := system(i)
 		if err != nil {
@@ -41,46 +54,77 @@ func (c Config) Standards(
 			return err
 		}
 		parts[i] = sums(*rows, c.Features())
-		return nil
+		places[i] = make([]float32, starts.Size())
+		return starts.Fill(places[i], s, seed, purpose, 0)
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	rows := float64(functions) * float64(c.Sensors*c.Steps)
+	between := acrossFunctions(places, c.Features())
 	standards := make([]shard.Standard, c.Features())
 	for k := range standards {
 		var total moments
 		for _, part := range parts { // in order: floating-point sums depend on it
-			total.sum += part[k].sum
-			total.squares += part[k].squares
+			total = total.plus(part[k])
 		}
-		standards[k] = total.standard(rows)
+		variance := total.variance()
+		if between[k] > 0 {
+			variance = min(variance, between[k])
+		}
+		if variance == 0 {
+			variance = 1
+		}
+		standards[k] = shard.Standard{Mean: total.sum / total.n, Std: math.Sqrt(variance)}
 	}
 	return standards, nil
 }
 
-// moments are sums of a feature and of its square.
-type moments struct{ sum, squares float64 }
+// acrossFunctions is the variance of every feature over the functions, in the mean
+// over the rows, of which each function has the same.
+func acrossFunctions(functions [][]float32, features int) []float64 {
+	between := make([]float64, features)
+	rows := len(functions[0]) / features
+	for at := range functions[0] {
+		var here moments
+		for _, f := range functions {
+			here.add(f[at])
+		}
+		between[at%features] += here.variance() / float64(rows)
+	}
+	return between
+}
 
-// sums has those of every feature over rows.
+// moments are how many values of a feature there are, their sum and that of their
+// squares.
+type moments struct{ n, sum, squares float64 }
+
+func (m *moments) add(v float32) {
+	m.n++
+	m.sum += float64(v)
+	m.squares += float64(v) * float64(v)
+}
+
+func (m moments) plus(o moments) moments {
+	return moments{m.n + o.n, m.sum + o.sum, m.squares + o.squares}
+}
+
+// variance is 0 also where it is what rounding leaves of a constant: no scale to
+// divide by.
+func (m moments) variance() float64 {
+	mean := m.sum / m.n
+	if v := m.squares/m.n - mean*mean; v > 1e-12*m.squares/m.n {
+		return v
+	}
+	return 0
+}
+
+// sums has the moments of every feature over rows.
 func sums(rows []float32, features int) []moments {
 	m := make([]moments, features)
 	for ; len(rows) > 0; rows = rows[features:] {
 		for k, v := range rows[:features] {
-			m[k].sum += float64(v)
-			m[k].squares += float64(v) * float64(v)
+			m[k].add(v)
 		}
 	}
 	return m
-}
-
-// standard is that of n values.
-func (m moments) standard(n float64) shard.Standard {
-	mean := m.sum / n
-	variance := m.squares/n - mean*mean
-	// What rounding leaves of a constant is no scale to divide by.
-	if variance <= 1e-12*m.squares/n {
-		return shard.Standard{Mean: mean, Std: 1}
-	}
-	return shard.Standard{Mean: mean, Std: math.Sqrt(variance)}
 }

@@ -39,6 +39,29 @@ func TestStandards(t *testing.T) {
 	}
 }
 
+// What all functions share does not set the scale by which they are told apart:
+// drifts c_i + 30x have the deviation of c, not the 30 times larger one of x.
+func TestStandardsTellFunctionsApart(t *testing.T) {
+	const functions = 400
+	offset := func(i int) float64 { return float64(i%5) - 2 } // variance 2
+	system := func(i int) (sde.System, error) {
+		return plane(func(x, y float64) [2]float64 { return [2]float64{offset(i) + 30*x, offset(i) * y} }, 1, ones), nil
+	}
+	for _, c := range []Config{{Walk, 50, 20, 0.01}, {Trajectory, 50, 20, 0.001}} {
+		got, err := c.Standards(context.Background(), functions, system, 1, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := math.Sqrt2; math.Abs(got[2].Std/want-1) > 1e-3 {
+			t.Errorf("%s: scale of a drift with deviation %g between functions: %g", c.Kind, want, got[2].Std)
+		}
+		// In y the functions differ by offset·y, y in [−1, 1]: of which they all make the deviation.
+		if want := math.Sqrt(2.0 / 3); math.Abs(got[3].Std/want-1) > 0.2 {
+			t.Errorf("%s: scale of a drift that differs by a factor: %g, want about %g", c.Kind, got[3].Std, want)
+		}
+	}
+}
+
 func TestStandardsRefusals(t *testing.T) {
 	deliberate := errors.New("deliberate")
 	failing := func(i int) (sde.System, error) {

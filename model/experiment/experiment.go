@@ -150,9 +150,9 @@ func (e Experiment) Hash() string {
 		Seed     uint64   `json:"seed"`
 		Data     string   `json:"data"`
 		Model    Model    `json:"model"`
-		Probes   *Probes  `json:"probes,omitempty"`
+		Probes   *scaled  `json:"probes,omitempty"`
 		Training Training `json:"training"`
-	}{Format, e.Seed, e.Data.Hash(), e.Model, e.Probes, t})
+	}{Format, e.Seed, e.Data.Hash(), e.Model, e.scaledProbes(), t})
 	if err != nil {
 		panic(fmt.Sprintf("experiment: hash of an unvalidated configuration: %v", err))
 	}

@@ -17,6 +17,20 @@ type Probes struct {
 	DT   float64    `json:"dt" yaml:"dt"` // time between recorded points
 }
 
+// scaled are probes with how their features are standardised, which a hash names:
+// it changes when the same probes come to be shown to networks otherwise.
+type scaled struct {
+	Probes
+	Scale string `json:"scale"`
+}
+
+func (e Experiment) scaledProbes() *scaled {
+	if e.Probes == nil {
+		return nil
+	}
+	return &scaled{*e.Probes, "between functions"}
+}
+
 // standardised is of how many training functions probes make the normalisation:
 // with thousands of rows each, its error is far below what a network could notice.
 const standardised = 1024
