@@ -1,8 +1,12 @@
 package coordinator
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"io"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -10,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -91,6 +96,78 @@ func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 		t.Fatalf("the machine does not train: %+v", s)
 	}
 	return m, s.Generation
+}
+
+// parts is an upload that has arrived: length-prefixed messages.
+type parts struct {
+	wire.Control_SaveCheckpointServer
+	rest []byte
+}
+
+func (p *parts) Recv() (*wire.CheckpointPart, error) {
+	if len(p.rest) == 0 {
+		return nil, io.EOF
+	}
+	raw, n := protowire.ConsumeBytes(p.rest)
+	if n < 0 {
+		return nil, protowire.ParseError(n)
+	}
+	p.rest = p.rest[n:]
+	var part wire.CheckpointPart
+	return &part, proto.Unmarshal(raw, &part)
+}
+
+// FuzzUpload: of a checkpoint nothing is stored, or what was announced.
+func FuzzUpload(f *testing.F) {
+	saved, err := checkpoint.Open(filepath.Join(f.TempDir(), "checkpoints.db"), false)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { saved.Close() })
+	header := func(h *wire.CheckpointHeader) *wire.CheckpointPart {
+		return &wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: h}}
+	}
+	data := func(b string) *wire.CheckpointPart {
+		return &wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: []byte(b)}}
+	}
+	seed := func(parts ...*wire.CheckpointPart) {
+		var b []byte
+		for _, p := range parts {
+			raw, err := proto.Marshal(p)
+			if err != nil {
+				f.Fatal(err)
+			}
+			b = protowire.AppendBytes(b, raw)
+		}
+		f.Add(b)
+	}
+	sum := sha256.Sum256([]byte("state"))
+	whole := &wire.CheckpointHeader{Run: "r", Generation: 2, Step: 3, Loss: 1, Size: 5, Sha256: sum[:]}
+	seed(header(whole), data("sta"), data("te"))
+	seed(header(whole), data("sta"), header(whole), data("te"))
+	seed(header(&wire.CheckpointHeader{Run: "r", Size: 1 << 62}), data("state"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		stream := &parts{rest: b}
+		first, err := stream.Recv()
+		h := first.GetHeader()
+		if err != nil || h == nil {
+			return
+		}
+		info, err := saved.Save(t.Context(), uploaded(h), &partReader{stream: stream})
+		if err != nil {
+			return
+		}
+		read, state, err := saved.Read(info.ID)
+		if err != nil {
+			t.Fatalf("stored, and cannot be read: %v", err)
+		}
+		if sum := sha256.Sum256(state); int64(len(state)) != h.Size || len(h.Sha256) > 0 && !bytes.Equal(sum[:], h.Sha256) || read.Mark() != info.Mark() {
+			t.Fatalf("%d bytes at %s, announced were %d at step %d", len(state), read.Mark(), h.Size, h.Step)
+		}
+		if _, err := saved.Prune(1, 1); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // FuzzPlan: what is taken for a plan is within bounds and comes back the same.

@@ -79,10 +79,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	if refusal != nil {
 		return status.Error(codes.FailedPrecondition, refusal.Error())
 	}
-	info, err := v.loop.saved.Save(stream.Context(), checkpoint.Info{
-		Run: h.Run, Experiment: convert.Clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
-		Loss: checkpoint.Loss(h.Loss), Size: h.Size, SHA256: hex.EncodeToString(h.Sha256),
-	}, &partReader{stream: stream})
+	info, err := v.loop.saved.Save(stream.Context(), uploaded(h), &partReader{stream: stream})
 	if err != nil {
 		if stream.Context().Err() == nil {
 			v.loop.post(machine.NotSaved{Run: h.Run, Step: ergoflow.Step(h.Step), Reason: err.Error()})
@@ -94,6 +91,14 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		v.loop.log.Warn("old checkpoints stay", "error", err)
 	}
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
+}
+
+// uploaded is what a header says of a checkpoint.
+func uploaded(h *wire.CheckpointHeader) checkpoint.Info {
+	return checkpoint.Info{
+		Run: h.Run, Experiment: convert.Clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
+		Loss: checkpoint.Loss(h.Loss), Size: h.Size, SHA256: hex.EncodeToString(h.Sha256),
+	}
 }
 
 // partReader reads a checkpoint's bytes from the stream.

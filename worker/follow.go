@@ -113,6 +113,11 @@ func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, log *slog.
 	}
 	log.Info("following", "peer", peer.GetId(), "held", ours, "took", theirs)
 	told(theirs)
+	return r.makeUpdates(stream, told, caughtUp)
+}
+
+// makeUpdates makes what comes after the state, until the stream ends.
+func (r *replica) makeUpdates(stream wire.Peer_FollowClient, told func(ergoflow.Mark), caughtUp func()) error {
 	defer time.AfterFunc(quiet, caughtUp).Stop()
 	sum := make([]float32, r.trainer.Size()+2)
 	for {

@@ -22,7 +22,7 @@ import (
 )
 
 // trainable is a replica with the fresh state.
-func trainable(t *testing.T) *replica {
+func trainable(t testing.TB) *replica {
 	t.Helper()
 	r := dataReplica(t)
 	b, err := backend.Open(backend.Go)
@@ -85,7 +85,7 @@ func (r *replica) served(t *testing.T) *wire.Member {
 }
 
 // encoded is everything that a replica holds.
-func encoded(t *testing.T, r *replica) (string, ergoflow.Generation) {
+func encoded(t testing.TB, r *replica) (string, ergoflow.Generation) {
 	t.Helper()
 	st, g, err := r.state()
 	if err != nil {

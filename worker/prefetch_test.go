@@ -54,9 +54,9 @@ func TestMicroBatches(t *testing.T) {
 }
 
 // dataReplica is a replica with shards of a small experiment and no device.
-func dataReplica(t *testing.T) *replica { return dataReplicaOf(t, "vn1d") }
+func dataReplica(t testing.TB) *replica { return dataReplicaOf(t, "vn1d") }
 
-func dataReplicaOf(t *testing.T, name string, sets ...string) *replica {
+func dataReplicaOf(t testing.TB, name string, sets ...string) *replica {
 	t.Helper()
 	e, err := experiment.Load(name, "smoke", "", append([]string{"data.training.burn_in=10", "data.reference.burn_in=10"}, sets...))
 	if err != nil {
