@@ -227,6 +227,25 @@ class Cluster:
         return times
 
 
+def step_times(directory):
+    """Seconds of a step of three workers in every generation that made a hundred:
+    from its first step to where the next one begins. While a worker prepares, as
+    after most events, it is longer."""
+    times = []
+    for path in sorted(directory.glob("coordinator-*.log")):
+        first, workers = None, 0
+        for at, message in Log(path).lines(0):
+            if m := re.match(r"generation \d+ goes: (\d+) workers", message):
+                workers = int(m[1])
+            elif m := re.match(r"generation \d+ makes step (\d+)", message):
+                first = (at, int(m[1]))
+            elif m := re.match(r"generation \d+: \d+ of \d+ members hold step (\d+)", message):
+                if first and workers == WORKERS and int(m[1]) >= first[1] + 100:
+                    times.append((at - first[0]) / (int(m[1]) - first[1]))
+                first = None
+    return times
+
+
 # event: what the table calls it
 EVENTS = {
     "kill_one": "a worker is killed",
@@ -240,7 +259,7 @@ PAIRS = {"join": "leave"}  # comes with
 TORCH = {"kill_one": (1, signal.SIGKILL), "kill_two": (2, signal.SIGKILL), "stop_host": (1, signal.SIGSTOP)}
 
 
-def ergoflow(o, times):
+def ergoflow(o, times, steps):
     directory = pathlib.Path(tempfile.mkdtemp(prefix="recovery-"))
     cluster = Cluster(directory, o.backend)
     try:
@@ -251,6 +270,7 @@ def ergoflow(o, times):
                 for e in filter(None, [event, PAIRS.get(event)]):
                     times.setdefault(e, []).append(getattr(cluster, e)())
                     print(f"ergoflow, round {r + 1}: {e} {times[e][-1]}", file=sys.stderr, flush=True)
+        steps.extend(step_times(directory))
     finally:
         cluster.close()
         shutil.rmtree(directory)
@@ -352,6 +372,8 @@ def table(results):
     for event in TORCH:
         cells = [c for key in ("torchrun", "torchrun as installed") for c in theirs(results[key].get(event, []), results["cap"])]
         lines.append(f"| {EVENTS[event]} | " + " | ".join(cells) + " |")
+    if results["steps"]:
+        lines += ["", f"Between these events three workers made a step in {1000 * statistics.median(results['steps']):.0f} ms (median of {len(results['steps'])} generations, in most of which a worker prepared beside them)."]
     counts = {k: max((len(v) for v in results[k].values()), default=0) for k in ("ergoflow", "torchrun", "torchrun as installed")}
     return "\n".join(lines) + "\n\n" + ", ".join(f"{k} {n} times" for k, n in counts.items()) + " each.\n"
 
@@ -382,9 +404,9 @@ def main():
                          choices=[e for e in EVENTS if e not in PAIRS.values()])
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
-    results = {"machine": machine(o.backend), "cap": o.cap, "ergoflow": {}, "torchrun": {}, "torchrun as installed": {}}
+    results = {"machine": machine(o.backend), "cap": o.cap, "steps": [], "ergoflow": {}, "torchrun": {}, "torchrun as installed": {}}
     if o.rounds:
-        ergoflow(o, results["ergoflow"])
+        ergoflow(o, results["ergoflow"], results["steps"])
     if o.torch_rounds:
         torchrun(o.torch_rounds, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, o, results["torchrun"])
     if o.torch_installed_rounds:
