@@ -48,7 +48,7 @@ demo: setup
 	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS)
 
 test: setup
-	$(GO) test ./...
+	$(GO) test -timeout 25m ./...
 
 e2e: setup
 	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow

@@ -20,6 +20,9 @@ const (
 	BFloat16 Precision = "bfloat16"
 )
 
+// goBackend is how the graph library's pure Go backend names itself.
+const goBackend = "Go Backend"
+
 // Precisions lists the known ones.
 func Precisions() []Precision { return []Precision{Float32, BFloat16} }
 
@@ -94,6 +97,12 @@ func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
 	}
 	x, left = first(x, left)
 	w, right = first(w, right)
+	// The Go backend's own product of bfloat16 is wrong on processors with AVX2 and
+	// no AVX-512; of rounded factors in float32 it is the same but for the order of
+	// the sums.
+	if x.Graph().Backend().Name() == goBackend {
+		x, w = graph.ConvertDType(x, dtypes.Float32), graph.ConvertDType(w, dtypes.Float32)
+	}
 	// No type of the sums is asked for: they are of the result's, and to name one
 	// makes the library convert the factors back.
 	y := graph.Dot(x, w).WithAccumulatorDType(dtypes.InvalidDType).WithOutputDType(dtypes.Float32).
