@@ -56,7 +56,7 @@ func (r *Ring) farewell() error {
 	}
 	for _, from := range r.sources {
 		var f frame
-		if err := from.in.receive(&f); !errors.Is(err, io.EOF) {
+		if err := r.read(from, &f); !errors.Is(err, io.EOF) {
 			if err == nil {
 				err = fmt.Errorf("%w: %v after the last step", ErrProtocol, f.header)
 				f.free()

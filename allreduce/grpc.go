@@ -10,8 +10,10 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/status"
 )
 
 const (
@@ -82,7 +84,13 @@ func (in streamIncoming) goodbye(g ergoflow.Generation) error {
 	return fromStatus(in.stream.SendMsg(&message{header: goodbye(g)}))
 }
 
-func (in streamIncoming) receive(f *frame) error { return fromStatus(in.stream.RecvMsg(f)) }
+func (in streamIncoming) receive(f *frame) error {
+	err := in.stream.RecvMsg(f)
+	if status.Code(err) == codes.Canceled {
+		return fmt.Errorf("%w: its stream ended", ErrPeerLost)
+	}
+	return fromStatus(err)
+}
 
 // network dials by gRPC.
 type network struct{}

@@ -81,6 +81,8 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	case <-from.drained:
 	case <-ctx.Done():
 		err := fmt.Errorf("%w: its stream ended", ErrPeerLost)
+		from.reading.Lock() // whoever reads it says why
+		defer from.reading.Unlock()
 		r.cancel(r.blame("receive", h.id.Rank, err))
 		return err
 	case <-r.ctx.Done():

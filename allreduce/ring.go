@@ -48,6 +48,7 @@ type sink struct {
 type source struct {
 	rank    int
 	in      incoming      // set by connect
+	reading sync.Mutex    // held while in is read
 	arrived chan incoming // its stream, once
 	claimed atomic.Bool   // a stream has taken its place
 	drained chan struct{} // closed when its stream is read to its end
@@ -227,10 +228,22 @@ func (r *Ring) sendAll(s schedule, m move, x vector) error {
 	return nil
 }
 
+// read reads a source's next message. A stream ends by what was wrong with it as
+// well: the reader, who knows, ends the ring before serve sees the stream gone.
+func (r *Ring) read(from *source, f *frame) error {
+	from.reading.Lock()
+	defer from.reading.Unlock()
+	err := from.in.receive(f)
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.cancel(r.blame("receive", from.rank, err))
+	}
+	return err
+}
+
 // receive reads message m into x: added, or copied.
 func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) error {
 	var f frame
-	if err := from.in.receive(&f); err != nil {
+	if err := r.read(from, &f); err != nil {
 		if errors.Is(err, io.EOF) {
 			err = fmt.Errorf("%w: it closed the ring", ErrPeerLost)
 		}
