@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"io"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
@@ -18,23 +16,14 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
 )
 
 // FuzzSession feeds a session's bytes, a sequence of length-prefixed messages, to
 // a machine whose other worker trains. Whatever a worker says that is not a
 // member, the other's generation stays, and the status can be written.
 func FuzzSession(f *testing.F) {
-	seed := func(messages ...*wire.WorkerMessage) {
-		var b []byte
-		for _, m := range messages {
-			raw, err := proto.Marshal(m)
-			if err != nil {
-				f.Fatal(err)
-			}
-			b = protowire.AppendBytes(b, raw)
-		}
-		f.Add(b)
-	}
+	seed := func(messages ...*wire.WorkerMessage) { f.Add(wiretest.Join(f, messages...)) }
 	hello := &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "m", Version: "v1", DataAddress: "m:1", Device: "go", Pid: 2}}}
 	seed(hello,
 		&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "idle"}}},
@@ -49,18 +38,13 @@ func FuzzSession(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, generation := training(t)
 		now := time.Unix(1_000_001, 0)
-		for len(data) > 0 {
-			raw, n := protowire.ConsumeBytes(data)
-			if n < 0 {
-				break
-			}
-			data = data[n:]
-			var message wire.WorkerMessage
-			if proto.Unmarshal(raw, &message) != nil {
+		for {
+			message, err := wiretest.Next[wire.WorkerMessage](&data)
+			if err != nil {
 				break
 			}
 			// The prepared would be admitted, which is a generation of its own.
-			if event := convert.Event(2, &message); event != nil && message.GetPrepared() == nil {
+			if event := convert.Event(2, message); event != nil && message.GetPrepared() == nil {
 				m.Step(now, event)
 			}
 		}
@@ -98,23 +82,14 @@ func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 	return m, s.Generation
 }
 
-// parts is an upload that has arrived: length-prefixed messages.
+// parts is an upload that has arrived.
 type parts struct {
 	wire.Control_SaveCheckpointServer
 	rest []byte
 }
 
 func (p *parts) Recv() (*wire.CheckpointPart, error) {
-	if len(p.rest) == 0 {
-		return nil, io.EOF
-	}
-	raw, n := protowire.ConsumeBytes(p.rest)
-	if n < 0 {
-		return nil, protowire.ParseError(n)
-	}
-	p.rest = p.rest[n:]
-	var part wire.CheckpointPart
-	return &part, proto.Unmarshal(raw, &part)
+	return wiretest.Next[wire.CheckpointPart](&p.rest)
 }
 
 // FuzzUpload: of a checkpoint nothing is stored, or what was announced.
@@ -130,17 +105,7 @@ func FuzzUpload(f *testing.F) {
 	data := func(b string) *wire.CheckpointPart {
 		return &wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: []byte(b)}}
 	}
-	seed := func(parts ...*wire.CheckpointPart) {
-		var b []byte
-		for _, p := range parts {
-			raw, err := proto.Marshal(p)
-			if err != nil {
-				f.Fatal(err)
-			}
-			b = protowire.AppendBytes(b, raw)
-		}
-		f.Add(b)
-	}
+	seed := func(parts ...*wire.CheckpointPart) { f.Add(wiretest.Join(f, parts...)) }
 	sum := sha256.Sum256([]byte("state"))
 	whole := &wire.CheckpointHeader{Run: "r", Generation: 2, Step: 3, Loss: 1, Size: 5, Sha256: sum[:]}
 	seed(header(whole), data("sta"), data("te"))

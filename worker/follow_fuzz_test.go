@@ -2,35 +2,22 @@ package worker
 
 import (
 	"encoding/binary"
-	"io"
 	"testing"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
 )
 
-// said is a stream of what a peer has said: length-prefixed messages.
+// said is a stream of what a peer has said.
 type said struct {
 	grpc.ClientStream
 	rest []byte
 }
 
-func (s *said) Recv() (*wire.FollowPart, error) {
-	if len(s.rest) == 0 {
-		return nil, io.EOF
-	}
-	raw, n := protowire.ConsumeBytes(s.rest)
-	if n < 0 {
-		return nil, protowire.ParseError(n)
-	}
-	s.rest = s.rest[n:]
-	var part wire.FollowPart
-	return &part, proto.Unmarshal(raw, &part)
-}
+func (s *said) Recv() (*wire.FollowPart, error) { return wiretest.Next[wire.FollowPart](&s.rest) }
 
 // FuzzFollow has the peer that a worker follows say anything. Whatever it is: the
 // worker holds what it held, or a state that is whole and the updates that came
@@ -45,11 +32,9 @@ func FuzzFollow(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	state := &wire.FollowPart{Part: &wire.FollowPart_State{State: &wire.FollowState{Made: 3, Size: int64(len(whole))}}}
-	data := func(b []byte) *wire.FollowPart { return &wire.FollowPart{Part: &wire.FollowPart_Data{Data: b}} }
+	state := statePart(3, int64(len(whole)))
 	update := func(step int64) *wire.FollowPart {
-		return &wire.FollowPart{Part: &wire.FollowPart_Update{Update: &wire.FollowUpdate{
-			Step: step, Generation: 4, Workers: []string{"a"}, Used: make([]int64, 2*r.plan.Shards)}}}
+		return updatePart(r, func(u *wire.FollowUpdate) { u.Step = step })
 	}
 	sum := make([]float32, r.trainer.Size()+2)
 	sum[len(sum)-1] = 8 // samples
@@ -57,20 +42,10 @@ func FuzzFollow(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	seed := func(parts ...*wire.FollowPart) {
-		var b []byte
-		for _, p := range parts {
-			raw, err := proto.Marshal(p)
-			if err != nil {
-				f.Fatal(err)
-			}
-			b = protowire.AppendBytes(b, raw)
-		}
-		f.Add(b)
-	}
-	seed(state, data(whole), update(0), data(encodedSum), update(1), data(encodedSum))
-	seed(state, data(whole[:1000]), data(whole[1000:]), update(1))
-	seed(state, data(whole), update(0), data(encodedSum), update(0), data(encodedSum))
+	seed := func(parts ...*wire.FollowPart) { f.Add(wiretest.Join(f, parts...)) }
+	seed(state, dataPart(whole), update(0), dataPart(encodedSum), update(1), dataPart(encodedSum))
+	seed(state, dataPart(whole[:1000]), dataPart(whole[1000:]), update(1))
+	seed(state, dataPart(whole), update(0), dataPart(encodedSum), update(0), dataPart(encodedSum))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if err := r.load(fresh, 0); err != nil {
 			t.Fatal(err)

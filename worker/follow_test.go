@@ -182,6 +182,22 @@ func TestSlowFollower(t *testing.T) {
 	}
 }
 
+// What a leader sends: a state of so many bytes, pieces of that or of a sum, and
+// updates, as change has them.
+func statePart(made uint64, size int64) *wire.FollowPart {
+	return &wire.FollowPart{Part: &wire.FollowPart_State{State: &wire.FollowState{Made: made, Size: size}}}
+}
+
+func dataPart(b []byte) *wire.FollowPart {
+	return &wire.FollowPart{Part: &wire.FollowPart_Data{Data: b}}
+}
+
+func updatePart(r *replica, change func(*wire.FollowUpdate)) *wire.FollowPart {
+	u := &wire.FollowUpdate{Generation: 9, Workers: []string{"a"}, Used: make([]int64, 2*r.plan.Shards)}
+	change(u)
+	return &wire.FollowPart{Part: &wire.FollowPart_Update{Update: u}}
+}
+
 // liar sends what a leader would not.
 type liar struct {
 	wire.UnimplementedPeerServer
@@ -210,37 +226,29 @@ func TestFollowLiar(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := follower.trainer.Size() + 2
-	announced := func(made uint64, size int64) *wire.FollowPart {
-		return &wire.FollowPart{Part: &wire.FollowPart_State{State: &wire.FollowState{Made: made, Size: size}}}
-	}
-	data := func(b []byte) *wire.FollowPart { return &wire.FollowPart{Part: &wire.FollowPart_Data{Data: b}} }
-	update := func(change func(*wire.FollowUpdate)) *wire.FollowPart {
-		u := &wire.FollowUpdate{Generation: 9, Workers: []string{"a"}, Used: make([]int64, 2*follower.plan.Shards)}
-		change(u)
-		return &wire.FollowPart{Part: &wire.FollowPart_Update{Update: u}}
-	}
+	update := func(change func(*wire.FollowUpdate)) *wire.FollowPart { return updatePart(follower, change) }
 	state := func(more ...*wire.FollowPart) []*wire.FollowPart {
-		return append([]*wire.FollowPart{announced(8, int64(len(good))), data(good)}, more...)
+		return append([]*wire.FollowPart{statePart(8, int64(len(good))), dataPart(good)}, more...)
 	}
 	notFinite, _ := binary.Append(nil, binary.LittleEndian, make([]float32, size)) // of no samples
 	for name, parts := range map[string][]*wire.FollowPart{
 		"nothing":                nil,
-		"no state":               {data(good)},
-		"a huge state":           {announced(8, 1<<60)},
-		"a negative state":       {announced(8, -1)},
-		"a state that ends":      {announced(8, int64(len(good))), data(good[:100])},
-		"a state that goes on":   {announced(8, 100), data(good)},
-		"no safetensors":         {announced(8, 100), data(make([]byte, 100))},
-		"an update in it":        {announced(8, int64(len(good))), update(func(*wire.FollowUpdate) {})},
-		"empty pieces":           {announced(8, int64(len(good))), data(nil)},
-		"a second state":         state(announced(9, 3)),
+		"no state":               {dataPart(good)},
+		"a huge state":           {statePart(8, 1<<60)},
+		"a negative state":       {statePart(8, -1)},
+		"a state that ends":      {statePart(8, int64(len(good))), dataPart(good[:100])},
+		"a state that goes on":   {statePart(8, 100), dataPart(good)},
+		"no safetensors":         {statePart(8, 100), dataPart(make([]byte, 100))},
+		"an update in it":        {statePart(8, int64(len(good))), update(func(*wire.FollowUpdate) {})},
+		"empty pieces":           {statePart(8, int64(len(good))), dataPart(nil)},
+		"a second state":         state(statePart(9, 3)),
 		"an update too late":     state(update(func(u *wire.FollowUpdate) { u.Step = 1 })),
 		"an update too early":    state(update(func(u *wire.FollowUpdate) { u.Step = -1 })),
 		"an account cut short":   state(update(func(u *wire.FollowUpdate) { u.Used = u.Used[1:] })),
 		"no workers":             state(update(func(u *wire.FollowUpdate) { u.Workers = nil })),
-		"a sum cut short":        state(update(func(*wire.FollowUpdate) {}), data(make([]byte, 4*size-4))),
-		"a sum that is too long": state(update(func(*wire.FollowUpdate) {}), data(make([]byte, 4*size+4))),
-		"a sum of nothing":       state(update(func(*wire.FollowUpdate) {}), data(notFinite)),
+		"a sum cut short":        state(update(func(*wire.FollowUpdate) {}), dataPart(make([]byte, 4*size-4))),
+		"a sum that is too long": state(update(func(*wire.FollowUpdate) {}), dataPart(make([]byte, 4*size+4))),
+		"a sum of nothing":       state(update(func(*wire.FollowUpdate) {}), dataPart(notFinite)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer

@@ -5,27 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
 )
 
 // FuzzReceived has a coordinator say anything, a sequence of length-prefixed
 // messages. Whatever it is: no two works are under way at once, what is to be
 // applied was computed, and nothing follows the end.
 func FuzzReceived(f *testing.F) {
-	seed := func(messages ...*wire.CoordinatorMessage) {
-		var b []byte
-		for _, m := range messages {
-			raw, err := proto.Marshal(m)
-			if err != nil {
-				f.Fatal(err)
-			}
-			b = protowire.AppendBytes(b, raw)
-		}
-		f.Add(b)
-	}
+	seed := func(messages ...*wire.CoordinatorMessage) { f.Add(wiretest.Join(f, messages...)) }
 	p := &wire.Plan{Run: "r", Dataset: "d", Shards: 2, Steps: 3, CheckpointEvery: 1}
 	welcome := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{}}}
 	prepare := &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{Plan: p}}}
@@ -41,17 +29,12 @@ func FuzzReceived(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := &device{t: t, session: NewSession(&wire.Hello{Id: "a"}), now: time.Unix(1_000_000, 0)}
 		w.post(Opened{})
-		for len(data) > 0 {
-			raw, n := protowire.ConsumeBytes(data)
-			if n < 0 {
+		for {
+			m, err := wiretest.Next[wire.CoordinatorMessage](&data)
+			if err != nil {
 				return
 			}
-			data = data[n:]
-			var m wire.CoordinatorMessage
-			if proto.Unmarshal(raw, &m) != nil {
-				return
-			}
-			w.post(Received{&m})
+			w.post(Received{m})
 			w.work()
 		}
 	})
