@@ -38,7 +38,7 @@ func (c Config) Standards(
 	starts := c
 	starts.Steps = 1
 	buffers := sync.Pool{New: func() any { return new([]float32) }}
-	parts := make([][]moments, functions)
+	parts := make([][]shard.Moments, functions)
 	places := make([][]float32, functions) // rows of every function at the same starts
 	err := simulate.Each(ctx, functions, func(_ context.Context, i int) error {
 		s, err := system(i)
@@ -63,18 +63,18 @@ func (c Config) Standards(
 	between := acrossFunctions(places, c.Features())
 	standards := make([]shard.Standard, c.Features())
 	for k := range standards {
-		var total moments
+		var total shard.Moments
 		for _, part := range parts { // in order: floating-point sums depend on it
-			total = total.plus(part[k])
+			total.Merge(part[k])
 		}
-		variance := total.variance()
+		variance := total.Variance()
 		if between[k] > 0 {
 			variance = min(variance, between[k])
 		}
 		if variance == 0 {
 			variance = 1
 		}
-		standards[k] = shard.Standard{Mean: total.sum / total.n, Std: math.Sqrt(variance)}
+		standards[k] = shard.Standard{Mean: total.Mean(), Std: math.Sqrt(variance)}
 	}
 	return standards, nil
 }
@@ -85,45 +85,21 @@ func acrossFunctions(functions [][]float32, features int) []float64 {
 	between := make([]float64, features)
 	rows := len(functions[0]) / features
 	for at := range functions[0] {
-		var here moments
+		var here shard.Moments
 		for _, f := range functions {
-			here.add(f[at])
+			here.Add(f[at])
 		}
-		between[at%features] += here.variance() / float64(rows)
+		between[at%features] += here.Variance() / float64(rows)
 	}
 	return between
 }
 
-// moments are how many values of a feature there are, their sum and that of their
-// squares.
-type moments struct{ n, sum, squares float64 }
-
-func (m *moments) add(v float32) {
-	m.n++
-	m.sum += float64(v)
-	m.squares += float64(v) * float64(v)
-}
-
-func (m moments) plus(o moments) moments {
-	return moments{m.n + o.n, m.sum + o.sum, m.squares + o.squares}
-}
-
-// variance is 0 also where it is what rounding leaves of a constant: no scale to
-// divide by.
-func (m moments) variance() float64 {
-	mean := m.sum / m.n
-	if v := m.squares/m.n - mean*mean; v > 1e-12*m.squares/m.n {
-		return v
-	}
-	return 0
-}
-
 // sums has the moments of every feature over rows.
-func sums(rows []float32, features int) []moments {
-	m := make([]moments, features)
+func sums(rows []float32, features int) []shard.Moments {
+	m := make([]shard.Moments, features)
 	for ; len(rows) > 0; rows = rows[features:] {
 		for k, v := range rows[:features] {
-			m[k].add(v)
+			m[k].Add(v)
 		}
 	}
 	return m

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -171,25 +170,4 @@ func isName(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= 64
-}
-
-// Moments sums up the values of one field.
-type Moments struct {
-	Count int64   `json:"count"`
-	Sum   float64 `json:"sum"`
-	SumSq float64 `json:"sum_sq"`
-}
-
-// add accumulates values and reports whether all of them are finite.
-func (m *Moments) add(values []float32) bool {
-	var sum, sq float64
-	for _, v := range values {
-		x := float64(v)
-		sum += x
-		sq += x * x
-	}
-	m.Count += int64(len(values))
-	m.Sum += sum
-	m.SumSq += sq
-	return !math.IsNaN(sq) && !math.IsInf(sq, 0) // no float32 squared overflows a float64
 }

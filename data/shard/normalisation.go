@@ -52,7 +52,7 @@ func Normalise(manifests []Manifest) (Normalisation, error) {
 			return nil, fmt.Errorf("normalisation: shard %d occurs twice", m.Shard)
 		}
 		for k, f := range train[0].Fields {
-			total[k].merge(m.Moments[f.Name])
+			total[k].Merge(m.Moments[f.Name])
 		}
 	}
 	n := make(Normalisation, len(total))
@@ -66,26 +66,17 @@ func Normalise(manifests []Manifest) (Normalisation, error) {
 	return n, nil
 }
 
-func (m *Moments) merge(o Moments) {
-	m.Count += o.Count
-	m.Sum += o.Sum
-	m.SumSq += o.SumSq
-}
-
 // standard returns mean and population standard deviation.
 func (m Moments) standard() (Standard, error) {
 	if m.Count <= 0 {
 		return Standard{}, errors.New("no values")
 	}
-	n := float64(m.Count)
-	mean := m.Sum / n
-	variance := m.SumSq/n - mean*mean
-	if math.IsNaN(variance) || math.IsInf(variance, 0) || math.IsInf(mean, 0) {
+	if !m.finite() {
 		return Standard{}, fmt.Errorf("moments %+v are not finite", m)
 	}
-	// What rounding leaves of a constant field is no scale to divide by.
-	if variance <= 1e-12*m.SumSq/n {
-		return Standard{mean, 1}, nil
+	deviation := math.Sqrt(m.Variance())
+	if deviation == 0 {
+		deviation = 1
 	}
-	return Standard{mean, math.Sqrt(variance)}, nil
+	return Standard{m.Mean(), deviation}, nil
 }

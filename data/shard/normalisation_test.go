@@ -8,7 +8,7 @@ import (
 
 func moments(values ...float32) Moments {
 	var m Moments
-	m.add(values)
+	m.Add(values...)
 	return m
 }
 

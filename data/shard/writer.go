@@ -73,16 +73,20 @@ func (w *Writer) Field(k int, values []float32) error {
 	if k < 0 || k >= len(w.moments) {
 		return fmt.Errorf("shard %d: field %d of %d", w.manifest.Shard, k, len(w.moments))
 	}
-	if !w.moments[k].add(values) {
+	var m Moments
+	m.Add(values...)
+	if !m.finite() {
 		return w.notFinite(w.manifest.Fields[k].Name, k, values)
 	}
+	w.moments[k].Merge(m)
 	return w.append(k, values)
 }
 
 // Samples appends samples.
 func (w *Writer) Samples(values []float32) error {
 	var m Moments
-	if !m.add(values) {
+	m.Add(values...)
+	if !m.finite() {
 		return w.notFinite(samples, len(w.moments), values)
 	}
 	return w.append(len(w.moments), values)
