@@ -13,6 +13,7 @@ import argparse
 import csv
 import datetime
 import json
+import math
 import pathlib
 import statistics
 import subprocess
@@ -42,11 +43,12 @@ def smooth(losses):
 
 
 def figure(curves):
-    """A panel for each wire, with the others in grey behind, on one scale."""
+    """A panel for each wire, with the others in grey behind, on one logarithmic scale."""
     width, height, top, gap = 250, 220, 30, 25
     drawn = {w: smooth(losses) for w, losses in curves.items()}
     highest = max(max(c[len(c) // 50:]) for c in drawn.values())
     lowest = min(map(min, drawn.values()))
+    level = lambda loss: math.log(loss / lowest) / (math.log(highest / lowest) or 1)
     out = []
     for k, wire in enumerate(drawn):
         left = 50 + k * (width + gap)
@@ -57,26 +59,34 @@ def figure(curves):
         out.append(f'<text x="{left + width}" y="{top + height + 15}" text-anchor="end" font-size="10">{steps:,}</text>')
         for other in [w for w in drawn if w != wire] + [wire]:
             points = " ".join(f"{left + width * i / (len(drawn[other]) - 1 or 1):.1f},"
-                              f"{top + height * (1 - (min(x, highest) - lowest) / (highest - lowest or 1)):.1f}" for i, x in enumerate(drawn[other]))
+                              f"{top + height * (1 - level(min(x, highest))):.1f}" for i, x in enumerate(drawn[other]))
             colour = WIRES[wire] if other == wire else "#ccc"
             out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
     for k in range(5):
-        v = lowest + (highest - lowest) * k / 4
+        v = lowest * (highest / lowest) ** (k / 4)
         out.append(f'<text x="44" y="{top + height - height * k / 4 + 4:.1f}" text-anchor="end" font-size="10">{v:.3g}</text>')
+    out.append(f'<text x="50" y="{top - 8}" text-anchor="end">loss</text>')
     size = 50 + len(drawn) * (width + gap), top + height + 45
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" font-family="sans-serif" font-size="12">'
             f'<rect width="100%" height="100%" fill="#fff"/>' + "\n".join(out) + "</svg>\n")
 
 
-def table(curves):
+def sinkhorn(results):
+    """The mean divergence of what the trained model samples, with its interval."""
+    summary = next(row["summary"] for row in results["rows"] if row["kind"] == "model")["sinkhorn"]
+    low, high = summary["mean_interval"]
+    return f"{summary['mean']:.4f} [{low:.4f} to {high:.4f}]"
+
+
+def table(curves, results):
     last = max(1, len(next(iter(curves.values()))) // 10)
-    lines = [f"| wire | mean loss of the last {last} updates | against f32 | largest difference of the drawn curves |", "|---|---|---|---|"]
+    lines = [f"| wire | mean loss of the last {last} updates | against f32 | largest difference of the drawn curves | Sinkhorn mean |", "|---|---|---|---|---|"]
     exact = smooth(curves["f32"])
     for wire, losses in curves.items():
         end = statistics.fmean(losses[-last:])
         against = end / statistics.fmean(curves["f32"][-last:]) - 1
         apart = max(abs(a - b) for a, b in zip(smooth(losses), exact))
-        lines.append(f"| {wire} | {end:.5f} | {against:+.3%} | {apart:.2g} |")
+        lines.append(f"| {wire} | {end:.5f} | {against:+.3%} | {apart:.2g} | {sinkhorn(results[wire])} |")
     return "\n".join(lines) + "\n"
 
 
@@ -89,21 +99,20 @@ def main():
     options.add_argument("--set", action="append", default=[], help="of ergoflow run")
     options.add_argument("--write", type=pathlib.Path, default=ROOT / "docs" / "results" / "wire.md")
     o = options.parse_args()
-    curves, environment = {}, {}
+    curves, results = {}, {}
     for wire in WIRES:
-        curves[wire], results = train(wire, o)
-        environment = results.get("environment", {})
+        curves[wire], results[wire] = train(wire, o)
     o.write.with_suffix(".svg").write_text(figure(curves))
     with open(o.write.with_suffix(".csv"), "w", newline="") as f:
         rows = csv.writer(f)
         rows.writerow(["step", *curves])
         rows.writerows([i + 1, *losses] for i, losses in enumerate(zip(*curves.values())))
     about = (f"{o.experiment}, preset {o.preset}, {o.steps:,} updates, {o.workers} workers; "
-             f"{environment.get('cpu', '?')}; ergoflow {environment.get('version', '?')}; {datetime.date.today()}")
+             f"ergoflow {results['f32']['version']} on {results['f32']['backend']}; {datetime.date.today()}")
     before, _, rest = o.write.read_text().partition(OPEN)
     after = rest.partition(CLOSE)[2]
-    o.write.write_text(f"{before}{OPEN}\n{about}\n\n{table(curves)}\n![loss with each wire]({o.write.stem}.svg)\n{CLOSE}{after}")
-    print(table(curves))
+    o.write.write_text(f"{before}{OPEN}\n{about}\n\n{table(curves, results)}\n![loss with each wire]({o.write.stem}.svg)\n{CLOSE}{after}")
+    print(table(curves, results))
 
 
 if __name__ == "__main__":
