@@ -18,7 +18,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
-	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/ledger"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -245,6 +244,26 @@ func (c *cluster) end() {
 	}
 }
 
+// join starts one more worker, on the Go backend, which is told to leave when the
+// test ends.
+func (c *cluster) join() {
+	c.t.Helper()
+	addresses, err := coordinator.ReadAddresses(c.dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	worker, out := program(context.Background(), c.t, "worker", "--join", addresses.Gossip, "--backend", "go")
+	if err := worker.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		worker.Process.Signal(syscall.SIGTERM)
+		if err := worker.Wait(); err != nil && worker.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+			c.t.Errorf("a worker that joined: %v\n%s", err, out)
+		}
+	})
+}
+
 // training says that a generation of n workers has reached the step.
 func training(n, step int) func(coordinator.Status) bool {
 	return func(st coordinator.Status) bool {
@@ -264,8 +283,7 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 	t.Run("worker killed", func(t *testing.T) {
 		c := startCluster(t, t.TempDir(), 2, slow...)
 		st := c.until("step 20", training(2, 20))
-		victim := st.Workers[slices.IndexFunc(st.Workers, func(w machine.WorkerStatus) bool { return w.Rank == 0 })]
-		syscall.Kill(victim.PID, syscall.SIGKILL)
+		syscall.Kill(ranked(st, 0), syscall.SIGKILL)
 		c.until("another generation", func(s coordinator.Status) bool { return s.Generation > st.Generation && s.Step > st.Step })
 		c.end()
 		equalToRounding(t, "after a SIGKILL", final(t, c.dir), want)
@@ -279,22 +297,9 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		st := c.until("step 20", training(2, 20))
 		syscall.Kill(st.Workers[0].PID, syscall.SIGTERM)
 		st = c.until("one worker", training(1, int(st.Step)+1))
-		addresses, err := coordinator.ReadAddresses(c.dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		joiner, out := program(ctx, t, "worker", "--join", addresses.Gossip, "--backend", "go")
-		if err := joiner.Start(); err != nil {
-			t.Fatal(err)
-		}
+		c.join()
 		c.until("two workers again", training(2, int(st.Step)+1))
 		c.end()
-		joiner.Process.Signal(syscall.SIGTERM)
-		if err := joiner.Wait(); err != nil {
-			t.Errorf("the worker that joined: %v\n%s", err, out)
-		}
 		equalToRounding(t, "after a drain and a join", final(t, c.dir), want)
 	})
 

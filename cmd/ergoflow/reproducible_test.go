@@ -12,6 +12,17 @@ import (
 	"github.com/ergoflow/ergoflow/model/state"
 )
 
+// reproducibly trains with a backend and --reproducible, on groups of two shards
+// and long enough to be disturbed.
+func reproducibly(t *testing.T, name string, workers, steps int) *cluster {
+	t.Helper()
+	dir := t.TempDir()
+	return start(t, dir, []string{"train", "vn1d", "--preset", "smoke", "--backend", name, "--reproducible",
+		"--local", "--dir", dir, "--workers", fmt.Sprint(workers),
+		"--set", "data.shards=16", "--set", "training.batch_functions=32", "--set", fmt.Sprintf("training.steps=%d", steps),
+		"--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50"})
+}
+
 // TestReproducible: with --reproducible one, two and three workers, and three of
 // which one is killed, train the same bits, on every backend.
 func TestReproducible(t *testing.T) {
@@ -22,27 +33,19 @@ func TestReproducible(t *testing.T) {
 				t.Skipf("without %s: %v", name, err)
 			}
 			b.Close()
-			train := func(workers int) *cluster {
-				dir := t.TempDir()
-				// Groups of two shards, and long enough to be disturbed.
-				return start(t, dir, []string{"train", "vn1d", "--preset", "smoke", "--backend", name, "--reproducible",
-					"--local", "--dir", dir, "--workers", fmt.Sprint(workers),
-					"--set", "data.shards=16", "--set", "training.batch_functions=32", "--set", "training.steps=150",
-					"--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50"})
-			}
-			one := train(1)
+			const steps = 150
+			one := reproducibly(t, name, 1, steps)
 			one.end()
 			want := final(t, one.dir)
 			for workers := 2; workers <= 3; workers++ {
-				c := train(workers)
+				c := reproducibly(t, name, workers, steps)
 				c.end()
 				equalBits(t, fmt.Sprintf("%d workers", workers), final(t, c.dir), want)
 			}
 
-			c := train(3)
+			c := reproducibly(t, name, 3, steps)
 			st := c.until("step 20", training(3, 20))
-			victim := st.Workers[slices.IndexFunc(st.Workers, func(w machine.WorkerStatus) bool { return w.Rank == 0 })]
-			syscall.Kill(victim.PID, syscall.SIGKILL)
+			syscall.Kill(ranked(st, 0), syscall.SIGKILL)
 			c.until("another generation", func(s coordinator.Status) bool { return s.Generation > st.Generation && s.Step > st.Step })
 			c.end()
 			equalBits(t, "after a SIGKILL", final(t, c.dir), want)
@@ -51,6 +54,37 @@ func TestReproducible(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestReproducibleHistory: nor does it matter that workers join one by one until
+// there are eight, that two are killed at once, and that others drain.
+func TestReproducibleHistory(t *testing.T) {
+	const steps = 100
+	one := reproducibly(t, backend.Go, 1, steps)
+	one.end()
+
+	c := reproducibly(t, backend.Go, 1, steps)
+	st := c.until("step 5", training(1, 5))
+	for workers := 2; workers <= 8; workers++ {
+		c.join()
+		st = c.until(fmt.Sprintf("%d workers", workers), training(workers, int(st.Step)+1))
+	}
+	syscall.Kill(ranked(st, 0), syscall.SIGKILL)
+	syscall.Kill(ranked(st, 5), syscall.SIGKILL)
+	st = c.until("six workers", training(6, int(st.Step)+1))
+	syscall.Kill(ranked(st, 3), syscall.SIGTERM)
+	syscall.Kill(ranked(st, 4), syscall.SIGTERM)
+	c.until("four workers", training(4, int(st.Step)+1))
+	c.end()
+	equalBits(t, "after joins, kills and drains", final(t, c.dir), final(t, one.dir))
+	if p := proven(t, c.dir); p.Generations < 10 || p.Workers < 8 {
+		t.Errorf("the ledger does not know of what happened: %+v", p)
+	}
+}
+
+// ranked is the process of the worker of a rank.
+func ranked(st coordinator.Status, rank int) int {
+	return st.Workers[slices.IndexFunc(st.Workers, func(w machine.WorkerStatus) bool { return w.Rank == rank })].PID
 }
 
 func equalBits(t *testing.T, what string, got, want *state.State) {

@@ -110,6 +110,9 @@ func TestParticles64DGradient(t *testing.T) {
 // Two of the particles have a distance with density r·exp(−β(U(r) + κr²/4)), for
 // a function of each kind that does not bind them for long.
 func TestParticles64DLawOfTwo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long simulation, in which the race detector has nothing to find")
+	}
 	seen := map[string]bool{}
 	for i := 0; len(seen) < 4; i++ {
 		p, v := particles64dFunction(t, i)
@@ -150,6 +153,9 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 // instead of one in 10⁸. Steps of a tenth do not. So it is of the scheme, which is
 // the paper's, and no burn-in mends it.
 func TestParticles64DStepsOverTheCap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long simulation, in which the race detector has nothing to find")
+	}
 	p, v := particles64dFunction(t, 0)
 	inside := func(dt float64, burnIn int) (pairs float64) {
 		const chains, samples = 16, 32

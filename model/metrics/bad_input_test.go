@@ -143,8 +143,8 @@ func TestEveryMetricIgnoresTranslation(t *testing.T) {
 		}
 		farX, farY := far(x, offset), far(y, offset)
 		for _, m := range measures {
-			if m.line && d > 1 {
-				continue
+			if m.line && d > 1 || testing.Short() && d > 1 && m.name == "SinkhornConverged" {
+				continue // in a short run, as the race detector's is, that one only on the line: it takes minutes
 			}
 			want, err := m.value(x, y)
 			if err != nil {
