@@ -64,7 +64,10 @@ type judged struct {
 	Created     time.Time          `json:"created"`
 }
 
-func (d Directory) run(hash string) string       { return filepath.Join(string(d), "runs", hash) }
+func (d Directory) run(hash string) string { return filepath.Join(string(d), "runs", hash) }
+func (d Directory) statePath(hash string) string {
+	return filepath.Join(d.run(hash), "state.safetensors")
+}
 func (d Directory) evaluation(key string) string { return filepath.Join(string(d), "evaluations", key) }
 func (d Directory) report(parts ...string) string {
 	return filepath.Join(append([]string{string(d), "report"}, parts...)...)
@@ -88,9 +91,17 @@ func (d Directory) writeTraining(t Training) error {
 	return d.writeJSON(filepath.Join(d.run(t.Run), "training.json"), t)
 }
 
+func (d Directory) hasState(hash string) (bool, error) {
+	_, err := os.Stat(d.statePath(hash))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // state reads the trained state of a run; one of another run is refused.
 func (d Directory) state(hash string) (*state.State, error) {
-	path := filepath.Join(d.run(hash), "state.safetensors")
+	path := d.statePath(hash)
 	encoded, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -109,7 +120,7 @@ func (d Directory) writeState(hash string, encoded []byte) error {
 	if err := os.MkdirAll(d.run(hash), 0o755); err != nil {
 		return err
 	}
-	return report.WriteFile(filepath.Join(d.run(hash), "state.safetensors"), encoded)
+	return report.WriteFile(d.statePath(hash), encoded)
 }
 
 // judgement reads a finished evaluation; nil if there is none.

@@ -57,17 +57,13 @@ func Make(ctx context.Context, o Options) (*Document, error) {
 	return doc, nil
 }
 
-// job trains and evaluates what is missing.
+// job trains and evaluates what is missing. A state that is needed and was not
+// kept, as in docs/results/record, is trained again.
 func (o Options) job(ctx context.Context, name string, job Job) error {
-	t, err := o.Dir.training(job.Experiment.Hash())
+	hash := job.Experiment.Hash()
+	t, err := o.Dir.training(hash)
 	if err != nil {
 		return err
-	}
-	if t.Finished.IsZero() {
-		o.Say(name + ": train")
-		if err := o.train(ctx, job, t.Attempts+1); err != nil {
-			return err
-		}
 	}
 	var missing []Task
 	for _, task := range job.Tasks {
@@ -77,6 +73,18 @@ func (o Options) job(ctx context.Context, name string, job Job) error {
 		}
 		if done == nil {
 			missing = append(missing, task)
+		}
+	}
+	trained := !t.Finished.IsZero()
+	if trained && len(missing) > 0 {
+		if trained, err = o.Dir.hasState(hash); err != nil {
+			return err
+		}
+	}
+	if !trained {
+		o.Say(name + ": train")
+		if err := o.train(ctx, job, t.Attempts+1); err != nil {
+			return err
 		}
 	}
 	if len(missing) == 0 {

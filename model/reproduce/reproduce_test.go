@@ -293,6 +293,32 @@ func TestStateOfAnotherRun(t *testing.T) {
 	}
 }
 
+// Of a record, which has no states, only what an evaluation needs is trained again.
+func TestStatesNotKept(t *testing.T) {
+	b := newBench(t, t.TempDir())
+	b.make()
+	states, _ := filepath.Glob(filepath.Join(string(b.o.Dir), "runs", "*", "state.safetensors"))
+	for _, path := range states {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.make()
+	if b.trains != 2 {
+		t.Errorf("%d trainings, though nothing was missing", b.trains)
+	}
+	job, err := tiny().job(tiny().Runs[0], "smoke", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(b.o.Dir.evaluation(job.Tasks[0].key())); err != nil {
+		t.Fatal(err)
+	}
+	if doc := b.make(); b.trains != 3 || doc.Missing != 0 || len(b.evaluations()) != 5 {
+		t.Errorf("%d trainings, %d missing, %d evaluations", b.trains, doc.Missing, len(b.evaluations()))
+	}
+}
+
 // Damaged files are named, not trusted.
 func TestDamage(t *testing.T) {
 	b := newBench(t, t.TempDir())
