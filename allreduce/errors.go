@@ -20,6 +20,8 @@ var (
 	ErrPeerLost = errors.New("peer lost")
 	// ErrClosed: the ring has been closed on this rank.
 	ErrClosed = errors.New("ring closed")
+
+	errStreamEnded = fmt.Errorf("%w: its stream ended", ErrPeerLost)
 )
 
 // Error says which operation of which rank failed, and at which neighbour.

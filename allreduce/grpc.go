@@ -87,7 +87,7 @@ func (in streamIncoming) goodbye(g ergoflow.Generation) error {
 func (in streamIncoming) receive(f *frame) error {
 	err := in.stream.RecvMsg(f)
 	if status.Code(err) == codes.Canceled {
-		return fmt.Errorf("%w: its stream ended", ErrPeerLost)
+		return errStreamEnded
 	}
 	return fromStatus(err)
 }
@@ -181,7 +181,7 @@ func (o *streamOutgoing) send(h header, encode func(scratch func() []byte) []byt
 	o.idle = o.idle[:len(o.idle)-1]
 	err := o.stream.SendMsg(&message{header: h, payload: encode(s.scratch), slot: s})
 	if errors.Is(err, io.EOF) {
-		err = fmt.Errorf("%w: its stream ended", ErrPeerLost)
+		err = errStreamEnded
 	}
 	return fromStatus(err)
 }

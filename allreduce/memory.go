@@ -152,6 +152,6 @@ func (l *memoryLink) receive(f *frame) error {
 	case <-l.ended:
 		return fmt.Errorf("%w: the stream is over", ErrPeerLost)
 	case <-l.ctx.Done():
-		return fmt.Errorf("%w: its stream ended", ErrPeerLost)
+		return errStreamEnded
 	}
 }

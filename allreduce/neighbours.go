@@ -80,7 +80,7 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	select {
 	case <-from.drained:
 	case <-ctx.Done():
-		err := fmt.Errorf("%w: its stream ended", ErrPeerLost)
+		err := errStreamEnded
 		from.reading.Lock() // whoever reads it says why
 		defer from.reading.Unlock()
 		r.cancel(r.blame("receive", h.id.Rank, err))
