@@ -252,13 +252,16 @@ func (c *cluster) join() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	worker, out := program(context.Background(), c.t, "worker", "--join", addresses.Gossip, "--backend", "go")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	worker, out := program(ctx, c.t, "worker", "--join", addresses.Gossip, "--backend", "go")
 	if err := worker.Start(); err != nil {
+		cancel()
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() {
+		defer cancel()
 		worker.Process.Signal(syscall.SIGTERM)
-		if err := worker.Wait(); err != nil && worker.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		if err := worker.Wait(); ctx.Err() != nil || err != nil && worker.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 			c.t.Errorf("a worker that joined: %v\n%s", err, out)
 		}
 	})
