@@ -7,22 +7,23 @@ import (
 	"testing"
 )
 
-// measures are all distances between two clouds. The last ones are for the
-// line alone; exact says that equal sizes are needed.
+// measures are all distances between two clouds.
 var measures = []struct {
-	name        string
-	line, exact bool
-	value       func(x, y Cloud) (float64, error)
+	name  string
+	line  bool // for one dimension alone
+	exact bool // of equal numbers of points
+	slow  bool // minutes under the race detector where there is more than one dimension
+	value func(x, y Cloud) (float64, error)
 }{
-	{"Sinkhorn", false, false, func(x, y Cloud) (float64, error) { return Sinkhorn(x, y, Options{}) }},
-	{"SinkhornConverged", false, false, func(x, y Cloud) (float64, error) {
+	{"Sinkhorn", false, false, false, func(x, y Cloud) (float64, error) { return Sinkhorn(x, y, Options{}) }},
+	{"SinkhornConverged", false, false, true, func(x, y Cloud) (float64, error) {
 		c, err := SinkhornConverged(x, y, ConvergedOptions{})
 		return c.Value, err
 	}},
-	{"SlicedW2", false, false, func(x, y Cloud) (float64, error) { return SlicedW2(x, y, 16, 0) }},
-	{"W2Assignment", false, true, W2Assignment},
-	{"W2", true, false, func(x, y Cloud) (float64, error) { return W2(x.X, y.X) }},
-	{"KS", true, false, func(x, y Cloud) (float64, error) {
+	{"SlicedW2", false, false, false, func(x, y Cloud) (float64, error) { return SlicedW2(x, y, 16, 0) }},
+	{"W2Assignment", false, true, false, W2Assignment},
+	{"W2", true, false, false, func(x, y Cloud) (float64, error) { return W2(x.X, y.X) }},
+	{"KS", true, false, false, func(x, y Cloud) (float64, error) {
 		statistic, p, err := KS(x.X, y.X)
 		if !(p >= 0 && p <= 1) {
 			return p, errors.New("p-value outside [0, 1]")
@@ -143,8 +144,8 @@ func TestEveryMetricIgnoresTranslation(t *testing.T) {
 		}
 		farX, farY := far(x, offset), far(y, offset)
 		for _, m := range measures {
-			if m.line && d > 1 || testing.Short() && d > 1 && m.name == "SinkhornConverged" {
-				continue // in a short run, as the race detector's is, that one only on the line: it takes minutes
+			if d > 1 && (m.line || testing.Short() && m.slow) {
+				continue
 			}
 			want, err := m.value(x, y)
 			if err != nil {
