@@ -69,6 +69,7 @@ func (d Directory) statePath(hash string) string {
 	return filepath.Join(d.run(hash), "state.safetensors")
 }
 func (d Directory) evaluation(key string) string { return filepath.Join(string(d), "evaluations", key) }
+
 func (d Directory) report(parts ...string) string {
 	return filepath.Join(append([]string{string(d), "report"}, parts...)...)
 }
@@ -91,18 +92,14 @@ func (d Directory) writeTraining(t Training) error {
 	return d.writeJSON(filepath.Join(d.run(t.Run), "training.json"), t)
 }
 
-func (d Directory) hasState(hash string) (bool, error) {
-	_, err := os.Stat(d.statePath(hash))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// state reads the trained state of a run; one of another run is refused.
+// state reads the trained state of a run, nil if it is not kept; one of another run
+// is refused.
 func (d Directory) state(hash string) (*state.State, error) {
 	path := d.statePath(hash)
 	encoded, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/state"
 )
 
 // Options of Make. All are needed.
@@ -75,26 +76,30 @@ func (o Options) job(ctx context.Context, name string, job Job) error {
 			missing = append(missing, task)
 		}
 	}
-	trained := !t.Finished.IsZero()
-	if trained && len(missing) > 0 {
-		if trained, err = o.Dir.hasState(hash); err != nil {
+	var st *state.State
+	if !t.Finished.IsZero() {
+		if len(missing) == 0 {
+			o.Say(name + ": all there")
+			return nil
+		}
+		if st, err = o.Dir.state(hash); err != nil {
 			return err
 		}
 	}
-	if !trained {
+	if st == nil {
 		o.Say(name + ": train")
-		if err := o.train(ctx, job, t.Attempts+1); err != nil {
+		if st, err = o.train(ctx, job, t.Attempts+1); err != nil {
 			return err
 		}
 	}
 	if len(missing) == 0 {
-		o.Say(name + ": all there")
 		return nil
 	}
-	return o.evaluate(ctx, name, job, missing)
+	return o.evaluate(ctx, name, st, missing)
 }
 
-func (o Options) train(ctx context.Context, job Job, attempt int) error {
+// train returns the trained state, which it has written down.
+func (o Options) train(ctx context.Context, job Job, attempt int) (*state.State, error) {
 	e := job.Experiment
 	t := Training{Experiment: e.Name, Preset: e.Preset, Run: e.Hash(), Seed: job.Seed,
 		Attempts: attempt}
@@ -102,28 +107,28 @@ func (o Options) train(ctx context.Context, job Job, attempt int) error {
 		t.Environment = o.here()
 	}
 	if err := o.Dir.writeTraining(t); err != nil {
-		return err
+		return nil, err
 	}
 	encoded, stages, err := o.Train(ctx, e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, st, err := experiment.DecodeState(encoded)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if st.Run != t.Run || int(st.Step) != e.Steps() {
-		return fmt.Errorf("training ended with a state of run %.12s at step %d, not of %.12s at step %d", st.Run, st.Step, t.Run, e.Steps())
+		return nil, fmt.Errorf("training ended with a state of run %.12s at step %d, not of %.12s at step %d", st.Run, st.Step, t.Run, e.Steps())
 	}
 	if err := o.Dir.writeState(t.Run, encoded); err != nil {
-		return err
+		return nil, err
 	}
 	for _, s := range stages {
 		t.Stages = append(t.Stages, Stage{s.Name, s.Took.Seconds()})
 	}
 	t.Loss = lastLosses(st.Losses)
 	t.Finished = time.Now().UTC()
-	return o.Dir.writeTraining(t)
+	return st, o.Dir.writeTraining(t)
 }
 
 // here is this machine and the workers that it has.
@@ -146,16 +151,12 @@ func lastLosses(losses []float64) float64 {
 	return sum / float64(n)
 }
 
-func (o Options) evaluate(ctx context.Context, name string, job Job, tasks []Task) error {
+func (o Options) evaluate(ctx context.Context, name string, st *state.State, tasks []Task) error {
 	b, simulator, err := o.Open()
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	st, err := o.Dir.state(job.Experiment.Hash())
-	if err != nil {
-		return err
-	}
 	for _, task := range tasks {
 		what := name + ": evaluate"
 		if task.Evaluation != "" {
