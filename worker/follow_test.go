@@ -24,16 +24,23 @@ import (
 // trainable is a replica with the fresh state.
 func trainable(t testing.TB) *replica {
 	t.Helper()
-	r := dataReplica(t)
 	b, err := backend.Open(backend.Go)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
+	return trainableOn(t, b, dataReplica(t))
+}
+
+// trainableOn gives a replica a trainer with the fresh state.
+func trainableOn(t testing.TB, b *backend.Backend, r *replica) *replica {
+	t.Helper()
+	var err error
 	if r.trainer, err = train.New(b, r.experiment.Trainer()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.trainer.Close)
+	r.sum = make([]float32, r.trainer.Size()+2)
 	if err := r.load(state.Fresh(r.experiment.Velocity().Layout(), 1), 0); err != nil {
 		t.Fatal(err)
 	}

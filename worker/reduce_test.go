@@ -1,10 +1,16 @@
 package worker
 
 import (
+	"context"
+	"errors"
+	"math"
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 )
 
 // The wires that configurations name are those of the ring.
@@ -21,7 +27,7 @@ func TestWiresAreKnown(t *testing.T) {
 // and replicas end with the same bits.
 func TestCountsAreNotRounded(t *testing.T) {
 	const size = 10_000
-	for _, wire := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16, allreduce.Int8} {
+	for _, format := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16, allreduce.Int8} {
 		network, peers := allreduce.NewMemory(), []string{"a", "b", "c"}
 		var servers []*allreduce.Server
 		for _, p := range peers {
@@ -34,7 +40,7 @@ func TestCountsAreNotRounded(t *testing.T) {
 		outcomes := make(chan outcome)
 		for rank := range peers {
 			go func() {
-				ring, err := servers[rank].Join(t.Context(), allreduce.Identity{Generation: 1, Rank: rank, World: len(peers)}, peers, allreduce.Options{Wire: wire})
+				ring, err := servers[rank].Join(t.Context(), allreduce.Identity{Generation: 1, Rank: rank, World: len(peers)}, peers, allreduce.Options{Wire: format})
 				if err != nil {
 					outcomes <- outcome{err: err}
 					return
@@ -44,7 +50,7 @@ func TestCountsAreNotRounded(t *testing.T) {
 					sum[i] = float32(rank) + 1/float32(i+3)
 				}
 				sum[size], sum[size+1] = 0.1, 4097
-				err = reduce(ring, 5, sum)
+				err = reduce(ring, 5, sum, true)
 				if err == nil {
 					err = ring.Close()
 				}
@@ -58,14 +64,80 @@ func TestCountsAreNotRounded(t *testing.T) {
 				t.Fatal(o.err)
 			}
 			if tenth := float32(0.1); o.sum[size] != tenth+tenth+tenth || o.sum[size+1] != 3*4097 {
-				t.Errorf("%v: loss %v, %v samples", wire, o.sum[size], o.sum[size+1])
+				t.Errorf("%v: loss %v, %v samples", format, o.sum[size], o.sum[size+1])
 			}
 			if first == nil {
 				first = o.sum
 			}
 			for i := range first {
 				if o.sum[i] != first[i] {
-					t.Fatalf("%v: replicas differ at %d", wire, i)
+					t.Fatalf("%v: replicas differ at %d", format, i)
+				}
+			}
+		}
+	}
+}
+
+// On devices with their own memory, where a long sum comes to the host in buckets,
+// two ranks with one batch have twice what one computes anywhere.
+func TestSumInBuckets(t *testing.T) {
+	b := backendtest.Fast(t)
+	device := *b
+	device.OwnMemory = true
+	wide := func(b *backend.Backend) *replica {
+		return trainableOn(t, b, dataReplicaOf(t, "vn1d", "model.deeponet.trunk_width=800"))
+	}
+	alone := wide(b)
+	ctx, cancel := context.WithCancel(t.Context())
+	batches := prefetch(ctx, alone, []uint32{0})
+	defer batches.wait()
+	defer cancel()
+	batch, err := batches.next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = alone.gradient(0, batch); err != nil {
+		t.Fatal(err)
+	}
+	if err := alone.trainer.Take(alone.sum); err != nil {
+		t.Fatal(err)
+	}
+
+	replicas := []*replica{wide(&device), wide(&device)}
+	if buckets := replicas[0].trainer.Buckets(alone.sum); len(buckets) != 2 {
+		t.Fatalf("%d numbers are in %d buckets", len(alone.sum), len(buckets))
+	}
+	for _, format := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16} {
+		network, peers := allreduce.NewMemory(), []string{"a", "b"}
+		servers := []*allreduce.Server{network.Listen("a"), network.Listen("b")}
+		errs := make(chan error)
+		for i, replica := range replicas {
+			go func() {
+				errs <- func() error {
+					ring, err := servers[i].Join(ctx, allreduce.Identity{Generation: 1, Rank: i, World: 2}, peers, allreduce.Options{Wire: format})
+					if err != nil {
+						return err
+					}
+					k := &rank{replica: replica, ring: ring, assign: &wire.Assign{Rank: uint32(i)}, timing: new(wire.Timing), watch: newStopwatch()}
+					if err := k.total(5, batch); err != nil {
+						return err
+					}
+					return ring.Close()
+				}()
+			}()
+		}
+		if err := errors.Join(<-errs, <-errs); err != nil {
+			t.Fatal(err)
+		}
+		for _, replica := range replicas {
+			for i, got := range replica.sum {
+				want := 2 * alone.sum[i]
+				tolerance := 0.0
+				if format == allreduce.BFloat16 && i < len(replica.sum)-2 {
+					tolerance = 0x1p-7 * math.Abs(float64(want)) // each contribution and their sum are rounded
+				}
+				if math.Abs(float64(got-want)) > tolerance {
+					t.Fatalf("%v: number %d of the sum is %v, want %v", format, i, got, want)
 				}
 			}
 		}

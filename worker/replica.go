@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 
 	"github.com/ergoflow/ergoflow"
@@ -146,11 +147,10 @@ func (r *replica) rehearse(ctx context.Context) error {
 	if _, err := r.gradient(0, b); err != nil {
 		return err
 	}
-	sum, err := r.copied()
-	if err != nil {
+	if err := r.trainer.Take(r.sum); err != nil {
 		return err
 	}
-	if _, err := r.trainer.Apply(sum, 0); err != nil && !errors.Is(err, train.ErrDiverged) { // so may these parameters
+	if _, err := r.trainer.Apply(r.sum, 0); err != nil && !errors.Is(err, train.ErrDiverged) { // so may these parameters
 		return err
 	}
 	return nil
@@ -220,11 +220,29 @@ func (r *replica) gradient(rank int, b *stepBatch) (ledger.Record, error) {
 	return used, r.accumulate(rank, b.micro, used)
 }
 
-// copied is the sum [P+2] of gradient on the host, valid until the next call.
-func (r *replica) copied() ([]float32, error) {
+// copied yields the buckets of the sum [P+2] of gradient in turn, as parts of r.sum.
+// While the caller has one, those after it are copied to the host.
+func (r *replica) copied() iter.Seq2[[]float32, error] {
+	return func(yield func([]float32, error) bool) {
+		buckets := r.trainer.Buckets(r.sum)
+		arrived := make(chan error, len(buckets)) // the copier never waits
+		go func() {
+			for k, bucket := range buckets {
+				arrived <- r.copyBucket(bucket, k)
+			}
+		}()
+		wanted := true
+		for _, bucket := range buckets { // all of them: then the copier has ended
+			err := <-arrived
+			wanted = wanted && yield(bucket, err)
+		}
+	}
+}
+
+func (r *replica) copyBucket(dst []float32, k int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sum, r.trainer.Take(r.sum)
+	return r.trainer.TakeBucket(dst, k)
 }
 
 // accumulate adds up gradients on the device, and enters what the device was

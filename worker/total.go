@@ -9,7 +9,7 @@ import (
 )
 
 // total computes the gradient of this rank's part of the batch and adds it up
-// over the ranks, and with it the account of what it was made of.
+// over the ranks, bucket by bucket, and with it the account of what it was made of.
 func (r *rank) total(at ergoflow.Step, b *stepBatch) (err error) {
 	if r.replica.exact() {
 		return r.totalExactly(at, b)
@@ -18,32 +18,38 @@ func (r *rank) total(at ergoflow.Step, b *stepBatch) (err error) {
 		return fmt.Errorf("gradient of step %d: %w", at, err)
 	}
 	r.timing.Gradient = r.watch.lap()
-	if r.sum, err = r.replica.copied(); err != nil {
-		return fmt.Errorf("gradient of step %d: %w", at, err)
-	}
-	r.timing.Copy = r.watch.lap()
-	if err := reduce(r.ring, at, r.sum); err != nil {
-		return err
+	r.sum = r.replica.sum
+	left := len(r.sum)
+	for bucket, err := range r.replica.copied() {
+		if err != nil {
+			return fmt.Errorf("gradient of step %d: %w", at, err)
+		}
+		r.timing.Copy += r.watch.lap()
+		left -= len(bucket)
+		if err := reduce(r.ring, at, bucket, left == 0); err != nil {
+			return err
+		}
+		r.timing.Ring += r.watch.lap()
 	}
 	if err := r.ring.AllReduceInt64(at, r.used); err != nil {
 		return err
 	}
-	r.timing.Ring = r.watch.lap()
+	r.timing.Ring += r.watch.lap()
 	return nil
 }
 
-// reduce sums the vector [P+2] over the ranks. Where the wire rounds, the loss
-// and the number of samples, its last two, go by themselves: short vectors are
-// not rounded, and a count must not be.
-func reduce(ring *allreduce.Ring, at ergoflow.Step, sum []float32) error {
-	if ring.Wire() == allreduce.Float32 {
-		return ring.AllReduce(at, sum)
+// reduce sums a bucket of the vector [P+2] over the ranks. Where the wire rounds, the
+// loss and the number of samples, the last two of the last bucket, go by themselves:
+// short vectors are not rounded, and a count must not be.
+func reduce(ring *allreduce.Ring, at ergoflow.Step, bucket []float32, last bool) error {
+	if !last || ring.Wire() == allreduce.Float32 {
+		return ring.AllReduce(at, bucket)
 	}
-	size := len(sum) - 2
-	if err := ring.AllReduce(at, sum[:size]); err != nil {
+	size := len(bucket) - 2
+	if err := ring.AllReduce(at, bucket[:size]); err != nil {
 		return err
 	}
-	return ring.AllReduce(at, sum[size:])
+	return ring.AllReduce(at, bucket[size:])
 }
 
 // totalExactly is total where training is reproducible.

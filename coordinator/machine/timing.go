@@ -11,7 +11,7 @@ type Timing struct {
 	Step     float64 `json:"step"`     // from one update to the next: the sum of the others
 	Data     float64 `json:"data"`     // waiting for the batch
 	Gradient float64 `json:"gradient"` // with the batch's way to the device
-	Copy     float64 `json:"copy"`     // the gradient's way to the host
+	Copy     float64 `json:"copy"`     // waiting for the gradient on its way to the host
 	Ring     float64 `json:"ring"`     // the sum over the workers, from when the last of them has its gradient
 	Wait     float64 `json:"wait"`     // for that one
 	Update   float64 `json:"update"`   // with the sum's way to the device

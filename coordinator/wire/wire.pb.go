@@ -862,7 +862,7 @@ type Timing struct {
 	Gradient      float64                `protobuf:"fixed64,2,opt,name=gradient,proto3" json:"gradient,omitempty"`
 	Ring          float64                `protobuf:"fixed64,3,opt,name=ring,proto3" json:"ring,omitempty"` // waiting for slower ranks included
 	Update        float64                `protobuf:"fixed64,4,opt,name=update,proto3" json:"update,omitempty"`
-	Copy          float64                `protobuf:"fixed64,5,opt,name=copy,proto3" json:"copy,omitempty"`   // the gradient's way to the host
+	Copy          float64                `protobuf:"fixed64,5,opt,name=copy,proto3" json:"copy,omitempty"`   // waiting for the gradient on its way to the host
 	Other         float64                `protobuf:"fixed64,6,opt,name=other,proto3" json:"other,omitempty"` // between these, since the update before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

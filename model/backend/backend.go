@@ -40,9 +40,10 @@ var (
 // Backend is an open device. Its methods may be called by one goroutine at a
 // time, except Compile, which may be called by several.
 type Backend struct {
-	Name    string // one of the names that Open takes, never auto
-	Device  string // for people
-	compute compute.Backend
+	Name      string // one of the names that Open takes, never auto
+	Device    string // for people
+	OwnMemory bool   // what it computes has to be copied to the host's memory
+	compute   compute.Backend
 }
 
 // Open opens a backend by name. auto, or the empty name, takes xla:cuda where

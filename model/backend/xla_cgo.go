@@ -51,5 +51,5 @@ func openXLA(name, path string) (b *Backend, err error) {
 	if name == XLACUDA {
 		device = opened.DeviceDescription(0)
 	}
-	return &Backend{Name: name, Device: device, compute: opened}, nil
+	return &Backend{Name: name, Device: device, OwnMemory: name == XLACUDA, compute: opened}, nil
 }

@@ -19,7 +19,7 @@ func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 	if of.functions < 1 {
 		return nil, fmt.Errorf("micro-batch of %d functions", of.functions)
 	}
-	program, err := compileGradient(t.backend, t.config, of)
+	program, err := compileGradient(t.backend, t.config, of, t.bounds)
 	if err != nil {
 		return nil, err
 	}
@@ -31,26 +31,33 @@ func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 //
 //	(θ [P], sum [P+2], x₀ [n,S,d], x₁ [n,S,d], t [n,S], inputs [n,…]) → sum' [P+2]
 //
-// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ |v(x_t, t) − (x₁ − x₀)|².
+// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ |v(x_t, t) − (x₁ − x₀)|². Both sums are
+// in buckets, which begin at those bounds.
 //
 // It differentiates by the named tensors, not by θ: the gradient of a slice is
 // the whole vector padded with zeros, once for each tensor.
-func compileGradient(b *backend.Backend, config Config, of shape) (*backend.Program, error) {
+func compileGradient(b *backend.Backend, config Config, of shape, bounds []int) (*backend.Program, error) {
 	model, n, samples := config.models()[of.network], of.functions, config.Samples
 	layout := model.Layout()
 	size, states := layout.Size(), backend.Shape(n, samples, model.Dim())
-	inputs := []shapes.Shape{backend.Shape(size), backend.Shape(size + 2), states, states, backend.Shape(n, samples)}
+	buckets := len(bounds) - 1
+	inputs := []shapes.Shape{backend.Shape(size)}
+	for k := range buckets {
+		inputs = append(inputs, backend.Shape(bounds[k+1]-bounds[k]))
+	}
+	inputs = append(inputs, states, states, backend.Shape(n, samples))
 	for _, input := range model.Inputs() {
 		inputs = append(inputs, backend.Shape(append([]int{n}, input.Shape...)...))
 	}
 	name := fmt.Sprintf("gradient of %d×%d", n, samples)
 	return b.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-		theta, sum, x0, x1, t := in[0], in[1], in[2], in[3], in[4]
+		theta, sum, in := in[0], in[1:1+buckets], in[1+buckets:]
+		x0, x1, t := in[0], in[1], in[2]
 		parts := velocity.Split(layout, theta)
 		network := model.Network(parts, config.Precision)
 		wanted := graph.Sub(x1, x0)
 		x := graph.Add(x0, graph.Mul(graph.ExpandAxes(t, -1), wanted)) // (1−t)x₀ + t·x₁
-		residual := graph.Sub(network.Velocity(network.Encode(in[5:]), x, t), wanted)
+		residual := graph.Sub(network.Velocity(network.Encode(in[3:]), x, t), wanted)
 		loss := graph.ReduceAllSum(graph.Mul(residual, residual))
 
 		flat := make([]*graph.Node, 0, len(parts)+2)
@@ -59,6 +66,14 @@ func compileGradient(b *backend.Backend, config Config, of shape) (*backend.Prog
 		}
 		count := graph.Const(loss.Graph(), []float32{float32(n * samples)})
 		flat = append(flat, graph.Reshape(loss, 1), count)
-		return []*graph.Node{graph.Add(sum, graph.Concatenate(flat, 0))}
+		all := graph.Concatenate(flat, 0)
+		if buckets == 1 {
+			return []*graph.Node{graph.Add(sum[0], all)}
+		}
+		out := make([]*graph.Node, buckets)
+		for k := range out {
+			out[k] = graph.Add(sum[k], graph.Slice(all, graph.AxisRange(bounds[k], bounds[k+1])))
+		}
+		return out
 	})
 }

@@ -49,9 +49,10 @@ type Trainer struct {
 	size    int // P
 	update  *backend.Program
 
-	theta, m, v backend.Buffer // [P]
-	sum         backend.Buffer // [P+2], nil stands for zeros
-	zeros       backend.Buffer // [P+2]
+	theta, m, v backend.Buffer   // [P]
+	bounds      []int            // of the buckets of sum and zeros
+	sum         []backend.Buffer // [P+2], nil stands for zeros
+	zeros       []backend.Buffer // [P+2]
 
 	mutex     sync.Mutex
 	gradients map[shape]*backend.Program
@@ -87,7 +88,8 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 	if t.update, err = config.Optimizer.Compile(b, t.size); err != nil {
 		return nil, err
 	}
-	if t.zeros, err = b.Upload(make([]float32, t.size+2), t.size+2); err != nil {
+	t.bounds = bucketBounds(b, t.size+2)
+	if t.zeros, err = t.newZeros(); err != nil {
 		t.update.Close()
 		return nil, err
 	}
@@ -140,12 +142,6 @@ func (t *Trainer) State(theta, m, v []float32) error {
 	return nil
 }
 
-// Reset drops the sum of the gradients so far.
-func (t *Trainer) Reset() {
-	backend.Free(t.sum)
-	t.sum = nil
-}
-
 // Precompile compiles the gradient for micro-batches of these numbers of
 // functions, so that no step has to wait for it.
 func (t *Trainer) Precompile(functions ...int) error {
@@ -175,14 +171,11 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 	if err != nil {
 		return err
 	}
-	sum := t.sum
-	if sum == nil {
-		sum = t.zeros
-	}
-	inputs := []backend.Buffer{t.theta, sum}
-	defer func() { backend.Free(inputs[2:]...) }()
+	inputs := append([]backend.Buffer{t.theta}, t.accumulated()...)
+	kept := len(inputs)
+	defer func() { backend.Free(inputs[kept:]...) }()
 	for i, values := range slices.Concat([][]float32{b.X0, b.X1, b.T}, b.Inputs) {
-		buffer, err := t.backend.Upload(values, program.Input(i+2).Dimensions...)
+		buffer, err := t.backend.Upload(values, program.Input(kept+i).Dimensions...)
 		if err != nil {
 			return err
 		}
@@ -193,7 +186,7 @@ func (t *Trainer) Gradient(b *flow.Batch) error {
 		return err
 	}
 	t.Reset()
-	t.sum = outputs[0]
+	t.sum = outputs
 	return nil
 }
 
@@ -227,20 +220,6 @@ func fits(b *flow.Batch, wanted []velocity.Input) error {
 			return fmt.Errorf("batch has %d values of %s for %d functions, the network takes %v of each", got, input.Name, b.Functions, input.Shape)
 		}
 	}
-	return nil
-}
-
-// Take copies the sum [P+2] since the last Take to the host and starts a new
-// one.
-func (t *Trainer) Take(dst []float32) error {
-	sum := t.sum
-	if sum == nil {
-		sum = t.zeros
-	}
-	if err := backend.Download(dst, sum); err != nil {
-		return err
-	}
-	t.Reset()
 	return nil
 }
 
@@ -303,7 +282,8 @@ func Loss(sum []float32) (loss, samples float64) {
 // Close frees everything on the device.
 func (t *Trainer) Close() {
 	t.Reset()
-	backend.Free(t.theta, t.m, t.v, t.zeros)
+	backend.Free(t.theta, t.m, t.v)
+	backend.Free(t.zeros...)
 	t.theta, t.m, t.v, t.zeros = nil, nil, nil, nil
 	t.update.Close()
 	t.mutex.Lock()
