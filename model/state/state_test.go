@@ -13,6 +13,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/ledger"
+	"github.com/ergoflow/ergoflow/data/safetensors"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -41,7 +42,7 @@ func example() *state.State {
 	return s
 }
 
-func encode(t *testing.T, s *state.State) []byte {
+func encode(t testing.TB, s *state.State) []byte {
 	t.Helper()
 	b, err := s.Encode()
 	if err != nil {
@@ -114,18 +115,77 @@ func TestCorruptBytesAreRefused(t *testing.T) {
 	}
 }
 
+// Whatever Decode accepts is valid and is encoded again. Peers send these bytes.
 func FuzzDecode(f *testing.F) {
 	encoded, err := example().Encode()
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(encoded)
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := state.Decode(b, layout)
-		if err == nil && s.Validate() != nil {
-			t.Error("decoded an invalid state")
+	f.Fuzz(decodes)
+}
+
+// The same of files that are whole but for what they say of themselves: metadata,
+// and the numbers of the ledger, of which a row of the tables has width.
+func FuzzMetadata(f *testing.F) {
+	whole, err := safetensors.Decode(encode(f, example()))
+	if err != nil {
+		f.Fatal(err)
+	}
+	steps, words := ledgerNumbers(f, whole, "ledger.steps"), ledgerNumbers(f, whole, "ledger.words")
+	m := whole.Metadata()
+	f.Add(m["format"], m["step"], m["normalisation"], m["config"], m["ledger"], steps, words, 2)
+	f.Add("ergoflow-state-2", m["step"], m["normalisation"], m["config"], "", []byte{}, []byte{}, 0)
+	f.Add(m["format"], "-1", `{"drift":null}`, `{`, `[null,{"first":9e18}]`, steps[:8], words, 1)
+	f.Fuzz(func(t *testing.T, format, step, normalisation, config, stretches string, steps, words []byte, width int) {
+		steps, words = steps[:len(steps)&^7], words[:len(words)&^7]
+		shape := []int{1, len(words) / 8}
+		if width > 0 && len(words)/8%width == 0 {
+			shape = []int{len(words) / 8 / width, width}
 		}
+		var tensors []safetensors.Tensor
+		for _, tensor := range whole.Tensors() {
+			switch tensor.Name {
+			case "ledger.steps":
+				tensor.Shape, tensor.Data = []int{len(steps) / 8}, steps
+			case "ledger.words", "ledger.users":
+				tensor.Shape, tensor.Data = shape, words
+			}
+			tensors = append(tensors, tensor)
+		}
+		encoded, err := safetensors.Encode(tensors, map[string]string{
+			"format": format, "step": step, "run": "abc", "normalisation": normalisation, "config": config, "ledger": stretches,
+		})
+		if err != nil {
+			return // no such text in a header
+		}
+		decodes(t, encoded)
 	})
+}
+
+// ledgerNumbers are the bytes of one of the ledger's tensors.
+func ledgerNumbers(f *testing.F, file *safetensors.File, name string) []byte {
+	f.Helper()
+	tensor, err := file.Tensor(name)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return tensor.Data
+}
+
+// decodes fails if Decode accepts what it should not.
+func decodes(t *testing.T, b []byte) {
+	s, err := state.Decode(b, layout)
+	if err != nil {
+		if !errors.Is(err, state.ErrCorrupt) {
+			t.Fatalf("error %v is not ErrCorrupt", err)
+		}
+		return
+	}
+	again, err := state.Decode(encode(t, s), layout)
+	if err != nil || again.ParameterHash() != s.ParameterHash() {
+		t.Fatalf("decoded a state that cannot be kept: %v", err)
+	}
 }
 
 func TestEncodeRefusesInvalid(t *testing.T) {
