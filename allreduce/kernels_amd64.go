@@ -11,10 +11,7 @@ import (
 // register by an instruction of SSE, in every turn of the loop, which costs Intel's
 // processors a hundred cycles where the upper halves of registers are in use.
 
-var (
-	hasAVX2   = archsimd.X86.AVX2()
-	hasAVX512 = archsimd.X86.AVX512()
-)
+var hasAVX2 = archsimd.X86.AVX2()
 
 // addTo adds src to dst; the lengths are equal.
 func addTo(dst, src []float32) {
@@ -36,20 +33,29 @@ func addTo(dst, src []float32) {
 // encodeBFloat16 writes src, rounded, to dst, which has two bytes for each.
 func encodeBFloat16(dst []byte, src []float32) {
 	dst = dst[:2*len(src)]
-	if hasAVX512 && aligned(dst) {
-		half, one, quiet := archsimd.BroadcastUint32x16(0x7fff), archsimd.BroadcastUint32x16(1), archsimd.BroadcastUint32x16(0x40)
-		count := archsimd.BroadcastUint32x16(16)
+	if hasAVX2 && aligned(dst) {
 		for len(src) >= 16 && len(dst) >= 32 {
-			x := archsimd.LoadFloat32x16((*[16]float32)(src))
-			u := x.AsUint32x16()
-			upper := u.ShiftRight(count)
-			rounded := u.Add(half).Add(upper.And(one)).ShiftRight(count)
-			upper.Or(quiet).Merge(rounded, x.IsNaN()).TruncateToUint16().Store((*[16]uint16)(unsafe.Pointer((*[32]byte)(dst))))
+			x := archsimd.LoadFloat32x8((*[8]float32)(src[:8]))
+			y := archsimd.LoadFloat32x8((*[8]float32)(src[8:16]))
+			a, b := upperHalf(x), upperHalf(y)
+			// Packing takes four of each by turns.
+			c, d := a.Select128FromPair(0, 2, b), a.Select128FromPair(1, 3, b)
+			c.AsInt32x8().SaturateToUint16ConcatGrouped(d.AsInt32x8()).Store((*[16]uint16)(unsafe.Pointer((*[32]byte)(dst))))
 			dst, src = dst[32:], src[16:]
 		}
 		archsimd.ClearAVXUpperBits()
 	}
 	encodeBFloat16Plain(dst, src)
+}
+
+// upperHalf rounds eight numbers to bfloat16, to even; NaN stay what they are.
+func upperHalf(x archsimd.Float32x8) archsimd.Uint32x8 {
+	half, one, quiet := archsimd.BroadcastUint32x8(0x7fff), archsimd.BroadcastUint32x8(1), archsimd.BroadcastUint32x8(0x40)
+	count := archsimd.BroadcastUint32x8(16)
+	u := x.AsUint32x8()
+	upper := u.ShiftRight(count)
+	rounded := u.Add(half).Add(upper.And(one)).ShiftRight(count)
+	return upper.Or(quiet).Merge(rounded, x.IsNaN())
 }
 
 // widen reads eight numbers.
@@ -93,13 +99,13 @@ func aligned(b []byte) bool {
 // largestBits is the largest magnitude, as bits.
 func largestBits(v []float32) uint32 {
 	var bits uint32
-	if hasAVX512 {
-		mask, largest := archsimd.BroadcastUint32x16(0x7fffffff), archsimd.BroadcastUint32x16(0)
-		for len(v) >= 16 {
-			largest = largest.Max(archsimd.LoadFloat32x16((*[16]float32)(v)).AsUint32x16().And(mask))
-			v = v[16:]
+	if hasAVX2 {
+		mask, largest := archsimd.BroadcastUint32x8(0x7fffffff), archsimd.BroadcastUint32x8(0)
+		for len(v) >= 8 {
+			largest = largest.Max(archsimd.LoadFloat32x8((*[8]float32)(v)).AsUint32x8().And(mask))
+			v = v[8:]
 		}
-		var lanes [16]uint32
+		var lanes [8]uint32
 		largest.Store(&lanes)
 		archsimd.ClearAVXUpperBits()
 		for _, b := range lanes {
@@ -109,19 +115,39 @@ func largestBits(v []float32) uint32 {
 	return max(bits, largestBitsPlain(v))
 }
 
+// What packing interleaves, in order again: bytes within the halves of a vector, and
+// then fours of bytes.
+var (
+	inHalves = [32]int8{
+		0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15,
+		0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15,
+	}
+	inFours = [8]uint32{0, 4, 1, 5, 2, 6, 3, 7}
+)
+
 // roundInt8 writes v, in steps of scale, to q, and what is lost to residual; v
 // becomes what receivers read.
 func roundInt8(q []byte, v, residual []float32, scale, inverse float32) {
-	if hasAVX512 {
-		step, steps, magic := archsimd.BroadcastFloat32x16(scale), archsimd.BroadcastFloat32x16(inverse), archsimd.BroadcastFloat32x16(roundMagic)
-		for len(v) >= 16 && len(q) >= 16 && len(residual) >= 16 {
-			x := archsimd.LoadFloat32x16((*[16]float32)(v))
-			sum := x.Mul(steps).Add(magic)
-			sum.AsUint32x16().TruncateToUint8().Store((*[16]uint8)(q))
-			read := sum.Sub(magic).Mul(step)
-			x.Sub(read).Store((*[16]float32)(residual))
-			read.Store((*[16]float32)(v))
-			q, v, residual = q[16:], v[16:], residual[16:]
+	if hasAVX2 {
+		step, steps, magic := archsimd.BroadcastFloat32x8(scale), archsimd.BroadcastFloat32x8(inverse), archsimd.BroadcastFloat32x8(roundMagic)
+		low, byteShift := archsimd.BroadcastUint32x8(0xff), archsimd.BroadcastUint32x8(8)
+		halves, fours := archsimd.LoadInt8x32(&inHalves), archsimd.LoadUint32x8(&inFours)
+		for len(v) >= 32 && len(q) >= 32 && len(residual) >= 32 {
+			var lowest [4]archsimd.Int32x8
+			for k := range lowest {
+				at, kept := (*[8]float32)(v[8*k:]), (*[8]float32)(residual[8*k:])
+				x := archsimd.LoadFloat32x8(at)
+				sum := x.Mul(steps).Add(magic)
+				read := sum.Sub(magic).Mul(step)
+				x.Sub(read).Store(kept)
+				read.Store(at)
+				lowest[k] = sum.AsUint32x8().And(low).AsInt32x8()
+			}
+			even := lowest[0].SaturateToUint16ConcatGrouped(lowest[1]).AsUint32x8()
+			odd := lowest[2].SaturateToUint16ConcatGrouped(lowest[3]).AsUint32x8()
+			packed := even.Or(odd.ShiftLeft(byteShift)).AsUint8x32().PermuteOrZeroGrouped(halves)
+			packed.AsUint32x8().Permute(fours).AsUint8x32().Store((*[32]uint8)(q))
+			q, v, residual = q[32:], v[32:], residual[32:]
 		}
 		archsimd.ClearAVXUpperBits()
 	}
@@ -130,15 +156,19 @@ func roundInt8(q []byte, v, residual []float32, scale, inverse float32) {
 
 // decodeInt8 reads len(dst) numbers in steps of scale: added, or copied.
 func decodeInt8(dst []float32, q []byte, scale float32, add bool) {
-	if hasAVX512 {
-		step := archsimd.BroadcastFloat32x16(scale)
+	if hasAVX2 {
+		step := archsimd.BroadcastFloat32x8(scale)
 		for len(dst) >= 16 && len(q) >= 16 {
-			d := (*[16]float32)(dst)
-			x := archsimd.LoadInt8x16((*[16]int8)(unsafe.Pointer((*[16]byte)(q)))).ExtendToInt32().ConvertToFloat32().Mul(step)
+			first, second := (*[8]float32)(dst[:8]), (*[8]float32)(dst[8:])
+			both := archsimd.LoadInt8x16((*[16]int8)(unsafe.Pointer((*[16]byte)(q))))
+			upper := both.AsInt32x4().PermuteScalars(2, 3, 2, 3).AsInt8x16()
+			x := both.ExtendLo8ToInt32().ConvertToFloat32().Mul(step)
+			y := upper.ExtendLo8ToInt32().ConvertToFloat32().Mul(step)
 			if add {
-				x = archsimd.LoadFloat32x16(d).Add(x)
+				x, y = archsimd.LoadFloat32x8(first).Add(x), archsimd.LoadFloat32x8(second).Add(y)
 			}
-			x.Store(d)
+			x.Store(first)
+			y.Store(second)
 			dst, q = dst[16:], q[16:]
 		}
 		archsimd.ClearAVXUpperBits()
