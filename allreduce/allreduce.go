@@ -72,7 +72,7 @@ func isLabel(s string) bool {
 type Topology uint8
 
 const (
-	ByWorld Topology = iota // Mesh up to MeshWorld ranks, else Circle
+	ByWorld Topology = iota // Mesh up to MeshWorld ranks, where between hosts long sums go round a ring, else Circle
 	Mesh                    // every rank with every other
 	Circle                  // every rank with its two neighbours
 )

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -15,9 +16,10 @@ import (
 // failed ring stays failed. All ranks must make the same calls in the same
 // order.
 type Ring struct {
-	id    Identity
-	peers []string
-	opts  Options
+	id       Identity
+	peers    []string
+	opts     Options
+	topology Topology // for the schedule: opts.Topology, or Mesh where that is better
 
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
@@ -56,7 +58,10 @@ type source struct {
 }
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
-	r := &Ring{id: id, peers: peers, opts: opts, step: -1}
+	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, step: -1}
+	if opts.Topology.in(id.World) == Mesh && onOneHost(peers) {
+		r.topology = Mesh // no link to save
+	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	for d := 1; d < id.World; d++ {
 		rank := (id.Rank + d) % id.World
@@ -70,6 +75,22 @@ func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ri
 		}
 	}
 	return r
+}
+
+// onOneHost says whether all addresses are of one host.
+func onOneHost(addresses []string) bool {
+	host := func(address string) string {
+		if h, _, err := net.SplitHostPort(address); err == nil {
+			return h
+		}
+		return address
+	}
+	for _, a := range addresses {
+		if host(a) != host(addresses[0]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Identity is the place that was joined.
@@ -150,7 +171,7 @@ func (r *Ring) reduce(x vector) error {
 	if r.id.World == 1 {
 		return nil
 	}
-	s := newSchedule(r.id.Rank, r.id.World, r.opts.Topology, x.length(), x.format())
+	s := newSchedule(r.id.Rank, r.id.World, r.topology, x.length(), x.format())
 	if s.chunks > maxChunks {
 		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}

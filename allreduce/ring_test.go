@@ -213,12 +213,12 @@ func TestSumOverGRPC(t *testing.T) {
 	}
 }
 
-// Direct and ring add up in the same order.
+// Direct and ring, also where all are connected, add up in the same order.
 func TestTopologiesAgree(t *testing.T) {
 	for world := 3; world <= 5; world++ {
-		in := inputs(world, 50_003, 1)
-		var got [2][][]float32
-		for k, topology := range []Topology{Mesh, Circle} {
+		in := inputs(world, circleBytes/4+3, 1)
+		var got [3][][]float32
+		for k, topology := range []Topology{Mesh, Circle, ByWorld} {
 			rings := mustJoin(t, memoryCluster(t, world), 1, Options{Topology: topology})
 			got[k] = clone(in)
 			if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduce(0, got[k][r]) })...); err != nil {
@@ -226,7 +226,7 @@ func TestTopologiesAgree(t *testing.T) {
 			}
 			closeAll(t, rings)
 		}
-		if err := sameBits(got[0][0], got[1][0]); err != nil {
+		if err := errors.Join(sameBits(got[0][0], got[1][0]), sameBits(got[0][0], got[2][0])); err != nil {
 			t.Errorf("world %d: %v", world, err)
 		}
 	}
@@ -312,5 +312,26 @@ func TestCloseDeliversTheLastMessage(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkSum(t, in, got, Float32)
+	}
+}
+
+// Where all ranks are on one host, a long sum does not go round a ring.
+func TestOneHostIsDirect(t *testing.T) {
+	for _, test := range []struct {
+		peers []string
+		opts  Options
+		want  Topology
+	}{
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{}, Mesh},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"}, Options{}, ByWorld},
+		{[]string{"[::1]:1", "[::1]:2", "[::1]:3"}, Options{}, Mesh},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{Topology: Circle}, Circle},
+		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, ByWorld},
+	} {
+		r := newRing(t.Context(), Identity{1, 0, len(test.peers)}, test.peers, test.opts)
+		if r.topology != test.want {
+			t.Errorf("%v, %v: %v", test.peers, test.opts.Topology, r.topology)
+		}
+		r.cancel(nil)
 	}
 }

@@ -14,7 +14,7 @@ package allreduce
 // Direct, where all are connected. Rank r sums segment r: it receives everyone's
 // part of it, adds, and sends the sum to everyone. Two hops.
 //
-// Ring. In stage k = 0 … 2(W-1)-1 rank r sends segment (r-k) mod W to its
+// Ring, where all are connected with two neighbours at least. In stage k = 0 … 2(W-1)-1 rank r sends segment (r-k) mod W to its
 // successor and receives segment (r-k-1) mod W from its predecessor. In the
 // first W-1 stages (reduce-scatter) it adds what it receives, so that after them
 // it holds the finished segment (r+1) mod W; in the others (all-gather) it
@@ -35,6 +35,9 @@ const (
 	maxDepth = 4
 	// exchangeBytes is the largest vector (as float32) that is exchanged.
 	exchangeBytes = 16 << 10
+	// circleBytes is the smallest vector that goes round a ring though all are
+	// connected, where they are on several hosts.
+	circleBytes = 1 << 20
 	// maxChunks is what the header's chunk field can count.
 	maxChunks = 1 << 16
 )
@@ -70,7 +73,7 @@ func newSchedule(rank, world int, t Topology, n int, f format) schedule {
 	s := schedule{rank: rank, world: world, length: n}
 	segment := (n + world - 1) / world
 	switch {
-	case t.in(world) == Circle:
+	case t.in(world) == Circle || t == ByWorld && world > 2 && isLong(n, f):
 		s.kind = circling
 	case world > 2 && !isShort(n, f):
 		s.kind = direct
@@ -83,12 +86,20 @@ func newSchedule(rank, world int, t Topology, n int, f format) schedule {
 
 // isShort says whether a vector is bound by latency. Its size as memory has it
 // counts, so that the wire does not change the schedule.
-func isShort(n int, f format) bool {
-	size := 4
+func isShort(n int, f format) bool { return inMemory(n, f) <= exchangeBytes }
+
+// isLong says whether a vector is bound by the link, in a format that a ring's partial
+// sums are not rounded to.
+func isLong(n int, f format) bool {
+	return (f == format(Float32) || f == formatInt64) && inMemory(n, f) >= circleBytes
+}
+
+// inMemory is how many bytes n numbers have in memory.
+func inMemory(n int, f format) int {
 	if f == formatInt64 {
-		size = 8
+		return 8 * n
 	}
-	return n*size <= exchangeBytes
+	return 4 * n
 }
 
 // depth is how many messages of a kind may be sent before the first is received.

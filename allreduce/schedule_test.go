@@ -133,17 +133,25 @@ func TestScheduleFollowsTheRule(t *testing.T) {
 	for _, test := range []struct {
 		world, bytes int
 		topology     Topology
+		format       format
 		want         kind
 	}{
-		{2, 64 << 20, ByWorld, exchanging},
-		{4, exchangeBytes, ByWorld, exchanging},
-		{4, exchangeBytes + 4, ByWorld, direct},
-		{MeshWorld, 64 << 20, ByWorld, direct},
-		{MeshWorld + 1, 4, ByWorld, circling},
-		{4, 4, Circle, circling},
-		{16, 64 << 20, Mesh, direct},
+		{2, 64 << 20, ByWorld, format(Float32), exchanging},
+		{4, exchangeBytes, ByWorld, format(BFloat16), exchanging},
+		{4, exchangeBytes + 4, ByWorld, format(BFloat16), direct},
+		{4, circleBytes - 4, ByWorld, format(Float32), direct},
+		{4, circleBytes, ByWorld, format(Float32), circling},
+		{4, circleBytes, ByWorld, formatInt64, circling},
+		{MeshWorld, 64 << 20, ByWorld, format(Int8), direct},
+		{MeshWorld + 1, 4, ByWorld, format(Float32), circling},
+		{4, 4, Circle, format(Float32), circling},
+		{16, 64 << 20, Mesh, format(Float32), direct},
 	} {
-		if s := newSchedule(0, test.world, test.topology, test.bytes/4, format(BFloat16)); s.kind != test.want {
+		size := 4
+		if test.format == formatInt64 {
+			size = 8
+		}
+		if s := newSchedule(0, test.world, test.topology, test.bytes/size, test.format); s.kind != test.want {
 			t.Errorf("%+v: kind %d", test, s.kind)
 		}
 	}

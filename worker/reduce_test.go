@@ -85,7 +85,7 @@ func TestSumInBuckets(t *testing.T) {
 	device := *b
 	device.OwnMemory = true
 	wide := func(b *backend.Backend) *replica {
-		return trainableOn(t, b, dataReplicaOf(t, "vn1d", "model.deeponet.trunk_width=800"))
+		return trainableOn(t, b, dataReplicaOf(t, "vn1d", "model.deeponet.trunk_width=1100"))
 	}
 	alone := wide(b)
 	ctx, cancel := context.WithCancel(t.Context())

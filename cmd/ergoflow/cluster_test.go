@@ -275,8 +275,11 @@ func training(n, step int) func(coordinator.Status) bool {
 }
 
 // slow makes the small experiment long enough to be disturbed: larger batches
-// of a larger network.
-var slow = []string{"--set", "model.deeponet.trunk_width=128", "--set", "training.batch_functions=64"}
+// of a larger network, though fewer of them.
+var slow = []string{
+	"--set", "model.deeponet.trunk_width=128", "--set", "training.batch_functions=64",
+	"--set", "training.steps=120", "--set", "training.checkpoint_every=30",
+}
 
 func TestDisturbedTrainingIsTheSame(t *testing.T) {
 	undisturbed := t.TempDir()

@@ -38,6 +38,7 @@ import link
 OPEN, CLOSE = link.OPEN, link.CLOSE
 HEADERS = 0.04  # of a link's rate: TCP/IP and Ethernet
 EXCHANGE = 16 << 10  # bytes up to which the program exchanges whole vectors
+CIRCLE = 1 << 20  # bytes from which it goes round a ring, though all are connected
 MESH = 8  # ranks up to which it connects all with all
 
 
@@ -66,7 +67,7 @@ def taken(w, n, topology):
     """The algorithm that the program takes."""
     if w == 1:
         return lambda *_: 0
-    if topology == "ring" or w > MESH:
+    if topology == "ring" or w > MESH or topology == "auto" and w > 2 and n >= CIRCLE:
         return ring
     return exchange if n <= EXCHANGE else direct
 

@@ -11,9 +11,8 @@ import (
 // while the one before it goes round the ring. Elsewhere there is little to copy,
 // and one bucket makes for the fewest messages.
 
-// bucketFloats is the size of a bucket: 2 MiB, so that two hops of 30 µs are less than
-// a tenth of the 0.7 ms that it takes on a link of 25 Gbit/s.
-const bucketFloats = 1 << 19
+// bucketFloats is the size of a bucket, 4 MiB: docs/decisions/allreduce.md.
+const bucketFloats = 1 << 20
 
 // bucketBounds are where the buckets of a sum of that size begin, and its end.
 func bucketBounds(b *backend.Backend, size int) []int {

@@ -13,7 +13,7 @@ import (
 func TestBuckets(t *testing.T) {
 	c := config(1)
 	model := c.Model.(deeponet.Config)
-	model.TrunkWidth = 1100
+	model.TrunkWidth = 1500
 	c.Model = model
 	first, second := noise(0, 2, samples, model), noise(2, 2, samples, model)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
