@@ -19,7 +19,7 @@ type Ring struct {
 	id       Identity
 	peers    []string
 	opts     Options
-	topology Topology // for the schedule: opts.Topology, or Mesh where that is better
+	topology Topology // for the schedule: opts.Topology, or Mesh on one host
 
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc

@@ -14,11 +14,11 @@ package allreduce
 // Direct, where all are connected. Rank r sums segment r: it receives everyone's
 // part of it, adds, and sends the sum to everyone. Two hops.
 //
-// Ring, where all are connected with two neighbours at least. In stage k = 0 … 2(W-1)-1 rank r sends segment (r-k) mod W to its
-// successor and receives segment (r-k-1) mod W from its predecessor. In the
-// first W-1 stages (reduce-scatter) it adds what it receives, so that after them
-// it holds the finished segment (r+1) mod W; in the others (all-gather) it
-// overwrites.
+// Ring, between neighbours. In stage k = 0 … 2(W-1)-1 rank r sends segment
+// (r-k) mod W to its successor and receives segment (r-k-1) mod W from its
+// predecessor. In the first W-1 stages (reduce-scatter) it adds what it receives,
+// so that after them it holds the finished segment (r+1) mod W; in the others
+// (all-gather) it overwrites.
 //
 // Direct and ring move 2(W-1)/W of the vector's size per rank, the least
 // possible, and add up segment s in the same order: ranks s, s+1, … mod W. Each
