@@ -1,12 +1,13 @@
-"""Compares the model's rows of two reproductions function by function: the ratio
-of their means and the mean difference, second minus first, with 95 % intervals of
-a bootstrap over functions, and on how many functions the second is nearer.
+"""Compares the model's rows of two presets function by function: the ratio of their
+means and the mean difference, second minus first, with 95 % intervals of a bootstrap
+over functions, and on how many functions the second is nearer. Distances of a
+function are means over the seeds that both presets have.
 
-    ergoflow reproduce rare1d --preset scaled --seeds 1
-    ergoflow reproduce rare1d --preset best --seeds 1
-    python3 docs/benchmarks/compare.py rare1d ergoflow-runs/reproduce-scaled ergoflow-runs/reproduce-best
+    python3 docs/benchmarks/compare.py vn1d scaled best
 
-Both must be judged on the same held-out functions. Prints a Markdown table.
+reads docs/results/record, or the directories of reproductions that --dir names.
+Both presets must have been judged on the same held-out functions. Prints a Markdown
+table.
 """
 
 import argparse
@@ -17,18 +18,29 @@ import statistics
 import sys
 
 from ablation import DISTANCES, distances
+from record import RECORD
 
 RESAMPLES = 5_000
 
 
-def model(directory, experiment):
-    """Distances of seed 1's own evaluation, the one that has a floor."""
-    for path in sorted(directory.glob("evaluations/*/results.json")):
+def model(directories, experiment, preset):
+    """Distances by seed, function and metric."""
+    seeds = {}
+    for path in sorted(p for d in directories for p in d.glob("evaluations/*/results.json")):
         results = json.loads(path.read_text())
         e = results["experiment"]
-        if e["name"] == experiment and e["seed"] == 1 and any(r["kind"] == "floor" for r in results["rows"]):
-            return distances(results)
-    sys.exit(f"compare: no evaluation of {experiment} with seed 1 in {directory}")
+        if (e["name"], e["preset"]) == (experiment, preset) and any(r["kind"] == "model" for r in results["rows"]):
+            if e["seed"] in seeds:
+                sys.exit(f"compare: {experiment}/{preset} has several networks")
+            seeds[e["seed"]] = distances(results)
+    if not seeds:
+        sys.exit(f"compare: no evaluation of {experiment}/{preset}")
+    return seeds
+
+
+def over_seeds(by_seed, seeds):
+    """The mean over the seeds."""
+    return {i: {m: statistics.fmean(by_seed[s][i][m] for s in seeds) for m in DISTANCES} for i in by_seed[seeds[0]]}
 
 
 def middle(values):
@@ -39,14 +51,20 @@ def middle(values):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("experiment")
-    options.add_argument("first", type=pathlib.Path)
-    options.add_argument("second", type=pathlib.Path)
+    options.add_argument("first", help="a preset")
+    options.add_argument("second", help="another")
+    options.add_argument("--dir", type=pathlib.Path, nargs="+", default=[RECORD])
     o = options.parse_args()
-    first, second = model(o.first, o.experiment), model(o.second, o.experiment)
+    first, second = (model(o.dir, o.experiment, preset) for preset in (o.first, o.second))
+    seeds = sorted(first.keys() & second.keys())
+    if not seeds:
+        sys.exit("compare: the two have no seed in common")
+    first, second = over_seeds(first, seeds), over_seeds(second, seeds)
     if first.keys() != second.keys():
         sys.exit("compare: the two were judged on different functions")
+    print(f"Seeds {', '.join(map(str, seeds))}.\n")
     indices = sorted(first)
-    print("| | first, mean | second, mean | ratio | difference | nearer |\n|---|---:|---:|---:|---:|---:|")
+    print(f"| | {o.first}, mean | {o.second}, mean | ratio | difference | nearer |\n|---|---:|---:|---:|---:|---:|")
     for metric in DISTANCES:
         a, b = [first[i][metric] for i in indices], [second[i][metric] for i in indices]
         rng = random.Random(f"{o.experiment}/{metric}")
