@@ -235,7 +235,7 @@ func TestReproducible(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() && len(sets) == 0 {
-				t.Skip("the other case does more")
+				t.Skip("-short: groups of several shards go through all that this case does")
 			}
 			sets := append([]string{"training.steps=40", "training.reproducible=true"}, sets...)
 			alone := startHarness(t)

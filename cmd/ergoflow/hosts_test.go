@@ -232,7 +232,7 @@ func done(st coordinator.Status) bool { return st.State == "done" }
 // again it takes their state, and what is learned is the same.
 func TestFourHosts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute")
+		t.Skip("-short: a cluster on four hosts waits for real time-outs, half a minute")
 	}
 	hosts.Isolated(t, fourHosts)
 }

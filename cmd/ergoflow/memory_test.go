@@ -24,7 +24,7 @@ import (
 // A coordinator with a thousand workers and ten thousand jobs stays below 256 MiB.
 func TestCoordinatorMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a thousand sessions")
+		t.Skip("-short: memory with a thousand sessions, which the race detector multiplies")
 	}
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells how large a process has been, in /proc")

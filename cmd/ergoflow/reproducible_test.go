@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/state"
 )
 
@@ -26,34 +27,27 @@ func reproducibly(t *testing.T, name string, workers, steps int) *cluster {
 // TestReproducible: with --reproducible one, two and three workers, and three of
 // which one is killed, train the same bits, on every backend.
 func TestReproducible(t *testing.T) {
-	for _, name := range []string{backend.Go, backend.XLACPU} {
-		t.Run(name, func(t *testing.T) {
-			b, err := backend.Open(name)
-			if err != nil {
-				t.Skipf("without %s: %v", name, err)
-			}
-			b.Close()
-			const steps = 150
-			one := reproducibly(t, name, 1, steps)
-			one.end()
-			want := final(t, one.dir)
-			for workers := 2; workers <= 3; workers++ {
-				c := reproducibly(t, name, workers, steps)
-				c.end()
-				equalBits(t, fmt.Sprintf("%d workers", workers), final(t, c.dir), want)
-			}
-
-			c := reproducibly(t, name, 3, steps)
-			st := c.until("step 20", training(3, 20))
-			syscall.Kill(ranked(st, 0), syscall.SIGKILL)
-			c.until("another generation", func(s coordinator.Status) bool { return s.Generation > st.Generation && s.Step > st.Step })
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		const steps = 150
+		one := reproducibly(t, b.Name, 1, steps)
+		one.end()
+		want := final(t, one.dir)
+		for workers := 2; workers <= 3; workers++ {
+			c := reproducibly(t, b.Name, workers, steps)
 			c.end()
-			equalBits(t, "after a SIGKILL", final(t, c.dir), want)
-			if p := proven(t, c.dir); p.Generations < 2 {
-				t.Errorf("%d generations in spite of the SIGKILL", p.Generations)
-			}
-		})
-	}
+			equalBits(t, fmt.Sprintf("%d workers", workers), final(t, c.dir), want)
+		}
+
+		c := reproducibly(t, b.Name, 3, steps)
+		st := c.until("step 20", training(3, 20))
+		syscall.Kill(ranked(st, 0), syscall.SIGKILL)
+		c.until("another generation", func(s coordinator.Status) bool { return s.Generation > st.Generation && s.Step > st.Step })
+		c.end()
+		equalBits(t, "after a SIGKILL", final(t, c.dir), want)
+		if p := proven(t, c.dir); p.Generations < 2 {
+			t.Errorf("%d generations in spite of the SIGKILL", p.Generations)
+		}
+	})
 }
 
 // TestReproducibleHistory: nor does it matter that workers join one by one until

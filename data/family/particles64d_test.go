@@ -107,12 +107,19 @@ func TestParticles64DGradient(t *testing.T) {
 	}
 }
 
+// long leaves out, where -short asks for it, simulations of a minute or two under the
+// race detector; a shorter one that it watches is in every run.
+func long(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: a long simulation by the code of the short ones")
+	}
+}
+
 // Two of the particles have a distance with density r·exp(−β(U(r) + κr²/4)), for
 // a function of each kind that does not bind them for long.
 func TestParticles64DLawOfTwo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long simulation, in which the race detector has nothing to find")
-	}
+	long(t)
 	seen := map[string]bool{}
 	for i := 0; len(seen) < 4; i++ {
 		p, v := particles64dFunction(t, i)
@@ -153,9 +160,7 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 // instead of one in 10⁸. Steps of a tenth do not. So it is of the scheme, which is
 // the paper's, and no burn-in mends it.
 func TestParticles64DStepsOverTheCap(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a long simulation, in which the race detector has nothing to find")
-	}
+	long(t)
 	p, v := particles64dFunction(t, 0)
 	inside := func(dt float64, burnIn int) (pairs float64) {
 		const chains, samples = 16, 32

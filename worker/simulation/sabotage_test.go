@@ -114,7 +114,7 @@ func (w *world) takeStale(_ *ring, parts []part) []part {
 // protocol is found within a thousand seeds, all of which pass without it.
 func TestSabotageIsFound(t *testing.T) {
 	if testing.Short() {
-		t.Skip("thousands of worlds")
+		t.Skip("-short: up to a thousand worlds for each sabotage, each of one goroutine")
 	}
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
