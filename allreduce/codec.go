@@ -70,8 +70,8 @@ func (f *frame) decode(data mem.BufferSlice) error {
 	data.CopyTo(b[:])
 	h := parseHeader(&b)
 	switch {
-	case h.length > chunkBytes:
-		return fmt.Errorf("%w: payload of %d bytes exceeds %d", ErrProtocol, h.length, chunkBytes)
+	case h.length > localChunkBytes:
+		return fmt.Errorf("%w: payload of %d bytes exceeds %d", ErrProtocol, h.length, localChunkBytes)
 	case int(h.length) != n-headerBytes:
 		return fmt.Errorf("%w: header announces %d bytes, message has %d", ErrProtocol, h.length, n-headerBytes)
 	case h.phase < phaseHello || h.phase > phaseGoodbye:

@@ -22,7 +22,7 @@ func TestGoldenBytes(t *testing.T) {
 		t.Errorf("read back %v, wrote %v", back, h)
 	}
 	const greeting = "0900000000000000" + "0000000000000000" + "0000" + "0000" + "0000" + "01" + "00" + "190000" +
-		"45464152" + "0200" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "706c616e" + "302e31"
+		"45464152" + "0300" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "706c616e" + "302e31"
 	opts := Options{Wire: BFloat16, Plan: "plan", Build: "0.1"}
 	if got := hex.EncodeToString(greetingBytes(hello{Identity{9, 2, 5}, opts})); got != greeting {
 		t.Errorf("greeting\n got %s\nwant %s", got, greeting)
@@ -60,7 +60,7 @@ func FuzzDecode(f *testing.F) {
 		m.header.put(&head)
 		again := append([]byte(nil), head[:]...)
 		m.payload(func(p []byte) { again = append(again, p...) })
-		if !bytes.Equal(again, message) || int(m.header.length) != len(message)-headerBytes || m.header.length > chunkBytes {
+		if !bytes.Equal(again, message) || int(m.header.length) != len(message)-headerBytes || m.header.length > localChunkBytes {
 			t.Fatalf("%x decoded to %v", message, m.header)
 		}
 		h, err := parseHello(&m, phaseHello)

@@ -21,8 +21,9 @@ const (
 	frameBytes       = 16 << 10 // gRPC's largest
 	// copiedBytes bounds what is copied rather than referred to.
 	copiedBytes = 1 << 10
-	// aheadBytes is how much is read behind what was asked for: a message.
-	aheadBytes = 8 * (frameBytes + frameHeaderBytes)
+	// aheadBytes is how much is read behind what was asked for: a message of ranks on
+	// one host.
+	aheadBytes = 16 * (frameBytes + frameHeaderBytes)
 )
 
 // vectored is the system's calls for several pieces at once.
@@ -122,9 +123,7 @@ func (c *scattering) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Listener returns l with connections for a server made with [ServerOptions].
-func Listener(l net.Listener) net.Listener { return listener{l} }
-
+// listener has connections for a server made with [ServerOptions].
 type listener struct{ net.Listener }
 
 func (l listener) Accept() (net.Conn, error) {

@@ -89,7 +89,7 @@ func TestGatheringWritesMessages(t *testing.T) {
 		{0, 0, 0, 0, 1, 0, 0, 0, 1},                            // end of the stream
 		append([]byte{0, 0x10, 0, 1}, make([]byte, 4096+5)...), // headers
 	}
-	sizes := []int{0, 1, 26, 27, 28, 1000, 1024, 16352, 16379, 16380, 2*16384 - 5, 32769, chunkBytes + headerBytes}
+	sizes := []int{0, 1, 26, 27, 28, 1000, 1024, 16352, 16379, 16380, 2*16384 - 5, 32769, chunkBytes + headerBytes, localChunkBytes + headerBytes}
 	for _, size := range sizes {
 		for _, between := range control {
 			payload := make([]byte, size)

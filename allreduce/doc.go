@@ -25,12 +25,13 @@
 // fences whatever is left of it. Streams of a generation that this process has
 // not joined yet wait for it, since members are told at different instants.
 //
-// # Wire format, version 2
+// # Wire format, version 3
 //
 // gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
 // application/grpc+ergoflow-ring, run from each rank (client) to those that it
 // sends to (servers). A message is a header of 27 bytes and a payload of at most
-// 130,848. Numbers are little-endian.
+// 262,112 where all ranks' addresses are of one host, else of 130,848. Numbers are
+// little-endian.
 //
 //	 0  8  generation
 //	 8  8  step, not negative
@@ -51,7 +52,7 @@
 // bucket, segment, chunk and number format are zero and the payload is:
 //
 //	 0  4  "EFAR"
-//	 4  2  version: 2
+//	 4  2  version: 3
 //	 6  1  number format of long vectors of float32: 0, 1 or 2 as above
 //	 7  1  topology: 1 mesh, 2 ring
 //	 8  4  rank of the sender

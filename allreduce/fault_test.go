@@ -168,7 +168,7 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 		"truncated":        {edit(1, func(h *header) int { return int(h.length) - 1 }), ErrProtocol, "announces"},
 		"short":            {edit(1, func(h *header) int { h.length -= 4; return keep(h) }), ErrProtocol, "want"},
 		"oversized": {edit(1, func(h *header) int {
-			h.length = chunkBytes + 4
+			h.length = localChunkBytes + 4
 			return keep(h)
 		}), ErrProtocol, "exceeds"},
 		"no header": {func(i int, m []byte) [][]byte {

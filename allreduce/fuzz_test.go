@@ -45,7 +45,11 @@ func (l *script) goodbye(ergoflow.Generation) error { return nil }
 
 // scripted is rank 0 of a ring whose other ranks send messages in turn.
 func scripted(t testing.TB, world int, opts Options, messages [][]byte) *Ring {
-	r := newRing(t.Context(), Identity{7, 0, world}, make([]string, world), opts)
+	peers := make([]string, world)
+	for rank := range peers {
+		peers[rank] = fmt.Sprintf("host-%d", rank)
+	}
+	r := newRing(t.Context(), Identity{7, 0, world}, peers, opts)
 	for _, to := range r.sinks {
 		to.out = &script{}
 		close(to.ended)
@@ -120,7 +124,7 @@ func honest(t testing.TB, world int, opts Options, n int) []byte {
 		binary.LittleEndian.PutUint32(size[:], uint32(len(b)))
 		stream = append(append(stream, size[:3]...), b...)
 	}
-	s := newSchedule(0, world, opts.Topology, n, x.format())
+	s := newSchedule(0, world, opts.Topology, n, x.format(), chunkBytes)
 	switch s.kind {
 	case circling:
 		for i := range s.messages() {
@@ -193,7 +197,7 @@ func FuzzPayload(f *testing.F) {
 		for form.bytes(n) < len(payload) {
 			n++
 		}
-		if form.bytes(n) != len(payload) || len(payload) > chunkBytes {
+		if form.bytes(n) != len(payload) || len(payload) > localChunkBytes {
 			return
 		}
 		message := append(make([]byte, headerBytes), payload...)

@@ -27,7 +27,7 @@ const (
 
 // ServerOptions are what a ring needs of the gRPC server it is registered on:
 // flow-control windows that hold the messages in flight, and reads without a
-// buffer between, for which the server should have a [Listener].
+// buffer between, which [Serve] is for.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.StaticStreamWindowSize(streamWindow),
@@ -38,8 +38,8 @@ func ServerOptions() []grpc.ServerOption {
 }
 
 // NewServer returns a server whose links are gRPC streams. Register it on a
-// grpc.Server made with [ServerOptions] that serves a [Listener]; to shut that down use Stop, since
-// GracefulStop waits for the rings.
+// grpc.Server made with [ServerOptions] and run by [Serve]; to shut that down use
+// Stop, since GracefulStop waits for the rings.
 func NewServer() *Server { return newServer(network{}) }
 
 // Register adds the ring's service to a gRPC server. Other services on it keep
@@ -137,10 +137,13 @@ type streamOutgoing struct {
 // connect keeps the network connection, so that close need not wait for a peer
 // that has stopped reading.
 func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", address)
-	if err != nil {
-		return nil, err
+	c := dialLocally(ctx, address)
+	if c == nil {
+		var d net.Dialer
+		var err error
+		if c, err = d.DialContext(ctx, "tcp", address); err != nil {
+			return nil, err
+		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -28,7 +28,7 @@ type slot struct {
 
 func (s *slot) scratch() []byte {
 	if s.bytes == nil {
-		s.bytes = make([]byte, chunkBytes)
+		s.bytes = make([]byte, localChunkBytes)
 	}
 	return s.bytes
 }

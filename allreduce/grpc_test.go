@@ -208,7 +208,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"world":           {change(headerBytes+14, 1), ErrProtocol},
 		"generation zero": {change(0, 0), ErrProtocol},
 		"not a greeting":  {change(22, byte(phaseReduce)), ErrProtocol},
-		"above 128 KiB":   {make([]byte, chunkBytes+headerBytes+1), ErrProtocol},
+		"above 256 KiB":   {make([]byte, localChunkBytes+headerBytes+1), ErrProtocol},
 		"above 4 MiB":     {make([]byte, 4<<20+1), ErrProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestStrangersAreRefused(t *testing.T) {
 func TestNonsenseAfterTheGreeting(t *testing.T) {
 	for name, message := range map[string][]byte{
 		"short":       {1, 2, 3},
-		"oversized":   make([]byte, chunkBytes+headerBytes+1),
+		"oversized":   make([]byte, localChunkBytes+headerBytes+1),
 		"above 4 MiB": make([]byte, 4<<20+1),
 	} {
 		t.Run(name, func(t *testing.T) {

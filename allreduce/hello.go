@@ -10,7 +10,7 @@ import (
 const (
 	helloMagic = "EFAR"
 	// protocolVersion changes with the bytes or the schedule.
-	protocolVersion = 2
+	protocolVersion = 3
 	// helloBytes is the greeting without its two labels.
 	helloBytes = 18
 )

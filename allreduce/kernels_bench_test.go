@@ -4,7 +4,7 @@ import "testing"
 
 // Of a message's numbers, which stay in the cache.
 func BenchmarkKernels(b *testing.B) {
-	const n = chunkBytes / 4
+	const n = localChunkBytes / 4
 	x, y, bytes := make([]float32, n), make([]float32, n), make([]byte, 4*n)
 	for name, run := range map[string]func(){
 		"addTo":               func() { addTo(x, y) },

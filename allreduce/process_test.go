@@ -41,7 +41,7 @@ func child(parent string) error {
 	}
 	s, g := NewServer(), grpc.NewServer(ServerOptions()...)
 	s.Register(g)
-	go g.Serve(Listener(l))
+	go Serve(g, l, l.Addr().String())
 	fmt.Println(l.Addr())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

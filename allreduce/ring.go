@@ -20,6 +20,7 @@ type Ring struct {
 	peers    []string
 	opts     Options
 	topology Topology // for the schedule: opts.Topology, or Mesh on one host
+	payload  int      // of a message, at most
 
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
@@ -58,14 +59,17 @@ type source struct {
 }
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
-	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, step: -1}
-	if opts.Topology.in(id.World) == Mesh && onOneHost(peers) {
-		r.topology = Mesh // no link to save
+	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, payload: chunkBytes, step: -1}
+	mesh := opts.Topology.in(id.World) == Mesh
+	if onOneHost(peers) { // no link to save
+		r.payload = localChunkBytes
+		if mesh {
+			r.topology = Mesh
+		}
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	for d := 1; d < id.World; d++ {
 		rank := (id.Rank + d) % id.World
-		mesh := opts.Topology.in(id.World) == Mesh
 		if mesh || d == 1 {
 			r.sinks = append(r.sinks, &sink{rank: rank, ended: make(chan struct{})})
 		}
@@ -171,7 +175,7 @@ func (r *Ring) reduce(x vector) error {
 	if r.id.World == 1 {
 		return nil
 	}
-	s := newSchedule(r.id.Rank, r.id.World, r.topology, x.length(), x.format())
+	s := newSchedule(r.id.Rank, r.id.World, r.topology, x.length(), x.format(), r.payload)
 	if s.chunks > maxChunks {
 		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}

@@ -46,7 +46,7 @@ func grpcCluster(t testing.TB, world int) cluster {
 		s, g := NewServer(), grpc.NewServer(ServerOptions()...)
 		s.Register(g)
 		done := make(chan error, 1)
-		go func() { done <- g.Serve(Listener(l)) }()
+		go func() { done <- Serve(g, l, l.Addr().String()) }()
 		t.Cleanup(func() {
 			g.Stop()
 			if err := <-done; err != nil {
@@ -315,22 +315,24 @@ func TestCloseDeliversTheLastMessage(t *testing.T) {
 	}
 }
 
-// Where all ranks are on one host, a long sum does not go round a ring.
+// Where all ranks are on one host, a long sum does not go round a ring, and messages
+// are longer.
 func TestOneHostIsDirect(t *testing.T) {
 	for _, test := range []struct {
-		peers []string
-		opts  Options
-		want  Topology
+		peers   []string
+		opts    Options
+		want    Topology
+		payload int
 	}{
-		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{}, Mesh},
-		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"}, Options{}, ByWorld},
-		{[]string{"[::1]:1", "[::1]:2", "[::1]:3"}, Options{}, Mesh},
-		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{Topology: Circle}, Circle},
-		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, ByWorld},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{}, Mesh, localChunkBytes},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1"}, Options{}, ByWorld, chunkBytes},
+		{[]string{"[::1]:1", "[::1]:2", "[::1]:3"}, Options{}, Mesh, localChunkBytes},
+		{[]string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.1:3"}, Options{Topology: Circle}, Circle, localChunkBytes},
+		{slices.Repeat([]string{"10.0.0.1:1"}, MeshWorld+1), Options{}, ByWorld, localChunkBytes},
 	} {
 		r := newRing(t.Context(), Identity{1, 0, len(test.peers)}, test.peers, test.opts)
-		if r.topology != test.want {
-			t.Errorf("%v, %v: %v", test.peers, test.opts.Topology, r.topology)
+		if r.topology != test.want || r.payload != test.payload {
+			t.Errorf("%v, %v: %v, %d", test.peers, test.opts.Topology, r.topology, r.payload)
 		}
 		r.cancel(nil)
 	}

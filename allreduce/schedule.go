@@ -25,9 +25,12 @@ package allreduce
 // sum is made once and copied: all ranks end with the same bits.
 
 const (
-	// chunkBytes is the largest payload of one message. With all headers it fills
-	// two segments of TCP over loopback, whose MTU is 64 KiB, and no small third.
+	// chunkBytes is the largest payload of one message, between ranks that are on
+	// several hosts: longer ones leave a slow link idle between the two hops. With all
+	// headers it fills two segments of TCP over loopback and no small third.
 	chunkBytes = 130_848
+	// localChunkBytes is that on one host: with all headers 16 frames of HTTP/2.
+	localChunkBytes = 16*frameBytes - grpcPrefixBytes - headerBytes
 	// maxDepth is how many messages of a kind (parts, sums) a rank sends ahead of
 	// what it has received. Twice that many must stay below the stream's
 	// flow-control window: then not every link can be full, and sends from the
@@ -68,8 +71,9 @@ const (
 	circling
 )
 
-// newSchedule lays out a vector of n numbers in that format.
-func newSchedule(rank, world int, t Topology, n int, f format) schedule {
+// newSchedule lays out a vector of n numbers in that format, with payloads of at most
+// so many bytes.
+func newSchedule(rank, world int, t Topology, n int, f format, payload int) schedule {
 	s := schedule{rank: rank, world: world, length: n}
 	segment := (n + world - 1) / world
 	switch {
@@ -80,7 +84,8 @@ func newSchedule(rank, world int, t Topology, n int, f format) schedule {
 	default: // of two ranks, either way moves as much
 		segment = n
 	}
-	s.chunks = max((segment+f.most()-1)/f.most(), 1)
+	most := f.most(payload)
+	s.chunks = max((segment+most-1)/most, 1)
 	return s
 }
 

@@ -14,8 +14,8 @@ func TestScheduleSendsWhatTheSuccessorExpects(t *testing.T) {
 	for world := 2; world <= 9; world++ {
 		for _, n := range lengths(world) {
 			for rank := range world {
-				mine := newSchedule(rank, world, Circle, n, format(Float32))
-				next := newSchedule((rank+1)%world, world, Circle, n, format(Float32))
+				mine := newSchedule(rank, world, Circle, n, format(Float32), chunkBytes)
+				next := newSchedule((rank+1)%world, world, Circle, n, format(Float32), chunkBytes)
 				if mine.messages() != next.messages() || mine.depth() != next.depth() {
 					t.Fatalf("world %d length %d: ranks disagree on the number of messages", world, n)
 				}
@@ -39,7 +39,7 @@ func TestScheduleSumsEveryContributionOnce(t *testing.T) {
 			holds := make([]map[[2]int]uint64, world) // (segment, chunk) → set of ranks
 			plans := make([]schedule, world)
 			for r := range world {
-				plans[r] = newSchedule(r, world, Circle, n, format(Float32))
+				plans[r] = newSchedule(r, world, Circle, n, format(Float32), chunkBytes)
 				holds[r] = make(map[[2]int]uint64)
 			}
 			s := plans[0]
@@ -104,8 +104,9 @@ func TestSpansTileTheVector(t *testing.T) {
 		for _, topology := range []Topology{Mesh, Circle} {
 			for _, n := range lengths(world) {
 				for f := format(Float32); f <= formatInt64; f++ {
-					name := fmt.Sprintf("world %d %v length %d %v", world, topology, n, f)
-					s := newSchedule(0, world, topology, n, f)
+					payload := []int{chunkBytes, localChunkBytes}[n%2]
+					name := fmt.Sprintf("world %d %v length %d %v payload %d", world, topology, n, f, payload)
+					s := newSchedule(0, world, topology, n, f, payload)
 					segments, end := world, 0
 					if s.kind == exchanging {
 						segments = 1
@@ -113,7 +114,7 @@ func TestSpansTileTheVector(t *testing.T) {
 					for segment := range segments {
 						for chunk := range s.chunks {
 							lo, hi := s.span(move{phaseReduce, segment, chunk})
-							if lo != end || hi < lo || f.bytes(hi-lo) > chunkBytes {
+							if lo != end || hi < lo || f.bytes(hi-lo) > payload {
 								t.Fatalf("%s: segment %d chunk %d is [%d, %d) after %d", name, segment, chunk, lo, hi, end)
 							}
 							end = hi
@@ -151,7 +152,7 @@ func TestScheduleFollowsTheRule(t *testing.T) {
 		if test.format == formatInt64 {
 			size = 8
 		}
-		if s := newSchedule(0, test.world, test.topology, test.bytes/size, test.format); s.kind != test.want {
+		if s := newSchedule(0, test.world, test.topology, test.bytes/size, test.format, chunkBytes); s.kind != test.want {
 			t.Errorf("%+v: kind %d", test, s.kind)
 		}
 	}
@@ -159,7 +160,7 @@ func TestScheduleFollowsTheRule(t *testing.T) {
 
 // A rank never has so much in flight that its links could all be full.
 func TestDepthStaysBelowTheWindow(t *testing.T) {
-	if inFlight := 2 * maxDepth * (chunkBytes + headerBytes + 5); inFlight >= streamWindow || streamWindow > connWindow {
+	if inFlight := 2 * maxDepth * (localChunkBytes + headerBytes + 5); inFlight >= streamWindow || streamWindow > connWindow {
 		t.Fatalf("%d bytes in flight, stream window %d, connection window %d", inFlight, streamWindow, connWindow)
 	}
 }

@@ -71,17 +71,17 @@ func (f format) bytes(n int) int {
 	return 4 * n
 }
 
-// most is how many numbers one message can carry, in whole blocks.
-func (f format) most() int {
+// most is how many numbers fit into so many bytes, in whole blocks.
+func (f format) most(bytes int) int {
 	switch f {
 	case format(BFloat16):
-		return chunkBytes / 2
+		return bytes / 2
 	case format(Int8):
-		return chunkBytes / (blockLength + 1) * blockLength
+		return bytes / (blockLength + 1) * blockLength
 	case formatInt64:
-		return chunkBytes / 8
+		return bytes / 8
 	}
-	return chunkBytes / 4
+	return bytes / 4
 }
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1

@@ -124,8 +124,10 @@ func cutUp(t testing.TB, message []byte, size func() int) *frame {
 
 func TestFormatsFillAMessage(t *testing.T) {
 	for f := format(Float32); f <= formatInt64; f++ {
-		if n := f.most(); f.bytes(n) > chunkBytes || f.bytes(n+blockLength) <= chunkBytes {
-			t.Errorf("%v: %d numbers take %d of %d bytes", f, n, f.bytes(n), chunkBytes)
+		for _, bytes := range []int{chunkBytes, localChunkBytes} {
+			if n := f.most(bytes); f.bytes(n) > bytes || f.bytes(n+blockLength) <= bytes {
+				t.Errorf("%v: %d numbers take %d of %d bytes", f, n, f.bytes(n), bytes)
+			}
 		}
 	}
 }
@@ -143,7 +145,7 @@ func TestParseWire(t *testing.T) {
 
 func BenchmarkDecode(b *testing.B) {
 	for _, wire := range []Wire{Float32, BFloat16, Int8} {
-		v := make([]float32, format(wire).most())
+		v := make([]float32, format(wire).most(localChunkBytes))
 		x := floats{v: v, wire: wire, residual: make([]float32, len(v))}
 		var data mem.BufferSlice
 		// Cut and aligned as frames are.
@@ -166,7 +168,7 @@ func BenchmarkDecode(b *testing.B) {
 				}
 			})
 		}
-		scratch := make([]byte, chunkBytes)
+		scratch := make([]byte, localChunkBytes)
 		b.Run(fmt.Sprintf("%v/encode", wire), func(b *testing.B) {
 			b.SetBytes(int64(4 * len(v)))
 			for b.Loop() {

@@ -115,7 +115,7 @@ func Run(ctx context.Context, c Config) error {
 	wire.RegisterPeerServer(server, &peerServer{w: w})
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return server.Serve(allreduce.Listener(listener)) })
+	group.Go(func() error { return allreduce.Serve(server, listener, address) })
 	group.Go(func() error {
 		defer server.Stop()
 		return w.serve(ctx, members)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 )
 
@@ -23,9 +24,21 @@ func Rank(ctx context.Context, l net.Listener, rank int, peers []string, opts al
 	server, g := allreduce.NewServer(), grpc.NewServer(allreduce.ServerOptions()...)
 	server.Register(g)
 	served := make(chan error, 1)
-	go func() { served <- g.Serve(allreduce.Listener(l)) }()
+	go func() { served <- allreduce.Serve(g, l, peers[rank]) }()
 	results, err := func() ([]Result, error) {
-		ring, err := server.Join(ctx, allreduce.Identity{Generation: 1, Rank: rank, World: len(peers)}, peers, opts)
+		join := func(g ergoflow.Generation) (*allreduce.Ring, error) {
+			return server.Join(ctx, allreduce.Identity{Generation: g, Rank: rank, World: len(peers)}, peers, opts)
+		}
+		// As workers do, all serve before the ring that counts is joined: who dials
+		// a rank before that finds its listener, which is inherited, but no local socket.
+		early, err := join(1)
+		if err != nil {
+			return nil, err
+		}
+		if err := early.Close(); err != nil {
+			return nil, err
+		}
+		ring, err := join(2)
 		if err != nil {
 			return nil, err
 		}

@@ -1,0 +1,96 @@
+package allreduce
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/ergoflow/ergoflow"
+	"google.golang.org/grpc"
+)
+
+// networks are those of a ring's outgoing connections.
+func networks(r *Ring) (all []string) {
+	for _, to := range r.sinks {
+		for _, c := range to.out.(*streamOutgoing).raw {
+			all = append(all, c.RemoteAddr().Network())
+		}
+	}
+	return all
+}
+
+// joined are the networks by which the first rank reaches the others. It joins twice:
+// once the first ring has formed, all serve.
+func joined(t *testing.T, c cluster) (used []string) {
+	t.Helper()
+	for g := range ergoflow.Generation(2) {
+		rings, err := c.join(t.Context(), g+1, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = networks(rings[0])
+		if err := errors.Join(each(len(rings), func(rank int) error {
+			if err := rings[rank].AllReduce(0, make([]float32, 100_000)); err != nil {
+				return err
+			}
+			return rings[rank].Close()
+		})...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return used
+}
+
+func TestOneMachineUsesLocalSockets(t *testing.T) {
+	if used := joined(t, grpcCluster(t, 3)); len(used) != 2 || used[0] != "unix" || used[1] != "unix" {
+		t.Errorf("connected by %v", used)
+	}
+}
+
+// A rank whose socket's name was taken, by another user even, is reached by TCP.
+func TestTakenNames(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := listenAs(t, localName(l.Addr().String()), 65534)
+	defer taken.Close()
+	c := grpcCluster(t, 1)
+	s, g := NewServer(), grpc.NewServer(ServerOptions()...)
+	s.Register(g)
+	done := make(chan error, 1)
+	go func() { done <- Serve(g, l, l.Addr().String()) }()
+	c.servers, c.peers = append(c.servers, s), append(c.peers, l.Addr().String())
+	if used := joined(t, c); len(used) != 1 || used[0] != "tcp" {
+		t.Errorf("connected by %v", used)
+	}
+	g.Stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// listenAs listens as another user, as which only this thread runs meanwhile.
+func listenAs(t *testing.T, name string, user uintptr) net.Listener {
+	t.Helper()
+	if syscall.Geteuid() != 0 {
+		t.Skip("only root can listen as somebody else")
+	}
+	const keep = ^uintptr(0)
+	become := func(user uintptr) {
+		if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, user, keep); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	become(user)
+	defer become(0)
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
