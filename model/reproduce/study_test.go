@@ -213,7 +213,7 @@ func TestPlanMakesWhatTablesName(t *testing.T) {
 		"cn2d/film/1/":                      "[model]",
 		"cn2d/film/2/":                      "[model]",
 		"cn2d_transfer/512/1/":              "[]",
-		"cn2d_transfer/512/2/":              "",
+		"cn2d_transfer/512/2/":              "[model shuffled]",
 		"cn2d_transfer/mixed/1/":            "",
 		"cn2d_transfer/mixed/2/1024":        "[model]",
 		"particles64d/particles64d/1/":      "[]",
