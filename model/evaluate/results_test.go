@@ -317,7 +317,7 @@ func TestScaleNote(t *testing.T) {
 		"full":   "full size: F=64512, B=256, S=32, steps=32256",
 		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
 		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, held-out functions=128, parameters=955744; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024, parameters=940928; coupling quantile instead of the paper's coupling ot; inputs drift and diffusion and potential instead of the paper's inputs drift and diffusion",
-		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, held-out functions=8, evaluation samples=512, burn-in of references=500, parameters=",
+		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, held-out functions=8, evaluation samples=512, burn-in of references=500, chains of a reference=64, parameters=",
 	} {
 		e, err := experiment.Load("vn1d", preset, "", nil)
 		if err != nil {
@@ -327,7 +327,19 @@ func TestScaleNote(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", preset, got, want)
 		}
 	}
-	e, err := experiment.Load("vn1d_time", "scaled", "", nil)
+	e, err := experiment.Load("vn1d", "full", "", []string{
+		"training.learning_rate=0.1", "training.weight_decay=0", "training.precision=bfloat16", "training.times=logit_normal",
+		"evaluation.solver=euler-8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ScaleNote(e)
+	for _, want := range []string{"learning rate 0.1", "weight decay 0", "precision bfloat16", "logit_normal times", "solver euler-8"} {
+		if !strings.Contains(got, "; "+want+" instead of the paper's ") {
+			t.Errorf("%s is not said: %s", want, got)
+		}
+	}
+	e, err = experiment.Load("vn1d_time", "scaled", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,14 @@
 package evaluate
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/layers"
 )
 
 // ScaleNote says what is smaller than at full size, which is the paper's where it
@@ -28,7 +31,7 @@ func ScaleNote(e experiment.Experiment) string {
 		}
 	}
 	whose := "the"
-	if _, printed := paper[e.Name]; printed {
+	if _, printed := paper[e.Name]; printed && e.Data.Family == full.Data.Family {
 		whose = "the paper's"
 	}
 	note := "full size: " + strings.Join(here, ", ")
@@ -43,7 +46,8 @@ func ScaleNote(e experiment.Experiment) string {
 	return note
 }
 
-// choices are what decides, beside sizes, what is learned from.
+// choices are what decides, beside sizes, what is learned, from what, and how it is
+// judged.
 func choices(e experiment.Experiment) []string {
 	var inputs []string
 	for _, input := range e.Velocity().Inputs() {
@@ -53,10 +57,18 @@ func choices(e experiment.Experiment) []string {
 	if draws == "" {
 		draws = data.Simulated
 	}
+	t := e.Training
 	return []string{
-		fmt.Sprintf("coupling %s", e.Training.Coupling),
+		"family " + e.Data.Family,
+		fmt.Sprintf("coupling %s", t.Coupling),
 		"inputs " + strings.Join(inputs, " and "),
 		fmt.Sprintf("%s draws", draws),
+		fmt.Sprintf("learning rate %g", t.LearningRate),
+		fmt.Sprintf("weight decay %g", t.WeightDecay),
+		fmt.Sprintf("clipping at %g", t.ClipNorm),
+		fmt.Sprintf("%s times", cmp.Or(t.Times, flow.Uniform)),
+		fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32)),
+		"solver " + e.Evaluation.Solver,
 	}
 }
 
@@ -76,6 +88,7 @@ func sizes(e experiment.Experiment) []size {
 		{"held-out functions", e.Evaluation.Functions, false},
 		{"evaluation samples", e.Evaluation.Samples, false},
 		{"burn-in of references", e.Data.Reference.BurnIn, false},
+		{"chains of a reference", e.Data.Reference.Chains, false},
 		{"sensors", sensors(e), false},
 		{"sensors in evaluation", sensors(e.Inference()), false},
 		{"parameters", e.Velocity().Layout().Size(), false},

@@ -60,20 +60,23 @@ func training(of func(Outcome) float64) func(Outcome, evaluate.Row) float64 {
 // once. Distances of features are in deviations of the function's reference,
 // errors of g(r) in √x, divergences in nats; energies of functions are relative.
 var (
-	features       = Metric{Key: "feature_w2", Name: "feature distance", Function: observable(func(o evaluate.Observables) float64 { return o.FeatureW2 })}
-	radial         = Metric{Key: "radial_error", Name: "g(r) L² error", Function: observable(func(o evaluate.Observables) float64 { return o.RadialError })}
-	marginal       = Metric{Key: "marginal_kl", Name: "marginal KL", Function: observable(func(o evaluate.Observables) float64 { return o.MarginalKL })}
-	energyKS       = Metric{Key: "energy_ks", Name: "energy KS", Function: observable(func(o evaluate.Observables) float64 { return o.Energy.KS })}
-	slicedW2       = Metric{Key: "sliced_w2", Name: "sliced W2 of coordinates", Function: func(f evaluate.Function) float64 { return f.SlicedW2 }}
-	radialPooled   = Metric{Key: "radial_error_pooled", Name: "g(r) L² error, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.RadialError })}
-	marginalPooled = Metric{Key: "marginal_kl_pooled", Name: "marginal KL, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.MarginalKL })}
-	energyKSPooled = Metric{Key: "energy_ks_pooled", Name: "energy KS, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.KS })}
-	energyMean     = Metric{Key: "energy_mean", Name: "mean energy", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Model.Mean })}
-	energyMeanRef  = Metric{Key: "energy_mean_reference", Name: "of the reference", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Target.Mean })}
-	energyMeanOff  = Metric{Key: "energy_mean_relative", Name: "mean energy, relative error", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.RelativeMean })}
-	energyStd      = Metric{Key: "energy_std", Name: "energy std", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Model.Std })}
-	energyStdRef   = Metric{Key: "energy_std_reference", Name: "of the reference", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Target.Std })}
-	energyStdOff   = Metric{Key: "energy_std_relative", Name: "energy std, relative error", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.RelativeStd })}
+	features        = Metric{Key: "feature_w2", Name: "feature distance", Function: observable(func(o evaluate.Observables) float64 { return o.FeatureW2 })}
+	radial          = Metric{Key: "radial_error", Name: "g(r) L² error", Function: observable(func(o evaluate.Observables) float64 { return o.RadialError })}
+	marginal        = Metric{Key: "marginal_kl", Name: "marginal KL", Function: observable(func(o evaluate.Observables) float64 { return o.MarginalKL })}
+	energyKS        = Metric{Key: "energy_ks", Name: "energy KS", Function: observable(func(o evaluate.Observables) float64 { return o.Energy.KS })}
+	slicedW2        = Metric{Key: "sliced_w2", Name: "sliced W2 of coordinates", Function: func(f evaluate.Function) float64 { return f.SlicedW2 }}
+	radialPooled    = Metric{Key: "radial_error_pooled", Name: "g(r) L² error, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.RadialError })}
+	marginalPooled  = Metric{Key: "marginal_kl_pooled", Name: "marginal KL, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.MarginalKL })}
+	energyKSPooled  = Metric{Key: "energy_ks_pooled", Name: "energy KS, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.KS })}
+	energyMean      = Metric{Key: "energy_mean", Name: "mean energy", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Model.Mean })}
+	energyMeanRef   = Metric{Key: "energy_mean_reference", Name: "of the reference", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Target.Mean })}
+	energyMeanOff   = Metric{Key: "energy_mean_relative", Name: "mean energy, relative error", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.RelativeMean })}
+	energyMeanShift = Metric{Key: "energy_mean_shift", Name: "mean energy, error in std of the reference", Row: pooled(func(a evaluate.AllStates) float64 {
+		return (a.Energy.Model.Mean - a.Energy.Target.Mean) / a.Energy.Target.Std
+	})}
+	energyStd    = Metric{Key: "energy_std", Name: "energy std", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Model.Std })}
+	energyStdRef = Metric{Key: "energy_std_reference", Name: "of the reference", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Target.Std })}
+	energyStdOff = Metric{Key: "energy_std_relative", Name: "energy std, relative error", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.RelativeStd })}
 )
 
 func observable(of func(evaluate.Observables) float64) func(evaluate.Function) float64 {
