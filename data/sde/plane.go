@@ -42,8 +42,9 @@ func (p Plane) DiffusionTerms() (k int, constant bool) {
 }
 
 // Validate reports lengths that differ from the grid, values that are not
-// finite (ErrNotFinite) and diffusions that are not elliptic at a node: a
-// scalar or diagonal that is not positive, a matrix with zero determinant.
+// finite (ErrNotFinite), negative scalars and diagonals, and nodes without any
+// noise. Noise in one direction is enough, as of underdamped Langevin dynamics:
+// whether the drift carries it into the other is not looked at.
 func (p Plane) Validate() error {
 	for _, axis := range []struct {
 		name string
@@ -69,7 +70,7 @@ func (p Plane) Validate() error {
 		}
 	}
 	for at := 0; at < len(p.Diffusion); at += k {
-		if err := elliptic(p.Diffusion[at : at+k]); err != nil {
+		if err := noisy(p.Diffusion[at : at+k]); err != nil {
 			where := "all nodes"
 			if !constant {
 				where = p.node(at / k)
@@ -85,19 +86,21 @@ func (p Plane) node(n int) string {
 	return fmt.Sprintf("(%.6g, %.6g)", p.X.At(n%p.X.N), p.Y.At(n/p.X.N))
 }
 
-// elliptic says what is wrong with the diffusion of one node, as the end of a
+// noisy says what is wrong with the diffusion of one node, as the end of a
 // sentence.
-func elliptic(s []float32) error {
+func noisy(s []float32) error {
+	any := false
 	for _, v := range s {
 		if !finite(v) {
 			return fmt.Errorf("is %w", ErrNotFinite)
 		}
-		if len(s) < 4 && v <= 0 {
-			return errors.New("is not positive")
+		if len(s) < 4 && v < 0 {
+			return errors.New("is negative")
 		}
+		any = any || v != 0
 	}
-	if len(s) == 4 && float64(s[0])*float64(s[3]) == float64(s[1])*float64(s[2]) {
-		return errors.New("is singular")
+	if !any {
+		return errors.New("is zero")
 	}
 	return nil
 }

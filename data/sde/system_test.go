@@ -25,7 +25,7 @@ func with(n, at int, v float32) []float32 {
 
 func TestPlaneValidate(t *testing.T) {
 	fine := with(12, 0, 1)
-	for _, diffusion := range [][]float32{{2}, {1, 2}, {1, -1, 0, 3}, with(6, 0, 1), with(12, 0, 1)} {
+	for _, diffusion := range [][]float32{{2}, {1, 2}, {1, -1, 0, 3}, {0, 2}, {1, 2, 2, 4}, with(6, 0, 1), with(12, 0, 1)} {
 		if err := plane(fine, diffusion).Validate(); err != nil {
 			t.Errorf("diffusion %v: %v", diffusion, err)
 		}
@@ -39,10 +39,11 @@ func TestPlaneValidate(t *testing.T) {
 		{"short drift", plane(fine[1:], []float32{1}), "drift has 11 values on 2×3 nodes"},
 		{"no diffusion", plane(fine, nil), "diffusion has 0 values"},
 		{"odd diffusion", plane(fine, fine[:5]), "diffusion has 5 values"},
-		{"zero diffusion", plane(fine, with(6, 3, 0)), "diffusion [0] at (1, 1.5) is not positive"},
-		{"negative diagonal", plane(fine, with(12, 5, -1)), "diffusion [1 -1] at (-1, 1.5) is not positive"},
-		{"zero everywhere", plane(fine, []float32{0}), "diffusion [0] at all nodes is not positive"},
-		{"singular", plane(fine, []float32{1, 2, 2, 4}), "is singular"},
+		{"zero diffusion", plane(fine, with(6, 3, 0)), "diffusion [0] at (1, 1.5) is zero"},
+		{"negative diagonal", plane(fine, with(12, 5, -1)), "diffusion [1 -1] at (-1, 1.5) is negative"},
+		{"zero everywhere", plane(fine, []float32{0}), "diffusion [0] at all nodes is zero"},
+		{"zero diagonal", plane(fine, []float32{0, 0}), "diffusion [0 0] at all nodes is zero"},
+		{"zero matrix", plane(fine, []float32{0, 0, 0, 0}), "is zero"},
 	} {
 		if err := c.plane.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)

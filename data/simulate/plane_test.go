@@ -331,7 +331,7 @@ func TestPlaneRefusals(t *testing.T) {
 	broken := smoothPlane(1, true)
 	broken.Drift[2*33+1] = float32(math.NaN())
 	flat := smoothPlane(2, true)
-	flat.Diffusion[1] = 0
+	flat.Diffusion[0], flat.Diffusion[1] = 0, 0
 	for _, c := range []struct {
 		p    sde.Plane
 		n    int
@@ -340,7 +340,7 @@ func TestPlaneRefusals(t *testing.T) {
 		{smoothPlane(1, true), 15, "function 6: 15 values are no whole number of states of 2"},
 		{smoothPlane(1, true), 10, "function 6: 5 samples cannot be shared by 4 chains"},
 		{broken, 16, "function 6: drift NaN at (-4, -4.5): not finite"},
-		{flat, 16, "is not positive"},
+		{flat, 16, "is zero"},
 		{sde.Plane{}, 16, "grid has 0 nodes"},
 	} {
 		err := EulerMaruyama(context.Background(), make([]float32, c.n), c.p, good, 1, 6, "p")

@@ -75,7 +75,7 @@ func TestProbedRefusesEquations(t *testing.T) {
 		says    string
 	}{
 		"explosion":   {plane(1e30, 1), simulate.ErrDiverged, ""},
-		"no noise":    {plane(1, 0), nil, "is not positive"},
+		"no noise":    {plane(1, 0), nil, "is zero"},
 		"not finite":  {plane(float32(math.NaN()), 1), sde.ErrNotFinite, ""},
 		"short field": {flow.Subject{Index: 9, Function: family.Function{Fields: [][]float32{{1, 2}}}}, nil, "drift has 2 values"},
 		"particles": {flow.Subject{Index: 9, Function: family.Function{
