@@ -6,9 +6,11 @@ import (
 	"fmt"
 )
 
-// Version is the release of the program. Processes of one cluster must agree
-// on it.
+// Version is the release of the program.
 const Version = "0.1.0"
+
+// MaxWorld bounds the members of a generation: the ranks of one ring.
+const MaxWorld = 1024
 
 // Generation numbers one membership of the training group. Generations strictly
 // increase, survive restarts of the coordinator and are never reused; zero is

@@ -6,9 +6,6 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// MaxWorld bounds the ranks of one ring.
-const MaxWorld = 1024
-
 // Identity is one rank's place in one generation.
 type Identity struct {
 	Generation  ergoflow.Generation
@@ -23,8 +20,8 @@ func (id Identity) validate() error {
 	switch {
 	case id.Generation == 0:
 		return fmt.Errorf("generation 0 is before the first")
-	case id.World < 1 || id.World > MaxWorld:
-		return fmt.Errorf("world size %d outside 1..%d", id.World, MaxWorld)
+	case id.World < 1 || id.World > ergoflow.MaxWorld:
+		return fmt.Errorf("world size %d outside 1..%d", id.World, ergoflow.MaxWorld)
 	case id.Rank < 0 || id.Rank >= id.World:
 		return fmt.Errorf("rank %d outside 0..%d", id.Rank, id.World-1)
 	}

@@ -57,7 +57,7 @@ func parseHello(f *frame, want phase) (hello, error) {
 		return hello{}, fmt.Errorf("%w: labels of %d and %d bytes in a greeting of %d", ErrProtocol, plan, build, len(b))
 	}
 	rank, world := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
-	if world > MaxWorld || rank >= world {
+	if world > ergoflow.MaxWorld || rank >= world {
 		return hello{}, fmt.Errorf("%w: rank %d of %d", ErrProtocol, rank, world)
 	}
 	h := hello{

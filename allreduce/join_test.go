@@ -54,7 +54,7 @@ func TestJoinRefusesWhatDoesNotFit(t *testing.T) {
 }
 
 func TestJoinValidates(t *testing.T) {
-	for _, id := range []Identity{{0, 0, 1}, {1, 0, 0}, {1, 2, 2}, {1, -1, 2}, {1, 0, MaxWorld + 1}} {
+	for _, id := range []Identity{{0, 0, 1}, {1, 0, 0}, {1, 2, 2}, {1, -1, 2}, {1, 0, ergoflow.MaxWorld + 1}} {
 		if _, err := newServer(nil).Join(t.Context(), id, make([]string, max(id.World, 0)), Options{}); err == nil {
 			t.Errorf("%v: no error", id)
 		}

@@ -17,7 +17,9 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/shard"
@@ -355,5 +357,28 @@ func TestBadStarts(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.text) || c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A plan that could not be stored is not accepted.
+func TestSubmitOnAFullDisk(t *testing.T) {
+	ledger, err := openLedger(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger.close() // no write succeeds any more
+	l := &loop{
+		machine: machine.New(machine.Config{Version: ergoflow.Build()}, machine.Ledger{}), messages: &convert.Messages{}, ledger: ledger,
+		log: slog.New(slog.DiscardHandler), work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
+		sessions: map[machine.Session]*session{},
+	}
+	done := make(chan error, 1)
+	go func() { done <- l.run(t.Context()) }()
+	_, err = (&service{loop: l, keep: 1}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN})
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("the answer is %v", err)
+	}
+	if err := <-done; err == nil {
+		t.Error("the coordinator goes on")
 	}
 }

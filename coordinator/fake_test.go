@@ -212,7 +212,7 @@ func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake
 		t.Fatal(err)
 	}
 	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-		Id: id, Version: ergoflow.Version, DataAddress: address, Device: "go", Pid: 7,
+		Id: id, Version: ergoflow.Build(), DataAddress: address, Device: "go", Pid: 7,
 		Run: plan.Run, HasState: state >= 0, Step: state, Made: f.made}}})
 	go func() {
 		defer close(f.done)

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +21,9 @@ import (
 )
 
 // FuzzSession feeds a session's bytes, a sequence of length-prefixed messages, to
-// a machine whose other worker trains. Whatever a worker says that is not a
-// member, the other's generation stays, and the status can be written.
+// a machine with a worker that trains: as another worker's, and as its own. Whatever
+// a worker says that is not a member, the other's generation stays. What the machine
+// answers can be sent and the status written, whoever speaks.
 func FuzzSession(f *testing.F) {
 	seed := func(messages ...*wire.WorkerMessage) { f.Add(wiretest.Join(f, messages...)) }
 	hello := &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "m", Version: "v1", DataAddress: "m:1", Device: "go", Pid: 2}}}
@@ -35,25 +37,41 @@ func FuzzSession(f *testing.F) {
 		&wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: "r", Reason: "r"}}},
 		&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
 	seed(hello, hello, &wire.WorkerMessage{})
+	seed(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{Generation: 1, Step: 2, Reason: "x" + strings.Repeat("é", 1200)}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
+		member, _ := training(t)
 		m, generation := training(t)
 		now := time.Unix(1_000_001, 0)
+		var messages convert.Messages
+		tell := func(m *machine.Machine, e machine.Event) {
+			effects, _ := m.Step(now, e)
+			for _, effect := range effects {
+				if send, ok := effect.(machine.Send); ok {
+					if _, err := proto.Marshal(messages.Of(send.Message)); err != nil {
+						t.Fatalf("%T cannot be sent: %v", send.Message, err)
+					}
+				}
+			}
+			if _, err := json.Marshal(m.Status()); err != nil {
+				t.Fatal(err)
+			}
+		}
 		for {
 			message, err := wiretest.Next[wire.WorkerMessage](&data)
 			if err != nil {
 				break
 			}
+			if event := convert.Event(1, message); event != nil {
+				tell(member, event)
+			}
 			// The prepared would be admitted, which is a generation of its own.
 			if event := convert.Event(2, message); event != nil && message.GetPrepared() == nil {
-				m.Step(now, event)
+				tell(m, event)
 			}
 		}
 		s := m.Status()
 		if s.Generation != generation || s.WorldSize != 1 || s.State != machine.StateTraining || s.Failure != "" {
 			t.Fatalf("generation %d of 1, training, became %d of %d, %s", generation, s.Generation, s.WorldSize, s.State)
-		}
-		if _, err := json.Marshal(s); err != nil {
-			t.Fatal(err)
 		}
 	})
 }

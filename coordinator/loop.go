@@ -162,7 +162,7 @@ type Status struct {
 
 func (l *loop) status() Status {
 	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...),
-		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Version}
+		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build()}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason
 	}

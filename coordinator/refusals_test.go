@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -29,7 +32,7 @@ func TestRefused(t *testing.T) {
 	hello := func(id, version, address string) *wire.WorkerMessage {
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: id, Version: version, DataAddress: address}}}
 	}
-	good := func(id string) *wire.WorkerMessage { return hello(id, ergoflow.Version, id+":9") }
+	good := func(id string) *wire.WorkerMessage { return hello(id, ergoflow.Build(), id+":9") }
 	beat := &wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{}}}
 	flood := []*wire.WorkerMessage{good("flood")}
 	for range 4 * messageBurst {
@@ -42,10 +45,10 @@ func TestRefused(t *testing.T) {
 		reason   string // part of it
 	}{
 		{"another build", []*wire.WorkerMessage{hello("old", "v0", "old:9")}, "old", `version "v0"`},
-		{"an identity twice", []*wire.WorkerMessage{hello("a", ergoflow.Version, "elsewhere:9")}, "a", "connected already"},
-		{"an address twice", []*wire.WorkerMessage{hello("c", ergoflow.Version, "a:1")}, "c", "served at a:1"},
-		{"no identity", []*wire.WorkerMessage{hello("", ergoflow.Version, "d:9")}, "", "id has 0 bytes"},
-		{"a huge identity", []*wire.WorkerMessage{hello(strings.Repeat("x", 1<<20), ergoflow.Version, "d:9")}, strings.Repeat("x", 128), "bytes, not 1 to"},
+		{"an identity twice", []*wire.WorkerMessage{hello("a", ergoflow.Build(), "elsewhere:9")}, "a", "connected already"},
+		{"an address twice", []*wire.WorkerMessage{hello("c", ergoflow.Build(), "a:1")}, "c", "served at a:1"},
+		{"no identity", []*wire.WorkerMessage{hello("", ergoflow.Build(), "d:9")}, "", "id has 0 bytes"},
+		{"a huge identity", []*wire.WorkerMessage{hello(strings.Repeat("x", 1<<20), ergoflow.Build(), "d:9")}, strings.Repeat("x", 128), "bytes, not 1 to"},
 		{"no hello", []*wire.WorkerMessage{beat}, "", "comes first"},
 		{"two hellos", []*wire.WorkerMessage{good("twice"), good("twice")}, "twice", "comes first"},
 		{"an empty message", []*wire.WorkerMessage{good("empty"), {}}, "empty", "without a body"},
@@ -82,6 +85,24 @@ func TestRefused(t *testing.T) {
 		}
 	}
 
+	// A message that is none at all.
+	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	cut, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
+		wire.Control_Session_FullMethodName, grpc.ForceCodecV2(truncating{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cut.SendMsg(good("cut off")); err != nil {
+		t.Fatal(err)
+	}
+	s.await("a truncated message", func(st Status) bool {
+		return slices.ContainsFunc(st.Refused, func(r Refusal) bool { return strings.Contains(r.Reason, "unmarshal") })
+	})
+
 	data := stateAt(1)
 	for _, header := range []*wire.CheckpointHeader{
 		nil,
@@ -108,6 +129,18 @@ func TestRefused(t *testing.T) {
 	}
 	a.kill()
 }
+
+// truncating is protobuf without the last bytes.
+type truncating struct{}
+
+func (truncating) Name() string { return "proto" }
+
+func (truncating) Marshal(v any) (mem.BufferSlice, error) {
+	b, err := proto.Marshal(v.(proto.Message))
+	return mem.BufferSlice{mem.SliceBuffer(b[:len(b)-3])}, err
+}
+
+func (truncating) Unmarshal(mem.BufferSlice, any) error { return nil }
 
 // The same from the same is one entry that counts, and few lines in the log.
 func TestRefusalsAreCounted(t *testing.T) {

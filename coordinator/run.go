@@ -76,7 +76,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	members, err := again(before.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
 		return gossip.Join(ctx, gossip.Config{
 			Name: fmt.Sprintf("coordinator-%s-%d", control, os.Getpid()), Bind: bind, Seeds: c.Join,
-			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Version},
+			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
 		})
 	})
 	if err != nil {
@@ -84,12 +84,12 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	closing.add(members.Close)
 
-	addresses := Addresses{PID: os.Getpid(), Version: ergoflow.Version, Control: control, Gossip: members.Address(), NATS: natsURL}
+	addresses := Addresses{PID: os.Getpid(), Version: ergoflow.Build(), Control: control, Gossip: members.Address(), NATS: natsURL}
 	if err := ledger.store(keyAddresses, addresses); err != nil {
 		return err
 	}
 	timing := c.timing
-	timing.Version = ergoflow.Version
+	timing.Version = ergoflow.Build()
 	l := &loop{
 		machine: machine.New(timing, known), messages: &convert.Messages{NATS: natsURL, Store: c.Store}, ledger: ledger, saved: saved,
 		store: shard.NewDir(c.Store), queue: queue, log: c.Log, refused: refusals{log: c.Log}, work: make(chan func()), ended: make(chan struct{}),

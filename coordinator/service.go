@@ -34,13 +34,17 @@ var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 // Submit implements wire.ControlServer. The plan is durable when it returns.
 func (v *service) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	var refusal string
+	var fatal error
 	ok := v.loop.do(func() {
 		v.loop.step(machine.Submit{Plan: convert.Plan(r.GetPlan()), Until: machine.Stage(r.GetUntil()), Replace: r.GetReplace()})
 		refusal, v.loop.answer = v.loop.answer, ""
+		fatal = v.loop.fatal
 	})
 	switch {
 	case !ok:
 		return nil, errEnding
+	case fatal != nil:
+		return nil, status.Error(codes.Unavailable, "the coordinator ends: "+fatal.Error())
 	case refusal != "":
 		return nil, status.Error(codes.FailedPrecondition, refusal)
 	}

@@ -62,7 +62,8 @@ func (v *service) Session(stream wire.Control_SessionServer) error {
 	s := &session{from: caller(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
 	err := v.hold(stream, s)
 	v.loop.do(func() {
-		if code := status.Code(err); code == codes.InvalidArgument || code == codes.DeadlineExceeded || code == codes.ResourceExhausted {
+		switch status.Code(err) {
+		case codes.InvalidArgument, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal: // the last: no such message
 			v.loop.refused.add(s.from, status.Convert(err).Message())
 		}
 		delete(v.loop.sessions, s.number)

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -16,8 +17,8 @@ import (
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
-// saveTimeout bounds one upload; the coordinator may have gone.
-const saveTimeout = 2 * time.Minute
+// saveTimeout bounds how long an upload may stand still; the coordinator may have gone.
+const saveTimeout = time.Minute
 
 // A saver uploads checkpoints beside the training loop, one at a time: while
 // one is under way the next is left out rather than stopping the steps.
@@ -39,42 +40,44 @@ func (s *session) save(ctx context.Context, order protocol.Save) {
 	if r == nil {
 		return
 	}
-	if order.Final && r.saver.wait(ctx) != nil {
-		s.post(protocol.NotSaved{})
-		return
+	failed := func(err error) {
+		if order.Final {
+			s.post(protocol.NotSaved{Err: err})
+		}
+	}
+	if order.Final {
+		if err := r.saver.wait(ctx); err != nil {
+			failed(err)
+			return
+		}
 	}
 	st, made, err := r.state()
 	if err != nil {
 		w.log.Error("checkpoint not taken", "error", err)
+		failed(err)
 		return
 	}
-	r.saver.save(s.control, made, st, order.Final, func() {
-		if order.Final {
-			s.post(protocol.NotSaved{})
-		}
-	})
+	r.saver.save(s.control, made, st, order.Final, failed)
 }
 
 // save uploads the state in the background. The upload outlives the generation
 // that took it: what it holds was true when it was taken. failed is called where
 // nothing arrives.
-func (s *saver) save(control wire.ControlClient, made ergoflow.Generation, st *state.State, final bool, failed func()) {
+func (s *saver) save(control wire.ControlClient, made ergoflow.Generation, st *state.State, final bool, failed func(error)) {
 	select {
 	case s.slot <- struct{}{}:
 	default:
 		s.log.Warn("checkpoint left out: the last one is still being written", "step", st.Step)
-		failed()
+		failed(errors.New("another is still being written"))
 		return
 	}
 	go func() {
 		defer func() { <-s.slot }()
-		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
-		defer cancel()
 		begin := time.Now()
-		id, err := upload(ctx, control, s.plan, made, st, final)
+		id, err := upload(control, s.plan, made, st, final)
 		if err != nil {
 			s.log.Error("checkpoint not saved", "step", st.Step, "error", err)
-			failed()
+			failed(err)
 			return
 		}
 		s.log.Info("checkpoint saved", "id", id, "step", st.Step, "seconds", time.Since(begin).Seconds())
@@ -92,14 +95,20 @@ func (s *saver) wait(ctx context.Context) error {
 	}
 }
 
-func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Generation, st *state.State, final bool) (string, error) {
+// upload returns the checkpoint's ID. It ends where nothing moves for saveTimeout.
+func upload(control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Generation, st *state.State, final bool) (string, error) {
 	encoded, err := st.Encode()
 	if err != nil {
 		return "", err
 	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	still := time.AfterFunc(saveTimeout, func() { cancel(fmt.Errorf("nothing moved for %v", saveTimeout)) })
+	defer still.Stop()
+	failed := func(err error) (string, error) { return "", cmp.Or(context.Cause(ctx), err) }
 	stream, err := control.SaveCheckpoint(ctx)
 	if err != nil {
-		return "", err
+		return failed(err)
 	}
 	sum := sha256.Sum256(encoded)
 	header := &wire.CheckpointHeader{
@@ -115,15 +124,16 @@ func upload(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: header}})
 	if err == nil {
 		err = inChunks(encoded, func(data []byte) error {
+			still.Reset(saveTimeout)
 			return stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data}})
 		})
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // EOF: the reply says why
-		return "", err
+		return failed(err)
 	}
 	reply, err := stream.CloseAndRecv()
 	if err != nil {
-		return "", err
+		return failed(err)
 	}
 	return reply.Id, nil
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/state"
 )
@@ -191,7 +190,7 @@ func (r *replica) check(u *wire.FollowUpdate) error {
 		return fmt.Errorf("got the update after step %d, at step %d of %d", u.Step, at, r.plan.Steps)
 	case len(u.Used) != 2*r.plan.Shards:
 		return fmt.Errorf("got an account of %d numbers, not %d", len(u.Used), 2*r.plan.Shards)
-	case len(u.Workers) < 1 || len(u.Workers) > allreduce.MaxWorld:
+	case len(u.Workers) < 1 || len(u.Workers) > ergoflow.MaxWorld:
 		return fmt.Errorf("got an update of %d workers", len(u.Workers))
 	}
 	return nil

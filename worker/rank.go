@@ -83,7 +83,7 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 		return nil, err
 	}
 	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
-		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Version,
+		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Build(),
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,7 +71,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 		out: make(chan *wire.WorkerMessage, outboxSize), ended: make(chan error, 1),
 		protocol: protocol.NewSession(w.present(&wire.Hello{
 			Id:          string(w.id),
-			Version:     ergoflow.Version,
+			Version:     ergoflow.Build(),
 			DataAddress: w.address,
 			Device:      w.backend.Name,
 			Pid:         int32(os.Getpid()),
@@ -207,11 +208,15 @@ func (s *session) execute(effect protocol.Effect) {
 	}
 }
 
+// send hands a message to the stream. Reasons are errors, which may hold any bytes, a
+// path's for example; protobuf sends text alone.
 func (s *session) send(m *wire.WorkerMessage) {
 	if failed := m.GetFailed(); failed != nil {
+		failed.Reason = strings.ToValidUTF8(failed.Reason, "\ufffd")
 		s.w.log.Error("cannot go on with the run", "run", failed.Run, "error", failed.Reason)
 	}
 	if complaint := m.GetComplaint(); complaint != nil {
+		complaint.Reason = strings.ToValidUTF8(complaint.Reason, "\ufffd")
 		s.w.log.Warn("generation broke", "generation", complaint.Generation, "step", complaint.Step, "error", complaint.Reason)
 	}
 	select {

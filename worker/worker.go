@@ -102,7 +102,7 @@ func Run(ctx context.Context, c Config) error {
 		Name:  string(w.id),
 		Bind:  c.Gossip,
 		Seeds: c.Join,
-		Meta:  gossip.Meta{Role: gossip.RoleWorker, DataAddress: address, Device: compute.Name, Version: ergoflow.Version},
+		Meta:  gossip.Meta{Role: gossip.RoleWorker, DataAddress: address, Device: compute.Name, Version: ergoflow.Build()},
 	})
 	if err != nil {
 		listener.Close()

@@ -87,7 +87,7 @@ and the others are started likewise, on this machine or on others.`,
 }
 
 func (b *allReduceBench) validate(alone bool) (allreduce.Options, error) {
-	opts := allreduce.Options{Build: ergoflow.Version}
+	opts := allreduce.Options{Build: ergoflow.Build()}
 	if alone && (b.rank < 0 || b.rank >= b.world) {
 		return opts, usagef("--rank is %d, outside 0 to %d", b.rank, b.world-1)
 	}

@@ -120,6 +120,41 @@ func hashOf(want map[string][]byte, step int) string {
 	return ""
 }
 
+// A description that cannot be read costs its own checkpoint: the others are listed,
+// read, saved and pruned, and Verify names it.
+func TestDamagedDescription(t *testing.T) {
+	file, want := damaged(t)
+	broken := bytes.Replace(file, []byte(`"step":1,`), []byte(`"step":x,`), -1)
+	if bytes.Equal(file, broken) {
+		t.Fatal("nothing is damaged")
+	}
+	path := filepath.Join(t.TempDir(), "damaged.db")
+	if err := os.WriteFile(path, broken, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	all, err := s.Run("r")
+	if err != nil || len(all) != 2 || all[0].Step != 2 || all[1].Step != 0 {
+		t.Fatalf("listed %v, %v", all, err)
+	}
+	for _, info := range all {
+		if _, data, err := s.Read(info.ID); err != nil || !bytes.Equal(data, want[info.ID]) {
+			t.Errorf("step %d: %v", info.Step, err)
+		}
+	}
+	save(t, s, "r", 3, 0, payload(3, 100))
+	if gone, err := s.Prune(1, 0); err != nil || len(gone) != 2 {
+		t.Errorf("pruned %v, %v", gone, err)
+	}
+	if err := s.Verify(t.Context()); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "description") {
+		t.Errorf("verified: %v", err)
+	}
+}
+
 func TestCutOffFile(t *testing.T) {
 	file, want := damaged(t)
 	for _, length := range []int{1, 100, 4095, 4096, 8192, 20_000, 100_000, 300_000} {

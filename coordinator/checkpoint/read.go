@@ -23,27 +23,25 @@ type stored struct {
 	info Info
 }
 
-// list returns all checkpoints in the order in which they were saved.
-func list(tx *bbolt.Tx) ([]stored, error) {
-	var all []stored
-	err := tx.Bucket(bucketCheckpoints).ForEach(func(k, v []byte) error {
+// list returns the checkpoints in the order in which they were saved, and of those
+// whose description cannot be read an error each. The others do not suffer from them.
+func list(tx *bbolt.Tx) (all []stored, damage []error) {
+	records := tx.Bucket(bucketCheckpoints).Cursor()
+	for k, v := records.First(); k != nil; k, v = records.Next() {
 		var info Info
 		if err := json.Unmarshal(v, &info); err != nil || len(k) != 8 || info.Size < 1 || info.Size > MaxSize {
-			return fmt.Errorf("%w: checkpoint %x has no readable description", ErrCorrupt, k)
+			damage = append(damage, fmt.Errorf("%w: checkpoint %x has no readable description", ErrCorrupt, k))
+			continue
 		}
 		all = append(all, stored{bytes.Clone(k), info})
-		return nil
-	})
-	return all, err
+	}
+	return all, damage
 }
 
 // find returns the checkpoint with this ID, the latest, or the only one whose
 // ID begins so.
 func find(tx *bbolt.Tx, id string) (stored, error) {
-	all, err := list(tx)
-	if err != nil {
-		return stored{}, err
-	}
+	all, damage := list(tx)
 	if id == Latest && len(all) > 0 {
 		return all[len(all)-1], nil
 	}
@@ -60,20 +58,21 @@ func find(tx *bbolt.Tx, id string) (stored, error) {
 	case 1:
 		return matches[0], nil
 	case 0:
-		return stored{}, fmt.Errorf("%w: %q among %d", ErrNotFound, id, len(all))
+		return stored{}, errors.Join(append(damage, fmt.Errorf("%w: %q among %d", ErrNotFound, id, len(all)))...)
 	}
 	return stored{}, fmt.Errorf("%w: %d begin with %q", ErrAmbiguous, len(matches), id)
 }
 
-// List returns all checkpoints, the first saved first.
+// List returns the checkpoints that have a readable description, the first saved
+// first. Verify names the others.
 func (s *Store) List() ([]Info, error) {
 	infos := []Info{}
 	err := s.view("list", func(tx *bbolt.Tx) error {
-		all, err := list(tx)
+		all, _ := list(tx)
 		for _, c := range all {
 			infos = append(infos, c.info)
 		}
-		return err
+		return nil
 	})
 	return infos, err
 }
@@ -156,16 +155,20 @@ func eachChunk(tx *bbolt.Tx, c stored, visit func([]byte)) error {
 // Verify reads every chunk of every checkpoint. Its error joins one for each
 // checkpoint that is damaged, naming the first bad chunk.
 func (s *Store) Verify(ctx context.Context) error {
-	all, err := s.List()
+	var all []stored
+	var damage []error
+	err := s.view("verify", func(tx *bbolt.Tx) error {
+		all, damage = list(tx)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	var damage []error
-	for _, info := range all {
+	for _, c := range all {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if _, _, err := s.Read(info.ID); err != nil {
+		if _, _, err := s.Read(c.info.ID); err != nil {
 			damage = append(damage, err)
 		}
 	}

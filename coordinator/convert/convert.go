@@ -3,6 +3,7 @@ package convert
 
 import (
 	"math"
+	"strings"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -56,8 +57,9 @@ func mark(made uint64, step int64) ergoflow.Mark {
 	return ergoflow.Mark{Generation: ergoflow.Generation(made), Step: ergoflow.Step(step)}
 }
 
-// Clip bounds a sentence from outside.
-func Clip(s string) string { return s[:min(len(s), maxText)] }
+// Clip bounds a sentence from outside, at the end of a character: protobuf sends no
+// others.
+func Clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }
 
 // finite keeps what JSON cannot write out of the status.
 func finite(f float64) float64 {

@@ -63,7 +63,7 @@ func (m *Machine) begun(w *worker, number ergoflow.Generation) bool {
 
 // candidates are who may be in the next generation: prepared, not leaving, the
 // survivors of the last one first, then who else holds a state, so that rank 0
-// does; no more than there are parts of the data.
+// does; no more than there are parts of the data, or than a ring can have.
 func (m *Machine) candidates() []*worker {
 	var c []*worker
 	for _, w := range m.workers {
@@ -72,7 +72,7 @@ func (m *Machine) candidates() []*worker {
 		}
 	}
 	slices.SortStableFunc(c, m.precedence)
-	return c[:min(len(c), m.ledger.Plan.Units())]
+	return c[:min(len(c), m.ledger.Plan.Units(), ergoflow.MaxWorld)]
 }
 
 // admit forms a generation where there is none, or one with more members.

@@ -114,3 +114,30 @@ func used(b *testing.B) time.Duration {
 	}
 	return time.Duration(t.Nano())
 }
+
+// A generation has no more members than a ring can have, whatever the shards.
+func TestMoreWorkersThanARing(t *testing.T) {
+	m := New(Config{Version: "v1"}, Ledger{})
+	now := time.Unix(1_000_000, 0)
+	step := func(e Event) {
+		now = now.Add(time.Millisecond)
+		m.Step(now, e)
+	}
+	const shards, workers = 2 * ergoflow.MaxWorld, ergoflow.MaxWorld + 1
+	present := make([]int, shards+1)
+	for k := range present {
+		present[k] = k
+	}
+	step(Start{})
+	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
+	step(Scanned{Run: "r", Present: present})
+	for s := Session(1); s <= workers; s++ {
+		step(Hello{Session: s, Worker: Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), Version: "v1", DataAddress: fmt.Sprint("h", s, ":1")}})
+	}
+	for s := Session(1); s <= workers; s++ {
+		step(Prepared{Session: s, Run: "r"})
+	}
+	if m.current == nil || len(m.current.members) != ergoflow.MaxWorld {
+		t.Fatalf("generation %+v of %d workers", m.current, workers)
+	}
+}

@@ -25,7 +25,7 @@ type Environment struct {
 // Here describes this process and machine. What cannot be found out is empty.
 func Here() Environment {
 	e := Environment{
-		Version:  ergoflow.Version,
+		Version:  ergoflow.Build(),
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		CPU:      procField("/proc/cpuinfo", "model name"),

@@ -38,7 +38,7 @@ type (
 		Mark ergoflow.Mark
 	}
 	// NotSaved: a checkpoint that was Final did not reach the coordinator.
-	NotSaved struct{}
+	NotSaved struct{ Err error }
 	// Ended is the last event of any work: nothing of it uses the device any
 	// more.
 	Ended struct{ Err error }

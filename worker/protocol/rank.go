@@ -17,7 +17,12 @@ type rankState struct {
 	summed     bool  // of which the ring has ended here
 	saveAsked  bool  // the coordinator wants a checkpoint at the next boundary
 	savedLast  bool
+	unsaved    int // checkpoints that were Final and did not arrive
 }
+
+// maxUnsaved is how often the last checkpoint is tried before the coordinator hears
+// that it does not arrive.
+const maxUnsaved = 4
 
 // form ends whatever is under way and reports what is held.
 func (s *Session) form(form *wire.Form) {

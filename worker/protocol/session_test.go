@@ -122,8 +122,13 @@ func TestSteps(t *testing.T) {
 	d.expect(Summed{}, "apply")
 	d.expect(applied(3), "progress, save finally")
 	d.expect(ping(2), "heartbeat") // and nothing more
-	d.expect(NotSaved{}, "")
-	d.expect(ping(3), "heartbeat, save finally") // until it is stored
+	lost := NotSaved{errors.New("no room")}
+	for n := range uint64(maxUnsaved - 1) {
+		d.expect(lost, "")
+		d.expect(ping(3+n), "heartbeat, save finally") // until it is stored
+	}
+	d.expect(lost, "complaint") // and the coordinator hears why it is not
+	d.expect(ping(9), "heartbeat, save finally")
 }
 
 // Of what is cancelled nothing is applied any more, pings are answered while it
@@ -181,7 +186,7 @@ func TestParting(t *testing.T) {
 	d.expect(save(), "")
 	d.expect(Summed{}, "apply")
 	d.expect(applied(1), "progress, save finally")
-	d.expect(NotSaved{}, "")
+	d.expect(NotSaved{errors.New("no room")}, "")
 	d.expect(ping(2), "heartbeat, save finally")
 	d.expect(abort(1), "cancel")
 	d.expect(Ended{Err: errors.New("cancelled")}, "")

@@ -90,6 +90,9 @@ func (s *Session) fromWork(event Event) {
 	case NotSaved:
 		w.savedLast = false // again, with the next ping
 		w.saveAsked = s.parting
+		if w.unsaved++; w.unsaved == maxUnsaved && w.kind == stepping && !s.parting {
+			s.complain(w, fmt.Errorf("the last checkpoint did not arrive in %d attempts: %w", maxUnsaved, e.Err))
+		}
 	case Ended:
 		s.ended(w, e.Err)
 	}
@@ -108,13 +111,18 @@ func (s *Session) ended(w *work, err error) {
 		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: w.run}}})
 	case err == nil:
 	case w.kind == stepping:
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
-			Generation: w.generation, Step: w.step, Reason: err.Error(),
-		}}})
+		s.complain(w, err)
 	case w.kind == describing:
 		s.end(err)
 	default:
 		s.failed(w.run, err)
 	}
 	s.begin()
+}
+
+// complain says why a generation cannot go on.
+func (s *Session) complain(w *work, err error) {
+	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
+		Generation: w.generation, Step: w.step, Reason: err.Error(),
+	}}})
 }

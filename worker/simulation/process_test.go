@@ -310,7 +310,7 @@ func (p *process) save(e protocol.Save) {
 		lost := p.w.open(p.id, coordinatorHost) > 0
 		p.saving = false
 		if lost && e.Final && p.session != nil {
-			p.post(protocol.NotSaved{})
+			p.post(protocol.NotSaved{Err: errors.New("it does not arrive")})
 			if !p.alive {
 				return
 			}

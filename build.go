@@ -1,0 +1,37 @@
+package ergoflow
+
+import (
+	"runtime/debug"
+	"sync"
+)
+
+// Build names what this program was built from: the release and, where the
+// toolchain has noted it, the commit, as in "0.1.0+1c73bc2a4f3e-dirty". Processes of
+// one cluster must agree on it: other code may round otherwise or mean other things
+// by a message. Two builds of uncommitted changes cannot be told apart.
+var Build = sync.OnceValue(func() string {
+	info, _ := debug.ReadBuildInfo()
+	return build(info)
+})
+
+// commitLength is how much of a commit's name is enough.
+const commitLength = 12
+
+func build(info *debug.BuildInfo) string {
+	if info == nil {
+		return Version
+	}
+	var commit, dirty string
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = "+" + s.Value[:min(len(s.Value), commitLength)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if commit == "" {
+		return Version
+	}
+	return Version + commit + dirty
+}
