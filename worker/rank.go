@@ -33,9 +33,18 @@ func newRank(s *session, assign *wire.Assign) *rank {
 	return &rank{session: s, replica: s.w.replica.Load(), assign: assign, orders: make(chan protocol.Effect, 4)}
 }
 
-// run brings the state and the ring into place, and then does what the protocol
-// orders, until the generation ends.
+// run is takePart, whose errors name the member that they blame.
 func (r *rank) run(ctx context.Context) error {
+	err := r.takePart(ctx)
+	if e, ok := errors.AsType[*allreduce.Error](err); ok && e.Peer >= 0 && e.Peer < len(r.assign.Members) {
+		return &protocol.Blame{Peer: r.assign.Members[e.Peer].Id, Err: err}
+	}
+	return err
+}
+
+// takePart brings the state and the ring into place, and then does what the protocol
+// orders, until the generation ends.
+func (r *rank) takePart(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
 	})()

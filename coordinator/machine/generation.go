@@ -71,6 +71,7 @@ func (m *Machine) candidates() []*worker {
 			c = append(c, w)
 		}
 	}
+	c = m.withoutAside(c)
 	slices.SortStableFunc(c, m.precedence)
 	return c[:min(len(c), m.ledger.Plan.Units(), ergoflow.MaxWorld)]
 }
@@ -114,7 +115,7 @@ func (m *Machine) admit() {
 
 // isOutside: not a member of the generation, and could be one.
 func (m *Machine) isOutside(w *worker) bool {
-	return w.phase == prepared && !w.draining && !m.current.has(w.ID)
+	return w.phase == prepared && !w.draining && !m.isAside(w) && !m.current.has(w.ID)
 }
 
 // form begins a generation. Its number is durable before anyone hears of it.
@@ -236,11 +237,11 @@ func (m *Machine) progress(w *worker, e Progress) {
 	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
 	m.timed(g, g.ranks[w.ID], e.Step, e.Timing)
 	if !g.stepped {
-		g.stepped = true
+		g.stepped, m.run.proven = true, g.ranks
 		m.because(m.firstStep(g, e.Step))
 	}
 	m.commit(g, e.Step)
-	m.run.failures, m.run.notBefore = 0, time.Time{}
+	m.run.failures, m.run.blames, m.run.notBefore = 0, nil, time.Time{}
 	if e.Step > m.run.step {
 		m.run.step, m.run.stepped = e.Step, m.now
 	}
@@ -262,7 +263,11 @@ func (m *Machine) firstStep(g *generation, step ergoflow.Step) string {
 
 func (m *Machine) complaint(w *worker, e Complaint) {
 	g := m.current
-	if !m.begun(w, e.Generation) || g == nil || g.number != e.Generation || !g.has(w.ID) {
+	if !m.begun(w, e.Generation) {
+		return
+	}
+	m.blame(w.ID, e)
+	if g == nil || g.number != e.Generation || !g.has(w.ID) {
 		return
 	}
 	text := fmt.Sprintf("worker %s complains at step %d: %s", w.ID, e.Step, e.Reason)
@@ -270,18 +275,20 @@ func (m *Machine) complaint(w *worker, e Complaint) {
 		text = fmt.Sprintf("worker %s complains of %s at step %d: %s", w.ID, e.Peer, e.Step, e.Reason)
 	}
 	m.end(text)
-	m.setback(text)
+	m.setback(g.members, text)
 }
 
 // setback counts a generation that ended for no visible cause. The first may be
 // the shadow of a loss that is noticed next, so the next generation forms at
-// once; after that ever later, and finally not at all.
-func (m *Machine) setback(text string) {
+// once; after that ever later, without whoever seems to be the cause, and finally
+// not at all.
+func (m *Machine) setback(members []ergoflow.WorkerID, text string) {
 	m.run.failures++
 	if m.run.failures >= m.config.Attempts {
 		m.fail(fmt.Sprintf("%d generations in a row ended without a step; the last: %s", m.run.failures, text))
 		return
 	}
+	m.setAside(m.suspects(members))
 	if m.run.failures > 1 {
 		wait := min(m.config.Backoff<<(m.run.failures-2), maxBackoff)
 		m.run.notBefore = m.now.Add(wait)
@@ -290,9 +297,17 @@ func (m *Machine) setback(text string) {
 }
 
 // expelLate ends the sessions of the members that the generation waits for in
-// vain.
+// vain. Where no member is ready, the ring has not connected, which one of them may
+// have kept all from: nobody is expelled for that.
 func (m *Machine) expelLate() {
 	g := m.current
+	text := fmt.Sprintf("generation %d did not form in time", g.number)
+	if g.phase == assigned && len(g.isReady) == 0 && len(g.members) > 1 {
+		text = fmt.Sprintf("no member of generation %d was ready in %v", g.number, m.config.ReadyTimeout)
+		m.end(text)
+		m.setback(g.members, text)
+		return
+	}
 	for _, id := range g.members {
 		_, reported := g.reports[id]
 		var text string
@@ -306,7 +321,7 @@ func (m *Machine) expelLate() {
 		}
 		m.expel(m.byID(id), text)
 	}
-	m.setback(fmt.Sprintf("generation %d did not form in time", g.number))
+	m.setback(g.members, text)
 }
 
 // end ends the present generation: whoever is still there is told at once.

@@ -74,7 +74,8 @@ type worker struct {
 	beat     uint64 // number of the last heartbeat
 	doing    string
 	phase    phase
-	reason   string // why it is excluded
+	reason   string // why it is excluded, or was last set aside
+	aside    aside
 	draining bool
 	leaveWhy string         // where draining
 	leaveBy  time.Time      // where draining

@@ -40,9 +40,11 @@ type run struct {
 	absentFor     time.Duration // that, as ticks counted it
 	loss          float64       // of the last step, as rank 0 computed it
 	hasLoss       bool
-	settleBy      time.Time // zero: nobody is waited for
-	failures      int       // generations that ended in complaints since the last step
-	notBefore     time.Time // the next generation, after complaints
+	settleBy      time.Time                 // zero: nobody is waited for
+	failures      int                       // generations that ended in complaints since the last step
+	blames        blames                    // since the last step
+	proven        map[ergoflow.WorkerID]int // members of the last generation that made a step, by rank
+	notBefore     time.Time                 // the next generation, after complaints
 	speed         speed
 	late          window[late] // in the last generation
 	stepped       time.Time    // when the most advanced step became known
@@ -114,7 +116,7 @@ func (m *Machine) submit(e Submit) {
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
 	w.holds, w.saving, w.state = false, false, ergoflow.Mark{}
-	w.pace, w.weight = pace{}, 0
+	w.pace, w.weight, w.aside = pace{}, 0, aside{}
 }
 
 func (m *Machine) refusePlan(e Submit) string {
@@ -299,8 +301,9 @@ func (m *Machine) notSaved(e NotSaved) {
 	text := fmt.Sprintf("the checkpoint at step %d is not stored: %s", e.Step, e.Reason)
 	m.emit(Warn{text})
 	if e.Step == m.ledger.Plan.Steps && m.current != nil && m.current.phase == running {
+		members := m.current.members
 		m.end(text)
-		m.setback(text)
+		m.setback(members, text)
 	}
 }
 

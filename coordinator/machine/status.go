@@ -43,9 +43,10 @@ type WorkerStatus struct {
 	Shards []int             `json:"shards"`
 	Step   ergoflow.Step     `json:"step"`
 	// State is one of connected, generating, preparing, prepared (waits for the
-	// next generation), reporting, loading, ready, training, draining, failed.
+	// next generation), aside (left out of it for a while), reporting, loading, ready,
+	// training, draining, failed.
 	State  string `json:"state"`
-	Reason string `json:"reason,omitempty"` // why failed
+	Reason string `json:"reason,omitempty"` // why failed or aside
 	Doing  string `json:"doing,omitempty"`  // in its own words
 	Timing Timing `json:"timing"`           // of its last 15 steps, the median of each part
 	// Pace is its own part of a step, data, gradient and copy, in seconds per shard:
@@ -74,7 +75,7 @@ func (m *Machine) Status() Status {
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
-			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: w.reason, Doing: w.doing,
+			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: m.whyOut(w), Doing: w.doing,
 			Timing: medians(w.steps.values), Slow: w.pace.slow,
 		})
 	}
@@ -137,7 +138,18 @@ func (m *Machine) workerState(w *worker) string {
 		}
 		return "reporting"
 	}
+	if w.phase == prepared && m.isAside(w) {
+		return "aside"
+	}
 	return [...]string{"connected", "generating", "preparing", "prepared", "failed"}[w.phase]
+}
+
+// whyOut is why a worker takes no part, where it could.
+func (m *Machine) whyOut(w *worker) string {
+	if s := m.workerState(w); s == "failed" || s == "aside" {
+		return w.reason
+	}
+	return ""
 }
 
 // speed measures samples per second over windows of at least a second: progress

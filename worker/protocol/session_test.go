@@ -206,6 +206,27 @@ func TestSaveOfAnInterruptedStep(t *testing.T) {
 	d.expect(Ended{Err: errors.New("the ring broke")}, "save finally, complaint")
 }
 
+// A complaint names the member that the error blames, and nobody where it is our own.
+func TestComplaintsNameThePeer(t *testing.T) {
+	for peer, err := range map[string]error{
+		"b": fmt.Errorf("step 3: %w", &Blame{"b", errors.New("connection refused")}),
+		"":  errors.New("the device is lost"),
+	} {
+		d := prepared(t, 10, 5)
+		d.rank(1, 0)
+		d.expect(goes(1), "compute")
+		var got *wire.Complaint
+		for _, e := range d.s.Step(d.now, Ended{Err: err}) {
+			if send, ok := e.(Send); ok {
+				got = send.Message.GetComplaint()
+			}
+		}
+		if got.GetPeer() != peer || got.GetReason() != err.Error() {
+			t.Errorf("%v became %v", err, got)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	d := open(t)
 	d.expect(prepare(10, 5), "prepare")

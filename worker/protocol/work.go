@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -120,9 +121,24 @@ func (s *Session) ended(w *work, err error) {
 	s.begin()
 }
 
-// complain says why a generation cannot go on.
+// complain says why a generation cannot go on, and because of whom: without a name
+// because of this worker.
 func (s *Session) complain(w *work, err error) {
+	peer := ""
+	if blame, ok := errors.AsType[*Blame](err); ok {
+		peer = blame.Peer
+	}
 	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
-		Generation: w.generation, Step: w.step, Reason: err.Error(),
+		Generation: w.generation, Step: w.step, Peer: peer, Reason: err.Error(),
 	}}})
 }
+
+// Blame is what a rank ends with because of another.
+type Blame struct {
+	Peer string
+	Err  error
+}
+
+func (b *Blame) Error() string { return b.Err.Error() }
+
+func (b *Blame) Unwrap() error { return b.Err }
