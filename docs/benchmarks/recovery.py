@@ -15,9 +15,9 @@ was made before: it goes on from a snapshot. After --cap seconds without one the
 launcher is started anew. As installed (torch 2.15) it never gets that far: workers
 of the next attempt find the addresses of the last one in the store that they share
 with the launcher. So it is timed with TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which
-gives each attempt a store of its own, and a few times as installed. It has no
-counterpart to the other events: without its launcher nothing supervises the
-workers, and with one node nobody joins.
+gives each attempt a store of its own, and a few times as installed. The other
+events are not timed with it: they need a launcher for every worker (--nnodes 1:4)
+and a rendezvous beside them.
 
 --write FILE puts every time into FILE with .json at its end and replaces what is
 between the markers in FILE by the table.
@@ -374,8 +374,12 @@ def table(results):
         lines.append(f"| {EVENTS[event]} | " + " | ".join(cells) + " |")
     if results["steps"]:
         lines += ["", f"Between these events three workers made a step in {1000 * statistics.median(results['steps']):.0f} ms (median of {len(results['steps'])} generations, in most of which a worker prepared beside them)."]
-    counts = {k: max((len(v) for v in results[k].values()), default=0) for k in ("ergoflow", "torchrun", "torchrun as installed")}
-    return "\n".join(lines) + "\n\n" + ", ".join(f"{k} {n} times" for k, n in counts.items()) + " each.\n"
+    counts = []
+    for key in ("ergoflow", "torchrun", "torchrun as installed"):
+        times = {EVENTS[event]: len(v) for event, v in results[key].items() if v}
+        usual = max(times.values(), default=0)
+        counts.append(f"{key} {usual} times each" + "".join(f", {name}: {n}" for name, n in times.items() if n != usual))
+    return "\n".join(lines) + "\n\n" + "; ".join(counts) + ".\n"
 
 
 def machine(backend):
