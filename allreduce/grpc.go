@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 )
 
@@ -61,13 +62,31 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	in := streamIncoming{stream}
 	var f frame
 	if err := in.receive(&f); err != nil {
+		if errors.Is(err, ErrProtocol) {
+			s.refused(caller(stream.Context()), err)
+		}
 		return toStatus(err)
 	}
 	h, err := parseHello(&f, phaseHello)
 	if err == nil {
 		err = s.accept(stream.Context(), h, in)
 	}
+	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) {
+		s.refused(caller(stream.Context()), err)
+	}
 	return toStatus(err)
+}
+
+// caller is the host that a stream comes from.
+func caller(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
+		return host
+	}
+	return "this machine" // by a local socket
 }
 
 type streamIncoming struct{ stream grpc.ServerStream }

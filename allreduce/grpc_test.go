@@ -212,6 +212,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		"above 4 MiB":     {make([]byte, 4<<20+1), ErrProtocol},
 	} {
 		t.Run(name, func(t *testing.T) {
+			before := c.refusals.Load()
 			stream := stranger(t, c.peers[0])
 			if err := stream.SendMsg(test.message); err != nil && !errors.Is(err, io.EOF) {
 				t.Fatal(err)
@@ -219,6 +220,9 @@ func TestStrangersAreRefused(t *testing.T) {
 			var answer []byte
 			if err := fromStatus(stream.RecvMsg(&answer)); !errors.Is(err, test.kind) {
 				t.Errorf("answer %q, error %v; want %v", answer, err, test.kind)
+			}
+			if c.refusals.Load() != before+1 {
+				t.Errorf("%d refusals reported, want one", c.refusals.Load()-before)
 			}
 		})
 	}

@@ -206,3 +206,23 @@ func TestSecondPredecessorIsRefused(t *testing.T) {
 		closeAll(t, rings)
 	})
 }
+
+// Streams of generations that are made up keep nobody out whose generation comes next,
+// and are reported.
+func TestFloodOfFarGenerations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memoryCluster(t, 2)
+		m := c.servers[0].dialer.(*Memory)
+		for range 2 * maxWaiting {
+			go m.dial(t.Context(), c.peers[1], hello{id: Identity{1 << 60, 0, 2}})
+		}
+		synctest.Wait()
+		if err := errors.Join(each(2, func(r int) error {
+			time.Sleep(time.Duration(r) * 5 * time.Millisecond)
+			_, err := c.servers[r].Join(t.Context(), Identity{1, r, 2}, c.peers, Options{})
+			return err
+		})...); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
@@ -17,8 +18,9 @@ import (
 
 // cluster is servers that can reach each other.
 type cluster struct {
-	servers []*Server
-	peers   []string
+	refusals *atomic.Int64 // where it is gRPC
+	servers  []*Server
+	peers    []string
 }
 
 func memoryCluster(_ testing.TB, world int) cluster {
@@ -37,13 +39,14 @@ func memoryClusterOn(m *Memory, world int) cluster {
 }
 
 func grpcCluster(t testing.TB, world int) cluster {
-	var c cluster
+	c := cluster{refusals: new(atomic.Int64)}
 	for range world {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		s, g := NewServer(), grpc.NewServer(ServerOptions()...)
+		s.OnRefusal(func(from string, err error) { c.refusals.Add(1) })
 		s.Register(g)
 		done := make(chan error, 1)
 		go func() { done <- Serve(g, l, l.Addr().String()) }()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ergoflow/ergoflow"
@@ -19,18 +20,29 @@ const maxMesh = 64
 // it accepts its neighbours' streams and dials them. All methods
 // are safe for concurrent use.
 type Server struct {
-	dialer dialer
+	dialer  dialer
+	refused func(from string, err error)
 
 	mu      sync.Mutex
 	newest  ergoflow.Generation // joined or being joined
 	current *Ring               // of the newest generation, nil before the first
 	changed chan struct{}       // closed and replaced when newest grows
-	waiting int
+	waiting []*waiter
+}
+
+// A waiter is a stream of a generation that has not been joined yet.
+type waiter struct {
+	generation ergoflow.Generation
+	evicted    chan struct{}
 }
 
 func newServer(d dialer) *Server {
-	return &Server{dialer: d, changed: make(chan struct{})}
+	return &Server{dialer: d, refused: func(string, error) {}, changed: make(chan struct{})}
 }
+
+// OnRefusal has f called with the address of everyone whose stream does not fit, and
+// why. It is to be set before the server serves; f must not block.
+func (s *Server) OnRefusal(f func(from string, err error)) { s.refused = f }
 
 // Join takes the place id among peers, the data addresses by rank, and returns
 // when all neighbours are connected and agree on generation, world size, ranks
@@ -99,26 +111,44 @@ func (s *Server) await(ctx context.Context, g ergoflow.Generation) (*Ring, error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if g > s.newest {
-		if s.waiting == maxWaiting {
-			return nil, fmt.Errorf("%w: %d streams wait already", ErrRefused, maxWaiting)
+		me := &waiter{g, make(chan struct{})}
+		s.waiting = append(s.waiting, me)
+		defer func() { s.waiting = slices.DeleteFunc(s.waiting, func(w *waiter) bool { return w == me }) }()
+		if len(s.waiting) > maxWaiting {
+			s.evict()
 		}
-		s.waiting++
-		defer func() { s.waiting-- }()
-	}
-	for g > s.newest {
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		s.mu.Lock()
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
+		for g > s.newest {
+			changed := s.changed
+			s.mu.Unlock()
+			var err error
+			select {
+			case <-changed:
+			case <-me.evicted:
+				err = fmt.Errorf("%w: %d streams wait already, of nearer generations", ErrRefused, maxWaiting)
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+			s.mu.Lock()
+			if err != nil {
+				return nil, err
+			}
 		}
 	}
 	if g < s.newest {
 		return nil, fmt.Errorf("%w: generation %d is over, the newest is %d", ErrFenced, g, s.newest)
 	}
 	return s.current, nil
+}
+
+// evict ends the waiting of the stream with the furthest generation, of several the
+// last: who makes numbers up keeps nobody out whose generation comes next.
+func (s *Server) evict() {
+	furthest := 0
+	for i, w := range s.waiting {
+		if w.generation >= s.waiting[furthest].generation {
+			furthest = i
+		}
+	}
+	close(s.waiting[furthest].evicted)
+	s.waiting = slices.Delete(s.waiting, furthest, furthest+1)
 }

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -332,4 +333,28 @@ func TestLeavingWithoutCoordinator(t *testing.T) {
 	if err := <-ended; !errors.Is(err, protocol.ErrLeft) {
 		t.Errorf("the session ended with %v", err)
 	}
+}
+
+// Who speaks nonsense to a worker's data port is on the coordinator's status.
+func TestStrangersAreReported(t *testing.T) {
+	h := startHarness(t)
+	h.worker()
+	st := h.until("a worker", func(st coordinator.Status) bool { return len(st.Workers) == 1 })
+	conn, err := grpc.NewClient(st.Workers[0].Addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stream, err := conn.NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, "/ergoflow.allreduce.v1.Ring/Link")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.SendMsg(&wire.Chunk{Data: make([]byte, 100)}); err != nil { // too long for a header, and all zero
+		t.Fatal(err)
+	}
+	h.until("the refusal", func(now coordinator.Status) bool {
+		return slices.ContainsFunc(now.Refused, func(r coordinator.Refusal) bool {
+			return r.From == "127.0.0.1" && strings.Contains(r.Reason, "by worker "+string(st.Workers[0].ID))
+		})
+	})
 }

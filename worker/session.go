@@ -78,6 +78,8 @@ func (w *worker) session(ctx context.Context, address string) error {
 		})),
 	}
 	s.post(protocol.Opened{})
+	w.current.Store(s)
+	defer w.current.Store(nil)
 	s.streaming.Go(func() { s.receive(stream, address) })
 	s.streaming.Go(func() { s.transmit(stream) })
 	err = s.wait(ctx)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 
@@ -52,6 +53,8 @@ type worker struct {
 	rings     *allreduce.Server
 	address   string                  // where peers reach rings and state
 	replica   atomic.Pointer[replica] // nil before the first Prepare
+	current   atomic.Pointer[session] // nil between sessions
+	refusals  *rate.Limiter           // of those that are reported
 	drain     <-chan struct{}
 	spoil     func(*stepBatch)
 	log       *slog.Logger
@@ -95,7 +98,9 @@ func Run(ctx context.Context, c Config) error {
 		drain:     c.Drain,
 		spoil:     c.spoil,
 		log:       c.Log,
+		refusals:  rate.NewLimiter(1, 5),
 	}
+	w.rings.OnRefusal(w.refused)
 	defer w.drop()
 
 	members, err := gossip.Join(ctx, gossip.Config{
@@ -125,6 +130,18 @@ func Run(ctx context.Context, c Config) error {
 		return nil
 	}
 	return err
+}
+
+// refused reports a stream to the data port that does not fit, to log and status, but
+// not every one of a flood.
+func (w *worker) refused(from string, err error) {
+	if !w.refusals.Allow() {
+		return
+	}
+	w.log.Warn("refused a stream", "from", from, "error", err)
+	if s := w.current.Load(); s != nil {
+		s.post(protocol.Refused{From: from, Reason: err.Error()})
+	}
 }
 
 // serve holds one session after another. A session that breaks is not the end:

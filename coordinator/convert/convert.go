@@ -49,6 +49,8 @@ func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 		return machine.Drain{Session: s}
 	case *wire.WorkerMessage_Failed:
 		return machine.Failed{Session: s, Run: b.Failed.GetRun(), Reason: Clip(b.Failed.GetReason())}
+	case *wire.WorkerMessage_Refusal:
+		return machine.Refusal{Session: s, From: Clip(b.Refusal.GetFrom()), Reason: Clip(b.Refusal.GetReason())}
 	}
 	return nil
 }

@@ -76,6 +76,12 @@ type (
 		Run     string
 		Reason  string
 	}
+	// Refusal: the worker has refused somebody's stream.
+	Refusal struct {
+		Session Session
+		From    string // an address
+		Reason  string
+	}
 )
 
 // Events of the run.
@@ -165,6 +171,7 @@ func (Progress) event()    {}
 func (Complaint) event()   {}
 func (Drain) event()       {}
 func (Failed) event()      {}
+func (Refusal) event()     {}
 func (Start) event()       {}
 func (Tick) event()        {}
 func (Submit) event()      {}

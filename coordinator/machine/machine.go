@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"cmp"
 	"slices"
 	"time"
@@ -184,6 +185,10 @@ func (m *Machine) fromWorker(event Event) {
 	case Failed:
 		if w := m.hear(e.Session); w != nil {
 			m.workerFailed(w, e)
+		}
+	case Refusal:
+		if w := m.hear(e.Session); w != nil {
+			m.refuse(ergoflow.WorkerID(e.From), fmt.Sprintf("by worker %s: %s", w.ID, e.Reason))
 		}
 	}
 }

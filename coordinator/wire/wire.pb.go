@@ -127,7 +127,7 @@ func (x Source_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Source_Kind.Descriptor instead.
 func (Source_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21, 0}
+	return file_wire_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type Plan struct {
@@ -244,6 +244,7 @@ type WorkerMessage struct {
 	//	*WorkerMessage_Complaint
 	//	*WorkerMessage_Drain
 	//	*WorkerMessage_Failed
+	//	*WorkerMessage_Refusal
 	Body          isWorkerMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -367,6 +368,15 @@ func (x *WorkerMessage) GetFailed() *Failed {
 	return nil
 }
 
+func (x *WorkerMessage) GetRefusal() *Refusal {
+	if x != nil {
+		if x, ok := x.Body.(*WorkerMessage_Refusal); ok {
+			return x.Refusal
+		}
+	}
+	return nil
+}
+
 type isWorkerMessage_Body interface {
 	isWorkerMessage_Body()
 }
@@ -407,6 +417,10 @@ type WorkerMessage_Failed struct {
 	Failed *Failed `protobuf:"bytes,9,opt,name=failed,proto3,oneof"`
 }
 
+type WorkerMessage_Refusal struct {
+	Refusal *Refusal `protobuf:"bytes,10,opt,name=refusal,proto3,oneof"`
+}
+
 func (*WorkerMessage_Hello) isWorkerMessage_Body() {}
 
 func (*WorkerMessage_Heartbeat) isWorkerMessage_Body() {}
@@ -424,6 +438,8 @@ func (*WorkerMessage_Complaint) isWorkerMessage_Body() {}
 func (*WorkerMessage_Drain) isWorkerMessage_Body() {}
 
 func (*WorkerMessage_Failed) isWorkerMessage_Body() {}
+
+func (*WorkerMessage_Refusal) isWorkerMessage_Body() {}
 
 // Hello opens a session.
 type Hello struct {
@@ -1099,6 +1115,59 @@ func (x *Failed) GetReason() string {
 	return ""
 }
 
+// Refusal: somebody opened a stream to the worker's data port that does not fit.
+type Refusal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"` // address
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Refusal) Reset() {
+	*x = Refusal{}
+	mi := &file_wire_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Refusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Refusal) ProtoMessage() {}
+
+func (x *Refusal) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
+func (*Refusal) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Refusal) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *Refusal) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // From the coordinator.
 type CoordinatorMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1123,7 +1192,7 @@ type CoordinatorMessage struct {
 
 func (x *CoordinatorMessage) Reset() {
 	*x = CoordinatorMessage{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1135,7 +1204,7 @@ func (x *CoordinatorMessage) String() string {
 func (*CoordinatorMessage) ProtoMessage() {}
 
 func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1148,7 +1217,7 @@ func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorMessage.ProtoReflect.Descriptor instead.
 func (*CoordinatorMessage) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CoordinatorMessage) GetBody() isCoordinatorMessage_Body {
@@ -1353,7 +1422,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1365,7 +1434,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1378,7 +1447,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Welcome) GetPingInterval() float64 {
@@ -1412,7 +1481,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1424,7 +1493,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1437,7 +1506,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Refuse) GetReason() string {
@@ -1456,7 +1525,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1537,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1550,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ping) GetHeard() uint64 {
@@ -1503,7 +1572,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1584,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1597,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Generate) GetPlan() *Plan {
@@ -1564,7 +1633,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1645,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1658,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Prepare) GetPlan() *Plan {
@@ -1624,7 +1693,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1705,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1718,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Form) GetGeneration() uint64 {
@@ -1676,7 +1745,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1757,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1770,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Member) GetId() string {
@@ -1733,7 +1802,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1814,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1827,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Assign) GetGeneration() uint64 {
@@ -1816,7 +1885,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +1897,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +1910,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Source) GetKind() Source_Kind {
@@ -1882,7 +1951,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1894,7 +1963,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1907,7 +1976,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Go) GetGeneration() uint64 {
@@ -1928,7 +1997,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2009,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2022,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Abort) GetGeneration() uint64 {
@@ -1980,7 +2049,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2061,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2074,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Finish) GetRun() string {
@@ -2027,7 +2096,7 @@ type Save struct {
 
 func (x *Save) Reset() {
 	*x = Save{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2108,7 @@ func (x *Save) String() string {
 func (*Save) ProtoMessage() {}
 
 func (x *Save) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2121,7 @@ func (x *Save) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Save.ProtoReflect.Descriptor instead.
 func (*Save) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Save) GetGeneration() uint64 {
@@ -2072,7 +2141,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +2153,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +2166,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Leave) GetReason() string {
@@ -2118,7 +2187,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2130,7 +2199,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2143,7 +2212,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -2175,7 +2244,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2256,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2269,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 type StatusRequest struct {
@@ -2211,7 +2280,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2223,7 +2292,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2236,7 +2305,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 type StatusReply struct {
@@ -2248,7 +2317,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2329,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2342,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -2296,7 +2365,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2308,7 +2377,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2321,7 +2390,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -2381,7 +2450,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2462,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2475,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -2474,7 +2543,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2555,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2568,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *SaveReply) GetId() string {
@@ -2520,7 +2589,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2532,7 +2601,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2545,7 +2614,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -2577,7 +2646,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2658,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2671,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 type Chunk struct {
@@ -2614,7 +2683,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2626,7 +2695,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2639,7 +2708,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -2660,7 +2729,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2741,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2754,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -2718,7 +2787,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2730,7 +2799,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2743,7 +2812,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -2768,7 +2837,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +2849,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2793,7 +2862,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -2862,7 +2931,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2874,7 +2943,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2887,7 +2956,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -2918,7 +2987,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2930,7 +2999,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2943,7 +3012,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -2997,7 +3066,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05steps\x18\x05 \x01(\x03R\x05steps\x12)\n" +
 	"\x10checkpoint_every\x18\x06 \x01(\x03R\x0fcheckpointEvery\x12\x16\n" +
 	"\x06config\x18\a \x01(\fR\x06config\x12\x16\n" +
-	"\x06groups\x18\b \x01(\rR\x06groups\"\xd3\x03\n" +
+	"\x06groups\x18\b \x01(\rR\x06groups\"\x85\x04\n" +
 	"\rWorkerMessage\x12*\n" +
 	"\x05hello\x18\x01 \x01(\v2\x12.ergoflow.v1.HelloH\x00R\x05hello\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.ergoflow.v1.HeartbeatH\x00R\theartbeat\x123\n" +
@@ -3007,7 +3076,9 @@ const file_wire_proto_rawDesc = "" +
 	"\bprogress\x18\x06 \x01(\v2\x15.ergoflow.v1.ProgressH\x00R\bprogress\x126\n" +
 	"\tcomplaint\x18\a \x01(\v2\x16.ergoflow.v1.ComplaintH\x00R\tcomplaint\x12*\n" +
 	"\x05drain\x18\b \x01(\v2\x12.ergoflow.v1.DrainH\x00R\x05drain\x12-\n" +
-	"\x06failed\x18\t \x01(\v2\x13.ergoflow.v1.FailedH\x00R\x06failedB\x06\n" +
+	"\x06failed\x18\t \x01(\v2\x13.ergoflow.v1.FailedH\x00R\x06failed\x120\n" +
+	"\arefusal\x18\n" +
+	" \x01(\v2\x14.ergoflow.v1.RefusalH\x00R\arefusalB\x06\n" +
 	"\x04body\"\xd5\x01\n" +
 	"\x05Hello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -3064,6 +3135,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Drain\"2\n" +
 	"\x06Failed\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"5\n" +
+	"\aRefusal\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\tR\x04from\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb8\x04\n" +
 	"\x12CoordinatorMessage\x120\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.ergoflow.v1.WelcomeH\x00R\awelcome\x12-\n" +
@@ -3229,7 +3303,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                 // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),           // 1: ergoflow.v1.Source.Kind
@@ -3245,36 +3319,37 @@ var file_wire_proto_goTypes = []any{
 	(*Complaint)(nil),          // 11: ergoflow.v1.Complaint
 	(*Drain)(nil),              // 12: ergoflow.v1.Drain
 	(*Failed)(nil),             // 13: ergoflow.v1.Failed
-	(*CoordinatorMessage)(nil), // 14: ergoflow.v1.CoordinatorMessage
-	(*Welcome)(nil),            // 15: ergoflow.v1.Welcome
-	(*Refuse)(nil),             // 16: ergoflow.v1.Refuse
-	(*Ping)(nil),               // 17: ergoflow.v1.Ping
-	(*Generate)(nil),           // 18: ergoflow.v1.Generate
-	(*Prepare)(nil),            // 19: ergoflow.v1.Prepare
-	(*Form)(nil),               // 20: ergoflow.v1.Form
-	(*Member)(nil),             // 21: ergoflow.v1.Member
-	(*Assign)(nil),             // 22: ergoflow.v1.Assign
-	(*Source)(nil),             // 23: ergoflow.v1.Source
-	(*Go)(nil),                 // 24: ergoflow.v1.Go
-	(*Abort)(nil),              // 25: ergoflow.v1.Abort
-	(*Finish)(nil),             // 26: ergoflow.v1.Finish
-	(*Save)(nil),               // 27: ergoflow.v1.Save
-	(*Leave)(nil),              // 28: ergoflow.v1.Leave
-	(*SubmitRequest)(nil),      // 29: ergoflow.v1.SubmitRequest
-	(*SubmitReply)(nil),        // 30: ergoflow.v1.SubmitReply
-	(*StatusRequest)(nil),      // 31: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),        // 32: ergoflow.v1.StatusReply
-	(*CheckpointPart)(nil),     // 33: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),   // 34: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),          // 35: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),        // 36: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),    // 37: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),              // 38: ergoflow.v1.Chunk
-	(*StateRequest)(nil),       // 39: ergoflow.v1.StateRequest
-	(*FollowRequest)(nil),      // 40: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),         // 41: ergoflow.v1.FollowPart
-	(*FollowState)(nil),        // 42: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),       // 43: ergoflow.v1.FollowUpdate
+	(*Refusal)(nil),            // 14: ergoflow.v1.Refusal
+	(*CoordinatorMessage)(nil), // 15: ergoflow.v1.CoordinatorMessage
+	(*Welcome)(nil),            // 16: ergoflow.v1.Welcome
+	(*Refuse)(nil),             // 17: ergoflow.v1.Refuse
+	(*Ping)(nil),               // 18: ergoflow.v1.Ping
+	(*Generate)(nil),           // 19: ergoflow.v1.Generate
+	(*Prepare)(nil),            // 20: ergoflow.v1.Prepare
+	(*Form)(nil),               // 21: ergoflow.v1.Form
+	(*Member)(nil),             // 22: ergoflow.v1.Member
+	(*Assign)(nil),             // 23: ergoflow.v1.Assign
+	(*Source)(nil),             // 24: ergoflow.v1.Source
+	(*Go)(nil),                 // 25: ergoflow.v1.Go
+	(*Abort)(nil),              // 26: ergoflow.v1.Abort
+	(*Finish)(nil),             // 27: ergoflow.v1.Finish
+	(*Save)(nil),               // 28: ergoflow.v1.Save
+	(*Leave)(nil),              // 29: ergoflow.v1.Leave
+	(*SubmitRequest)(nil),      // 30: ergoflow.v1.SubmitRequest
+	(*SubmitReply)(nil),        // 31: ergoflow.v1.SubmitReply
+	(*StatusRequest)(nil),      // 32: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),        // 33: ergoflow.v1.StatusReply
+	(*CheckpointPart)(nil),     // 34: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),   // 35: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),          // 36: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),        // 37: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),    // 38: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),              // 39: ergoflow.v1.Chunk
+	(*StateRequest)(nil),       // 40: ergoflow.v1.StateRequest
+	(*FollowRequest)(nil),      // 41: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),         // 42: ergoflow.v1.FollowPart
+	(*FollowState)(nil),        // 43: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),       // 44: ergoflow.v1.FollowUpdate
 }
 var file_wire_proto_depIdxs = []int32{
 	4,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -3286,52 +3361,53 @@ var file_wire_proto_depIdxs = []int32{
 	11, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
 	12, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
 	13, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
-	10, // 9: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
-	15, // 10: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
-	16, // 11: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
-	17, // 12: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
-	18, // 13: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
-	19, // 14: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
-	20, // 15: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
-	22, // 16: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
-	24, // 17: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
-	25, // 18: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
-	26, // 19: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	28, // 20: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	27, // 21: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
-	2,  // 22: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	2,  // 23: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	21, // 24: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	21, // 25: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	23, // 26: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 27: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	21, // 28: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	2,  // 29: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 30: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	34, // 31: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	42, // 32: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	43, // 33: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	3,  // 34: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	29, // 35: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	31, // 36: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	33, // 37: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	36, // 38: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	37, // 39: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	39, // 40: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	40, // 41: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	14, // 42: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	30, // 43: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	32, // 44: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	35, // 45: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	33, // 46: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	38, // 47: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	38, // 48: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	41, // 49: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	42, // [42:50] is the sub-list for method output_type
-	34, // [34:42] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	14, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
+	10, // 10: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
+	16, // 11: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
+	17, // 12: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
+	18, // 13: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
+	19, // 14: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
+	20, // 15: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
+	21, // 16: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
+	23, // 17: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
+	25, // 18: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
+	26, // 19: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
+	27, // 20: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
+	29, // 21: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	28, // 22: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	2,  // 23: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	2,  // 24: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	22, // 25: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	22, // 26: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	24, // 27: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 28: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	22, // 29: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	2,  // 30: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 31: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	35, // 32: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	43, // 33: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	44, // 34: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	3,  // 35: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	30, // 36: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	32, // 37: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	34, // 38: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	37, // 39: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	38, // 40: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	40, // 41: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	41, // 42: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	15, // 43: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	31, // 44: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	33, // 45: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	36, // 46: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	34, // 47: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	39, // 48: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	39, // 49: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	42, // 50: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	43, // [43:51] is the sub-list for method output_type
+	35, // [35:43] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3349,8 +3425,9 @@ func file_wire_proto_init() {
 		(*WorkerMessage_Complaint)(nil),
 		(*WorkerMessage_Drain)(nil),
 		(*WorkerMessage_Failed)(nil),
+		(*WorkerMessage_Refusal)(nil),
 	}
-	file_wire_proto_msgTypes[12].OneofWrappers = []any{
+	file_wire_proto_msgTypes[13].OneofWrappers = []any{
 		(*CoordinatorMessage_Welcome)(nil),
 		(*CoordinatorMessage_Refuse)(nil),
 		(*CoordinatorMessage_Ping)(nil),
@@ -3364,11 +3441,11 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Leave)(nil),
 		(*CoordinatorMessage_Save)(nil),
 	}
-	file_wire_proto_msgTypes[31].OneofWrappers = []any{
+	file_wire_proto_msgTypes[32].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[39].OneofWrappers = []any{
+	file_wire_proto_msgTypes[40].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -3379,7 +3456,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   42,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -20,6 +20,8 @@ type (
 	Tick struct{}
 	// Drain: the process is asked to leave.
 	Drain struct{}
+	// Refused: a stranger's stream to the data port was not taken.
+	Refused struct{ From, Reason string }
 )
 
 // Events of the work under way.
@@ -49,6 +51,7 @@ func (Received) event()  {}
 func (Broken) event()    {}
 func (Tick) event()      {}
 func (Drain) event()     {}
+func (Refused) event()   {}
 func (Described) event() {}
 func (Joined) event()    {}
 func (Summed) event()    {}

@@ -58,6 +58,8 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		s.followed = e
 	case Drain:
 		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
+	case Refused:
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Refusal{Refusal: &wire.Refusal{From: e.From, Reason: e.Reason}}})
 	default:
 		s.fromWork(event)
 	}
