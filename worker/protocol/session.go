@@ -49,7 +49,11 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		s.heard = now
 		s.receive(e.Message)
 	case Broken:
-		s.end(e.Err)
+		if s.next != nil && s.next.kind == leaving { // let go, while the work winds down
+			s.end(s.next.left())
+		} else {
+			s.end(e.Err)
+		}
 	case Tick:
 		if silence := now.Sub(s.heard); silence > s.patience {
 			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))

@@ -197,6 +197,16 @@ func TestParting(t *testing.T) {
 	d.expect(Tick{}, "")
 }
 
+// Who is let go leaves, also when the stream ends before its work does, as that of a
+// coordinator that ends.
+func TestLetGoWhileTheStreamEnds(t *testing.T) {
+	d := prepared(t, 10, 5)
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.expect(leave(), "cancel")
+	d.expect(Broken{errors.New("the coordinator ends")}, "end: left the cluster: drained")
+}
+
 // A state that was asked for is saved also when no boundary came.
 func TestSaveOfAnInterruptedStep(t *testing.T) {
 	d := prepared(t, 10, 5)

@@ -63,12 +63,15 @@ func (s *Session) begin() {
 	next := s.next
 	s.next = nil
 	if next.kind == leaving {
-		s.end(fmt.Errorf("%w: %s", ErrLeft, next.reason))
+		s.end(next.left())
 		return
 	}
 	s.work, s.followed = next, Followed{}
 	s.emit(next.effect)
 }
+
+// left is what a session ends with that is to leave.
+func (w *work) left() error { return fmt.Errorf("%w: %s", ErrLeft, w.reason) }
 
 // fromWork handles the events of the work under way.
 func (s *Session) fromWork(event Event) {

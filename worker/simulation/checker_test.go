@@ -23,6 +23,7 @@ import (
 //     that the later began with.
 //  8. The run ends with a durable state that has every step once, in order, and
 //     everything committed; and it does end once faults have stopped.
+//  9. A worker that the coordinator lets go does not come back.
 type checker struct {
 	broken string // which rule, and how; empty: none
 

@@ -23,6 +23,7 @@ type process struct {
 	session  *protocol.Session // nil while it looks for the coordinator
 	stream   *stream
 	draining bool
+	letGo    bool
 	ended    error // the session's, while its work winds down
 
 	prepared bool
@@ -68,6 +69,9 @@ func (p *process) at(d time.Duration, happens func()) {
 
 // look finds the coordinator and opens a session.
 func (p *process) look() {
+	if p.letGo {
+		p.w.fail("%s looks for the coordinator that has let it go", p)
+	}
 	c := p.w.coordinator
 	if !c.up || p.w.open(p.id, coordinatorHost) > 0 || p.w.open(coordinatorHost, p.id) > 0 {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
@@ -117,6 +121,7 @@ func (p *process) drain() {
 
 func (p *process) receive(s *stream, m *wire.CoordinatorMessage) {
 	if p.stream == s && p.session != nil {
+		p.letGo = p.letGo || m.GetLeave() != nil
 		p.post(protocol.Received{Message: p.w.sabotage.received(m)})
 	}
 }
