@@ -75,6 +75,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 			DataAddress: w.address,
 			Device:      w.backend.Name,
 			Pid:         int32(os.Getpid()),
+			Secret:      w.secret,
 		})),
 	}
 	s.post(protocol.Opened{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync/atomic"
@@ -54,6 +55,7 @@ type worker struct {
 	address   string                  // where peers reach rings and state
 	replica   atomic.Pointer[replica] // nil before the first Prepare
 	current   atomic.Pointer[session] // nil between sessions
+	secret    uint64                  // by which the coordinator knows it again
 	refusals  *rate.Limiter           // of those that are reported
 	drain     <-chan struct{}
 	spoil     func(*stepBatch)
@@ -99,6 +101,7 @@ func Run(ctx context.Context, c Config) error {
 		spoil:     c.spoil,
 		log:       c.Log,
 		refusals:  rate.NewLimiter(1, 5),
+		secret:    rand.Uint64(),
 	}
 	w.rings.OnRefusal(w.refused)
 	defer w.drop()

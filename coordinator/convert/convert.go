@@ -22,7 +22,7 @@ func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 	case *wire.WorkerMessage_Hello:
 		h := b.Hello
 		return machine.Hello{Session: s, Worker: machine.Worker{ID: ergoflow.WorkerID(h.GetId()), Version: h.GetVersion(),
-			DataAddress: h.GetDataAddress(), Device: Clip(h.GetDevice()), PID: int(h.GetPid())},
+			DataAddress: h.GetDataAddress(), Device: Clip(h.GetDevice()), PID: int(h.GetPid()), Secret: h.GetSecret()},
 			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep())}
 	case *wire.WorkerMessage_Heartbeat:
 		h := b.Heartbeat

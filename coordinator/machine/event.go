@@ -151,6 +151,9 @@ type Worker struct {
 	DataAddress string
 	Device      string
 	PID         int
+	// Secret is a number that the process alone knows, so that a session of it can be
+	// taken over by it alone. The status does not tell it.
+	Secret uint64
 }
 
 // Stage is how far a run shall go.

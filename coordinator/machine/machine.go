@@ -1,8 +1,8 @@
 package machine
 
 import (
-	"fmt"
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 

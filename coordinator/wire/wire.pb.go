@@ -453,6 +453,7 @@ type Hello struct {
 	HasState      bool                   `protobuf:"varint,7,opt,name=has_state,json=hasState,proto3" json:"has_state,omitempty"`
 	Made          uint64                 `protobuf:"varint,8,opt,name=made,proto3" json:"made,omitempty"` // generation that made the last step of that state
 	Step          int64                  `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
+	Secret        uint64                 `protobuf:"fixed64,10,opt,name=secret,proto3" json:"secret,omitempty"` // a number of the process that nobody else is told
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -546,6 +547,13 @@ func (x *Hello) GetMade() uint64 {
 func (x *Hello) GetStep() int64 {
 	if x != nil {
 		return x.Step
+	}
+	return 0
+}
+
+func (x *Hello) GetSecret() uint64 {
+	if x != nil {
+		return x.Secret
 	}
 	return 0
 }
@@ -3079,7 +3087,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06failed\x18\t \x01(\v2\x13.ergoflow.v1.FailedH\x00R\x06failed\x120\n" +
 	"\arefusal\x18\n" +
 	" \x01(\v2\x14.ergoflow.v1.RefusalH\x00R\arefusalB\x06\n" +
-	"\x04body\"\xd5\x01\n" +
+	"\x04body\"\xed\x01\n" +
 	"\x05Hello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
@@ -3089,7 +3097,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x03run\x18\x06 \x01(\tR\x03run\x12\x1b\n" +
 	"\thas_state\x18\a \x01(\bR\bhasState\x12\x12\n" +
 	"\x04made\x18\b \x01(\x04R\x04made\x12\x12\n" +
-	"\x04step\x18\t \x01(\x03R\x04step\"s\n" +
+	"\x04step\x18\t \x01(\x03R\x04step\x12\x16\n" +
+	"\x06secret\x18\n" +
+	" \x01(\x06R\x06secret\"s\n" +
 	"\tHeartbeat\x12\x14\n" +
 	"\x05doing\x18\x01 \x01(\tR\x05doing\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +
