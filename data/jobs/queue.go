@@ -71,8 +71,11 @@ func OpenInMemory(ctx context.Context, url string) (*Queue, error) {
 	return open(ctx, url, o)
 }
 
-// Connect is for workers: whoever publishes makes the streams.
-func Connect(url string) (*Queue, error) { return connect(url, defaults) }
+// Connect is for workers: whoever publishes makes the streams. A server that is away
+// is waited for, by Work.
+func Connect(url string) (*Queue, error) {
+	return connect(url, defaults, nats.RetryOnFailedConnect(true))
+}
 
 func open(ctx context.Context, url string, o options) (*Queue, error) {
 	q, err := connect(url, o)
@@ -86,13 +89,13 @@ func open(ctx context.Context, url string, o options) (*Queue, error) {
 	return q, nil
 }
 
-func connect(url string, o options) (*Queue, error) {
-	conn, err := nats.Connect(url,
+func connect(url string, o options, more ...nats.Option) (*Queue, error) {
+	conn, err := nats.Connect(url, append(more,
 		nats.Name("ergoflow"),
 		nats.Timeout(o.timeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200*time.Millisecond),
-	)
+	)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the job queue at %s: %w", url, err)
 	}

@@ -480,6 +480,34 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// A worker that comes before its server works when that is there.
+func TestWorkerBeforeItsServer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	worker, err := Connect("nats://" + address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(worker.Close)
+	worker.options = quick
+	work(t, worker, "w", func(context.Context, Job) error { return nil })
+	server, err := Serve(t.TempDir(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	q := connected(t, server, quick)
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(1))
+	if r := next(t, results); r.Error != "" {
+		t.Errorf("result %+v", r)
+	}
+}
+
 func TestOpenWithoutServer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
