@@ -46,7 +46,7 @@ func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 		case !errors.Is(err, errUnreachable) || time.Since(answered) > restartPatience:
 			return nil, err
 		}
-		if err == nil && st.Run == plan.Run {
+		if err == nil {
 			if reached, err := f.show(st, until); reached || err != nil {
 				return f.stages, err
 			}
@@ -73,6 +73,9 @@ type follower struct {
 
 // show shows one status and says whether the stage is reached.
 func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
+	if err := f.displaced(st); err != nil {
+		return false, err
+	}
 	switch st.State {
 	case machine.StateGenerating:
 		f.bars.show("generate", "shards", st.Shards.Done, st.Shards.Total, "")
@@ -96,6 +99,20 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "the workers' logs say more")
 	}
 	return false, nil
+}
+
+// displaced says what has taken the run's place: it was the coordinator's own,
+// durably, before it was followed.
+func (f *follower) displaced(st coordinator.Status) error {
+	switch st.Run {
+	case f.plan.Run:
+		return nil
+	case "":
+		return withHint(fmt.Errorf("the coordinator no longer knows run %.12s", f.plan.Run),
+			"it was started again in another --dir; the same command submits the run there")
+	}
+	return withHint(fmt.Errorf("run %.12s was put aside by run %.12s (%s)", f.plan.Run, st.Run, st.Experiment),
+		"the same command with --replace continues it, and puts the other aside")
 }
 
 // generated ends the generation of data when it is first seen to be over.
