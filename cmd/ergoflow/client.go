@@ -21,6 +21,14 @@ import (
 // machine or by its control address.
 type clusterFlags struct{ dir, addr string }
 
+// String is the cluster as commands take it.
+func (f clusterFlags) String() string {
+	if f.addr != "" {
+		return "--addr " + f.addr
+	}
+	return "--dir " + f.dir
+}
+
 // dial connects to the coordinator's control service.
 func (f clusterFlags) dial() (*grpc.ClientConn, wire.ControlClient, error) {
 	addr := f.addr

@@ -12,9 +12,13 @@ import (
 
 // Exit codes of the program.
 const (
-	exitFailure = 1
-	exitUsage   = 2
+	exitFailure  = 1
+	exitUsage    = 2
+	exitDetached = 130 // as of a program that SIGINT ended: what was asked for is not done yet
 )
+
+// errDetached means that the user left, and what was watched goes on.
+var errDetached = errors.New("detached; the cluster goes on")
 
 // A usageError is a mistake in how the program was called.
 type usageError struct{ err error }
@@ -48,6 +52,9 @@ func fail(w io.Writer, err error, interrupted bool) int {
 		fmt.Fprintf(w, "hint: %s\n", hint)
 	}
 	var u *usageError
+	if errors.Is(err, errDetached) {
+		return exitDetached
+	}
 	if errors.As(err, &u) || errors.Is(err, simulate.ErrEngine) { // --engine alone names engines
 		return exitUsage
 	}

@@ -3,9 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
+	"os/exec"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -13,23 +19,48 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// A tale is a coordinator that tells one status after another, then the last
-// again and again.
+// A tale is a coordinator that takes every run and tells one status after
+// another, then the last again and again.
 type tale struct {
-	wire.ControlClient
-	told []coordinator.Status
-	next int
+	wire.UnimplementedControlServer
+	told  []coordinator.Status
+	asked atomic.Int64
 }
 
-func (c *tale) Status(ctx context.Context, _ *wire.StatusRequest, _ ...grpc.CallOption) (*wire.StatusReply, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	b, err := json.Marshal(c.told[min(c.next, len(c.told)-1)])
-	c.next++
+func (c *tale) Submit(context.Context, *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	return &wire.SubmitReply{}, nil
+}
+
+func (c *tale) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
+	b, err := json.Marshal(c.told[min(int(c.asked.Add(1)), len(c.told))-1])
 	return &wire.StatusReply{Json: b}, err
+}
+
+// near is a client of a tale without a network between them.
+type near struct {
+	wire.ControlClient
+	tale *tale
+}
+
+func (c near) Status(ctx context.Context, r *wire.StatusRequest, _ ...grpc.CallOption) (*wire.StatusReply, error) {
+	return c.tale.Status(ctx, r)
+}
+
+// serve lets the program find the tale, at the address that it returns.
+func (c *tale) serve(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	wire.RegisterControlServer(server, c)
+	go server.Serve(l)
+	t.Cleanup(server.Stop)
+	return l.Addr().String()
 }
 
 func running(run, state string) coordinator.Status {
@@ -50,11 +81,44 @@ func TestFollowDisplaced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), restartPatience)
 			defer cancel()
-			control := &tale{told: []coordinator.Status{ours, ours, test.next}}
+			control := near{tale: &tale{told: []coordinator.Status{ours, ours, test.next}}}
 			_, err := follow(ctx, control, ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, func() error { return nil })
 			if err == nil || err.Error() != test.want || !strings.Contains(hintFor(err), test.hint) {
 				t.Errorf("ended with %v, not %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestDetach: leaving a cluster is no success, and says how to look again.
+func TestDetach(t *testing.T) {
+	e, err := experiment.Load("vn1d", "smoke", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := &tale{told: []coordinator.Status{running(plan.Run, machine.StateGenerating)}}
+	address := control.serve(t)
+	cmd, out := program(t.Context(), t, "train", "vn1d", "--preset", "smoke", "--addr", address)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(patience); control.asked.Load() == 0 && time.Now().Before(deadline); {
+		<-time.After(10 * time.Millisecond)
+	}
+	cmd.Process.Signal(syscall.SIGINT)
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != exitDetached {
+		t.Errorf("ended with %v, not code %d", err, exitDetached)
+	}
+	look := "ergoflow status --addr " + address
+	if !strings.Contains(out.String(), "ergoflow: detached; ") || !strings.Contains(out.String(), look) {
+		t.Errorf("does not say %q:\n%s", look, out)
+	}
+	if cmd, out = program(t.Context(), t, strings.Fields(look)[1:]...); cmd.Run() != nil {
+		t.Errorf("%s: %s", look, out)
 	}
 }

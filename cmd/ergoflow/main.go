@@ -15,7 +15,7 @@ import (
 func main() { os.Exit(Main(os.Args[1:])) }
 
 // Main runs the command line and returns the exit code: 0, 1 for a failure,
-// 2 for wrong usage.
+// 2 for wrong usage, 130 where a cluster goes on without us.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

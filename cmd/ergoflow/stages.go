@@ -1,8 +1,8 @@
 package main
 
 import (
-	"fmt"
-	"os"
+	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -32,8 +32,8 @@ func stageCommand(name, short, example string, until wire.Stage) *cobra.Command 
 		Long: short + `.
 
 Submits the experiment to a running cluster and shows its progress; Ctrl-C
-detaches and the cluster goes on. With --local a cluster on this machine does
-it and ends.`,
+detaches, with code 130, and the cluster goes on. With --local a cluster on this
+machine does it and ends.`,
 		Example: example,
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +49,8 @@ it and ends.`,
 			if err != nil {
 				return usage(err)
 			}
-			conn, control, err := clusterFlags{dir: local.dir, addr: addr}.dial()
+			cluster := clusterFlags{dir: local.dir, addr: addr}
+			conn, control, err := cluster.dial()
 			if err != nil {
 				return err
 			}
@@ -59,9 +60,8 @@ it and ends.`,
 				return err
 			}
 			_, err = follow(ctx, control, plan, until, func() error { return nil })
-			if ctx.Err() != nil && err != nil {
-				fmt.Fprintln(os.Stderr, "detached; the cluster goes on: `ergoflow status` shows how far it is")
-				return nil
+			if errors.Is(err, context.Canceled) {
+				return withHint(errDetached, "`ergoflow status %s` shows how far it is; the same command attaches again", cluster)
 			}
 			return err
 		},
