@@ -98,6 +98,9 @@ func TestRestart(t *testing.T) {
 	before := first.await("training", func(st Status) bool { return st.Step >= 12 && st.Checkpoint != nil })
 	a.kill()
 	first.close()
+	if before.Gossip != first.Gossip {
+		t.Errorf("the status says to join at %q, not %s", before.Gossip, first.Gossip)
+	}
 
 	second := start(t, dir)
 	if second.Control != first.Control || second.Gossip != first.Gossip || second.NATS != first.NATS {

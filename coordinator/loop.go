@@ -30,6 +30,7 @@ type loop struct {
 	store    *shard.Dir
 	queue    *jobs.Queue
 	log      *slog.Logger
+	gossip   string // where to join, for the status
 	work     chan func()
 	ended    chan struct{} // closed when run has returned
 	stopped  chan struct{} // closed when the machine has let everyone go
@@ -158,11 +159,12 @@ type Status struct {
 	Refused   []Refusal  `json:"refused"`   // likewise
 	PID       int        `json:"pid"`       // the coordinator's
 	Version   string     `json:"version"`
+	Gossip    string     `json:"gossip"` // host:port to join
 }
 
 func (l *loop) status() Status {
 	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...),
-		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build()}
+		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason
 	}

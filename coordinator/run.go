@@ -92,7 +92,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	timing.Version = ergoflow.Build()
 	l := &loop{
 		machine: machine.New(timing, known), messages: &convert.Messages{NATS: natsURL, Store: c.Store}, ledger: ledger, saved: saved,
-		store: shard.NewDir(c.Store), queue: queue, log: c.Log, refused: refusals{log: c.Log}, work: make(chan func()), ended: make(chan struct{}),
+		store: shard.NewDir(c.Store), queue: queue, log: c.Log, gossip: addresses.Gossip, refused: refusals{log: c.Log}, work: make(chan func()), ended: make(chan struct{}),
 		stopped: make(chan struct{}), sessions: make(map[machine.Session]*session),
 	}
 	return conduct(ctx, c, l, listener, addresses)

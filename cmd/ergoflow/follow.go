@@ -19,6 +19,10 @@ import (
 // statusEvery is how often a run is asked how far it is.
 const statusEvery = 200 * time.Millisecond
 
+// joinPatience is how long a run may be without workers before that is said:
+// some may be about to join.
+const joinPatience = 3 * time.Second
+
 // restartPatience is how long a coordinator may be away: it may be restarting,
 // and training goes on when it is back.
 const restartPatience = time.Minute
@@ -33,9 +37,10 @@ func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 }
 
 // follow shows the run's progress until the stage is reached and returns how
-// long its parts took. alive says why the cluster has ended, if it has.
+// long its parts took. alive says why the cluster has ended, if it has; it is nil
+// for a cluster of others, which may have no workers yet.
 func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func() error) ([]report.Stage, error) {
-	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now()}
+	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now(), manned: alive != nil}
 	defer f.bars.end()
 	answered := time.Now()
 	for {
@@ -51,8 +56,10 @@ func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 				return f.stages, err
 			}
 		}
-		if err := alive(); err != nil {
-			return nil, err
+		if alive != nil {
+			if err := alive(); err != nil {
+				return nil, err
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -69,6 +76,7 @@ type follower struct {
 	begin      time.Time // of the present stage
 	stages     []report.Stage
 	generation ergoflow.Generation
+	manned     bool // there were workers, or nobody needs to be told that there are none
 }
 
 // show shows one status and says whether the stage is reached.
@@ -76,6 +84,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 	if err := f.displaced(st); err != nil {
 		return false, err
 	}
+	f.missWorkers(st)
 	switch st.State {
 	case machine.StateGenerating:
 		f.bars.show("generate", "shards", st.Shards.Done, st.Shards.Total, "")
@@ -113,6 +122,21 @@ func (f *follower) displaced(st coordinator.Status) error {
 	}
 	return withHint(fmt.Errorf("run %.12s was put aside by run %.12s (%s)", f.plan.Run, st.Run, st.Experiment),
 		"the same command with --replace continues it, and puts the other aside")
+}
+
+// missWorkers says once that a run waits for workers to join it.
+func (f *follower) missWorkers(st coordinator.Status) {
+	switch st.State {
+	case machine.StateGenerated, machine.StateDone, machine.StateFailed:
+		return
+	}
+	f.manned = f.manned || len(st.Workers) > 0
+	if f.manned || time.Since(f.begin) < joinPatience {
+		return
+	}
+	f.manned = true
+	f.bars.end()
+	fmt.Fprintf(f.bars.out, "no workers have joined: ergoflow worker --join %s\n", st.Gossip)
 }
 
 // generated ends the generation of data when it is first seen to be over.

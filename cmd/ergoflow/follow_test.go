@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -82,7 +84,7 @@ func TestFollowDisplaced(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), restartPatience)
 			defer cancel()
 			control := near{tale: &tale{told: []coordinator.Status{ours, ours, test.next}}}
-			_, err := follow(ctx, control, ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, func() error { return nil })
+			_, err := follow(ctx, control, ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, nil)
 			if err == nil || err.Error() != test.want || !strings.Contains(hintFor(err), test.hint) {
 				t.Errorf("ended with %v, not %q", err, test.want)
 			}
@@ -120,5 +122,43 @@ func TestDetach(t *testing.T) {
 	}
 	if cmd, out = program(t.Context(), t, strings.Fields(look)[1:]...); cmd.Run() != nil {
 		t.Errorf("%s: %s", look, out)
+	}
+}
+
+// TestFollowWithoutWorkers: a cluster that nobody has joined is named, once, and
+// how to join it; one that starts its own workers is not.
+func TestFollowWithoutWorkers(t *testing.T) {
+	empty := running("ours", machine.StateGenerating)
+	empty.Gossip = "10.0.0.1:7946"
+	done := running("ours", machine.StateDone)
+	told := slices.Repeat([]coordinator.Status{empty}, 100)
+	joined := empty
+	joined.Workers = []machine.WorkerStatus{{ID: "vm-1"}}
+	for name, test := range map[string]struct {
+		told  []coordinator.Status
+		alive func() error
+		lines int
+	}{
+		"no workers":         {append(told, done), nil, 1},
+		"some":               {append(slices.Repeat([]coordinator.Status{joined}, 100), done), nil, 0},
+		"one leaves":         {append([]coordinator.Status{joined}, append(told, done)...), nil, 0},
+		"own workers":        {append(told, done), func() error { return nil }, 0},
+		"nothing left to do": {slices.Repeat([]coordinator.Status{done}, 2), nil, 0},
+	} {
+		out, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		stderr := os.Stderr
+		os.Stderr = out
+		synctest.Test(t, func(t *testing.T) {
+			_, err = follow(t.Context(), near{tale: &tale{told: test.told}}, ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, test.alive)
+		})
+		os.Stderr = stderr
+		said, readErr := os.ReadFile(out.Name())
+		if err != nil || readErr != nil || strings.Count(string(said), "no workers have joined: ergoflow worker --join 10.0.0.1:7946\n") != test.lines {
+			t.Errorf("%s: not %d times: %v\n%s", name, test.lines, err, said)
+		}
 	}
 }

@@ -143,7 +143,7 @@ func conductAt(ctx context.Context, addr string, e experiment.Experiment) ([]byt
 	if err := submit(ctx, control, plan, wire.Stage_STAGE_TRAIN, false); err != nil {
 		return nil, nil, err
 	}
-	stages, err := follow(ctx, control, plan, wire.Stage_STAGE_TRAIN, func() error { return nil })
+	stages, err := follow(ctx, control, plan, wire.Stage_STAGE_TRAIN, nil)
 	if err != nil {
 		return nil, nil, err
 	}

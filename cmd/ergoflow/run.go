@@ -65,6 +65,20 @@ func (f *localFlags) add(cmd *cobra.Command) {
 	addSimulator(cmd, &f.engine)
 }
 
+// only refuses what is said of workers that are not started here.
+func (f *localFlags) only(cmd *cobra.Command) error {
+	for _, name := range []string{"backend", "engine", "workers"} {
+		if cmd.Flags().Changed(name) {
+			how := "give it to the workers"
+			if name == "workers" {
+				how = "start as many with `ergoflow worker --join`"
+			}
+			return withHint(usagef("--%s is for --local", name), "%s", how)
+		}
+	}
+	return nil
+}
+
 // start starts the cluster for e.
 func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*localCluster, error) {
 	if f.workers < 1 || f.workers > maxWorkers {

@@ -45,6 +45,9 @@ machine does it and ends.`,
 				_, _, err := conduct(cmd.Context(), e, &local, until)
 				return err
 			}
+			if err := local.only(cmd); err != nil {
+				return err
+			}
 			plan, err := e.Plan()
 			if err != nil {
 				return usage(err)
@@ -59,7 +62,7 @@ machine does it and ends.`,
 			if err := submit(ctx, control, plan, until, replace); err != nil {
 				return err
 			}
-			_, err = follow(ctx, control, plan, until, func() error { return nil })
+			_, err = follow(ctx, control, plan, until, nil)
 			if errors.Is(err, context.Canceled) {
 				return withHint(errDetached, "`ergoflow status %s` shows how far it is; the same command attaches again", cluster)
 			}
@@ -71,6 +74,8 @@ machine does it and ends.`,
 	local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of a coordinator on this machine, or of the run with --local"
 	cmd.Flags().Lookup("workers").Usage = "worker processes, with --local"
+	cmd.Flags().Lookup("backend").Usage += ", with --local"
+	cmd.Flags().Lookup("engine").Usage += ", with --local"
 	cmd.Flags().StringVar(&addr, "addr", "", "control address of a coordinator")
 	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine for it")
 	cmd.Flags().BoolVar(&replace, "replace", false, "put aside another run that is not finished")
