@@ -11,13 +11,11 @@ import (
 )
 
 func backendCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "backend",
 		Short:   "List and install compute backends",
 		Example: "  ergoflow backend install cpu",
-	}
-	cmd.AddCommand(backendListCommand(), backendInstallCommand())
-	return cmd
+	}, backendListCommand(), backendInstallCommand())
 }
 
 func backendListCommand() *cobra.Command {

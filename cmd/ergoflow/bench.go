@@ -12,13 +12,11 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "bench",
 		Short:   "Measure this machine",
 		Example: "  ergoflow bench step --json",
-	}
-	cmd.AddCommand(benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand(), benchAllReduceCommand())
-	return cmd
+	}, benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand(), benchAllReduceCommand())
 }
 
 // kernelBench are the flags of the commands that time kernels.

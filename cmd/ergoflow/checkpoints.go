@@ -15,14 +15,12 @@ import (
 )
 
 func checkpointsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "checkpoints",
 		Short:   "List, show, verify, export, import and prune checkpoints",
 		Example: "  ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors",
-	}
-	cmd.AddCommand(checkpointsListCommand(), checkpointsShowCommand(), checkpointsVerifyCommand(),
+	}, checkpointsListCommand(), checkpointsShowCommand(), checkpointsVerifyCommand(),
 		checkpointsExportCommand(), checkpointsImportCommand(), checkpointsPruneCommand())
-	return cmd
 }
 
 func requireDir(cmd *cobra.Command, dir *string) {

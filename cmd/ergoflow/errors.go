@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/model/backend"
 )
 
 // Exit codes of the program.
@@ -55,7 +56,8 @@ func fail(w io.Writer, err error, interrupted bool) int {
 	if errors.Is(err, errDetached) {
 		return exitDetached
 	}
-	if errors.As(err, &u) || errors.Is(err, simulate.ErrEngine) { // --engine alone names engines
+	// --engine alone names engines, --backend alone backends.
+	if errors.As(err, &u) || errors.Is(err, simulate.ErrEngine) || errors.Is(err, backend.ErrUnknown) {
 		return exitUsage
 	}
 	return exitFailure

@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -78,6 +80,34 @@ new equations at once, without simulation.`,
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	return root
+}
+
+// group gathers commands under a name. Alone it shows its help; what it does not
+// know it refuses, as the root does.
+func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(subs...)
+	cmd.DisableFlagsInUseLine = true
+	cmd.SuggestionsMinimumDistance = 2 // cobra's own of the root
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		near := cmd.SuggestionsFor(args[0])
+		if len(near) == 0 {
+			for _, sub := range subs {
+				near = append(near, sub.Name())
+			}
+		}
+		return withHint(fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath()), "%s %s", cmd.CommandPath(), strings.Join(near, "|"))
+	}
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { // of the commands below too
+		if c == cmd {
+			return cmp.Or(cmd.Args(cmd, cmd.Flags().Args()), err) // flags of the command that was meant
+		}
+		return err
+	})
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	return cmd
 }
 
 // exactly checks the number of arguments and says what they are.

@@ -41,7 +41,7 @@ Every command ends with code 0, or 1 for a failure, or 2 for wrong usage, or 130
 `)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Runnable() && c.Name() != "help" {
+		if c.Runnable() && !c.HasSubCommands() && c.Name() != "help" {
 			describe(&b, c)
 		}
 		for _, sub := range c.Commands() {

@@ -141,7 +141,7 @@ func TestDamagedPlugin(t *testing.T) {
 	refused(t, cmd, out, exitFailure, "GPU")
 
 	cmd, out = program(t.Context(), t, "bench", "step", "--preset", "smoke", "--backend", "abacus")
-	refused(t, cmd, out, exitFailure, "abacus")
+	refused(t, cmd, out, exitUsage, "abacus")
 }
 
 // TestFullDisk fills a small file system of its own in the middle of a run.

@@ -60,7 +60,7 @@ the one at --addr; evaluations run here.`,
 			if seeds < 1 || seeds > maxSeeds {
 				return usagef("--seeds is %d, not in 1…%d", seeds, maxSeeds)
 			}
-			if err := checkEngine(local.engine); err != nil {
+			if err := local.check(); err != nil {
 				return err
 			}
 			if local.dir == "" {

@@ -95,7 +95,7 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 		}
 		return nil, usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
 	}
-	if err := checkEngine(f.engine); err != nil {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
 	if f.dir == "" {
@@ -108,13 +108,16 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads))
 }
 
-// checkEngine refuses a name before processes are started that would fail for
-// it. Whether there is a device they must find out themselves.
-func checkEngine(name string) error {
-	if name == backend.Auto || name == device.Engine {
+// check refuses names before processes are started that would fail for them.
+// Whether there is a device they must find out themselves.
+func (f *localFlags) check() error {
+	if err := backend.Known(f.backend); err != nil {
+		return err
+	}
+	if f.engine == backend.Auto || f.engine == device.Engine {
 		return nil
 	}
-	_, err := simulate.NewEngine(name)
+	_, err := simulate.NewEngine(f.engine)
 	return err
 }
 

@@ -14,13 +14,11 @@ import (
 )
 
 func shardsCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "shards",
 		Short:   "List and verify shards of training data",
 		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
-	}
-	cmd.AddCommand(shardsListCommand(), shardsVerifyCommand())
-	return cmd
+	}, shardsListCommand(), shardsVerifyCommand())
 }
 
 // openStore returns the shard store of a run's directory and what it holds.

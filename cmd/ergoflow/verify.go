@@ -15,13 +15,11 @@ import (
 )
 
 func verifyCommand() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:     "verify",
 		Short:   "Prove what a run has learned from",
 		Example: "  ergoflow verify run --dir ergoflow-runs/vn1d-demo",
-	}
-	cmd.AddCommand(verifyRunCommand())
-	return cmd
+	}, verifyRunCommand())
 }
 
 // verified is the document of `verify run` about one run.

@@ -58,7 +58,17 @@ func Open(name string) (*Backend, error) {
 	case Go:
 		return openGo()
 	}
-	return nil, fmt.Errorf("%w %q: there are %s, %s, %s and %s", ErrUnknown, name, Auto, XLACUDA, XLACPU, Go)
+	return nil, Known(name)
+}
+
+// Known is nil for a name that Open takes, whether or not that backend works here,
+// and ErrUnknown for any other.
+func Known(name string) error {
+	switch name {
+	case Auto, "", XLACPU, XLACUDA, Go:
+		return nil
+	}
+	return fmt.Errorf("%w %q: there are %s, %s, %s and %s", ErrUnknown, name, Auto, XLACUDA, XLACPU, Go)
 }
 
 func openAuto() (*Backend, error) {
