@@ -17,6 +17,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/data/npy"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -64,7 +65,11 @@ the configuration that it was trained with.`,
 
 // writeWhole writes a file that is there whole or not at all.
 func writeWhole(path string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	target, err := npy.Target(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
 	if err != nil {
 		return err
 	}
@@ -83,7 +88,7 @@ func writeWhole(path string, data []byte) (err error) {
 	if err = f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(f.Name(), target)
 }
 
 // writeCheckpoints opens the store for writing, which no coordinator may hold.

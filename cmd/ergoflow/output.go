@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+
+	"github.com/ergoflow/ergoflow/data/npy"
 )
 
 // statistic is a number that may not exist: NaN here, null in JSON.
@@ -15,6 +17,17 @@ func (s statistic) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(s))
+}
+
+// writable refuses an -o for samples before they are computed.
+func writable(output string) error {
+	if output == "-" {
+		return usagef("-o takes a file: samples do not go to standard output")
+	}
+	if err := npy.Writable(output); err != nil {
+		return withHint(err, "-o takes a file in a directory that exists and may be written to")
+	}
+	return nil
 }
 
 // printJSON writes one indented JSON document to standard output.

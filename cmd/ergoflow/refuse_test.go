@@ -169,3 +169,26 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 }
+
+// TestExportThroughLink: an export to a symbolic link leaves the link.
+func TestExportThroughLink(t *testing.T) {
+	dir := t.TempDir()
+	saveAccount(t, dir, 0)
+	far, link := filepath.Join(dir, "far"), filepath.Join(dir, "final.safetensors")
+	if err := os.WriteFile(far, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("far", link); err != nil {
+		t.Fatal(err)
+	}
+	cmd, out := program(t.Context(), t, "checkpoints", "export", "latest", "--dir", dir, "-o", link)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if to, err := os.Readlink(link); err != nil || to != "far" {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	if info, err := os.Stat(far); err != nil || info.Size() == 0 {
+		t.Errorf("nothing was written behind the link: %v", err)
+	}
+}

@@ -58,7 +58,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if n < 1 || n > maxSamples {
 				return usagef("-n is %d, not in 1…%d", n, maxSamples)
 			}
-			if err := npy.Writable(output); err != nil {
+			if err := writable(output); err != nil {
 				return err
 			}
 			trained, st, err := readState(cmd.Context(), checkpoint)

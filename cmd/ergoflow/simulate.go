@@ -74,8 +74,8 @@ formula is not finite where a chain is; then nothing is written.`,
 			if err != nil {
 				return usage(err)
 			}
-			if err := npy.Writable(output); err != nil {
-				return withHint(err, "-o takes a file in a directory that exists and may be written to")
+			if err := writable(output); err != nil {
+				return err
 			}
 			scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
 			x := make([]float32, scheme.Chains*kept)

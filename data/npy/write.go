@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,14 +18,34 @@ func Writable(path string) error {
 	if path == "" {
 		return errors.New("write: no file name")
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("write %s: it is there and is no file that could be replaced", path)
+	target, err := Target(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
 	}
-	f, err := create(path)
+	f, err := create(target)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// Target is the file that a rename onto path should replace: path itself, or what
+// it leads to where it is a symbolic link, which stays. It fails where that is
+// there and is no regular file, such as a terminal, which a rename would replace too.
+func Target(path string) (string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.Mode().IsRegular():
+		return filepath.EvalSymlinks(path)
+	case err == nil:
+		return "", errors.New("it is there and is no file that could be replaced")
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return "", errors.New("it is a symbolic link to nothing")
+	}
+	return path, nil
 }
 
 // create makes a temporary file beside path.
@@ -34,7 +55,7 @@ func create(path string) (*os.File, error) {
 
 // Write writes a one- or two-dimensional array as '<f4' in C order. The file
 // appears complete or not at all: it is written under a temporary name beside
-// path and renamed.
+// path's Target and renamed.
 func Write(path string, a Array) (err error) {
 	elements := 1
 	for _, d := range a.Shape {
@@ -43,7 +64,11 @@ func Write(path string, a Array) (err error) {
 	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
 		return fmt.Errorf("write %s: shape %v for %d elements", path, a.Shape, len(a.Data))
 	}
-	f, err := create(path)
+	target, err := Target(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := create(target)
 	if err != nil {
 		return err
 	}
@@ -62,7 +87,7 @@ func Write(path string, a Array) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(f.Name(), target)
 }
 
 func encode(w io.Writer, a Array) error {
