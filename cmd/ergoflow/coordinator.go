@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,9 @@ func coordinatorCommand() *cobra.Command {
 		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --gossip 127.0.0.1:7946",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkAddresses(cmd); err != nil {
+				return err
+			}
 			ctx := cmd.Context()
 			if supervise {
 				ctx = supervised(ctx)
@@ -45,6 +49,18 @@ func coordinatorCommand() *cobra.Command {
 func addSupervised(cmd *cobra.Command, supervise *bool) {
 	cmd.Flags().BoolVar(supervise, "supervised", false, "leave when standard input closes")
 	cmd.Flags().MarkHidden("supervised")
+}
+
+// checkAddresses refuses addresses to listen on that are none, before one is taken
+// for an address beyond loopback.
+func checkAddresses(cmd *cobra.Command) error {
+	for _, name := range []string{"listen", "gossip"} {
+		address := cmd.Flag(name).Value.String()
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return usagef("--%s %q: want HOST:PORT, as in 127.0.0.1:0", name, address)
+		}
+	}
+	return nil
 }
 
 // logger writes one line per event to standard error.

@@ -28,6 +28,9 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 		Example: "  ergoflow worker --join 127.0.0.1:7946",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkAddresses(cmd); err != nil {
+				return err
+			}
 			c.Join = strings.Split(join, ",")
 			drain := cmd.Context()
 			if supervise {
