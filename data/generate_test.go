@@ -174,7 +174,7 @@ func TestIdempotent(t *testing.T) {
 		t.Fatal(err)
 	}
 	generate(t, d, 0, store)
-	if err := store.Verify(d.Hash(), 0); err != nil {
+	if err := store.Verify(t.Context(), d.Hash(), 0); err != nil {
 		t.Error(err)
 	}
 }

@@ -6,7 +6,7 @@
 // pure state machine; this package does what it says:
 //
 //	Generate   pull "make shard k" jobs from the queue           generate.go
-//	Prepare    map the shards, compile the graphs                replica.go
+//	Prepare    map and verify the shards, compile the graphs     replica.go
 //	Describe   step and hash of the state that is held           replica.go
 //	Join       take the state, connect the ring                  rank.go
 //	Compute    gradient, all-reduce                              rank.go

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/batch"
@@ -63,8 +65,8 @@ func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(erg
 	return nil
 }
 
-// newReplica maps the run's shards and compiles every shape that any membership
-// can need, so that admission costs the others nothing.
+// newReplica maps and verifies the run's shards and compiles every shape that any
+// membership can need, so that admission costs the others nothing.
 func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, error) {
 	plan, err := order.Plan.Checked()
 	if err != nil {
@@ -101,6 +103,17 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 			return err
 		}
 	}
+	group, beside := errgroup.WithContext(ctx)
+	group.Go(func() error { return w.verify(beside, store, r.plan) })
+	group.Go(func() error { return r.compile(beside, w) })
+	if err = group.Wait(); err != nil {
+		return err
+	}
+	return r.rehearse(ctx)
+}
+
+// compile makes the trainer and all its graphs.
+func (r *replica) compile(ctx context.Context, w *worker) (err error) {
 	if r.trainer, err = train.New(w.backend, r.experiment.Trainer()); err != nil {
 		return err
 	}
@@ -119,7 +132,7 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 			return err
 		}
 	}
-	return r.rehearse(ctx)
+	return nil
 }
 
 // rehearse makes a step that counts nowhere. The first one takes twice as long as

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,7 @@ type worker struct {
 	secret    uint64                  // by which the coordinator knows it again
 	refusals  *rate.Limiter           // of those that are reported
 	drain     <-chan struct{}
+	whole     sync.Map // of stored: shards that were verified
 	spoil     func(*stepBatch)
 	log       *slog.Logger
 }

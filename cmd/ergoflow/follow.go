@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/report"
 )
 
@@ -105,7 +106,11 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		f.leave("train", trainDetail(st), fmt.Sprintf("%d steps", st.Steps))
 		return true, nil
 	case machine.StateFailed:
-		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "the workers' logs say more")
+		hint := "the workers' logs say more"
+		if strings.Contains(st.Failure, shard.ErrCorrupt.Error()) { // a worker's error, which comes as text
+			hint = hintFor(shard.ErrCorrupt)
+		}
+		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "%s", hint)
 	}
 	return false, nil
 }

@@ -81,7 +81,7 @@ func shardsVerifyCommand() *cobra.Command {
 				if err := cmd.Context().Err(); err != nil {
 					return err
 				}
-				if err := store.Verify(m.Dataset, m.Shard); err != nil {
+				if err := store.Verify(cmd.Context(), m.Dataset, m.Shard); err != nil {
 					bad = append(bad, err)
 				}
 				bar.set(i+1, "")

@@ -66,7 +66,7 @@ func TestKilledWriter(t *testing.T) {
 		t.Errorf("List: %v, %v", all, err)
 	}
 	write(t, d, header)
-	if err := d.Verify(dataset, header.Shard); err != nil {
+	if err := d.Verify(t.Context(), dataset, header.Shard); err != nil {
 		t.Error(err)
 	}
 }

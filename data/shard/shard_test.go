@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -88,7 +89,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Error("an empty store has the shard")
 	}
 	for name, err := range map[string]error{
-		"Open": func() error { _, err := d.Open(dataset, 7); return err }(), "Verify": d.Verify(dataset, 7),
+		"Open": func() error { _, err := d.Open(dataset, 7); return err }(), "Verify": d.Verify(t.Context(), dataset, 7),
 	} {
 		if !errors.Is(err, ErrNotFound) {
 			t.Errorf("%s: error %v, want ErrNotFound", name, err)
@@ -98,7 +99,12 @@ func TestRoundTrip(t *testing.T) {
 	if !d.Has(dataset, 7) || d.Has(dataset, 6) {
 		t.Error("Has is wrong")
 	}
-	if err := d.Verify(dataset, 7); err != nil {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if err := d.Verify(ended, dataset, 7); !errors.Is(err, context.Canceled) {
+		t.Errorf("Verify without time: error %v", err)
+	}
+	if err := d.Verify(t.Context(), dataset, 7); err != nil {
 		t.Error(err)
 	}
 	if got := files(t, d); !slices.Equal(got, []string{"shard-00007.json", "shard-00007.safetensors"}) {
@@ -162,7 +168,7 @@ func TestShapes(t *testing.T) {
 		d, h := NewDir(t.TempDir()), header
 		change(&h)
 		m := write(t, d, h)
-		if err := d.Verify(dataset, 7); err != nil {
+		if err := d.Verify(t.Context(), dataset, 7); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		s, err := d.Open(dataset, 7)
@@ -283,11 +289,11 @@ func TestDamageIsFound(t *testing.T) {
 			} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path[:len(path)-len(c.file)]) {
 				t.Errorf("Open: error %v, want ErrCorrupt and the path", err)
 			}
-			if err := d.Verify(dataset, 7); !errors.Is(err, ErrCorrupt) {
+			if err := d.Verify(t.Context(), dataset, 7); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("Verify: error %v, want ErrCorrupt", err)
 			}
 			write(t, d, header) // repairs it
-			if err := d.Verify(dataset, 7); err != nil {
+			if err := d.Verify(t.Context(), dataset, 7); err != nil {
 				t.Errorf("written again: %v", err)
 			}
 		})
@@ -360,7 +366,7 @@ func TestConcurrentWriters(t *testing.T) {
 				if _, err := w.Commit(); err != nil {
 					t.Error(err)
 				}
-				if err := d.Verify(dataset, 7); err != nil {
+				if err := d.Verify(t.Context(), dataset, 7); err != nil {
 					t.Error(err)
 				}
 			}

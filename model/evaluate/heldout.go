@@ -42,6 +42,10 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 	if err := data.Generate(ctx, d, d.HeldOutShard(), o.Store, o.Simulator, progress); err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}
+	// Damaged samples would be taken for the truth.
+	if err := o.Store.Verify(ctx, d.Hash(), d.HeldOutShard()); err != nil {
+		return nil, fmt.Errorf("held-out functions: %w", err)
+	}
 	s, err := o.Store.Open(d.Hash(), d.HeldOutShard())
 	if err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"runtime"
 	"slices"
@@ -211,6 +213,33 @@ func TestCancelled(t *testing.T) {
 			t.Errorf("cancelled in %q: %v", at, err)
 		}
 		cancel()
+	}
+}
+
+// A reference that is not what was made would judge every row wrongly.
+func TestDamagedReference(t *testing.T) {
+	o := smoke(t, nil, "vn1d")
+	f, err := family.ByName(o.Experiment.Data.Family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := heldOut(t.Context(), o, f, nil); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := filepath.Glob(filepath.Join(o.Store.Root(), "*", "*.safetensors"))
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("%v, error %v", paths, err)
+	}
+	b, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 0x40
+	if err := os.WriteFile(paths[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := heldOut(t.Context(), o, f, nil); !errors.Is(err, shard.ErrCorrupt) || !strings.Contains(err.Error(), paths[0]) {
+		t.Errorf("error %v, want ErrCorrupt and the path", err)
 	}
 }
 
