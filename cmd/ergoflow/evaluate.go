@@ -38,10 +38,13 @@ figures and the report. What --set says about evaluation.* applies.`,
 			if dir == "" {
 				dir = defaultDir(e)
 			}
+			var trained experiment.Experiment
+			var st *state.State
 			if checkpoint == "" {
-				checkpoint = dir
+				trained, st, err = readStateOf(cmd.Context(), dir, e.Hash())
+			} else {
+				trained, st, err = readState(cmd.Context(), checkpoint)
 			}
-			trained, st, err := readState(cmd.Context(), checkpoint)
 			if err != nil {
 				return err
 			}

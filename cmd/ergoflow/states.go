@@ -26,18 +26,43 @@ const checkpointUsage = "an exported .safetensors file, or DIR or DIR@ID of a ru
 func readState(ctx context.Context, name string) (experiment.Experiment, *state.State, error) {
 	var encoded []byte
 	info, err := os.Stat(name)
-	if err == nil && info.Mode().IsRegular() {
+	switch at := strings.LastIndexByte(name, '@'); {
+	case err == nil && info.Mode().IsRegular():
 		encoded, err = readExport(name)
-	} else {
-		dir, id, named := strings.Cut(name, "@")
-		if !named {
-			id = "latest"
-		}
-		encoded, err = readStored(ctx, dir, id)
+	case err == nil || at < 0: // directories may have an @ in their names
+		encoded, err = readStored(ctx, name, checkpoint.Latest)
+	default:
+		encoded, err = readStored(ctx, name[:at], name[at+1:])
 	}
 	if err != nil {
 		return experiment.Experiment{}, nil, err
 	}
+	return decodeState(name, encoded)
+}
+
+// readStateOf reads the newest state of a run in a directory that may have others.
+func readStateOf(ctx context.Context, dir, run string) (experiment.Experiment, *state.State, error) {
+	store, done, err := readCheckpoints(ctx, dir)
+	if err != nil {
+		return experiment.Experiment{}, nil, err
+	}
+	defer done()
+	own, err := store.Run(run)
+	if err != nil {
+		return experiment.Experiment{}, nil, err
+	}
+	id := checkpoint.Latest // the caller says of which other run it is
+	if len(own) > 0 {
+		id = own[0].ID
+	}
+	_, encoded, err := store.Read(id)
+	if err != nil {
+		return experiment.Experiment{}, nil, err
+	}
+	return decodeState(dir, encoded)
+}
+
+func decodeState(name string, encoded []byte) (experiment.Experiment, *state.State, error) {
 	e, st, err := experiment.DecodeState(encoded)
 	if err != nil {
 		return e, st, fmt.Errorf("checkpoint %s: %w", name, err)
