@@ -21,7 +21,8 @@ func shardsCommand() *cobra.Command {
 	}, shardsListCommand(), shardsVerifyCommand())
 }
 
-// openStore returns the shard store of a run's directory and what it holds.
+// openStore returns the shard store of a run's directory and what it holds; that
+// also beside an error, which then names manifests that cannot be read.
 func openStore(dir string) (*shard.Dir, []shard.Manifest, error) {
 	root := filepath.Join(dir, "shards")
 	if _, err := os.Stat(root); err != nil {
@@ -41,12 +42,12 @@ func shardsListCommand() *cobra.Command {
 		Example: "  ergoflow shards list --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			_, list, err := openStore(dir)
-			if err != nil {
-				return err
+			_, list, bad := openStore(dir)
+			if bad != nil && len(list) == 0 {
+				return bad
 			}
 			if asJSON {
-				return printJSON(list)
+				return errors.Join(bad, printJSON(list))
 			}
 			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "data set\tshard\tpurpose\tfunctions\tsamples\tsize")
@@ -54,7 +55,7 @@ func shardsListCommand() *cobra.Command {
 				fmt.Fprintf(t, "%s-%.12s\t%d\t%s\t%d…%d\t%d\t%s\n", m.Family, m.Dataset, m.Shard, m.Purpose,
 					m.First, m.First+m.Count-1, m.Samples, humanize.IBytes(uint64(m.Bytes)))
 			}
-			return t.Flush()
+			return errors.Join(bad, t.Flush())
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
@@ -71,24 +72,23 @@ func shardsVerifyCommand() *cobra.Command {
 		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			store, list, err := openStore(dir)
-			if err != nil {
-				return err
+			store, list, bad := openStore(dir)
+			if bad != nil && len(list) == 0 {
+				return bad
 			}
 			bar := newProgress(os.Stderr, "verify", "shards", 0, len(list))
-			var bad []error
 			for i, m := range list {
 				if err := cmd.Context().Err(); err != nil {
 					return err
 				}
 				if err := store.Verify(cmd.Context(), m.Dataset, m.Shard); err != nil {
-					bad = append(bad, err)
+					bad = errors.Join(bad, err)
 				}
 				bar.set(i+1, "")
 			}
 			bar.end()
-			if len(bad) > 0 {
-				return withHint(errors.Join(bad...), "delete the files of a bad shard; `ergoflow run` or `generate` makes it again")
+			if bad != nil {
+				return bad
 			}
 			fmt.Printf("%d shards are whole\n", len(list))
 			return nil

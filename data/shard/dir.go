@@ -170,7 +170,7 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 }
 
 // Shards returns the manifests of a data set's committed shards in order;
-// none is not an error. A manifest that cannot be read is.
+// none is not an error. A manifest that cannot be read is, beside the others.
 func (d *Dir) Shards(hash string) ([]Manifest, error) {
 	base, err := d.base(hash, 0)
 	if errors.Is(err, ErrNotFound) {
@@ -183,7 +183,8 @@ func (d *Dir) Shards(hash string) ([]Manifest, error) {
 }
 
 // List returns the manifests of all committed shards of all data sets, ordered
-// by family, data set and number.
+// by family, data set and number. Its error joins one for each manifest that cannot
+// be read; the others are returned beside it.
 func (d *Dir) List() ([]Manifest, error) {
 	entries, err := os.ReadDir(d.root) // sorted by name
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,6 +194,7 @@ func (d *Dir) List() ([]Manifest, error) {
 		return nil, err
 	}
 	var all []Manifest
+	var bad []error
 	for _, e := range entries {
 		_, hash, ok := strings.Cut(e.Name(), "-")
 		if !ok || checkHash(hash) != nil || !e.IsDir() {
@@ -200,11 +202,11 @@ func (d *Dir) List() ([]Manifest, error) {
 		}
 		manifests, err := manifestsIn(filepath.Join(d.root, e.Name()), hash)
 		if err != nil {
-			return nil, err
+			bad = append(bad, err)
 		}
 		all = append(all, manifests...)
 	}
-	return all, nil
+	return all, errors.Join(bad...)
 }
 
 func manifestsIn(dir, hash string) ([]Manifest, error) {
@@ -213,6 +215,7 @@ func manifestsIn(dir, hash string) ([]Manifest, error) {
 		return nil, err
 	}
 	var all []Manifest
+	var bad []error
 	for _, e := range entries {
 		number, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), manifestSuffix), "shard-")
 		k, err := strconv.Atoi(number)
@@ -224,10 +227,11 @@ func manifestsIn(dir, hash string) ([]Manifest, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			bad = append(bad, err)
+			continue
 		}
 		all = append(all, m)
 	}
 	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Shard, b.Shard) })
-	return all, nil
+	return all, errors.Join(bad...)
 }

@@ -19,7 +19,7 @@ const Format = 2
 var (
 	// ErrCorrupt: a shard's files do not agree with one another. Without its
 	// manifest a shard is not there, and generating the data set makes it again.
-	ErrCorrupt = errors.New("corrupt shard (delete its .json file and generate again)")
+	ErrCorrupt = errors.New("corrupt shard")
 	// ErrNotFound: no committed shard of that number.
 	ErrNotFound = errors.New("shard not found")
 )

@@ -158,6 +158,29 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// One bad manifest does not hide the others, nor the next bad one.
+func TestListBesideDamage(t *testing.T) {
+	d := NewDir(t.TempDir())
+	for k := range 4 {
+		h := header
+		h.Shard = k
+		write(t, d, h)
+	}
+	for _, k := range []string{"0", "2"} {
+		path := filepath.Join(d.Root(), "vn1d-"+dataset, "shard-0000"+k+".json")
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := d.List()
+	if len(all) != 2 || all[0].Shard != 1 || all[1].Shard != 3 {
+		t.Errorf("List: %+v", all)
+	}
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "shard-00000.json") || !strings.Contains(err.Error(), "shard-00002.json") {
+		t.Errorf("error %v, want ErrCorrupt and both paths", err)
+	}
+}
+
 // Shards of other families: a field with several axes and samples of two
 // numbers, and no fields at all.
 func TestShapes(t *testing.T) {
