@@ -19,8 +19,8 @@ type section struct {
 // any for the experiment.
 func (r *Results) sections() []section {
 	particles, line := observed(r.Rows), r.Dim <= 1
-	exact, mixed := len(r.ReferenceToExact) > 0, len(r.ReferenceToExact) > 0 && r.Mixed > 0
-	unmixed := exact && r.Mixed < r.Functions
+	exact, mixed := len(r.ReferenceToExact) > 0, len(r.ReferenceToExact) > 0 && r.mixed() > 0
+	unmixed := exact && r.mixed() < r.Functions
 	_, hasModel := r.Row(Model)
 	var all []section
 	add := func(exists bool, name string, columns []string, cells func(row Row) []string) {
@@ -158,7 +158,7 @@ func (r *Results) notes() []string {
 	}
 	if len(r.ReferenceToExact) > 0 {
 		notes = append(notes, fmt.Sprintf("The reference sets themselves are W2 %s (mean) and %s (median) from the exact law; mixed are the %d of %d functions where that is below %g.",
-			significant(r.Reference.Mean), significant(r.Reference.Median), r.Mixed, r.Functions, r.MixedBelow))
+			significant(r.Reference.Mean), significant(r.Reference.Median), r.mixed(), r.Functions, r.MixedBelow))
 	}
 	if e, ok := r.energies(); ok {
 		notes = append(notes, fmt.Sprintf("The reference's energies, pooled: %s ± %s; rows are off by so much of these.", significant(e.Mean), significant(e.Std)))

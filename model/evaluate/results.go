@@ -53,7 +53,7 @@ type Results struct {
 	ReferenceToExact []float64 `json:"reference_to_exact,omitempty"`
 	Reference        Statistic `json:"reference,omitzero"` // of ReferenceToExact
 	MixedBelow       float64   `json:"mixed_below,omitzero"`
-	Mixed            int       `json:"mixed,omitzero"` // functions with ReferenceToExact below it
+	Mixed            *int      `json:"mixed,omitempty"` // functions with ReferenceToExact below it; may be 0
 	Seconds          float64   `json:"seconds"`
 }
 
@@ -120,6 +120,14 @@ func (r *Results) Row(k Kind) (Row, bool) {
 
 // Particles reports whether the samples are of particles that may change places.
 func (r *Results) Particles() bool { return observed(r.Rows) }
+
+// mixed is Mixed, which results of older builds lack where it is 0.
+func (r *Results) mixed() int {
+	if r.Mixed == nil {
+		return 0
+	}
+	return *r.Mixed
+}
 
 // values are a distance of all functions.
 func (r Row) values(d Distance) []float64 {

@@ -72,6 +72,26 @@ func TestW2Exact(t *testing.T) {
 	}
 }
 
+// No mixed function is a number, too; without exact laws there is none to give.
+func TestMixedInJSON(t *testing.T) {
+	here, far := []float32{-1, 0, 1}, onLine{9, 1}
+	for _, tt := range []struct {
+		functions []function
+		want      string
+	}{
+		{[]function{{reference: here, law: far}}, `"mixed":0,`},
+		{[]function{{reference: here, law: far}, {reference: here, law: onLine{0, 1}}}, `"mixed":1,`},
+		{[]function{{reference: here}}, ""},
+	} {
+		var r Results
+		r.describeReference(tt.functions)
+		encoded, err := json.Marshal(r)
+		if err != nil || !strings.Contains(string(encoded), tt.want) || strings.Contains(string(encoded), `"mixed":`) != (tt.want != "") {
+			t.Errorf("error %v, want %q in %s", err, tt.want, encoded)
+		}
+	}
+}
+
 func TestSpreadTakesFromAllChains(t *testing.T) {
 	stored := make([]float32, 4096) // 1,024 chains of 4, chain after chain
 	for i := range stored {
@@ -102,7 +122,7 @@ func TestSignificant(t *testing.T) {
 // tableResults has round numbers for the golden table.
 func tableResults(t *testing.T) *Results {
 	t.Helper()
-	r := &Results{Experiment: configuration(t, "rare1d"), Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 48, ReferenceToExact: []float64{0.0291},
+	r := &Results{Experiment: configuration(t, "rare1d"), Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: new(48), ReferenceToExact: []float64{0.0291},
 		Reference: Statistic{Mean: 0.0291, Median: 0.0187}}
 	for i, row := range []Row{
 		{Kind: Floor, Name: "floor", SolveSeconds: 0.125},

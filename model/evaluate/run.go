@@ -127,6 +127,7 @@ func (o Options) wants(k Kind) bool { return len(o.Kinds) == 0 || slices.Contain
 // describeReference measures the reference sets against the exact laws, where
 // there are such, and returns which of them have mixed.
 func (r *Results) describeReference(functions []function) (mixed []bool) {
+	count := 0
 	for _, f := range functions {
 		if f.law == nil {
 			return nil
@@ -135,9 +136,9 @@ func (r *Results) describeReference(functions []function) (mixed []bool) {
 		r.ReferenceToExact = append(r.ReferenceToExact, d)
 		mixed = append(mixed, d < mixedBelow)
 		if d < mixedBelow {
-			r.Mixed++
+			count++
 		}
 	}
-	r.MixedBelow, r.Reference = mixedBelow, describe(r.ReferenceToExact)
+	r.MixedBelow, r.Mixed, r.Reference = mixedBelow, &count, describe(r.ReferenceToExact)
 	return mixed
 }

@@ -30,7 +30,7 @@ func syntheticInput(t *testing.T) Input {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	r := &evaluate.Results{Version: "0.1.0", Experiment: e, Run: e.Hash(), Step: e.Steps(), Parameters: strings.Repeat("5e", 32),
-		Backend: "xla:cpu (2 cores)", Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: 44,
+		Backend: "xla:cpu (2 cores)", Functions: 64, Samples: 4096, MixedBelow: 0.2, Mixed: new(44),
 		Reference: evaluate.Statistic{Mean: 0.558, Median: 0.082}}
 	for _, row := range []struct {
 		kind  evaluate.Kind
