@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/data/npy"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
 )
 
 func checkpointsExportCommand() *cobra.Command {
@@ -27,7 +28,8 @@ func checkpointsExportCommand() *cobra.Command {
 		Use:   "export ID|latest --dir DIR -o FILE.safetensors",
 		Short: "Write a checkpoint as safetensors, and its configuration beside it",
 		Long: `Writes FILE.safetensors, which Python's stock safetensors reads, and FILE.json,
-the configuration that it was trained with.`,
+the configuration that it was trained with. The former carries its checksum, by
+which import, sample and evaluate notice damage.`,
 		Example: "  ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors",
 		Args:    exactly(1, "a checkpoint's ID, or latest"),
 		RunE: reading(&dir, func(_ context.Context, store *checkpoint.Store, args []string) error {
@@ -48,6 +50,9 @@ the configuration that it was trained with.`,
 				return err
 			}
 			if err := writeWhole(base+".json", append(config, '\n')); err != nil {
+				return err
+			}
+			if encoded, err = state.Seal(encoded); err != nil {
 				return err
 			}
 			if err := writeWhole(output, encoded); err != nil {
@@ -114,6 +119,9 @@ func checkpointsImportCommand() *cobra.Command {
 			}
 			e, st, err := experiment.DecodeState(encoded)
 			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if encoded, err = state.Unseal(encoded); err != nil { // the store has seals of its own
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {

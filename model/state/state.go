@@ -18,6 +18,7 @@
 //	normalisation       JSON, as shard.Normalisation
 //	config              JSON, the whole experiment
 //	ledger              JSON, the stretches of data/ledger
+//	sha256              of exports alone: see Seal
 //
 // Version 2 had no ledger; it is still read.
 //
@@ -185,6 +186,9 @@ func Decode(encoded []byte, layout parameters.Layout) (*State, error) {
 func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	file, err := safetensors.Decode(encoded)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkSeal(file); err != nil {
 		return nil, err
 	}
 	metadata := file.Metadata()
