@@ -1,14 +1,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/data/density"
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/npy"
+	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/flow"
@@ -24,6 +30,8 @@ type sampling struct {
 	Solver  string  `json:"solver"`
 	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
 	Seconds float64 `json:"seconds"`
+	// Warnings are what lies far from what the model was trained on.
+	Warnings []string `json:"warnings,omitempty"`
 	*onLine
 }
 
@@ -44,7 +52,9 @@ func sampleCommand() *cobra.Command {
 		Short: "Draw from the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or, in one dimension, of a new equation
-given as formulas in x, which the model sees on its own grid.
+given as formulas in x, which the model sees on its own grid. An equation without
+an invariant law is refused; one whose drift or diffusion is far from those of the
+training set gets a warning.
 
 A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
 physical time --time: by default the function's own, of formulas the longest.`,
@@ -67,13 +77,17 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			}
 			e := trained.Inference()
 			var subject flow.Subject
+			var warnings []string
 			if cmd.Flags().Changed("function") {
 				subject, err = functionOf(e, function)
 			} else {
-				subject, err = tabulate(e, drift, diffusion)
+				subject, warnings, err = tabulate(e, st.Normalisation, drift, diffusion)
 			}
 			if err != nil {
 				return err
+			}
+			for _, w := range warnings {
+				fmt.Fprintln(os.Stderr, "warning:", w)
 			}
 			var asked *float64
 			if cmd.Flags().Changed("time") {
@@ -106,7 +120,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if d := e.Velocity().Dim(); d > 1 {
 				shape = []int{n, d}
 			}
-			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Time: at, Seconds: time.Since(begin).Seconds()}
+			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Time: at, Seconds: time.Since(begin).Seconds(), Warnings: warnings}
 			if err := npy.Write(output, npy.Array{Shape: shape, Data: x}); err != nil {
 				return err
 			}
@@ -182,29 +196,71 @@ func atTime(e experiment.Experiment, subject *flow.Subject, asked *float64) (flo
 	return *asked, nil
 }
 
-// tabulate puts formulas on the grid of the experiment's family.
-func tabulate(e experiment.Experiment, drift, diffusion string) (flow.Subject, error) {
+// tabulate puts formulas on the grid of the experiment's family, and warns of what
+// is far from the training set.
+func tabulate(e experiment.Experiment, trained shard.Normalisation, drift, diffusion string) (flow.Subject, []string, error) {
 	b, err := expression.Compile(drift)
 	if err != nil {
-		return flow.Subject{}, usage(fmt.Errorf("--drift: %w", err))
+		return flow.Subject{}, nil, usage(fmt.Errorf("--drift: %w", err))
 	}
 	sigma, err := expression.Compile(diffusion)
 	if err != nil {
-		return flow.Subject{}, usage(fmt.Errorf("--diffusion: %w", err))
+		return flow.Subject{}, nil, usage(fmt.Errorf("--diffusion: %w", err))
 	}
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return flow.Subject{}, err
+		return flow.Subject{}, nil, err
 	}
 	tabulated, ok := f.(family.Tabulated)
 	if !ok {
-		return flow.Subject{}, withHint(usagef("--drift and --diffusion are for families of drifts and diffusions on a line, not for %s", f.Name()),
+		return flow.Subject{}, nil, withHint(usagef("--drift and --diffusion are for families of drifts and diffusions on a line, not for %s", f.Name()),
 			"name one of its functions with --function")
 	}
-	c, err := expression.Tabulate(b, sigma, tabulated.Grid())
+	grid := tabulated.Grid()
+	c, err := expression.Tabulate(b, sigma, grid)
+	if errors.Is(err, sde.ErrNotPositive) {
+		err = withHint(fmt.Errorf("--diffusion: %w", err), "it has to be positive on the model's grid, %g…%g; its sign does not matter to the law", grid.Lo, grid.Hi)
+	}
 	if err != nil {
-		return flow.Subject{}, err
+		return flow.Subject{}, nil, err
+	}
+	if _, timed := f.(family.Timed); !timed { // at a time there is a law in any case
+		if err := density.Normalisable(c); err != nil {
+			return flow.Subject{}, nil, withHint(fmt.Errorf("--drift: %w", err),
+				"there is an invariant law where the drift points inward at both ends of the model's grid, beyond which it stays as it is there")
+		}
 	}
 	function, err := tabulated.Of(c)
-	return flow.Subject{Function: function}, err
+	return flow.Subject{Function: function}, unfamiliar(c, trained), err
+}
+
+// familiar is how many standard deviations from the mean of the training set's
+// values the values of an equation may be before that is worth a warning. Of vn1d's
+// own functions none is that far, of rare1d's one in thirty.
+const familiar = 6
+
+// unfamiliar says which of an equation's coefficients are far from those that the
+// model has seen.
+func unfamiliar(c sde.Coefficients, trained shard.Normalisation) []string {
+	var warnings []string
+	for _, field := range []struct {
+		name   string
+		values []float32
+	}{{"drift", c.Drift}, {"diffusion", c.Diffusion}} {
+		standard, ok := trained[field.name]
+		if !ok {
+			continue
+		}
+		far, at := 0.0, 0
+		for i, v := range field.values {
+			if d := math.Abs(float64(v)-standard.Mean) / standard.Std; d > far {
+				far, at = d, i
+			}
+		}
+		if far > familiar {
+			warnings = append(warnings, fmt.Sprintf("the %s is %.4g at x = %.4g, %.3g standard deviations from the training set's mean: the model has hardly seen such, and its samples may be wrong",
+				field.name, field.values[at], c.Grid.At(at), far))
+		}
+	}
+	return warnings
 }

@@ -49,12 +49,8 @@ func New(c sde.Coefficients) (*Density, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	first, last := 0, c.Grid.N-1
-	if b := c.Drift[first]; b <= 0 {
-		return nil, fmt.Errorf("%w: the drift is %.6g at the left end x = %.6g, want a positive one", ErrNotNormalisable, b, c.Grid.Lo)
-	}
-	if b := c.Drift[last]; b >= 0 {
-		return nil, fmt.Errorf("%w: the drift is %.6g at the right end x = %.6g, want a negative one", ErrNotNormalisable, b, c.Grid.Hi)
+	if err := Normalisable(c); err != nil {
+		return nil, err
 	}
 	intervals, err := divide(c)
 	if err != nil {
@@ -63,6 +59,18 @@ func New(c sde.Coefficients) (*Density, error) {
 	d := &Density{intervals: intervals}
 	d.integrate(c)
 	return d, nil
+}
+
+// Normalisable is nil where valid coefficients have an invariant law, and else
+// says at which end the drift does not point inward (ErrNotNormalisable).
+func Normalisable(c sde.Coefficients) error {
+	if b := c.Drift[0]; b <= 0 {
+		return fmt.Errorf("%w: the drift is %.6g at the left end x = %.6g, want a positive one", ErrNotNormalisable, b, c.Grid.Lo)
+	}
+	if b := c.Drift[c.Grid.N-1]; b >= 0 {
+		return fmt.Errorf("%w: the drift is %.6g at the right end x = %.6g, want a negative one", ErrNotNormalisable, b, c.Grid.Hi)
+	}
+	return nil
 }
 
 // integrate computes masses and moments, with φ as divide left it, about zero

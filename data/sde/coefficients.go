@@ -1,6 +1,7 @@
 package sde
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -14,8 +15,12 @@ type Coefficients struct {
 	Diffusion []float32
 }
 
+// ErrNotPositive is what Coefficients.Validate reports for a diffusion of no noise
+// or of the other sign.
+var ErrNotPositive = errors.New("not positive")
+
 // Validate reports lengths that differ from the grid, values that are not
-// finite (ErrNotFinite) and diffusions that are not positive.
+// finite (ErrNotFinite) and diffusions that are not positive (ErrNotPositive).
 func (c Coefficients) Validate() error {
 	if err := c.Grid.Validate(); err != nil {
 		return err
@@ -34,7 +39,7 @@ func (c Coefficients) Validate() error {
 		case !finite(s):
 			return fmt.Errorf("diffusion %v at x = %.6g: %w", s, c.Grid.At(i), ErrNotFinite)
 		case s <= 0:
-			return fmt.Errorf("diffusion %v at x = %.6g is not positive", s, c.Grid.At(i))
+			return fmt.Errorf("diffusion %v at x = %.6g is %w", s, c.Grid.At(i), ErrNotPositive)
 		}
 	}
 	return nil
