@@ -54,7 +54,7 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
-	cmd.Flags().StringVar(&dir, "dir", ".", "directory whose disk to check")
+	cmd.Flags().StringVar(&dir, "dir", ".", "directory to check, with its disk")
 	return cmd
 }
 
@@ -101,6 +101,11 @@ func examineDisk(dir string) finding {
 	if err := unix.Statfs(dir, &st); err != nil {
 		f.Detail = fmt.Sprintf("%s: %v", dir, err)
 		f.Hint = "name an existing directory with --dir"
+		return f
+	}
+	if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+		f.Detail = fmt.Sprintf("%s cannot be written to: %v", dir, err)
+		f.Hint = "name a directory of your own with --dir"
 		return f
 	}
 	free := st.Bavail * uint64(st.Bsize)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -84,7 +85,11 @@ type evaluation struct {
 }
 
 // evaluateAndReport judges the state, prints the table and writes the report.
+// What was computed is printed also where the report cannot be written.
 func evaluateAndReport(ctx context.Context, e evaluation) error {
+	if err := report.Writable(e.out); err != nil {
+		return withHint(err, "the report goes to report in the run's directory, which has to be writable")
+	}
 	b, err := backend.Open(e.backend)
 	if err != nil {
 		return err
@@ -113,13 +118,13 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 		Stages:      append(e.stages, report.Stage{Name: "evaluate", Took: time.Since(begin), Note: fmt.Sprintf("%d functions", results.Functions)}),
 		Environment: environment, Created: time.Now(),
 	})
+	if e.json {
+		return errors.Join(err, printJSON(results))
+	}
+	fmt.Println(results.Table().Text())
 	if err != nil {
 		return err
 	}
-	if e.json {
-		return printJSON(results)
-	}
-	fmt.Println(results.Table().Text())
 	fmt.Printf("report   %s\nfigures  %s\n", page, filepath.Join(e.out, "*.png"))
 	return nil
 }

@@ -25,6 +25,22 @@ func writeAll(dir string, files []file) error {
 	return nil
 }
 
+// Writable reports what would keep Write from writing into dir, which it makes:
+// for programs that compute for long before they write.
+func Writable(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		var f *os.File
+		if f, err = os.CreateTemp(dir, ".report.*"); err == nil {
+			err = errors.Join(f.Close(), os.Remove(f.Name()))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
 // WriteFile writes content under a temporary name and renames it to path, so
 // that a full disk or a crash leaves no half-written file there.
 func WriteFile(path string, content []byte) error {
