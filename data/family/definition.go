@@ -9,6 +9,9 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
@@ -94,11 +97,23 @@ func Load(path string) (Definition, error) {
 	return d, nil
 }
 
+// CheckText refuses what is no text, before errors show its bytes on a terminal.
+func CheckText(raw []byte) error {
+	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
+	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, control) {
+		return errors.New("it is no text in UTF-8")
+	}
+	return nil
+}
+
 // Parse reads a definition in YAML. It refuses fields that a definition does not
 // have and whatever Family refuses.
 func Parse(raw []byte) (Definition, error) {
 	if len(raw) > maxDefinition {
 		return Definition{}, fmt.Errorf("family of more than %d bytes", maxDefinition)
+	}
+	if err := CheckText(raw); err != nil {
+		return Definition{}, fmt.Errorf("family: %w", err)
 	}
 	var d Definition
 	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())

@@ -97,6 +97,9 @@ func readBounded(path string) ([]byte, error) {
 	if len(raw) > maxYAML {
 		return nil, fmt.Errorf("read configuration %s: larger than %d bytes", path, maxYAML)
 	}
+	if err := family.CheckText(raw); err != nil {
+		return nil, fmt.Errorf("read configuration %s: %w", path, err)
+	}
 	return raw, nil
 }
 
