@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
@@ -24,15 +26,19 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// A tale is a coordinator that takes every run and tells one status after
+// A tale is a coordinator that takes or refuses every run and tells one status after
 // another, then the last again and again.
 type tale struct {
 	wire.UnimplementedControlServer
-	told  []coordinator.Status
-	asked atomic.Int64
+	told   []coordinator.Status
+	asked  atomic.Int64
+	refuse string // every run
 }
 
 func (c *tale) Submit(context.Context, *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if c.refuse != "" {
+		return nil, grpcstatus.Error(codes.FailedPrecondition, c.refuse)
+	}
 	return &wire.SubmitReply{}, nil
 }
 
@@ -89,6 +95,19 @@ func TestFollowDisplaced(t *testing.T) {
 				t.Errorf("ended with %v, not %q", err, test.want)
 			}
 		})
+	}
+}
+
+// TestAnotherRun: where a run is on, another is refused, and how to go on is said.
+func TestAnotherRun(t *testing.T) {
+	control := &tale{told: []coordinator.Status{running("theirs", machine.StateTraining)}, refuse: "run theirs is not finished"}
+	address := control.serve(t)
+	cmd, out := program(t.Context(), t, "train", "vn1d", "--preset", "smoke", "--addr", address)
+	refused(t, cmd, out, exitFailure, "run theirs is not finished")
+	for _, word := range []string{"`ergoflow status --addr " + address + "`", "--replace"} {
+		if !strings.Contains(out.String(), word) {
+			t.Errorf("does not name %s:\n%s", word, out)
+		}
 	}
 }
 

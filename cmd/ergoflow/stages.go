@@ -60,6 +60,9 @@ machine does it and ends.`,
 			defer conn.Close()
 			ctx := cmd.Context()
 			if err := submit(ctx, control, plan, until, replace); err != nil {
+				if st, unknown := status(ctx, control); unknown == nil && st.Run != "" && st.Run != plan.Run {
+					return withHint(err, "`ergoflow status %s` shows how far it is; --replace puts it aside", cluster)
+				}
 				return err
 			}
 			_, err = follow(ctx, control, plan, until, nil)
