@@ -30,7 +30,7 @@ func backendListCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(list)
 			}
-			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "backend\tworks\tversion\tdevice or problem")
 			for _, b := range list {
 				works, remark := "no", b.Problem

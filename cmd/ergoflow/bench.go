@@ -82,7 +82,7 @@ func (k *kernelBench) runAll(ctx context.Context, kernels []kernel) error {
 		return printJSON(list)
 	}
 	for _, m := range list {
-		fmt.Printf("%-15s %-52s %-12s %2d threads  %10.3f ms  %9.4g %s/s\n", m.Engine, m.What, m.Size, m.Threads, 1e3*m.Median, m.Rate, m.Unit)
+		fmt.Fprintf(stdout, "%-15s %-52s %-12s %2d threads  %10.3f ms  %9.4g %s/s\n", m.Engine, m.What, m.Size, m.Threads, 1e3*m.Median, m.Rate, m.Unit)
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ and the others are started likewise, on this machine or on others.`,
 				return printJSON(results)
 			}
 			for _, r := range results {
-				fmt.Printf("%d × %10d bytes  %-4s  median %9.3f ms  p99 %9.3f ms  bus %6.2f GB/s\n",
+				fmt.Fprintf(stdout, "%d × %10d bytes  %-4s  median %9.3f ms  p99 %9.3f ms  bus %6.2f GB/s\n",
 					r.World, r.Bytes, r.Wire, r.Median, r.P99, r.BusBandwidth)
 			}
 			return nil

@@ -59,9 +59,9 @@ the sum over the workers, waiting for the last of them, update, and everything e
 			if asJSON {
 				return printJSON(m)
 			}
-			fmt.Printf("%s on %s, %s: median %.1f ms (least %.1f), %.0f GFLOP/s, %.0f samples/s\n",
+			fmt.Fprintf(stdout, "%s on %s, %s: median %.1f ms (least %.1f), %.0f GFLOP/s, %.0f samples/s\n",
 				m.Experiment, m.Backend, m.Batch, 1e3*m.Median, 1e3*m.Min, m.GFLOPS, m.SamplesPerSecond)
-			fmt.Printf("  assembly %.1f ms, gradient %.1f ms, update %.1f ms\n", 1e3*m.Assembly, 1e3*m.Gradient, 1e3*m.Update)
+			fmt.Fprintf(stdout, "  assembly %.1f ms, gradient %.1f ms, update %.1f ms\n", 1e3*m.Assembly, 1e3*m.Gradient, 1e3*m.Update)
 			return nil
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
@@ -56,7 +55,7 @@ func checkpointsListCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(list)
 			}
-			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "id\texperiment\trun\tstep\tloss\tsize\tage")
 			for _, c := range list {
 				fmt.Fprintf(t, "%s\t%s\t%.12s\t%d\t%.4g\t%s\t%s\n", c.ID, c.Experiment, c.Run, c.Step, float64(c.Loss),
@@ -120,7 +119,7 @@ func checkpointsVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%d checkpoints are whole\n", len(list))
+			fmt.Fprintf(stdout, "%d checkpoints are whole\n", len(list))
 			return nil
 		}),
 	}

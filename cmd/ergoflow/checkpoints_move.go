@@ -58,7 +58,7 @@ which import, sample and evaluate notice damage.`,
 			if err := writeWhole(output, encoded); err != nil {
 				return err
 			}
-			fmt.Printf("%s at step %d: %s, %s.json\n", info.ID, info.Step, output, base)
+			fmt.Fprintf(stdout, "%s at step %d: %s, %s.json\n", info.ID, info.Step, output, base)
 			return nil
 		}),
 	}
@@ -143,7 +143,7 @@ func checkpointsImportCommand() *cobra.Command {
 			if info, err = store.Save(cmd.Context(), info, bytes.NewReader(encoded)); err != nil {
 				return err
 			}
-			fmt.Printf("%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
+			fmt.Fprintf(stdout, "%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
 			return nil
 		},
 	}
@@ -172,7 +172,7 @@ func checkpointsPruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%d checkpoints deleted\n", len(deleted))
+			fmt.Fprintf(stdout, "%d checkpoints deleted\n", len(deleted))
 			return nil
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"os/exec"
 	"runtime"
 	"text/tabwriter"
@@ -59,7 +58,7 @@ func doctorCommand() *cobra.Command {
 }
 
 func printFindings(findings []finding) error {
-	t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 	for _, f := range findings {
 		mark := "ok"
 		if !f.OK {

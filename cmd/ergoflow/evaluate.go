@@ -121,11 +121,11 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	if e.json {
 		return errors.Join(err, printJSON(results))
 	}
-	fmt.Println(results.Table().Text())
+	fmt.Fprintln(stdout, results.Table().Text())
 	if err != nil {
 		return err
 	}
-	fmt.Printf("report   %s\nfigures  %s\n", page, filepath.Join(e.out, "*.png"))
+	fmt.Fprintf(stdout, "report   %s\nfigures  %s\n", page, filepath.Join(e.out, "*.png"))
 	return nil
 }
 

@@ -30,11 +30,14 @@ func Main(args []string) int {
 	noteBegin(root, &begun)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err != nil && !begun { // flags, arguments, command: cobra refused them
+		err = usage(err)
+	}
+	if err == nil && stdout.err != nil {
+		err = fmt.Errorf("results did not arrive: %w", stdout.err)
+	}
 	if err == nil {
 		return 0
-	}
-	if !begun { // flags, arguments, command: cobra refused them
-		err = usage(err)
 	}
 	return fail(os.Stderr, err, ctx.Err() != nil)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -48,7 +47,7 @@ func modelCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(s)
 			}
-			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "layer\tkind\toutput\tper\tparameters")
 			for _, l := range s.Layers {
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", l.Name, l.Kind, strings.Trim(fmt.Sprint(l.Output), "[]"), l.Per, humanize.Comma(int64(l.Parameters)))
@@ -56,7 +55,7 @@ func modelCommand() *cobra.Command {
 			if err := t.Flush(); err != nil {
 				return err
 			}
-			fmt.Printf("\n%s parameters; a step of %d functions × %d samples takes %.3g GFLOP\n",
+			fmt.Fprintf(stdout, "\n%s parameters; a step of %d functions × %d samples takes %.3g GFLOP\n",
 				humanize.Comma(int64(s.Parameters)), e.Training.BatchFunctions, e.Training.BatchSamples, s.StepFLOPs/1e9)
 			return nil
 		},

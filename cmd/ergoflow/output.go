@@ -8,6 +8,24 @@ import (
 	"github.com/ergoflow/ergoflow/data/npy"
 )
 
+// stdout is standard output, where results go: all of them, so that Main knows
+// whether they arrived.
+var stdout = &checked{out: os.Stdout}
+
+// checked keeps the first error of all writes.
+type checked struct {
+	out *os.File
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.out.Write(p)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
 // statistic is a number that may not exist: NaN here, null in JSON.
 type statistic float64
 
@@ -32,7 +50,7 @@ func writable(output string) error {
 
 // printJSON writes one indented JSON document to standard output.
 func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
+	e := json.NewEncoder(stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

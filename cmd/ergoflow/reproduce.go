@@ -97,9 +97,9 @@ the one at --addr; evaluations run here.`,
 				return printJSON(doc)
 			}
 			for _, s := range doc.Studies {
-				fmt.Printf("%s: %s\n", s.Name, s.Scale)
+				fmt.Fprintf(stdout, "%s: %s\n", s.Name, s.Scale)
 			}
-			fmt.Printf("report   %s\n", dir.Page())
+			fmt.Fprintf(stdout, "report   %s\n", dir.Page())
 			return nil
 		},
 	}

@@ -136,7 +136,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if asJSON {
 				return printJSON(out)
 			}
-			fmt.Printf("%s: %d samples by %s in %.2f s%s\n", output, n, out.Solver, out.Seconds, said)
+			fmt.Fprintf(stdout, "%s: %d samples by %s in %.2f s%s\n", output, n, out.Solver, out.Seconds, said)
 			return nil
 		},
 	}

@@ -49,7 +49,7 @@ func shardsListCommand() *cobra.Command {
 			if asJSON {
 				return errors.Join(bad, printJSON(list))
 			}
-			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "data set\tshard\tpurpose\tfunctions\tsamples\tsize")
 			for _, m := range list {
 				fmt.Fprintf(t, "%s-%.12s\t%d\t%s\t%d…%d\t%d\t%s\n", m.Family, m.Dataset, m.Shard, m.Purpose,
@@ -90,7 +90,7 @@ func shardsVerifyCommand() *cobra.Command {
 			if bad != nil {
 				return bad
 			}
-			fmt.Printf("%d shards are whole\n", len(list))
+			fmt.Fprintf(stdout, "%d shards are whole\n", len(list))
 			return nil
 		},
 	}

@@ -100,7 +100,7 @@ formula is not finite where a chain is; then nothing is written.`,
 			if asJSON {
 				return printJSON(s)
 			}
-			fmt.Printf("%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s by %s\n",
+			fmt.Fprintf(stdout, "%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s by %s\n",
 				s.Output, s.Samples, s.Chains, s.Mean, s.Variance, s.StepsPer/1e6, s.Engine)
 			return nil
 		},

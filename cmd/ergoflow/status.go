@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"text/tabwriter"
 	"time"
 
@@ -30,23 +29,23 @@ func statusCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(st)
 			}
-			fmt.Printf("state       %s\n", st.State)
+			fmt.Fprintf(stdout, "state       %s\n", st.State)
 			if st.Run != "" {
-				fmt.Printf("run         %s (%.12s)\n", st.Experiment, st.Run)
-				fmt.Printf("shards      %d of %d\n", st.Shards.Done, st.Shards.Total)
-				fmt.Printf("step        %d of %d\n", st.Step, st.Steps)
+				fmt.Fprintf(stdout, "run         %s (%.12s)\n", st.Experiment, st.Run)
+				fmt.Fprintf(stdout, "shards      %d of %d\n", st.Shards.Done, st.Shards.Total)
+				fmt.Fprintf(stdout, "step        %d of %d\n", st.Step, st.Steps)
 				if st.Loss != nil {
-					fmt.Printf("loss        %.4g\n", *st.Loss)
+					fmt.Fprintf(stdout, "loss        %.4g\n", *st.Loss)
 				}
-				fmt.Printf("generation  %d, world size %d\n", st.Generation, st.WorldSize)
+				fmt.Fprintf(stdout, "generation  %d, world size %d\n", st.Generation, st.WorldSize)
 				if f := st.WaitsFor; f != nil {
-					fmt.Printf("waits for   %s in %d of the last %d steps, %.3g ms\n", f.Worker, f.Steps, f.Of, 1e3*f.Seconds)
+					fmt.Fprintf(stdout, "waits for   %s in %d of the last %d steps, %.3g ms\n", f.Worker, f.Steps, f.Of, 1e3*f.Seconds)
 				}
 			}
 			if st.Reason != "" {
-				fmt.Printf("last        %s\n", st.Reason)
+				fmt.Fprintf(stdout, "last        %s\n", st.Reason)
 			}
-			t := tabwriter.NewWriter(os.Stdout, 0, 4, 2, ' ', 0)
+			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			for i, w := range st.Workers {
 				if i == 0 {
 					fmt.Fprintln(t, "\nworker\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
@@ -65,9 +64,9 @@ func statusCommand() *cobra.Command {
 			}
 			for i, r := range st.Refused {
 				if i == 0 {
-					fmt.Println("\nrefused")
+					fmt.Fprintln(stdout, "\nrefused")
 				}
-				fmt.Printf("%s  %s: %s (%d times)\n", r.Time.Format(time.DateTime), r.From, r.Reason, r.Count)
+				fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.DateTime), r.From, r.Reason, r.Count)
 			}
 			return nil
 		},

@@ -61,7 +61,7 @@ with code 1 where it finds otherwise, and names them.`,
 				if v.Violation != nil {
 					violations = append(violations, fmt.Errorf("verify run %.12s: %w", info.Run, v.Violation))
 				} else if !asJSON {
-					fmt.Print(v)
+					fmt.Fprint(stdout, v)
 				}
 			}
 			if asJSON {

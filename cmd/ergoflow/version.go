@@ -16,7 +16,7 @@ func versionCommand() *cobra.Command {
 		Example: "  ergoflow version",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			fmt.Printf("ergoflow %s %s %s/%s\n", ergoflow.Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			fmt.Fprintf(stdout, "ergoflow %s %s %s/%s\n", ergoflow.Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return nil
 		},
 	}
