@@ -17,7 +17,11 @@ func fusedClouds(t *testing.T, d int) (a, b *measure) {
 // A pair of transforms, and one of a measure to itself, is what the definition
 // says: from sums that are fused, or where they leave the range, from others.
 func TestFusedEqualsDefinition(t *testing.T) {
-	for _, d := range []int{3, 7} {
+	dimensions := []int{3, 7}
+	if testing.Short() {
+		dimensions = dimensions[:1]
+	}
+	for _, d := range dimensions {
 		a, b := fusedClouds(t, d)
 		for _, tt := range []struct {
 			name           string
