@@ -10,6 +10,7 @@ import (
 // The battery has to see what is wrong with bad words. Each is made from a good
 // one, v, and the bad one before it; good makes more.
 func TestWordBatteryRejects(t *testing.T) {
+	longStatistics(t)
 	const count = 1 << 16
 	var x xoshiro
 	good := func() uint32 { return x.next() }
@@ -109,6 +110,7 @@ func changed(change func(x float32) float32) normalSource {
 }
 
 func TestLawRejects(t *testing.T) {
+	longStatistics(t)
 	uniform := chainOutputs(6)
 	twelve := make([]uint32, 12)
 	for name, bad := range map[string]struct {
@@ -157,6 +159,7 @@ func shared(rho float64) normalSource {
 }
 
 func TestSerialRejects(t *testing.T) {
+	longStatistics(t)
 	var last, swing float32
 	var next normalSource
 	fresh := make([]float32, window)
@@ -193,6 +196,7 @@ func TestSerialRejects(t *testing.T) {
 
 // Ways to seed chains that look harmless.
 func TestNeighboursRejects(t *testing.T) {
+	longStatistics(t)
 	for name, bad := range map[string]struct {
 		seed seeder
 		test string

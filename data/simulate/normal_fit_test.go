@@ -94,6 +94,7 @@ func TestNormalError(t *testing.T) {
 // What the error of the inverse does to the law: χ² per normal in cells of Φ(ξ)
 // is Σ(pᵢ−p)²/p. Cubics meet with a jump, which narrow cells show.
 func TestInverseInCells(t *testing.T) {
+	longStatistics(t)
 	const stride = 61
 	fine := make([]int, 1<<16)
 	count := 0

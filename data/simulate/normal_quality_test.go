@@ -145,8 +145,9 @@ func serial(source normalSource, count int) (v verdicts) {
 // In the interleaved stream a lag of l < 64 is to the chain l further on (or to
 // the next step), 64 is one step, 1,024 the next function.
 func TestSerialCorrelation(t *testing.T) {
-	serial(chainNormals(3), draws(1<<19)).check(t, "one chain")
-	serial(interleavedNormals(3, 4), draws(1<<19)).check(t, "chains of functions")
+	longStatistics(t)
+	serial(chainNormals(3), 1<<19).check(t, "one chain")
+	serial(interleavedNormals(3, 4), 1<<19).check(t, "chains of functions")
 }
 
 // seeder starts the generator of a lane.

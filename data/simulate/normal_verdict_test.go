@@ -23,6 +23,15 @@ func draws(n int) int {
 	return n
 }
 
+// longStatistics skips what only looks at numbers in a short run: one goroutine
+// draws them, in which the race detector has nothing to find.
+func longStatistics(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: statistics of what one goroutine draws")
+	}
+}
+
 // verdict is the probability of a statistic as far out as the one found, of a
 // source that is what it should be.
 type verdict struct {

@@ -242,7 +242,8 @@ func firstOutputs(start seeder, seed uint64) wordSource {
 }
 
 func TestWordBattery(t *testing.T) {
-	count := draws(1 << 20)
+	longStatistics(t)
+	const count = 1 << 20
 	for name, stream := range streams {
 		wordBattery(stream(4), count).check(t, name)
 	}

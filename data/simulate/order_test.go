@@ -11,6 +11,7 @@ import (
 // slope is the weak order 1, and extrapolated to Δt = 0 the moment is the exact
 // one.
 func TestWeakOrder(t *testing.T) {
+	longStatistics(t)
 	logistic := equation{
 		name:  "logistic",
 		drift: func(x float64) float64 { return -2 * math.Tanh(2*x) }, diffusion: func(float64) float64 { return 1 },
