@@ -133,6 +133,7 @@ func (h *harness) submit(sets ...string) experiment.Experiment {
 	h.t.Helper()
 	e, err := experiment.Load("vn1d", "smoke", "", append([]string{
 		"data.training.burn_in=10", "data.reference.burn_in=10", "training.checkpoint_every=20",
+		"data.samples=16", "training.batch_samples=4", "model.deeponet.trunk_width=8", "model.deeponet.hidden=8",
 	}, sets...))
 	if err != nil {
 		h.t.Fatal(err)
