@@ -168,7 +168,8 @@ func makeShard(store *shard.Dir, k int) error {
 		return err
 	}
 	if err := w.Samples([]float32{0, 1, 2}); err != nil {
-		return errors.Join(err, w.Abort())
+		w.Abort()
+		return err
 	}
 	_, err = w.Commit()
 	return err

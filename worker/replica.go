@@ -162,7 +162,7 @@ func (r *replica) rehearse(ctx context.Context) error {
 	if err := r.trainer.Take(r.sum); err != nil {
 		return err
 	}
-	if _, err := r.trainer.Apply(r.sum, 0); err != nil && !errors.Is(err, train.ErrDiverged) { // so may these parameters
+	if err := r.trainer.Apply(r.sum, 0); err != nil && !errors.Is(err, train.ErrDiverged) { // so may these parameters
 		return err
 	}
 	return nil

@@ -66,7 +66,7 @@ func (r *replica) apply(sum []float32, used ledger.Record, g ergoflow.Generation
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	step := ergoflow.Step(len(r.losses))
-	if _, err := r.trainer.Apply(sum, int64(step)); err != nil {
+	if err := r.trainer.Apply(sum, int64(step)); err != nil {
 		return 0, 0, err
 	}
 	loss, count := train.Loss(sum)

@@ -72,8 +72,8 @@ func (p Plan) Passes() int { return p.Samples / p.BatchSamples }
 // StepsPerPass is the number of steps in which every function occurs once.
 func (p Plan) StepsPerPass() int { return p.FunctionsPerShard / p.FunctionsPerStep() }
 
-// Steps is the number of optimizer updates in a number of epochs.
-func (p Plan) Steps(epochs int) int { return epochs * p.Passes() * p.StepsPerPass() }
+// StepsPerEpoch is the number of optimizer updates in an epoch.
+func (p Plan) StepsPerEpoch() int { return p.Passes() * p.StepsPerPass() }
 
 // Picks returns what the step takes from the shard: FunctionsPerStep functions
 // in a fixed order. It panics on a negative step or a shard out of range. Like

@@ -27,13 +27,13 @@ func TestEpochVisitsEverythingOnce(t *testing.T) {
 			}
 			const epochs = 2
 			functions := p.Shards * p.FunctionsPerShard
-			if got, want := p.Steps(epochs), epochs*functions*p.Samples/(p.BatchFunctions*p.BatchSamples); got != want {
-				t.Fatalf("%d steps, want F·N·epochs/(B·S) = %d", got, want)
+			if got, want := p.StepsPerEpoch(), functions*p.Samples/(p.BatchFunctions*p.BatchSamples); got != want {
+				t.Fatalf("%d steps, want F·N/(B·S) = %d", got, want)
 			}
 			visits := make([]int, functions*p.Samples)
 			passes := make([]int, functions) // next pass of each function
 			block := make([]int32, p.BatchSamples)
-			for step := range p.Steps(epochs) {
+			for step := range epochs * p.StepsPerEpoch() {
 				for shard := range p.Shards {
 					picks := p.Picks(step, shard)
 					if len(picks) != p.BatchFunctions/p.Shards {
@@ -53,8 +53,8 @@ func TestEpochVisitsEverythingOnce(t *testing.T) {
 						}
 					}
 				}
-				if (step+1)%p.Steps(1) == 0 {
-					epoch := (step + 1) / p.Steps(1)
+				if (step+1)%p.StepsPerEpoch() == 0 {
+					epoch := (step + 1) / p.StepsPerEpoch()
 					for i, n := range visits {
 						if n != epoch {
 							t.Fatalf("after %d epochs, sample %d of function %d occurred %d times",

@@ -70,7 +70,7 @@ func (l Ledger) shards() int {
 
 func (l Ledger) proof(b Batches, step ergoflow.Step) Proof {
 	blocks := int64(step) * int64(b.BatchFunctions)
-	p := Proof{Steps: step, Epochs: int(step) / b.Steps(1), Blocks: blocks, Samples: blocks * int64(b.BatchSamples)}
+	p := Proof{Steps: step, Epochs: int(step) / b.StepsPerEpoch(), Blocks: blocks, Samples: blocks * int64(b.BatchSamples)}
 	generations := make(map[ergoflow.Generation]bool)
 	workers := make(map[ergoflow.WorkerID]bool)
 	for _, s := range l.Stretches {
@@ -145,7 +145,7 @@ func (b Batches) recountShard(ctx context.Context, k int, stretches []Stretch, s
 			}
 			steps[step] += word
 			shards[i][k] += word
-			if (step+1)%b.Steps(1) == 0 && !seen.turn() {
+			if (step+1)%b.StepsPerEpoch() == 0 && !seen.turn() {
 				return fmt.Errorf("ledger: the plan leaves samples of shard %d out in the epoch that ends at step %d: its blocks are wrong", k, step)
 			}
 		}

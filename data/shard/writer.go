@@ -59,7 +59,8 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), 1<<20)
 	w.tensors, err = safetensors.NewWriter(w.buffer, h.tensors(), h.metadata())
 	if err != nil {
-		return nil, errors.Join(err, w.Abort())
+		w.Abort()
+		return nil, err
 	}
 	return w, nil
 }
@@ -127,7 +128,8 @@ func (w *Writer) Commit() (_ Manifest, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("write shard %d: %w", w.manifest.Shard, err), w.Abort())
+			w.Abort()
+			err = fmt.Errorf("write shard %d: %w", w.manifest.Shard, err)
 		}
 	}()
 	if err := w.tensors.Close(); err != nil {
@@ -194,13 +196,11 @@ func publish(f *os.File, path string) error {
 
 // Abort gives the shard up and removes its temporary file. After Commit it
 // does nothing.
-func (w *Writer) Abort() error {
-	if w.done {
-		return nil
+func (w *Writer) Abort() {
+	if !w.done {
+		w.done = true
+		discard(w.file)
 	}
-	w.done = true
-	discard(w.file)
-	return nil
 }
 
 // discard closes and removes a temporary file, which may be renamed already.

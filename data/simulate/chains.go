@@ -71,7 +71,7 @@ func (c *chains[T]) run(
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
 	}
 	for l := c.active; l%widest != 0; l++ {
-		c.normals.repeat(l, 0)
+		c.normals.repeat(l)
 	}
 	c.engine.fill(&c.normals, c.active)
 	for i := range c.dim * lanes {

@@ -149,7 +149,7 @@ func TestEnginesNormals(t *testing.T) {
 				want.seed(min(l, active-1), 1, "engines", 2, uint64(l))
 			}
 			for l := active; l < lanes; l++ {
-				want.repeat(l, 0)
+				want.repeat(l)
 			}
 			got := *want
 			tails := 0

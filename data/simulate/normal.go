@@ -31,9 +31,9 @@ func (n *normals) seed(lane int, seed uint64, purpose string, function, chain ui
 	n.s0[lane], n.s1[lane], n.s2[lane], n.s3[lane] = s[0], s[1], s[2], s[3]
 }
 
-// repeat makes one lane a copy of another.
-func (n *normals) repeat(lane, of int) {
-	n.s0[lane], n.s1[lane], n.s2[lane], n.s3[lane] = n.s0[of], n.s1[of], n.s2[of], n.s3[of]
+// repeat makes a lane a copy of the first.
+func (n *normals) repeat(lane int) {
+	n.s0[lane], n.s1[lane], n.s2[lane], n.s3[lane] = n.s0[0], n.s1[0], n.s2[0], n.s3[0]
 }
 
 // fill makes the normals of the next window for the first active lanes.

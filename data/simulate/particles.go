@@ -59,7 +59,7 @@ func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 		w.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
 	}
 	for l := w.active; l < widest; l++ { // engines step whole vectors
-		w.normals.repeat(l, 0)
+		w.normals.repeat(l)
 	}
 	w.used = window
 	w.start(float32(s.start() * w.table.unit))

@@ -62,7 +62,7 @@ func (n *Noise) Add(s Source) {
 // [k·Lanes + l]. They are there until the next call.
 func (n *Noise) Next() *[Window * Lanes]float32 {
 	for l := n.active; l%widest != 0; l++ { // engines fill whole vectors
-		n.normals.repeat(l, 0)
+		n.normals.repeat(l)
 	}
 	engines[0].fill(&n.normals, n.active)
 	return &n.normals.values

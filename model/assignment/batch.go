@@ -18,7 +18,7 @@ type Problems struct {
 // Count is P.
 func (p Problems) Count() int { return len(p.X) / max(1, p.N*p.D) }
 
-func (p Problems) validate(match []int32, costs []float64) error {
+func (p Problems) validate(match []int32) error {
 	if p.N < 1 || p.N > MaxPoints || p.D < 1 || p.D > MaxDimension {
 		return fmt.Errorf("%d points in %d dimensions, of at most %d in %d: %w", p.N, p.D, MaxPoints, MaxDimension, ErrShape)
 	}
@@ -26,8 +26,8 @@ func (p Problems) validate(match []int32, costs []float64) error {
 	if len(p.X) != count*p.N*p.D || len(p.Y) != len(p.X) {
 		return fmt.Errorf("%d and %d coordinates for clouds of %d points in %d dimensions: %w", len(p.X), len(p.Y), p.N, p.D, ErrShape)
 	}
-	if len(match) != count*p.N || costs != nil && len(costs) != count {
-		return fmt.Errorf("room for %d pairs and %d costs of %d problems: %w", len(match), len(costs), count, ErrShape)
+	if len(match) != count*p.N {
+		return fmt.Errorf("room for %d pairs of %d problems: %w", len(match), count, ErrShape)
 	}
 	return nil
 }
@@ -42,7 +42,6 @@ type Batch struct {
 	ctx      context.Context // of the Solve that is going on, as all below
 	problems Problems
 	match    []int32
-	costs    []float64
 	next     atomic.Int64
 	running  sync.WaitGroup
 
@@ -59,13 +58,13 @@ type worker struct {
 }
 
 // Solve solves all problems: point i of X goes with point match[p*N+i] of Y
-// within problem p. costs, if not nil, receives each problem's Σ|x−y|². In
-// steady state it does not allocate. All goroutines have ended when it returns.
+// within problem p. In steady state it does not allocate. All goroutines have
+// ended when it returns.
 //
 // The error is the context's, or that of the first problem that has one: an
 // ErrShape or a PairError, named by its problem. Then match is unspecified.
-func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32, costs []float64) error {
-	if err := problems.validate(match, costs); err != nil {
+func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32) error {
+	if err := problems.validate(match); err != nil {
 		return fmt.Errorf("assignment: %w", err)
 	}
 	threads := min(runtime.GOMAXPROCS(0), problems.Count())
@@ -77,7 +76,7 @@ func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32, cos
 		}
 		b.workers = append(b.workers, w)
 	}
-	b.ctx, b.problems, b.match, b.costs = ctx, problems, match, costs
+	b.ctx, b.problems, b.match = ctx, problems, match
 	b.failed, b.err = problems.Count(), nil
 	b.next.Store(0)
 	b.running.Add(threads)
@@ -85,7 +84,7 @@ func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32, cos
 		go w.run()
 	}
 	b.running.Wait()
-	b.ctx, b.problems, b.match, b.costs = nil, Problems{}, nil, nil
+	b.ctx, b.problems, b.match = nil, Problems{}, nil
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -104,13 +103,9 @@ func (b *Batch) work(s *Solver) {
 		if p >= b.problems.Count() {
 			return
 		}
-		cost, err := s.Solve(b.match[p*n:(p+1)*n], b.problems.X[p*size:(p+1)*size], b.problems.Y[p*size:(p+1)*size], b.problems.D)
-		if err != nil {
+		if _, err := s.Solve(b.match[p*n:(p+1)*n], b.problems.X[p*size:(p+1)*size], b.problems.Y[p*size:(p+1)*size], b.problems.D); err != nil {
 			b.fail(p, err)
 			return
-		}
-		if b.costs != nil {
-			b.costs[p] = cost
 		}
 	}
 }

@@ -33,14 +33,14 @@ func TestBatchEqualsSolver(t *testing.T) {
 		p := problems(size[0], size[1], size[2])
 		for _, threads := range []int{1, 2, 7} {
 			runtime.GOMAXPROCS(threads)
-			match, costs := make([]int32, size[0]*p.N), make([]float64, size[0])
-			if err := b.Solve(context.Background(), p, match, costs); err != nil {
+			match := make([]int32, size[0]*p.N)
+			if err := b.Solve(context.Background(), p, match); err != nil {
 				t.Fatal(err)
 			}
 			for i := range size[0] {
 				part := p.N * p.D
-				want, cost := solve(t, new(Solver), p.X[i*part:(i+1)*part], p.Y[i*part:(i+1)*part], p.D)
-				if !slices.Equal(match[i*p.N:(i+1)*p.N], want) || costs[i] != cost {
+				want, _ := solve(t, new(Solver), p.X[i*part:(i+1)*part], p.Y[i*part:(i+1)*part], p.D)
+				if !slices.Equal(match[i*p.N:(i+1)*p.N], want) {
 					t.Fatalf("%v, %d threads: problem %d differs from a lone solver", size, threads, i)
 				}
 			}
@@ -59,13 +59,13 @@ func TestBatchNamesTheFirstFailure(t *testing.T) {
 	p.X[59*16*2] = float32(math.NaN())
 	var b Batch
 	for range 20 {
-		err := b.Solve(context.Background(), p, make([]int32, 60*16), nil)
+		err := b.Solve(context.Background(), p, make([]int32, 60*16))
 		var pair *PairError
 		if !errors.As(err, &pair) || pair.X != 3 || pair.Y != 0 || !strings.Contains(err.Error(), "problem 17") {
 			t.Fatalf("error %v, want problem 17, pair (3, 0)", err)
 		}
 	}
-	if err := b.Solve(context.Background(), problems(60, 16, 2), make([]int32, 60*16), nil); err != nil {
+	if err := b.Solve(context.Background(), problems(60, 16, 2), make([]int32, 60*16)); err != nil {
 		t.Errorf("after a failure: %v", err)
 	}
 }
@@ -78,7 +78,7 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 		match[i] = -5
 	}
 	var b Batch
-	if err := b.Solve(ctx, p, match, nil); !errors.Is(err, context.Canceled) {
+	if err := b.Solve(ctx, p, match); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if slices.ContainsFunc(match, func(j int32) bool { return j != -5 }) {
@@ -91,33 +91,31 @@ func TestBatchRefuses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		p     Problems
 		match int
-		costs []float64
 	}{
-		"no points":     {Problems{N: 0, D: 2}, 0, nil},
-		"too many":      {Problems{N: MaxPoints + 1, D: 1}, 0, nil},
-		"overflow":      {Problems{N: 1 << 40, D: 1 << 40}, 0, nil},
-		"a part":        {Problems{N: 3, D: 2, X: good.X[:11], Y: good.Y[:11]}, 3, nil},
-		"sizes differ":  {Problems{N: 3, D: 2, X: good.X, Y: good.Y[:6]}, 6, nil},
-		"room for less": {good, 5, nil},
-		"costs":         {good, 6, make([]float64, 1)},
+		"no points":     {Problems{N: 0, D: 2}, 0},
+		"too many":      {Problems{N: MaxPoints + 1, D: 1}, 0},
+		"overflow":      {Problems{N: 1 << 40, D: 1 << 40}, 0},
+		"a part":        {Problems{N: 3, D: 2, X: good.X[:11], Y: good.Y[:11]}, 3},
+		"sizes differ":  {Problems{N: 3, D: 2, X: good.X, Y: good.Y[:6]}, 6},
+		"room for less": {good, 5},
 	} {
 		var b Batch
-		if err := b.Solve(context.Background(), tt.p, make([]int32, tt.match), tt.costs); !errors.Is(err, ErrShape) {
+		if err := b.Solve(context.Background(), tt.p, make([]int32, tt.match)); !errors.Is(err, ErrShape) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	var b Batch
-	if err := b.Solve(context.Background(), Problems{N: 3, D: 2}, nil, nil); err != nil {
+	if err := b.Solve(context.Background(), Problems{N: 3, D: 2}, nil); err != nil {
 		t.Errorf("no problems are no error: %v", err)
 	}
 }
 
 func TestBatchDoesNotAllocate(t *testing.T) {
 	p := problems(16, 16, 2)
-	match, costs := make([]int32, 16*16), make([]float64, 16)
+	match := make([]int32, 16*16)
 	var b Batch
 	solve := func() {
-		if err := b.Solve(context.Background(), p, match, costs); err != nil {
+		if err := b.Solve(context.Background(), p, match); err != nil {
 			t.Fatal(err)
 		}
 	}

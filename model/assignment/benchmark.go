@@ -31,7 +31,7 @@ func Benchmark(ctx context.Context, count, n, d, rounds int) ([]stopwatch.Measur
 		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
 			Engine: set.String(), What: fmt.Sprintf("assignment in %dD", d), Size: fmt.Sprintf("%d×%d×%d", count, n, n), Unit: "problems",
 		}, rounds, float64(count), func(ctx context.Context) error {
-			return b.Solve(ctx, p, match, nil)
+			return b.Solve(ctx, p, match)
 		})
 		if err != nil {
 			return nil, err

@@ -173,7 +173,7 @@ func TestEpochIsComplete(t *testing.T) {
 	for _, coupling := range flow.Couplings() {
 		a := assembler(t, plan, 1, coupling)
 		seen := make(map[float32]int)
-		for step := range plan.Steps(1) {
+		for step := range plan.StepsPerEpoch() {
 			for _, x := range assemble(t, a, s, step).X1 {
 				seen[x]++
 			}

@@ -20,7 +20,7 @@ func epoch(t *testing.T, plan batch.Plan, s *shard.Shard, coupling flow.Coupling
 	t.Helper()
 	a, b := assembler(t, plan, 1, coupling), new(flow.Batch)
 	pairs := make([][]pair, plan.FunctionsPerShard)
-	for step := range plan.Steps(1) {
+	for step := range plan.StepsPerEpoch() {
 		picks := plan.Picks(step, 0)
 		b.Reset(plan.BatchSamples, 1, len(inputs))
 		a.Append(b, s, picks)

@@ -123,7 +123,7 @@ func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (
 			return m, err
 		}
 		taken := time.Now()
-		if _, err := trainer.Apply(sum, int64(step)); err != nil {
+		if err := trainer.Apply(sum, int64(step)); err != nil {
 			return m, err
 		}
 		end := time.Now()
@@ -162,7 +162,8 @@ func noiseShard(dir string, plan batch.Plan, w Workload) (*shard.Shard, error) {
 		return nil, err
 	}
 	if err := writeNoise(to, plan, w, dim); err != nil {
-		return nil, errors.Join(err, to.Abort())
+		to.Abort()
+		return nil, err
 	}
 	if _, err := to.Commit(); err != nil {
 		return nil, err

@@ -152,7 +152,7 @@ func TestRecoversTheVelocityOfGaussians(t *testing.T) {
 			trainer, theta := newTrainer(t, b, c)
 			learn := gaussianBatches(t, stored, c, test.coupling, 1)
 			for step := range steps {
-				if _, err := trainer.Apply(total(t, trainer, learn(step)), int64(step)); err != nil {
+				if err := trainer.Apply(total(t, trainer, learn(step)), int64(step)); err != nil {
 					t.Fatal(err)
 				}
 			}

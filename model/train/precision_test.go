@@ -61,7 +61,7 @@ func TestBFloat16KeepsTheState(t *testing.T) {
 		}
 		var states [2][3][]float32
 		for k, trainer := range []*train.Trainer{full, half} {
-			if _, err := trainer.Apply(sum, 0); err != nil {
+			if err := trainer.Apply(sum, 0); err != nil {
 				t.Fatal(err)
 			}
 			for i := range states[k] {
@@ -98,7 +98,7 @@ func TestBFloat16Learns(t *testing.T) {
 			if step == 0 {
 				first = last
 			}
-			if _, err := trainer.Apply(sum, step); err != nil {
+			if err := trainer.Apply(sum, step); err != nil {
 				t.Fatal(err)
 			}
 		}

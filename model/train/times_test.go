@@ -82,7 +82,7 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 		if err := coupler.Couple(t.Context(), samples, batch.X0, batch.X1); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := trainer.Apply(total(t, trainer, batch), int64(step)); err != nil {
+		if err := trainer.Apply(total(t, trainer, batch), int64(step)); err != nil {
 			t.Fatal(err)
 		}
 	}

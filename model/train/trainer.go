@@ -224,52 +224,51 @@ func fits(b *flow.Batch, wanted []velocity.Input) error {
 }
 
 // Apply updates the state by the total sum [P+2] of a batch, as the update of
-// that step, counted from zero. It returns the norm of the mean gradient before
-// clipping. On an error, ErrDiverged among them, the state is as before.
-func (t *Trainer) Apply(sum []float32, step int64) (norm float64, err error) {
+// that step, counted from zero. On an error, ErrDiverged among them, the state is
+// as before.
+func (t *Trainer) Apply(sum []float32, step int64) error {
 	if t.theta == nil {
-		return 0, errors.New("trainer has no state")
+		return errors.New("trainer has no state")
 	}
 	if len(sum) != t.size+2 {
-		return 0, fmt.Errorf("sum has %d values instead of %d", len(sum), t.size+2)
+		return fmt.Errorf("sum has %d values instead of %d", len(sum), t.size+2)
 	}
 	if total := t.config.Optimizer.Schedule.Total; step < 0 || step >= total {
-		return 0, fmt.Errorf("step %d is outside the schedule of %d", step, total)
+		return fmt.Errorf("step %d is outside the schedule of %d", step, total)
 	}
 	if loss, count := Loss(sum); count <= 0 {
-		return 0, fmt.Errorf("step %d: batch of %g samples", step, count)
+		return fmt.Errorf("step %d: batch of %g samples", step, count)
 	} else if math.IsNaN(loss) || math.IsInf(loss, 0) {
-		return 0, fmt.Errorf("step %d: %w: loss is %g", step, ErrDiverged, loss)
+		return fmt.Errorf("step %d: %w: loss is %g", step, ErrDiverged, loss)
 	}
 	total, err := t.backend.Upload(sum, t.size+2)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer backend.Free(total)
 	values := t.config.Optimizer.Scalars(step)
 	scalars, err := t.backend.Upload(values, len(values))
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer backend.Free(scalars)
 	outputs, err := t.update.Run(t.theta, t.m, t.v, total, scalars)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer backend.Free(outputs[3])
 	var result [1]float32
 	err = backend.Download(result[:], outputs[3])
-	norm = float64(result[0])
-	if err == nil && (math.IsNaN(norm) || math.IsInf(norm, 0)) {
+	if norm := float64(result[0]); err == nil && (math.IsNaN(norm) || math.IsInf(norm, 0)) {
 		err = fmt.Errorf("step %d: %w: gradient norm is %g", step, ErrDiverged, norm)
 	}
 	if err != nil {
 		backend.Free(outputs[:3]...)
-		return 0, err
+		return err
 	}
 	backend.Free(t.theta, t.m, t.v)
 	t.theta, t.m, t.v = outputs[0], outputs[1], outputs[2]
-	return norm, nil
+	return nil
 }
 
 // Loss returns the mean squared error and the number of samples of a sum.

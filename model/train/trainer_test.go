@@ -174,7 +174,7 @@ func TestBackendsAgree(t *testing.T) {
 		trainer, theta := newTrainer(t, b, c)
 		for step := range int64(20) {
 			sum := total(t, trainer, noise(int(step), 4, samples, c.Model))
-			if _, err := trainer.Apply(sum, step); err != nil {
+			if err := trainer.Apply(sum, step); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -216,14 +216,14 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 		} {
 			bad := append([]float32(nil), good...)
 			spoil(bad)
-			if _, err := trainer.Apply(bad, 0); !errors.Is(err, train.ErrDiverged) {
+			if err := trainer.Apply(bad, 0); !errors.Is(err, train.ErrDiverged) {
 				t.Errorf("%s: %v, want ErrDiverged", name, err)
 			}
 		}
 		for name, call := range map[string]func() error{
-			"empty batch": func() error { _, err := trainer.Apply(make([]float32, len(good)), 0); return err },
-			"short sum":   func() error { _, err := trainer.Apply(good[1:], 0); return err },
-			"step beyond": func() error { _, err := trainer.Apply(good, 10); return err },
+			"empty batch": func() error { return trainer.Apply(make([]float32, len(good)), 0) },
+			"short sum":   func() error { return trainer.Apply(good[1:], 0) },
+			"step beyond": func() error { return trainer.Apply(good, 10) },
 			"other grid":  func() error { return trainer.Gradient(noise(0, 2, samples, deeponet.Paper(nodes+1))) },
 			"other plane": func() error { return trainer.Gradient(noise(0, 2, samples, deeponet.PaperPlane(nodes))) },
 			"other count": func() error { return trainer.Gradient(noise(0, 2, samples+1, c.Model)) },
