@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-
-	"gonum.org/v1/gonum/dsp/fourier"
 )
 
 // maxPoints bounds the embedding of a plane: 16 MiB of eigenvalues.
@@ -35,26 +33,18 @@ type axis struct {
 	spacing float64
 }
 
-// NewPlane prepares the field with covariance kernel(√((Δi·hx)² + (Δj·hy)²))
-// between nodes (i, j), i = 0..nx−1, j = 0..ny−1. The embedding is a torus of
-// mx × my points, mx ≥ 2(nx−1) and my ≥ 2(ny−1) with factors 2, 3 and 5 alone
-// (one point along a direction with one node), enlarged until its negative
-// eigenvalues can be clipped with a covariance error of at most 1e-10 of the
-// variance. The error is ErrNotPositive with the lowest eigenvalue if that takes
-// more than 2²¹ points. A squared exponential takes about 14 lengths along each
-// side: 32×32 nodes with spacing 10/31 allow lengths up to 30.
+// NewSquaredExponentialPlane prepares the field with covariance
+// SquaredExponential(length, variance) of √((Δi·hx)² + (Δj·hy)²) between nodes
+// (i, j), i = 0..nx−1, j = 0..ny−1. The embedding is a torus of mx × my points,
+// mx ≥ 2(nx−1) and my ≥ 2(ny−1) with factors 2, 3 and 5 alone (one point along a
+// direction with one node), enlarged until its negative eigenvalues can be
+// clipped with a covariance error of at most 1e-10 of the variance. The error is
+// ErrNotPositive with the lowest eigenvalue if that takes more than 2²¹ points.
+// It takes about 14 lengths along each side: 32×32 nodes with spacing 10/31 allow
+// lengths up to 30.
 //
-// It costs more than one call of Pair. For a kernel per field
-// NewSquaredExponentialPlane is the better choice.
-func NewPlane(nx, ny int, hx, hy float64, kernel Kernel) (*Plane, error) {
-	return newPlane(nx, ny, hx, hy, kernel, func(mx, my int) []float64 {
-		return embedTorus(mx, my, hx, hy, kernel)
-	})
-}
-
-// NewSquaredExponentialPlane is NewPlane for SquaredExponential(length, variance)
-// at a small part of its cost: the kernel is a product of one along x and one
-// along y, and so are the torus's eigenvalues.
+// The kernel is a product of one along x and one along y, and so are the torus's
+// eigenvalues: they cost a small part of a transform of the torus.
 func NewSquaredExponentialPlane(nx, ny int, hx, hy, length, variance float64) (*Plane, error) {
 	return newPlane(nx, ny, hx, hy, SquaredExponential(length, variance), func(mx, my int) []float64 {
 		along, across := embed(mx, hx, SquaredExponential(length, 1)), embed(my, hy, SquaredExponential(length, variance))
@@ -68,7 +58,8 @@ func NewSquaredExponentialPlane(nx, ny int, hx, hy, length, variance float64) (*
 	})
 }
 
-// newPlane is NewPlane with a way to the eigenvalues of a torus of mx×my points.
+// newPlane prepares the field of any kernel with a way to the eigenvalues of a
+// torus of mx×my points.
 func newPlane(nx, ny int, hx, hy float64, kernel Kernel, eigenvalues func(mx, my int) []float64) (*Plane, error) {
 	x, y := axis{nx, hx}, axis{ny, hy}
 	for _, a := range []axis{x, y} {
@@ -139,45 +130,8 @@ func smooth(m int) bool {
 // transforms of tori that are too small. Kernels that are invalid for other
 // reasons pass.
 func (a axis) positive(m int, kernel Kernel) bool {
-	_, _, defect := clip(embed(m, a.spacing, kernel))
+	_, defect := clip(embed(m, a.spacing, kernel))
 	return !(defect > maxDefect*kernel(0))
-}
-
-// embedTorus returns the eigenvalues of the covariance between the points of a
-// torus, [my, mx]. Both the covariance and they are even along x and y.
-func embedTorus(mx, my int, hx, hy float64, kernel Kernel) []float64 {
-	eigenvalues := make([]float64, mx*my)
-	kx, ky := mx/2+1, my/2+1
-	row, half := make([]float64, mx), make([]complex128, kx)
-	along := fourier.NewFFT(mx)
-	for l := range ky {
-		for k := range kx {
-			dx, dy := float64(k)*hx, float64(l)*hy
-			row[k] = kernel(math.Sqrt(float64(dx*dx) + float64(dy*dy)))
-		}
-		mirror(row)
-		for k, v := range along.Coefficients(half, row) {
-			eigenvalues[l*mx+k] = real(v)
-		}
-	}
-	column, half := make([]float64, my), make([]complex128, ky)
-	across := fourier.NewFFT(my)
-	for k := range kx {
-		for l := range ky {
-			column[l] = eigenvalues[l*mx+k]
-		}
-		mirror(column)
-		for l, v := range across.Coefficients(half, column) {
-			eigenvalues[l*mx+k] = real(v)
-		}
-	}
-	for l := range my {
-		if l >= ky {
-			copy(eigenvalues[l*mx:], eigenvalues[(my-l)*mx:][:kx])
-		}
-		mirror(eigenvalues[l*mx : (l+1)*mx])
-	}
-	return eigenvalues
 }
 
 // Pair draws two independent fields: the real and the imaginary part of

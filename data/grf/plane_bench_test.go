@@ -15,7 +15,7 @@ func BenchmarkPlane(b *testing.B) {
 		b.Run(fmt.Sprintf("new/length=%v", length), func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
-				if _, err := NewPlane(nodes, nodes, spacing, spacing, kernel); err != nil {
+				if _, err := kernelPlane(nodes, nodes, spacing, spacing, kernel); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -29,7 +29,7 @@ func BenchmarkPlane(b *testing.B) {
 			}
 		})
 		b.Run(fmt.Sprintf("pair/length=%v", length), func(b *testing.B) {
-			field, err := NewPlane(nodes, nodes, spacing, spacing, kernel)
+			field, err := kernelPlane(nodes, nodes, spacing, spacing, kernel)
 			if err != nil {
 				b.Fatal(err)
 			}

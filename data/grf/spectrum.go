@@ -15,18 +15,15 @@ var ErrNotPositive = errors.New("circulant embedding is not positive semidefinit
 // clipping negative eigenvalues may cause.
 const maxDefect = 1e-10
 
-// spectrum is that of a circulant matrix, ready to draw with, and what was done
-// to it.
+// spectrum is that of a circulant matrix, ready to draw with.
 type spectrum struct {
-	scale          []float64 // √(λₖ/m), the m eigenvalues
-	lowest, defect float64
-	clipped        int
+	scale []float64 // √(λₖ/m), the m eigenvalues
 }
 
 // newSpectrum takes the eigenvalues over. The error is ErrNotPositive with the
 // lowest of them if clipping would change a covariance too much.
 func newSpectrum(eigenvalues []float64, variance float64) (spectrum, error) {
-	lowest, clipped, defect := clip(eigenvalues)
+	lowest, defect := clip(eigenvalues)
 	if !(variance > 0) || math.IsInf(variance, 0) || math.IsNaN(lowest) {
 		return spectrum{}, fmt.Errorf("random field with variance %v and eigenvalue %v, want finite and positive numbers", variance, lowest)
 	}
@@ -37,26 +34,25 @@ func newSpectrum(eigenvalues []float64, variance float64) (spectrum, error) {
 	for k, v := range eigenvalues {
 		eigenvalues[k] = math.Sqrt(v / float64(len(eigenvalues)))
 	}
-	return spectrum{scale: eigenvalues, lowest: lowest, defect: defect, clipped: clipped}, nil
+	return spectrum{scale: eigenvalues}, nil
 }
 
-// clip sets negative eigenvalues to zero. It returns the lowest, their number
-// and the bound Σ|λₖ|/m over them on what that changes in any covariance. The
-// lowest is NaN if an eigenvalue is not finite.
-func clip(eigenvalues []float64) (lowest float64, clipped int, defect float64) {
+// clip sets negative eigenvalues to zero. It returns the lowest and the
+// bound Σ|λₖ|/m over them on what that changes in any covariance. The lowest is
+// NaN if an eigenvalue is not finite.
+func clip(eigenvalues []float64) (lowest, defect float64) {
 	lowest = math.Inf(1)
 	for k, v := range eigenvalues {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return math.NaN(), 0, 0
+			return math.NaN(), 0
 		}
 		lowest = min(lowest, v)
 		if v < 0 {
 			defect -= v / float64(len(eigenvalues))
 			eigenvalues[k] = 0
-			clipped++
 		}
 	}
-	return lowest, clipped, defect
+	return lowest, defect
 }
 
 // negligible is the eigenvalue, relative to the variance, up to which modes are
@@ -68,20 +64,7 @@ func (s *spectrum) thin(variance float64) {
 	m := float64(len(s.scale))
 	for k, v := range s.scale {
 		if eigenvalue := v * v * m; v > 0 && eigenvalue <= negligible*variance {
-			s.defect += eigenvalue / m
 			s.scale[k] = 0
 		}
 	}
 }
-
-// Defect bounds the difference between the field's covariances and the
-// kernel's, which clipped eigenvalues cause.
-func (s *spectrum) Defect() float64 { return s.defect }
-
-// Lowest is the lowest eigenvalue of the embedding as it was before negative
-// ones were clipped. A smooth kernel's are zero but for rounding, of which half
-// is below zero: to be judged against the variance times the embedding's points.
-func (s *spectrum) Lowest() float64 { return s.lowest }
-
-// Clipped is the number of eigenvalues that were negative.
-func (s *spectrum) Clipped() int { return s.clipped }

@@ -1,8 +1,7 @@
 // Package bootstrap gives confidence intervals for means and medians over
-// functions, and for paired differences between two rows of a table, by
-// resampling (Efron and Tibshirani, An Introduction to the Bootstrap, 1993).
-// Distances over functions have a long right tail, so intervals that are
-// symmetric about the mean would be wrong on both sides.
+// functions by resampling (Efron and Tibshirani, An Introduction to the
+// Bootstrap, 1993). Distances over functions have a long right tail, so intervals
+// that are symmetric about the mean would be wrong on both sides.
 //
 // Functions are resampled, the samples behind each function's number are not:
 // an interval says how far the number depends on which functions were held out,
@@ -96,23 +95,6 @@ func Median(values []float64, seed uint64) (Interval, error) {
 		Low:      cut(medians, (1-Level)/2),
 		High:     cut(medians, (1+Level)/2),
 	}, nil
-}
-
-// Difference is the mean of a−b over functions, value by value: two rows judge
-// the same functions, and what makes a function hard for both cancels.
-func Difference(a, b []float64, seed uint64) (Interval, error) {
-	if len(a) != len(b) {
-		return Interval{}, fmt.Errorf("interval of a difference: %d and %d values are not paired", len(a), len(b))
-	}
-	differences := make([]float64, len(a))
-	for i := range a {
-		differences[i] = a[i] - b[i]
-	}
-	interval, err := Mean(differences, seed)
-	if err != nil {
-		return Interval{}, fmt.Errorf("paired difference: %w", err)
-	}
-	return interval, nil
 }
 
 func validate(values []float64) error {

@@ -129,30 +129,6 @@ func TestMediansHaveTheirLaw(t *testing.T) {
 	}
 }
 
-// What both rows have in common cancels: the interval is that of the difference.
-func TestDifferenceIsPaired(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 3))
-	a, b := make([]float64, 100), make([]float64, 100)
-	for i := range a {
-		hard := 100 * rng.ExpFloat64()
-		a[i], b[i] = hard+1+0.1*rng.NormFloat64(), hard
-	}
-	d, err := Difference(a, b, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "difference", d.Estimate, 1, 0.05)
-	near(t, "width", d.High-d.Low, 4*0.01, 0.008)
-	back, err := Difference(b, a, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "reversed", back.Low, -d.High, 0.005)
-	if _, err := Difference(a, b[1:], 1); err == nil || !strings.Contains(err.Error(), "100 and 99") {
-		t.Errorf("unpaired: %v", err)
-	}
-}
-
 func TestIntervalsAreReproducible(t *testing.T) {
 	values := normals(101)
 	for name, interval := range map[string]func([]float64, uint64) (Interval, error){"mean": Mean, "median": Median} {
