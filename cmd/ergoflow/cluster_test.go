@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -156,7 +157,7 @@ func TestWorkerCountsAgreeOnProbes(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"cn2d":          nil,
 		"cn2d_transfer": {"--set", "training.sensors=[12,4,8]"},
-		"particles64d":  {"--set", "training.steps=12"},
+		"particles64d":  {"--set", "training.steps=4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			train := func(workers int) *state.State {
@@ -195,18 +196,37 @@ func startCluster(t *testing.T, dir string, workers int, more ...string) *cluste
 	return start(t, dir, slices.Concat([]string{"train"}, small, []string{"--local", "--dir", dir, "--workers", fmt.Sprint(workers)}, more))
 }
 
-// start starts the program with arguments that name dir.
-func start(t *testing.T, dir string, args []string) *cluster {
+// start starts the program with arguments that name dir. What it says goes to
+// listeners too.
+func start(t *testing.T, dir string, args []string, listeners ...io.Writer) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	cmd, out := program(ctx, t, args...)
+	both := io.MultiWriter(append(listeners, out)...)
+	cmd.Stdout, cmd.Stderr = both, both
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	c := &cluster{t: t, dir: dir, cmd: cmd, out: out, done: make(chan error, 1)}
 	go func() { c.done <- cmd.Wait() }()
 	return c
+}
+
+// A listener closes heard when what is written to it has the words.
+type listener struct {
+	words string
+	said  []byte
+	heard chan struct{}
+}
+
+func (l *listener) Write(b []byte) (int, error) {
+	before := bytes.Contains(l.said, []byte(l.words))
+	l.said = append(l.said, b...)
+	if !before && bytes.Contains(l.said, []byte(l.words)) {
+		close(l.heard)
+	}
+	return len(b), nil
 }
 
 // status asks the coordinator; ok is false while none answers.
@@ -278,7 +298,7 @@ func training(n, step int) func(coordinator.Status) bool {
 // of a larger network, though fewer of them.
 var slow = []string{
 	"--set", "model.deeponet.trunk_width=128", "--set", "training.batch_functions=64",
-	"--set", "training.steps=120", "--set", "training.checkpoint_every=30",
+	"--set", "training.steps=60", "--set", "training.checkpoint_every=15",
 }
 
 func TestDisturbedTrainingIsTheSame(t *testing.T) {
@@ -360,12 +380,14 @@ func TestInterrupt(t *testing.T) {
 		stage string
 		when  func(coordinator.Status) bool
 		more  []string
+		again bool
 	}{
-		{"generating", generating, []string{"--set", "data.training.burn_in=2000000"}},
-		{"training", training(2, 20), nil},
+		{"generating", generating, []string{"--set", "data.training.burn_in=2000000"}, false}, // all of it would take minutes
+		{"training", training(2, 20), nil, true},
 	} {
 		t.Run(test.stage, func(t *testing.T) {
-			c := startCluster(t, t.TempDir(), 2, slices.Concat(slow, test.more)...)
+			more := slices.Concat(slow, test.more)
+			c := startCluster(t, t.TempDir(), 2, more...)
 			st := c.until(test.stage, test.when)
 			c.cmd.Process.Signal(syscall.SIGINT)
 			err := <-c.done
@@ -384,6 +406,16 @@ func TestInterrupt(t *testing.T) {
 			if left, _ := filepath.Glob(filepath.Join(c.dir, "shards", "*", "*.tmp*")); len(left) > 0 {
 				t.Errorf("half-written shards are left: %v", left)
 			}
+			if !test.again {
+				return
+			}
+			startCluster(t, c.dir, 2, more...).end()
+			if got := final(t, c.dir); got.Step != 60 {
+				t.Errorf("the same command ended at step %d", got.Step)
+			}
+			if p := proven(t, c.dir); p.Generations < 2 {
+				t.Errorf("the same command began anew: %+v", p)
+			}
 		})
 	}
 }
@@ -391,21 +423,14 @@ func TestInterrupt(t *testing.T) {
 func TestInterruptEvaluation(t *testing.T) {
 	dir := t.TempDir()
 	args := slices.Concat([]string{"run"}, small, []string{"--dir", dir, "--workers", "1",
-		"--set", "data.reference_samples=4096", "--set", "evaluation.samples=4096"})
-	c := start(t, dir, args)
-	c.until("the cluster's start", func(coordinator.Status) bool { return true })
-	// The evaluation begins when the cluster has ended.
-	deadline := time.Now().Add(patience)
-	for {
-		if _, err := coordinator.ReadAddresses(dir); errors.Is(err, coordinator.ErrNotRunning) {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the cluster does not end\n%s", logs(dir))
-		}
-		<-time.After(5 * time.Millisecond)
+		"--set", "training.steps=8", "--set", "data.reference_samples=2048", "--set", "evaluation.samples=2048"})
+	evaluating := &listener{words: "reference: sample: ", heard: make(chan struct{})}
+	c := start(t, dir, args, evaluating)
+	select {
+	case <-evaluating.heard:
+	case err := <-c.done:
+		t.Fatalf("the program ended before its evaluation began: %v\n%s%s", err, c.out, logs(dir))
 	}
-	<-time.After(200 * time.Millisecond)
 	c.cmd.Process.Signal(syscall.SIGINT)
 	err := <-c.done
 	var exit *exec.ExitError

@@ -239,7 +239,7 @@ func TestFourHosts(t *testing.T) {
 
 func fourHosts(t *testing.T) {
 	network := hosts.New(t)
-	e := tiny(t, 600, false)
+	e := tiny(t, 300, false)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
 	var on []*hosts.Host

@@ -49,15 +49,15 @@ func TestPortInUse(t *testing.T) {
 	defer l.Close()
 	address := l.Addr().String()
 	for _, flag := range []string{"--listen", "--gossip"} {
-		cmd, out := program(t.Context(), t, "coordinator", "--dir", t.TempDir(), flag, address)
+		dir := t.TempDir()
+		cmd, out := program(t.Context(), t, "coordinator", "--dir", dir, flag, address)
 		refused(t, cmd, out, exitFailure, address, "in use")
+		if a, err := coordinator.ReadAddresses(dir); !errors.Is(err, coordinator.ErrNotRunning) {
+			t.Errorf("%s: the directory names a coordinator: %+v (%v)", flag, a, err)
+		}
 	}
-	dir := t.TempDir()
 	cmd, out := program(t.Context(), t, "worker", "--join", "127.0.0.1:1", "--listen", address, "--backend", "go")
 	refused(t, cmd, out, exitFailure, address, "in use")
-	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
-		t.Errorf("left behind: %v", entries)
-	}
 }
 
 // TestSilentSeed: a seed that takes connections and never answers is given up.
@@ -144,29 +144,37 @@ func TestDamagedPlugin(t *testing.T) {
 	refused(t, cmd, out, exitUsage, "abacus")
 }
 
-// TestFullDisk fills a small file system of its own in the middle of a run.
+// TestFullDisk fills a small file system of its own in the middle of a run: with
+// data, and with the checkpoint of what was learned from all of it.
 func TestFullDisk(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
-	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.samples=4096 --set data.training.burn_in=1 --set training.steps=16`
+	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.training.burn_in=1 --set training.steps=16 --set "$3"`
 	if err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "true").Run(); err != nil {
 		t.Skipf("this machine lets nobody make mount namespaces: %v", err)
 	}
-	for _, size := range []string{"64k", "3m"} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, dir, size, self)
-		out, err := cmd.CombinedOutput()
-		cancel()
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
-			t.Errorf("%s: ended with %v, not code %d\n%s", size, err, exitFailure, out)
-		}
-		if !strings.Contains(string(out), "no space left") || !strings.Contains(string(out), "hint: ") {
-			t.Errorf("%s: said\n%s", size, out)
-		}
+	for name, test := range map[string]struct{ size, set, failure string }{
+		"data":       {"3m", "data.samples=4096", "cannot be generated"},
+		"checkpoint": {"512k", "model.deeponet.trunk_width=128", "the checkpoint at step 16 is not stored"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // nearly all of it is waiting between attempts
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, t.TempDir(), test.size, self, test.set)
+			out, err := cmd.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
+				t.Errorf("ended with %v, not code %d\n%s", err, exitFailure, out)
+			}
+			for _, words := range []string{test.failure, "no space left", "hint: "} {
+				if !strings.Contains(string(out), words) {
+					t.Errorf("%q is not in\n%s", words, out)
+				}
+			}
+		})
 	}
 }
 

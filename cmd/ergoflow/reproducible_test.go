@@ -24,15 +24,16 @@ func reproducibly(t *testing.T, name string, workers, steps int) *cluster {
 		"--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50"})
 }
 
-// TestReproducible: with --reproducible one, two and three workers, and three of
-// which one is killed, train the same bits, on every backend.
+// TestReproducible: with --reproducible one worker, and three of which one is
+// killed, train the same bits, on every backend. How many workers add up is the
+// same code on each: two and three who are left alone do so on one of them.
 func TestReproducible(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		const steps = 150
 		one := reproducibly(t, b.Name, 1, steps)
 		one.end()
 		want := final(t, one.dir)
-		for workers := 2; workers <= 3; workers++ {
+		for workers := 2; workers <= 3 && b.Name == backend.Go; workers++ {
 			c := reproducibly(t, b.Name, workers, steps)
 			c.end()
 			equalBits(t, fmt.Sprintf("%d workers", workers), final(t, c.dir), want)
