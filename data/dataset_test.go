@@ -197,7 +197,7 @@ func TestNormalisationNeedsEveryTrainingShard(t *testing.T) {
 	var n, sum, square float64
 	for k := range d.Shards {
 		s := opened(t, store, d, k)
-		for i := range s.Count() {
+		for i := range s.Manifest().Count {
 			for _, v := range s.Field(0, i) {
 				n++
 				sum += float64(v)

@@ -112,14 +112,14 @@ func TestExactContents(t *testing.T) {
 		for _, k := range []int{1, d.HeldOutShard()} {
 			generate(t, d, k, store)
 			s := opened(t, store, d, k)
-			exact := make([]float32, s.Count()*d.Samples)
+			exact := make([]float32, s.Manifest().Count*d.Samples)
 			if err := f.Sample(t.Context(), exact, family.Draws{
-				First: s.Manifest().First, Count: s.Count(), Seed: d.Seed, Purpose: s.Manifest().Purpose, Exact: true,
+				First: s.Manifest().First, Count: s.Manifest().Count, Seed: d.Seed, Purpose: s.Manifest().Purpose, Exact: true,
 			}, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			asked := s.Manifest().Purpose == purpose
-			for i := range s.Count() {
+			for i := range s.Manifest().Count {
 				if got := slices.Equal(s.Samples(i), exact[i*d.Samples:(i+1)*d.Samples]); got != asked {
 					t.Errorf("exact %s: function %d of shard %d has exact draws: %v", purpose, i, k, got)
 				}
@@ -318,7 +318,7 @@ func TestNoFields(t *testing.T) {
 	}
 	s := opened(t, store, d, 1)
 	size := d.Samples * 3
-	for i := range s.Count() {
+	for i := range s.Manifest().Count {
 		x := s.Samples(i)
 		if first := float32((h.First + i) * size); len(x) != size || x[0] != first || x[size-1] != first+float32(size-1) {
 			t.Errorf("function %d has %d values from %v", i, len(x), x[0])

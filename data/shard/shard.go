@@ -49,9 +49,6 @@ func (s *Shard) Manifest() Manifest { return s.manifest }
 // First is the number of the first function in the data set.
 func (s *Shard) First() int { return s.manifest.First }
 
-// Count is the number of functions.
-func (s *Shard) Count() int { return s.manifest.Count }
-
 // Fields are what is stored of every function beside its samples.
 func (s *Shard) Fields() []Field { return s.manifest.Fields }
 

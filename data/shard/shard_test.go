@@ -122,7 +122,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(s.Manifest(), m) || s.Count() != 3 {
+	if !reflect.DeepEqual(s.Manifest(), m) || m.Count != 3 {
 		t.Errorf("manifest %+v, want %+v", s.Manifest(), m)
 	}
 	for i := range 3 {

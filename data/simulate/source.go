@@ -22,9 +22,6 @@ func (s *Source) Uint32() uint32 {
 // next output.
 func (s *Source) Uniform() float32 { return float32(s.Uint32()>>8) * (1. / (1 << 24)) }
 
-// Normal is the standard normal number that the next output stands for.
-func (s *Source) Normal() float32 { return Normal(s.Uint32()) }
-
 // Noise gives the normal numbers of up to Lanes sources at once, on the fastest
 // engine, for simulations of a few steps of what engines do not step.
 type Noise struct {

@@ -23,7 +23,7 @@ func TestNoiseIsItsSources(t *testing.T) {
 			values := n.Next()
 			for k := range Window {
 				for l := range sources {
-					if got, want := values[k*Lanes+l], sources[l].Normal(); got != want {
+					if got, want := values[k*Lanes+l], Normal(sources[l].Uint32()); got != want {
 						t.Fatalf("%d lanes, window %d: number %d of lane %d is %v, want %v", lanes, window, k, l, got, want)
 					}
 				}
@@ -41,7 +41,7 @@ func TestSource(t *testing.T) {
 	n.fill(1)
 	s := NewSource(7, "test", 5, 9)
 	for k := range window {
-		if got := s.Normal(); got != n.values[k*lanes] {
+		if got := Normal(s.Uint32()); got != n.values[k*lanes] {
 			t.Fatalf("number %d is %v, that of the chain %v", k, got, n.values[k*lanes])
 		}
 	}

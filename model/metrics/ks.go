@@ -33,28 +33,6 @@ func KS(x, y []float32) (statistic, p float64, err error) {
 	return statistic, kolmogorov(statistic, float64(n)*float64(m)/float64(n+m)), nil
 }
 
-// KSAgainst is the one-sample Kolmogorov–Smirnov test of x against a continuous
-// distribution function, with its asymptotic p-value. It fails if cdf leaves
-// [0, 1] or decreases on the sample.
-func KSAgainst(x []float32, cdf func(float64) float64) (statistic, p float64, err error) {
-	if err := Line(x).validate(); err != nil {
-		return 0, 0, fmt.Errorf("kolmogorov-smirnov test: %w", err)
-	}
-	a := slices.Clone(x)
-	slices.Sort(a)
-	n := float64(len(a))
-	last := 0.0
-	for i, v := range a {
-		f := cdf(float64(v))
-		if !(f >= last && f <= 1) {
-			return 0, 0, fmt.Errorf("kolmogorov-smirnov test: distribution function is %v at %v, after %v: it must rise from 0 to 1: %w", f, v, last, ErrOption)
-		}
-		last = f
-		statistic = max(statistic, float64(i+1)/n-f, f-float64(i)/n)
-	}
-	return statistic, kolmogorov(statistic, n), nil
-}
-
 // kolmogorov is the probability that the statistic of an effective sample of
 // size n exceeds d: the limit law Q(λ) at Stephens' λ = (√n + 0.12 + 0.11/√n) d
 // (J. R. Stat. Soc. B 32, 1970), by whichever of its two series converges fast.

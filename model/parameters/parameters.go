@@ -68,11 +68,6 @@ func (l Layout) Offsets() []int {
 	return offsets
 }
 
-// Index returns the position of the tensor with that name, or -1.
-func (l Layout) Index(name string) int {
-	return slices.IndexFunc(l, func(t Tensor) bool { return t.Name == name })
-}
-
 // Equal reports whether both name the same tensors with the same shapes in the
 // same order. How they are initialised does not matter.
 func (l Layout) Equal(other Layout) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/deeponet"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/ode"
+	"github.com/ergoflow/ergoflow/model/parameters"
 	"github.com/ergoflow/ergoflow/model/sampler"
 	"github.com/ergoflow/ergoflow/model/state"
 	"github.com/ergoflow/ergoflow/model/velocity"
@@ -103,17 +104,19 @@ func TestChunkingIsInvisible(t *testing.T) {
 	})
 }
 
+// part is what a state holds of the tensor of that name.
+func part(st *state.State, name string) []float32 {
+	i := slices.IndexFunc(st.Layout, func(t parameters.Tensor) bool { return t.Name == name })
+	offsets := st.Layout.Offsets()
+	return st.Parameters[offsets[i]:offsets[i+1]]
+}
+
 // With a zero last layer the velocity is zero and noise stays what it is; with
 // the code's bias alone it is a constant c, and every sample moves by c.
 func TestConstantVelocity(t *testing.T) {
 	st := fresh(small)
-	offsets := st.Layout.Offsets()
-	part := func(name string) []float32 {
-		i := st.Layout.Index(name)
-		return st.Parameters[offsets[i]:offsets[i+1]]
-	}
-	clear(part("trunk.output.weight"))
-	clear(part("trunk.output.bias"))
+	clear(part(st, "trunk.output.weight"))
+	clear(part(st, "trunk.output.bias"))
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		sample := func() []float32 {
 			s := open(t, b, small, st)
@@ -131,13 +134,13 @@ func TestConstantVelocity(t *testing.T) {
 			}
 		}
 		for _, branch := range []string{"drift", "diffusion"} {
-			clear(part(branch + ".output.weight"))
-			for i := range part(branch + ".output.bias") {
-				part(branch + ".output.bias")[i] = 2
+			clear(part(st, branch+".output.weight"))
+			for i := range part(st, branch+".output.bias") {
+				part(st, branch+".output.bias")[i] = 2
 			}
 		}
-		for i := range part("trunk.output.bias") {
-			part("trunk.output.bias")[i] = .125
+		for i := range part(st, "trunk.output.bias") {
+			part(st, "trunk.output.bias")[i] = .125
 		}
 		want := float32(4 * 2 * 2 * .125) // rank · f⁰ · f¹ · u
 		for i, x := range sample() {
@@ -145,7 +148,7 @@ func TestConstantVelocity(t *testing.T) {
 				t.Fatalf("sample %d moved by %g, want %g", i, x-noise[i], want)
 			}
 		}
-		clear(part("trunk.output.bias"))
+		clear(part(st, "trunk.output.bias"))
 	})
 }
 
@@ -155,16 +158,11 @@ func TestPlane(t *testing.T) {
 	model := small
 	model.Dimension, model.Fields = 2, []velocity.Input{{Name: "drift", Shape: []int{5, 4, 2}}}
 	st := fresh(model)
-	offsets := st.Layout.Offsets()
-	part := func(name string) []float32 {
-		i := st.Layout.Index(name)
-		return st.Parameters[offsets[i]:offsets[i+1]]
-	}
-	clear(part("trunk.output.weight"))
-	clear(part("drift.output.weight"))
+	clear(part(st, "trunk.output.weight"))
+	clear(part(st, "drift.output.weight"))
 	for l := range model.Rank {
-		copy(part("drift.output.bias")[2*l:], []float32{2, 1})
-		copy(part("trunk.output.bias")[2*l:], []float32{.125, -.5})
+		copy(part(st, "drift.output.bias")[2*l:], []float32{2, 1})
+		copy(part(st, "trunk.output.bias")[2*l:], []float32{.125, -.5})
 	}
 	moves := [2]float32{4 * 2 * .125, 4 * -.5} // rank · f · u
 	subject := flow.Subject{Function: family.Function{Fields: [][]float32{make([]float32, 40)}}}
