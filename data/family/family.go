@@ -77,8 +77,6 @@ type Law interface {
 	PDF(x float64) float64
 	CDF(x float64) float64
 	Quantile(u float64) float64
-	Mean() float64
-	Variance() float64
 	Sample(dst []float32, rng *rand.Rand)
 }
 

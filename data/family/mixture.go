@@ -81,23 +81,6 @@ func (m *mixture) Quantile(u float64) float64 {
 	}
 }
 
-func (m *mixture) Mean() float64 {
-	var mean float64
-	for _, c := range m {
-		mean += c.weight * c.mean
-	}
-	return mean
-}
-
-func (m *mixture) Variance() float64 {
-	mean := m.Mean()
-	var v float64
-	for _, c := range m {
-		v += c.weight * (c.std*c.std + (c.mean-mean)*(c.mean-mean))
-	}
-	return v
-}
-
 // Sample fills dst with independent draws: a component, then a normal.
 func (m *mixture) Sample(dst []float32, rng *rand.Rand) {
 	for j := range dst {
