@@ -37,19 +37,19 @@ func DrawCosts(points []ParetoPoint, d evaluate.Distance) (Drawn, error) {
 
 func costsFigure(points []ParetoPoint, d evaluate.Distance) figure {
 	return figure{"costs", fmt.Sprintf(costsCaption, d.Name),
-		func(w io.Writer) error { return Pareto(w, points, "Mean "+axis(d)) },
-		func(w io.Writer) error { return ParetoData(w, points) }}
+		func(w io.Writer) error { return drawPareto(w, points, "Mean "+axis(d)) },
+		func(w io.Writer) error { return paretoData(w, points) }}
 }
 
 // spreadRows are the rows that come near the reference: N(0,1) and networks that
 // know nothing of the function would leave the others no room.
-func spreadRows(rows []evaluate.Row, d evaluate.Distance) []SpreadRow {
-	var shown []SpreadRow
+func spreadRows(rows []evaluate.Row, d evaluate.Distance) []spreadRow {
+	var shown []spreadRow
 	for _, r := range rows {
 		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained || r.Kind == evaluate.Shuffled {
 			continue
 		}
-		s := SpreadRow{Kind: r.Kind, Name: r.Name}
+		s := spreadRow{Kind: r.Kind, Name: r.Name}
 		for _, f := range r.Functions {
 			s.Values = append(s.Values, d.Of(f))
 		}

@@ -14,46 +14,46 @@ import (
 
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
-	var rows []SpreadRow
+	var rows []spreadRow
 	for _, r := range []struct {
 		kind  evaluate.Kind
 		name  string
 		scale float64
 	}{{evaluate.Floor, "floor", 0.001}, {evaluate.MCMC, "mcmc 500k steps", 0.02}, {evaluate.Model, "model", 0.03}, {evaluate.Moments, "moment-matched normal", 0.05}} {
-		row := SpreadRow{Kind: r.kind, Name: r.name}
+		row := spreadRow{Kind: r.kind, Name: r.name}
 		for range 1024 {
 			row.Values = append(row.Values, r.scale*math.Exp(1.5*rng.NormFloat64())-2e-5)
 		}
 		rows = append(rows, row)
 	}
 	const name = "Sinkhorn divergence (units of x²)"
-	drawn(t, "spread", vermilion, func(w io.Writer) error { return Spread(w, rows, name) })
-	one := []SpreadRow{{evaluate.Model, "model", []float64{0}}}
-	drawn(t, "spread-one", vermilion, func(w io.Writer) error { return Spread(w, one, name) })
+	drawn(t, "spread", vermilion, func(w io.Writer) error { return drawSpread(w, rows, name) })
+	one := []spreadRow{{evaluate.Model, "model", []float64{0}}}
+	drawn(t, "spread-one", vermilion, func(w io.Writer) error { return drawSpread(w, one, name) })
 	drawn(t, "spread-negative", vermilion, func(w io.Writer) error {
-		return Spread(w, []SpreadRow{{evaluate.Model, "model", []float64{-3e-6, -1e-6, -2e-6}}}, name)
+		return drawSpread(w, []spreadRow{{evaluate.Model, "model", []float64{-3e-6, -1e-6, -2e-6}}}, name)
 	})
-	if all := lines(t, func(w io.Writer) error { return SpreadData(w, rows) }); len(all) != 1+4*1024 || all[1025][0] != "mcmc 500k steps" {
+	if all := lines(t, func(w io.Writer) error { return spreadData(w, rows) }); len(all) != 1+4*1024 || all[1025][0] != "mcmc 500k steps" {
 		t.Errorf("%d lines of values", len(all))
 	}
-	for says, bad := range map[string][]SpreadRow{"no rows": nil, "model has no values": {{evaluate.Model, "model", nil}}, "value NaN for function 1": {{evaluate.Model, "model", []float64{1, math.NaN()}}}} {
-		if err := Spread(io.Discard, bad, name); err == nil || !strings.Contains(err.Error(), says) {
+	for says, bad := range map[string][]spreadRow{"no rows": nil, "model has no values": {{evaluate.Model, "model", nil}}, "value NaN for function 1": {{evaluate.Model, "model", []float64{1, math.NaN()}}}} {
+		if err := drawSpread(io.Discard, bad, name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want an error with %q: %v", says, err)
 		}
 	}
 }
 
 func TestSpreadRanges(t *testing.T) {
-	row := SpreadRow{Name: "model"}
+	row := spreadRow{Name: "model"}
 	for i := range 100 {
 		row.Values = append(row.Values, float64(i+1)/100)
 	}
 	row.Values[99] = 1000
-	clip, whole := spreadRanges([]SpreadRow{row})
+	clip, whole := spreadRanges([]spreadRow{row})
 	if clip.lo != 0 || math.Abs(clip.hi-0.95) > 1e-5 || whole.lo != 0.008 || whole.hi != 1250 {
 		t.Errorf("ranges %v and %v", clip, whole)
 	}
-	clip, whole = spreadRanges([]SpreadRow{{Values: []float64{-1e-6}}})
+	clip, whole = spreadRanges([]spreadRow{{Values: []float64{-1e-6}}})
 	if clip.lo != -1e-6 || math.Abs(clip.hi-clip.lo-1e-5) > 1e-12 || whole.hi < 10*whole.lo {
 		t.Errorf("ranges of a negative value %v and %v", clip, whole)
 	}
@@ -79,13 +79,13 @@ func TestPareto(t *testing.T) {
 		{Name: "model", Model: true, Seconds: 12, Steps: 16, Error: 0.28, Low: 0.2, High: 0.37},
 	}
 	const name = "Mean Sinkhorn divergence (units of x²)"
-	drawn(t, "pareto", vermilion, func(w io.Writer) error { return Pareto(w, points, name) })
+	drawn(t, "pareto", vermilion, func(w io.Writer) error { return drawPareto(w, points, name) })
 	timed := append([]ParetoPoint(nil), points...)
 	for i := range timed {
 		timed[i].Steps, timed[i].Low, timed[i].High = 0, 0, 0
 	}
-	drawn(t, "pareto-time", vermilion, func(w io.Writer) error { return Pareto(w, timed, name) })
-	all := lines(t, func(w io.Writer) error { return ParetoData(w, points) })
+	drawn(t, "pareto-time", vermilion, func(w io.Writer) error { return drawPareto(w, timed, name) })
+	all := lines(t, func(w io.Writer) error { return paretoData(w, points) })
 	if len(all) != 6 || strings.Join(all[5], " ") != "model 12 16 0.28 0.2 0.37" {
 		t.Errorf("lines of costs: %v", all)
 	}
@@ -93,11 +93,11 @@ func TestPareto(t *testing.T) {
 		"error 0 is not positive": {Name: "x", Seconds: 1}, "error NaN": {Error: math.NaN(), Steps: 2},
 		"-1 is negative": {Error: 1, Seconds: -1}, "outside its interval": {Error: 1, Low: 1.5, High: 2},
 	} {
-		if err := Pareto(io.Discard, append(points[:5:5], bad), name); err == nil || !strings.Contains(err.Error(), says) {
+		if err := drawPareto(io.Discard, append(points[:5:5], bad), name); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want an error with %q: %v", says, err)
 		}
 	}
-	if err := Pareto(io.Discard, points[:1], name); err == nil {
+	if err := drawPareto(io.Discard, points[:1], name); err == nil {
 		t.Error("one point: no error")
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// EnergyPanel has the energies of states, for example of all kernels or of one
+// energyPanel has the energies of states, for example of all kernels or of one
 // family.
-type EnergyPanel struct {
+type energyPanel struct {
 	Name          string
 	Target, Model []float32
 }
@@ -28,7 +28,7 @@ type energyHistogram struct {
 	target, model []float64 // densities
 }
 
-func (p EnergyPanel) histogram() (h energyHistogram, err error) {
+func (p energyPanel) histogram() (h energyHistogram, err error) {
 	if len(p.Target) == 0 || len(p.Model) == 0 {
 		return h, fmt.Errorf("%s: no energies", p.Name)
 	}
@@ -51,10 +51,10 @@ func (p EnergyPanel) histogram() (h energyHistogram, err error) {
 	return h, nil
 }
 
-// Energies draws histograms of the energy over each other, one panel per set of
+// drawEnergies draws histograms of the energy over each other, one panel per set of
 // states, as PNG. The range leaves out half a per cent at either end of each
 // set, so that a stray state does not hide the others.
-func Energies(w io.Writer, panels []EnergyPanel) error {
+func drawEnergies(w io.Writer, panels []energyPanel) error {
 	if len(panels) == 0 {
 		return errors.New("figure of energies: no states")
 	}
@@ -78,8 +78,8 @@ func Energies(w io.Writer, panels []EnergyPanel) error {
 	return nil
 }
 
-// EnergyData writes what Energies draws as CSV: the edges and densities of bins.
-func EnergyData(w io.Writer, panels []EnergyPanel) error {
+// energyData writes what drawEnergies draws as CSV: the edges and densities of bins.
+func energyData(w io.Writer, panels []energyPanel) error {
 	return table(w, []string{"set", "low", "high", "target", "generated"}, func(row func(...string) error) error {
 		for _, p := range panels {
 			h, err := p.histogram()

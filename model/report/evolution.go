@@ -46,10 +46,10 @@ func evolutionPanels(e evaluate.Evolution) ([]evolutionPanel, error) {
 	return panels, nil
 }
 
-// Evolutions draws one row per equation and one column per time: the histogram of
+// drawEvolutions draws one row per equation and one column per time: the histogram of
 // the reference, the model's over it, and the density of the invariant law, as PNG.
 // All rows must have as many times.
-func Evolutions(w io.Writer, rows []evaluate.Evolution) error {
+func drawEvolutions(w io.Writer, rows []evaluate.Evolution) error {
 	if len(rows) == 0 {
 		return errors.New("figure of evolutions: no equations")
 	}
@@ -104,7 +104,7 @@ func Evolutions(w io.Writer, rows []evaluate.Evolution) error {
 	return nil
 }
 
-// evolutionData writes what Evolutions draws: the bins of every panel, and with
+// evolutionData writes what drawEvolutions draws: the bins of every panel, and with
 // τ = ∞ the density of the invariant law.
 func evolutionData(w io.Writer, rows []evaluate.Evolution) error {
 	return table(w, []string{"percent", "equation", "time", "low", "high", "simulated", "model", "invariant"}, func(row func(...string) error) error {

@@ -55,11 +55,11 @@ func syntheticPercentile(percent int, seed uint64) evaluate.Percentile {
 
 func TestFiguresAreImages(t *testing.T) {
 	var loss, percentiles bytes.Buffer
-	if err := Loss(&loss, syntheticLosses(4000)); err != nil {
+	if err := drawLoss(&loss, syntheticLosses(4000)); err != nil {
 		t.Fatal(err)
 	}
 	rows := []evaluate.Percentile{syntheticPercentile(25, 1), syntheticPercentile(50, 2), syntheticPercentile(75, 7)}
-	if err := Percentiles(&percentiles, rows); err != nil {
+	if err := drawPercentiles(&percentiles, rows); err != nil {
 		t.Fatal(err)
 	}
 	for name, raw := range map[string][]byte{"loss": loss.Bytes(), "percentiles": percentiles.Bytes()} {

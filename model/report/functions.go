@@ -56,9 +56,9 @@ func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 	return styles
 }
 
-// Functions draws, for two distances, the fraction of functions below a value for
+// drawFunctions draws, for two distances, the fraction of functions below a value for
 // every row, on a logarithmic axis, as PNG.
-func Functions(w io.Writer, rows []evaluate.Row, distances [2]evaluate.Distance) error {
+func drawFunctions(w io.Writer, rows []evaluate.Row, distances [2]evaluate.Distance) error {
 	if len(rows) == 0 {
 		return errors.New("figure of functions: no rows")
 	}

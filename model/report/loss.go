@@ -12,9 +12,9 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// Loss draws the training loss of every step and its moving mean over about a
+// drawLoss draws the training loss of every step and its moving mean over about a
 // hundredth of the run, on a logarithmic axis, as PNG.
-func Loss(w io.Writer, losses []float64) error {
+func drawLoss(w io.Writer, losses []float64) error {
 	if len(losses) < 2 {
 		return fmt.Errorf("loss curve: %d steps, want at least 2", len(losses))
 	}

@@ -42,9 +42,9 @@ func (p ParetoPoint) validate() error {
 	return nil
 }
 
-// Pareto draws error against wall time and against sequential steps, as PNG. All
+// drawPareto draws error against wall time and against sequential steps, as PNG. All
 // axes are logarithmic; left and below is better. measure names the error.
-func Pareto(w io.Writer, points []ParetoPoint, measure string) error {
+func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
 	panels := []paretoPanel{
 		{name: "Wall time for all functions (s)", cost: func(p ParetoPoint) float64 { return p.Seconds }},
 		{name: "Sequential steps per sample", cost: func(p ParetoPoint) float64 { return p.Steps }},
@@ -173,8 +173,8 @@ func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// ParetoData writes what Pareto draws as CSV.
-func ParetoData(w io.Writer, points []ParetoPoint) error {
+// paretoData writes what drawPareto draws as CSV.
+func paretoData(w io.Writer, points []ParetoPoint) error {
 	return table(w, []string{"row", "seconds", "steps", "error", "low", "high"}, func(row func(...string) error) error {
 		for _, p := range points {
 			if err := p.validate(); err != nil {

@@ -65,11 +65,11 @@ func lines(t *testing.T, data func(io.Writer) error) [][]string {
 }
 
 // syntheticRadials look like gases with a core, a bond, and none.
-func syntheticRadials() []RadialPanel {
+func syntheticRadials() []radialPanel {
 	rng := rand.New(rand.NewPCG(4, 4))
-	var panels []RadialPanel
+	var panels []radialPanel
 	for k, family := range []string{"Morse", "Gaussian", "double Gaussian", "WCA"} {
-		p := RadialPanel{Family: family}
+		p := radialPanel{Family: family}
 		for i := range 100 {
 			r := (float64(i) + 0.5) * 0.08
 			g := 16 * math.Exp(-r*r/4)
@@ -92,10 +92,10 @@ func syntheticRadials() []RadialPanel {
 
 func TestRadials(t *testing.T) {
 	panels := syntheticRadials()
-	drawn(t, "radial", vermilion, func(w io.Writer) error { return Radials(w, panels) })
-	drawn(t, "radial-three", vermilion, func(w io.Writer) error { return Radials(w, panels[:3]) })
-	drawn(t, "radial-one", vermilion, func(w io.Writer) error { return Radials(w, panels[:1]) })
-	all := lines(t, func(w io.Writer) error { return RadialData(w, panels) })
+	drawn(t, "radial", vermilion, func(w io.Writer) error { return drawRadials(w, panels) })
+	drawn(t, "radial-three", vermilion, func(w io.Writer) error { return drawRadials(w, panels[:3]) })
+	drawn(t, "radial-one", vermilion, func(w io.Writer) error { return drawRadials(w, panels[:1]) })
+	all := lines(t, func(w io.Writer) error { return radialData(w, panels) })
 	if len(all) != 1+4*100 || all[101][0] != "Gaussian" || all[101][2] != number(panels[1].Target[0]) {
 		t.Errorf("%d lines of g(r), %v", len(all), all[101])
 	}
@@ -104,8 +104,8 @@ func TestRadials(t *testing.T) {
 	nan.Target = slices.Clone(nan.Target)
 	nan.Target[7] = math.NaN()
 	empty.Target, empty.Model = make([]float64, 100), make([]float64, 100)
-	for says, bad := range map[string][]RadialPanel{"no families": nil, "99 of the model": {short}, "not finite at distance 0.6": {nan}, "no pairs": {empty}} {
-		if err := Radials(io.Discard, bad); err == nil || !strings.Contains(err.Error(), says) {
+	for says, bad := range map[string][]radialPanel{"no families": nil, "99 of the model": {short}, "not finite at distance 0.6": {nan}, "no pairs": {empty}} {
+		if err := drawRadials(io.Discard, bad); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want an error with %q: %v", says, err)
 		}
 	}
@@ -120,13 +120,13 @@ func TestEnergies(t *testing.T) {
 		}
 		return x
 	}
-	panels := []EnergyPanel{{"all kernels", draws(40000, 1), draws(40000, 0.9)}}
+	panels := []energyPanel{{"all kernels", draws(40000, 1), draws(40000, 0.9)}}
 	panels[0].Model[3] = 1e9 // a stray state
-	drawn(t, "energy", vermilion, func(w io.Writer) error { return Energies(w, panels) })
+	drawn(t, "energy", vermilion, func(w io.Writer) error { return drawEnergies(w, panels) })
 	for _, family := range []string{"Morse", "Gaussian", "double Gaussian", "WCA"} {
-		panels = append(panels, EnergyPanel{family, draws(8000, 0.2), draws(8000, 0.25)})
+		panels = append(panels, energyPanel{family, draws(8000, 0.2), draws(8000, 0.25)})
 	}
-	drawn(t, "energy-families", vermilion, func(w io.Writer) error { return Energies(w, panels) })
+	drawn(t, "energy-families", vermilion, func(w io.Writer) error { return drawEnergies(w, panels) })
 	h, err := panels[0].histogram()
 	if err != nil {
 		t.Fatal(err)
@@ -141,14 +141,14 @@ func TestEnergies(t *testing.T) {
 	if !(mass > 0.98 && mass <= 1) {
 		t.Errorf("the histogram has mass %v", mass)
 	}
-	if all := lines(t, func(w io.Writer) error { return EnergyData(w, panels) }); len(all) != 1+5*energyBins {
+	if all := lines(t, func(w io.Writer) error { return energyData(w, panels) }); len(all) != 1+5*energyBins {
 		t.Errorf("%d lines of energies", len(all))
 	}
-	equal := []EnergyPanel{{"equal", []float32{3, 3}, []float32{3, 3, 3}}}
-	drawn(t, "energy-equal", vermilion, func(w io.Writer) error { return Energies(w, equal) })
-	nan := []EnergyPanel{{"nan", []float32{3, float32(math.NaN())}, []float32{3}}}
-	for says, bad := range map[string][]EnergyPanel{"no states": nil, "no energies": {{"x", nil, nil}}, "not finite": nan} {
-		if err := Energies(io.Discard, bad); err == nil || !strings.Contains(err.Error(), says) {
+	equal := []energyPanel{{"equal", []float32{3, 3}, []float32{3, 3, 3}}}
+	drawn(t, "energy-equal", vermilion, func(w io.Writer) error { return drawEnergies(w, equal) })
+	nan := []energyPanel{{"nan", []float32{3, float32(math.NaN())}, []float32{3}}}
+	for says, bad := range map[string][]energyPanel{"no states": nil, "no energies": {{"x", nil, nil}}, "not finite": nan} {
+		if err := drawEnergies(io.Discard, bad); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want an error with %q: %v", says, err)
 		}
 	}

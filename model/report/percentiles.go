@@ -38,10 +38,10 @@ func seriesOf(p evaluate.Percentile) []series {
 	return append(all, series{"model", p.Model, vermilion, line(vermilion, 1.2)})
 }
 
-// Percentiles draws one row per function: histograms of reference, MCMC and
+// drawPercentiles draws one row per function: histograms of reference, MCMC and
 // model with the exact density, then their distribution functions over each
 // other, as PNG. All rows must have the same columns.
-func Percentiles(w io.Writer, rows []evaluate.Percentile) error {
+func drawPercentiles(w io.Writer, rows []evaluate.Percentile) error {
 	if len(rows) == 0 {
 		return errors.New("percentile figure: no functions")
 	}

@@ -15,32 +15,32 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// PlaneRow is one function in the plane with the sets of its samples that are to
+// planeRow is one function in the plane with the sets of its samples that are to
 // be compared, the target first.
-type PlaneRow struct {
+type planeRow struct {
 	Percent  int // its percentile of the model's Sinkhorn divergence
 	Function int
 	Sinkhorn float64
-	Sets     []PlaneSet
+	Sets     []planeSet
 }
 
-// PlaneSet is samples [N, 2] of a law.
-type PlaneSet struct {
+// planeSet is samples [N, 2] of a law.
+type planeSet struct {
 	Name   string
 	Points []float32
 }
 
-// Plane draws densities of samples in the plane side by side, one row per
+// drawPlane draws densities of samples in the plane side by side, one row per
 // function, as PNG: counts in hexagons, in one colour scale and one frame per
 // row. All rows must have the same columns.
-func Plane(w io.Writer, rows []PlaneRow) error {
+func drawPlane(w io.Writer, rows []planeRow) error {
 	if err := validatePlane(rows); err != nil {
 		return fmt.Errorf("figure of the plane: %w", err)
 	}
 	columns := len(rows[0].Sets)
 	plots := make([][]*plot.Plot, len(rows))
 	for i, row := range rows {
-		plots[i] = planeRow(row, i == len(rows)-1)
+		plots[i] = planePlots(row, i == len(rows)-1)
 	}
 	const side, labels, bottom = 1.75 * vg.Inch, vg.Length(66), vg.Length(30)
 	width := labels + side*vg.Length(columns) + 24
@@ -70,7 +70,7 @@ func Plane(w io.Writer, rows []PlaneRow) error {
 	return nil
 }
 
-func validatePlane(rows []PlaneRow) error {
+func validatePlane(rows []planeRow) error {
 	if len(rows) == 0 || len(rows[0].Sets) == 0 {
 		return errors.New("no functions")
 	}
@@ -92,7 +92,7 @@ func validatePlane(rows []PlaneRow) error {
 	return nil
 }
 
-func planeRow(row PlaneRow, last bool) []*plot.Plot {
+func planePlots(row planeRow, last bool) []*plot.Plot {
 	x, y, side := frame(row)
 	width := side / hexagonsAcross
 	var counts []map[cell]int
@@ -129,7 +129,7 @@ func planeRow(row PlaneRow, last bool) []*plot.Plot {
 
 // frame is the square about all but one in a thousand of each set's coordinates
 // at either end.
-func frame(row PlaneRow) (x, y, side float64) {
+func frame(row planeRow) (x, y, side float64) {
 	var centre [2]float64
 	for axis := range 2 {
 		lo, hi := math.Inf(1), math.Inf(-1)
@@ -162,8 +162,8 @@ func scale(c draw.Canvas, centre vg.Point) {
 	c.FillText(style, vg.Point{X: centre.X + width/2 + 5, Y: centre.Y}, "the row's highest")
 }
 
-// PlaneData writes the samples that Plane draws as CSV.
-func PlaneData(w io.Writer, rows []PlaneRow) error {
+// planeData writes the samples that drawPlane draws as CSV.
+func planeData(w io.Writer, rows []planeRow) error {
 	if err := validatePlane(rows); err != nil {
 		return fmt.Errorf("data of the plane: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 // syntheticPlane is a ring with a heavier side, a second set that is smoother,
 // and rows of different extent.
-func syntheticPlane() []PlaneRow {
+func syntheticPlane() []planeRow {
 	rng := rand.New(rand.NewPCG(6, 6))
 	ring := func(n int, radius, blur float64) []float32 {
 		points := make([]float32, 0, 2*n)
@@ -27,10 +27,10 @@ func syntheticPlane() []PlaneRow {
 		}
 		return points
 	}
-	var rows []PlaneRow
+	var rows []planeRow
 	for k, percent := range []int{25, 50, 75} {
 		radius := 1 + 0.5*float64(k)
-		rows = append(rows, PlaneRow{Percent: percent, Function: 65536 + k, Sinkhorn: 0.0123 * float64(k+1), Sets: []PlaneSet{
+		rows = append(rows, planeRow{Percent: percent, Function: 65536 + k, Sinkhorn: 0.0123 * float64(k+1), Sets: []planeSet{
 			{"Target", ring(4096, radius, 0.3)}, {"Generated", ring(4096, radius, 0.45)},
 		}})
 	}
@@ -39,23 +39,23 @@ func syntheticPlane() []PlaneRow {
 
 func TestPlane(t *testing.T) {
 	rows := syntheticPlane()
-	drawn(t, "plane", ramp(1), func(w io.Writer) error { return Plane(w, rows) })
+	drawn(t, "plane", ramp(1), func(w io.Writer) error { return drawPlane(w, rows) })
 	var once, again bytes.Buffer
-	if err := errors.Join(Plane(&once, rows[:1]), Plane(&again, rows[:1])); err != nil || !bytes.Equal(once.Bytes(), again.Bytes()) {
+	if err := errors.Join(drawPlane(&once, rows[:1]), drawPlane(&again, rows[:1])); err != nil || !bytes.Equal(once.Bytes(), again.Bytes()) {
 		t.Errorf("the same data make two pictures, %v", err)
 	}
-	all := lines(t, func(w io.Writer) error { return PlaneData(w, rows) })
+	all := lines(t, func(w io.Writer) error { return planeData(w, rows) })
 	if len(all) != 1+3*2*4096 || all[4097][2] != "Generated" || all[4097][3] != number(rows[0].Sets[1].Points[0]) {
 		t.Errorf("%d lines of samples, %v", len(all), all[4097])
 	}
-	few := []PlaneRow{{50, 7, 0.1, []PlaneSet{{"Target", []float32{1, 1}}, {"MCMC", []float32{1, 1, 1, 1}}, {"Generated", []float32{1, 1}}}}}
-	drawn(t, "plane-few", ramp(1), func(w io.Writer) error { return Plane(w, few) })
+	few := []planeRow{{50, 7, 0.1, []planeSet{{"Target", []float32{1, 1}}, {"MCMC", []float32{1, 1, 1, 1}}, {"Generated", []float32{1, 1}}}}}
+	drawn(t, "plane-few", ramp(1), func(w io.Writer) error { return drawPlane(w, few) })
 	uneven, odd, nan := slices.Clone(rows), syntheticPlane(), syntheticPlane()
 	uneven[1].Sets = uneven[1].Sets[:1]
 	odd[2].Sets[1].Points = odd[2].Sets[1].Points[1:]
 	nan[0].Sets[1].Points[9] = float32(math.Inf(1))
-	for says, bad := range map[string][]PlaneRow{"no functions": nil, "function 65537 has 1 columns": uneven, "Generated has 8191": odd, "sample 4 of the Generated": nan} {
-		for _, write := range []func(io.Writer, []PlaneRow) error{Plane, PlaneData} {
+	for says, bad := range map[string][]planeRow{"no functions": nil, "function 65537 has 1 columns": uneven, "Generated has 8191": odd, "sample 4 of the Generated": nan} {
+		for _, write := range []func(io.Writer, []planeRow) error{drawPlane, planeData} {
 			if err := write(io.Discard, bad); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("want an error with %q: %v", says, err)
 			}

@@ -12,14 +12,14 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// RadialPanel is the radial distribution function g(r) of the target and of the
+// radialPanel is the radial distribution function g(r) of the target and of the
 // model, over the kernels of one family.
-type RadialPanel struct {
+type radialPanel struct {
 	Family           string
 	R, Target, Model []float64 // equally long; R rises
 }
 
-func (p RadialPanel) validate() error {
+func (p radialPanel) validate() error {
 	if len(p.R) < 2 || len(p.Target) != len(p.R) || len(p.Model) != len(p.R) {
 		return fmt.Errorf("%s has %d distances, %d values of the target, %d of the model", p.Family, len(p.R), len(p.Target), len(p.Model))
 	}
@@ -39,10 +39,10 @@ var (
 	generatedStyle = line(vermilion, 1.2, 4, 2)
 )
 
-// Radials draws g(r), one panel per family, as PNG: bins joined by lines, not
+// drawRadials draws g(r), one panel per family, as PNG: bins joined by lines, not
 // smoothed. The panels share the axis of distances, which ends where nothing is
 // left to see.
-func Radials(w io.Writer, panels []RadialPanel) error {
+func drawRadials(w io.Writer, panels []radialPanel) error {
 	if len(panels) == 0 {
 		return errors.New("figure of g(r): no families")
 	}
@@ -104,8 +104,8 @@ func drawGrid(w io.Writer, panels []*plot.Plot, x, y string, key legend) error {
 	return err
 }
 
-// RadialData writes what Radials draws as CSV.
-func RadialData(w io.Writer, panels []RadialPanel) error {
+// radialData writes what drawRadials draws as CSV.
+func radialData(w io.Writer, panels []radialPanel) error {
 	return table(w, []string{"family", "r", "target", "generated"}, func(row func(...string) error) error {
 		for _, p := range panels {
 			if err := p.validate(); err != nil {

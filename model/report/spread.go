@@ -17,8 +17,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluate"
 )
 
-// SpreadRow is one number of every function, for one row of the table.
-type SpreadRow struct {
+// spreadRow is one number of every function, for one row of the table.
+type spreadRow struct {
 	Kind   evaluate.Kind // says the colour
 	Name   string
 	Values []float64
@@ -31,7 +31,7 @@ const (
 	spreadClip = 0.95
 )
 
-func validateSpread(rows []SpreadRow) error {
+func validateSpread(rows []spreadRow) error {
 	if len(rows) == 0 {
 		return errors.New("no rows")
 	}
@@ -48,12 +48,12 @@ func validateSpread(rows []SpreadRow) error {
 	return nil
 }
 
-// Spread draws how a distance spreads over functions, as PNG, one line per row
+// drawSpread draws how a distance spreads over functions, as PNG, one line per row
 // of the table: its histogram up to the 95th percentile of all values, and a box
 // plot on a logarithmic axis. The box holds the middle half with the median in
 // it, whiskers end at the 5th and 95th percentile, points lie beyond, a diamond
 // is the mean. Values below 1e-5 stand at 1e-5.
-func Spread(w io.Writer, rows []SpreadRow, name string) error {
+func drawSpread(w io.Writer, rows []spreadRow, name string) error {
 	if err := validateSpread(rows); err != nil {
 		return fmt.Errorf("figure of spreads: %w", err)
 	}
@@ -119,7 +119,7 @@ type interval struct{ lo, hi float64 }
 // spreadRanges are where the values lie up to the spreadClip quantile, from zero
 // or below, and where all lie that a logarithmic axis shows, with a margin and at
 // least a decade.
-func spreadRanges(rows []SpreadRow) (clip, whole interval) {
+func spreadRanges(rows []spreadRow) (clip, whole interval) {
 	var all []float64
 	for _, r := range rows {
 		all = append(all, r.Values...)
@@ -137,8 +137,8 @@ func spreadColour(k evaluate.Kind) color.RGBA {
 	return rowStyles([]evaluate.Row{{Kind: k}})[0].Color.(color.RGBA)
 }
 
-// SpreadData writes the values that Spread draws as CSV.
-func SpreadData(w io.Writer, rows []SpreadRow) error {
+// spreadData writes the values that drawSpread draws as CSV.
+func spreadData(w io.Writer, rows []spreadRow) error {
 	if err := validateSpread(rows); err != nil {
 		return fmt.Errorf("data of spreads: %w", err)
 	}

@@ -40,10 +40,10 @@ var intervalDistances = []struct {
 	{evaluate.W2, func(t evaluate.Interval) evaluate.Statistic { return t.W2 }},
 }
 
-// Times draws the means of Sinkhorn divergence and W2 over the functions in each
+// drawTimes draws the means of Sinkhorn divergence and W2 over the functions in each
 // interval of physical time, with their 95 % intervals, one line per row, as PNG.
 // All axes are logarithmic; what is below 1e-5 stands there.
-func Times(w io.Writer, rows []evaluate.Row) error {
+func drawTimes(w io.Writer, rows []evaluate.Row) error {
 	if len(rows) == 0 {
 		return errors.New("figure of times: no rows")
 	}

@@ -42,7 +42,7 @@ func TestTimes(t *testing.T) {
 	if len(rows) != 5 || len(timeRows([]evaluate.Row{{Kind: evaluate.Model}})) != 0 {
 		t.Fatalf("%d rows by time", len(rows))
 	}
-	drawn(t, "times", vermilion, func(w io.Writer) error { return Times(w, rows) })
+	drawn(t, "times", vermilion, func(w io.Writer) error { return drawTimes(w, rows) })
 	all := lines(t, func(w io.Writer) error { return timeData(w, rows) })
 	if len(all) != 1+5*3 {
 		t.Fatalf("%d lines", len(all))
@@ -50,7 +50,7 @@ func TestTimes(t *testing.T) {
 	if got, want := strings.Join(all[3], " "), "floor 5 50 64 -0.0001   -5e-05 -0.0001 -5e-05 -0.0002 -5e-05"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if err := Times(io.Discard, nil); err == nil {
+	if err := drawTimes(io.Discard, nil); err == nil {
 		t.Error("a figure of nothing")
 	}
 }
@@ -80,7 +80,7 @@ func TestEvolutions(t *testing.T) {
 		}
 		rows = append(rows, e)
 	}
-	drawn(t, "evolution", vermilion, func(w io.Writer) error { return Evolutions(w, rows) })
+	drawn(t, "evolution", vermilion, func(w io.Writer) error { return drawEvolutions(w, rows) })
 	if all := lines(t, func(w io.Writer) error { return evolutionData(w, rows) }); len(all) != 1+3*(4*evolutionBins+101) {
 		t.Errorf("%d lines", len(all))
 	}
@@ -102,7 +102,7 @@ func TestEvolutions(t *testing.T) {
 	empty.Model = [][]float32{nil, nil, nil, nil}
 	for name, bad := range map[string][]evaluate.Evolution{"fewer times": {rows[0], short}, "no samples": {empty}, "nothing": nil} {
 		var b bytes.Buffer
-		if err := Evolutions(&b, bad); err == nil || b.Len() > 0 {
+		if err := drawEvolutions(&b, bad); err == nil || b.Len() > 0 {
 			t.Errorf("%s: %v, %d bytes", name, err, b.Len())
 		}
 	}
