@@ -45,16 +45,7 @@ func times(sizes []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", "×")
 }
 
-// FLOPs of the gradient of a batch as the network is defined: the dense layers
-// and convolutions are counted, nothing else.
+// FLOPs are those of the layers.
 func (c Config) FLOPs(functions, samples int) float64 {
-	total := 0.0
-	for _, layer := range c.Summary() {
-		times := functions
-		if layer.Per == velocity.PerSample {
-			times *= samples
-		}
-		total += 6 * float64(layer.MultiplyAdds) * float64(times)
-	}
-	return total
+	return velocity.FLOPs(c.Summary(), functions, samples)
 }

@@ -22,18 +22,9 @@ func (c Config) Summary() []velocity.Layer {
 	return layers
 }
 
-// FLOPs of the gradient of a batch: two for every multiply–add, and twice as
-// many backward as forward. Products of matrices are counted, nothing else.
+// FLOPs are those of the layers.
 func (c Config) FLOPs(functions, samples int) float64 {
-	total := 0.0
-	for _, layer := range c.Summary() {
-		times := functions
-		if layer.Per == velocity.PerSample {
-			times *= samples
-		}
-		total += 6 * float64(layer.MultiplyAdds) * float64(times)
-	}
-	return total
+	return velocity.FLOPs(c.Summary(), functions, samples)
 }
 
 // describe walks through the network once, so that parameters and summary

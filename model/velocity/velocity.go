@@ -27,9 +27,7 @@ type Model interface {
 	Network(parameters []*graph.Node, precision layers.Precision) Network
 	// Summary lists the layers in the order of computation.
 	Summary() []Layer
-	// FLOPs of the gradient of a batch of so many functions with so many
-	// samples each: two for every multiply–add of a forward pass, and twice as
-	// many backward as forward.
+	// FLOPs are those of the layers, see FLOPs.
 	FLOPs(functions, samples int) float64
 }
 
@@ -86,4 +84,20 @@ type Layer struct {
 	Parameters int    `json:"parameters"`
 	// MultiplyAdds of a forward pass, for one function or one sample.
 	MultiplyAdds int `json:"multiply_adds"`
+}
+
+// FLOPs of the gradient of a batch of so many functions with so many samples
+// each, of a network as it is defined: two for every multiply–add of a forward
+// pass, and twice as many backward as forward. Dense layers, convolutions and
+// other products of matrices are counted, nothing else.
+func FLOPs(layers []Layer, functions, samples int) float64 {
+	total := 0.0
+	for _, layer := range layers {
+		times := functions
+		if layer.Per == PerSample {
+			times *= samples
+		}
+		total += 6 * float64(layer.MultiplyAdds) * float64(times)
+	}
+	return total
 }
