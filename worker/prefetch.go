@@ -107,7 +107,7 @@ func (p *prefetcher) wait() { <-p.done }
 // cut makes micro-batches of a rank's shards. Where training is reproducible none
 // has shards of two groups; ends says where the groups end.
 func (r *replica) cut(shards []uint32) (micro [][]uint32, ends []int) {
-	if !r.exact() {
+	if !r.reproducible() {
 		micro = microBatches(shards, r.largest())
 		return micro, []int{len(micro)}
 	}

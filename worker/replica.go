@@ -80,7 +80,7 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 		return nil, fmt.Errorf("run %.12s: this build reads its configuration as run %.12s", plan.Run, have)
 	}
 	r := &replica{plan: plan, experiment: exp, batches: exp.BatchPlan(), saver: newSaver(plan, w.log)}
-	if err := r.checkExact(w.backend); err != nil {
+	if err := r.checkReproducible(w.backend); err != nil {
 		return nil, err
 	}
 	if err := r.open(ctx, w, shard.NewDir(order.Store)); err != nil {
@@ -121,8 +121,8 @@ func (r *replica) compile(ctx context.Context, w *worker) (err error) {
 		w.log.Warn("bfloat16 gains little or nothing on this backend and takes more memory", "backend", w.backend.Name)
 	}
 	r.sum = make([]float32, r.trainer.Size()+2)
-	if r.exact() {
-		r.words = make([]int64, r.exactLength())
+	if r.reproducible() {
+		r.words = make([]int64, r.fixedLength())
 	}
 	for shards := 1; shards <= r.largest(); shards *= 2 {
 		if err := ctx.Err(); err != nil {
@@ -171,7 +171,7 @@ func (r *replica) rehearse(ctx context.Context) error {
 // largest is how many shards' functions a micro-batch may have.
 func (r *replica) largest() int {
 	most := r.plan.Shards
-	if r.exact() { // a group's
+	if r.reproducible() { // a group's
 		most = (r.plan.Shards + r.plan.Groups - 1) / r.plan.Groups
 	}
 	functions := r.experiment.Training.MicroBatch

@@ -29,8 +29,8 @@ const (
 // errThreads refuses what would not be reproducible.
 var errThreads = errors.New("reproducible training on xla:cpu needs a worker with --threads 1: with another number of threads XLA rounds otherwise")
 
-// checkExact reports a worker or a plan that cannot train reproducibly.
-func (r *replica) checkExact(device *backend.Backend) error {
+// checkReproducible reports a worker or a plan that cannot train reproducibly.
+func (r *replica) checkReproducible(device *backend.Backend) error {
 	want, err := r.experiment.Plan()
 	if err != nil {
 		return err
@@ -38,18 +38,18 @@ func (r *replica) checkExact(device *backend.Backend) error {
 	if want.Groups != r.plan.Groups {
 		return fmt.Errorf("run %.12s: planned with %d groups of shards, this build has %d", r.plan.Run, r.plan.Groups, want.Groups)
 	}
-	if r.exact() && device.Name == backend.XLACPU && backend.Threads() != 1 {
+	if r.reproducible() && device.Name == backend.XLACPU && backend.Threads() != 1 {
 		return errThreads
 	}
 	return nil
 }
 
-// exact says whether the run is reproducible.
-func (r *replica) exact() bool { return r.plan.Groups > 0 }
+// reproducible says whether the run is reproducible.
+func (r *replica) reproducible() bool { return r.plan.Groups > 0 }
 
-// exactLength is how many words the ring adds up: the sum in units, the number
+// fixedLength is how many words the ring adds up: the sum in units, the number
 // of groups that did not fit, and the record of what was used.
-func (r *replica) exactLength() int { return len(r.sum) + 1 + 2*r.plan.Shards }
+func (r *replica) fixedLength() int { return len(r.sum) + 1 + 2*r.plan.Shards }
 
 // fixedPoint is how numbers are rounded at a level.
 func (r *replica) fixedPoint(level int) allreduce.FixedPoint {
@@ -60,9 +60,9 @@ func (r *replica) fixedPoint(level int) allreduce.FixedPoint {
 	}
 }
 
-// exactGradient leaves this rank's words on the host. They are valid until the
+// fixedGradient leaves this rank's words on the host. They are valid until the
 // next call.
-func (r *replica) exactGradient(rank int, b *stepBatch, level int) ([]int64, error) {
+func (r *replica) fixedGradient(rank int, b *stepBatch, level int) ([]int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.sum)
@@ -84,9 +84,9 @@ func (r *replica) exactGradient(rank int, b *stepBatch, level int) ([]int64, err
 	return r.words, nil
 }
 
-// exactTotal reads the words of all ranks; ok is false where a group did not
+// fixedTotal reads the words of all ranks; ok is false where a group did not
 // fit.
-func (r *replica) exactTotal(words []int64, level int) (sum []float32, used ledger.Record, ok bool) {
+func (r *replica) fixedTotal(words []int64, level int) (sum []float32, used ledger.Record, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.sum)

@@ -11,8 +11,8 @@ import (
 // total computes the gradient of this rank's part of the batch and adds it up
 // over the ranks, bucket by bucket, and with it the account of what it was made of.
 func (r *rank) total(at ergoflow.Step, b *stepBatch) (err error) {
-	if r.replica.exact() {
-		return r.totalExactly(at, b)
+	if r.replica.reproducible() {
+		return r.totalInFixedPoint(at, b)
 	}
 	if r.used, err = r.replica.gradient(int(r.assign.Rank), b); err != nil {
 		return fmt.Errorf("gradient of step %d: %w", at, err)
@@ -52,10 +52,10 @@ func reduce(ring *allreduce.Ring, at ergoflow.Step, bucket []float32, last bool)
 	return ring.AllReduce(at, bucket[size:])
 }
 
-// totalExactly is total where training is reproducible.
-func (r *rank) totalExactly(at ergoflow.Step, b *stepBatch) error {
+// totalInFixedPoint is total where training is reproducible.
+func (r *rank) totalInFixedPoint(at ergoflow.Step, b *stepBatch) error {
 	for level := range levels {
-		words, err := r.replica.exactGradient(int(r.assign.Rank), b, level)
+		words, err := r.replica.fixedGradient(int(r.assign.Rank), b, level)
 		if err != nil {
 			return fmt.Errorf("gradient of step %d: %w", at, err)
 		}
@@ -65,7 +65,7 @@ func (r *rank) totalExactly(at ergoflow.Step, b *stepBatch) error {
 		}
 		r.timing.Ring += r.watch.lap()
 		var ok bool
-		if r.sum, r.used, ok = r.replica.exactTotal(words, level); ok {
+		if r.sum, r.used, ok = r.replica.fixedTotal(words, level); ok {
 			return nil
 		}
 	}
