@@ -1,7 +1,7 @@
 # ergoflow: `make demo` and `make test` are all a newcomer needs.
 #
 #   make demo       build, run the main job on this machine, show table and plots
-#   make test       all tests but the long ones (< 10 minutes on two cores)
+#   make test       all tests but the long ones (about 10 minutes on two cores)
 #   make build      bin/ergoflow
 #   make setup      what a run needs beside the binary: the XLA plugin
 #   make lint race  gofmt, vet, staticcheck; the race detector
