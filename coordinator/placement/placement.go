@@ -15,7 +15,6 @@
 package placement
 
 import (
-	"cmp"
 	"container/heap"
 	"fmt"
 	"hash/fnv"
@@ -161,8 +160,13 @@ type pair struct {
 // before reports whether a comes first: the higher score; ties, which need a
 // collision of hashes, fall to the lower shard and then the lower ID.
 func (r ranking) before(a, b pair) bool {
-	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.shard, b.shard),
-		cmp.Compare(r.workers[a.worker].ID, r.workers[b.worker].ID)) < 0
+	switch {
+	case a.score != b.score:
+		return a.score > b.score
+	case a.shard != b.shard:
+		return a.shard < b.shard
+	}
+	return r.workers[a.worker].ID < r.workers[b.worker].ID
 }
 
 // mix is the finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection
