@@ -218,7 +218,7 @@ func TestFloodOfFarGenerations(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := errors.Join(each(2, func(r int) error {
-			time.Sleep(time.Duration(r) * 5 * time.Millisecond)
+			time.Sleep(time.Duration(r) * 5 * time.Millisecond) // of the bubble: rank 0 dials before rank 1 has joined
 			_, err := c.servers[r].Join(t.Context(), Identity{1, r, 2}, c.peers, Options{})
 			return err
 		})...); err != nil {

@@ -222,6 +222,9 @@ func (s *session) send(m *wire.WorkerMessage) {
 		complaint.Reason = strings.ToValidUTF8(complaint.Reason, "\ufffd")
 		s.w.log.Warn("generation broke", "generation", complaint.Generation, "step", complaint.Step, "error", complaint.Reason)
 	}
+	if refusal := m.GetRefusal(); refusal != nil {
+		refusal.Reason = strings.ToValidUTF8(refusal.Reason, "\ufffd")
+	}
 	select {
 	case s.out <- m:
 	default:

@@ -90,7 +90,7 @@ func writeWhole(path string, data []byte) (err error) {
 	if err = f.Chmod(0o644); err != nil {
 		return err
 	}
-	if err = f.Close(); err != nil {
+	if err = errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return os.Rename(f.Name(), target)
