@@ -89,7 +89,7 @@ func (p Plane) node(n int) string {
 // noisy says what is wrong with the diffusion of one node, as the end of a
 // sentence.
 func noisy(s []float32) error {
-	any := false
+	noise := false
 	for _, v := range s {
 		if !finite(v) {
 			return fmt.Errorf("is %w", ErrNotFinite)
@@ -97,9 +97,9 @@ func noisy(s []float32) error {
 		if len(s) < 4 && v < 0 {
 			return errors.New("is negative")
 		}
-		any = any || v != 0
+		noise = noise || v != 0
 	}
-	if !any {
+	if !noise {
 		return errors.New("is zero")
 	}
 	return nil
