@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
@@ -18,7 +17,7 @@ import (
 
 // cluster is servers that can reach each other.
 type cluster struct {
-	refusals *atomic.Int64 // where it is gRPC
+	refusals chan error // where it is gRPC
 	servers  []*Server
 	peers    []string
 }
@@ -39,14 +38,14 @@ func memoryClusterOn(m *Memory, world int) cluster {
 }
 
 func grpcCluster(t testing.TB, world int) cluster {
-	c := cluster{refusals: new(atomic.Int64)}
+	c := cluster{refusals: make(chan error, 64)}
 	for range world {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
 		s, g := NewServer(), grpc.NewServer(ServerOptions()...)
-		s.OnRefusal(func(from string, err error) { c.refusals.Add(1) })
+		s.OnRefusal(func(from string, err error) { c.refusals <- err })
 		s.Register(g)
 		done := make(chan error, 1)
 		go func() { done <- Serve(g, l, l.Addr().String()) }()
