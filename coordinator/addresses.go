@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 )
 
 // ErrNotRunning: no coordinator runs on the directory.
@@ -46,15 +48,7 @@ func (a Addresses) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+addressesFile+"-*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, addressesFile))
+	return atomicfile.Write(filepath.Join(dir, addressesFile), append(b, '\n'))
 }
 
 func removeAddresses(dir string) error { return os.Remove(filepath.Join(dir, addressesFile)) }

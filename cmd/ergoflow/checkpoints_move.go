@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
-	"github.com/ergoflow/ergoflow/data/npy"
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/state"
 )
@@ -49,13 +48,13 @@ which import, sample and evaluate notice damage.`,
 			if err != nil {
 				return err
 			}
-			if err := writeWhole(base+".json", append(config, '\n')); err != nil {
+			if err := atomicfile.Write(base+".json", append(config, '\n')); err != nil {
 				return err
 			}
 			if encoded, err = state.Seal(encoded); err != nil {
 				return err
 			}
-			if err := writeWhole(output, encoded); err != nil {
+			if err := atomicfile.Write(output, encoded); err != nil {
 				return err
 			}
 			fmt.Fprintf(stdout, "%s at step %d: %s, %s.json\n", info.ID, info.Step, output, base)
@@ -66,34 +65,6 @@ which import, sample and evaluate notice damage.`,
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (required)")
 	cmd.MarkFlagRequired("output")
 	return cmd
-}
-
-// writeWhole writes a file that is there whole or not at all.
-func writeWhole(path string, data []byte) (err error) {
-	target, err := npy.Target(path)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), target)
 }
 
 // writeCheckpoints opens the store for writing, which no coordinator may hold.

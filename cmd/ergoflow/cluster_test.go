@@ -403,7 +403,7 @@ func TestInterrupt(t *testing.T) {
 				pids = append(pids, w.PID)
 			}
 			gone(t, pids)
-			if left, _ := filepath.Glob(filepath.Join(c.dir, "shards", "*", "*.tmp*")); len(left) > 0 {
+			if left, _ := filepath.Glob(filepath.Join(c.dir, "shards", "*", ".*")); len(left) > 0 {
 				t.Errorf("half-written shards are left: %v", left)
 			}
 			if !test.again {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/ergoflow/ergoflow/data/npy"
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 )
 
 // stdout is standard output, where results go: all of them, so that Main knows
@@ -42,7 +42,7 @@ func writable(output string) error {
 	if output == "-" {
 		return usagef("-o takes a file: samples do not go to standard output")
 	}
-	if err := npy.Writable(output); err != nil {
+	if err := atomicfile.Writable(output); err != nil {
 		return withHint(err, "-o takes a file in a directory that exists and may be written to")
 	}
 	return nil

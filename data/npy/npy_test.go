@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -174,78 +173,4 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%v, after encoding again %v, %v", a, again, err)
 		}
 	})
-}
-
-// What Writable accepts Write writes; what it refuses is as it was.
-func TestWritable(t *testing.T) {
-	dir := t.TempDir()
-	old := filepath.Join(dir, "old.npy")
-	if err := os.WriteFile(old, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{old, filepath.Join(dir, "new.npy")} {
-		if err := Writable(path); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	for _, path := range []string{"", dir, os.DevNull, filepath.Join(dir, "nosuch", "x.npy"), filepath.Join(old, "x.npy")} {
-		if Writable(path) == nil {
-			t.Errorf("%q can be written", path)
-		}
-	}
-	if text, err := os.ReadFile(old); err != nil || string(text) != "old" {
-		t.Errorf("the old file has %q, %v", text, err)
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("left behind: %v, %v", entries, err)
-	}
-	if err := Write(old, Array{Shape: []int{1}, Data: []float32{1}}); err != nil {
-		t.Error(err)
-	}
-}
-
-// A symbolic link stays, and what it leads to is replaced; what is no file is not.
-func TestWriteThroughLinks(t *testing.T) {
-	dir := t.TempDir()
-	far := filepath.Join(dir, "far")
-	if err := os.Mkdir(far, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(far, "fifo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(far, "x.npy")
-	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range []struct {
-		link, to string
-		good     bool
-	}{
-		{"link", "far/x.npy", true},
-		{"chain", "link", true},
-		{"pipe", "far/fifo", false},
-		{"directory", "far", false},
-		{"dangling", "nothing", false},
-	} {
-		link := filepath.Join(dir, test.link)
-		if err := os.Symlink(test.to, link); err != nil {
-			t.Fatal(err)
-		}
-		if err := Writable(link); (err == nil) != test.good {
-			t.Errorf("%s: writable: %v", test.link, err)
-		}
-		if err := Write(link, Array{Shape: []int{1}, Data: []float32{1}}); (err == nil) != test.good {
-			t.Errorf("%s: write: %v", test.link, err)
-		}
-		if to, err := os.Readlink(link); err != nil || to != test.to {
-			t.Errorf("%s leads to %q, %v", test.link, to, err)
-		}
-	}
-	if a, err := Read(file); err != nil || a.Data[0] != 1 {
-		t.Errorf("behind the links is %v, %v", a, err)
-	}
-	if entries, err := os.ReadDir(far); err != nil || len(entries) != 2 {
-		t.Errorf("left behind: %v, %v", entries, err)
-	}
 }

@@ -56,7 +56,7 @@ func TestKilledWriter(t *testing.T) {
 	}
 
 	left := files(t, d)
-	if len(left) != 1 || !strings.HasSuffix(left[0], ".tmp") {
+	if len(left) != 1 || !strings.HasPrefix(left[0], ".") {
 		t.Errorf("files %v, want a temporary one", left)
 	}
 	if d.Has(dataset, header.Shard) {

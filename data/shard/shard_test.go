@@ -409,7 +409,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 	}
 	old := time.Now().Add(-2 * abandoned)
 	for name, stale := range map[string]bool{
-		".shard-00007-1.tmp": true, ".shard-00007-2.tmp": false, ".shard-00008-1.tmp": true,
+		".shard-00007.json1": true, ".shard-00007.safetensors2": false, ".shard-00008.safetensors3": true,
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
@@ -422,7 +422,7 @@ func TestAbandonedFilesAreRemoved(t *testing.T) {
 		}
 	}
 	write(t, d, header)
-	want := []string{".shard-00007-2.tmp", ".shard-00008-1.tmp", "shard-00007.json", "shard-00007.safetensors"}
+	want := []string{".shard-00007.safetensors2", ".shard-00008.safetensors3", "shard-00007.json", "shard-00007.safetensors"}
 	if got := files(t, d); !slices.Equal(got, want) {
 		t.Errorf("files %v, want %v", got, want)
 	}

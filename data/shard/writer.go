@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 	"github.com/ergoflow/ergoflow/data/safetensors"
 )
 
@@ -24,7 +25,7 @@ import (
 type Writer struct {
 	manifest Manifest
 	base     string // path without suffix
-	file     *os.File
+	file     *atomicfile.File
 	buffer   *bufio.Writer
 	hash     hash.Hash
 	tensors  *safetensors.Writer
@@ -44,13 +45,14 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 		return nil, err
 	}
 	removeStale(dir, fileName(h.Shard))
-	file, err := os.CreateTemp(dir, temporary(fileName(h.Shard)))
+	base := filepath.Join(dir, fileName(h.Shard))
+	file, err := atomicfile.Create(base + dataSuffix)
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{
 		manifest: Manifest{Format: Format, Header: h, CreatedBy: "ergoflow " + ergoflow.Version},
-		base:     filepath.Join(dir, fileName(h.Shard)),
+		base:     base,
 		file:     file,
 		hash:     sha256.New(),
 		written:  make([]int, len(h.Fields)+1),
@@ -138,7 +140,7 @@ func (w *Writer) Commit() (_ Manifest, err error) {
 	if err := w.buffer.Flush(); err != nil {
 		return Manifest{}, err
 	}
-	if err := publish(w.file, w.base+dataSuffix); err != nil {
+	if err := w.file.Commit(); err != nil {
 		return Manifest{}, err
 	}
 	w.manifest.Bytes = int64(w.tensors.Size())
@@ -159,39 +161,7 @@ func writeManifest(base string, m Manifest) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(base), temporary(filepath.Base(base)))
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(append(b, '\n')); err == nil {
-		err = publish(f, base+manifestSuffix)
-	}
-	if err != nil {
-		discard(f)
-	}
-	return err
-}
-
-// publish makes a temporary file durable and gives it its name.
-func publish(f *os.File, path string) error {
-	if err := f.Chmod(0o644); err != nil { // CreateTemp makes it private
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
+	return atomicfile.Write(base+manifestSuffix, append(b, '\n'))
 }
 
 // Abort gives the shard up and removes its temporary file. After Commit it
@@ -199,17 +169,9 @@ func publish(f *os.File, path string) error {
 func (w *Writer) Abort() {
 	if !w.done {
 		w.done = true
-		discard(w.file)
+		_ = w.file.Abort() // what cannot be removed is removed as stale later
 	}
 }
-
-// discard closes and removes a temporary file, which may be renamed already.
-func discard(f *os.File) {
-	_ = f.Close()
-	_ = os.Remove(f.Name())
-}
-
-func temporary(name string) string { return "." + name + "-*.tmp" }
 
 // abandoned is the age at which nobody is writing a temporary file any more: a
 // writer appends every few seconds.
@@ -223,7 +185,7 @@ func removeStale(dir, name string) {
 		return
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "."+name+"-") || !strings.HasSuffix(e.Name(), ".tmp") {
+		if !strings.HasPrefix(e.Name(), "."+name+".") {
 			continue
 		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > abandoned {

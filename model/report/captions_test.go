@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 )
 
 func TestCaptions(t *testing.T) {
@@ -16,7 +18,7 @@ func TestCaptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "figures.json")
-	if err := WriteFile(path, encoded); err != nil {
+	if err := atomicfile.Write(path, encoded); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Captions(dir)
@@ -25,7 +27,7 @@ func TestCaptions(t *testing.T) {
 	}
 	// Names become paths: nothing leads out of the directory.
 	for _, bad := range []string{`[{"name":"../x"}]`, `[{"name":""}]`, `[{"name":"a/b"}]`, `[{`} {
-		if err := WriteFile(path, []byte(bad)); err != nil {
+		if err := atomicfile.Write(path, []byte(bad)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Captions(dir); err == nil {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -117,7 +118,7 @@ func (d Directory) writeState(hash string, encoded []byte) error {
 	if err := os.MkdirAll(d.run(hash), 0o755); err != nil {
 		return err
 	}
-	return report.WriteFile(d.statePath(hash), encoded)
+	return atomicfile.Write(d.statePath(hash), encoded)
 }
 
 // judgement reads a finished evaluation; nil if there is none.
@@ -155,7 +156,7 @@ func (d Directory) writeJSON(path string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return report.WriteFile(path, append(encoded, '\n'))
+	return atomicfile.Write(path, append(encoded, '\n'))
 }
 
 // readJSON reads a file that this package wrote. One that cannot be read any

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/data/atomicfile"
 )
 
 // Page is the HTML page of a reproduction.
@@ -24,14 +24,14 @@ func (d Directory) Write(ctx context.Context, doc *Document) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := report.WriteFile(d.report(s.Name, f.Name+".png"), f.png); err != nil {
+			if err := atomicfile.Write(d.report(s.Name, f.Name+".png"), f.png); err != nil {
 				return err
 			}
-			if err := report.WriteFile(d.report(s.Name, f.Name+".csv"), f.csv); err != nil {
+			if err := atomicfile.Write(d.report(s.Name, f.Name+".csv"), f.csv); err != nil {
 				return err
 			}
 		}
-		if err := report.WriteFile(d.report(s.Name+".md"), []byte(s.Markdown(doc))); err != nil {
+		if err := atomicfile.Write(d.report(s.Name+".md"), []byte(s.Markdown(doc))); err != nil {
 			return err
 		}
 	}
@@ -39,12 +39,12 @@ func (d Directory) Write(ctx context.Context, doc *Document) error {
 	if err != nil {
 		return fmt.Errorf("encode the numbers: %w", err)
 	}
-	if err := report.WriteFile(d.report("reproduce.json"), append(encoded, '\n')); err != nil {
+	if err := atomicfile.Write(d.report("reproduce.json"), append(encoded, '\n')); err != nil {
 		return err
 	}
 	page, err := render(doc)
 	if err != nil {
 		return err
 	}
-	return report.WriteFile(d.Page(), page)
+	return atomicfile.Write(d.Page(), page)
 }
