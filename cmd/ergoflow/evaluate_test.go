@@ -18,7 +18,8 @@ func TestReportNotWritable(t *testing.T) {
 		worked   bool
 	}{
 		{"no directory", func(report string) error { return os.WriteFile(report, nil, 0o600) }, false},
-		{"a directory for a page", func(report string) error { return os.MkdirAll(filepath.Join(report, "report.html", "x"), 0o755) }, true},
+		{"a directory for a page", func(report string) error { return os.MkdirAll(filepath.Join(report, "report.html", "x"), 0o755) }, false},
+		{"a directory for a figure", func(report string) error { return os.MkdirAll(filepath.Join(report, "percentiles.png", "x"), 0o755) }, true},
 	} {
 		dir := t.TempDir()
 		saveAccount(t, dir, 0)

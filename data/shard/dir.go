@@ -169,19 +169,6 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 	return nil
 }
 
-// Shards returns the manifests of a data set's committed shards in order;
-// none is not an error. A manifest that cannot be read is, beside the others.
-func (d *Dir) Shards(hash string) ([]Manifest, error) {
-	base, err := d.base(hash, 0)
-	if errors.Is(err, ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return manifestsIn(filepath.Dir(base), hash)
-}
-
 // List returns the manifests of all committed shards of all data sets, ordered
 // by family, data set and number. Its error joins one for each manifest that cannot
 // be read; the others are returned beside it.

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/observables"
 	"github.com/ergoflow/ergoflow/model/state"
 )
 
@@ -80,36 +81,19 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	var shown Shown
 	drawn := map[Kind][][]float32{} // the last of each kind that figures show
 	for _, m := range methods {
-		row := m.row
-		if !o.wants(row.Kind) {
+		if !o.wants(m.row.Kind) {
 			continue
 		}
-		start := time.Now()
-		samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
+		j, err := m.judged(ctx, e.Evaluation, f, mixed, stage)
 		if err != nil {
-			return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
+			return nil, Shown{}, fmt.Errorf("%s: %w", m.row.Name, err)
 		}
-		row.SetupSeconds, row.SolveSeconds = setup.Seconds(), (time.Since(start) - setup).Seconds()
-		judged, err := judge(ctx, e.Evaluation, m.against, samples, stage(row.Name+": compare"))
-		if err != nil {
-			return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
+		r.Rows = append(r.Rows, j.row)
+		if j.row.Kind == Model && j.row.Summary.Observables != nil {
+			shown.Kernels = kernels(m.against, j.seen)
 		}
-		row.Functions = judged.functions
-		row.summarise(mixed, r.Dim)
-		if timed, ok := f.(family.Timed); ok {
-			row.Times = intervals(row.Functions, timed.Times())
-		}
-		if row.Summary.Observables != nil {
-			if row.Summary.Observables.Pooled, err = pool(m.against, samples, judged.seen); err != nil {
-				return nil, Shown{}, fmt.Errorf("%s: %w", row.Name, err)
-			}
-			if row.Kind == Model {
-				shown.Kernels = kernels(m.against, judged.seen)
-			}
-		}
-		r.Rows = append(r.Rows, row)
-		if r.Dim <= maxShownDim && (row.Kind == Model || row.Kind == MCMC) { // of many dimensions a row is 100 MB
-			drawn[row.Kind] = samples
+		if r.Dim <= maxShownDim && (j.row.Kind == Model || j.row.Kind == MCMC) { // of many dimensions a row is 100 MB
+			drawn[j.row.Kind] = j.samples
 		}
 	}
 	r.compareWithModel()
@@ -119,6 +103,41 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, shown, nil
+}
+
+// judgedRow is a row with what figures show of it.
+type judgedRow struct {
+	row     Row
+	samples [][]float32
+	seen    []*observables.Observed // of particles
+}
+
+// judged draws the method's samples and measures them.
+func (m method) judged(
+	ctx context.Context, v experiment.Evaluation, f family.Family, mixed []bool, stage func(string) func(done, total int),
+) (judgedRow, error) {
+	row := m.row
+	start := time.Now()
+	samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
+	if err != nil {
+		return judgedRow{}, err
+	}
+	row.SetupSeconds, row.SolveSeconds = setup.Seconds(), (time.Since(start) - setup).Seconds()
+	found, err := judge(ctx, v, m.against, samples, stage(row.Name+": compare"))
+	if err != nil {
+		return judgedRow{}, err
+	}
+	row.Functions = found.functions
+	row.summarise(mixed, f.Dim())
+	if timed, ok := f.(family.Timed); ok {
+		row.Times = intervals(row.Functions, timed.Times())
+	}
+	if o := row.Summary.Observables; o != nil {
+		if o.Pooled, err = pool(m.against, samples, found.seen); err != nil {
+			return judgedRow{}, err
+		}
+	}
+	return judgedRow{row, samples, found.seen}, nil
 }
 
 // wants reports whether rows of that kind are to be made.
