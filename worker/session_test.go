@@ -1,0 +1,37 @@
+package worker
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// A reason may hold any bytes, those of a stranger among them; a message that
+// cannot be encoded would end the session.
+func TestReasonsAreText(t *testing.T) {
+	s := &session{
+		w:     &worker{log: slog.New(slog.NewTextHandler(io.Discard, nil))},
+		out:   make(chan *wire.WorkerMessage, 1),
+		ended: make(chan error, 1),
+	}
+	const reason = "not \xff text"
+	for _, m := range []*wire.WorkerMessage{
+		{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Reason: reason}}},
+		{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{Reason: reason}}},
+		{Body: &wire.WorkerMessage_Refusal{Refusal: &wire.Refusal{Reason: reason}}},
+	} {
+		if _, err := proto.Marshal(m); err == nil {
+			t.Fatalf("%v can be encoded as it is", m)
+		}
+		s.send(m)
+		sent := <-s.out
+		if b, err := proto.Marshal(sent); err != nil || !strings.Contains(string(b), "not \ufffd text") {
+			t.Errorf("%v: encoded as %q, %v", sent, b, err)
+		}
+	}
+}
