@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
@@ -22,6 +23,10 @@ const (
 	connWindow   = 32 << 20
 	// slots is how many messages to one rank may wait for the network.
 	slots = 2 * maxDepth
+
+	// connectTime is how long a connection may take. One whose first packet is lost is
+	// tried again after a second.
+	connectTime = 3 * time.Second
 
 	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
 )
@@ -158,7 +163,7 @@ type streamOutgoing struct {
 func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn, error) {
 	c := dialLocally(ctx, address)
 	if c == nil {
-		var d net.Dialer
+		d := net.Dialer{Timeout: connectTime}
 		var err error
 		if c, err = d.DialContext(ctx, "tcp", address); err != nil {
 			return nil, err

@@ -60,6 +60,7 @@ func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(erg
 		w.replica.Store(r)
 	}
 	if order.Follow != nil {
+		w.awaitReach(ctx, order.Follow)
 		r.follow(ctx, order.Follow, w.log, told)
 	}
 	return nil

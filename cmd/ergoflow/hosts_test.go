@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -31,6 +33,7 @@ type daemon struct {
 	host    *hosts.Host
 	command []string
 	log     string // file
+	gossip  string // address, of a worker
 
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has
@@ -74,9 +77,10 @@ func (d *daemon) alive() bool {
 type hostCluster struct {
 	t           *testing.T
 	dir         string // of the coordinator
+	program     string // beside it are the logs
 	hosts       []*hosts.Host
 	coordinator *daemon
-	workers     []*daemon // by host
+	workers     []*daemon // by host, then those that are added
 	control     wire.ControlClient
 }
 
@@ -94,19 +98,9 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 		t.Fatal(err)
 	}
 	first := on[0].Address
-	c := &hostCluster{t: t, dir: dir, hosts: on}
+	c := &hostCluster{t: t, dir: dir, hosts: on, program: ergoflow}
 	c.coordinator = &daemon{name: "coordinator", host: on[0], log: filepath.Join(logs, "coordinator.log"), command: []string{
 		ergoflow, "coordinator", "--dir", dir, "--store", store, "--listen", first + ":7070", "--gossip", first + ":7946", "--insecure"}}
-	seed := first + ":7946"
-	for i, h := range on {
-		// Ports differ too: hosts of one machine have one name, and workers are
-		// named by name and port.
-		gossip := fmt.Sprintf("%s:%d", h.Address, 7950+i)
-		c.workers = append(c.workers, &daemon{name: "worker on " + h.Name, host: h, log: filepath.Join(logs, "worker-"+h.Name+".log"), command: []string{
-			ergoflow, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", h.Address, 7080+i),
-			"--backend", "go", "--threads", "1", "--insecure"}})
-		seed = gossip
-	}
 	conn, err := grpc.NewClient("passthrough:///"+first+":7070", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
 			Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond}}))
@@ -118,10 +112,28 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 	t.Cleanup(c.kill)
 	c.coordinator.start(t)
 	c.until("the coordinator answers", func(coordinator.Status) bool { return true })
-	for _, w := range c.workers {
-		w.start(t)
+	for _, h := range on {
+		c.add(h, h.Address)
 	}
 	return c
+}
+
+// add starts a worker on a host, with its data port at an address of that host.
+func (c *hostCluster) add(h *hosts.Host, data string) {
+	c.t.Helper()
+	seed := c.hosts[0].Address + ":7946"
+	if n := len(c.workers); n > 0 {
+		seed = c.workers[n-1].gossip
+	}
+	// Ports differ too: hosts of one machine have one name, and workers are named by
+	// name and port.
+	i := len(c.workers)
+	gossip := fmt.Sprintf("%s:%d", h.Address, 7950+i)
+	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"), command: []string{
+		c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
+		"--backend", "go", "--threads", "1", "--insecure"}}
+	c.workers = append(c.workers, w)
+	w.start(c.t)
 }
 
 func (c *hostCluster) daemons() []*daemon { return append([]*daemon{c.coordinator}, c.workers...) }
@@ -283,6 +295,51 @@ func fourHosts(t *testing.T) {
 		t.Errorf("states differed\n%s", c.logs())
 	}
 	equalToRounding(t, "four hosts, one of which was cut off", final(t, dir), want)
+}
+
+// TestUnreachableWorkers: one worker whose data port is refused to the others, there
+// from the start, is left out of generations, and one whose port is silent is not
+// admitted to a run in training. The others go on, and the status says why.
+func TestUnreachableWorkers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: a cluster of hosts waits for real time-outs, half a minute")
+	}
+	hosts.Isolated(t, unreachableWorkers)
+}
+
+func unreachableWorkers(t *testing.T) {
+	network := hosts.New(t)
+	e := tiny(t, 300, false)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
+
+	a, b, refused, silent := network.Host("a"), network.Host("b"), network.Host("refused"), network.Host("silent")
+	const nowhere, dropped = "10.78.0.1", "10.78.0.2"
+	refused.Hide(nowhere)
+	silent.Hide(dropped)
+	for _, h := range []*hosts.Host{a, b, refused} {
+		h.Drop(dropped, network.Host("hole-"+h.Name))
+	}
+	dir := t.TempDir()
+	c := startHosts(t, []*hosts.Host{a, b}, dir, filepath.Join(dir, "shards"))
+	c.add(refused, nowhere)
+	c.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
+	c.submit(e)
+	c.until("it is set aside and two train", func(st coordinator.Status) bool {
+		return training(2, 10)(st) && slices.ContainsFunc(st.Workers, func(w machine.WorkerStatus) bool {
+			return strings.HasPrefix(w.Addr, nowhere) && w.State == "aside"
+		})
+	})
+	c.add(silent, dropped)
+	before := c.until("it is not admitted", func(st coordinator.Status) bool {
+		return slices.ContainsFunc(st.Refused, func(r coordinator.Refusal) bool { return strings.Contains(r.Reason, "cannot connect to "+dropped) })
+	})
+	after := c.until("two go on", training(2, int(before.Step)+20))
+	if after.Generation != before.Generation {
+		t.Errorf("generation %d became %d by a worker whom nobody reaches\n%s", before.Generation, after.Generation, c.logs())
+	}
+	c.until("the end", done)
+	c.end()
+	equalToRounding(t, "two workers that others tried to join", final(t, dir), want)
 }
 
 // read returns a daemon's whole log.

@@ -2786,6 +2786,86 @@ func (x *StateRequest) GetMade() uint64 {
 	return 0
 }
 
+type ReachRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	DataAddress   string                 `protobuf:"bytes,1,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // host:port
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachRequest) Reset() {
+	*x = ReachRequest{}
+	mi := &file_wire_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachRequest) ProtoMessage() {}
+
+func (x *ReachRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
+func (*ReachRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ReachRequest) GetDataAddress() string {
+	if x != nil {
+		return x.DataAddress
+	}
+	return ""
+}
+
+type ReachReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachReply) Reset() {
+	*x = ReachReply{}
+	mi := &file_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachReply) ProtoMessage() {}
+
+func (x *ReachReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
+func (*ReachReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40}
+}
+
 type FollowRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
@@ -2795,7 +2875,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2887,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2900,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -2845,7 +2925,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2937,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2950,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -2939,7 +3019,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3031,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3044,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -2995,7 +3075,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3007,7 +3087,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3020,7 +3100,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -3265,7 +3345,11 @@ const file_wire_proto_rawDesc = "" +
 	"\fStateRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04made\x18\x03 \x01(\x04R\x04made\"!\n" +
+	"\x04made\x18\x03 \x01(\x04R\x04made\"1\n" +
+	"\fReachRequest\x12!\n" +
+	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\f\n" +
+	"\n" +
+	"ReachReply\"!\n" +
 	"\rFollowRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\"\x91\x01\n" +
 	"\n" +
@@ -3295,10 +3379,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x06Status\x12\x1a.ergoflow.v1.StatusRequest\x1a\x18.ergoflow.v1.StatusReply\x12G\n" +
 	"\x0eSaveCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12I\n" +
 	"\x0eLoadCheckpoint\x12\x18.ergoflow.v1.LoadRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12>\n" +
-	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x012\x81\x01\n" +
+	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x012\xbe\x01\n" +
 	"\x04Peer\x128\n" +
 	"\x05State\x12\x19.ergoflow.v1.StateRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12?\n" +
-	"\x06Follow\x12\x1a.ergoflow.v1.FollowRequest\x1a\x17.ergoflow.v1.FollowPart0\x01B/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
+	"\x06Follow\x12\x1a.ergoflow.v1.FollowRequest\x1a\x17.ergoflow.v1.FollowPart0\x01\x12;\n" +
+	"\x05Reach\x12\x19.ergoflow.v1.ReachRequest\x1a\x17.ergoflow.v1.ReachReplyB/Z-github.com/ergoflow/ergoflow/coordinator/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -3313,7 +3398,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                 // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),           // 1: ergoflow.v1.Source.Kind
@@ -3356,10 +3441,12 @@ var file_wire_proto_goTypes = []any{
 	(*SnapshotRequest)(nil),    // 38: ergoflow.v1.SnapshotRequest
 	(*Chunk)(nil),              // 39: ergoflow.v1.Chunk
 	(*StateRequest)(nil),       // 40: ergoflow.v1.StateRequest
-	(*FollowRequest)(nil),      // 41: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),         // 42: ergoflow.v1.FollowPart
-	(*FollowState)(nil),        // 43: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),       // 44: ergoflow.v1.FollowUpdate
+	(*ReachRequest)(nil),       // 41: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),         // 42: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),      // 43: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),         // 44: ergoflow.v1.FollowPart
+	(*FollowState)(nil),        // 45: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),       // 46: ergoflow.v1.FollowUpdate
 }
 var file_wire_proto_depIdxs = []int32{
 	4,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -3395,8 +3482,8 @@ var file_wire_proto_depIdxs = []int32{
 	2,  // 30: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
 	0,  // 31: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
 	35, // 32: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	43, // 33: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	44, // 34: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	45, // 33: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	46, // 34: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
 	3,  // 35: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
 	30, // 36: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
 	32, // 37: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
@@ -3404,17 +3491,19 @@ var file_wire_proto_depIdxs = []int32{
 	37, // 39: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
 	38, // 40: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
 	40, // 41: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	41, // 42: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	15, // 43: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	31, // 44: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	33, // 45: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	36, // 46: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	34, // 47: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	39, // 48: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	39, // 49: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	42, // 50: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	43, // [43:51] is the sub-list for method output_type
-	35, // [35:43] is the sub-list for method input_type
+	43, // 42: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	41, // 43: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	15, // 44: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	31, // 45: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	33, // 46: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	36, // 47: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	34, // 48: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	39, // 49: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	39, // 50: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	44, // 51: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	42, // 52: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	44, // [44:53] is the sub-list for method output_type
+	35, // [35:44] is the sub-list for method input_type
 	35, // [35:35] is the sub-list for extension type_name
 	35, // [35:35] is the sub-list for extension extendee
 	0,  // [0:35] is the sub-list for field type_name
@@ -3455,7 +3544,7 @@ func file_wire_proto_init() {
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[40].OneofWrappers = []any{
+	file_wire_proto_msgTypes[42].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -3466,7 +3555,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -328,6 +328,7 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 const (
 	Peer_State_FullMethodName  = "/ergoflow.v1.Peer/State"
 	Peer_Follow_FullMethodName = "/ergoflow.v1.Peer/Follow"
+	Peer_Reach_FullMethodName  = "/ergoflow.v1.Peer/Reach"
 )
 
 // PeerClient is the client API for Peer service.
@@ -341,6 +342,9 @@ type PeerClient interface {
 	// Follow returns the state, encoded likewise, and then every update that the
 	// worker makes, until its generation ends.
 	Follow(ctx context.Context, in *FollowRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FollowPart], error)
+	// Reach has the worker connect to the data port of who asks. It fails with
+	// FAILED_PRECONDITION where that cannot be.
+	Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachReply, error)
 }
 
 type peerClient struct {
@@ -389,6 +393,16 @@ func (c *peerClient) Follow(ctx context.Context, in *FollowRequest, opts ...grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_FollowClient = grpc.ServerStreamingClient[FollowPart]
 
+func (c *peerClient) Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReachReply)
+	err := c.cc.Invoke(ctx, Peer_Reach_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -400,6 +414,9 @@ type PeerServer interface {
 	// Follow returns the state, encoded likewise, and then every update that the
 	// worker makes, until its generation ends.
 	Follow(*FollowRequest, grpc.ServerStreamingServer[FollowPart]) error
+	// Reach has the worker connect to the data port of who asks. It fails with
+	// FAILED_PRECONDITION where that cannot be.
+	Reach(context.Context, *ReachRequest) (*ReachReply, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -415,6 +432,9 @@ func (UnimplementedPeerServer) State(*StateRequest, grpc.ServerStreamingServer[C
 }
 func (UnimplementedPeerServer) Follow(*FollowRequest, grpc.ServerStreamingServer[FollowPart]) error {
 	return status.Error(codes.Unimplemented, "method Follow not implemented")
+}
+func (UnimplementedPeerServer) Reach(context.Context, *ReachRequest) (*ReachReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reach not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -459,13 +479,36 @@ func _Peer_Follow_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Peer_FollowServer = grpc.ServerStreamingServer[FollowPart]
 
+func _Peer_Reach_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReachRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Reach(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Reach_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Reach(ctx, req.(*ReachRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Peer_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "ergoflow.v1.Peer",
 	HandlerType: (*PeerServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Reach",
+			Handler:    _Peer_Reach_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "State",

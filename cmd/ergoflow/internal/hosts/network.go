@@ -72,6 +72,20 @@ func (h *Host) Plug() {
 	run(h.t, "ip", "link", "set", "dev", h.Name, "up")
 }
 
+// Hide gives the host a second address, which the others have no route to: what
+// listens there can speak and is not reached.
+func (h *Host) Hide(address string) {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "address", "add", address+"/32", "dev", "lo")
+}
+
+// Drop has the host send what is for an address to another, which does not pass it
+// on: there is no answer, as behind a firewall.
+func (h *Host) Drop(address string, at *Host) {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "route", "add", address+"/32", "via", at.Address)
+}
+
 // Limit bounds what the host sends, and what it receives, to a rate as tc writes
 // it, such as "20mbit". Unlimit takes the bound away.
 func (h *Host) Limit(rate string) {

@@ -1,0 +1,71 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/worker/protocol"
+)
+
+// A worker that joins can reach those who train, but they may not reach it: it
+// listens on an address of another network, or behind a firewall. A generation with
+// it would break, and all wait until it has. So it asks a member to connect, and is
+// not admitted before that succeeds.
+
+const (
+	// reachTime is how long a member tries to connect.
+	reachTime = 3 * time.Second
+	// reachPause is between two questions.
+	reachPause = 5 * time.Second
+	// maxAddressBytes bounds an address that is asked for.
+	maxAddressBytes = 256
+)
+
+// Reach connects to who asks.
+func (p *peerServer) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.ReachReply, error) {
+	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
+		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
+	}
+	d := net.Dialer{Timeout: reachTime}
+	conn, err := d.DialContext(ctx, "tcp", request.DataAddress)
+	if err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return new(wire.ReachReply), conn.Close()
+}
+
+// awaitReach waits until the peer reaches this worker's data port, or ctx ends. A
+// peer that does not answer decides nothing.
+func (w *worker) awaitReach(ctx context.Context, peer *wire.Member) {
+	conn, err := dialPeer(peer)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	var said string
+	for {
+		_, err := wire.NewPeerClient(conn).Reach(ctx, &wire.ReachRequest{DataAddress: w.address})
+		if status.Code(err) != codes.FailedPrecondition {
+			return
+		}
+		reason := fmt.Sprintf("it cannot connect to %s, where this worker takes gradients: %s (see --listen)", w.address, status.Convert(err).Message())
+		if reason != said {
+			w.log.Warn("not admitted before a member reaches this worker", "peer", peer.GetId(), "error", reason)
+			said = reason
+		}
+		if s := w.current.Load(); s != nil {
+			s.post(protocol.Refused{From: peer.GetId(), Reason: reason})
+		}
+		select {
+		case <-time.After(reachPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
