@@ -15,12 +15,17 @@ was made before: it goes on from a snapshot. After --cap seconds without one the
 launcher is started anew. As installed (torch 2.15) it never gets that far: workers
 of the next attempt find the addresses of the last one in the store that they share
 with the launcher. So it is timed with TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which
-gives each attempt a store of its own, and a few times as installed. The other
-events are not timed with it: they need a launcher for every worker (--nnodes 1:4)
-and a rendezvous beside them.
+gives each attempt a store of its own, and a few times as installed.
+
+A worker that joins or leaves, and a host that is lost with all on it, need a
+launcher for every worker (--nnodes 1:4, rendezvous c10d, all else as installed).
+The first launcher keeps the rendezvous: it is killed where ergoflow's coordinator
+is. Timed are a step of the number of workers that there are then, and how long
+training stood still before it; a join is timed from the launcher's start.
 
 --write FILE puts every time into FILE with .json at its end and replaces what is
-between the markers in FILE by the table.
+between the markers in FILE by the table. What is not run (no rounds) stays as it
+was there.
 """
 
 import argparse
@@ -33,6 +38,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import statistics
 import subprocess
 import sys
@@ -256,6 +262,14 @@ EVENTS = {
     "leave": "it leaves (SIGTERM)",
 }
 PAIRS = {"join": "leave"}  # comes with
+# what of torchrun's launchers is called otherwise
+HOSTS = {
+    "kill_one": "a worker and its launcher are killed",
+    "kill_coordinator": "those that keep the rendezvous are, and started again at once",
+    "join": EVENTS["join"],
+    "leave": EVENTS["leave"],
+}
+PARTS = ("ergoflow", "torchrun", "torchrun as installed", "torchrun, a launcher for each worker")
 TORCH = {"kill_one": (1, signal.SIGKILL), "kill_two": (2, signal.SIGKILL), "stop_host": (1, signal.SIGSTOP)}
 
 
@@ -312,12 +326,105 @@ class Launcher:
         return None if at is None else at - begin
 
     def close(self):
-        self.popen.send_signal(signal.SIGSTOP)  # it starts no more workers
-        for pid in children(self.popen.pid):
-            os.kill(pid, signal.SIGKILL)
-        self.popen.kill()
-        self.popen.wait()
+        kill_host(self.popen)
         self.out.close()
+        shutil.rmtree(self.directory)
+
+
+def kill_host(launcher):
+    """Kills a launcher and what it has started."""
+    launcher.send_signal(signal.SIGSTOP)  # it starts no more workers
+    if launcher.poll() is None:
+        for pid in children(launcher.pid):
+            os.kill(pid, signal.SIGKILL)
+    launcher.kill()
+    launcher.wait()
+
+
+class Hosts:
+    """torchrun with a launcher for each worker, as on hosts of a cluster."""
+
+    def __init__(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="recovery-torch-"))
+        with socket.create_server(("127.0.0.1", 0)) as s:
+            self.endpoint = f"127.0.0.1:{s.getsockname()[1]}"
+        self.launchers, self.started = [], 0
+
+    def start(self):
+        for rank in range(WORKERS):
+            self.launchers.append(self.launch(keeps=rank == 0))
+        self.whole(WORKERS, time.time())
+
+    def launch(self, keeps=False):
+        """Starts a launcher, which keeps the rendezvous or not."""
+        self.started += 1
+        with open(self.directory / f"log-{self.started}", "w") as out:
+            return subprocess.Popen([pathlib.Path(sys.executable).parent / "torchrun", "--nnodes", f"1:{WORKERS + 1}", "--nproc-per-node", "1",
+                                     "--max-restarts", "1000", "--rdzv-backend", "c10d", "--rdzv-id", "recovery", "--rdzv-endpoint", self.endpoint,
+                                     "--rdzv-conf", f"is_host={str(keeps).lower()}", HERE / "recovery_torch.py", self.directory],
+                                    stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                                    env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"})
+
+    def stepped(self, workers, since, cap):
+        """The times of the first step of so many workers since then and of the step before it."""
+        steps, deadline = self.directory / "steps", time.time() + cap
+        while time.time() < deadline:
+            before = since
+            for line in steps.read_text().splitlines(keepends=True) if steps.exists() else []:
+                if not line.endswith("\n"):
+                    break
+                at, world = float(line.split()[0]), int(line.split()[2])
+                if at > since and world == workers:
+                    return at, before
+                before = at
+            time.sleep(0.02)
+        return None
+
+    def whole(self, workers, since):
+        if self.stepped(workers, since, PATIENCE) is None:
+            sys.exit("recovery: torchrun does not train:\n" + (self.directory / f"log-{self.started}").read_text()[-3000:])
+
+    def timed(self, workers, since, cap):
+        """Seconds until a step of so many workers and of the pause before it; None after cap."""
+        found = self.stepped(workers, since, cap)
+        return None if found is None else {"step": found[0] - since, "still": found[0] - found[1]}
+
+    # The events. Each leaves three workers, or is None.
+
+    def kill_one(self, cap):
+        victim = random.randrange(1, WORKERS)
+        begin = time.time()
+        kill_host(self.launchers[victim])
+        times = self.timed(WORKERS - 1, begin, cap)
+        self.launchers[victim] = self.launch()
+        if times is not None:
+            self.whole(WORKERS, time.time())
+        return times
+
+    def kill_coordinator(self, cap):
+        begin = time.time()
+        kill_host(self.launchers[0])
+        self.launchers[0] = self.launch(keeps=True)
+        return self.timed(WORKERS, begin, cap)
+
+    def join(self, cap):
+        begin = time.time()
+        self.launchers.append(self.launch())
+        return self.timed(WORKERS + 1, begin, cap)
+
+    def leave(self, cap):
+        begin = time.time()
+        leaver = self.launchers.pop()
+        leaver.send_signal(signal.SIGTERM)
+        times = self.timed(WORKERS, begin, cap)
+        if times is None:
+            kill_host(leaver)
+        leaver.wait()
+        return times
+
+    def close(self):
+        for launcher in self.launchers:
+            kill_host(launcher)
         shutil.rmtree(self.directory)
 
 
@@ -340,6 +447,26 @@ def torchrun(rounds, settings, o, times):
                     launcher = Launcher(settings)
     finally:
         launcher.close()
+
+
+def hosts(rounds, o, times):
+    cluster = Hosts()
+    try:
+        cluster.start()
+        for r in range(rounds):
+            for event in (e for e in o.events if hasattr(Hosts, e)):
+                time.sleep(random.uniform(1, 1.5))
+                for e in filter(None, [event, PAIRS.get(event)]):
+                    took = getattr(cluster, e)(o.cap)
+                    times.setdefault(e, []).append(took)
+                    print(f"torchrun, hosts, round {r + 1}: {e} {took}", file=sys.stderr, flush=True)
+                    if took is None:
+                        cluster.close()
+                        cluster = Hosts()
+                        cluster.start()
+                        break  # a worker that has not joined cannot leave
+    finally:
+        cluster.close()
 
 
 def percentile(values, p):
@@ -368,14 +495,19 @@ def table(results):
     for event, name in EVENTS.items():
         ours = results["ergoflow"].get(event, [])
         lines.append(f"| {name} | " + " | ".join(c for key in ("step", "still", "noticed", "aborted") for c in shown([t[key] for t in ours if key in t])) + " |")
-    lines += ["", "| torchrun | next step, median | 99 % | as installed, median | 99 % |", "|---|---|---|---|---|"]
+    lines += ["", "| torchrun, one launcher | next step, median | 99 % | as installed, median | 99 % |", "|---|---|---|---|---|"]
     for event in TORCH:
         cells = [c for key in ("torchrun", "torchrun as installed") for c in theirs(results[key].get(event, []), results["cap"])]
         lines.append(f"| {EVENTS[event]} | " + " | ".join(cells) + " |")
+    lines += ["", "| torchrun, a launcher for each worker | next step, median | 99 % | training stood still, median | 99 % |", "|---|---|---|---|---|"]
+    for event, name in HOSTS.items():
+        times = results["torchrun, a launcher for each worker"].get(event, [])
+        cells = [c for key in ("step", "still") for c in theirs([t and t[key] for t in times], results["cap"])]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     if results["steps"]:
         lines += ["", f"Between these events three workers made a step in {1000 * statistics.median(results['steps']):.0f} ms (median of {len(results['steps'])} generations, in most of which a worker prepared beside them)."]
     counts = []
-    for key in ("ergoflow", "torchrun", "torchrun as installed"):
+    for key in PARTS:
         times = {EVENTS[event]: len(v) for event, v in results[key].items() if v}
         usual = max(times.values(), default=0)
         counts.append(f"{key} {usual} times each" + "".join(f", {name}: {n}" for name, n in times.items() if n != usual))
@@ -390,11 +522,25 @@ def machine(backend):
             f"ergoflow {commit} on {backend}; torch {torch}; {datetime.date.today()}")
 
 
+def read(page):
+    """What is in the page's file, to be added to; nothing if there is none."""
+    path = page and page.with_suffix(".json")
+    return json.loads(path.read_text()) if path and path.exists() else {"machine": {}, "steps": [], **{part: {} for part in PARTS}}
+
+
+def text(results):
+    lines = {}
+    for part, line in results["machine"].items():
+        lines.setdefault(line, []).append(part)
+    machines = "\n".join(f"- {', '.join(parts)}: {line}" for line, parts in lines.items())
+    return f"{machines}\n\n{table(results)}"
+
+
 def write(page, results):
     before, _, rest = page.read_text().partition(OPEN)
     after = rest.partition(CLOSE)[2]
     page.with_suffix(".json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    page.write_text(f"{before}{OPEN}\n{results['machine']}\n\n{table(results)}{CLOSE}{after}")
+    page.write_text(f"{before}{OPEN}\n{text(results)}{CLOSE}{after}")
 
 
 def main():
@@ -402,22 +548,30 @@ def main():
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--torch-rounds", type=int, default=20)
     options.add_argument("--torch-installed-rounds", type=int, default=2, help="as installed, and with a stopped worker: each takes --cap seconds")
+    options.add_argument("--torch-hosts-rounds", type=int, default=5, help="with a launcher for each worker: minutes each")
     options.add_argument("--cap", type=float, default=60, help="seconds after which torchrun is given up")
     options.add_argument("--backend", default="xla:cpu", help="of ergoflow's workers")
     options.add_argument("--events", nargs="*", default=[e for e in EVENTS if e not in PAIRS.values()],
                          choices=[e for e in EVENTS if e not in PAIRS.values()])
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
-    results = {"machine": machine(o.backend), "cap": o.cap, "steps": [], "ergoflow": {}, "torchrun": {}, "torchrun as installed": {}}
+    results = read(o.write)
+    results["cap"] = o.cap
+
+    def part(name, rounds, run):
+        if rounds:
+            results["machine"][name], results[name] = machine(o.backend), {}
+            run(results[name])
+
     if o.rounds:
-        ergoflow(o, results["ergoflow"], results["steps"])
-    if o.torch_rounds:
-        torchrun(o.torch_rounds, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, o, results["torchrun"])
-    if o.torch_installed_rounds:
-        torchrun(o.torch_installed_rounds, {}, o, results["torchrun as installed"])
+        results["steps"] = []
+    part("ergoflow", o.rounds, lambda times: ergoflow(o, times, results["steps"]))
+    part("torchrun", o.torch_rounds, lambda times: torchrun(o.torch_rounds, {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}, o, times))
+    part("torchrun as installed", o.torch_installed_rounds, lambda times: torchrun(o.torch_installed_rounds, {}, o, times))
+    part("torchrun, a launcher for each worker", o.torch_hosts_rounds, lambda times: hosts(o.torch_hosts_rounds, o, times))
     if o.write:
         write(o.write, results)
-    print(results["machine"] + "\n\n" + table(results))
+    print(text(results))
 
 
 if __name__ == "__main__":

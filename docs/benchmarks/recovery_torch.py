@@ -4,8 +4,8 @@ loaded at the start. The network and batch are those of vn1d.
 
     torchrun --nnodes 1 --nproc-per-node 3 --max-restarts 1000 recovery_torch.py DIR
 
-Every rank writes its pid to DIR/pid-RANK, rank 0 a line "time step" to DIR/steps
-after each step.
+Every rank writes its pid to DIR/pid-RANK, rank 0 a line "time step world" to
+DIR/steps after each step.
 """
 
 import os
@@ -50,7 +50,7 @@ def main():
             optimizer.step()
             step += 1
             if rank == 0:
-                log.write(f"{time.time()} {step}\n")
+                log.write(f"{time.time()} {step} {world}\n")
                 if step % SNAPSHOT_EVERY == 0:
                     torch.save({"network": network.state_dict(), "optimizer": optimizer.state_dict(), "step": step}, f"{snapshot}.tmp")
                     os.replace(f"{snapshot}.tmp", snapshot)
