@@ -28,6 +28,7 @@ export GOEXPERIMENT ?= simd
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEMO ?= vn1d
 WORKERS ?= 2
+DEMO_FLAGS ?=
 SEEDS ?= 10000
 SEED ?=
 # What the race detector covers: everything that does not load XLA. Kernels of
@@ -45,7 +46,7 @@ setup: build
 	@bin/ergoflow backend install cpu
 
 demo: setup
-	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS)
+	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS) $(DEMO_FLAGS)
 
 test: setup
 	$(GO) test -timeout 25m ./...
