@@ -19,10 +19,10 @@ import (
 // not admitted before that succeeds.
 
 const (
-	// reachTime is how long a member tries to connect.
-	reachTime = 3 * time.Second
-	// reachPause is between two questions.
-	reachPause = 5 * time.Second
+	// dialTime is how long a member tries to connect.
+	dialTime = 3 * time.Second
+	// dialPause is between two questions.
+	dialPause = 5 * time.Second
 	// maxAddressBytes bounds an address that is asked for.
 	maxAddressBytes = 256
 )
@@ -32,7 +32,7 @@ func (p *peerServer) Reach(ctx context.Context, request *wire.ReachRequest) (*wi
 	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
 		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
 	}
-	d := net.Dialer{Timeout: reachTime}
+	d := net.Dialer{Timeout: dialTime}
 	conn, err := d.DialContext(ctx, "tcp", request.DataAddress)
 	if err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -63,7 +63,7 @@ func (w *worker) awaitReach(ctx context.Context, peer *wire.Member) {
 			s.post(protocol.Refused{From: peer.GetId(), Reason: reason})
 		}
 		select {
-		case <-time.After(reachPause):
+		case <-time.After(dialPause):
 		case <-ctx.Done():
 			return
 		}
