@@ -28,8 +28,8 @@ func Create(path string) (*File, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
-	// Without a directory of its own renameio prefers /tmp, where a file is lost
-	// to every cleaner that looks for what a killed program left beside path.
+	// renameio would rather begin in /tmp, but what a killed program leaves is looked
+	// for beside path.
 	pending, err := renameio.NewPendingFile(path,
 		renameio.WithTempDir(dir), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 	if err != nil {
