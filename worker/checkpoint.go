@@ -139,7 +139,8 @@ func upload(control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Genera
 }
 
 // fetchCheckpoint loads a checkpoint of the run from the coordinator.
-func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica, want ergoflow.Mark) (*state.State, error) {
+func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
+	began := time.Now()
 	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: r.plan.Run, Step: int64(want.Step), Generation: uint64(want.Generation)})
 	if err != nil {
 		return nil, fmt.Errorf("load checkpoint: %w", err)
@@ -163,6 +164,7 @@ func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica
 	if sum := sha256.Sum256(encoded.Bytes()); !bytes.Equal(sum[:], header.Sha256) {
 		return nil, fmt.Errorf("load checkpoint at step %d: the bytes that came do not match their SHA-256", header.Step)
 	}
+	logTransfer(log, "checkpoint", "the coordinator", encoded.Len(), began)
 	return state.Decode(encoded.Bytes(), r.experiment.Velocity().Layout())
 }
 

@@ -102,11 +102,12 @@ func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, log *slog.
 		return err
 	}
 	defer conn.Close()
+	began := time.Now()
 	stream, err := wire.NewPeerClient(conn).Follow(ctx, &wire.FollowRequest{Run: r.plan.Run})
 	if err != nil {
 		return err
 	}
-	ours, theirs, err := r.takeState(stream)
+	ours, theirs, err := r.takeState(stream, func(bytes int) { logTransfer(log, "state", peer.GetId(), bytes, began) })
 	if err != nil {
 		return err
 	}
@@ -152,8 +153,9 @@ func (r *replica) makeUpdates(stream wire.Peer_FollowClient, told func(ergoflow.
 	}
 }
 
-// takeState reads what a stream begins with, in the place of ours.
-func (r *replica) takeState(stream wire.Peer_FollowClient) (ours, theirs ergoflow.Mark, err error) {
+// takeState reads what a stream begins with, in the place of ours. came hears when it
+// is there.
+func (r *replica) takeState(stream wire.Peer_FollowClient, came func(bytes int)) (ours, theirs ergoflow.Mark, err error) {
 	part, err := stream.Recv()
 	if err != nil {
 		return ours, theirs, err
@@ -166,6 +168,7 @@ func (r *replica) takeState(stream wire.Peer_FollowClient) (ours, theirs ergoflo
 	if err != nil {
 		return ours, theirs, err
 	}
+	came(len(encoded))
 	st, err := state.Decode(encoded, r.experiment.Velocity().Layout())
 	if err != nil {
 		return ours, theirs, err

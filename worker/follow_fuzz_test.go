@@ -52,7 +52,7 @@ func FuzzFollow(f *testing.F) {
 		}
 		before, _ := encoded(t, r)
 		stream := &said{rest: b}
-		_, theirs, err := r.takeState(stream)
+		_, theirs, err := r.takeState(stream, func(int) {})
 		if err != nil {
 			if after, g := encoded(t, r); after != before || g != 0 {
 				t.Fatal("the state has changed, though none was taken")

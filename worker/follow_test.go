@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -113,7 +114,8 @@ func TestFollow(t *testing.T) {
 	made(t, leader, 3, 5)
 	made(t, follower, 2, 7) // a generation that is over
 	told := make(chan ergoflow.Mark, 100)
-	follower.follow(t.Context(), leader.served(t), slog.New(slog.DiscardHandler), func(m ergoflow.Mark) { told <- m })
+	var log bytes.Buffer
+	follower.follow(t.Context(), leader.served(t), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { told <- m })
 	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-told != want {
 		t.Error("the state is not told of")
 	}
@@ -132,6 +134,9 @@ func TestFollow(t *testing.T) {
 	}
 	if follower.leader != nil || len(leader.followers) != 0 {
 		t.Error("it still follows")
+	}
+	if !regexp.MustCompile(`msg="state came" from=leader bytes=\d+ took=\S+ rate="[\d.e+]+ MB/s"`).MatchString(log.String()) {
+		t.Errorf("log: %s", &log)
 	}
 }
 

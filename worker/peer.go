@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -75,7 +77,8 @@ func dialPeer(peer *wire.Member) (*grpc.ClientConn, error) {
 }
 
 // fetchFromPeer reads a state from another worker.
-func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark) (*state.State, error) {
+func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
+	began := time.Now()
 	conn, err := dialPeer(peer)
 	if err != nil {
 		return nil, err
@@ -100,5 +103,6 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 		}
 		encoded.Write(chunk.Data)
 	}
+	logTransfer(log, "state", peer.Id, encoded.Len(), began)
 	return state.Decode(encoded.Bytes(), r.experiment.Velocity().Layout())
 }

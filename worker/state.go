@@ -86,9 +86,9 @@ func (r *replica) take(ctx context.Context, s *session, source *wire.Source) err
 	case wire.Source_KIND_OWN:
 		return r.expect(want)
 	case wire.Source_KIND_PEER:
-		st, err = fetchFromPeer(ctx, source.Peer, r, want)
+		st, err = fetchFromPeer(ctx, source.Peer, r, want, s.w.log)
 	case wire.Source_KIND_CHECKPOINT:
-		st, err = fetchCheckpoint(ctx, s.control, r, want)
+		st, err = fetchCheckpoint(ctx, s.control, r, want, s.w.log)
 	case wire.Source_KIND_FRESH:
 		st = state.Fresh(r.experiment.Velocity().Layout(), r.experiment.Seed)
 	default:
