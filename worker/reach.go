@@ -21,6 +21,8 @@ import (
 const (
 	// dialTime is how long a member tries to connect.
 	dialTime = 3 * time.Second
+	// answerTime is how long its answer is waited for: it may have stopped.
+	answerTime = dialTime + 2*time.Second
 	// dialPause is between two questions.
 	dialPause = 5 * time.Second
 	// maxAddressBytes bounds an address that is asked for.
@@ -50,7 +52,9 @@ func (w *worker) awaitReach(ctx context.Context, peer *wire.Member) {
 	defer conn.Close()
 	var said string
 	for {
-		_, err := wire.NewPeerClient(conn).Reach(ctx, &wire.ReachRequest{DataAddress: w.address})
+		asking, cancel := context.WithTimeout(ctx, answerTime)
+		_, err := wire.NewPeerClient(conn).Reach(asking, &wire.ReachRequest{DataAddress: w.address})
+		cancel()
 		if status.Code(err) != codes.FailedPrecondition {
 			return
 		}
