@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -31,6 +33,8 @@ const (
 type session struct {
 	number machine.Session
 	from   string // the worker's id, before its hello its address
+	// elsewhere: the worker is on another host.
+	elsewhere bool
 	out    chan *wire.CoordinatorMessage
 	over   chan struct{} // closed together with out
 	closed bool          // both are; belongs to the loop
@@ -59,7 +63,7 @@ func (s *session) close(reason string) {
 
 // Session implements wire.ControlServer: one worker's membership.
 func (v *service) Session(stream wire.Control_SessionServer) error {
-	s := &session{from: caller(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
+	s := &session{from: caller(stream.Context()), elsewhere: elsewhere(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
 	err := v.hold(stream, s)
 	v.loop.do(func() {
 		switch status.Code(err) {
@@ -152,7 +156,9 @@ func (v *service) open(s *session, hello *wire.WorkerMessage) {
 		s.from = convert.Clip(id)
 	}
 	v.loop.sessions[s.number] = s
-	v.loop.step(convert.Event(s.number, hello))
+	event := convert.Event(s.number, hello).(machine.Hello)
+	event.Hidden = s.elsewhere && gossip.IsLoopback(event.Worker.DataAddress)
+	v.loop.step(event)
 }
 
 // write sends what is queued. When the loop has closed the queue it returns the
@@ -172,6 +178,18 @@ func caller(ctx context.Context) string {
 		return p.Addr.String()
 	}
 	return "unknown"
+}
+
+// elsewhere reports whether a request comes from another host: on one host both ends
+// of a connection have the same address.
+func elsewhere(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return false
+	}
+	theirs, ok := p.Addr.(*net.TCPAddr)
+	ours, also := p.LocalAddr.(*net.TCPAddr)
+	return ok && also && !theirs.IP.IsLoopback() && !theirs.IP.Equal(ours.IP)
 }
 
 func why(err error) string {

@@ -122,7 +122,7 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 func (c *hostCluster) add(h *hosts.Host, data string) {
 	c.t.Helper()
 	seed := c.hosts[0].Address + ":7946"
-	if n := len(c.workers); n > 0 {
+	if n := len(c.workers); n > 0 && c.workers[n-1].alive() {
 		seed = c.workers[n-1].gossip
 	}
 	// Ports differ too: hosts of one machine have one name, and workers are named by
@@ -297,9 +297,10 @@ func fourHosts(t *testing.T) {
 	equalToRounding(t, "four hosts, one of which was cut off", final(t, dir), want)
 }
 
-// TestUnreachableWorkers: one worker whose data port is refused to the others, there
-// from the start, is left out of generations, and one whose port is silent is not
-// admitted to a run in training. The others go on, and the status says why.
+// TestUnreachableWorkers: of workers whose data port the others do not reach, one on
+// loopback is refused, one that gets no answer but "no" and is there from the start is
+// left out of generations, and one whose port is silent is not admitted to a run in
+// training. The others go on, and the status says why.
 func TestUnreachableWorkers(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: a cluster of hosts waits for real time-outs, half a minute")
@@ -324,6 +325,15 @@ func unreachableWorkers(t *testing.T) {
 	c := startHosts(t, []*hosts.Host{a, b}, dir, filepath.Join(dir, "shards"))
 	c.add(refused, nowhere)
 	c.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
+	c.add(network.Host("forgetful"), "127.0.0.1")
+	forgetful := c.workers[len(c.workers)-1]
+	select {
+	case <-forgetful.ended:
+	case <-time.After(patience):
+	}
+	if said := c.read(forgetful); !strings.Contains(said, "workers on other hosts do not reach 127.0.0.1:7083") {
+		t.Errorf("a worker with a data port on loopback says\n%s", said)
+	}
 	c.submit(e)
 	c.until("it is set aside and two train", func(st coordinator.Status) bool {
 		return training(2, 10)(st) && slices.ContainsFunc(st.Workers, func(w machine.WorkerStatus) bool {
@@ -337,7 +347,7 @@ func unreachableWorkers(t *testing.T) {
 	c.until("two go on", training(2, int(before.Step)+20))
 	c.until("the end", done)
 	c.end()
-	if prepared := regexp.MustCompile(`worker \S+-7083 is prepared`); prepared.MatchString(c.read(c.coordinator)) {
+	if prepared := regexp.MustCompile(`worker \S+-7084 is prepared`); prepared.MatchString(c.read(c.coordinator)) {
 		t.Errorf("a worker whom nobody reaches was admitted\n%s", c.logs())
 	}
 	equalToRounding(t, "two workers that others tried to join", final(t, dir), want)

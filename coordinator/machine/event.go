@@ -18,6 +18,9 @@ type (
 		Run      string
 		HasState bool
 		State    ergoflow.Mark
+		// Hidden: its data address is one of its own host alone, and that is another
+		// than the coordinator's.
+		Hidden bool
 	}
 	// Closed: the stream broke or ended.
 	Closed struct {

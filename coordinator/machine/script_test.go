@@ -152,7 +152,7 @@ func (p *player) do(command string, words []string) {
 			p.held[id] = state
 		}
 		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
-			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))}, p.run, stateful, p.held[id]})
+			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))}, p.run, stateful, p.held[id], slices.Contains(args, "hidden")})
 		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
 			p.sessions[id] = old
 		}

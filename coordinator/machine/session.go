@@ -24,7 +24,7 @@ func (m *Machine) hello(e Hello) {
 			m.expel(v, "silent, and another process came in its place")
 		}
 	}
-	if refusal := m.refusal(e.Worker); refusal != "" {
+	if refusal := m.refusal(e); refusal != "" {
 		m.emit(Send{e.Session, e.Worker.ID, Refuse{refusal}})
 		m.emit(Close{e.Session, e.Worker.ID, "refused: " + refusal})
 		m.refuse(e.Worker.ID, refusal)
@@ -45,7 +45,8 @@ func (m *Machine) hello(e Hello) {
 	m.instruct(w)
 }
 
-func (m *Machine) refusal(w Worker) string {
+func (m *Machine) refusal(e Hello) string {
+	w := e.Worker
 	switch {
 	case m.stopping:
 		return "the coordinator ends"
@@ -57,6 +58,8 @@ func (m *Machine) refusal(w Worker) string {
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
+	case e.Hidden:
+		return fmt.Sprintf("workers on other hosts do not reach %s, where it takes gradients: give it --listen with an address that they do", w.DataAddress)
 	case m.byID(w.ID) != nil:
 		return fmt.Sprintf("a worker %s is connected already", w.ID)
 	}
