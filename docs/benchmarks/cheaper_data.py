@@ -28,6 +28,7 @@ import sys
 
 import ablation
 
+CLOSE = "<!-- end measured -->"  # what stands behind it on the page stays
 AXES = ["samples", "functions", "burn-in", "thinning", "chains"]
 
 
@@ -50,7 +51,7 @@ def points(axis, preset):
     elif axis == "functions":
         own = data["functions"]
         step = math.lcm(data["shards"], training["batch_functions"])
-        for k in (1, 2, 4, 8, 16, 32):
+        for k in (1, 2, 8, 32):
             if own % (k * step) == 0:
                 add(own // k, [f"data.functions={own // k}", f"training.epochs={k * training['epochs']}",
                                f"data.held_out_from={data.get('held_out_from', own)}"])
@@ -205,7 +206,8 @@ def main():
         "",
     ]
     o.out.parent.mkdir(parents=True, exist_ok=True)
-    o.out.write_text("\n".join(head + lines))
+    said = o.out.read_text().partition(CLOSE)[2] if o.out.exists() else "\n"
+    o.out.write_text("\n".join(head + lines) + CLOSE + said)
     with open(o.out.with_suffix(".csv"), "w", newline="") as f:
         writer = csv.writer(f, lineterminator="\n")
         writer.writerow(["experiment", "axis", "value", "seed", "function", *ablation.DISTANCES])
