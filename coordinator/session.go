@@ -35,10 +35,10 @@ type session struct {
 	from   string // the worker's id, before its hello its address
 	// elsewhere: the worker is on another host.
 	elsewhere bool
-	out    chan *wire.CoordinatorMessage
-	over   chan struct{} // closed together with out
-	closed bool          // both are; belongs to the loop
-	reason string        // why; may be read after out is closed
+	out       chan *wire.CoordinatorMessage
+	over      chan struct{} // closed together with out
+	closed    bool          // both are; belongs to the loop
+	reason    string        // why; may be read after out is closed
 }
 
 // send queues a message. It never waits: who does not read is cut off.
