@@ -161,13 +161,9 @@ type streamOutgoing struct {
 // connect keeps the network connection, so that close need not wait for a peer
 // that has stopped reading.
 func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn, error) {
-	c := dialLocally(ctx, address)
-	if c == nil {
-		d := net.Dialer{Timeout: connectTime}
-		var err error
-		if c, err = d.DialContext(ctx, "tcp", address); err != nil {
-			return nil, err
-		}
+	c, err := dial(ctx, address)
+	if err != nil {
+		return nil, err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,6 +173,25 @@ func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn,
 	}
 	o.raw = append(o.raw, c)
 	return newGathering(c)
+}
+
+// dial connects to a rank's data address, as every link does.
+func dial(ctx context.Context, address string) (net.Conn, error) {
+	if c := dialLocally(ctx, address); c != nil {
+		return c, nil
+	}
+	d := net.Dialer{Timeout: connectTime}
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// Reach reports what would keep this process from linking to the data address,
+// host:port, of another: it connects as a link does, and no more.
+func Reach(ctx context.Context, address string) error {
+	c, err := dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }
 
 func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error) {

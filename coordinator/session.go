@@ -31,10 +31,9 @@ const (
 
 // session is a worker's stream as the loop sees it.
 type session struct {
-	number machine.Session
-	from   string // the worker's id, before its hello its address
-	// elsewhere: the worker is on another host.
-	elsewhere bool
+	number    machine.Session
+	from      string // the worker's id, before its hello its address
+	elsewhere bool   // on another host than the coordinator
 	out       chan *wire.CoordinatorMessage
 	over      chan struct{} // closed together with out
 	closed    bool          // both are; belongs to the loop

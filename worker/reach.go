@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
@@ -19,10 +20,9 @@ import (
 // not admitted before that succeeds.
 
 const (
-	// dialTime is how long a member tries to connect.
-	dialTime = 3 * time.Second
-	// answerTime is how long its answer is waited for: it may have stopped.
-	answerTime = dialTime + 2*time.Second
+	// answerTime is how long a member's answer is waited for: longer than it tries to
+	// connect, and not for ever, since it may have stopped.
+	answerTime = 5 * time.Second
 	// dialPause is between two questions.
 	dialPause = 5 * time.Second
 	// maxAddressBytes bounds an address that is asked for.
@@ -34,12 +34,10 @@ func (p *peerServer) Reach(ctx context.Context, request *wire.ReachRequest) (*wi
 	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
 		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
 	}
-	d := net.Dialer{Timeout: dialTime}
-	conn, err := d.DialContext(ctx, "tcp", request.DataAddress)
-	if err != nil {
+	if err := allreduce.Reach(ctx, request.DataAddress); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	return new(wire.ReachReply), conn.Close()
+	return new(wire.ReachReply), nil
 }
 
 // awaitReach waits until the peer reaches this worker's data port, or ctx ends. A
