@@ -290,6 +290,23 @@ def ergoflow(o, times, steps):
         shutil.rmtree(directory)
 
 
+def stepped(directory, since, cap, workers=None):
+    """The times of the first step since then, of so many workers if that is asked, and
+    of the step before it; None after cap seconds."""
+    steps, deadline = directory / "steps", time.time() + cap
+    while time.time() < deadline:
+        before = since
+        for line in steps.read_text().splitlines(keepends=True) if steps.exists() else []:
+            if not line.endswith("\n"):
+                break
+            at, world = float(line.split()[0]), int(line.split()[2])
+            if at > since and workers in (None, world):
+                return at, before
+            before = at
+        time.sleep(0.02)
+    return None
+
+
 class Launcher:
     """torchrun with three workers."""
 
@@ -301,19 +318,8 @@ class Launcher:
                                        "--max-restarts", "1000", HERE / "recovery_torch.py", self.directory],
                                       stdin=subprocess.DEVNULL, stdout=self.out, stderr=self.out,
                                       env={**os.environ, "OMP_NUM_THREADS": "1", **settings})
-        if self.stepped(time.time(), PATIENCE) is None:
+        if stepped(self.directory, time.time(), PATIENCE) is None:
             sys.exit("recovery: torchrun does not train:\n" + (self.directory / "log").read_text()[-3000:])
-
-    def stepped(self, since, cap):
-        """The time of the first step since then."""
-        steps, deadline = self.directory / "steps", time.time() + cap
-        while time.time() < deadline:
-            lines = steps.read_text().splitlines(keepends=True) if steps.exists() else []
-            for line in lines:
-                if line.endswith("\n") and float(line.split()[0]) > since:
-                    return float(line.split()[0])
-            time.sleep(0.02)
-        return None
 
     def fault(self, event, cap):
         n, signal_ = TORCH[event]
@@ -322,8 +328,8 @@ class Launcher:
         for pid in random.sample(pids, n):
             os.kill(pid, signal_)
         # A step that was all but made when the fault struck is none after it.
-        at = self.stepped(begin + 0.2, cap)
-        return None if at is None else at - begin
+        found = stepped(self.directory, begin + 0.2, cap)
+        return None if found is None else found[0] - begin
 
     def close(self):
         kill_host(self.popen)
@@ -365,28 +371,13 @@ class Hosts:
                                     stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                     env={**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"})
 
-    def stepped(self, workers, since, cap):
-        """The times of the first step of so many workers since then and of the step before it."""
-        steps, deadline = self.directory / "steps", time.time() + cap
-        while time.time() < deadline:
-            before = since
-            for line in steps.read_text().splitlines(keepends=True) if steps.exists() else []:
-                if not line.endswith("\n"):
-                    break
-                at, world = float(line.split()[0]), int(line.split()[2])
-                if at > since and world == workers:
-                    return at, before
-                before = at
-            time.sleep(0.02)
-        return None
-
     def whole(self, workers, since):
-        if self.stepped(workers, since, PATIENCE) is None:
+        if stepped(self.directory, since, PATIENCE, workers) is None:
             sys.exit("recovery: torchrun does not train:\n" + (self.directory / f"log-{self.started}").read_text()[-3000:])
 
     def timed(self, workers, since, cap):
         """Seconds until a step of so many workers and of the pause before it; None after cap."""
-        found = self.stepped(workers, since, cap)
+        found = stepped(self.directory, since, cap, workers)
         return None if found is None else {"step": found[0] - since, "still": found[0] - found[1]}
 
     # The events. Each leaves three workers, or is None.
