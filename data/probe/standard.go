@@ -11,23 +11,35 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
+// Scale says by which deviation a feature is divided.
+type Scale string
+
+// Scales of features. Which of them a network learns by depends on how its probes
+// move: docs/decisions/probe-scale.md.
+const (
+	// OverRows is the deviation over all rows of all functions.
+	OverRows Scale = "over rows"
+	// BetweenFunctions is the smaller of that and the deviation from function to
+	// function at one place,
+	//
+	//	s² = mean over places x of Var over functions i of a_i(x),
+	//
+	// where a feature differs there at all. It is what functions are told apart by,
+	// and the other may be far larger: in the paper's 2D family the well, the same
+	// for all, pulls with up to 50, beside fields of deviation 1. The places are
+	// where the probes of function 0 start.
+	BetweenFunctions Scale = "between functions"
+)
+
 // Standards are the mean and the scale of each feature over functions 0 …
 // functions−1, by which networks take it: one pair a feature, since features have
-// units of their own. The mean is over all rows. The scale is the smaller of two
-// deviations: over all rows, and from function to function at one place,
+// units of their own. The mean is over all rows. A feature that is constant gets
+// the scale 1.
 //
-//	s² = mean over places x of Var over functions i of a_i(x),
-//
-// where a feature differs there at all. The second is what a network has to tell
-// functions apart by, and the first may be of another order: in the paper's 2D
-// family the well, the same for all, pulls with up to 50, beside fields of
-// deviation 1 (docs/decisions/probe-scale.md). A feature that is constant gets the
-// scale 1.
-//
-// The places are where the probes of function 0 start. Functions are made on
-// GOMAXPROCS goroutines; their number does not show in the result.
+// Functions are made on GOMAXPROCS goroutines; their number does not show in the
+// result.
 func (c Config) Standards(
-	ctx context.Context, functions int, system func(i int) (sde.System, error), seed uint64, purpose string,
+	ctx context.Context, functions int, system func(i int) (sde.System, error), seed uint64, purpose string, scale Scale,
 ) ([]shard.Standard, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -39,7 +51,10 @@ func (c Config) Standards(
 	starts.Steps = 1
 	buffers := sync.Pool{New: func() any { return new([]float32) }}
 	parts := make([][]shard.Moments, functions)
-	places := make([][]float32, functions) // rows of every function at the same starts
+	var places [][]float32 // rows of every function at the same starts
+	if scale == BetweenFunctions {
+		places = make([][]float32, functions)
+	}
 	err := simulate.Each(ctx, functions, func(_ context.Context, i int) error {
 		s, err := system(i)
 		if err != nil {
@@ -54,13 +69,19 @@ func (c Config) Standards(
 			return err
 		}
 		parts[i] = sums(*rows, c.Features())
+		if places == nil {
+			return nil
+		}
 		places[i] = make([]float32, starts.Size())
 		return starts.Fill(places[i], s, seed, purpose, 0)
 	}, nil)
 	if err != nil {
 		return nil, err
 	}
-	between := acrossFunctions(places, c.Features())
+	between := make([]float64, c.Features()) // variances, 0 where they do not count
+	if places != nil {
+		between = acrossFunctions(places, c.Features())
+	}
 	standards := make([]shard.Standard, c.Features())
 	for k := range standards {
 		var total shard.Moments

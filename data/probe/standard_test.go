@@ -21,9 +21,13 @@ func TestStandards(t *testing.T) {
 		return p, nil
 	}
 	c := Config{Walk, 500, 1, 0.01}
-	got, err := c.Standards(context.Background(), 200, system, 1, "test")
+	got, err := c.Standards(context.Background(), 200, system, 1, "test", OverRows)
 	if err != nil {
 		t.Fatal(err)
+	}
+	same, err := c.Standards(context.Background(), 200, system, 1, "test", BetweenFunctions)
+	if err != nil || !slices.Equal(same, got) {
+		t.Errorf("of functions that do not differ: %v, want %v, error %v", same, got, err)
 	}
 	dx, dy := 10/math.Sqrt(12), 2/math.Sqrt(12)
 	want := [][2]float64{{1, dx}, {0, dy}, {3, 2 * dx}, {0, 3 * dy}, {math.Sqrt2, 1}, {0, 1}, {0, 1}, {math.Sqrt2, 1}}
@@ -33,7 +37,7 @@ func TestStandards(t *testing.T) {
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	alone, err := c.Standards(context.Background(), 200, system, 1, "test")
+	alone, err := c.Standards(context.Background(), 200, system, 1, "test", OverRows)
 	if err != nil || !slices.Equal(alone, got) {
 		t.Errorf("on one goroutine: %v, want %v, error %v", alone, got, err)
 	}
@@ -48,12 +52,20 @@ func TestStandardsTellFunctionsApart(t *testing.T) {
 		return plane(func(x, y float64) [2]float64 { return [2]float64{offset(i) + 30*x, offset(i) * y} }, 1, ones), nil
 	}
 	for _, c := range []Config{{Walk, 50, 20, 0.01}, {Trajectory, 50, 20, 0.001}} {
-		got, err := c.Standards(context.Background(), functions, system, 1, "test")
+		got, err := c.Standards(context.Background(), functions, system, 1, "test", BetweenFunctions)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if want := math.Sqrt2; math.Abs(got[2].Std/want-1) > 1e-3 {
 			t.Errorf("%s: scale of a drift with deviation %g between functions: %g", c.Kind, want, got[2].Std)
+		}
+		// Over rows x counts, uniform in [−5, 5] where probes start.
+		over, err := c.Standards(context.Background(), functions, system, 1, "test", OverRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := 30 * 10 / math.Sqrt(12); c.Kind == Walk && math.Abs(over[2].Std/want-1) > 0.1 {
+			t.Errorf("%s: over rows a drift with 30x has the scale %g, want about %g", c.Kind, over[2].Std, want)
 		}
 		// In y the functions differ by offset·y, y in [−1, 1]: of which they all make the deviation.
 		if want := math.Sqrt(2.0 / 3); math.Abs(got[3].Std/want-1) > 0.2 {
@@ -71,14 +83,14 @@ func TestStandardsRefusals(t *testing.T) {
 		return spring(1), nil
 	}
 	c := Config{Pairs, 5, 5, 0.001}
-	if _, err := c.Standards(context.Background(), 5, failing, 1, "test"); !errors.Is(err, deliberate) {
+	if _, err := c.Standards(context.Background(), 5, failing, 1, "test", BetweenFunctions); !errors.Is(err, deliberate) {
 		t.Errorf("failing function: %v", err)
 	}
-	if _, err := c.Standards(context.Background(), 0, failing, 1, "test"); err == nil {
+	if _, err := c.Standards(context.Background(), 0, failing, 1, "test", BetweenFunctions); err == nil {
 		t.Error("standards of no functions")
 	}
 	c.Steps = 0
-	if _, err := c.Standards(context.Background(), 3, failing, 1, "test"); err == nil || !strings.Contains(err.Error(), "steps: 0") {
+	if _, err := c.Standards(context.Background(), 3, failing, 1, "test", BetweenFunctions); err == nil || !strings.Contains(err.Error(), "steps: 0") {
 		t.Errorf("no rows: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/sensor"
 )
 
 // Probes says how the sensors of a network observe equations. How many there are
@@ -21,14 +22,27 @@ type Probes struct {
 // it changes when the same probes come to be shown to networks otherwise.
 type scaled struct {
 	Probes
-	Scale string `json:"scale"`
+	Scale probe.Scale `json:"scale"`
 }
 
 func (e Experiment) scaledProbes() *scaled {
 	if e.Probes == nil {
 		return nil
 	}
-	return &scaled{*e.Probes, "between functions"}
+	return &scaled{*e.Probes, e.scale()}
+}
+
+// scale is over all rows where the network sees probes follow the equation: they
+// come to where its law is, and what they do there is to be told apart. Probes
+// that it sees at their start alone, or that walk by themselves, are where what all
+// functions share may be far larger than what tells them apart
+// (docs/decisions/probe-scale.md).
+func (e Experiment) scale() probe.Scale {
+	s := e.Model.Sensor
+	if e.Probes.Kind == probe.Walk || s.Representation == sensor.Point || s.Steps == 1 {
+		return probe.BetweenFunctions
+	}
+	return probe.OverRows
 }
 
 // standardised is of how many training functions probes make the normalisation:
@@ -56,7 +70,7 @@ func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.
 	if err != nil {
 		return nil, fmt.Errorf("data.family: %w", err)
 	}
-	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, min(e.Data.Functions, standardised))
+	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, min(e.Data.Functions, standardised), e.scale())
 	if err != nil {
 		return nil, fmt.Errorf("normalisation: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/flow"
 )
@@ -68,6 +70,53 @@ func TestRowsOfThePlane(t *testing.T) {
 	}
 	if plain.Model.Sensor.Sensors != e.Model.Sensor.Sensors || e.Inference().Model.Sensor.Sensors != 99 {
 		t.Error("Inference changes the experiment, or nothing")
+	}
+}
+
+// Probes that follow the equation for several steps are scaled over all rows,
+// those seen at their start alone and those that walk by what differs between
+// functions; a hash says which.
+func TestScaleOfProbes(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		sets []string
+		want probe.Scale
+	}{
+		{"cn2d", nil, probe.OverRows},
+		{"cn2d", []string{"model.sensor.representation=endpoint"}, probe.OverRows},
+		{"cn2d", []string{"model.sensor.representation=point"}, probe.BetweenFunctions},
+		{"cn2d", []string{"model.sensor.steps=1"}, probe.BetweenFunctions},
+		{"cn2d", []string{"probes.kind=walk"}, probe.BetweenFunctions},
+		{"cn2d_transfer", nil, probe.BetweenFunctions},
+		{"particles64d", nil, probe.OverRows},
+	} {
+		e, err := Load(row.name, "smoke", "", row.sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := e.Normalisation(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := family.ByName(e.Data.Family)
+		if err != nil {
+			t.Fatal(err)
+		}
+		standards, err := flow.Standards(t.Context(), e.probes(), f, e.Data.Seed, min(e.Data.Functions, standardised), row.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, s := range standards {
+			if got := n[feature(e.Velocity().Inputs()[0].Name, k)]; got != s {
+				t.Errorf("%s %v: feature %d has %v, %s it is %v", row.name, row.sets, k, got, row.want, s)
+			}
+		}
+		if got := e.scaledProbes().Scale; got != row.want {
+			t.Errorf("%s %v: the hash says %q, want %q", row.name, row.sets, got, row.want)
+		}
+	}
+	if e := (Experiment{}); e.scaledProbes() != nil {
+		t.Error("an experiment without probes names their scale")
 	}
 }
 

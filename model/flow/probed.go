@@ -43,12 +43,12 @@ func NewProbed(
 // Standards are those of the features, over the probes of the family's first
 // functions.
 func Standards(
-	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions int,
+	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions int, scale probe.Scale,
 ) ([]shard.Standard, error) {
 	return config.Standards(ctx, functions, func(i int) (sde.System, error) {
 		function, err := f.Function(seed, i)
 		return function.System, err
-	}, seed, f.Name())
+	}, seed, f.Name(), scale)
 }
 
 // Condition implements Conditioner, on GOMAXPROCS goroutines.

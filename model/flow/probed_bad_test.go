@@ -22,7 +22,7 @@ func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 		"cn2d":         {Kind: probe.Walk, Sensors: 24, Steps: 5, DT: 0.0025},
 		"particles64d": {Kind: probe.Pairs, Sensors: 24, Steps: 5, DT: 0.001},
 	} {
-		p, f := probed(t, name, c)
+		p, f := probed(t, name, c, probe.OverRows)
 		subjects := []flow.Subject{{Index: 3}, {Index: 40}, {Index: 4}}
 		want, alone, first := [][]float32{nil}, [][]float32{nil}, [][]float32{nil}
 		if err := p.Condition(t.Context(), want, subjects); err != nil {
@@ -34,7 +34,7 @@ func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 		if err != nil || !slices.Equal(alone[0], want[0]) {
 			t.Errorf("%s: other probes on one thread, error %v", name, err)
 		}
-		standards, err := flow.Standards(t.Context(), c, f, 1, 50)
+		standards, err := flow.Standards(t.Context(), c, f, 1, 50, probe.OverRows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 // Probes that leave the grid meet the coefficients at its boundary; what explodes,
 // has no noise or is not finite is refused with the function's number.
 func TestProbedRefusesEquations(t *testing.T) {
-	p, _ := probed(t, "cn2d", probe.Config{Kind: probe.Trajectory, Sensors: 24, Steps: 5, DT: 0.01})
+	p, _ := probed(t, "cn2d", probe.Config{Kind: probe.Trajectory, Sensors: 24, Steps: 5, DT: 0.01}, probe.OverRows)
 	grid := sde.Grid{Lo: -1, Hi: 1, N: 4}
 	plane := func(drift, sigma float32) flow.Subject {
 		return flow.Subject{Index: 9, Function: family.Function{System: sde.Plane{
@@ -93,7 +93,7 @@ func TestProbedRefusesEquations(t *testing.T) {
 // stored fields.
 func BenchmarkProbed512(b *testing.B) {
 	c := probe.Config{Kind: probe.Trajectory, Sensors: 256, Steps: 20, DT: 0.01}
-	p, f := probed(b, "cn2d", c)
+	p, f := probed(b, "cn2d", c, probe.OverRows)
 	var subjects []flow.Subject
 	for i := range 512 {
 		made, err := f.Function(1, i)

@@ -17,13 +17,13 @@ import (
 )
 
 // probed is a conditioner with standards over 50 functions of the family.
-func probed(t testing.TB, name string, c probe.Config) (*flow.Probed, family.Family) {
+func probed(t testing.TB, name string, c probe.Config, scale probe.Scale) (*flow.Probed, family.Family) {
 	t.Helper()
 	f, err := family.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	standards, err := flow.Standards(t.Context(), c, f, 1, 50)
+	standards, err := flow.Standards(t.Context(), c, f, 1, 50, scale)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,14 +39,23 @@ func inputOf(c probe.Config) velocity.Input { return velocity.Input{Name: "probe
 
 // A function's probes do not depend on where its equation comes from, nor on what
 // else is asked for; over the functions that the standards are of, every feature
-// has mean 0, what varies a deviation of 1, or of more where that is the same for
-// all functions, as cn2d's well.
+// has mean 0, what varies a deviation of 1, or of more where only what differs
+// between functions counts and most is the same for all, as cn2d's well.
 func TestProbed(t *testing.T) {
-	for name, c := range map[string]probe.Config{
-		"cn2d":         {Kind: probe.Trajectory, Sensors: 40, Steps: 20, DT: 0.01},
-		"particles64d": {Kind: probe.Pairs, Sensors: 40, Steps: 20, DT: 0.001},
+	trajectories := probe.Config{Kind: probe.Trajectory, Sensors: 40, Steps: 20, DT: 0.01}
+	pairs := probe.Config{Kind: probe.Pairs, Sensors: 40, Steps: 20, DT: 0.001}
+	for _, of := range []struct {
+		name  string
+		c     probe.Config
+		scale probe.Scale
+	}{
+		{"cn2d", trajectories, probe.OverRows},
+		{"cn2d", trajectories, probe.BetweenFunctions},
+		{"particles64d", pairs, probe.OverRows},
+		{"particles64d", pairs, probe.BetweenFunctions},
 	} {
-		p, f := probed(t, name, c)
+		name, c := of.name, of.c
+		p, f := probed(t, name, c, of.scale)
 		var all []flow.Subject
 		for i := range 50 {
 			all = append(all, flow.Subject{Index: i})
@@ -70,7 +79,7 @@ func TestProbed(t *testing.T) {
 			switch {
 			case name == "cn2d" && k >= 4: // constant
 				within = square/n < 1e-9
-			case name == "cn2d" && k >= 2: // the well, of deviation 8.6
+			case name == "cn2d" && k >= 2 && of.scale == probe.BetweenFunctions: // the well, of deviation 8.6
 				within = square/n > 50 && square/n < 100
 			}
 			if math.Abs(sum/n) > 1e-4 || !within {
@@ -97,7 +106,7 @@ func TestProbed(t *testing.T) {
 
 func TestProbedRefusals(t *testing.T) {
 	c := probe.Config{Kind: probe.Walk, Sensors: 4, Steps: 5, DT: 0.0025}
-	p, f := probed(t, "cn2d", c)
+	p, f := probed(t, "cn2d", c, probe.BetweenFunctions)
 	broken := make([]float32, 2*32*32)
 	broken[5] = float32(math.NaN())
 	err := p.Condition(t.Context(), [][]float32{nil}, []flow.Subject{{Index: 17, Function: family.Function{Fields: [][]float32{broken}}}})
@@ -128,7 +137,7 @@ func TestProbedRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := flow.Standards(t.Context(), c, line, 1, 3); !errors.Is(err, probe.ErrSystem) {
+	if _, err := flow.Standards(t.Context(), c, line, 1, 3, probe.OverRows); !errors.Is(err, probe.ErrSystem) {
 		t.Errorf("probes on the line: %v", err)
 	}
 }
