@@ -62,5 +62,6 @@ func describe(b *strings.Builder, c *cobra.Command) {
 	if flags := c.LocalFlags().FlagUsages(); flags != "" {
 		fmt.Fprintf(b, "\n%s", flags)
 	}
-	fmt.Fprintf(b, "```\n\nExample:\n\n```\n%s\n```\n", strings.TrimSpace(c.Example))
+	example := strings.ReplaceAll("\n"+c.Example, "\n  ", "\n") // the terminal's help indents it by two
+	fmt.Fprintf(b, "```\n\nExample:\n\n```\n%s\n```\n", strings.TrimSpace(example))
 }

@@ -41,7 +41,8 @@ func reproduceCommand() *cobra.Command {
 		Short: "Make the paper's tables and figures again, ours beside theirs",
 		Long: `Trains and evaluates everything that stands behind an experiment's tables and
 figures, with several seeds, and writes one HTML page, a Markdown page for each
-experiment and all numbers as JSON.
+experiment and all numbers as JSON. vn1d_time, laws at physical times, is not the
+paper's: it has no numbers of it.
 
 Nothing is done twice: what is trained and evaluated is found again by its
 configuration. Interrupted or killed, the same command goes on where it was, in
@@ -107,7 +108,7 @@ the one at --addr; evaluations run here.`,
 	cmd.Flags().Lookup("dir").Usage = "directory of the reproduction (default ergoflow-runs/reproduce-PRESET)"
 	cmd.Flags().Lookup("backend").Usage += ", of local workers and of evaluations"
 	cmd.Flags().StringVar(&preset, "preset", "scaled", "smoke, demo, scaled, best or full")
-	cmd.Flags().IntVar(&seeds, "seeds", 0, "seeds 1 to N of every training (default 1 for smoke and demo, 3 for scaled and full)")
+	cmd.Flags().IntVar(&seeds, "seeds", 0, "seeds 1 to N of every training (default 3, for smoke and demo 1)")
 	cmd.Flags().StringVar(&addr, "addr", "", "train on the cluster with this control address")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print all numbers as JSON (docs/formats.md)")
 	cmd.MarkFlagsMutuallyExclusive("addr", "workers")

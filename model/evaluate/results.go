@@ -32,7 +32,7 @@ const (
 
 // Kinds lists them in the order of a table.
 func Kinds() []Kind {
-	return []Kind{Floor, Split, MCMC, Model, Shuffled, Untrained, Pooled, Moments, Normal}
+	return []Kind{Floor, Split, MCMC, Model, Shuffled, Longest, Untrained, Invariant, Pooled, Moments, Normal}
 }
 
 // Results is one evaluation; its JSON is the result file of a run.

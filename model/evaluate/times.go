@@ -26,18 +26,24 @@ type Interval struct {
 func intervals(functions []Function, ends []float64) []Interval {
 	var all []Interval
 	for k := range len(ends) - 1 {
-		last := k == len(ends)-2
-		var inside Row
-		for _, f := range functions {
-			if f.Time >= ends[k] && (f.Time < ends[k+1] || last && f.Time == ends[k+1]) {
-				inside.Functions = append(inside.Functions, f)
-			}
-		}
+		inside := Row{Functions: During(functions, ends, k)}
 		if n := len(inside.Functions); n > 0 {
 			all = append(all, Interval{ends[k], ends[k+1], n, describe(inside.values(Sinkhorn)), describe(inside.values(W2))})
 		}
 	}
 	return all
+}
+
+// During are the functions whose physical time is in the interval from ends[k] to
+// ends[k+1], which belongs to the next, but for the last.
+func During(functions []Function, ends []float64, k int) (inside []Function) {
+	last := k == len(ends)-2
+	for _, f := range functions {
+		if f.Time >= ends[k] && (f.Time < ends[k+1] || last && f.Time == ends[k+1]) {
+			inside = append(inside, f)
+		}
+	}
+	return inside
 }
 
 // invariant draws from the law that each function tends to as its time grows: how

@@ -13,6 +13,8 @@ type Metric struct {
 	Name     string
 	Function func(evaluate.Function) float64
 	Row      func(Outcome, evaluate.Row) float64
+	// Among, if not nil, picks the functions that are summarised.
+	Among func([]evaluate.Function) []evaluate.Function
 }
 
 // Outcome is one evaluation with the training of the state behind it.
@@ -128,8 +130,12 @@ func (m Metric) values(o Outcome, r evaluate.Row) []float64 {
 		}
 		return nil
 	}
-	values := make([]float64, len(r.Functions))
-	for i, f := range r.Functions {
+	functions := r.Functions
+	if m.Among != nil {
+		functions = m.Among(functions)
+	}
+	values := make([]float64, len(functions))
+	for i, f := range functions {
 		values[i] = m.Function(f)
 	}
 	return values

@@ -36,7 +36,7 @@ type Task struct {
 
 // trained are the rows that depend on the trained state, and so on the seed:
 // for the others one seed says everything.
-var trained = []evaluate.Kind{evaluate.Model, evaluate.Shuffled}
+var trained = []evaluate.Kind{evaluate.Model, evaluate.Shuffled, evaluate.Longest}
 
 // Plan lists the jobs of the studies at a preset, seeds 1 to n. Of a study's first
 // run, whose figures are shown, every row is made with the first seed; of other

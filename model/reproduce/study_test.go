@@ -2,10 +2,12 @@ package reproduce
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -219,6 +221,8 @@ func TestPlanMakesWhatTablesName(t *testing.T) {
 		"particles64d/particles64d/1/":      "[]",
 		"particles64d/particles64d/2/":      "[model shuffled]",
 		"particles64d/particles64d/1/rk4-4": "[model]",
+		"vn1d_time/vn1d_time/1/":            "[]",
+		"vn1d_time/vn1d_time/2/":            "[model shuffled longest]",
 	} {
 		if got[task] != want {
 			t.Errorf("%s makes %q, want %q", task, got[task], want)
@@ -253,6 +257,33 @@ func TestBudgetsAreThePresets(t *testing.T) {
 	}
 	if _, err := budgets(e.Evaluation, []Budget{{"short", 0.01, 70}}); err == nil || !strings.Contains(err.Error(), "short") {
 		t.Errorf("70 steps for 64 samples of each chain: %v", err)
+	}
+}
+
+// A column of an interval of physical time has the functions of that interval, and
+// none of them is in two.
+func TestByTime(t *testing.T) {
+	ends := family.Timed{}.Times()
+	var row evaluate.Row
+	for i := range 3 * (len(ends) - 1) {
+		k := i % (len(ends) - 1)
+		row.Functions = append(row.Functions, evaluate.Function{Time: math.Sqrt(ends[k] * ends[k+1]), W2: float64(i)})
+	}
+	row.Functions = append(row.Functions, evaluate.Function{Time: ends[2], W2: -1}, evaluate.Function{Time: ends[len(ends)-1], W2: -2})
+	for k, c := range byTime(w2) {
+		want := []float64{float64(k), float64(k + 8), float64(k + 16)}
+		switch k {
+		case 2:
+			want = append(want, -1)
+		case 7:
+			want = append(want, -2)
+		}
+		if got := c.Metric.values(Outcome{}, row); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", c.Name, got, want)
+		}
+	}
+	if got := byTime(w2)[3].Metric.values(Outcome{}, evaluate.Row{}); len(got) != 0 {
+		t.Errorf("without functions: %v", got)
 	}
 }
 
