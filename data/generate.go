@@ -122,7 +122,7 @@ func writeSamples(
 				samples = make([]float32, n*h.Samples*h.Dim) // the first stretches are the largest
 			}
 			samples = samples[:n*h.Samples*h.Dim]
-			err := f.Sample(ctx, samples, d.DrawsOf(h.Purpose, h.First+done, n), by, func(part, _ int) { progress(done+part, h.Count) })
+			err := family.Sample(ctx, f, samples, d.DrawsOf(h.Purpose, h.First+done, n), by, func(part, _ int) { progress(done+part, h.Count) })
 			if err != nil {
 				return err
 			}

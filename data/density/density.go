@@ -31,8 +31,6 @@ type Density struct {
 	logScale  float64   // p = σ⁻² exp(φ − logScale)
 	left      tail
 	right     tail
-	mean      float64
-	variance  float64
 }
 
 // tail is an exponential tail p = density·exp(−rate·distance).
@@ -73,8 +71,8 @@ func Normalisable(c sde.Coefficients) error {
 	return nil
 }
 
-// integrate computes masses and moments, with φ as divide left it, about zero
-// where p is greatest, and then normalises.
+// integrate computes masses, with φ as divide left it, about zero where p is
+// greatest, and then normalises.
 func (d *Density) integrate(c sde.Coefficients) {
 	n := len(d.intervals)
 	d.edges, d.cdf = make([]float64, n+1), make([]float64, n+1)
@@ -85,49 +83,31 @@ func (d *Density) integrate(c sde.Coefficients) {
 	d.left = tail{c.Grid.Lo, d.weight(d.intervals[0].phi, float64(c.Diffusion[0])), leftRate}
 	d.right = tail{c.Grid.Hi, d.weight(phiEnd, float64(c.Diffusion[c.Grid.N-1])), rightRate}
 
-	// Moments are taken about the grid's middle.
-	middle := c.Grid.Lo + (c.Grid.Hi-c.Grid.Lo)/2
-	var m0, m1, m2 float64
-	for _, side := range []struct {
-		tail
-		sign float64
-	}{{d.left, -1}, {d.right, 1}} {
-		mass, scale := side.mass(), side.sign/side.rate
-		at := side.start - middle
-		m0 += mass
-		m1 += mass * (at + scale)
-		m2 += mass * (square(at+scale) + square(scale))
-	}
+	total := d.left.mass() + d.right.mass()
 	for i := range d.intervals {
 		in := &d.intervals[i]
 		var mass float64
 		phases, sigmas := in.phases(in.width)
 		for j, phi := range phases {
-			w := in.width / 2 * weights[j] * d.weight(phi, sigmas[j])
-			x := in.start + in.width*(1+nodes[j])/2 - middle
-			mass += w
-			m1 += w * x
-			m2 += w * x * x
+			mass += in.width / 2 * weights[j] * d.weight(phi, sigmas[j])
 		}
-		m0 += mass
+		total += mass
 		d.edges[i], d.cdf[i+1] = in.start, mass
 	}
 	d.edges[n] = c.Grid.Hi
 
-	d.cdf[0] = d.left.mass() / m0
+	d.cdf[0] = d.left.mass() / total
 	for i := range n {
-		d.cdf[i+1] = d.cdf[i] + d.cdf[i+1]/m0
+		d.cdf[i+1] = d.cdf[i] + d.cdf[i+1]/total
 	}
 	// Rounding may not leave a gap before the right tail.
-	end := 1 - d.right.mass()/m0
+	end := 1 - d.right.mass()/total
 	for i := n; i >= 0 && (i == n || d.cdf[i] > end); i-- {
 		d.cdf[i] = end
 	}
-	d.logScale += math.Log(m0)
-	d.left.density /= m0
-	d.right.density /= m0
-	d.mean = middle + m1/m0
-	d.variance = m2/m0 - square(m1/m0)
+	d.logScale += math.Log(total)
+	d.left.density /= total
+	d.right.density /= total
 }
 
 // weight is σ⁻² exp(φ − logScale).
@@ -136,12 +116,6 @@ func (d *Density) weight(phi, sigma float64) float64 {
 }
 
 func square(x float64) float64 { return x * x }
-
-// Mean is E X.
-func (d *Density) Mean() float64 { return d.mean }
-
-// Variance is E (X − E X)².
-func (d *Density) Variance() float64 { return d.variance }
 
 // PDF is the density p(x).
 func (d *Density) PDF(x float64) float64 {

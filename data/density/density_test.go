@@ -41,9 +41,6 @@ func TestOrnsteinUhlenbeck(t *testing.T) {
 	}{{65, 1, 1}, {17, 0.5, 1}, {5, 8, 0.5}, {65, 32, 0.125}} {
 		d := mustNew(t, tabulate(-16, 16, c.nodes, func(x float64) float64 { return -c.theta * x }, constant(c.sigma)))
 		std := c.sigma / math.Sqrt(2*c.theta)
-		if math.Abs(d.Mean()) > 1e-12 || math.Abs(d.Variance()/(std*std)-1) > 1e-11 {
-			t.Errorf("%+v: mean %v, variance %v, want 0, %v", c, d.Mean(), d.Variance(), std*std)
-		}
 		for z := -7.0; z <= 7; z += 0.37 {
 			x := z * std
 			pdf := math.Exp(-z*z/2) / (std * math.Sqrt(2*math.Pi))
@@ -64,9 +61,6 @@ func TestTails(t *testing.T) {
 	const eps = 1e-6
 	d := mustNew(t, tabulate(-eps, eps, 2, func(x float64) float64 { return -x / eps }, constant(2)))
 	const rate = 0.5
-	if math.Abs(d.Mean()) > 1e-9 || math.Abs(d.Variance()-2/(rate*rate)) > 1e-5 {
-		t.Errorf("mean %v, variance %v, want 0, 8", d.Mean(), d.Variance())
-	}
 	for _, x := range []float64{0.001, 0.5, 3, 20, 60} {
 		want := math.Exp(-rate*x) / 2
 		if got := d.CDF(-x); math.Abs(got/want-1) > 1e-5 {

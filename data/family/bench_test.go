@@ -18,7 +18,7 @@ func BenchmarkVN1D(b *testing.B) {
 			for b.Loop() {
 				for first := 0; first < functions; first += stretch {
 					d := Draws{First: first, Count: stretch, Seed: 1, Scheme: scheme, Purpose: "train"}
-					if err := (vn1d{line{vn1dGrid}}).Sample(b.Context(), dst, d, simulate.Fastest(), nil); err != nil {
+					if err := Sample(b.Context(), vn1d{line{vn1dGrid}}, dst, d, simulate.Fastest(), nil); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -37,7 +37,7 @@ func BenchmarkVN1DExact(b *testing.B) {
 	for b.Loop() {
 		for first := 0; first < functions; first += stretch {
 			d := Draws{First: first, Count: stretch, Seed: 1, Purpose: "train", Exact: true}
-			if err := (vn1d{line{vn1dGrid}}).Sample(b.Context(), dst, d, simulate.Fastest(), nil); err != nil {
+			if err := Sample(b.Context(), vn1d{line{vn1dGrid}}, dst, d, simulate.Fastest(), nil); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,14 +1,12 @@
 package family
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/grf"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // cn2d has random drifts in a confining well of the plane and constant noise:
@@ -85,10 +83,4 @@ func (c cn2d) Restore(fields [][]float32) (Function, error) {
 		return Function{}, err
 	}
 	return Function{System: p, Fields: fields}, nil
-}
-
-func (c cn2d) Sample(
-	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
-) error {
-	return simulated(ctx, c, dst, d, by, progress)
 }

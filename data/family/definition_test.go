@@ -100,7 +100,7 @@ func TestDefinedLineSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, s.Chains)
-		if err := f.Sample(context.Background(), dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), f, dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); k > 1.95 {
@@ -163,7 +163,7 @@ func TestDefinedPlaneSamples(t *testing.T) {
 	const dt, chains = 0.005, 4096
 	dst := make([]float32, 2*chains)
 	s := simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 1, Chains: chains}
-	if err := f.Sample(context.Background(), dst, Draws{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+	if err := Sample(context.Background(), f, dst, Draws{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var xx, yy, xy float64
@@ -185,7 +185,7 @@ func TestDefinedPlaneWithNoiseInOneDirection(t *testing.T) {
 	const dt, chains = 0.002, 4096
 	dst := make([]float32, 2*chains)
 	s := simulate.Scheme{DT: dt, BurnIn: 4000, Thin: 1, Chains: chains}
-	if err := f.Sample(context.Background(), dst, Draws{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+	if err := Sample(context.Background(), f, dst, Draws{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var xx, vv, xv float64

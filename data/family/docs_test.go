@@ -26,7 +26,7 @@ func TestDocumentedFamilies(t *testing.T) {
 		const functions, chains = 16, 64
 		s := simulate.Scheme{DT: 0.01, BurnIn: 2000, Thin: 10, Chains: chains}
 		dst := make([]float32, functions*chains*f.Dim())
-		if err := f.Sample(context.Background(), dst, Draws{0, functions, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), f, dst, Draws{0, functions, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		outside := 0

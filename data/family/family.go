@@ -25,12 +25,6 @@ type Family interface {
 	// Function makes function i. It refuses what cannot be simulated, naming the
 	// function.
 	Function(seed uint64, i int) (Function, error)
-	// Sample fills dst, shape [draws.Count, samples, d], with draws as the data
-	// set has them, simulated where the family has no better way and none is
-	// asked for. progress, which may be nil, is told how many functions are
-	// done. Errors name the function; dst must not be used then. A family
-	// without Exact refuses exact draws with ErrNoLaw.
-	Sample(ctx context.Context, dst []float32, draws Draws, by simulate.Simulator, progress func(done, total int)) error
 }
 
 // Field names a tensor and gives its shape for one function.
@@ -40,6 +34,12 @@ type Field = shard.Field
 type Function struct {
 	System sde.System
 	Fields [][]float32 // the values of the family's Fields
+}
+
+// Sampler is a family that draws by itself instead of being simulated.
+type Sampler interface {
+	// Sample is the function Sample of a family of this kind.
+	Sample(ctx context.Context, dst []float32, d Draws, progress func(done, total int)) error
 }
 
 // Exact is a one-dimensional family whose invariant laws are known.

@@ -1,7 +1,6 @@
 package family
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // formula is a compiled Definition.
@@ -143,12 +141,6 @@ func (f formulaLine) Function(seed uint64, i int) (Function, error) {
 	return function, nil
 }
 
-func (f formulaLine) Sample(
-	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
-) error {
-	return simulated(ctx, f, dst, d, by, progress)
-}
-
 // Law is the invariant law of the tabulated coefficients, constant outside.
 func (f formulaLine) Law(seed uint64, i int) (Law, error) {
 	function, err := f.Function(seed, i)
@@ -210,10 +202,4 @@ func (f formulaPlane) Restore(fields [][]float32) (Function, error) {
 		return Function{}, err
 	}
 	return Function{System: p, Fields: fields}, nil
-}
-
-func (f formulaPlane) Sample(
-	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
-) error {
-	return simulated(ctx, f, dst, d, by, progress)
 }

@@ -1,13 +1,11 @@
 package family
 
 import (
-	"context"
 	"fmt"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // particles64d has 32 equal particles in the plane, in a harmonic trap, with a
@@ -81,10 +79,4 @@ func (p particles64d) Function(seed uint64, i int) (Function, error) {
 func (p particles64d) Potential(seed uint64, i int) (Potential, error) {
 	k := p.kernel(seed, i)
 	return Potential{Kernel: k.name, Trap: particles64dTrap, Pair: k.pair}, nil
-}
-
-func (p particles64d) Sample(
-	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
-) error {
-	return simulated(ctx, p, dst, d, by, progress)
 }

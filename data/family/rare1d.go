@@ -6,7 +6,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // rare1d has laws with rare transitions between narrow modes,
@@ -74,11 +73,8 @@ func (r rare1d) Function(seed uint64, i int) (Function, error) {
 	return r.function("rare1d", i, f.tabulate(r.grid))
 }
 
-// Sample ignores scheme and simulator: draws from the mixture are independent
-// and exact.
-func (r rare1d) Sample(
-	ctx context.Context, dst []float32, d Draws, _ simulate.Simulator, progress func(done, total int),
-) error {
+// Sample ignores the scheme: draws from the mixture are independent and exact.
+func (r rare1d) Sample(ctx context.Context, dst []float32, d Draws, progress func(done, total int)) error {
 	return exact(ctx, r, dst, d, progress)
 }
 

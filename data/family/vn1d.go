@@ -1,7 +1,6 @@
 package family
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/grf"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // vn1d has random drifts in a confining well and random diffusions:
@@ -54,12 +52,6 @@ func (vn1d) coefficients(seed uint64, i int) (sde.Coefficients, error) {
 		c.Diffusion[j] = float32(max(0.25, 1+s[n+j]))
 	}
 	return c, nil
-}
-
-func (v vn1d) Sample(
-	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
-) error {
-	return simulated(ctx, v, dst, d, by, progress)
 }
 
 // Law is the invariant law of the tabulated coefficients, clamped outside.

@@ -1,7 +1,6 @@
 package family
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -117,12 +116,6 @@ func (t Timed) Observes(s simulate.Scheme, samples int) error {
 		return fmt.Errorf("chains of %s start with the standard deviation %g, want 1", t.Name(), s.Start)
 	}
 	return nil
-}
-
-func (t Timed) Sample(
-	ctx context.Context, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
-) error {
-	return simulated(ctx, t, dst, d, by, progress)
 }
 
 // Invariant is the law that X_τ of the equation of function i tends to.

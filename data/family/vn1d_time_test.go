@@ -164,7 +164,7 @@ func TestTimedIsTheEquationAtItsTime(t *testing.T) {
 		}
 		x := make([]float32, n)
 		draws := Draws{First: i, Count: 1, Seed: 1, Scheme: simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 1, Chains: n}, Purpose: "test"}
-		if err := f.Sample(t.Context(), x, draws, simulate.Fastest(), nil); err != nil {
+		if err := Sample(t.Context(), f, x, draws, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		plain := sde.Coefficients{Grid: vn1dGrid, Drift: function.Fields[0], Diffusion: function.Fields[1]}

@@ -8,11 +8,17 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
-// simulated is Sample for families whose draws are simulated unless exact ones
-// are asked for.
-func simulated(
+// Sample fills dst, shape [d.Count, samples, f.Dim()], with draws of a family as
+// the data set has them: by the family itself (Sampler), exact where they are asked
+// for, else simulated. progress, which may be nil, is told how many functions are
+// done. Errors name the function; dst must not be used then. Exact draws of a
+// family without Exact are refused with ErrNoLaw.
+func Sample(
 	ctx context.Context, f Family, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
 ) error {
+	if s, ok := f.(Sampler); ok {
+		return s.Sample(ctx, dst, d, progress)
+	}
 	if d.Exact {
 		return exact(ctx, f, dst, d, progress)
 	}
