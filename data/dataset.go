@@ -3,6 +3,7 @@
 package data
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -223,19 +224,22 @@ func (d Dataset) HeldOutShard() int { return d.Shards }
 // ShardRange returns the functions of shard k: training shards are 0 to
 // Shards-1, the held-out shard is Shards.
 func (d Dataset) ShardRange(k int) (first, count int) {
-	heldOut := d.HeldOutFrom
-	if heldOut == 0 {
-		heldOut = d.Functions
-	}
 	if k == d.HeldOutShard() {
-		return heldOut, d.HeldOut
+		return d.firstHeldOut(), d.HeldOut
 	}
 	count = d.Functions / d.Shards
-	if first = k * count; first >= heldOut {
-		first += d.HeldOut
-	}
-	return first, count
+	return d.TrainingFunction(k * count), count
 }
+
+// TrainingFunction is the number within the family of the i-th training function.
+func (d Dataset) TrainingFunction(i int) int {
+	if i >= d.firstHeldOut() {
+		i += d.HeldOut
+	}
+	return i
+}
+
+func (d Dataset) firstHeldOut() int { return cmp.Or(d.HeldOutFrom, d.Functions) }
 
 // header describes shard k.
 func (d Dataset) header(k int, f family.Family) shard.Header {

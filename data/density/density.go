@@ -15,6 +15,10 @@ import (
 // ErrNotNormalisable says that an equation has no invariant probability law.
 var ErrNotNormalisable = errors.New("invariant density cannot be normalised")
 
+// ErrTooSteep says that coefficients vary too much between two nodes to integrate
+// the density of an equation, which has one all the same.
+var ErrTooSteep = errors.New("coefficients are too steep to integrate")
+
 // Density is the invariant law of dX = b(X)dt + σ(X)dW (Itô),
 //
 //	p(x) ∝ σ(x)⁻² exp φ(x),  φ(x) = ∫ 2b/σ² dx,

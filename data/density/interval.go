@@ -149,8 +149,8 @@ func anchor(c sde.Coefficients, step []float64) (phi []float64, top float64) {
 }
 
 func tooSteep(c sde.Coefficients, i int) error {
-	return fmt.Errorf("coefficients are too steep to integrate between x = %.6g and %.6g: drift %.6g to %.6g, diffusion %.6g to %.6g",
-		c.Grid.At(i), c.Grid.At(i+1), c.Drift[i], c.Drift[i+1], c.Diffusion[i], c.Diffusion[i+1])
+	return fmt.Errorf("%w between x = %.6g and %.6g: drift %.6g to %.6g, diffusion %.6g to %.6g",
+		ErrTooSteep, c.Grid.At(i), c.Grid.At(i+1), c.Drift[i], c.Drift[i+1], c.Diffusion[i], c.Diffusion[i+1])
 }
 
 // cell is grid cell i as one interval.

@@ -2,7 +2,7 @@ package probe
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"math"
 	"sync"
 
@@ -31,32 +31,32 @@ const (
 	BetweenFunctions Scale = "between functions"
 )
 
-// Standards are the mean and the scale of each feature over functions 0 …
-// functions−1, by which networks take it: one pair a feature, since features have
-// units of their own. The mean is over all rows. A feature that is constant gets
-// the scale 1.
+// Standards are the mean and the scale of each feature over the functions of these
+// numbers, by which networks take it: one pair a feature, since features have units
+// of their own. The mean is over all rows. A feature that is constant gets the
+// scale 1.
 //
 // Functions are made on GOMAXPROCS goroutines; their number does not show in the
 // result.
 func (c Config) Standards(
-	ctx context.Context, functions int, system func(i int) (sde.System, error), seed uint64, purpose string, scale Scale,
+	ctx context.Context, functions []int, system func(i int) (sde.System, error), seed uint64, purpose string, scale Scale,
 ) ([]shard.Standard, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if functions < 1 {
-		return nil, fmt.Errorf("standards of %d functions", functions)
+	if len(functions) == 0 {
+		return nil, errors.New("standards of no functions")
 	}
 	starts := c
 	starts.Steps = 1
 	buffers := sync.Pool{New: func() any { return new([]float32) }}
-	parts := make([][]shard.Moments, functions)
+	parts := make([][]shard.Moments, len(functions))
 	var places [][]float32 // rows of every function at the same starts
 	if scale == BetweenFunctions {
-		places = make([][]float32, functions)
+		places = make([][]float32, len(functions))
 	}
-	err := simulate.Each(ctx, functions, func(_ context.Context, i int) error {
-		s, err := system(i)
+	err := simulate.Each(ctx, len(functions), func(_ context.Context, i int) error {
+		s, err := system(functions[i])
 		if err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (c Config) Standards(
 		if len(*rows) == 0 {
 			*rows = make([]float32, c.Size())
 		}
-		if err := c.Fill(*rows, s, seed, purpose, uint64(i)); err != nil {
+		if err := c.Fill(*rows, s, seed, purpose, uint64(functions[i])); err != nil {
 			return err
 		}
 		parts[i] = sums(*rows, c.Features())

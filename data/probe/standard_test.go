@@ -21,11 +21,11 @@ func TestStandards(t *testing.T) {
 		return p, nil
 	}
 	c := Config{Walk, 500, 1, 0.01}
-	got, err := c.Standards(context.Background(), 200, system, 1, "test", OverRows)
+	got, err := c.Standards(context.Background(), numbers(200), system, 1, "test", OverRows)
 	if err != nil {
 		t.Fatal(err)
 	}
-	same, err := c.Standards(context.Background(), 200, system, 1, "test", BetweenFunctions)
+	same, err := c.Standards(context.Background(), numbers(200), system, 1, "test", BetweenFunctions)
 	if err != nil || !slices.Equal(same, got) {
 		t.Errorf("of functions that do not differ: %v, want %v, error %v", same, got, err)
 	}
@@ -37,7 +37,7 @@ func TestStandards(t *testing.T) {
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	alone, err := c.Standards(context.Background(), 200, system, 1, "test", OverRows)
+	alone, err := c.Standards(context.Background(), numbers(200), system, 1, "test", OverRows)
 	if err != nil || !slices.Equal(alone, got) {
 		t.Errorf("on one goroutine: %v, want %v, error %v", alone, got, err)
 	}
@@ -52,7 +52,7 @@ func TestStandardsTellFunctionsApart(t *testing.T) {
 		return plane(func(x, y float64) [2]float64 { return [2]float64{offset(i) + 30*x, offset(i) * y} }, 1, ones), nil
 	}
 	for _, c := range []Config{{Walk, 50, 20, 0.01}, {Trajectory, 50, 20, 0.001}} {
-		got, err := c.Standards(context.Background(), functions, system, 1, "test", BetweenFunctions)
+		got, err := c.Standards(context.Background(), numbers(functions), system, 1, "test", BetweenFunctions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestStandardsTellFunctionsApart(t *testing.T) {
 			t.Errorf("%s: scale of a drift with deviation %g between functions: %g", c.Kind, want, got[2].Std)
 		}
 		// Over rows x counts, uniform in [−5, 5] where probes start.
-		over, err := c.Standards(context.Background(), functions, system, 1, "test", OverRows)
+		over, err := c.Standards(context.Background(), numbers(functions), system, 1, "test", OverRows)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,14 +83,23 @@ func TestStandardsRefusals(t *testing.T) {
 		return spring(1), nil
 	}
 	c := Config{Pairs, 5, 5, 0.001}
-	if _, err := c.Standards(context.Background(), 5, failing, 1, "test", BetweenFunctions); !errors.Is(err, deliberate) {
+	if _, err := c.Standards(context.Background(), numbers(5), failing, 1, "test", BetweenFunctions); !errors.Is(err, deliberate) {
 		t.Errorf("failing function: %v", err)
 	}
-	if _, err := c.Standards(context.Background(), 0, failing, 1, "test", BetweenFunctions); err == nil {
+	if _, err := c.Standards(context.Background(), nil, failing, 1, "test", BetweenFunctions); err == nil {
 		t.Error("standards of no functions")
 	}
 	c.Steps = 0
-	if _, err := c.Standards(context.Background(), 3, failing, 1, "test", BetweenFunctions); err == nil || !strings.Contains(err.Error(), "steps: 0") {
+	if _, err := c.Standards(context.Background(), numbers(3), failing, 1, "test", BetweenFunctions); err == nil || !strings.Contains(err.Error(), "steps: 0") {
 		t.Errorf("no rows: %v", err)
 	}
+}
+
+// numbers are 0 … n−1.
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }

@@ -9,6 +9,7 @@
 package bootstrap
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -41,35 +42,49 @@ type Interval struct {
 	High     float64 `json:"high"`
 }
 
-// Mean is the mean of the values with its standard error s/√n and the
-// bias-corrected, accelerated interval (BCa; Efron, J. Am. Stat. Assoc. 82,
-// 1987), whose ends are right to second order, skewed as values may be. Few and
-// skewed values still cover less than the Level: 60 exponential ones 93 %.
-func Mean(values []float64, seed uint64) (Interval, error) {
-	if err := validate(values); err != nil {
+// Mean is the mean of the values with its standard error and the bias-corrected,
+// accelerated interval (BCa; Efron, J. Am. Stat. Assoc. 82, 1987), whose ends are
+// right to second order, skewed as values may be. Few and skewed values still
+// cover less than the Level: 60 exponential ones 93 %.
+//
+// units, unless nil, has a number for each value: values of one number are of one
+// unit of what is drawn at random, and are resampled together (the cluster
+// bootstrap; Davison and Hinkley, Bootstrap Methods, 1997, 3.8). Standard error and
+// acceleration are of the units' influence on the mean,
+//
+//	u = (m/n)·(sum of the unit's values − their number · mean),  m units, n values,
+//
+// so s/√n, and the skewness over 6√n, where each value is a unit.
+func Mean(values []float64, units []int, seed uint64) (Interval, error) {
+	of, m, err := validate(values, units)
+	if err != nil {
 		return Interval{}, fmt.Errorf("interval of a mean: %w", err)
 	}
 	n := float64(len(values))
 	estimate := mean(values)
+	influence := make([]float64, m)
+	for i, v := range values {
+		influence[of[i]] += float64(m) / n * (v - estimate)
+	}
 	var squares, cubes float64
-	for _, v := range values {
-		d := v - estimate
+	for _, d := range influence {
 		squares += d * d
 		cubes += d * d * d
 	}
-	i := Interval{Estimate: estimate, StdErr: math.Sqrt(squares / (n - 1) / n)}
+	i := Interval{Estimate: estimate, StdErr: math.Sqrt(squares / float64(m-1) / float64(m))}
 	if squares == 0 {
 		i.Low, i.High = estimate, estimate
 		return i, nil
 	}
-	means := resample(values, seed, "bootstrap/mean", func(counts []int32, sorted []float64) float64 {
-		var sum float64
+	sorted, of := ordered(values, of)
+	means := resample(of, m, seed, "bootstrap/mean", func(counts []int32) float64 {
+		var sum, drawn float64
 		for k, c := range counts {
 			sum += float64(c) * sorted[k]
+			drawn += float64(c)
 		}
-		return sum / n
+		return sum / drawn
 	})
-	// The jackknife's acceleration of a mean is its skewness over 6√n.
 	i.Low, i.High = bca(means, estimate, cubes/(6*squares*math.Sqrt(squares)))
 	return i, nil
 }
@@ -77,39 +92,61 @@ func Mean(values []float64, seed uint64) (Interval, error) {
 // Median is the median of the values with the standard deviation of resampled
 // medians and the percentile interval: those of the resampled medians that cut
 // off (1−Level)/2 on each side. BCa needs the jackknife, which fails for a
-// median; and percentiles carry over to any monotone scale, as medians do.
-func Median(values []float64, seed uint64) (Interval, error) {
-	if err := validate(values); err != nil {
+// median; and percentiles carry over to any monotone scale, as medians do. units
+// are those of Mean.
+func Median(values []float64, units []int, seed uint64) (Interval, error) {
+	of, m, err := validate(values, units)
+	if err != nil {
 		return Interval{}, fmt.Errorf("interval of a median: %w", err)
 	}
-	medians := resample(values, seed, "bootstrap/median", medianOf)
-	centre := mean(medians)
-	var squares float64
-	for _, m := range medians {
-		squares += (m - centre) * (m - centre)
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return Interval{
-		Estimate: (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2,
-		StdErr:   math.Sqrt(squares / (resamples - 1)),
-		Low:      cut(medians, (1-Level)/2),
-		High:     cut(medians, (1+Level)/2),
-	}, nil
+	sorted, of := ordered(values, of)
+	return percentile(
+		(sorted[(len(sorted)-1)/2]+sorted[len(sorted)/2])/2,
+		resample(of, m, seed, "bootstrap/median", func(counts []int32) float64 { return medianOf(counts, sorted) })), nil
 }
 
-func validate(values []float64) error {
-	if len(values) < 2 {
-		return ErrTooFew
+// percentile is the interval between the percentiles of sorted statistics.
+func percentile(estimate float64, sorted []float64) Interval {
+	centre := mean(sorted)
+	var squares float64
+	for _, m := range sorted {
+		squares += (m - centre) * (m - centre)
 	}
+	return Interval{
+		Estimate: estimate,
+		StdErr:   math.Sqrt(squares / (resamples - 1)),
+		Low:      cut(sorted, (1-Level)/2),
+		High:     cut(sorted, (1+Level)/2),
+	}
+}
+
+// validate checks the values and numbers their units from 0 in the order in which
+// they come; m is how many there are.
+func validate(values []float64, units []int) (of []int, m int, err error) {
 	if len(values) > maxValues {
-		return fmt.Errorf("%d values are more than %d", len(values), maxValues)
+		return nil, 0, fmt.Errorf("%d values are more than %d", len(values), maxValues)
 	}
+	if units != nil && len(units) != len(values) {
+		return nil, 0, fmt.Errorf("%d values with the units of %d", len(values), len(units))
+	}
+	number := map[int]int{}
 	for i, v := range values {
 		if v-v != 0 {
-			return fmt.Errorf("value %d is %v", i, v)
+			return nil, 0, fmt.Errorf("value %d is %v", i, v)
 		}
+		unit := i
+		if units != nil {
+			unit = units[i]
+		}
+		if _, ok := number[unit]; !ok {
+			number[unit] = len(number)
+		}
+		of = append(of, number[unit])
 	}
-	return nil
+	if len(number) < 2 {
+		return nil, 0, ErrTooFew
+	}
+	return of, len(number), nil
 }
 
 func mean(values []float64) float64 {
@@ -120,28 +157,48 @@ func mean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// resample draws n of the n values with replacement, again and again, and
-// returns the statistics in rising order. A statistic is told how often each of
-// the sorted values was drawn. Resample i depends on (seed, purpose, i) alone.
-func resample(values []float64, seed uint64, purpose string, statistic func(counts []int32, sorted []float64) float64) []float64 {
-	sorted := slices.Sorted(slices.Values(values))
+// ordered sorts the values, and their units with them, which it numbers anew in
+// that order: the result does not depend on the order of the values.
+func ordered(values []float64, of []int) (sorted []float64, sortedOf []int) {
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	number := map[int]int{}
+	for _, i := range order {
+		if _, ok := number[of[i]]; !ok {
+			number[of[i]] = len(number)
+		}
+		sorted, sortedOf = append(sorted, values[i]), append(sortedOf, number[of[i]])
+	}
+	return sorted, sortedOf
+}
+
+// resample computes the statistic of each resample of m units, from how often each
+// value is drawn, which is how often its unit of is, and sorts them. Resample i is a
+// function of (seed, purpose, i).
+func resample(of []int, m int, seed uint64, purpose string, statistic func(counts []int32) float64) []float64 {
 	statistics := make([]float64, resamples)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			counts := make([]int32, len(sorted))
+			drawn, counts := make([]int32, m), make([]int32, len(of))
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= resamples {
 					return
 				}
-				clear(counts)
+				clear(drawn)
 				rng := random.New(seed, purpose, uint64(i))
-				for range sorted {
-					counts[rng.Uint32N(uint32(len(sorted)))]++
+				for range drawn {
+					drawn[rng.Uint32N(uint32(m))]++
 				}
-				statistics[i] = statistic(counts, sorted)
+				for k, unit := range of {
+					counts[k] = drawn[unit]
+				}
+				statistics[i] = statistic(counts)
 			}
 		})
 	}
@@ -153,7 +210,11 @@ func resample(values []float64, seed uint64, purpose string, statistic func(coun
 // medianOf is the median of a resample: the value at which half the draws are
 // passed, or the middle of the two about it.
 func medianOf(counts []int32, sorted []float64) float64 {
-	lower, upper := (len(sorted)-1)/2, len(sorted)/2 // ranks of draws
+	total := 0
+	for _, c := range counts {
+		total += int(c)
+	}
+	lower, upper := (total-1)/2, total/2 // ranks of draws
 	passed, k := 0, 0
 	for ; passed+int(counts[k]) <= lower; k++ {
 		passed += int(counts[k])

@@ -34,7 +34,7 @@ func normals(n int) []float64 {
 // The mean of many values is normal: estimate ± 1.96/√n.
 func TestMeanOfManyNormals(t *testing.T) {
 	const n = 2000
-	i, err := Mean(normals(n), 1)
+	i, err := Mean(normals(n), nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestMeanOfSkewedValues(t *testing.T) {
 	for i := range values {
 		values[i] = -math.Log1p(-(float64(i) + 0.5) / n)
 	}
-	i, err := Mean(values, 3)
+	i, err := Mean(values, nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestMeanOfSkewedValues(t *testing.T) {
 }
 
 // coverage is how often the interval of n draws contains the truth.
-func coverage(t *testing.T, n int, truth float64, draw func(*rand.Rand) float64, interval func([]float64, uint64) (Interval, error)) float64 {
+func coverage(t *testing.T, n int, truth float64, draw func(*rand.Rand) float64, interval func([]float64, []int, uint64) (Interval, error)) float64 {
 	t.Helper()
 	const repetitions = 200
 	rng := rand.New(rand.NewPCG(17, uint64(n)))
@@ -71,7 +71,7 @@ func coverage(t *testing.T, n int, truth float64, draw func(*rand.Rand) float64,
 		for i := range values {
 			values[i] = draw(rng)
 		}
-		i, err := interval(values, uint64(r))
+		i, err := interval(values, nil, uint64(r))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,11 @@ func TestMediansHaveTheirLaw(t *testing.T) {
 	for i := range values {
 		values[i] = float64(i + 1)
 	}
-	medians := resample(values, 5, "test", medianOf)
+	of, m, err := validate(values, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	medians := resample(of, m, 5, "test", func(counts []int32) float64 { return medianOf(counts, values) })
 	for k := 1; k <= n; k++ {
 		var want, got float64
 		for j := (n + 1) / 2; j <= n; j++ {
@@ -129,41 +133,119 @@ func TestMediansHaveTheirLaw(t *testing.T) {
 	}
 }
 
+// Values that come together say no more than one of them: eight equal ones of each
+// unit have the interval of one, up to other resamples of the median's; and units of
+// other sizes weigh as many values as they have.
+func TestUnits(t *testing.T) {
+	one := normals(31)
+	var values []float64
+	var units []int
+	for i, v := range one {
+		for range 8 {
+			values, units = append(values, v), append(units, 100-i)
+		}
+	}
+	for name, interval := range map[string]func([]float64, []int, uint64) (Interval, error){"mean": Mean, "median": Median} {
+		want, err := interval(one, nil, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := interval(values, units, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, name, got.Estimate, want.Estimate, 1e-12)
+		near(t, name+", error", got.StdErr, want.StdErr, 1e-12)
+		near(t, name+", low", got.Low, want.Low, 1e-12)
+		near(t, name+", high", got.High, want.High, 1e-12)
+		if alone, err := interval(values, nil, 7); err != nil || alone.StdErr > want.StdErr/2 {
+			t.Errorf("%s of 248 values as if each were drawn by itself: %+v, %v", name, alone, err)
+		}
+		if _, err := interval(values, units[1:], 7); err == nil {
+			t.Errorf("%s with units of 247 of 248 values", name)
+		}
+		if _, err := interval(values, make([]int, len(values)), 7); !errors.Is(err, ErrTooFew) {
+			t.Errorf("%s of one unit: %v", name, err)
+		}
+	}
+	i, err := Mean([]float64{1, 1, 1, 5, 2, 2}, []int{0, 0, 0, 1, 2, 2}, 1)
+	if err != nil || i.Estimate != 2 || i.Low != 1 || i.High != 5 {
+		t.Errorf("units of three, one and two values: %+v, %v", i, err)
+	}
+}
+
+// Values of a unit that have most of their spread in common.
+func TestCoverageOfUnits(t *testing.T) {
+	const size = 6
+	draw := func(rng *rand.Rand, values []float64, units []int) {
+		for k := range len(values) / size {
+			shared := rng.NormFloat64()
+			for i := range size {
+				values[k*size+i], units[k*size+i] = 1+shared+0.3*rng.NormFloat64(), k
+			}
+		}
+	}
+	rng := rand.New(rand.NewPCG(21, 22))
+	const repetitions = 200
+	values, units := make([]float64, 30*size), make([]int, 30*size)
+	var covered, alone float64
+	for r := range repetitions {
+		draw(rng, values, units)
+		i, err := Mean(values, units, uint64(r))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i.Low <= 1 && 1 <= i.High {
+			covered += 1. / repetitions
+		}
+		if i, err = Mean(values, nil, uint64(r)); err != nil {
+			t.Fatal(err)
+		}
+		if i.Low <= 1 && 1 <= i.High {
+			alone += 1. / repetitions
+		}
+	}
+	near(t, "coverage of units", covered, Level, 0.05)
+	if alone > 0.75 {
+		t.Errorf("as if each value were a unit, intervals cover %.2f", alone)
+	}
+}
+
 func TestIntervalsAreReproducible(t *testing.T) {
 	values := normals(101)
-	for name, interval := range map[string]func([]float64, uint64) (Interval, error){"mean": Mean, "median": Median} {
-		want, err := interval(values, 7)
+	for name, interval := range map[string]func([]float64, []int, uint64) (Interval, error){"mean": Mean, "median": Median} {
+		want, err := interval(values, nil, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := runtime.GOMAXPROCS(5)
-		got, err := interval(values, 7)
+		got, err := interval(values, nil, 7)
 		runtime.GOMAXPROCS(before)
 		if err != nil || got != want {
 			t.Errorf("%s with other threads: %+v, want %+v, %v", name, got, want, err)
 		}
-		if other, _ := interval(values, 8); other == want {
+		if other, _ := interval(values, nil, 8); other == want {
 			t.Errorf("%s does not depend on the seed", name)
 		}
 	}
 }
 
 func TestFewAndBadValues(t *testing.T) {
-	for name, interval := range map[string]func([]float64, uint64) (Interval, error){"mean": Mean, "median": Median} {
+	for name, interval := range map[string]func([]float64, []int, uint64) (Interval, error){"mean": Mean, "median": Median} {
 		for _, values := range [][]float64{nil, {1}} {
-			if _, err := interval(values, 1); !errors.Is(err, ErrTooFew) {
+			if _, err := interval(values, nil, 1); !errors.Is(err, ErrTooFew) {
 				t.Errorf("%s of %v: %v", name, values, err)
 			}
 		}
-		if _, err := interval([]float64{1, 2, math.Inf(1)}, 1); err == nil || !strings.Contains(err.Error(), "value 2 is +Inf") {
+		if _, err := interval([]float64{1, 2, math.Inf(1)}, nil, 1); err == nil || !strings.Contains(err.Error(), "value 2 is +Inf") {
 			t.Errorf("%s with an infinite value: %v", name, err)
 		}
-		if i, err := interval([]float64{4, 4, 4}, 1); err != nil || i != (Interval{4, 0, 4, 4}) {
+		if i, err := interval([]float64{4, 4, 4}, nil, 1); err != nil || i != (Interval{4, 0, 4, 4}) {
 			t.Errorf("%s of equal values: %+v, %v", name, i, err)
 		}
 		one := slices.Repeat([]float64{0}, 50)
 		one[20] = 1 // as skewed as can be
-		if i, err := interval(one, 1); err != nil || !(i.Low <= i.Estimate && i.Estimate <= i.High) || i.High-i.High != 0 {
+		if i, err := interval(one, nil, 1); err != nil || !(i.Low <= i.Estimate && i.Estimate <= i.High) || i.High-i.High != 0 {
 			t.Errorf("%s of one among zeros: %+v, %v", name, i, err)
 		}
 	}
@@ -172,7 +254,7 @@ func TestFewAndBadValues(t *testing.T) {
 func BenchmarkMean(b *testing.B) {
 	values := normals(1024)
 	for b.Loop() {
-		if _, err := Mean(values, 1); err != nil {
+		if _, err := Mean(values, nil, 1); err != nil {
 			b.Fatal(err)
 		}
 	}

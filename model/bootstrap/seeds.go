@@ -1,20 +1,15 @@
 package bootstrap
 
 import (
+	"cmp"
 	"fmt"
-	"math"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
-
-	"github.com/ergoflow/ergoflow/data/random"
 )
 
 // MeanOverSeeds is Mean for values[seed][function]: the mean over both, with
 // the functions resampled, the same of them for every seed.
-func MeanOverSeeds(values [][]float64, seed uint64) (Interval, error) {
-	if err := paired(values); err != nil {
+func MeanOverSeeds(values [][]float64, units []int, seed uint64) (Interval, error) {
+	if _, _, err := paired(values, units); err != nil {
 		return Interval{}, fmt.Errorf("interval of a mean: %w", err)
 	}
 	averages := make([]float64, len(values[0]))
@@ -23,36 +18,29 @@ func MeanOverSeeds(values [][]float64, seed uint64) (Interval, error) {
 			averages[i] += v[i] / float64(len(values))
 		}
 	}
-	return Mean(averages, seed)
+	return Mean(averages, units, seed)
 }
 
 // MedianOverSeeds is Median for values[seed][function]: the mean over seeds of
 // the medians over functions, with the same functions resampled for every seed.
-func MedianOverSeeds(values [][]float64, seed uint64) (Interval, error) {
-	if err := paired(values); err != nil {
+func MedianOverSeeds(values [][]float64, units []int, seed uint64) (Interval, error) {
+	of, m, err := paired(values, units)
+	if err != nil {
 		return Interval{}, fmt.Errorf("interval of a median: %w", err)
 	}
+	n := len(values[0])
 	sorted, order := make([][]float64, len(values)), make([][]int, len(values))
 	for k, v := range values {
-		order[k] = make([]int, len(v))
-		for i := range order[k] {
-			order[k][i] = i
+		for i := range n {
+			order[k] = append(order[k], i)
 		}
-		slices.SortFunc(order[k], func(a, b int) int {
-			switch {
-			case v[a] < v[b]:
-				return -1
-			case v[a] > v[b]:
-				return 1
-			}
-			return a - b
-		})
+		slices.SortStableFunc(order[k], func(a, b int) int { return cmp.Compare(v[a], v[b]) })
 		for _, i := range order[k] {
 			sorted[k] = append(sorted[k], v[i])
 		}
 	}
-	n := len(values[0])
-	statistic := func(counts, permuted []int32) float64 {
+	statistic := func(counts []int32) float64 {
+		permuted := make([]int32, n)
 		var sum float64
 		for k := range values {
 			for rank, i := range order[k] {
@@ -62,54 +50,23 @@ func MedianOverSeeds(values [][]float64, seed uint64) (Interval, error) {
 		}
 		return sum / float64(len(values))
 	}
-	medians := make([]float64, resamples)
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		group.Go(func() {
-			counts, permuted := make([]int32, n), make([]int32, n)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= resamples {
-					return
-				}
-				clear(counts)
-				rng := random.New(seed, "bootstrap/median", uint64(i))
-				for range n {
-					counts[rng.Uint32N(uint32(n))]++
-				}
-				medians[i] = statistic(counts, permuted)
-			}
-		})
-	}
-	group.Wait()
-	slices.Sort(medians)
-	centre := mean(medians)
-	var squares float64
-	for _, m := range medians {
-		squares += (m - centre) * (m - centre)
-	}
 	once := slices.Repeat([]int32{1}, n)
-	return Interval{
-		Estimate: statistic(once, make([]int32, n)),
-		StdErr:   math.Sqrt(squares / (resamples - 1)),
-		Low:      cut(medians, (1-Level)/2),
-		High:     cut(medians, (1+Level)/2),
-	}, nil
+	return percentile(statistic(once), resample(of, m, seed, "bootstrap/median", statistic)), nil
 }
 
-// paired checks that every seed has the same number of functions.
-func paired(values [][]float64) error {
+// paired checks that every seed has the same number of functions, and is their
+// validate.
+func paired(values [][]float64, units []int) (of []int, m int, err error) {
 	if len(values) == 0 {
-		return ErrTooFew
+		return nil, 0, ErrTooFew
 	}
 	for k, v := range values {
-		if err := validate(v); err != nil {
-			return err
+		if of, m, err = validate(v, units); err != nil {
+			return nil, 0, err
 		}
 		if len(v) != len(values[0]) {
-			return fmt.Errorf("seed %d has %d functions, the first %d", k, len(v), len(values[0]))
+			return nil, 0, fmt.Errorf("seed %d has %d functions, the first %d", k, len(v), len(values[0]))
 		}
 	}
-	return nil
+	return of, m, nil
 }

@@ -20,15 +20,15 @@ func TestSeedsResampleTheSameFunctions(t *testing.T) {
 		up[i], down[i] = v+1, v-1
 	}
 	for name, over := range map[string]struct {
-		plain func([]float64, uint64) (Interval, error)
-		seeds func([][]float64, uint64) (Interval, error)
+		plain func([]float64, []int, uint64) (Interval, error)
+		seeds func([][]float64, []int, uint64) (Interval, error)
 	}{"mean": {Mean, MeanOverSeeds}, "median": {Median, MedianOverSeeds}} {
-		want, err := over.plain(one, 3)
+		want, err := over.plain(one, nil, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, values := range [][][]float64{{one}, {one, one, one}, {up, down}} {
-			got, err := over.seeds(values, 3)
+			got, err := over.seeds(values, nil, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -52,11 +52,11 @@ func TestSeedsAverage(t *testing.T) {
 			values[k][i] = rng.NormFloat64()
 		}
 	}
-	one, err := MedianOverSeeds(values[:1], 1)
+	one, err := MedianOverSeeds(values[:1], nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	four, err := MedianOverSeeds(values, 1)
+	four, err := MedianOverSeeds(values, nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,12 +64,12 @@ func TestSeedsAverage(t *testing.T) {
 }
 
 func TestSeedsThatDoNotMatch(t *testing.T) {
-	for _, over := range []func([][]float64, uint64) (Interval, error){MeanOverSeeds, MedianOverSeeds} {
-		if _, err := over([][]float64{{1, 2, 3}, {1, 2}}, 1); err == nil {
+	for _, over := range []func([][]float64, []int, uint64) (Interval, error){MeanOverSeeds, MedianOverSeeds} {
+		if _, err := over([][]float64{{1, 2, 3}, {1, 2}}, nil, 1); err == nil {
 			t.Error("seeds with different functions: no error")
 		}
 		for _, values := range [][][]float64{nil, {{}}, {{1}}} {
-			if _, err := over(values, 1); !errors.Is(err, ErrTooFew) {
+			if _, err := over(values, nil, 1); !errors.Is(err, ErrTooFew) {
 				t.Errorf("%v: %v", values, err)
 			}
 		}

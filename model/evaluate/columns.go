@@ -160,6 +160,9 @@ func (r *Results) notes() []string {
 		notes = append(notes, fmt.Sprintf("The reference sets themselves are W2 %s (mean) and %s (median) from the exact law; mixed are the %d of %d functions where that is below %g.",
 			significant(r.Reference.Mean), significant(r.Reference.Median), r.mixed(), r.Functions, r.MixedBelow))
 	}
+	if r.LawUnknown != "" {
+		notes = append(notes, fmt.Sprintf("Nothing is compared with exact laws, of which one could not be computed: %s.", r.LawUnknown))
+	}
 	if e, ok := r.energies(); ok {
 		notes = append(notes, fmt.Sprintf("The reference's energies, pooled: %s ± %s; rows are off by so much of these.", significant(e.Mean), significant(e.Std)))
 	}

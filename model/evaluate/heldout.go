@@ -2,11 +2,13 @@ package evaluate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/density"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/metrics"
@@ -20,7 +22,7 @@ type function struct {
 	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
 	measured  *metrics.Reference // the same, with the self terms that rows share
-	law       family.Law         // nil where the family has no exact one
+	law       family.Law         // nil where there is no exact one
 	// What is seen of the reference's particles; nil for other families.
 	potential *family.Potential
 	observed  *observables.Observed
@@ -69,11 +71,6 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		if timed, ok := f.(family.Timed); ok {
 			functions[i].time = timed.Time(d.Seed, first+i)
 		}
-		if exact, ok := f.(family.Exact); ok {
-			if functions[i].law, err = exact.Law(d.Seed, first+i); err != nil {
-				return nil, fmt.Errorf("exact law of function %d: %w", first+i, err)
-			}
-		}
 		if gibbs, ok := f.(family.Gibbs); ok {
 			potential, err := gibbs.Potential(d.Seed, first+i)
 			if err != nil {
@@ -85,6 +82,28 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		}
 	}
 	return functions, nil
+}
+
+// laws finds the exact laws of the functions where the family has them. All have
+// one or none: means over some would be of other functions than their neighbours.
+// Where one cannot be computed, unknown says so; the samples are judged without.
+func laws(f family.Family, seed uint64, functions []function) (unknown string, err error) {
+	exact, ok := f.(family.Exact)
+	if !ok {
+		return "", nil
+	}
+	for i := range functions {
+		if functions[i].law, err = exact.Law(seed, functions[i].index); err != nil {
+			if !errors.Is(err, density.ErrTooSteep) {
+				return "", fmt.Errorf("exact law of function %d: %w", functions[i].index, err)
+			}
+			for k := range functions {
+				functions[k].law = nil
+			}
+			return err.Error(), nil
+		}
+	}
+	return "", nil
 }
 
 // cloud is the points of samples [n, d].

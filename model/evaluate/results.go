@@ -2,7 +2,7 @@
 // row of its table is one way to get samples of each held-out function — the
 // model, the same model told of another function, the same network untrained,
 // normals with and without the reference's moments, MCMC at a budget, a second
-// independent reference set (the floor: what a perfect sampler scores), and half
+// independent reference set (the floor), and half
 // of the reference's own chains against the other half — and every column one
 // distance between those samples and the reference. Of particles that may change
 // places it compares what does not depend on their numbers.
@@ -54,7 +54,10 @@ type Results struct {
 	Reference        Statistic `json:"reference,omitzero"` // of ReferenceToExact
 	MixedBelow       float64   `json:"mixed_below,omitzero"`
 	Mixed            *int      `json:"mixed,omitempty"` // functions with ReferenceToExact below it; may be 0
-	Seconds          float64   `json:"seconds"`
+	// LawUnknown is why there is none of these four, where the family has exact laws
+	// but one of them could not be computed.
+	LawUnknown string  `json:"law_unknown,omitempty"`
+	Seconds    float64 `json:"seconds"`
 }
 
 // Row is one method on every function.

@@ -29,7 +29,7 @@ func TestDescribe(t *testing.T) {
 		// s² = (16+0+1+1+4)/4 = 5.5, s.e. = √(5.5/5)
 		{[]float64{9, 5, 4, 4, 3}, Statistic{Mean: 5, StdErr: math.Sqrt(1.1), Median: 4, MeanInterval: new([2]float64)}},
 	} {
-		got := describe(tt.values)
+		got := describe(tt.values, nil)
 		if math.Abs(got.Mean-tt.want.Mean) > 1e-12 || got.Median != tt.want.Median || math.Abs(got.StdErr-tt.want.StdErr) > 1e-12 {
 			t.Errorf("%v: %+v, want %+v", tt.values, got, tt.want)
 		}
@@ -336,8 +336,8 @@ func TestScaleNote(t *testing.T) {
 	for preset, want := range map[string]string{
 		"full":   "full size: F=64512, B=256, S=32, steps=32256",
 		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
-		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, held-out functions=128, parameters=955744; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024, parameters=940928; coupling quantile instead of the paper's coupling ot; inputs drift and diffusion and potential instead of the paper's inputs drift and diffusion",
-		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, held-out functions=8, evaluation samples=512, burn-in of references=500, chains of a reference=64, parameters=",
+		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, training chains=128, held-out functions=128, parameters=955744; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of the paper's coupling ot; inputs drift and diffusion and potential instead of the paper's inputs drift and diffusion",
+		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, training chains=16, burn-in of training chains=500, held-out functions=8, evaluation samples=512, burn-in of references=500, chains of a reference=64, parameters=",
 	} {
 		e, err := experiment.Load("vn1d", preset, "", nil)
 		if err != nil {
@@ -349,14 +349,27 @@ func TestScaleNote(t *testing.T) {
 	}
 	e, err := experiment.Load("vn1d", "full", "", []string{
 		"training.learning_rate=0.1", "training.weight_decay=0", "training.precision=bfloat16", "training.times=logit_normal",
-		"evaluation.solver=euler-8"})
+		"evaluation.solver=euler-8", "data.training.dt=0.02"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := ScaleNote(e)
-	for _, want := range []string{"learning rate 0.1", "weight decay 0", "precision bfloat16", "logit_normal times", "solver euler-8"} {
+	for _, want := range []string{"learning rate 0.1", "weight decay 0", "precision bfloat16", "logit_normal times", "solver euler-8", "time steps of 0.02"} {
 		if !strings.Contains(got, "; "+want+" instead of the paper's ") {
 			t.Errorf("%s is not said: %s", want, got)
+		}
+	}
+	for set, want := range map[string]string{
+		"data.training.burn_in=100": "burn-in of training chains=100;",
+		"data.training.thin=1":      "steps between training samples=1;",
+		"data.reference.thin=1":     "steps between reference samples=1;",
+	} {
+		e, err := experiment.Load("vn1d", "full", "", []string{set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ScaleNote(e); !strings.HasPrefix(got, "scaled: ") || !strings.Contains(got, want) {
+			t.Errorf("full with %s: %s", set, got)
 		}
 	}
 	e, err = experiment.Load("vn1d_time", "scaled", "", nil)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/simulate"
@@ -99,6 +100,9 @@ func (b baselines) split() ([]method, error) {
 		}
 	}
 	note := fmt.Sprintf("half of the reference's %d chains against the other half, %d samples each: not independent of the reference, and noisier than the floor", chains, n/2)
+	if b.Experiment.Data.ReferenceDraws == data.Exact {
+		note = fmt.Sprintf("half of the reference against the other half, %d samples each: noisier than the floor", n/2)
+	}
 	return []method{{Row{Kind: Split, Name: "target split", Note: note}, against,
 		func(_ context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 			progress(len(samples), len(samples))

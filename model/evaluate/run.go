@@ -60,6 +60,10 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	if err != nil {
 		return nil, Shown{}, err
 	}
+	unknown, err := laws(f, e.Data.Seed, functions)
+	if err != nil {
+		return nil, Shown{}, err
+	}
 	methods, release, err := o.methods(f, functions)
 	if err != nil {
 		return nil, Shown{}, err
@@ -76,6 +80,7 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 		Dim:        f.Dim(),
 		Functions:  len(functions),
 		Samples:    e.Evaluation.Samples,
+		LawUnknown: unknown,
 	}
 	mixed := r.describeReference(functions)
 	var shown Shown
@@ -158,6 +163,6 @@ func (r *Results) describeReference(functions []function) (mixed []bool) {
 			count++
 		}
 	}
-	r.MixedBelow, r.Mixed, r.Reference = mixedBelow, &count, describe(r.ReferenceToExact)
+	r.MixedBelow, r.Mixed, r.Reference = mixedBelow, &count, describe(r.ReferenceToExact, nil)
 	return mixed
 }

@@ -1,9 +1,9 @@
 package evaluate
 
 import (
-	"math"
 	"slices"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/bootstrap"
 )
 
@@ -29,20 +29,21 @@ type Summary struct {
 }
 
 // Statistic describes a number over functions. The intervals are 95 % bootstraps
-// over functions (package bootstrap): BCa of the mean, percentiles of the median.
-// They are null for fewer than two functions and where all have the same value:
+// over functions (package bootstrap), or over equations where several functions are
+// of one (Units): BCa of the mean, percentiles of the median. They are null for fewer
+// than two of them and where all have the same value:
 // none of 8 functions does not mean none of all.
 type Statistic struct {
 	Mean           float64     `json:"mean"`
-	StdErr         float64     `json:"std_err"` // of the mean; 0 for fewer than two functions
+	StdErr         float64     `json:"std_err"` // of the mean; 0 for fewer than two equations
 	MeanInterval   *[2]float64 `json:"mean_interval,omitempty"`
 	Median         float64     `json:"median"`
 	MedianInterval *[2]float64 `json:"median_interval,omitempty"`
 }
 
-// describe computes mean, standard error s/√n, median and their intervals. No
-// values give zeros.
-func describe(values []float64) Statistic {
+// describe computes mean, standard error, median and their intervals; units are the
+// bootstrap's. No values give zeros.
+func describe(values []float64, units []int) Statistic {
 	n := float64(len(values))
 	if n == 0 {
 		return Statistic{}
@@ -51,18 +52,30 @@ func describe(values []float64) Statistic {
 	for _, v := range values {
 		s.Mean += v / n
 	}
-	if len(values) > 1 {
-		var squares float64
-		for _, v := range values {
-			squares += (v - s.Mean) * (v - s.Mean)
-		}
-		s.StdErr = math.Sqrt(squares / (n - 1) / n)
-	}
 	sorted := slices.Sorted(slices.Values(values))
 	s.Median = (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-	s.MeanInterval = ends(bootstrap.Mean(values, 0))
-	s.MedianInterval = ends(bootstrap.Median(values, 0))
+	about, err := bootstrap.Mean(values, units, 0)
+	s.StdErr, s.MeanInterval = about.StdErr, ends(about, err)
+	s.MedianInterval = ends(bootstrap.Median(values, units, 0))
 	return s
+}
+
+// Units are which functions are of one equation, nil where each is of its own: at
+// several physical times an equation was held out once, and its functions come
+// together in a resample.
+func Units(functions []Function) []int {
+	units, seen := make([]int, len(functions)), map[int]bool{}
+	for i, f := range functions {
+		if f.Time == 0 {
+			return nil
+		}
+		units[i] = family.Timed{}.Equation(f.Index)
+		seen[units[i]] = true
+	}
+	if len(seen) == len(functions) {
+		return nil
+	}
+	return units
 }
 
 // ends of an interval, nil where there is none.
@@ -77,12 +90,12 @@ func ends(i bootstrap.Interval, err error) *[2]float64 {
 // mixed[i] says whether the reference of function i is near the exact law, where
 // there is one. Numbers that do not exist keep zeros.
 func (r *Row) summarise(mixed []bool, dim int) {
-	particles := r.Functions[0].Observables != nil
+	particles, units := r.Functions[0].Observables != nil, Units(r.Functions)
 	column := func(exists bool, value func(Function) float64) Statistic {
 		if !exists {
 			return Statistic{}
 		}
-		return describe(r.values(Distance{Of: value}))
+		return describe(r.values(Distance{Of: value}), units)
 	}
 	r.Summary = Summary{
 		Sinkhorn:          column(!particles, Sinkhorn.Of),
@@ -128,5 +141,5 @@ func split(values []float64, mixed []bool) (yes, no Statistic) {
 			out = append(out, v)
 		}
 	}
-	return describe(in), describe(out)
+	return describe(in, nil), describe(out, nil)
 }

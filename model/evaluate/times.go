@@ -28,7 +28,7 @@ func intervals(functions []Function, ends []float64) []Interval {
 	for k := range len(ends) - 1 {
 		inside := Row{Functions: During(functions, ends, k)}
 		if n := len(inside.Functions); n > 0 {
-			all = append(all, Interval{ends[k], ends[k+1], n, describe(inside.values(Sinkhorn)), describe(inside.values(W2))})
+			all = append(all, Interval{ends[k], ends[k+1], n, describe(inside.values(Sinkhorn), nil), describe(inside.values(W2), nil)})
 		}
 	}
 	return all

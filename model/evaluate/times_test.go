@@ -56,6 +56,17 @@ func TestPhysicalTimes(t *testing.T) {
 			t.Errorf("%s: %+v", row.Name, row.Times)
 		}
 	}
+	// Intervals over all times are of two equations, not of sixteen functions.
+	for _, row := range r.Rows {
+		units := Units(row.Functions)
+		if len(units) != 16 || units[0] != units[7] || units[7] == units[8] {
+			t.Fatalf("%s: functions are of the equations %v", row.Name, units)
+		}
+		first, second := describe(row.values(W2)[:8], nil).Mean, describe(row.values(W2)[8:], nil).Mean
+		if got := row.Summary.W2; math.Abs(got.StdErr-math.Abs(first-second)/2) > 1e-12 {
+			t.Errorf("%s: standard error %v, the equations' means are %v and %v", row.Name, got.StdErr, first, second)
+		}
+	}
 	// Told of another time, the network gives other samples.
 	model, _ := r.Row(Model)
 	late, _ := r.Row(Longest)

@@ -70,7 +70,7 @@ func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.
 	if err != nil {
 		return nil, fmt.Errorf("data.family: %w", err)
 	}
-	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, min(e.Data.Functions, standardised), e.scale())
+	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale())
 	if err != nil {
 		return nil, fmt.Errorf("normalisation: %w", err)
 	}
@@ -79,6 +79,15 @@ func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.
 		n[feature(e.Velocity().Inputs()[0].Name, k)] = s
 	}
 	return n, nil
+}
+
+// firstFunctions are the numbers of those whose probes make the normalisation.
+func (e Experiment) firstFunctions() []int {
+	numbers := make([]int, min(e.Data.Functions, standardised))
+	for i := range numbers {
+		numbers[i] = e.Data.TrainingFunction(i)
+	}
+	return numbers
 }
 
 // Conditioner makes the network's inputs, in training as afterwards, standardised

@@ -102,7 +102,7 @@ func TestScaleOfProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		standards, err := flow.Standards(t.Context(), e.probes(), f, e.Data.Seed, min(e.Data.Functions, standardised), row.want)
+		standards, err := flow.Standards(t.Context(), e.probes(), f, e.Data.Seed, e.firstFunctions(), row.want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,6 +114,13 @@ func TestScaleOfProbes(t *testing.T) {
 		if got := e.scaledProbes().Scale; got != row.want {
 			t.Errorf("%s %v: the hash says %q, want %q", row.name, row.sets, got, row.want)
 		}
+	}
+	e, err := Load("cn2d", "smoke", "", []string{"data.functions=128", "data.shards=4", "data.held_out=4", "data.held_out_from=32"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.firstFunctions(); len(got) != 128 || got[31] != 31 || got[32] != 36 || got[127] != 131 {
+		t.Errorf("held-out functions 32 to 35 are among those that make the normalisation: %v", got)
 	}
 	if e := (Experiment{}); e.scaledProbes() != nil {
 		t.Error("an experiment without probes names their scale")

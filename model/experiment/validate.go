@@ -118,7 +118,7 @@ func (m MCMC) validate(path string, samples int) error {
 	if err := first(
 		number(path+".scheme.dt", s.DT, 1e-9, 1),
 		integer(path+".scheme.burn_in", s.BurnIn, 0, 1<<32),
-		integer(path+".scheme.thin", s.Thin, 1, 1<<32),
+		integer(path+".scheme.thin", s.Thin, 1, 1<<31),
 		integer(path+".scheme.chains", s.Chains, 1, samples),
 		number(path+".scheme.start", s.Start, 0, 1e6), // 0: as 1
 	); err != nil {

@@ -40,10 +40,10 @@ func NewProbed(
 	return &Probed{config: config, family: f, seed: seed, standards: standards}, nil
 }
 
-// Standards are those of the features, over the probes of the family's first
-// functions.
+// Standards are those of the features, over the probes of the family's functions of
+// these numbers.
 func Standards(
-	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions int, scale probe.Scale,
+	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions []int, scale probe.Scale,
 ) ([]shard.Standard, error) {
 	return config.Standards(ctx, functions, func(i int) (sde.System, error) {
 		function, err := f.Function(seed, i)

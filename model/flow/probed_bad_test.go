@@ -34,7 +34,7 @@ func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 		if err != nil || !slices.Equal(alone[0], want[0]) {
 			t.Errorf("%s: other probes on one thread, error %v", name, err)
 		}
-		standards, err := flow.Standards(t.Context(), c, f, 1, 50, probe.OverRows)
+		standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ func probed(t testing.TB, name string, c probe.Config, scale probe.Scale) (*flow
 	if err != nil {
 		t.Fatal(err)
 	}
-	standards, err := flow.Standards(t.Context(), c, f, 1, 50, scale)
+	standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), scale)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +32,15 @@ func probed(t testing.TB, name string, c probe.Config, scale probe.Scale) (*flow
 		t.Fatal(err)
 	}
 	return p, f
+}
+
+// numbers are 0 … n−1.
+func numbers(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // inputOf is the network's for these probes.
@@ -137,7 +146,7 @@ func TestProbedRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := flow.Standards(t.Context(), c, line, 1, 3, probe.OverRows); !errors.Is(err, probe.ErrSystem) {
+	if _, err := flow.Standards(t.Context(), c, line, 1, numbers(3), probe.OverRows); !errors.Is(err, probe.ErrSystem) {
 		t.Errorf("probes on the line: %v", err)
 	}
 }

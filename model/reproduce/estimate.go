@@ -11,7 +11,8 @@ import (
 // Seeds says how far it moves with other initial weights and batches.
 type Estimate struct {
 	Value float64 `json:"value"` // mean over seeds
-	// Interval is the 95 % bootstrap over functions (package bootstrap). It is
+	// Interval is the 95 % bootstrap over functions (package bootstrap), or over
+	// equations where several functions are of one. It is
 	// null for numbers that are no summaries over functions, over a single one,
 	// or over equal values: none of 8 functions does not mean none of all.
 	Interval *[2]float64 `json:"interval"`
@@ -19,8 +20,8 @@ type Estimate struct {
 }
 
 // estimate summarises values[seed][function], of the same functions for every
-// seed.
-func estimate(values [][]float64, s Summary) (*Estimate, error) {
+// seed; units are the bootstrap's.
+func estimate(values [][]float64, units []int, s Summary) (*Estimate, error) {
 	e := &Estimate{}
 	for _, v := range values {
 		e.Seeds = append(e.Seeds, s.of(v))
@@ -30,7 +31,7 @@ func estimate(values [][]float64, s Summary) (*Estimate, error) {
 	if s == Median {
 		over = bootstrap.MedianOverSeeds
 	}
-	i, err := over(values, 0)
+	i, err := over(values, units, 0)
 	if errors.Is(err, bootstrap.ErrTooFew) {
 		return e, nil
 	}

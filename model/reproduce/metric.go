@@ -130,13 +130,21 @@ func (m Metric) values(o Outcome, r evaluate.Row) []float64 {
 		}
 		return nil
 	}
-	functions := r.Functions
-	if m.Among != nil {
-		functions = m.Among(functions)
-	}
+	functions := m.functions(r)
 	values := make([]float64, len(functions))
 	for i, f := range functions {
 		values[i] = m.Function(f)
 	}
 	return values
+}
+
+// functions are those of the row that are summarised; none by a number of the row.
+func (m Metric) functions(r evaluate.Row) []evaluate.Function {
+	switch {
+	case m.Row != nil:
+		return nil
+	case m.Among != nil:
+		return m.Among(r.Functions)
+	}
+	return r.Functions
 }

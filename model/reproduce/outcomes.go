@@ -145,7 +145,15 @@ func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	return estimate(values, c.Of)
+	return estimate(values, o.units(s, row, c), c.Of)
+}
+
+// units are which functions behind a column's numbers of a row are of one equation.
+func (o outcomes) units(s Study, row Row, c Column) []int {
+	for _, found := range o.rows(s, row, c.evaluation(row)) {
+		return evaluate.Units(c.Metric.functions(found.row))
+	}
+	return nil
 }
 
 // values are a column's numbers of a row, [seed][function].

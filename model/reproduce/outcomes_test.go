@@ -56,7 +56,7 @@ func TestTableOfKnownNumbers(t *testing.T) {
 		}
 	}
 	// Where all functions have the same value, a bootstrap shows no spread.
-	if e, err := estimate([][]float64{{0, 0, 0}}, Mean); err != nil || e.Value != 0 || e.Interval != nil {
+	if e, err := estimate([][]float64{{0, 0, 0}}, nil, Mean); err != nil || e.Value != 0 || e.Interval != nil {
 		t.Errorf("three zeros: %+v, %v", e, err)
 	}
 	if !table.Columns[0].Printed || table.Columns[1].Printed || *table.Rows[0].Cells[0].Paper != 0.5 || table.Rows[1].Cells[0].Paper != nil {

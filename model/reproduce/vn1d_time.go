@@ -42,7 +42,7 @@ var vn1dTime = Study{
 			Rows:    heard[:1],
 		},
 	},
-	Notes: []string{"The paper names laws at physical times as an open direction and has no numbers for them. Each held-out equation is there at eight times, of which intervals in the first table take no notice."},
+	Notes: []string{"The paper names laws at physical times as an open direction and has no numbers for them. Each held-out equation is there at eight times; intervals are over equations."},
 }
 
 var (
