@@ -78,6 +78,14 @@ func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Opt
 	return r, nil
 }
 
+// Newest is the latest generation whose ring has been joined here, or was about to
+// be; 0: none. Earlier ones cannot be joined any more.
+func (s *Server) Newest() ergoflow.Generation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.newest
+}
+
 // enter makes r the current ring and fences the one before.
 func (s *Server) enter(r *Ring) error {
 	s.mu.Lock()

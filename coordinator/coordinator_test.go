@@ -204,7 +204,7 @@ func TestRefusedRequests(t *testing.T) {
 		t.Errorf("no plan: %v", err)
 	}
 	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1}
+	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: plan.Config}
 	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("second run: %v", err)
 	}

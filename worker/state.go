@@ -116,6 +116,7 @@ func (r *replica) expect(want ergoflow.Mark) error {
 // present fills in what the worker holds from before, for the coordinator to
 // know who comes back.
 func (w *worker) present(hello *wire.Hello) *wire.Hello {
+	hello.Newest = uint64(w.rings.Newest())
 	if r := w.replica.Load(); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -23,7 +23,7 @@ func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 		h := b.Hello
 		return machine.Hello{Session: s, Worker: machine.Worker{ID: ergoflow.WorkerID(h.GetId()), Version: h.GetVersion(),
 			DataAddress: h.GetDataAddress(), Device: Clip(h.GetDevice()), PID: int(h.GetPid()), Secret: h.GetSecret()},
-			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep())}
+			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep()), Newest: ergoflow.Generation(h.GetNewest())}
 	case *wire.WorkerMessage_Heartbeat:
 		h := b.Heartbeat
 		return machine.Heartbeat{Session: s, Doing: Clip(h.GetDoing()), Number: h.GetNumber(), Run: h.GetRun(), State: mark(h.GetMade(), h.GetStep())}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,10 +14,12 @@ import (
 // every step, must not end a run that the others could finish. It is set aside for a
 // while, then tried again, and never where nobody else could go on.
 
-// aside is how long a worker is left out of generations.
+// aside is how long a worker is left out of generations, and why. It outlives the
+// worker's session: who comes back is no better for it.
 type aside struct {
-	until time.Time
-	times int
+	until  time.Time
+	times  int
+	reason string
 }
 
 const (
@@ -27,7 +30,7 @@ const (
 	newcomersAfter, blamedAfter = 2, 4
 )
 
-func (m *Machine) isAside(w *worker) bool { return m.now.Before(w.aside.until) }
+func (m *Machine) isAside(w *worker) bool { return m.now.Before(m.run.asides[w.ID].until) }
 
 // withoutAside leaves out who is set aside, unless it takes them all, or the last
 // survivor, to go on.
@@ -65,10 +68,7 @@ func (m *Machine) blame(by ergoflow.WorkerID, e Complaint) {
 // since the last that did, and later any; of them whom most complain of. Of equals
 // it is all newcomers, or the last in rank.
 func (m *Machine) suspects(members []ergoflow.WorkerID) []ergoflow.WorkerID {
-	newcomers := slices.DeleteFunc(slices.Clone(members), func(id ergoflow.WorkerID) bool {
-		_, ok := m.run.proven[id]
-		return ok
-	})
+	newcomers := m.newcomers(members)
 	switch {
 	case m.run.failures >= newcomersAfter && 0 < len(newcomers) && len(newcomers) < len(members):
 		if worst := m.mostBlamed(newcomers); len(worst) > 0 {
@@ -80,6 +80,14 @@ func (m *Machine) suspects(members []ergoflow.WorkerID) []ergoflow.WorkerID {
 		return worst[max(0, len(worst)-1):]
 	}
 	return nil
+}
+
+// newcomers were not members of the last generation that made a step.
+func (m *Machine) newcomers(ids []ergoflow.WorkerID) []ergoflow.WorkerID {
+	return slices.DeleteFunc(slices.Clone(ids), func(id ergoflow.WorkerID) bool {
+		_, ok := m.run.proven[id]
+		return ok
+	})
 }
 
 // mostBlamed are those whom the largest number complain of, if anybody does.
@@ -98,16 +106,21 @@ func (m *Machine) mostBlamed(ids []ergoflow.WorkerID) (worst []ergoflow.WorkerID
 }
 
 // setAside leaves workers out of the next generations.
-func (m *Machine) setAside(ids []ergoflow.WorkerID) {
+func (m *Machine) setAside(ids []ergoflow.WorkerID, why string) {
 	for _, id := range ids {
 		w := m.byID(id)
 		if w == nil || w.phase != prepared {
 			continue
 		}
-		d := min(firstAside<<min(w.aside.times, 10), maxAside)
-		w.aside = aside{m.now.Add(d), w.aside.times + 1}
-		w.reason = fmt.Sprintf("set aside for %v: generations with it make no step", d)
-		m.emit(Warn{fmt.Sprintf("worker %s is %s", id, w.reason)})
-		m.because(fmt.Sprintf("worker %s is %s", id, w.reason))
+		a := m.run.asides[id]
+		d := min(firstAside<<min(a.times, 10), maxAside)
+		a = aside{m.now.Add(d), a.times + 1, fmt.Sprintf("set aside for %v: %s", d, why)}
+		if m.run.asides == nil {
+			m.run.asides = make(map[ergoflow.WorkerID]aside)
+		}
+		maps.DeleteFunc(m.run.asides, func(_ ergoflow.WorkerID, old aside) bool { return m.now.Sub(old.until) > maxAside })
+		m.run.asides[id] = a
+		m.emit(Warn{fmt.Sprintf("worker %s is %s", id, a.reason)})
+		m.because(fmt.Sprintf("worker %s is %s", id, a.reason))
 	}
 }

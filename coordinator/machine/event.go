@@ -21,6 +21,7 @@ type (
 		// Hidden: its data address is one of its own host alone, and that is another
 		// than the coordinator's.
 		Hidden bool
+		Newest ergoflow.Generation // that the process has joined the ring of; 0: none
 	}
 	// Closed: the stream broke or ended.
 	Closed struct {

@@ -21,7 +21,10 @@ type generation struct {
 	shards   [][]int // by rank, once assigned
 	reports  map[ergoflow.WorkerID]Report
 	isReady  map[ergoflow.WorkerID]bool
-	deadline time.Time // of the reports, then of the readies
+	patience time.Duration // for the reports, then for the readies
+	waited   time.Duration // for them; while it runs, since the last step
+	longest  time.Duration // between two steps
+	still    bool          // and that was said
 	base     ergoflow.Mark
 	stepped  bool    // has made a step
 	steps    [2]step // the even and the odd one that are told of
@@ -128,7 +131,7 @@ func (m *Machine) form(members []*worker, why string) {
 		ranks:    make(map[ergoflow.WorkerID]int),
 		reports:  make(map[ergoflow.WorkerID]Report),
 		isReady:  make(map[ergoflow.WorkerID]bool),
-		deadline: m.now.Add(m.config.ReportTimeout),
+		patience: m.config.ReportTimeout,
 	}
 	var names []string
 	for rank, w := range members {
@@ -188,7 +191,7 @@ func (m *Machine) assign(g *generation) {
 		m.emit(Warn{fmt.Sprintf("generation %d: %s", g.number, d.warning)})
 	}
 	g.phase, g.shards, g.base = assigned, shards, d.state
-	g.deadline = m.now.Add(m.config.ReadyTimeout)
+	g.patience, g.waited = m.config.ReadyTimeout, 0
 	m.run.step = d.state.Step
 	m.run.uneven, m.run.late = time.Time{}, window[late]{}
 	for rank, w := range workers {
@@ -213,7 +216,7 @@ func (m *Machine) ready(w *worker, e Ready) {
 		m.end(why)
 		return
 	}
-	g.phase = running
+	g.phase, g.waited = running, 0
 	m.hold(&Holders{Generation: g.number, Members: g.members, Base: g.base})
 	m.persist() // before any of them can make a step
 	m.run.speed.begin(m.now)
@@ -235,6 +238,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 		return
 	}
 	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
+	g.longest, g.waited, g.still = max(g.longest, g.waited), 0, false
 	m.timed(g, g.ranks[w.ID], e.Step, e.Timing)
 	if !g.stepped {
 		g.stepped, m.run.proven = true, g.ranks
@@ -288,7 +292,7 @@ func (m *Machine) setback(members []ergoflow.WorkerID, text string) {
 		m.fail(fmt.Sprintf("%d generations in a row ended without a step; the last: %s", m.run.failures, text))
 		return
 	}
-	m.setAside(m.suspects(members))
+	m.setAside(m.suspects(members), "generations with it make no step")
 	if m.run.failures > 1 {
 		wait := min(m.config.Backoff<<(m.run.failures-2), maxBackoff)
 		m.run.notBefore = m.now.Add(wait)
@@ -297,32 +301,58 @@ func (m *Machine) setback(members []ergoflow.WorkerID, text string) {
 }
 
 // expelLate ends the sessions of the members that the generation waits for in
-// vain. Where no member is ready, the ring has not connected, which one of them may
-// have kept all from: nobody is expelled for that.
+// vain: of newcomers among them alone, since in a ring a member's neighbours are
+// late with it, and sets those aside. Where no member is ready, the ring has not
+// connected, which one of them may have kept all from: nobody is expelled for that.
 func (m *Machine) expelLate() {
 	g := m.current
-	text := fmt.Sprintf("generation %d did not form in time", g.number)
 	if g.phase == assigned && len(g.isReady) == 0 && len(g.members) > 1 {
-		text = fmt.Sprintf("no member of generation %d was ready in %v", g.number, m.config.ReadyTimeout)
+		text := fmt.Sprintf("no member of generation %d was ready in %v", g.number, m.config.ReadyTimeout)
 		m.end(text)
 		m.setback(g.members, text)
 		return
 	}
-	for _, id := range g.members {
-		_, reported := g.reports[id]
-		var text string
-		switch {
-		case g.phase == reporting && !reported:
-			text = fmt.Sprintf("no report to generation %d in %v", g.number, m.config.ReportTimeout)
-		case g.phase == assigned && !g.isReady[id]:
-			text = fmt.Sprintf("not ready for generation %d in %v", g.number, m.config.ReadyTimeout)
-		default:
-			continue
-		}
-		m.expel(m.byID(id), text)
+	why := fmt.Sprintf("no report to generation %d in %v", g.number, m.config.ReportTimeout)
+	if g.phase == assigned {
+		why = fmt.Sprintf("not ready for generation %d in %v", g.number, m.config.ReadyTimeout)
 	}
-	m.setback(g.members, text)
+	late := slices.DeleteFunc(slices.Clone(g.members), func(id ergoflow.WorkerID) bool {
+		_, reported := g.reports[id]
+		return g.phase == reporting && reported || g.isReady[id]
+	})
+	if newcomers := m.newcomers(late); 0 < len(newcomers) && len(newcomers) < len(g.members) {
+		m.setAside(newcomers, why)
+		late = newcomers
+	}
+	for _, id := range late {
+		m.expel(m.byID(id), why)
+	}
+	m.setback(g.members, fmt.Sprintf("generation %d did not form in time", g.number))
 }
+
+// stillness warns of a generation that runs and makes no step. Its members are
+// there, since they answer; a device, or the store behind a mapped shard, may hang,
+// which nobody can tell from a long step.
+func (m *Machine) stillness(g *generation, passed time.Duration) {
+	g.waited += passed
+	if g.still || g.waited < max(stillAfter, stillTimes*g.longest) {
+		return
+	}
+	g.still = true
+	text := fmt.Sprintf("generation %d has made no step for %v", g.number, g.waited.Round(time.Second))
+	if g.longest > 0 {
+		text += fmt.Sprintf(", the longest before took %v", g.longest.Round(time.Millisecond))
+	}
+	m.emit(Warn{text})
+	m.because(text)
+}
+
+// A generation is still after a minute, or where its steps are long after so many
+// of the longest.
+const (
+	stillAfter = time.Minute
+	stillTimes = 10
+)
 
 // end ends the present generation: whoever is still there is told at once.
 func (m *Machine) end(reason string) {

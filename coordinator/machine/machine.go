@@ -75,8 +75,7 @@ type worker struct {
 	beat     uint64 // number of the last heartbeat
 	doing    string
 	phase    phase
-	reason   string // why it is excluded, or was last set aside
-	aside    aside
+	reason   string // why it is excluded
 	draining bool
 	leaveWhy string         // where draining
 	leaveBy  time.Time      // where draining

@@ -64,7 +64,7 @@ func newChaos(seed uint64) *chaos {
 		formed: map[ergoflow.Generation]map[ergoflow.WorkerID]Session{}, reported: map[ergoflow.Generation]map[ergoflow.WorkerID]Report{},
 		assigned: map[ergoflow.Generation][]Assign{}, ready: map[ergoflow.Generation]map[ergoflow.WorkerID]bool{},
 		gone: map[ergoflow.Generation]bool{}}
-	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5}
+	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5, Config: []byte("{}")}
 	c.restart()
 	c.event(Submit{Plan: c.plan, Until: StageTrain})
 	return c
@@ -151,7 +151,7 @@ func (c *chaos) hello(id ergoflow.WorkerID) {
 	c.next++
 	c.open[c.next] = id
 	held := ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}
-	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, "r", c.r.IntN(2) == 0, held, false})
+	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, "r", c.r.IntN(2) == 0, held, false, 0})
 }
 
 // made is a generation that may have made a state, or not.

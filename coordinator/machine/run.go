@@ -2,6 +2,7 @@ package machine
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -40,9 +41,10 @@ type run struct {
 	absentFor     time.Duration // that, as ticks counted it
 	loss          float64       // of the last step, as rank 0 computed it
 	hasLoss       bool
-	settleBy      time.Time                 // zero: nobody is waited for
-	failures      int                       // generations that ended in complaints since the last step
-	blames        blames                    // since the last step
+	settleBy      time.Time // zero: nobody is waited for
+	failures      int       // generations that ended in complaints since the last step
+	blames        blames    // since the last step
+	asides        map[ergoflow.WorkerID]aside
 	proven        map[ergoflow.WorkerID]int // members of the last generation that made a step, by rank
 	notBefore     time.Time                 // the next generation, after complaints
 	speed         speed
@@ -116,7 +118,7 @@ func (m *Machine) submit(e Submit) {
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
 	w.holds, w.saving, w.state = false, false, ergoflow.Mark{}
-	w.pace, w.weight, w.aside = pace{}, 0, aside{}
+	w.pace, w.weight = pace{}, 0
 }
 
 func (m *Machine) refusePlan(e Submit) string {
@@ -140,6 +142,8 @@ func (m *Machine) refusePlan(e Submit) string {
 		return fmt.Sprintf("a checkpoint every %d steps is not possible", p.CheckpointEvery)
 	case len(p.Config) > maxConfig:
 		return fmt.Sprintf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
+	case !json.Valid(p.Config):
+		return "the configuration is not JSON"
 	}
 	old := m.ledger.Plan
 	switch {
@@ -168,6 +172,9 @@ func (m *Machine) scanned(e Scanned) {
 	}
 	if e.HasCheckpoint { // a newer one may have been saved since that look
 		m.noteCheckpoint(e.Checkpoint)
+		// A ledger that was lost, or is an old copy, has to go on after the states
+		// that there are: later generations count more.
+		m.ledger.Generation = max(m.ledger.Generation, e.Checkpoint.Generation)
 	}
 	m.run.step = max(m.run.step, e.Checkpoint.Step)
 	if m.run.stage == stageTraining {

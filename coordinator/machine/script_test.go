@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // order (pings left out), then "= reason". Lines with # are comments. -update
 // rewrites the answers.
 //
-//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [step=N made=G]   a worker opens a session, with a state
+//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G]   a worker opens a session, with a state
 //	submit RUN shards=N [groups=N] steps=N [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
@@ -152,7 +152,7 @@ func (p *player) do(command string, words []string) {
 			p.held[id] = state
 		}
 		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
-			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))}, p.run, stateful, p.held[id], slices.Contains(args, "hidden")})
+			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))}, p.run, stateful, p.held[id], slices.Contains(args, "hidden"), ergoflow.Generation(number("newest", 0))})
 		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
 			p.sessions[id] = old
 		}

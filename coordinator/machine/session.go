@@ -58,6 +58,8 @@ func (m *Machine) refusal(e Hello) string {
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
+	case e.Newest > m.ledger.Generation:
+		return fmt.Sprintf("it was in generation %d, and this coordinator has had %d: it is another, or has lost its ledger; start the worker again", e.Newest, m.ledger.Generation)
 	case e.Hidden:
 		return fmt.Sprintf("workers on other hosts do not reach %s, where it takes gradients: give it --listen with an address that they do", w.DataAddress)
 	case m.byID(w.ID) != nil:
@@ -110,14 +112,14 @@ func (m *Machine) expel(w *worker, reason string) {
 // was stopped for, seen as a gap between ticks, is nobody's delay: what came
 // meanwhile is still in the queue.
 func (m *Machine) tick() {
-	gap := m.now.Sub(m.lastTick)
-	if m.lastTick.IsZero() || gap <= m.config.PingTimeout/2 {
-		m.run.absentFor += gap // not what it was stopped for: who came back meanwhile is still in the queue
-		gap = 0
+	passed, gap := m.now.Sub(m.lastTick), time.Duration(0)
+	if !m.lastTick.IsZero() && passed > m.config.PingTimeout/2 {
+		passed, gap = 0, passed
 	}
+	m.run.absentFor += passed // not what it was stopped for: who came back meanwhile is still in the queue
 	m.lastTick = m.now
 	for _, w := range m.snapshot() {
-		w.heard = w.heard.Add(gap)
+		w.heard = earlier(w.heard.Add(gap), m.now) // it may have been heard since
 		if silence := m.now.Sub(w.heard); silence > m.config.PingTimeout {
 			m.expel(w, fmt.Sprintf("silent for %v", silence.Round(10*time.Millisecond)))
 			continue
@@ -127,13 +129,24 @@ func (m *Machine) tick() {
 			m.send(w, Ping{w.beat})
 		}
 	}
-	if g := m.current; g != nil && g.phase != running {
-		g.deadline = g.deadline.Add(gap)
-		if m.now.After(g.deadline) {
+	switch g := m.current; {
+	case g == nil:
+	case g.phase == running:
+		m.stillness(g, passed)
+	default:
+		g.waited += passed
+		if g.waited > g.patience {
 			m.expelLate()
 		}
 	}
 	m.rescan()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // snapshot lets workers be removed while they are visited.
@@ -172,7 +185,7 @@ func (m *Machine) release() {
 		}
 		switch {
 		case w.saving:
-		case m.training() && m.lastHolder(w):
+		case m.ledger.Plan != nil && !m.finished() && m.lastHolder(w):
 			w.saving, w.saveFrom = true, w.state
 			m.send(w, Save{m.ledger.Generation})
 			m.because(fmt.Sprintf("worker %s is asked for a checkpoint: nobody who stays has the state", w.ID))

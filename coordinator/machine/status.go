@@ -146,8 +146,11 @@ func (m *Machine) workerState(w *worker) string {
 
 // whyOut is why a worker takes no part, where it could.
 func (m *Machine) whyOut(w *worker) string {
-	if s := m.workerState(w); s == "failed" || s == "aside" {
+	switch m.workerState(w) {
+	case "failed":
 		return w.reason
+	case "aside":
+		return m.run.asides[w.ID].reason
 	}
 	return ""
 }

@@ -454,6 +454,7 @@ type Hello struct {
 	Made          uint64                 `protobuf:"varint,8,opt,name=made,proto3" json:"made,omitempty"` // generation that made the last step of that state
 	Step          int64                  `protobuf:"varint,9,opt,name=step,proto3" json:"step,omitempty"`
 	Secret        uint64                 `protobuf:"fixed64,10,opt,name=secret,proto3" json:"secret,omitempty"` // a number of the process that nobody else is told
+	Newest        uint64                 `protobuf:"varint,11,opt,name=newest,proto3" json:"newest,omitempty"`  // generation of which it has joined the ring; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -554,6 +555,13 @@ func (x *Hello) GetStep() int64 {
 func (x *Hello) GetSecret() uint64 {
 	if x != nil {
 		return x.Secret
+	}
+	return 0
+}
+
+func (x *Hello) GetNewest() uint64 {
+	if x != nil {
+		return x.Newest
 	}
 	return 0
 }
@@ -3167,7 +3175,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06failed\x18\t \x01(\v2\x13.ergoflow.v1.FailedH\x00R\x06failed\x120\n" +
 	"\arefusal\x18\n" +
 	" \x01(\v2\x14.ergoflow.v1.RefusalH\x00R\arefusalB\x06\n" +
-	"\x04body\"\xed\x01\n" +
+	"\x04body\"\x85\x02\n" +
 	"\x05Hello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12!\n" +
@@ -3179,7 +3187,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x04made\x18\b \x01(\x04R\x04made\x12\x12\n" +
 	"\x04step\x18\t \x01(\x03R\x04step\x12\x16\n" +
 	"\x06secret\x18\n" +
-	" \x01(\x06R\x06secret\"s\n" +
+	" \x01(\x06R\x06secret\x12\x16\n" +
+	"\x06newest\x18\v \x01(\x04R\x06newest\"s\n" +
 	"\tHeartbeat\x12\x14\n" +
 	"\x05doing\x18\x01 \x01(\tR\x05doing\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +
