@@ -208,6 +208,17 @@ func TestRefusedRequests(t *testing.T) {
 	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("second run: %v", err)
 	}
+	for config, want := range map[string]string{
+		`{`:            "configuration",
+		`{"model":{}}`: "nothing of data",
+		`{"data":"` + strings.Repeat("x", 1<<16) + `"}`: "more than",
+	} {
+		vain := &wire.Plan{Run: "run3", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: []byte(config)}
+		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: vain, Until: wire.Stage_STAGE_TRAIN, Replace: true})
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
+			t.Errorf("a run whose jobs cannot be: %v, want %s", err, want)
+		}
+	}
 	if _, _, err := download(t.Context(), s.client, &wire.LoadRequest{Run: plan.Run}); status.Code(err) != codes.NotFound {
 		t.Errorf("load of none: %v", err)
 	}

@@ -113,6 +113,16 @@ func (l *loop) publish(plan ergoflow.Plan, shards []int) {
 	})
 }
 
+// jobsArePossible reports a plan of which no queue takes the jobs: it would wait for
+// its shards for ever.
+func jobsArePossible(plan ergoflow.Plan) error {
+	list, err := makeJobs(plan, []int{0})
+	if err != nil {
+		return err
+	}
+	return list[0].Validate()
+}
+
 // makeJobs takes the data's description out of the configuration, the only part
 // of it that is looked at here.
 func makeJobs(plan ergoflow.Plan, shards []int) ([]jobs.Job, error) {

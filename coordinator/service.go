@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -27,12 +28,18 @@ type service struct {
 	wire.UnimplementedControlServer
 	loop *loop
 	keep int // checkpoints of a run
+	// reads are checkpoints that are being read. When a generation goes on from one,
+	// all its members ask for it at once: they share one copy.
+	reads singleflight.Group
 }
 
 var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 
 // Submit implements wire.ControlServer. The plan is durable when it returns.
 func (v *service) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if err := jobsArePossible(convert.Plan(r.GetPlan())); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
 	var refusal string
 	var fatal error
 	ok := v.loop.do(func() {
@@ -130,10 +137,15 @@ func (p *partReader) Read(b []byte) (int, error) {
 // LoadCheckpoint implements wire.ControlServer: the run's checkpoint at a step,
 // or its newest that can be read.
 func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCheckpointServer) error {
-	info, data, err := v.find(r.GetRun(), ergoflow.Generation(r.GetGeneration()), ergoflow.Step(r.GetStep()))
+	key := fmt.Sprint(r.GetRun(), " ", r.GetGeneration(), " ", r.GetStep())
+	read, err, _ := v.reads.Do(key, func() (any, error) {
+		info, data, err := v.find(r.GetRun(), ergoflow.Generation(r.GetGeneration()), ergoflow.Step(r.GetStep()))
+		return found{info, data}, err
+	})
 	if err != nil {
 		return storeError(err)
 	}
+	info, data := read.(found).info, read.(found).data
 	sum, err := hex.DecodeString(info.SHA256)
 	if err != nil {
 		return storeError(fmt.Errorf("%w: checkpoint %s: %w", checkpoint.ErrCorrupt, info.ID, err))
@@ -148,6 +160,12 @@ func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCh
 		data = data[n:]
 	}
 	return err
+}
+
+// found is a checkpoint with its bytes.
+type found struct {
+	info checkpoint.Info
+	data []byte
 }
 
 func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step) (checkpoint.Info, []byte, error) {

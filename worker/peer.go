@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -29,6 +30,9 @@ const maxStateBytes = 4 << 30
 type peerServer struct {
 	wire.UnimplementedPeerServer
 	w *worker
+	// copies are states that are being encoded. When a generation forms many ask for
+	// one at once: they share one copy.
+	copies singleflight.Group
 }
 
 func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateServer) error {
@@ -36,19 +40,28 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 	if r == nil || r.plan.Run != request.Run {
 		return status.Errorf(codes.FailedPrecondition, "this worker holds no state of run %.12s", request.Run)
 	}
+	asked := ergoflow.Mark{Generation: ergoflow.Generation(request.Made), Step: ergoflow.Step(request.Step)}
+	encoded, err, _ := p.copies.Do(fmt.Sprint(request.Run, asked), func() (any, error) { return r.encoded(asked) })
+	if err != nil {
+		return err
+	}
+	return inChunks(encoded.([]byte), func(data []byte) error { return stream.Send(&wire.Chunk{Data: data}) })
+}
+
+// encoded is the state, if it is the one that is asked for. Its errors are gRPC's.
+func (r *replica) encoded(asked ergoflow.Mark) ([]byte, error) {
 	st, made, err := r.state()
 	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return nil, status.Error(codes.Internal, err.Error())
 	}
-	if int64(st.Step) != request.Step || uint64(made) != request.Made {
-		return status.Errorf(codes.FailedPrecondition, "asked for step %d of generation %d, hold step %d of generation %d",
-			request.Step, request.Made, st.Step, made)
+	if have := (ergoflow.Mark{Generation: made, Step: ergoflow.Step(st.Step)}); have != asked {
+		return nil, status.Errorf(codes.FailedPrecondition, "asked for %s, hold %s", asked, have)
 	}
 	encoded, err := st.Encode()
 	if err != nil {
-		return status.Error(codes.Internal, err.Error())
+		return nil, status.Error(codes.Internal, err.Error())
 	}
-	return inChunks(encoded, func(data []byte) error { return stream.Send(&wire.Chunk{Data: data}) })
+	return encoded, nil
 }
 
 // inChunks sends data in pieces of chunkBytes.

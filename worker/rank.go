@@ -124,7 +124,7 @@ func (r *rank) compute(ctx context.Context) error {
 	if spoil := r.session.w.spoil; spoil != nil {
 		spoil(batch)
 	}
-	err = r.total(at, batch)
+	err = r.total(ctx, at, batch)
 	r.batches.recycle(batch)
 	if err != nil {
 		return err

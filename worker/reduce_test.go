@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
@@ -78,8 +79,9 @@ func TestCountsAreNotRounded(t *testing.T) {
 	}
 }
 
-// On devices with their own memory, where a long sum comes to the host in buckets,
-// two ranks with one batch have twice what one computes anywhere.
+// A long sum goes round the ring in buckets, which on a device with its own memory
+// are arrays. Of two ranks with one batch, one of either kind, both have twice what
+// one computes alone.
 func TestSumInBuckets(t *testing.T) {
 	b := backendtest.Fast(t)
 	device := *b
@@ -96,16 +98,18 @@ func TestSumInBuckets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = alone.gradient(0, batch); err != nil {
+	if _, err = alone.gradient(ctx, 0, batch); err != nil {
 		t.Fatal(err)
 	}
 	if err := alone.trainer.Take(alone.sum); err != nil {
 		t.Fatal(err)
 	}
 
-	replicas := []*replica{wide(&device), wide(&device)}
-	if buckets := replicas[0].trainer.Buckets(alone.sum); len(buckets) != 2 {
-		t.Fatalf("%d numbers are in %d buckets", len(alone.sum), len(buckets))
+	replicas := []*replica{wide(&device), wide(b)}
+	for i, want := range []int{2, 1} {
+		if arrays := replicas[i].trainer.Arrays(alone.sum); len(arrays) != want {
+			t.Fatalf("rank %d: %d numbers are in %d arrays, want %d", i, len(alone.sum), len(arrays), want)
+		}
 	}
 	for _, format := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16} {
 		network, peers := allreduce.NewMemory(), []string{"a", "b"}
@@ -119,7 +123,7 @@ func TestSumInBuckets(t *testing.T) {
 						return err
 					}
 					k := &rank{replica: replica, ring: ring, assign: &wire.Assign{Rank: uint32(i)}, timing: new(wire.Timing), watch: newStopwatch()}
-					if err := k.total(5, batch); err != nil {
+					if err := k.total(ctx, 5, batch); err != nil {
 						return err
 					}
 					return ring.Close()
@@ -141,5 +145,27 @@ func TestSumInBuckets(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// What ends a generation need not wait for the end of a long step.
+func TestGradientEndsBetweenMicroBatches(t *testing.T) {
+	r := trainableOn(t, backendtest.Fast(t), dataReplicaOf(t, "vn1d"))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	batches := prefetch(ctx, r, []uint32{0, 1, 2})
+	defer batches.wait()
+	over := errors.New("generation 1 is over")
+	defer cancel(over)
+	batch, err := batches.next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, err := r.gradient(ctx, 0, batch)
+	if err != nil || slices.Max(used) == 0 {
+		t.Fatalf("used %v, %v", used, err)
+	}
+	cancel(over)
+	if used, err := r.gradient(ctx, 0, batch); !errors.Is(err, over) || slices.Max(used) != 0 {
+		t.Errorf("after the end of its generation: used %v, %v", used, err)
 	}
 }

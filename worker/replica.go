@@ -157,7 +157,7 @@ func (r *replica) rehearse(ctx context.Context) error {
 	if err := r.trainer.SetState(fresh.Parameters, fresh.M, fresh.V); err != nil {
 		return err
 	}
-	if _, err := r.gradient(0, b); err != nil {
+	if _, err := r.gradient(ctx, 0, b); err != nil {
 		return err
 	}
 	if err := r.trainer.Take(r.sum); err != nil {

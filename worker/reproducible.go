@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -62,7 +63,7 @@ func (r *replica) fixedPoint(level int) allreduce.FixedPoint {
 
 // fixedGradient leaves this rank's words on the host. They are valid until the
 // next call.
-func (r *replica) fixedGradient(rank int, b *stepBatch, level int) ([]int64, error) {
+func (r *replica) fixedGradient(ctx context.Context, rank int, b *stepBatch, level int) ([]int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := len(r.sum)
@@ -70,7 +71,7 @@ func (r *replica) fixedGradient(rank int, b *stepBatch, level int) ([]int64, err
 	used := ledger.Record(r.words[n+1:])
 	first := 0
 	for _, end := range b.ends {
-		if err := r.accumulate(rank, b.micro[first:end], used); err != nil {
+		if err := r.accumulate(ctx, rank, b.micro[first:end], used); err != nil {
 			return nil, err
 		}
 		if err := r.trainer.Take(r.sum); err != nil {

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"iter"
 
 	"github.com/ergoflow/ergoflow"
@@ -13,44 +14,50 @@ import (
 // the host for the ring, and the update by the sum over all ranks.
 
 // gradient adds up the micro-batches on the device, and accounts for what that
-// was made of.
-func (r *replica) gradient(rank int, b *stepBatch) (ledger.Record, error) {
+// was made of. It ends between two of them with the cause of ctx's end.
+func (r *replica) gradient(ctx context.Context, rank int, b *stepBatch) (ledger.Record, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	used := ledger.NewRecord(r.plan.Shards)
-	return used, r.accumulate(rank, b.micro, used)
+	return used, r.accumulate(ctx, rank, b.micro, used)
 }
 
 // copied yields the buckets of the sum [P+2] of gradient in turn, as parts of r.sum.
-// While the caller has one, those after it are copied to the host.
+// While the caller has one, those that are arrays of their own on the device are
+// copied to the host.
 func (r *replica) copied() iter.Seq2[[]float32, error] {
 	return func(yield func([]float32, error) bool) {
-		buckets := r.trainer.Buckets(r.sum)
-		arrived := make(chan error, len(buckets)) // the copier never waits
+		arrays := r.trainer.Arrays(r.sum)
+		arrived := make(chan error, len(arrays)) // the copier never waits
 		go func() {
-			for k, bucket := range buckets {
-				arrived <- r.copyBucket(bucket, k)
+			for k, array := range arrays {
+				arrived <- r.copyArray(array, k)
 			}
 		}()
 		wanted := true
-		for _, bucket := range buckets { // all of them: then the copier has ended
+		for _, array := range arrays { // all of them: then the copier has ended
 			err := <-arrived
-			wanted = wanted && yield(bucket, err)
+			for _, bucket := range train.Buckets(array) {
+				wanted = wanted && yield(bucket, err)
+			}
 		}
 	}
 }
 
-func (r *replica) copyBucket(dst []float32, k int) error {
+func (r *replica) copyArray(dst []float32, k int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.trainer.TakeBucket(dst, k)
+	return r.trainer.TakeArray(dst, k)
 }
 
 // accumulate adds up gradients on the device, and enters what the device was
 // given.
-func (r *replica) accumulate(rank int, micro []*flow.Batch, used ledger.Record) error {
+func (r *replica) accumulate(ctx context.Context, rank int, micro []*flow.Batch, used ledger.Record) error {
 	r.trainer.Reset() // of a step that was interrupted
 	for _, m := range micro {
+		if ctx.Err() != nil { // what ends a generation need not wait for the rest of a long step
+			return context.Cause(ctx)
+		}
 		if err := r.trainer.Gradient(m); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/ergoflow/ergoflow"
@@ -10,11 +11,11 @@ import (
 
 // total computes the gradient of this rank's part of the batch and adds it up
 // over the ranks, bucket by bucket, and with it the account of what it was made of.
-func (r *rank) total(at ergoflow.Step, b *stepBatch) (err error) {
+func (r *rank) total(ctx context.Context, at ergoflow.Step, b *stepBatch) (err error) {
 	if r.replica.reproducible() {
-		return r.totalInFixedPoint(at, b)
+		return r.totalInFixedPoint(ctx, at, b)
 	}
-	if r.used, err = r.replica.gradient(int(r.assign.Rank), b); err != nil {
+	if r.used, err = r.replica.gradient(ctx, int(r.assign.Rank), b); err != nil {
 		return fmt.Errorf("gradient of step %d: %w", at, err)
 	}
 	r.timing.Gradient = r.watch.lap()
@@ -53,9 +54,9 @@ func reduce(ring *allreduce.Ring, at ergoflow.Step, bucket []float32, last bool)
 }
 
 // totalInFixedPoint is total where training is reproducible.
-func (r *rank) totalInFixedPoint(at ergoflow.Step, b *stepBatch) error {
+func (r *rank) totalInFixedPoint(ctx context.Context, at ergoflow.Step, b *stepBatch) error {
 	for level := range levels {
-		words, err := r.replica.fixedGradient(int(r.assign.Rank), b, level)
+		words, err := r.replica.fixedGradient(ctx, int(r.assign.Rank), b, level)
 		if err != nil {
 			return fmt.Errorf("gradient of step %d: %w", at, err)
 		}

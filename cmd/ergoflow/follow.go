@@ -38,17 +38,19 @@ func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 }
 
 // follow shows the run's progress until the stage is reached and returns how
-// long its parts took. alive says why the cluster has ended, if it has; it is nil
-// for a cluster of others, which may have no workers yet.
-func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func() error) ([]report.Stage, error) {
+// long its parts took. alive says why the cluster has ended, if it has, from the
+// last status that it answered with; it is nil for a cluster of others, which may
+// have no workers yet.
+func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) ([]report.Stage, error) {
 	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now(), manned: alive != nil}
 	defer f.bars.end()
 	answered := time.Now()
+	var st coordinator.Status
 	for {
-		st, err := status(ctx, control)
+		now, err := status(ctx, control)
 		switch {
 		case err == nil:
-			answered = time.Now()
+			st, answered = now, time.Now()
 		case !errors.Is(err, errUnreachable) || time.Since(answered) > restartPatience:
 			return nil, err
 		}
@@ -58,7 +60,7 @@ func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 			}
 		}
 		if alive != nil {
-			if err := alive(); err != nil {
+			if err := alive(st); err != nil {
 				return nil, err
 			}
 		}

@@ -155,13 +155,13 @@ func TestFollowWithoutWorkers(t *testing.T) {
 	joined.Workers = []machine.WorkerStatus{{ID: "vm-1"}}
 	for name, test := range map[string]struct {
 		told  []coordinator.Status
-		alive func() error
+		alive func(coordinator.Status) error
 		lines int
 	}{
 		"no workers":         {append(told, done), nil, 1},
 		"some":               {append(slices.Repeat([]coordinator.Status{joined}, 100), done), nil, 0},
 		"one leaves":         {append([]coordinator.Status{joined}, append(told, done)...), nil, 0},
-		"own workers":        {append(told, done), func() error { return nil }, 0},
+		"own workers":        {append(told, done), func(coordinator.Status) error { return nil }, 0},
 		"nothing left to do": {slices.Repeat([]coordinator.Status{done}, 2), nil, 0},
 	} {
 		out, err := os.CreateTemp(t.TempDir(), "")
@@ -179,5 +179,30 @@ func TestFollowWithoutWorkers(t *testing.T) {
 		if err != nil || readErr != nil || strings.Count(string(said), "no workers have joined: ergoflow worker --join 10.0.0.1:7946\n") != test.lines {
 			t.Errorf("%s: not %d times: %v\n%s", name, test.lines, err, said)
 		}
+	}
+}
+
+// A local cluster has ended when those of its workers that live cannot go on: nobody
+// else will come.
+func TestLocalClusterWithoutHope(t *testing.T) {
+	c := &localCluster{coordinator: &process{done: make(chan struct{})}, left: 2}
+	is := func(states ...string) (st coordinator.Status) {
+		for _, s := range states {
+			st.Workers = append(st.Workers, machine.WorkerStatus{State: s, Reason: "it does not compile"})
+		}
+		return st
+	}
+	if err := c.err(is("failed", "training")); err != nil {
+		t.Errorf("one of two goes on: %v", err)
+	}
+	c.left, c.lost = 1, errors.New("worker-1: killed")
+	if err := c.err(is("training")); err != nil {
+		t.Errorf("one is left: %v", err)
+	}
+	if err := c.err(is()); err != nil {
+		t.Errorf("one is left, between two sessions: %v", err)
+	}
+	if err := c.err(is("failed")); err == nil || err.Error() != "no worker is left that can go on: it does not compile; worker-1: killed" {
+		t.Errorf("the one that is left cannot go on: %v", err)
 	}
 }

@@ -124,8 +124,10 @@ func (c *localCluster) giveUp(w *process) {
 	c.lost = w.failure()
 }
 
-// err says why the cluster cannot go on, or nil.
-func (c *localCluster) err() error {
+// err says why the cluster cannot go on, or nil: its coordinator or all of its
+// workers have ended, or those that have not cannot go on with the run, as the
+// coordinator has it.
+func (c *localCluster) err(st coordinator.Status) error {
 	if c.coordinator.ended() {
 		return c.coordinator.failure()
 	}
@@ -133,6 +135,15 @@ func (c *localCluster) err() error {
 	defer c.mu.Unlock()
 	if c.left == 0 {
 		return c.lost
+	}
+	var failed []string
+	for _, w := range st.Workers {
+		if w.State == "failed" {
+			failed = append(failed, w.Reason)
+		}
+	}
+	if c.lost != nil && len(failed) == c.left {
+		return fmt.Errorf("no worker is left that can go on: %s; %w", failed[0], c.lost)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ func decodeJob(subject string, data []byte) (Job, error) {
 	if err := json.Unmarshal(data, &job); err != nil {
 		return job, err
 	}
-	if err := job.validate(); err != nil {
+	if err := job.Validate(); err != nil {
 		return job, err
 	}
 	if own := job.subject("jobs"); own != subject {

@@ -35,6 +35,7 @@ const (
 	jobsStream    = "ERGOFLOW_JOBS"
 	resultsStream = "ERGOFLOW_RESULTS"
 	maxMessage    = 64 << 10 // bytes
+	maxDataset    = maxMessage - 1<<10
 	resultsKept   = 7 * 24 * time.Hour
 	publishers    = 32 // publications under way at a time
 )
@@ -137,9 +138,14 @@ func subject(kind, run, shard string) string { return "ergoflow." + kind + "." +
 
 func (j Job) subject(kind string) string { return subject(kind, j.Run, strconv.Itoa(j.Shard)) }
 
-func (j Job) validate() error {
+// Validate reports a job that no queue takes: a run's name that is no part of a
+// subject, a shard's number or a description of the data that is too large.
+func (j Job) Validate() error {
 	if j.Shard < 0 || j.Shard > maxShard {
 		return fmt.Errorf("job for shard %d", j.Shard)
+	}
+	if size := len(j.Dataset); size > maxDataset {
+		return fmt.Errorf("run %.32s: the description of the data has %d bytes, more than %d", j.Run, size, maxDataset)
 	}
 	return checkRun(j.Run)
 }
@@ -175,7 +181,7 @@ func (q *Queue) Publish(ctx context.Context, jobs []Job) error {
 }
 
 func (q *Queue) publish(ctx context.Context, job Job) error {
-	if err := job.validate(); err != nil {
+	if err := job.Validate(); err != nil {
 		return err
 	}
 	message, err := json.Marshal(job)

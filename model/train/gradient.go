@@ -32,7 +32,7 @@ func (t *Trainer) gradient(of shape) (*backend.Program, error) {
 //	(θ [P], sum [P+2], x₀ [n,S,d], x₁ [n,S,d], t [n,S], inputs [n,…]) → sum' [P+2]
 //
 // with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ |v(x_t, t) − (x₁ − x₀)|². Both sums are
-// in buckets, which begin at those bounds.
+// in arrays, which begin at those bounds.
 //
 // It differentiates by the named tensors, not by θ: the gradient of a slice is
 // the whole vector padded with zeros, once for each tensor.
@@ -40,9 +40,9 @@ func compileGradient(b *backend.Backend, config Config, of shape, bounds []int) 
 	model, n, samples := config.models()[of.network], of.functions, config.Samples
 	layout := model.Layout()
 	size, states := layout.Size(), backend.Shape(n, samples, model.Dim())
-	buckets := len(bounds) - 1
+	arrays := len(bounds) - 1
 	inputs := []shapes.Shape{backend.Shape(size)}
-	for k := range buckets {
+	for k := range arrays {
 		inputs = append(inputs, backend.Shape(bounds[k+1]-bounds[k]))
 	}
 	inputs = append(inputs, states, states, backend.Shape(n, samples))
@@ -51,7 +51,7 @@ func compileGradient(b *backend.Backend, config Config, of shape, bounds []int) 
 	}
 	name := fmt.Sprintf("gradient of %d×%d", n, samples)
 	return b.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
-		theta, sum, in := in[0], in[1:1+buckets], in[1+buckets:]
+		theta, sum, in := in[0], in[1:1+arrays], in[1+arrays:]
 		x0, x1, t := in[0], in[1], in[2]
 		parts := velocity.Split(layout, theta)
 		network := model.Network(parts, config.Precision)
@@ -67,10 +67,10 @@ func compileGradient(b *backend.Backend, config Config, of shape, bounds []int) 
 		count := graph.Const(loss.Graph(), []float32{float32(n * samples)})
 		flat = append(flat, graph.Reshape(loss, 1), count)
 		all := graph.Concatenate(flat, 0)
-		if buckets == 1 {
+		if arrays == 1 {
 			return []*graph.Node{graph.Add(sum[0], all)}
 		}
-		out := make([]*graph.Node, buckets)
+		out := make([]*graph.Node, arrays)
 		for k := range out {
 			out[k] = graph.Add(sum[k], graph.Slice(all, graph.AxisRange(bounds[k], bounds[k+1])))
 		}

@@ -50,7 +50,7 @@ type Trainer struct {
 	update  *backend.Program
 
 	theta, m, v backend.Buffer   // [P]
-	bounds      []int            // of the buckets of sum and zeros
+	bounds      []int            // of the arrays of sum and zeros
 	sum         []backend.Buffer // [P+2], nil stands for zeros
 	zeros       []backend.Buffer // [P+2]
 
@@ -88,7 +88,7 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 	if t.update, err = config.Optimizer.Compile(b, t.size); err != nil {
 		return nil, err
 	}
-	t.bounds = bucketBounds(b, t.size+2)
+	t.bounds = arrayBounds(b, t.size+2)
 	if t.zeros, err = t.newZeros(); err != nil {
 		t.update.Close()
 		return nil, err

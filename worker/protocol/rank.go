@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -16,9 +17,14 @@ type rankState struct {
 	busy       bool  // between Compute and Applied
 	summed     bool  // of which the ring has ended here
 	saveAsked  bool  // the coordinator wants a checkpoint at the next boundary
+	askedAt    time.Time
 	savedLast  bool
 	unsaved    int // checkpoints that were Final and did not arrive
 }
+
+// boundaryPatience is for how long a step may go on when a checkpoint is asked for.
+// The coordinator lets go after 10 s, and the checkpoint has to arrive before.
+const boundaryPatience = 2 * time.Second
 
 // maxUnsaved is how often the last checkpoint is tried before the coordinator hears
 // that it does not arrive.
@@ -124,6 +130,16 @@ func (s *Session) save() {
 		s.emit(Save{Final: true})
 		return
 	}
-	s.work.saveAsked = true
+	s.work.saveAsked, s.work.askedAt = true, s.now
 	s.proceed()
+}
+
+// hurry gives up a step whose end a checkpoint has been waiting for too long: what
+// the step before left is saved instead. One that the ring has ended is applied
+// when the lease is renewed.
+func (s *Session) hurry() {
+	w := s.work
+	if w != nil && w.kind == stepping && w.saveAsked && w.busy && !w.summed && s.now.Sub(w.askedAt) > boundaryPatience {
+		s.cancel("a checkpoint is asked for, and the step takes too long")
+	}
 }

@@ -58,6 +58,7 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		if silence := now.Sub(s.heard); silence > s.patience {
 			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))
 		}
+		s.hurry()
 	case Followed:
 		s.followed = e
 	case Drain:

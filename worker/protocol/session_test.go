@@ -207,6 +207,34 @@ func TestLetGoWhileTheStreamEnds(t *testing.T) {
 	d.expect(Broken{errors.New("the coordinator ends")}, "end: left the cluster: drained")
 }
 
+// A checkpoint waits for the step under way, but not for long: what the step before
+// left is saved then. A step that the ring has ended is applied.
+func TestSaveInALongStep(t *testing.T) {
+	d := prepared(t, 100, 50)
+	d.rank(1, 7)
+	d.expect(goes(1), "compute")
+	d.expect(save(), "")
+	d.now = d.now.Add(boundaryPatience)
+	d.expect(Tick{}, "")
+	d.now = d.now.Add(time.Millisecond)
+	d.expect(Tick{}, "cancel")
+	d.expect(Tick{}, "")
+	d.expect(Ended{errors.New("cancelled")}, "save finally")
+	d.expect(leave(), "end: left the cluster: drained")
+
+	d = prepared(t, 100, 50)
+	d.rank(1, 7)
+	d.expect(goes(1), "compute")
+	d.now = d.now.Add(5 * time.Second) // the lease is over
+	d.expect(Summed{}, "")
+	d.expect(save(), "")
+	d.now = d.now.Add(2 * boundaryPatience)
+	d.expect(Tick{}, "")
+	d.expect(ping(2), "heartbeat")
+	d.expect(ping(3), "heartbeat, apply")
+	d.expect(applied(8), "progress, save finally")
+}
+
 // A state that was asked for is saved also when no boundary came.
 func TestSaveOfAnInterruptedStep(t *testing.T) {
 	d := prepared(t, 10, 5)
