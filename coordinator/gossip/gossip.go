@@ -124,12 +124,18 @@ func bindError(err error) error {
 	return err
 }
 
+// dialTimeout bounds the wait for a member that does not answer. Join asks one after
+// the other, and knows no context: a dead seed must keep neither the search for a
+// coordinator nor the end of the process for memberlist's 10 s.
+const dialTimeout = 2 * time.Second
+
 // profile is memberlist's local timing on loopback and its LAN timing elsewhere.
 func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf := memberlist.DefaultLANConfig()
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		conf = memberlist.DefaultLocalConfig()
 	}
+	conf.TCPTimeout = min(conf.TCPTimeout, dialTimeout)
 	conf.Name = name
 	conf.BindAddr, conf.BindPort = host, port
 	conf.AdvertisePort = port
