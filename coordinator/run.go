@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
@@ -100,7 +101,10 @@ func Run(ctx context.Context, c Config) (err error) {
 
 // conduct serves until ctx ends or the loop does.
 func conduct(ctx context.Context, c Config, l *loop, listener net.Listener, addresses Addresses) error {
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true))
+	// A client that was stopped, and reads no more of a snapshot, would keep the store
+	// from using its free pages again: gRPC would wait for it for two hours.
+	asked := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), asked)
 	wire.RegisterControlServer(server, &service{loop: l, keep: c.Keep})
 	looping, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
