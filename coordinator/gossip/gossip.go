@@ -15,7 +15,6 @@ import (
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -83,7 +82,7 @@ type Gossip struct {
 // ErrNoSeed, naming them, when none has within c.Wait, and with the context's
 // error when that ends before.
 func Join(ctx context.Context, c Config) (*Gossip, error) {
-	host, port, err := splitBind(c.Bind)
+	host, port, err := resolve(c.Bind)
 	if err != nil {
 		return nil, err
 	}
@@ -280,19 +279,18 @@ func (g *Gossip) Close() error {
 	return g.list.Shutdown()
 }
 
-func splitBind(bind string) (host string, port int, err error) {
-	host, p, err := net.SplitHostPort(bind)
-	if err == nil {
-		port, err = strconv.Atoi(p)
-	}
-	if err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("gossip address %q is not host:port", bind)
+// resolve is the IP and the port of an address to listen on. memberlist takes a host
+// that is no IP for all interfaces.
+func resolve(bind string) (host string, port int, err error) {
+	if host, _, err = net.SplitHostPort(bind); err != nil {
+		return "", 0, fmt.Errorf("gossip on %q: %w", bind, err)
 	}
 	if host == "" {
-		host = "0.0.0.0"
+		bind = "0.0.0.0" + bind
 	}
-	if host == "localhost" {
-		host = "127.0.0.1"
+	address, err := net.ResolveTCPAddr("tcp", bind)
+	if err != nil {
+		return "", 0, fmt.Errorf("gossip on %s: %w", bind, err)
 	}
-	return host, port, nil
+	return address.IP.String(), address.Port, nil
 }

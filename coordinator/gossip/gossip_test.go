@@ -123,6 +123,7 @@ func TestRefusedConfigurations(t *testing.T) {
 	for name, c := range map[string]Config{
 		"no port":       {Name: "w", Bind: "127.0.0.1"},
 		"port too high": {Name: "w", Bind: "127.0.0.1:70000"},
+		"no such host":  {Name: "w", Bind: "nohost.invalid:0"}, // memberlist would take all interfaces
 		"long metadata": {Name: "w", Bind: "127.0.0.1:0", Meta: Meta{Device: strings.Repeat("x", 600)}},
 	} {
 		if _, err := Join(t.Context(), c); err == nil {
