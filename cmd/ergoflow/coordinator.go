@@ -23,6 +23,9 @@ func coordinatorCommand() *cobra.Command {
 			if err := checkAddresses(cmd); err != nil {
 				return err
 			}
+			if c.Dir == "" {
+				return usagef("--dir is empty")
+			}
 			ctx := cmd.Context()
 			if supervise {
 				ctx = supervised(ctx)
@@ -56,8 +59,12 @@ func addSupervised(cmd *cobra.Command, supervise *bool) {
 func checkAddresses(cmd *cobra.Command) error {
 	for _, name := range []string{"listen", "gossip"} {
 		address := cmd.Flag(name).Value.String()
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return usagef("--%s %q: want HOST:PORT, as in 127.0.0.1:0", name, address)
+		_, _, err := net.SplitHostPort(address)
+		if err == nil {
+			_, err = net.ResolveTCPAddr("tcp", address)
+		}
+		if err != nil {
+			return withHint(usagef("--%s %q: %w", name, address, err), "want HOST:PORT, as in 127.0.0.1:0")
 		}
 	}
 	return nil

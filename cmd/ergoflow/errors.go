@@ -9,6 +9,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/metrics"
 )
 
 // Exit codes of the program.
@@ -56,9 +57,13 @@ func fail(w io.Writer, err error, interrupted bool) int {
 	if errors.Is(err, errDetached) {
 		return exitDetached
 	}
-	// --engine alone names engines, --backend alone backends.
-	if errors.As(err, &u) || errors.Is(err, simulate.ErrEngine) || errors.Is(err, backend.ErrUnknown) {
+	if errors.As(err, &u) {
 		return exitUsage
+	}
+	for _, flag := range []error{simulate.ErrEngine, backend.ErrUnknown, metrics.ErrOption} { // flags alone cause these
+		if errors.Is(err, flag) {
+			return exitUsage
+		}
 	}
 	return exitFailure
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/metrics"
 	"github.com/ergoflow/ergoflow/model/reproduce"
 	"github.com/ergoflow/ergoflow/model/state"
 	"github.com/ergoflow/ergoflow/model/train"
@@ -39,6 +40,7 @@ var hints = []struct {
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
 	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all give the same samples"},
+	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{train.ErrDiverged, "a smaller training.learning_rate may help"},
 	{syscall.ENOSPC, "the disk is full; free space, then give the same command again: it goes on"},
 	{syscall.EADDRINUSE, "another process listens there; choose another port, or 0 for any"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +33,12 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 				return err
 			}
 			c.Join = strings.Split(join, ",")
+			if slices.Contains(c.Join, "") {
+				return withHint(usagef("--join %q names no address, or an empty one", join), "want HOST:PORT[,HOST:PORT]")
+			}
+			if threads < 0 {
+				return usagef("--threads is %d, not 0 (all) or more", threads)
+			}
 			drain := cmd.Context()
 			if supervise {
 				drain = supervised(drain)
