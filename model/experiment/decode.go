@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -13,8 +14,9 @@ import (
 )
 
 // decode lays YAML over *dst: fields it does not mention keep their values,
-// fields that dst does not have are errors, and so is a fraction where a whole
-// number belongs, which the YAML library alone would silently truncate.
+// fields that dst does not have are errors, and so are a fraction where a whole
+// number belongs and one that does not fit there, of which the YAML library alone
+// would silently make other numbers.
 // A document without content changes nothing.
 func decode(raw []byte, dst any) error {
 	file, err := parser.ParseBytes(raw, 0)
@@ -33,8 +35,8 @@ func decode(raw []byte, dst any) error {
 	return yaml.UnmarshalWithOptions(raw, dst, yaml.Strict())
 }
 
-// wholeNumbers reports the first scalar that is not whole although its field
-// is an integer. What does not fit t at all is left to the decoder.
+// wholeNumbers reports the first scalar that is not whole, or too large, although
+// its field is an integer. What is no number at all is left to the decoder.
 func wholeNumbers(n ast.Node, t reflect.Type) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -66,8 +68,17 @@ func wholeNumbers(n ast.Node, t reflect.Type) error {
 			return nil
 		}
 		text := n.GetToken().Value
-		if v, err := strconv.ParseFloat(text, 64); err == nil && v != math.Trunc(v) {
+		v, err := strconv.ParseFloat(text, 64)
+		bits := t.Bits()
+		if t.Kind() < reflect.Uint {
+			bits--
+		}
+		switch {
+		case errors.Is(err, strconv.ErrSyntax):
+		case v != math.Trunc(v):
 			return &yaml.SyntaxError{Message: text + " is not a whole number", Token: n.GetToken()}
+		case math.Abs(v) >= math.Ldexp(1, bits):
+			return &yaml.SyntaxError{Message: text + " is too large", Token: n.GetToken()}
 		}
 	}
 	return nil

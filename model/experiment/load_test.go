@@ -83,6 +83,8 @@ func TestBadInput(t *testing.T) {
 		"text for a number":   {experiment: "vn1d", yaml: "training:\n  epochs: many\n", want: []string{"[2:11]", "^"}},
 		"fraction":            {experiment: "vn1d", yaml: "training:\n  epochs: 1.5\n", want: []string{"[2:11]"}},
 		"fraction in a list":  {experiment: "vn1d", yaml: "model:\n  deeponet:\n    channels: [8, 8.5]\n", want: []string{"[3:19]", "8.5"}},
+		"too large a number":  {experiment: "vn1d", yaml: "seed: 18446744073709551616\n", want: []string{"[1:7]", "18446744073709551616 is too large"}},
+		"set too large a one": {experiment: "vn1d", sets: []string{"training.steps=1e19"}, want: []string{"training.steps", "1e19 is too large"}},
 		"set a fraction":      {experiment: "vn1d", sets: []string{"training.epochs=1.5"}, want: []string{"training.epochs", "1.5"}},
 		"two documents":       {experiment: "vn1d", yaml: "seed: 1\n---\nseed: 2\n", want: []string{"documents"}},
 		"negative seed":       {experiment: "vn1d", yaml: "seed: -1\n", want: []string{"[1:7]"}},
