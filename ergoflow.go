@@ -12,6 +12,9 @@ const Version = "0.1.0"
 // MaxWorld bounds the members of a generation: the ranks of one ring.
 const MaxWorld = 1024
 
+// MaxState bounds an encoded training state, and so a checkpoint, in bytes.
+const MaxState = 1 << 30
+
 // Generation numbers one membership of the training group. Generations strictly
 // increase, survive restarts of the coordinator and are never reused; zero is
 // before the first.

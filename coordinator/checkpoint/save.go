@@ -17,7 +17,7 @@ import (
 )
 
 // MaxSize bounds one checkpoint, in bytes.
-const MaxSize = 1 << 30
+const MaxSize = ergoflow.MaxState
 
 // Info describes a checkpoint.
 type Info struct {

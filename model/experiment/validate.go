@@ -73,7 +73,10 @@ func (e Experiment) Validate() error {
 	); err != nil {
 		return err
 	}
-	return e.modelFits()
+	if err := e.modelFits(); err != nil {
+		return err
+	}
+	return e.stateFits()
 }
 
 func first(errs ...error) error {
@@ -106,6 +109,28 @@ func (e Experiment) divisible() error {
 		return &FieldError{"training.batch_functions", t.BatchFunctions, fmt.Sprintf("a divisor of data.functions (%d)", d.Functions)}
 	case d.Samples%t.BatchSamples != 0:
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("a divisor of data.samples (%d)", d.Samples)}
+	}
+	return nil
+}
+
+// headroom of a state: its configuration, and the ledger's stretches, of which there
+// is one more whenever workers come or go.
+const headroom = 64 << 20
+
+// stateFits reports a state that no checkpoint can hold, which otherwise the first
+// one to be saved would.
+func (e Experiment) stateFits() error {
+	d, t := e.Data, e.Training
+	updates := float64(t.Steps)
+	if t.Steps == 0 { // as Steps, whose whole numbers may overflow
+		updates = float64(t.Epochs) * float64(d.Functions/t.BatchFunctions) * float64(d.Samples/t.BatchSamples)
+	}
+	parameters := e.Velocity().Layout().Size()
+	const most = ergoflow.MaxState - headroom
+	// A parameter has two moments, an update its loss and its word in the ledger.
+	if size := 12*float64(parameters) + 16*updates; size > most {
+		return fmt.Errorf("the state of %d parameters after %.0f updates takes %.0f MiB: a checkpoint has room for %d",
+			parameters, updates, size/(1<<20), most>>20)
 	}
 	return nil
 }
