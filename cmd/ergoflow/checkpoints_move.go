@@ -36,6 +36,11 @@ which import, sample and evaluate notice damage.`,
 			if !ok {
 				return usagef("-o %s: the name must end in .safetensors", output)
 			}
+			for _, path := range []string{output, base + ".json"} {
+				if err := writable(path); err != nil {
+					return err
+				}
+			}
 			info, encoded, err := store.Read(args[0])
 			if err != nil {
 				return err
@@ -48,13 +53,10 @@ which import, sample and evaluate notice damage.`,
 			if err != nil {
 				return err
 			}
-			if err := atomicfile.Write(base+".json", append(config, '\n')); err != nil {
-				return err
-			}
 			if encoded, err = state.Seal(encoded); err != nil {
 				return err
 			}
-			if err := atomicfile.Write(output, encoded); err != nil {
+			if err := writeBoth(output, encoded, base+".json", append(config, '\n')); err != nil {
 				return err
 			}
 			fmt.Fprintf(stdout, "%s at step %d: %s, %s.json\n", info.ID, info.Step, output, base)
@@ -65,6 +67,26 @@ which import, sample and evaluate notice damage.`,
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (required)")
 	cmd.MarkFlagRequired("output")
 	return cmd
+}
+
+// writeBoth writes two files that belong together. The second one is complete, but
+// for its name, before the first is there: both are new, or both as they were.
+func writeBoth(first string, content []byte, second string, beside []byte) error {
+	f, err := atomicfile.Create(second)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", second, err)
+	}
+	defer f.Abort()
+	if _, err := f.Write(beside); err != nil {
+		return fmt.Errorf("write %s: %w", second, err)
+	}
+	if err := atomicfile.Write(first, content); err != nil {
+		return err
+	}
+	if err := f.Commit(); err != nil {
+		return fmt.Errorf("write %s: %w", second, err)
+	}
+	return nil
 }
 
 // writeCheckpoints opens the store for writing, which no coordinator may hold.

@@ -37,7 +37,7 @@ func (s statistic) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(s))
 }
 
-// writable refuses an -o for samples before they are computed.
+// writable refuses an -o before what goes there is computed.
 func writable(output string) error {
 	if output == "-" {
 		return usagef("-o takes a file: samples do not go to standard output")

@@ -200,3 +200,24 @@ func TestExportThroughLink(t *testing.T) {
 		t.Errorf("nothing was written behind the link: %v", err)
 	}
 }
+
+// TestExportIsWhole: where one of an export's two files cannot be written, the other
+// is left as it was.
+func TestExportIsWhole(t *testing.T) {
+	for _, obstacle := range []string{"final.safetensors", "final.json"} {
+		dir := t.TempDir()
+		saveAccount(t, dir, 0)
+		if err := os.Mkdir(filepath.Join(dir, obstacle), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		state, config := filepath.Join(dir, "final.safetensors"), filepath.Join(dir, "final.json")
+		cmd, out := program(t.Context(), t, "checkpoints", "export", "latest", "--dir", dir, "-o", state)
+		refused(t, cmd, out, exitFailure, "write", obstacle)
+		if err := writeBoth(state, nil, config, nil); err == nil {
+			t.Errorf("%s was overwritten", obstacle)
+		}
+		if left, err := filepath.Glob(filepath.Join(dir, "*final*")); err != nil || len(left) != 1 {
+			t.Errorf("left beside %s: %q, %v", obstacle, left, err)
+		}
+	}
+}
