@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -364,6 +365,7 @@ func TestBadStarts(t *testing.T) {
 		"gossip beyond":         {Config{Dir: t.TempDir(), Gossip: ":7946"}, "neither encrypted", gossip.ErrInsecure},
 		"no directory":          {Config{}, "directory", nil},
 		"directory is a file":   {Config{Dir: file}, file, nil},
+		"store is a file":       {Config{Dir: t.TempDir(), Store: file}, "shard store: mkdir " + file, syscall.ENOTDIR},
 		"damaged ledger":        {Config{Dir: broken}, "coordinator.db", nil},
 	} {
 		c.config.Log = slog.New(slog.DiscardHandler)

@@ -40,6 +40,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("coordinator's directory: %w", err)
 	}
+	if err := usable(c.Store); err != nil {
+		return fmt.Errorf("shard store: %w", err)
+	}
 	closing := &closer{}
 	defer func() { err = errors.Join(err, closing.close()) }()
 
@@ -97,6 +100,15 @@ func Run(ctx context.Context, c Config) (err error) {
 		stopped: make(chan struct{}), sessions: make(map[machine.Session]*session),
 	}
 	return conduct(ctx, c, l, listener, addresses)
+}
+
+// usable makes a directory where there is none, and reports one that cannot be read.
+func usable(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	_, err := os.ReadDir(dir)
+	return err
 }
 
 // conduct serves until ctx ends or the loop does.
