@@ -174,13 +174,10 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 // be read; the others are returned beside it.
 func (d *Dir) List() ([]Manifest, error) {
 	entries, err := os.ReadDir(d.root) // sorted by name
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	var all []Manifest
+	all := []Manifest{}
 	var bad []error
 	for _, e := range entries {
 		_, hash, ok := strings.Cut(e.Name(), "-")
