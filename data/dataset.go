@@ -67,14 +67,15 @@ func (d Draws) validate(f family.Family) error {
 // format changes when the same description comes to mean other bytes.
 const format = 4
 
+// Bounds of a Dataset.
 const (
-	maxFunctions         = 1 << 24
-	maxFunctionsPerShard = 1 << 19
+	MaxFunctions = 1 << 24
+	MaxPerShard  = 1 << 19 // functions
+	MaxShards    = 1 << 16
+	MaxSamples   = 1 << 22
 	// maxHeld bounds the values of a shard's fields after the first, which are
 	// held in memory while the first is written: 512 MiB.
-	maxHeld    = 1 << 27
-	maxShards  = 1 << 16
-	maxSamples = 1 << 22
+	maxHeld = 1 << 27
 )
 
 // Validate reports the first field that is out of range, by its path in an
@@ -88,12 +89,12 @@ func (d Dataset) Validate() error {
 		name            string
 		value, min, max int
 	}{
-		{"functions", d.Functions, 1, maxFunctions},
-		{"held_out", d.HeldOut, 1, maxFunctionsPerShard},
-		{"held_out_from", d.HeldOutFrom, 0, maxFunctions},
-		{"shards", d.Shards, 1, maxShards},
-		{"samples", d.Samples, 1, maxSamples},
-		{"reference_samples", d.ReferenceSamples, 0, maxSamples},
+		{"functions", d.Functions, 1, MaxFunctions},
+		{"held_out", d.HeldOut, 1, MaxPerShard},
+		{"held_out_from", d.HeldOutFrom, 0, MaxFunctions},
+		{"shards", d.Shards, 1, MaxShards},
+		{"samples", d.Samples, 1, MaxSamples},
+		{"reference_samples", d.ReferenceSamples, 0, MaxSamples},
 	} {
 		if field.value < field.min || field.value > field.max {
 			return fmt.Errorf("data.%s: %d is out of range, want %d to %d", field.name, field.value, field.min, field.max)
@@ -102,8 +103,8 @@ func (d Dataset) Validate() error {
 	if d.Functions%d.Shards != 0 {
 		return fmt.Errorf("data.shards: %d shards do not divide %d functions", d.Shards, d.Functions)
 	}
-	if d.Functions/d.Shards > maxFunctionsPerShard {
-		return fmt.Errorf("data.shards: %d functions per shard, want at most %d", d.Functions/d.Shards, maxFunctionsPerShard)
+	if d.Functions/d.Shards > MaxPerShard {
+		return fmt.Errorf("data.shards: %d functions per shard, want at most %d", d.Functions/d.Shards, MaxPerShard)
 	}
 	if share := d.Functions / d.Shards; d.HeldOutFrom < d.Functions && d.HeldOutFrom%share != 0 {
 		return fmt.Errorf("data.held_out_from: %d is within a training shard, want a multiple of %d or at least %d", d.HeldOutFrom, share, d.Functions)

@@ -95,6 +95,7 @@ func TestBadInput(t *testing.T) {
 		"infinity":            {experiment: "vn1d", yaml: "training: {clip_norm: .inf}\n", want: []string{"training.clip_norm", "+Inf"}},
 		"negative decay":      {experiment: "vn1d", sets: []string{"training.weight_decay=-1"}, want: []string{"training.weight_decay", "-1", "0 to 1"}},
 		"zero shards":         {experiment: "vn1d", sets: []string{"data.shards=0"}, want: []string{"data.shards is 0", "from 1"}},
+		"many samples":        {experiment: "vn1d", sets: []string{"data.samples=16777217"}, want: []string{"data.samples is 16777217", "1 to 4194304"}},
 		"zero epochs":         {experiment: "vn1d", sets: []string{"training.epochs=0"}, want: []string{"training.epochs is 0"}},
 		"shards and batch":    {experiment: "vn1d", sets: []string{"training.batch_functions=33"}, want: []string{"training.batch_functions is 33", "multiple of data.shards (32)"}},
 		"shards and data":     {experiment: "vn1d", sets: []string{"data.functions=64513"}, want: []string{"data.functions is 64513", "multiple"}},

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/ode"
@@ -28,10 +29,10 @@ func (e Experiment) Validate() error {
 	t, v := e.Training, e.Evaluation
 	// Ranges first: what follows divides by these numbers.
 	if err := first(
-		integer("data.functions", e.Data.Functions, 1, 1<<30),
-		integer("data.held_out", e.Data.HeldOut, 1, 1<<24),
-		integer("data.shards", e.Data.Shards, 1, 1<<16),
-		integer("data.samples", e.Data.Samples, 1, 1<<24),
+		integer("data.functions", e.Data.Functions, 1, data.MaxFunctions),
+		integer("data.held_out", e.Data.HeldOut, 1, data.MaxPerShard),
+		integer("data.shards", e.Data.Shards, 1, data.MaxShards),
+		integer("data.samples", e.Data.Samples, 1, data.MaxSamples),
 		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
 		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
