@@ -67,7 +67,7 @@ the sum over the workers, waiting for the last of them, update, and everything e
 	}
 	choose.add(cmd)
 	f := cmd.Flags()
-	f.Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full)"
+	f.Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
 	f.StringVar(&name, "experiment", "vn1d", experimentNames())
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	f.IntVar(&steps, "steps", 30, "steps to time")

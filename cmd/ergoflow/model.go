@@ -61,7 +61,7 @@ func modelCommand() *cobra.Command {
 		},
 	}
 	choose.add(cmd)
-	cmd.Flags().Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full)"
+	cmd.Flags().Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
 }
