@@ -83,5 +83,6 @@ machine does it and ends.`,
 	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine for it")
 	cmd.Flags().BoolVar(&replace, "replace", false, "put aside another run that is not finished")
 	cmd.MarkFlagsMutuallyExclusive("addr", "local")
+	cmd.MarkFlagsMutuallyExclusive("addr", "dir")
 	return cmd
 }
