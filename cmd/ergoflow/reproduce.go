@@ -55,13 +55,13 @@ the one at --addr; evaluations run here.`,
 			if err != nil {
 				return usage(err)
 			}
-			if seeds == 0 {
+			if !cmd.Flags().Changed("seeds") {
 				seeds = seedsOf(preset)
 			}
 			if seeds < 1 || seeds > maxSeeds {
 				return usagef("--seeds is %d, not in 1…%d", seeds, maxSeeds)
 			}
-			if err := local.check(); err != nil {
+			if err := trainable(cmd.Context(), studies, preset, seeds, addr, &local); err != nil {
 				return err
 			}
 			if local.dir == "" {
@@ -113,6 +113,32 @@ the one at --addr; evaluations run here.`,
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print all numbers as JSON (docs/formats.md)")
 	cmd.MarkFlagsMutuallyExclusive("addr", "workers")
 	return cmd
+}
+
+// trainable refuses what a training would fail for, before it counts as an attempt:
+// too many workers, a cluster that is not there.
+func trainable(ctx context.Context, studies []reproduce.Study, preset string, seeds int, addr string, local *localFlags) error {
+	if addr != "" {
+		conn, control, err := clusterFlags{addr: addr}.dial()
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if _, err := status(ctx, control); err != nil {
+			return err
+		}
+		return local.known()
+	}
+	jobs, err := reproduce.Plan(studies, preset, seeds)
+	if err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		if err := local.check(job.Experiment); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // open gives what an evaluation in this process computes with.

@@ -81,21 +81,7 @@ func (f *localFlags) only(cmd *cobra.Command) error {
 
 // start starts the cluster for e.
 func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*localCluster, error) {
-	if f.workers < 1 || f.workers > maxWorkers {
-		return nil, usagef("--workers is %d, not in 1…%d", f.workers, maxWorkers)
-	}
-	plan, err := e.Plan()
-	if err != nil {
-		return nil, usage(err)
-	}
-	if f.workers > plan.Units() {
-		what := "shards"
-		if plan.Groups > 0 {
-			what = "groups of shards"
-		}
-		return nil, usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
-	}
-	if err := f.check(); err != nil {
+	if err := f.check(e); err != nil {
 		return nil, err
 	}
 	if f.dir == "" {
@@ -108,9 +94,28 @@ func (f *localFlags) start(ctx context.Context, e experiment.Experiment) (*local
 	return startLocal(ctx, f.dir, f.workers, "--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads))
 }
 
-// check refuses names before processes are started that would fail for them.
+// check refuses what processes for e would fail for, before they are started.
 // Whether there is a device they must find out themselves.
-func (f *localFlags) check() error {
+func (f *localFlags) check(e experiment.Experiment) error {
+	if f.workers < 1 || f.workers > maxWorkers {
+		return usagef("--workers is %d, not in 1…%d", f.workers, maxWorkers)
+	}
+	plan, err := e.Plan()
+	if err != nil {
+		return usage(err)
+	}
+	if f.workers > plan.Units() {
+		what := "shards"
+		if plan.Groups > 0 {
+			what = "groups of shards"
+		}
+		return usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
+	}
+	return f.known()
+}
+
+// known refuses names of backends and engines that there are not.
+func (f *localFlags) known() error {
 	if err := backend.Known(f.backend); err != nil {
 		return err
 	}
