@@ -82,7 +82,27 @@ new equations at once, without simulation.`,
 	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
+	refuseUnknownHelp(root)
 	return root
+}
+
+// refuseUnknownHelp makes `help` of what there is not wrong usage; cobra's own
+// command ends well.
+func refuseUnknownHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"})
+	help.Run = nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		cmd, rest, err := root.Find(args)
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("unknown command %q for %q", rest[0], cmd.CommandPath())
+		}
+		if err != nil {
+			return usage(err)
+		}
+		cmd.InitDefaultHelpFlag()
+		return cmd.Help()
+	}
 }
 
 // group gathers commands under a name. Alone it shows its help; what it does not
