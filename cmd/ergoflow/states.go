@@ -115,7 +115,7 @@ func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, 
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err = checkpoint.Open(copied, true)
+	store, err = checkpoint.OpenCopy(copied, path)
 	if err != nil {
 		os.Remove(copied)
 		return nil, nil, err

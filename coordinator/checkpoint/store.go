@@ -45,6 +45,16 @@ func Open(path string, readOnly bool) (*Store, error) {
 	return s, nil
 }
 
+// OpenCopy opens a copy of the store at path for reading. Its errors name the latter,
+// by which the user knows it.
+func OpenCopy(copied, path string) (*Store, error) {
+	s, err := Open(copied, true)
+	if err == nil {
+		s.path = path
+	}
+	return s, err
+}
+
 // prepare makes the buckets of a new store, and refuses other formats.
 func (s *Store) prepare() error {
 	if s.db.IsReadOnly() {

@@ -233,13 +233,16 @@ func TestSnapshotIsAStore(t *testing.T) {
 	if err := os.WriteFile(path, copied.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Open(path, true)
+	c, err := OpenCopy(path, s.Path())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	if _, got, err := c.Read(Latest); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("copy: %d bytes, %v", len(got), err)
+	}
+	if _, _, err := c.Read("nosuch"); err == nil || !strings.Contains(err.Error(), s.Path()) {
+		t.Errorf("the error does not name the store: %v", err)
 	}
 }
 
