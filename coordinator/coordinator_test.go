@@ -366,7 +366,7 @@ func TestBadStarts(t *testing.T) {
 		"no directory":          {Config{}, "directory", nil},
 		"directory is a file":   {Config{Dir: file}, file, nil},
 		"store is a file":       {Config{Dir: t.TempDir(), Store: file}, "shard store: mkdir " + file, syscall.ENOTDIR},
-		"damaged ledger":        {Config{Dir: broken}, "coordinator.db", nil},
+		"damaged ledger":        {Config{Dir: broken}, "coordinator.db", ErrLedger},
 	} {
 		c.config.Log = slog.New(slog.DiscardHandler)
 		err := Run(t.Context(), c.config)

@@ -12,8 +12,13 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
-// ErrRunning: another coordinator has the directory.
-var ErrRunning = errors.New("another coordinator runs on this directory")
+var (
+	// ErrRunning: another coordinator has the directory.
+	ErrRunning = errors.New("another coordinator runs on this directory")
+	// ErrLedger: coordinator.db is damaged. Without it a run goes on from its
+	// checkpoints when it is submitted again.
+	ErrLedger = errors.New("damaged ledger")
+)
 
 var (
 	bucketCoordinator = []byte("coordinator")
@@ -33,6 +38,9 @@ func openLedger(dir string) (*ledger, error) {
 		}
 		return nil, fmt.Errorf("%w: %s", ErrRunning, dir)
 	}
+	if errors.Is(err, boltfile.ErrCorrupt) {
+		return nil, fmt.Errorf("%w: %w", ErrLedger, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
@@ -50,7 +58,7 @@ func (l *ledger) load(key []byte, v any) error {
 		})
 	})
 	if err != nil {
-		return fmt.Errorf("ledger %s: read %s: %w", l.db.Path(), key, err)
+		return fmt.Errorf("%w: %s: read %s: %w", ErrLedger, l.db.Path(), key, err)
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ var hints = []struct {
 	{backend.ErrNoCgo, "use --backend go, or build with cgo"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` makes it again"},
+	{coordinator.ErrLedger, "move coordinator.db away: the same command goes on from checkpoints.db"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows what there is"},
 	{checkpoint.ErrLocked, "another ergoflow works in this directory; end it or choose another --dir"},
