@@ -106,10 +106,10 @@ func (d Directory) state(hash string) (*state.State, error) {
 	}
 	_, st, err := experiment.DecodeState(encoded)
 	if err == nil && st.Run != hash {
-		err = fmt.Errorf("%w: it is the state of run %.12s", ErrCorrupt, st.Run)
+		err = fmt.Errorf("it is the state of run %.12s", st.Run)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
 	}
 	return st, nil
 }

@@ -282,14 +282,16 @@ func TestStateOfAnotherRun(t *testing.T) {
 	}
 	b.make()
 	states, _ := filepath.Glob(filepath.Join(string(b.o.Dir), "runs", "*", "state.safetensors"))
-	if err := os.WriteFile(states[0], other, 0o644); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.RemoveAll(filepath.Join(string(b.o.Dir), "evaluations")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Make(t.Context(), b.o); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), states[0]) {
-		t.Errorf("error %v", err)
+	for _, spoilt := range [][]byte{other, other[:len(other)/2]} {
+		if err := os.WriteFile(states[0], spoilt, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Make(t.Context(), b.o); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), states[0]) {
+			t.Errorf("%d bytes of another run: error %v", len(spoilt), err)
+		}
 	}
 }
 
