@@ -6,6 +6,7 @@ package boltfile
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -47,6 +48,10 @@ func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 			db, err = open(path, readOnly)
 			return err
 		})
+	}
+	var named *fs.PathError
+	if errors.As(err, &named) { // by the same name
+		err = named.Err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
