@@ -156,6 +156,9 @@ func checkpointsPruneCommand() *cobra.Command {
 			if keep < 0 || best < 0 || keep+best < 1 {
 				return usagef("--keep %d --best %d would keep nothing, or less", keep, best)
 			}
+			if _, err := checkpointsIn(dir); err != nil {
+				return err
+			}
 			store, err := writeCheckpoints(dir)
 			if err != nil {
 				return err

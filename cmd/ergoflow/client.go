@@ -37,8 +37,11 @@ func (f clusterFlags) dial() (*grpc.ClientConn, wire.ControlClient, error) {
 			return nil, nil, usagef("say which cluster: --dir DIR (of a coordinator on this machine) or --addr HOST:PORT")
 		}
 		a, err := coordinator.ReadAddresses(f.dir)
-		if err != nil {
+		if errors.Is(err, coordinator.ErrNotRunning) {
 			return nil, nil, err
+		}
+		if err != nil {
+			return nil, nil, withHint(err, "start the coordinator again, which writes that file; or give its --addr")
 		}
 		addr = a.Control
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"syscall"
 
 	"github.com/ergoflow/ergoflow/coordinator"
@@ -38,12 +39,16 @@ var hints = []struct {
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows what there is"},
 	{checkpoint.ErrLocked, "another ergoflow works in this directory; end it or choose another --dir"},
-	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{checkpoint.ErrAmbiguous, "`ergoflow checkpoints list` shows them; give more of the ID"},
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
-	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all give the same samples"},
+	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{train.ErrDiverged, "a smaller training.learning_rate may help"},
 	{syscall.ENOSPC, "the disk is full; free space, then give the same command again: it goes on"},
+	{fs.ErrPermission, "this user may not do that there; choose another place, or change its permissions"},
+	{syscall.EROFS, "the file system is read-only; choose another directory"},
+	{syscall.ENOTDIR, "a file is where a directory should be; choose another one, or move the file away"},
 	{syscall.EADDRINUSE, "another process listens there; choose another port, or 0 for any"},
 }
 

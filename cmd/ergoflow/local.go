@@ -43,7 +43,7 @@ type localCluster struct {
 func startLocal(ctx context.Context, dir string, n int, workerArgs ...string) (*localCluster, error) {
 	logs := filepath.Join(dir, "logs")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("directory of the run: %w", err)
 	}
 	p, err := startProcess(logs, "coordinator", "coordinator", "--dir", dir)
 	if err != nil {

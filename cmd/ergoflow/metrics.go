@@ -141,7 +141,7 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 func readCloud(path string) (metrics.Cloud, error) {
 	a, err := npy.Read(path)
 	if err != nil {
-		return metrics.Cloud{}, err
+		return metrics.Cloud{}, withHint(fmt.Errorf("read samples: %w", err), "metrics takes .npy files as `ergoflow simulate` and `ergoflow sample` write them")
 	}
 	switch len(a.Shape) {
 	case 1:

@@ -37,7 +37,7 @@ func startProcess(logDir, name string, args ...string) (*process, error) {
 	logPath := filepath.Join(logDir, name+".log")
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start %s: its log: %w", name, err)
 	}
 	defer log.Close() // the child has its own descriptor
 	cmd := exec.Command(self, append(args, "--supervised")...)

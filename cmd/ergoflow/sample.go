@@ -218,7 +218,10 @@ func tabulate(e experiment.Experiment, trained shard.Normalisation, drift, diffu
 	}
 	grid := tabulated.Grid()
 	c, err := expression.Tabulate(b, sigma, grid)
-	if errors.Is(err, sde.ErrNotPositive) {
+	switch {
+	case errors.Is(err, sde.ErrNotFinite):
+		err = withHint(err, "drift and diffusion have to be finite on the model's grid, %g…%g", grid.Lo, grid.Hi)
+	case errors.Is(err, sde.ErrNotPositive):
 		err = withHint(fmt.Errorf("--diffusion: %w", err), "it has to be positive on the model's grid, %g…%g; its sign does not matter to the law", grid.Lo, grid.Hi)
 	}
 	if err != nil {

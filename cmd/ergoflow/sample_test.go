@@ -24,6 +24,7 @@ func TestFormulasWithoutLaw(t *testing.T) {
 		{"vn1d", "x", "1", density.ErrNotNormalisable, "--drift: "},
 		{"vn1d", "x*x", "1", density.ErrNotNormalisable, "right end"},
 		{"vn1d_time", "x", "1", nil, ""},
+		{"vn1d", "-log(x)", "1", sde.ErrNotFinite, "at x = "},
 		{"vn1d", "-x", "0", sde.ErrNotPositive, "--diffusion: diffusion 0 at x = "},
 		{"vn1d_time", "-x", "-1", sde.ErrNotPositive, "--diffusion: diffusion -1 at x = "},
 	} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func readState(ctx context.Context, name string) (experiment.Experiment, *state.
 	var encoded []byte
 	info, err := os.Stat(name)
 	switch at := strings.LastIndexByte(name, '@'); {
-	case err == nil && info.Mode().IsRegular():
+	case err == nil && info.Mode().IsRegular(), err != nil && filepath.Ext(name) == ".safetensors":
 		encoded, err = readExport(name)
 	case err == nil || at < 0: // directories may have an @ in their names
 		encoded, err = readStored(ctx, name, checkpoint.Latest)
@@ -73,7 +74,7 @@ func decodeState(name string, encoded []byte) (experiment.Experiment, *state.Sta
 func readExport(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, withHint(fmt.Errorf("read checkpoint: %w", err), "name a file that `ergoflow checkpoints export` wrote")
 	}
 	defer f.Close()
 	encoded, err := io.ReadAll(io.LimitReader(f, maxCheckpointBytes+1))
@@ -96,13 +97,22 @@ func readStored(ctx context.Context, dir, id string) ([]byte, error) {
 // snapshotWait bounds the search for a coordinator that may have crashed.
 const snapshotWait = 5 * time.Second
 
+// checkpointsIn is the file of a run's checkpoints, which has to be there.
+func checkpointsIn(dir string) (string, error) {
+	path := coordinator.CheckpointPath(dir)
+	if _, err := os.Stat(path); err != nil {
+		return "", withHint(fmt.Errorf("no checkpoints in %s: %w", dir, err), "name the directory of a run, such as ergoflow-runs/vn1d-demo")
+	}
+	return path, nil
+}
+
 // readCheckpoints opens the checkpoints of a run's directory for reading. The
 // file belongs to the coordinator while one runs; then this is a consistent
 // copy that it sends. done releases what was opened.
 func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, done func(), err error) {
-	path := coordinator.CheckpointPath(dir)
-	if _, err := os.Stat(path); err != nil {
-		return nil, nil, withHint(fmt.Errorf("no checkpoints in %s: %w", dir, err), "name the directory of a run, such as ergoflow-runs/vn1d-demo")
+	path, err := checkpointsIn(dir)
+	if err != nil {
+		return nil, nil, err
 	}
 	store, err = checkpoint.Open(path, true)
 	if err == nil {
