@@ -36,6 +36,9 @@ figures and the report. What --set says about evaluation.* applies.`,
 			if err != nil {
 				return err
 			}
+			if err := knownNames(backendName, engine); err != nil {
+				return err
+			}
 			if dir == "" {
 				dir = defaultDir(e)
 			}

@@ -127,7 +127,7 @@ func trainable(ctx context.Context, studies []reproduce.Study, preset string, se
 		if _, err := status(ctx, control); err != nil {
 			return err
 		}
-		return local.known()
+		return knownNames(local.backend, local.engine)
 	}
 	jobs, err := reproduce.Plan(studies, preset, seeds)
 	if err != nil {

@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/device"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
 )
@@ -111,19 +109,7 @@ func (f *localFlags) check(e experiment.Experiment) error {
 		}
 		return usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
 	}
-	return f.known()
-}
-
-// known refuses names of backends and engines that there are not.
-func (f *localFlags) known() error {
-	if err := backend.Known(f.backend); err != nil {
-		return err
-	}
-	if f.engine == backend.Auto || f.engine == device.Engine {
-		return nil
-	}
-	_, err := simulate.NewEngine(f.engine)
-	return err
+	return knownNames(f.backend, f.engine)
 }
 
 // maxWorkers on one machine: beyond it is surely a typing error.
