@@ -23,13 +23,16 @@ from record import RECORD
 RESAMPLES = 5_000
 
 
+SOLVER = "rk4-4"  # the presets': rare1d is judged with others besides
+
+
 def model(directories, experiment, preset):
     """Distances by seed, function and metric."""
     seeds = {}
     for path in sorted(p for d in directories for p in d.glob("evaluations/*/results.json")):
         results = json.loads(path.read_text())
         e = results["experiment"]
-        if (e["name"], e["preset"]) == (experiment, preset) and any(r["kind"] == "model" for r in results["rows"]):
+        if (e["name"], e["preset"], e["evaluation"]["solver"]) == (experiment, preset, SOLVER) and any(r["kind"] == "model" for r in results["rows"]):
             if e["seed"] in seeds:
                 sys.exit(f"compare: {experiment}/{preset} has several networks")
             seeds[e["seed"]] = distances(results)
