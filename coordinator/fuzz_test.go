@@ -80,7 +80,7 @@ func FuzzSession(f *testing.F) {
 func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 	m := machine.New(machine.Config{Version: "v1"}, machine.Ledger{})
 	now := time.Unix(1_000_000, 0)
-	p := ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 2, Steps: 100, CheckpointEvery: 10, Config: []byte("{}")}
+	p := ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 2, Steps: 100, CheckpointEvery: 10}
 	for _, e := range []machine.Event{
 		machine.Start{},
 		machine.Submit{Plan: p, Until: machine.StageTrain},

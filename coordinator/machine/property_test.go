@@ -64,7 +64,7 @@ func newChaos(seed uint64) *chaos {
 		formed: map[ergoflow.Generation]map[ergoflow.WorkerID]Session{}, reported: map[ergoflow.Generation]map[ergoflow.WorkerID]Report{},
 		assigned: map[ergoflow.Generation][]Assign{}, ready: map[ergoflow.Generation]map[ergoflow.WorkerID]bool{},
 		gone: map[ergoflow.Generation]bool{}}
-	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5, Config: []byte("{}")}
+	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5}
 	c.restart()
 	c.event(Submit{Plan: c.plan, Until: StageTrain})
 	return c

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -142,8 +141,6 @@ func (m *Machine) refusePlan(e Submit) string {
 		return fmt.Sprintf("a checkpoint every %d steps is not possible", p.CheckpointEvery)
 	case len(p.Config) > maxConfig:
 		return fmt.Sprintf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
-	case !json.Valid(p.Config):
-		return "the configuration is not JSON"
 	}
 	old := m.ledger.Plan
 	switch {

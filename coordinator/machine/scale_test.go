@@ -80,7 +80,7 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 	for k := range present {
 		present[k] = k
 	}
-	step("submit", Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10, Config: []byte("{}")}, Until: StageTrain})
+	step("submit", Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
 	step("scanned", Scanned{Run: "r", Present: present})
 	for s := Session(1); s < members; s++ {
 		hello(s)
@@ -129,7 +129,7 @@ func TestMoreWorkersThanARing(t *testing.T) {
 		present[k] = k
 	}
 	step(Start{})
-	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10, Config: []byte("{}")}, Until: StageTrain})
+	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
 	step(Scanned{Run: "r", Present: present})
 	for s := Session(1); s <= workers; s++ {
 		step(Hello{Session: s, Worker: Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), Version: "v1", DataAddress: fmt.Sprint("h", s, ":1")}})

@@ -61,7 +61,7 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 		slow: w.between(time.Millisecond, 80*time.Millisecond), gradient: w.between(10*time.Millisecond, 400*time.Millisecond),
 		workers: 1 + r.IntN(5), knownDead: r.IntN(3) > 0,
 	}
-	w.plan = ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Config: []byte("{}"), Shards: 1 + r.IntN(6),
+	w.plan = ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 1 + r.IntN(6),
 		Steps: ergoflow.Step(20 + r.IntN(150)), CheckpointEvery: ergoflow.Step(1 + r.IntN(40))}
 	w.coordinator = &coordinator{w: w}
 	w.coordinator.start()
