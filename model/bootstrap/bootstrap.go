@@ -129,24 +129,32 @@ func validate(values []float64, units []int) (of []int, m int, err error) {
 	if units != nil && len(units) != len(values) {
 		return nil, 0, fmt.Errorf("%d values with the units of %d", len(values), len(units))
 	}
-	number := map[int]int{}
+	alone := make([]int, len(values))
 	for i, v := range values {
 		if v-v != 0 {
 			return nil, 0, fmt.Errorf("value %d is %v", i, v)
 		}
-		unit := i
-		if units != nil {
-			unit = units[i]
-		}
-		if _, ok := number[unit]; !ok {
-			number[unit] = len(number)
-		}
-		of = append(of, number[unit])
+		alone[i] = i
 	}
-	if len(number) < 2 {
+	if units == nil {
+		units = alone
+	}
+	if of, m = numbered(units); m < 2 {
 		return nil, 0, ErrTooFew
 	}
-	return of, len(number), nil
+	return of, m, nil
+}
+
+// numbered gives equal labels one number, from 0 in the order in which they come.
+func numbered(labels []int) (of []int, m int) {
+	number := map[int]int{}
+	for _, label := range labels {
+		if _, ok := number[label]; !ok {
+			number[label] = len(number)
+		}
+		of = append(of, number[label])
+	}
+	return of, len(number)
 }
 
 func mean(values []float64) float64 {
@@ -165,13 +173,10 @@ func ordered(values []float64, of []int) (sorted []float64, sortedOf []int) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
-	number := map[int]int{}
 	for _, i := range order {
-		if _, ok := number[of[i]]; !ok {
-			number[of[i]] = len(number)
-		}
-		sorted, sortedOf = append(sorted, values[i]), append(sortedOf, number[of[i]])
+		sorted, sortedOf = append(sorted, values[i]), append(sortedOf, of[i])
 	}
+	sortedOf, _ = numbered(sortedOf)
 	return sorted, sortedOf
 }
 
