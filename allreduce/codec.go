@@ -22,7 +22,11 @@ type header struct {
 	phase      phase
 	format     format
 	length     uint32 // of the payload, in bytes; 24 bits
+	shared     bool   // the payload stands in shared memory
 }
+
+// sharedBit of the number format's byte.
+const sharedBit = 1 << 7
 
 func (h header) String() string {
 	return fmt.Sprintf("generation %d step %d bucket %d phase %d segment %d chunk %d format %v length %d",
@@ -37,6 +41,9 @@ func (h header) put(b *[headerBytes]byte) {
 	binary.LittleEndian.PutUint16(b[20:], h.chunk)
 	b[22] = byte(h.phase)
 	binary.LittleEndian.PutUint32(b[23:], uint32(h.format)|h.length<<8)
+	if h.shared {
+		b[23] |= sharedBit
+	}
 }
 
 func parseHeader(b *[headerBytes]byte) header {
@@ -47,16 +54,20 @@ func parseHeader(b *[headerBytes]byte) header {
 		segment:    binary.LittleEndian.Uint16(b[18:]),
 		chunk:      binary.LittleEndian.Uint16(b[20:]),
 		phase:      phase(b[22]),
-		format:     format(b[23]),
+		format:     format(b[23] &^ sharedBit),
 		length:     binary.LittleEndian.Uint32(b[23:]) >> 8,
+		shared:     b[23]&sharedBit != 0,
 	}
 }
 
 // frame is a received message. The payload is the bytes of data after the
-// header, in as many pieces as the network delivered.
+// header, in as many pieces as the network delivered, or a slot of memory.
 type frame struct {
 	header header
 	data   mem.BufferSlice
+	taken  []byte        // the payload in memory; nil: it is in data
+	memory *sharedMemory // where taken is
+	slot   byte          // of it
 }
 
 // decode checks a message and takes a reference to its bytes; free gives it
@@ -69,11 +80,15 @@ func (f *frame) decode(data mem.BufferSlice) error {
 	var b [headerBytes]byte
 	data.CopyTo(b[:])
 	h := parseHeader(&b)
+	carried := int(h.length)
+	if h.shared {
+		carried = 1
+	}
 	switch {
 	case h.length > localChunkBytes:
 		return fmt.Errorf("%w: payload of %d bytes exceeds %d", ErrProtocol, h.length, localChunkBytes)
-	case int(h.length) != n-headerBytes:
-		return fmt.Errorf("%w: header announces %d bytes, message has %d", ErrProtocol, h.length, n-headerBytes)
+	case carried != n-headerBytes:
+		return fmt.Errorf("%w: header announces %d bytes, message has %d", ErrProtocol, carried, n-headerBytes)
 	case h.phase < phaseHello || h.phase > phaseGoodbye:
 		return fmt.Errorf("%w: unknown phase %d", ErrProtocol, h.phase)
 	case h.step < 0:
@@ -84,13 +99,42 @@ func (f *frame) decode(data mem.BufferSlice) error {
 	return nil
 }
 
+// take finds the payload of a message that says it stands in memory, and frees the
+// frame if it does not.
+func (f *frame) take(memory *sharedMemory) error {
+	if memory == nil {
+		f.free()
+		return fmt.Errorf("%w: payload in memory that is not shared", ErrProtocol)
+	}
+	f.payload(func(p []byte) { f.slot = p[0] })
+	if f.slot >= sharedSlots {
+		f.free()
+		return fmt.Errorf("%w: payload in slot %d of %d", ErrProtocol, f.slot, sharedSlots)
+	}
+	f.memory, f.taken = memory, memory.take(f.slot, int(f.header.length))
+	if f.taken == nil {
+		f.free()
+		return errStreamEnded
+	}
+	f.header.shared = false // how it came is nobody else's concern
+	return nil
+}
+
 func (f *frame) free() {
+	if f.taken != nil {
+		f.taken = nil
+		f.memory.give(f.slot)
+	}
 	f.data.Free()
 	f.data = nil
 }
 
 // payload visits the pieces of the payload in order.
 func (f *frame) payload(visit func(piece []byte)) {
+	if f.taken != nil {
+		visit(f.taken)
+		return
+	}
 	skip := headerBytes
 	for _, b := range f.data {
 		p := b.ReadOnlyData()

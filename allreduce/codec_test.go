@@ -21,8 +21,13 @@ func TestGoldenBytes(t *testing.T) {
 	if back := parseHeader(&b); back != h {
 		t.Errorf("read back %v, wrote %v", back, h)
 	}
+	h.shared = true
+	h.put(&b)
+	if got := hex.EncodeToString(b[:]); got != want[:46]+"83"+want[48:] || parseHeader(&b) != h {
+		t.Errorf("header of a payload in memory: %s", got)
+	}
 	const greeting = "0900000000000000" + "0000000000000000" + "0000" + "0000" + "0000" + "01" + "00" + "190000" +
-		"45464152" + "0300" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "706c616e" + "302e31"
+		"45464152" + "0400" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "706c616e" + "302e31"
 	opts := Options{Wire: BFloat16, Plan: "plan", Build: "0.1"}
 	if got := hex.EncodeToString(greetingBytes(hello{Identity{9, 2, 5}, opts})); got != greeting {
 		t.Errorf("greeting\n got %s\nwant %s", got, greeting)
@@ -41,6 +46,9 @@ func FuzzDecode(f *testing.F) {
 	var b [headerBytes]byte
 	header{generation: 1, phase: phaseReduce, length: 8}.put(&b)
 	f.Add(append(b[:], 1, 2, 3, 4, 5, 6, 7, 8), 30)
+	header{generation: 1, phase: phaseReduce, length: 8, shared: true}.put(&b)
+	f.Add(append(b[:], 2), 0)
+	_, memory := shared()
 	f.Fuzz(func(t *testing.T, message []byte, split int) {
 		var data mem.BufferSlice
 		if split > 0 && split < len(message) {
@@ -53,6 +61,25 @@ func FuzzDecode(f *testing.F) {
 			if !errors.Is(err, ErrProtocol) {
 				t.Fatalf("error without a kind: %v", err)
 			}
+			return
+		}
+		if m.header.shared {
+			if _, err := parseHello(&m, phaseHello); !errors.Is(err, ErrProtocol) {
+				t.Fatalf("a greeting in memory: %v", err)
+			}
+			if err := m.decode(data); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.take(memory); err != nil {
+				if message[headerBytes] < sharedSlots || !errors.Is(err, ErrProtocol) {
+					t.Fatalf("%x: %v", message, err)
+				}
+				return
+			}
+			if len(m.taken) != int(m.header.length) || len(message) != headerBytes+1 {
+				t.Fatalf("%x has %d bytes in memory", message, len(m.taken))
+			}
+			m.free()
 			return
 		}
 		// What decodes is exactly what encodes.

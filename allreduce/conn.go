@@ -106,10 +106,17 @@ type scattering struct {
 	net.Conn
 	system vectored
 	ahead  [aheadBytes]byte
-	lo, hi int // what there is of ahead
+	lo, hi int          // what there is of ahead
+	begin  func() error // reads what comes before gRPC; nil: has, or nothing does
 }
 
 func (c *scattering) Read(p []byte) (int, error) {
+	if begin := c.begin; begin != nil {
+		c.begin = nil
+		if err := begin(); err != nil {
+			return 0, err
+		}
+	}
 	if c.lo < c.hi {
 		n := copy(p, c.ahead[c.lo:c.hi])
 		c.lo += n
@@ -138,7 +145,11 @@ func (l listener) Accept() (net.Conn, error) {
 	if system == nil {
 		return c, nil
 	}
-	return &scattering{Conn: c, system: system}, nil
+	s := &scattering{Conn: c, system: system}
+	if local, ok := c.(*localConn); ok {
+		s.begin = local.accept
+	}
+	return s, nil
 }
 
 // vectoredOf returns nil where the connection or the system has no such calls.

@@ -8,6 +8,7 @@
 //	circle      and where each is with its two neighbours
 //	vector      numbers and how they travel: float32, bfloat16, int8, int64
 //	link        stream to a rank and from one: gRPC, or memory for tests
+//	shared      memory for the numbers, between ranks of one machine
 //	server      who may connect: handshake, generations, fencing
 //
 // Up to [MeshWorld] ranks are connected all with all: short vectors are
@@ -25,7 +26,7 @@
 // fences whatever is left of it. Streams of a generation that this process has
 // not joined yet wait for it, since members are told at different instants.
 //
-// # Wire format, version 3
+// # Wire format, version 4
 //
 // gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
 // application/grpc+ergoflow-ring, run from each rank (client) to those that it
@@ -39,9 +40,10 @@
 //	18  2  segment; in an exchange, the rank whose vector it is
 //	20  2  chunk of the segment
 //	22  1  phase: 1 hello, 2 welcome, 3 reduce, 4 gather, 5 exchange, 6 goodbye
-//	23  1  number format: 0 float32, 1 bfloat16, 2 int8, 3 int64; else zero
+//	23  1  number format: 0 float32, 1 bfloat16, 2 int8, 3 int64; else zero.
+//	       Its highest bit: the payload is in shared memory
 //	24  3  length of the payload in bytes
-//	27     payload
+//	27     payload, or the number of its slot in shared memory, one byte
 //
 // With gRPC's prefix of 5 bytes the payload starts at byte 32 of an HTTP/2
 // frame, so that frames of 16 KiB do not split numbers; a receiver must not
@@ -52,7 +54,7 @@
 // bucket, segment, chunk and number format are zero and the payload is:
 //
 //	 0  4  "EFAR"
-//	 4  2  version: 3
+//	 4  2  version: 4
 //	 6  1  number format of long vectors of float32: 0, 1 or 2 as above
 //	 7  1  topology: 1 mesh, 2 ring
 //	 8  4  rank of the sender
@@ -68,6 +70,15 @@
 // closing handshake. A server refuses by gRPC status: ABORTED a generation that
 // is over, FAILED_PRECONDITION an identity, plan, build or format that does not
 // fit, INVALID_ARGUMENT what is no such message.
+//
+// On Linux a rank also listens on the abstract Unix socket
+// "ergoflow-ring-4/" + its data address, which ranks of its user on its machine dial
+// first. There the connection begins with one byte: 0, or 1 with the descriptor
+// (SCM_RIGHTS) of a memfd of 4,198,400 bytes, sealed against shrinking, growing and
+// further seals, that the client has made. It has one page for flags, 64 bytes for
+// each of 16 slots, and then the slots, 262,144 bytes each. A flag is a uint32 in the
+// machine's order: the client sets it to 1 when it has put a payload into the slot, and
+// the server to 0 when it has added it. All else is as over TCP.
 //
 // # Limits
 //

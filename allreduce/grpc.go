@@ -64,7 +64,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 
 // link handles one neighbour's stream.
 func (s *Server) link(stream grpc.ServerStream) error {
-	in := streamIncoming{stream}
+	in := streamIncoming{stream: stream}
 	var f frame
 	if err := in.receive(&f); err != nil {
 		if errors.Is(err, ErrProtocol) {
@@ -74,6 +74,7 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	}
 	h, err := parseHello(&f, phaseHello)
 	if err == nil {
+		in.memory = memoryOf(stream.Context())
 		err = s.accept(stream.Context(), h, in)
 	}
 	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) {
@@ -94,7 +95,10 @@ func caller(ctx context.Context) string {
 	return "this machine" // by a local socket
 }
 
-type streamIncoming struct{ stream grpc.ServerStream }
+type streamIncoming struct {
+	stream grpc.ServerStream
+	memory *sharedMemory // once the greeting is read; nil: none
+}
 
 func (in streamIncoming) welcome(h hello) error {
 	// Headers end the client's keeping of messages for a retry.
@@ -110,6 +114,9 @@ func (in streamIncoming) goodbye(g ergoflow.Generation) error {
 
 func (in streamIncoming) receive(f *frame) error {
 	err := in.stream.RecvMsg(f)
+	if err == nil && f.header.shared {
+		return f.take(in.memory)
+	}
 	if status.Code(err) == codes.Canceled {
 		return errStreamEnded
 	}
@@ -150,8 +157,9 @@ type streamOutgoing struct {
 	generation ergoflow.Generation
 	conn       *grpc.ClientConn
 	stream     grpc.ClientStream
-	idle       []*slot    // the sender's
-	released   chan *slot // by the transport, in the order of messages
+	memory     *sharedMemory // nil: none
+	idle       []*slot       // the sender's
+	released   chan *slot    // by the transport, in the order of messages
 
 	mu     sync.Mutex
 	raw    []net.Conn // below conn
@@ -172,6 +180,11 @@ func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn,
 		return nil, net.ErrClosed
 	}
 	o.raw = append(o.raw, c)
+	if u, ok := c.(*localConn); ok {
+		if err := u.offer(); err != nil {
+			return nil, err
+		}
+	}
 	return newGathering(c)
 }
 
@@ -208,6 +221,7 @@ func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error
 	if _, err := o.stream.Header(); err != nil {
 		return hello{}, err
 	}
+	o.memory = memoryOf(o.stream.Context())
 	var f frame
 	if err := o.stream.RecvMsg(&f); err != nil {
 		return hello{}, err
@@ -216,12 +230,22 @@ func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error
 }
 
 func (o *streamOutgoing) send(h header, encode func(scratch func() []byte) []byte) error {
+	if o.memory != nil && h.length >= sharedLeast {
+		if slot, ok := o.memory.put(encode); ok {
+			h.shared = true
+			return o.post(&message{header: h, payload: []byte{slot}})
+		}
+	}
 	if err := o.settle(slots - 1); err != nil {
 		return err
 	}
 	s := o.idle[len(o.idle)-1]
 	o.idle = o.idle[:len(o.idle)-1]
-	err := o.stream.SendMsg(&message{header: h, payload: encode(s.scratch), slot: s})
+	return o.post(&message{header: h, payload: encode(s.scratch), slot: s})
+}
+
+func (o *streamOutgoing) post(m *message) error {
+	err := o.stream.SendMsg(m)
 	if errors.Is(err, io.EOF) {
 		err = errStreamEnded
 	}

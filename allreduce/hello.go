@@ -10,7 +10,7 @@ import (
 const (
 	helloMagic = "EFAR"
 	// protocolVersion changes with the bytes or the schedule.
-	protocolVersion = 3
+	protocolVersion = 4
 	// helloBytes is the greeting without its two labels.
 	helloBytes = 18
 )

@@ -2,6 +2,7 @@ package allreduce
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"syscall"
@@ -15,7 +16,9 @@ import (
 // messages. It may give less.
 const localBufferBytes = 1 << 20
 
-func localName(address string) string { return "@ergoflow-ring/" + address }
+func localName(address string) string {
+	return fmt.Sprintf("@ergoflow-ring-%d/%s", protocolVersion, address)
+}
 
 // listenLocally returns nil if the name is taken or none: TCP does without it.
 func listenLocally(address string) net.Listener {
@@ -23,7 +26,17 @@ func listenLocally(address string) net.Listener {
 	if err != nil {
 		return nil
 	}
-	return l
+	return localListener{l}
+}
+
+type localListener struct{ net.Listener }
+
+func (l localListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if u, ok := c.(*net.UnixConn); ok {
+		return newLocalConn(u), nil
+	}
+	return c, err
 }
 
 // dialLocally returns nil where no process of this user listens under the name.
@@ -34,7 +47,7 @@ func dialLocally(ctx context.Context, address string) net.Conn {
 		return nil
 	}
 	if u, ok := c.(*net.UnixConn); ok && ownersAreWe(u) && u.SetWriteBuffer(localBufferBytes) == nil {
-		return u
+		return newLocalConn(u)
 	}
 	c.Close()
 	return nil
