@@ -113,9 +113,8 @@ def table(cases):
     return "\n".join(lines) + "\n"
 
 
-def machine(cases):
+def machine(cases, commit):
     model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
     version = next((c["version"] for c in cases.values()), "")
     loads = [l for c in cases.values() for l in c["load"]]
     return (f"{model}, {len(os.sched_getaffinity(0))} cores; ergoflow {commit}; torch {version}; {datetime.date.today()}; "
@@ -138,6 +137,7 @@ def main():
     options.add_argument("--topology", default="auto", help="of ergoflow: auto, mesh, ring")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
     cases, fresh = {}, {}
     if o.write and o.write.with_suffix(".json").exists():
         cases = json.loads(o.write.with_suffix(".json").read_text())["cases"]
@@ -146,8 +146,8 @@ def main():
             fresh |= measure(world, o.bytes, o, pathlib.Path(folder))
             cases |= fresh
             if o.write:
-                write(o.write, cases, machine(fresh))
-    print(machine(fresh) + "\n\n" + table(fresh))
+                write(o.write, cases, machine(fresh, commit))
+    print(machine(fresh, commit) + "\n\n" + table(fresh))
 
 
 if __name__ == "__main__":
