@@ -7,9 +7,16 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// quickCompilation has XLA compile quickly what these tests run for a
+// moment: their steps are slower, their numbers as good.
+const quickCompilation = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+
 // TestMain lets the test binary be the program, so that scripts and the
 // clusters that they start run what was just built.
 func TestMain(m *testing.M) {
+	if os.Getenv("XLA_FLAGS") == "" {
+		os.Setenv("XLA_FLAGS", quickCompilation)
+	}
 	testscript.Main(m, map[string]func(){
 		"ergoflow": func() { os.Exit(Main(os.Args[1:])) },
 	})
@@ -29,6 +36,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv("ERGOFLOW_CACHE", cache+"/ergoflow")
 			}
 			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("XLA_FLAGS", os.Getenv("XLA_FLAGS"))
 			return nil
 		},
 	})
