@@ -53,8 +53,9 @@ type Decision struct {
 	Reason string    `json:"reason"`
 }
 
-// keptDecisions is how many of them the status shows.
-const keptDecisions = 20
+// KeptDecisions is how many of them the status shows: all since the coordinator began, where
+// there are fewer.
+const KeptDecisions = 20
 
 // run handles work until ctx ends or the ledger cannot be written. Everything
 // that it started has ended when it returns.
@@ -106,7 +107,7 @@ func (l *loop) step(e machine.Event) {
 	if reason != "" {
 		l.log.Info(reason)
 		l.reasons = append(l.reasons, Decision{time.Now().UTC(), reason})
-		l.reasons = l.reasons[max(0, len(l.reasons)-keptDecisions):]
+		l.reasons = l.reasons[max(0, len(l.reasons)-KeptDecisions):]
 	}
 	for _, effect := range effects {
 		if l.fatal != nil {

@@ -173,6 +173,9 @@ func whyEnded(st coordinator.Status, generation ergoflow.Generation) string {
 			return reason
 		}
 	}
+	if len(st.Decisions) < coordinator.KeptDecisions { // all that it has made
+		return "the coordinator was started again"
+	}
 	return st.Reason
 }
 

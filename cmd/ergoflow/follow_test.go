@@ -206,3 +206,22 @@ func TestLocalClusterWithoutHope(t *testing.T) {
 		t.Errorf("the one that is left cannot go on: %v", err)
 	}
 }
+
+func TestWhyEnded(t *testing.T) {
+	decision := func(reason string) coordinator.Decision { return coordinator.Decision{Reason: reason} }
+	full := make([]coordinator.Decision, coordinator.KeptDecisions)
+	for name, test := range map[string]struct {
+		decisions []coordinator.Decision
+		want      string
+	}{
+		"told":           {[]coordinator.Decision{decision("b is lost; generation 3 ends: silent for 2 s; a, c stay"), decision("generation 4 makes step 7")}, "silent for 2 s"},
+		"another":        {[]coordinator.Decision{decision("generation 2 ends: c left")}, "the coordinator was started again"},
+		"long forgotten": {full, "generation 4 makes step 7"},
+	} {
+		st := coordinator.Status{Decisions: test.decisions}
+		st.Reason = "generation 4 makes step 7"
+		if got := whyEnded(st, 3); got != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
