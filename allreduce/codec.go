@@ -104,18 +104,19 @@ func (f *frame) decode(data mem.BufferSlice) error {
 func (f *frame) take(memory *sharedMemory) error {
 	if memory == nil {
 		f.free()
-		return fmt.Errorf("%w: payload in memory that is not shared", ErrProtocol)
+		return errNotShared
 	}
 	f.payload(func(p []byte) { f.slot = p[0] })
 	if f.slot >= sharedSlots {
 		f.free()
 		return fmt.Errorf("%w: payload in slot %d of %d", ErrProtocol, f.slot, sharedSlots)
 	}
-	f.memory, f.taken = memory, memory.take(f.slot, int(f.header.length))
-	if f.taken == nil {
+	taken, err := memory.take(f.slot, int(f.header.length))
+	if err != nil {
 		f.free()
-		return errStreamEnded
+		return err
 	}
+	f.memory, f.taken = memory, taken
 	f.header.shared = false // how it came is nobody else's concern
 	return nil
 }

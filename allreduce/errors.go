@@ -21,6 +21,7 @@ var (
 	// ErrClosed: the ring has been closed on this rank.
 	ErrClosed = errors.New("ring closed")
 
+	errNotShared   = fmt.Errorf("%w: payload in memory that is not shared", ErrProtocol)
 	errStreamEnded = fmt.Errorf("%w: its stream ended", ErrPeerLost)
 )
 

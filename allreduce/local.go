@@ -11,7 +11,7 @@ import (
 // Serve has a server made with [ServerOptions] serve l until it is stopped.
 // address is where others reach l. Processes of the same user on the same machine
 // that dial it come by a local socket instead, where the system has those: the same
-// stream for half of the kernel's work (docs/decisions/allreduce.md).
+// stream, with the numbers in shared memory (docs/decisions/allreduce.md).
 func Serve(g *grpc.Server, l net.Listener, address string) error {
 	listeners := []net.Listener{l}
 	if local := listenLocally(address); local != nil {

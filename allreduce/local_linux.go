@@ -46,16 +46,16 @@ func dialLocally(ctx context.Context, address string) net.Conn {
 	if err != nil {
 		return nil
 	}
-	if u, ok := c.(*net.UnixConn); ok && ownersAreWe(u) && u.SetWriteBuffer(localBufferBytes) == nil {
+	if u, ok := c.(*net.UnixConn); ok && isOurs(u) && u.SetWriteBuffer(localBufferBytes) == nil {
 		return newLocalConn(u)
 	}
 	c.Close()
 	return nil
 }
 
-// ownersAreWe says whether who listens is of our user. Unlike a port that is in use,
-// a name can be taken by anybody before its time.
-func ownersAreWe(c *net.UnixConn) bool {
+// isOurs says whether the other end is of our user. Unlike a port that is in use, a
+// name can be taken by anybody before its time; and anybody may dial it.
+func isOurs(c *net.UnixConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return false

@@ -2,10 +2,13 @@ package allreduce
 
 import (
 	"errors"
+	"io"
 	"net"
+	"os"
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc"
@@ -72,11 +75,21 @@ func TestTakenNames(t *testing.T) {
 	}
 }
 
-// listenAs listens as another user, as which only this thread runs meanwhile.
-func listenAs(t *testing.T, name string, user uintptr) net.Listener {
+// listenAs listens as another user.
+func listenAs(t *testing.T, name string, user uintptr) (l net.Listener) {
+	t.Helper()
+	as(t, user, func() (err error) {
+		l, err = net.Listen("unix", name)
+		return err
+	})
+	return l
+}
+
+// as calls f as another user, as which only this thread runs meanwhile.
+func as(t *testing.T, user uintptr, f func() error) {
 	t.Helper()
 	if syscall.Geteuid() != 0 {
-		t.Skip("only root can listen as somebody else")
+		t.Skip("only root can be somebody else")
 	}
 	const keep = ^uintptr(0)
 	become := func(user uintptr) {
@@ -88,9 +101,38 @@ func listenAs(t *testing.T, name string, user uintptr) net.Listener {
 	defer runtime.UnlockOSThread()
 	become(user)
 	defer become(0)
-	l, err := net.Listen("unix", name)
+	if err := f(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Who dials as another user is hung up on, whatever it might send.
+func TestOtherUsersDial(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	g := grpc.NewServer(ServerOptions()...)
+	done := make(chan error, 1)
+	go func() { done <- Serve(g, l, l.Addr().String()) }()
+	var c net.Conn
+	as(t, 65534, func() error { // once it listens
+		for {
+			if c, err = net.Dial("unix", localName(l.Addr().String())); err == nil {
+				return nil
+			}
+			runtime.Gosched()
+		}
+	})
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("it was waited for what somebody of another user sends")
+	}
+	g.Stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }

@@ -30,9 +30,13 @@ const (
 	sharedLeast = 4 << 10
 )
 
+// An exchange settles by counting messages whose payload is in no slot: none of those
+// that it has out may lack one.
+const _ = uint(sharedSlots - 2*maxDepth)
+
 // sharedMemory is one end of a link's memory. Empty, which it may be at first and is
-// after close, it takes nothing. Of what is written there the sender reads the flags
-// alone: whatever a receiver does costs nobody but the receiver.
+// after close, it takes nothing. A receiver that writes to it spoils numbers, which it
+// could as well by sending wrong ones, and no more.
 type sharedMemory struct {
 	mu     sync.Mutex // held while a slot is used
 	pages  []byte     // nil: empty
@@ -65,15 +69,18 @@ func (m *sharedMemory) put(encode func(scratch func() []byte) []byte) (byte, boo
 	return 0, false
 }
 
-// take returns the first n bytes of a slot for use until give, nil if the memory is
-// empty.
-func (m *sharedMemory) take(slot byte, n int) []byte {
+// take returns the first n bytes of a slot for use until give.
+func (m *sharedMemory) take(slot byte, n int) ([]byte, error) {
 	m.mu.Lock()
-	if m.pages == nil {
+	switch {
+	case m.closed:
 		m.mu.Unlock()
-		return nil
+		return nil, errStreamEnded
+	case m.pages == nil:
+		m.mu.Unlock()
+		return nil, errNotShared
 	}
-	return m.slot(int(slot))[:n]
+	return m.slot(int(slot))[:n], nil
 }
 
 // give makes a slot that was taken free.

@@ -1,6 +1,7 @@
 package allreduce
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -11,8 +12,7 @@ import (
 // connection's first byte, which says how many there are: one, or none where the
 // system gave none.
 
-// sealed: neither end can pull the memory from under the other's feet, which would
-// kill it.
+// sealed: the memory cannot shrink under the feet of either end, which would kill it.
 const sealed = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 // offer makes the memory and sends it.
@@ -33,8 +33,12 @@ func newPages() (fd int, pages []byte, err error) {
 	if err != nil {
 		return 0, nil, os.NewSyscallError("memfd_create", err)
 	}
-	// Allocated now: later, want of memory would be a signal.
-	if err = unix.Fallocate(fd, 0, 0, sharedBytes); err == nil {
+	// Allocated now: later, want of memory would be a signal. Older kernels let any
+	// signal interrupt this.
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
+		err = unix.Fallocate(fd, 0, 0, sharedBytes)
+	}
+	if err == nil {
 		if _, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, sealed); err == nil {
 			pages, err = mapped(fd)
 		}
@@ -45,8 +49,11 @@ func newPages() (fd int, pages []byte, err error) {
 	return fd, pages, err
 }
 
-// accept receives what offer sends.
+// accept receives what offer sends, from our user: others have TCP.
 func (c *localConn) accept() error {
+	if !isOurs(c.UnixConn) {
+		return fmt.Errorf("%w: a local link of another user", ErrRefused)
+	}
 	var count [1]byte
 	rights := make([]byte, unix.CmsgSpace(4))
 	n, m, _, _, err := c.ReadMsgUnix(count[:], rights)

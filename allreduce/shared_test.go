@@ -50,7 +50,10 @@ func TestSlots(t *testing.T) {
 			at := rng.IntN(len(sent))
 			p := sent[at]
 			sent = slices.Delete(sent, at, at+1)
-			got := receiver.take(p.slot, localChunkBytes)
+			got, err := receiver.take(p.slot, localChunkBytes)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if want := bytes.Repeat([]byte{p.with}, localChunkBytes); !bytes.Equal(got, want) {
 				t.Fatalf("payload %d begins with %x", p.with, got[:8])
 			}
@@ -81,8 +84,14 @@ func TestEmptyMemory(t *testing.T) {
 	m := new(sharedMemory)
 	m.close()
 	m.close()
-	if _, ok := m.put(filled(8, 1)); ok || m.take(0, 8) != nil {
+	if _, ok := m.put(filled(8, 1)); ok {
 		t.Error("memory that there is none of took something")
+	}
+	if _, err := m.take(0, 8); !errors.Is(err, ErrPeerLost) {
+		t.Errorf("from memory that is closed: %v", err)
+	}
+	if _, err := new(sharedMemory).take(0, 8); !errors.Is(err, ErrProtocol) {
+		t.Errorf("from memory that there is none of: %v", err)
 	}
 }
 
@@ -133,7 +142,7 @@ func TestSharedMessages(t *testing.T) {
 	if want := []int64{0x0707070707070707, 0x0707070707070707}; !slices.Equal(x.v, want) || sender.used(int(slot)).Load() != 0 {
 		t.Errorf("%x, flag %d", x.v, sender.used(int(slot)).Load())
 	}
-	receiver.pages = nil
+	receiver.closed = true
 	if _, err := receive(message(header{phase: phaseReduce, length: 16, shared: true}, slot), receiver); !errors.Is(err, ErrPeerLost) {
 		t.Errorf("from memory that is gone: %v", err)
 	}
