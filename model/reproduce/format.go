@@ -17,7 +17,7 @@ func digits(v float64) string {
 	case v == math.Trunc(v) && (size == 0 || size >= 10) && size < 1e15:
 		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
 	case v != 0 && size < 1e-4 || size >= 1e6 || v != v:
-		return strconv.FormatFloat(v, 'g', 3, 64)
+		return strings.ReplaceAll(strconv.FormatFloat(v, 'g', 3, 64), "-", "−")
 	case size >= 100:
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -51,7 +51,7 @@ func printed(v *float64) string {
 	if *v >= 1000 {
 		return digits(*v)
 	}
-	return strings.Replace(strconv.FormatFloat(*v, 'g', -1, 64), "-", "−", 1)
+	return strings.ReplaceAll(strconv.FormatFloat(*v, 'g', -1, 64), "-", "−")
 }
 
 // Number is our number without what surrounds it; a dash where there is none.
