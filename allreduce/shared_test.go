@@ -95,7 +95,7 @@ func TestEmptyMemory(t *testing.T) {
 	}
 }
 
-// A message whose payload is in memory is a header and no more.
+// A message whose payload is in memory is a header and a slot's number.
 func TestSharedMessages(t *testing.T) {
 	message := func(h header, payload ...byte) mem.BufferSlice {
 		var b [headerBytes]byte
