@@ -50,7 +50,11 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 		l.log.Warn("checkpoints cannot be listed", "error", err)
 	}
 	for _, info := range all {
+		if info.ID == l.readable {
+			return info, true
+		}
 		if _, _, err := l.saved.Read(info.ID); err == nil {
+			l.readable = info.ID
 			return info, true
 		} else {
 			l.log.Warn("a checkpoint is passed over", "id", info.ID, "error", err)
@@ -95,8 +99,8 @@ func (l *loop) result(plan ergoflow.Plan, r jobs.Result) {
 	case l.store.Has(plan.Dataset, r.Shard):
 		l.post(machine.Generated{Run: r.Run, Shard: r.Shard})
 	default:
-		l.log.Warn("a job is done but its shard is not in the store: do workers see the same directory?",
-			"shard", r.Shard, "worker", r.Worker, "store", l.store.Root())
+		l.post(machine.Unpublished{Run: r.Run, Shards: []int{r.Shard}, Reason: fmt.Sprintf(
+			"%s is done with shard %d, which is not in the store %s: do workers see the same directory?", r.Worker, r.Shard, l.store.Root())})
 	}
 }
 

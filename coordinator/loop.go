@@ -30,6 +30,7 @@ type loop struct {
 	store    *shard.Dir
 	queue    *jobs.Queue
 	log      *slog.Logger
+	readable string // the checkpoint that was read by the last scan that read one
 	gossip   string // where to join, for the status
 	work     chan func()
 	ended    chan struct{} // closed when run has returned

@@ -156,7 +156,7 @@ func (v *service) open(s *session, hello *wire.WorkerMessage) {
 	}
 	v.loop.sessions[s.number] = s
 	event := convert.Event(s.number, hello).(machine.Hello)
-	event.Hidden = s.elsewhere && gossip.IsLoopback(event.Worker.DataAddress)
+	event.Worker.Elsewhere, event.Worker.Loopback = s.elsewhere, gossip.IsLoopback(event.Worker.DataAddress)
 	v.loop.step(event)
 }
 

@@ -150,7 +150,7 @@ func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica
 		return nil, fmt.Errorf("load checkpoint: %w", err)
 	}
 	header := first.GetHeader()
-	if header == nil || header.Size < 0 || header.Size > maxStateBytes {
+	if header == nil || header.Size < 0 || header.Size > ergoflow.MaxState {
 		return nil, errors.New("load checkpoint: no valid header came first")
 	}
 	var encoded bytes.Buffer

@@ -161,8 +161,8 @@ func (r *replica) takeState(stream wire.Peer_FollowClient, came func(bytes int))
 		return ours, theirs, err
 	}
 	header := part.GetState()
-	if header.GetSize() < 1 || header.GetSize() > maxStateBytes {
-		return ours, theirs, fmt.Errorf("a state of %d bytes, not 1 to %d", header.GetSize(), int64(maxStateBytes))
+	if header.GetSize() < 1 || header.GetSize() > ergoflow.MaxState {
+		return ours, theirs, fmt.Errorf("a state of %d bytes, not 1 to %d", header.GetSize(), ergoflow.MaxState)
 	}
 	encoded, err := receiveData(stream, int(header.Size))
 	if err != nil {

@@ -23,9 +23,6 @@ import (
 // chunkBytes is how much state travels in one message.
 const chunkBytes = 1 << 20
 
-// maxStateBytes bounds what a worker takes from a peer or a checkpoint.
-const maxStateBytes = 4 << 30
-
 // peerServer hands this worker's training state to workers that lag behind.
 type peerServer struct {
 	wire.UnimplementedPeerServer
@@ -111,8 +108,8 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 		if err != nil {
 			return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
 		}
-		if encoded.Len()+len(chunk.Data) > maxStateBytes {
-			return nil, fmt.Errorf("state from peer %s exceeds %d bytes", peer.Id, maxStateBytes)
+		if encoded.Len()+len(chunk.Data) > ergoflow.MaxState {
+			return nil, fmt.Errorf("state from peer %s exceeds %d bytes", peer.Id, ergoflow.MaxState)
 		}
 		encoded.Write(chunk.Data)
 	}

@@ -1,10 +1,14 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
+	"syscall"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -51,7 +55,7 @@ type replica struct {
 // follow whom the order says; told hears what state it comes to hold by that.
 func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(ergoflow.Mark)) error {
 	r := w.replica.Load()
-	if r == nil || r.plan.Run != order.Plan.GetRun() {
+	if r == nil || !r.suits(order.Plan) {
 		w.drop()
 		var err error
 		if r, err = newReplica(ctx, w, order); err != nil {
@@ -64,6 +68,14 @@ func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(erg
 		r.follow(ctx, order.Follow, w.log, told)
 	}
 	return nil
+}
+
+// suits reports whether the replica can be kept: it is of the plan's run and has its
+// settings, or a state, which is worth more than settings that the run's hash leaves out.
+func (r *replica) suits(plan *wire.Plan) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.plan.Run == plan.GetRun() && (r.held || bytes.Equal(r.plan.Config, plan.GetConfig()))
 }
 
 // newReplica maps and verifies the run's shards and compiles every shape that any
@@ -92,17 +104,12 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 }
 
 func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err error) {
-	if r.normalisation, err = r.experiment.Normalisation(ctx, store); err != nil {
+	r.shards = make([]*shard.Shard, r.plan.Shards)
+	if err = w.awaitStore(ctx, func() error { return r.openShards(ctx, store) }); err != nil {
 		return err
 	}
 	if err = r.condition(); err != nil {
 		return err
-	}
-	r.shards = make([]*shard.Shard, r.plan.Shards)
-	for k := range r.shards {
-		if r.shards[k], err = store.Open(r.plan.Dataset, k); err != nil {
-			return err
-		}
 	}
 	group, beside := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.verify(beside, store, r.plan) })
@@ -111,6 +118,47 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 		return err
 	}
 	return r.rehearse(ctx)
+}
+
+// openShards maps the shards that are not mapped yet.
+func (r *replica) openShards(ctx context.Context, store *shard.Dir) (err error) {
+	if r.normalisation, err = r.experiment.Normalisation(ctx, store); err != nil {
+		return err
+	}
+	for k := range r.shards {
+		if r.shards[k] != nil {
+			continue
+		}
+		if r.shards[k], err = store.Open(r.plan.Dataset, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A client of a network file system may for a minute not see what another host has
+// written: it keeps in mind that it was not there.
+const (
+	storePatience = 90 * time.Second
+	storePause    = 2 * time.Second
+)
+
+// awaitStore opens what the coordinator has seen in the store, also if that is not to
+// be seen from here yet.
+func (w *worker) awaitStore(ctx context.Context, open func() error) error {
+	for begin := time.Now(); ; {
+		err := open()
+		if !errors.Is(err, shard.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESTALE) ||
+			time.Since(begin) > storePatience {
+			return err
+		}
+		w.log.Warn("the store is looked at again", "error", err)
+		select {
+		case <-time.After(storePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // compile makes the trainer and all its graphs.

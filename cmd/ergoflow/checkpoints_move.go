@@ -130,6 +130,9 @@ func checkpointsImportCommand() *cobra.Command {
 				Run: st.Run, Experiment: e.Name + "/" + e.Preset, Step: st.Step, Time: time.Now(),
 				Size: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:]),
 			}
+			if n := len(st.Ledger.Stretches); n > 0 {
+				info.Generation = st.Ledger.Stretches[n-1].Generation // later ones go on from it
+			}
 			if n := len(st.Losses); n > 0 {
 				info.Loss = checkpoint.Loss(st.Losses[n-1])
 			}
@@ -137,6 +140,14 @@ func checkpointsImportCommand() *cobra.Command {
 				return err
 			}
 			fmt.Fprintf(stdout, "%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
+			own, err := store.Run(info.Run)
+			if err != nil {
+				return err
+			}
+			if newest := own[0]; newest.ID != info.ID {
+				fmt.Fprintf(stdout, "the run goes on from %s at step %d, of a later generation or step: import into another --dir to go on from this one\n",
+					newest.ID, newest.Step)
+			}
 			return nil
 		},
 	}

@@ -409,14 +409,43 @@ func TestInterrupt(t *testing.T) {
 			if !test.again {
 				return
 			}
+			// What the run's hash leaves out may be other than before.
+			more = append(more, "--set", "training.checkpoint_every=20", "--set", "evaluation.solver=euler-4")
 			startCluster(t, c.dir, 2, more...).end()
-			if got := final(t, c.dir); got.Step != 60 {
+			got := final(t, c.dir)
+			if got.Step != 60 {
 				t.Errorf("the same command ended at step %d", got.Step)
 			}
 			if p := proven(t, c.dir); p.Generations < 2 {
 				t.Errorf("the same command began anew: %+v", p)
 			}
+			if e, err := experiment.Parse(got.Config); err != nil || e.Training.CheckpointEvery != 20 || e.Evaluation.Solver != "euler-4" {
+				t.Errorf("the state's configuration is the first one: %+v, %v", e, err)
+			}
+			imported(t, c.dir, got)
 		})
+	}
+}
+
+// imported exports a directory's state and imports it into another, where later
+// generations have to go on from those that made it.
+func imported(t *testing.T, dir string, want *state.State) {
+	t.Helper()
+	other, file := t.TempDir(), filepath.Join(t.TempDir(), "state.safetensors")
+	for _, args := range [][]string{{"export", "latest", "--dir", dir, "-o", file}, {"import", file, "--dir", other}} {
+		cmd, out := program(t.Context(), t, append([]string{"checkpoints"}, args...)...)
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %v\n%s", args, err, out)
+		}
+	}
+	store, err := checkpoint.Open(coordinator.CheckpointPath(other), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	all, err := store.Run(want.Run)
+	if last := want.Ledger.Stretches[len(want.Ledger.Stretches)-1]; err != nil || len(all) != 1 || all[0].Generation != last.Generation {
+		t.Errorf("the import is %+v, not of generation %d (%v)", all, last.Generation, err)
 	}
 }
 

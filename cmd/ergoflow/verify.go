@@ -80,7 +80,7 @@ with code 1 where it finds otherwise, and names them.`,
 	return cmd
 }
 
-// newestOfRuns is the most advanced checkpoint of every run.
+// newestOfRuns is the checkpoint of every run that it would go on from.
 func newestOfRuns(store *checkpoint.Store) ([]checkpoint.Info, error) {
 	all, err := store.List()
 	if err != nil {
@@ -96,7 +96,7 @@ func newestOfRuns(store *checkpoint.Store) ([]checkpoint.Info, error) {
 		if !ok {
 			newest[info.Run] = len(infos)
 			infos = append(infos, info)
-		} else if info.Step >= infos[i].Step {
+		} else if info.Mark().Compare(infos[i].Mark()) >= 0 {
 			infos[i] = info
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Latest as an ID is the checkpoint saved last.
+// Latest as an ID is the checkpoint that the run goes on from which saved last.
 const Latest = "latest"
 
 // stored is a checkpoint with its number.
@@ -43,7 +43,13 @@ func list(tx *bbolt.Tx) (all []stored, damage []error) {
 func find(tx *bbolt.Tx, id string) (stored, error) {
 	all, damage := list(tx)
 	if id == Latest && len(all) > 0 {
-		return all[len(all)-1], nil
+		latest := all[len(all)-1]
+		for _, c := range slices.Backward(all) {
+			if c.info.Run == latest.info.Run && c.info.Mark().Compare(latest.info.Mark()) > 0 {
+				latest = c
+			}
+		}
+		return latest, nil
 	}
 	var matches []stored
 	for _, c := range all {

@@ -119,6 +119,16 @@ func TestNames(t *testing.T) {
 	if info, err := s.Get("xyz"); err != nil || info.Run != "xyz" {
 		t.Errorf("xyz: %+v, %v", info, err)
 	}
+	if info, err := s.Get(Latest); err != nil || info.Run != "xyz" {
+		t.Errorf("latest: %+v, %v", info, err)
+	}
+	// A late upload of an earlier generation is not what the run goes on from.
+	if _, err := s.Save(t.Context(), Info{Run: "xyz", Experiment: "vn1d/smoke", Generation: 2, Step: 9, Size: 10}, bytes.NewReader(payload(4, 10))); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.Get(Latest); err != nil || info.Generation != 3 || info.Step != 1 {
+		t.Errorf("latest after a late upload: %+v, %v", info, err)
+	}
 	if run, err := s.Run("abc"); err != nil || len(run) != 2 || run[0].Step != 2 {
 		t.Errorf("run abc: %v, %v", run, err)
 	}

@@ -20,12 +20,16 @@ func Advertise(address string) string {
 	if err != nil {
 		return address
 	}
+	var first net.IP // of IPv4 if there is one
 	for _, a := range own {
-		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
-			return net.JoinHostPort(n.IP.String(), port)
+		if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && (first == nil || first.To4() == nil && n.IP.To4() != nil) {
+			first = n.IP
 		}
 	}
-	return address
+	if first == nil {
+		return address
+	}
+	return net.JoinHostPort(first.String(), port)
 }
 
 // ErrInsecure: an address that others can reach was asked for, and nothing

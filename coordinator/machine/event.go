@@ -18,10 +18,7 @@ type (
 		Run      string
 		HasState bool
 		State    ergoflow.Mark
-		// Hidden: its data address is one of its own host alone, and that is another
-		// than the coordinator's.
-		Hidden bool
-		Newest ergoflow.Generation // that the process has joined the ring of; 0: none
+		Newest   ergoflow.Generation // that the process has joined the ring of; 0: none
 	}
 	// Closed: the stream broke or ended.
 	Closed struct {
@@ -158,6 +155,9 @@ type Worker struct {
 	// Secret is a number that the process alone knows, so that a session of it can be
 	// taken over by it alone. The status does not tell it.
 	Secret uint64
+	// What the coordinator sees of it: whether it is on another host, and whether its
+	// data address is one of its own host alone.
+	Elsewhere, Loopback bool
 }
 
 // Stage is how far a run shall go.

@@ -151,7 +151,7 @@ func (c *chaos) hello(id ergoflow.WorkerID) {
 	c.next++
 	c.open[c.next] = id
 	held := ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}
-	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, "r", c.r.IntN(2) == 0, held, false, 0})
+	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, "r", c.r.IntN(2) == 0, held, 0})
 }
 
 // made is a generation that may have made a state, or not.

@@ -88,12 +88,7 @@ func (m *Machine) submit(e Submit) {
 	}
 	old := m.ledger.Plan
 	if old != nil && old.Run == e.Plan.Run && !m.finished() {
-		if e.Until > m.ledger.Until {
-			m.ledger.Until = e.Until
-			m.persist()
-		}
-		m.emit(Answer{})
-		m.because(fmt.Sprintf("run %s goes on, until %s", old.Run, m.ledger.Until))
+		m.goOn(e)
 		return
 	}
 	if old != nil && !m.finished() {
@@ -111,6 +106,29 @@ func (m *Machine) submit(e Submit) {
 		w.steps = window[Timing]{}
 	}
 	m.scan(fmt.Sprintf("run %s (%s) is submitted, until %s", e.Plan.Run, e.Plan.Experiment, e.Until))
+}
+
+// goOn lets a run go further that is in progress. What its hash leaves out, such as
+// the interval of its checkpoints, may have changed: whoever prepares from now on
+// takes that; members of a generation do when they prepare again.
+func (m *Machine) goOn(e Submit) {
+	changed := !equalSettings(*m.ledger.Plan, e.Plan)
+	if changed || e.Until > m.ledger.Until {
+		m.ledger.Plan, m.ledger.Until = &e.Plan, max(e.Until, m.ledger.Until)
+		m.persist()
+	}
+	m.emit(Answer{})
+	reason := fmt.Sprintf("run %s goes on, until %s", e.Plan.Run, m.ledger.Until)
+	if !changed {
+		m.because(reason)
+		return
+	}
+	m.because(reason + ", with other settings")
+	for _, w := range m.workers {
+		if m.training() && m.current == nil && (w.phase == preparing || w.phase == prepared) {
+			m.instruct(w)
+		}
+	}
 }
 
 // reset frees a worker of what it was to the last run.
@@ -145,7 +163,7 @@ func (m *Machine) refusePlan(e Submit) string {
 	old := m.ledger.Plan
 	switch {
 	case old == nil:
-	case old.Run == p.Run && !equalPlans(*old, p):
+	case old.Run == p.Run && !equalWork(*old, p):
 		return fmt.Sprintf("run %s is known with another plan", p.Run)
 	case old.Run != p.Run && !m.finished() && !e.Replace:
 		return fmt.Sprintf("run %s (%s) is not finished: step %d of %d", old.Run, old.Experiment, m.run.step, old.Steps)
@@ -153,9 +171,14 @@ func (m *Machine) refusePlan(e Submit) string {
 	return ""
 }
 
-func equalPlans(a, b ergoflow.Plan) bool {
-	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Groups == b.Groups && a.Steps == b.Steps &&
-		a.CheckpointEvery == b.CheckpointEvery && bytes.Equal(a.Config, b.Config)
+// equalWork reports whether two plans of a run agree in what its hash determines.
+func equalWork(a, b ergoflow.Plan) bool {
+	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Groups == b.Groups && a.Steps == b.Steps
+}
+
+// equalSettings reports whether they agree in what it leaves out.
+func equalSettings(a, b ergoflow.Plan) bool {
+	return a.Experiment == b.Experiment && a.CheckpointEvery == b.CheckpointEvery && bytes.Equal(a.Config, b.Config)
 }
 
 // concerns reports whether an event is of the run in progress.
@@ -210,7 +233,8 @@ func (m *Machine) publish() {
 	}
 }
 
-// unpublished lets the next scan publish again.
+// unpublished lets the next scan publish jobs again that did not reach the queue, or
+// left it without a shard.
 func (m *Machine) unpublished(e Unpublished) {
 	if !m.concerns(e.Run) {
 		return
@@ -218,7 +242,7 @@ func (m *Machine) unpublished(e Unpublished) {
 	for _, k := range e.Shards {
 		delete(m.run.published, k)
 	}
-	m.emit(Warn{fmt.Sprintf("%d jobs could not be published: %s", len(e.Shards), e.Reason)})
+	m.emit(Warn{fmt.Sprintf("%d jobs are published again: %s", len(e.Shards), e.Reason)})
 }
 
 // rescan looks into the store again: results may be lost, shards arrive by
@@ -267,8 +291,9 @@ func (m *Machine) complete() bool {
 	return true
 }
 
+// saved also hears of states of a run that failed: workers that leave bring theirs.
 func (m *Machine) saved(e Saved) {
-	if !m.concerns(e.Run) || !m.possible(e.State) {
+	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run || m.ledger.Finished || !m.possible(e.State) {
 		return
 	}
 	m.noteCheckpoint(e.State)
@@ -283,7 +308,7 @@ func (m *Machine) saved(e Saved) {
 			w.saving, w.holds = false, false
 		}
 	}
-	if e.State.Step == m.ledger.Plan.Steps && m.run.stage == stageTraining && m.inLine(e.State) {
+	if e.State.Step == m.ledger.Plan.Steps && m.training() && m.inLine(e.State) {
 		m.run.step = e.State.Step
 		m.finish(fmt.Sprintf("the last checkpoint, at step %d, is stored", e.State.Step))
 	}
@@ -330,5 +355,11 @@ func (m *Machine) fail(reason string) {
 	m.because(fmt.Sprintf("run %s failed: %s", m.ledger.Plan.Run, reason))
 	if m.current != nil {
 		m.end("the run failed: " + reason)
+	}
+	for _, w := range m.workers {
+		if w.phase == generating {
+			m.send(w, Finish{m.ledger.Plan.Run})
+			w.phase = connected
+		}
 	}
 }

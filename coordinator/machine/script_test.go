@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // order (pings left out), then "= reason". Lines with # are comments. -update
 // rewrites the answers.
 //
-//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G]   a worker opens a session, with a state
-//	submit RUN shards=N [groups=N] steps=N [until=generate] [replace]
+//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback]   a worker opens a session, with a state
+//	submit RUN shards=N [groups=N] steps=N [every=N] [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R
@@ -152,13 +152,14 @@ func (p *player) do(command string, words []string) {
 			p.held[id] = state
 		}
 		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
-			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))}, p.run, stateful, p.held[id], slices.Contains(args, "hidden"), ergoflow.Generation(number("newest", 0))})
+			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1)),
+			Elsewhere: slices.Contains(args, "elsewhere"), Loopback: slices.Contains(args, "loopback")}, p.run, stateful, p.held[id], ergoflow.Generation(number("newest", 0))})
 		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
 			p.sessions[id] = old
 		}
 	case "submit":
 		plan := ergoflow.Plan{Run: id, Experiment: "vn1d/smoke", Dataset: "data-" + id, Shards: number("shards", 4), Groups: number("groups", 0),
-			Steps: ergoflow.Step(number("steps", 10)), CheckpointEvery: 5, Config: []byte("{}")}
+			Steps: ergoflow.Step(number("steps", 10)), CheckpointEvery: ergoflow.Step(number("every", 5)), Config: []byte("{}")}
 		until := StageTrain
 		if text("until", "train") == "generate" {
 			until = StageGenerate

@@ -60,7 +60,7 @@ func (m *Machine) refusal(e Hello) string {
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
 	case e.Newest > m.ledger.Generation:
 		return fmt.Sprintf("it was in generation %d, and this coordinator has had %d: it is another, or has lost its ledger; start the worker again", e.Newest, m.ledger.Generation)
-	case e.Hidden:
+	case w.Loopback && m.elsewhere(w):
 		return fmt.Sprintf("workers on other hosts do not reach %s, where it takes gradients: give it --listen with an address that they do", w.DataAddress)
 	case m.byID(w.ID) != nil:
 		return fmt.Sprintf("a worker %s is connected already", w.ID)
@@ -69,8 +69,18 @@ func (m *Machine) refusal(e Hello) string {
 		if v.DataAddress == w.DataAddress {
 			return fmt.Sprintf("worker %s is served at %s already", v.ID, w.DataAddress)
 		}
+		if v.Loopback && w.Elsewhere {
+			return fmt.Sprintf("it does not reach worker %s, which takes gradients at %s: start that one again, with --listen and an address that other hosts reach",
+				v.ID, v.DataAddress)
+		}
 	}
 	return ""
+}
+
+// elsewhere reports whether a worker, or one of those that there are, is on another
+// host than the coordinator.
+func (m *Machine) elsewhere(w Worker) bool {
+	return w.Elsewhere || slices.ContainsFunc(m.workers, func(v *worker) bool { return v.Elsewhere })
 }
 
 // heartbeat notes what a worker does, and what it holds that it was not a member
@@ -185,7 +195,7 @@ func (m *Machine) release() {
 		}
 		switch {
 		case w.saving:
-		case m.ledger.Plan != nil && !m.finished() && m.lastHolder(w):
+		case m.ledger.Plan != nil && !m.ledger.Finished && m.lastHolder(w): // of a failed run too
 			w.saving, w.saveFrom = true, w.state
 			m.send(w, Save{m.ledger.Generation})
 			m.because(fmt.Sprintf("worker %s is asked for a checkpoint: nobody who stays has the state", w.ID))
