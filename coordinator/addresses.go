@@ -20,7 +20,7 @@ type Addresses struct {
 	Version string `json:"version"`
 	Control string `json:"control"` // host:port of the control service
 	Gossip  string `json:"gossip"`  // host:port to join
-	NATS    string `json:"nats"`    // URL of the job queue
+	NATS    string `json:"nats"`    // URL of the job queue, without credentials
 }
 
 const addressesFile = "coordinator.json"

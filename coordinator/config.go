@@ -16,10 +16,8 @@ type Config struct {
 	Dir      string          // of its state; made where it is not there
 	Listen   string          // control service, host:port; default 127.0.0.1:0
 	Gossip   string          // gossip, host:port; default 127.0.0.1:0
-	Join     []string        // gossip addresses of other members, where there are any
 	Store    string          // shard store's directory, as workers see it; default Dir/shards
 	NATS     string          // URL of a job queue; default: an embedded one
-	Keep     int             // checkpoints kept of a run, beside the best; default 3
 	Insecure bool            // allows addresses beyond loopback
 	Log      *slog.Logger    // default slog.Default()
 	Ready    func(Addresses) // called once, when everything is served
@@ -38,7 +36,6 @@ func (c Config) validated() (Config, error) {
 	c.Dir = dir
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	c.Gossip = cmp.Or(c.Gossip, "127.0.0.1:0")
-	c.Keep = cmp.Or(c.Keep, 3)
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

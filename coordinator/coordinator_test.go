@@ -390,7 +390,7 @@ func TestSubmitOnAFullDisk(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- l.run(t.Context()) }()
-	_, err = (&service{loop: l, keep: 1}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN})
+	_, err = (&service{loop: l}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("the answer is %v", err)
 	}

@@ -79,7 +79,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	control := gossip.Advertise(listener.Addr().String())
 	members, err := again(before.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
 		return gossip.Join(ctx, gossip.Config{
-			Name: fmt.Sprintf("coordinator-%s-%d", control, os.Getpid()), Bind: bind, Seeds: c.Join,
+			Name: fmt.Sprintf("coordinator-%s-%d", control, os.Getpid()), Bind: bind,
 			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
 		})
 	})
@@ -88,7 +88,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	closing.add(members.Close)
 
-	addresses := Addresses{PID: os.Getpid(), Version: ergoflow.Build(), Control: control, Gossip: members.Address(), NATS: natsURL}
+	addresses := Addresses{PID: os.Getpid(), Version: ergoflow.Build(), Control: control, Gossip: members.Address(), NATS: jobs.Public(natsURL)}
 	if err := ledger.store(keyAddresses, addresses); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func conduct(ctx context.Context, c Config, l *loop, listener net.Listener, addr
 	// from using its free pages again: gRPC would wait for it for two hours.
 	asked := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), asked)
-	wire.RegisterControlServer(server, &service{loop: l, keep: c.Keep})
+	wire.RegisterControlServer(server, &service{loop: l})
 	looping, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	group, failed := errgroup.WithContext(context.Background())

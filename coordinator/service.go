@@ -21,13 +21,14 @@ import (
 const (
 	maxMessage = 4 << 20 // bytes of one gRPC message
 	partSize   = 1 << 20 // bytes of a checkpoint in one
+
+	keptCheckpoints = 3 // of a run, beside that of the least loss
 )
 
 // service implements wire.ControlServer.
 type service struct {
 	wire.UnimplementedControlServer
 	loop *loop
-	keep int // checkpoints of a run
 	// reads are checkpoints that are being read. When a generation goes on from one,
 	// all its members ask for it at once: they share one copy.
 	reads singleflight.Group
@@ -98,7 +99,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		return storeError(err)
 	}
 	v.loop.post(machine.Saved{Run: info.Run, State: info.Mark(), Final: h.Final})
-	if _, err := v.loop.saved.Prune(v.keep, 1); err != nil {
+	if _, err := v.loop.saved.Prune(keptCheckpoints, 1); err != nil {
 		v.loop.log.Warn("old checkpoints stay", "error", err)
 	}
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})

@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -65,12 +67,20 @@ func rpcError(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, context.Canceled)
 	case st.Code() == codes.Unavailable:
 		return fmt.Errorf("%s: %w (%s)", what, errUnreachable, st.Message())
+	case st.Code() == codes.DeadlineExceeded:
+		return fmt.Errorf("%s: %w (it was waited for %v)", what, errUnreachable, answerWait)
 	}
 	return fmt.Errorf("%s: %s", what, st.Message())
 }
 
+// answerWait is how long a coordinator may take to answer: it may be stopped, or on a
+// host that is gone, of which the connection learns nothing.
+const answerWait = 10 * time.Second
+
 // status asks the coordinator what it is doing.
 func status(ctx context.Context, control wire.ControlClient) (st coordinator.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
 	reply, err := control.Status(ctx, &wire.StatusRequest{})
 	if err != nil {
 		return st, rpcError("ask the coordinator for its status", err)
@@ -80,9 +90,6 @@ func status(ctx context.Context, control wire.ControlClient) (st coordinator.Sta
 	}
 	return st, nil
 }
-
-// maxCheckpointBytes bounds what is read from a coordinator.
-const maxCheckpointBytes = 4 << 30
 
 // loadCheckpoint fetches the latest checkpoint of a run.
 func loadCheckpoint(ctx context.Context, control wire.ControlClient, run string) ([]byte, error) {
@@ -99,8 +106,8 @@ func loadCheckpoint(ctx context.Context, control wire.ControlClient, run string)
 		if err != nil {
 			return nil, rpcError("load checkpoint", err)
 		}
-		if encoded.Len()+len(part.GetData()) > maxCheckpointBytes {
-			return nil, fmt.Errorf("load checkpoint: more than %d bytes", maxCheckpointBytes)
+		if encoded.Len()+len(part.GetData()) > ergoflow.MaxState {
+			return nil, fmt.Errorf("load checkpoint: more than %d bytes", ergoflow.MaxState)
 		}
 		encoded.Write(part.GetData())
 	}

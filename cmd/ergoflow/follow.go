@@ -30,6 +30,8 @@ const restartPatience = time.Minute
 
 // submit hands the plan to the coordinator.
 func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
 	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: until, Replace: replace})
 	if err != nil {
 		return rpcError("submit "+plan.Experiment, err)
@@ -96,8 +98,12 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return until == wire.Stage_STAGE_GENERATE, nil
 	case machine.StateWaiting, machine.StateForming:
 		f.generated(st) // compiling belongs to training
+		return until == wire.Stage_STAGE_GENERATE, nil
 	case machine.StateTraining:
 		f.generated(st)
+		if until == wire.Stage_STAGE_GENERATE { // somebody wanted more
+			return true, nil
+		}
 		if f.generation != 0 && st.Generation != f.generation {
 			f.bars.end()
 			fmt.Fprintf(os.Stderr, "generation %d, world size %d: %s\n", st.Generation, st.WorldSize, whyEnded(st, f.generation))

@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -204,6 +206,37 @@ func TestLocalClusterWithoutHope(t *testing.T) {
 	}
 	if err := c.err(is("failed")); err == nil || err.Error() != "no worker is left that can go on: it does not compile; worker-1: killed" {
 		t.Errorf("the one that is left cannot go on: %v", err)
+	}
+}
+
+// A log is of all runs: what an earlier one said explains nothing.
+func TestWhyAProcessEnded(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "worker-0.log")
+	const before = "ergoflow: no GPU\nhint: use --backend xla:cpu\n"
+	for said, want := range map[string]string{
+		"": "worker-0 ended: signal: killed",
+		"ergoflow: no room\nhint: delete something\n": "worker-0 ended: no room",
+	} {
+		if err := os.WriteFile(log, []byte(before+said), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("sh", "-c", "kill -9 $$")
+		cmd.Run()
+		p := process{name: "worker-0", log: log, from: int64(len(before)), cmd: cmd}
+		if err := p.failure(); err.Error() != want {
+			t.Errorf("%q is explained by %q", said, err)
+		}
+	}
+}
+
+func TestGPUs(t *testing.T) {
+	t.Setenv(visibleGPUs, "2,GPU-b,5")
+	if got := fmt.Sprint(onGPU(0, gpus()), onGPU(4, gpus())); got != "[CUDA_VISIBLE_DEVICES=2] [CUDA_VISIBLE_DEVICES=GPU-b]" {
+		t.Errorf("workers 0 and 4 have %s", got)
+	}
+	t.Setenv(visibleGPUs, "")
+	if got := onGPU(1, gpus()); got != nil {
+		t.Errorf("without GPUs worker 1 has %v", got)
 	}
 }
 

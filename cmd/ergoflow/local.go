@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +47,7 @@ func startLocal(ctx context.Context, dir string, n int, workerArgs ...string) (*
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("directory of the run: %w", err)
 	}
-	p, err := startProcess(logs, "coordinator", "coordinator", "--dir", dir)
+	p, err := startProcess(logs, "coordinator", nil, "coordinator", "--dir", dir)
 	if err != nil {
 		return nil, err
 	}
@@ -56,17 +58,43 @@ func startLocal(ctx context.Context, dir string, n int, workerArgs ...string) (*
 		return nil, err
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
+	args := append([]string{"worker", "--join", c.addresses.Gossip}, workerArgs...)
 	for i := range n {
-		args := append([]string{"worker", "--join", c.addresses.Gossip}, workerArgs...)
-		w, err := startProcess(logs, fmt.Sprintf("worker-%d", i), args...)
+		w, err := startProcess(logs, fmt.Sprintf("worker-%d", i), onGPU(i, gpus()), args...)
 		if err != nil {
 			c.stop()
 			return nil, err
 		}
 		c.workers = append(c.workers, w)
+	}
+	for i := range n {
 		c.group.Go(func() { c.keep(ctx, i, logs, args) })
 	}
 	return c, nil
+}
+
+const visibleGPUs = "CUDA_VISIBLE_DEVICES"
+
+// gpus names the NVIDIA GPUs that processes here may use, as CUDA does.
+func gpus() []string {
+	if list, ok := os.LookupEnv(visibleGPUs); ok {
+		return strings.FieldsFunc(list, func(r rune) bool { return r == ',' })
+	}
+	nodes, _ := filepath.Glob("/dev/nvidia[0-9]*") // fails for a bad pattern alone
+	names := make([]string, len(nodes))
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+	}
+	return names
+}
+
+// onGPU is the environment of worker i: a process computes on the first GPU that it
+// sees, and of several each worker has one, in turn.
+func onGPU(i int, gpus []string) []string {
+	if len(gpus) < 2 {
+		return nil
+	}
+	return []string{visibleGPUs + "=" + gpus[i%len(gpus)]}
 }
 
 // awaitCoordinator waits until the coordinator has written its addresses.
@@ -106,7 +134,7 @@ func (c *localCluster) keep(ctx context.Context, i int, logs string, args []stri
 		case <-ctx.Done():
 			return
 		}
-		again, err := startProcess(logs, w.name, args...)
+		again, err := startProcess(logs, w.name, onGPU(i, gpus()), args...)
 		if err != nil {
 			c.giveUp(w)
 			return

@@ -19,17 +19,19 @@ import (
 type process struct {
 	name string
 	log  string
+	from int64 // where this process begins in its log, which others have written before
 	cmd  *exec.Cmd
 	life io.Closer     // the child leaves when this end of its standard input closes
 	done chan struct{} // closed when the child has ended
 }
 
-// startProcess starts `ergoflow args...`, appending its output to logDir/name.log.
+// startProcess starts `ergoflow args...`, with more in its environment, appending its
+// output to logDir/name.log.
 //
 // The child holds our end of a pipe as its standard input and leaves when it
 // closes, which the kernel does for us however we end: no orphan survives even
 // a SIGKILL of the parent.
-func startProcess(logDir, name string, args ...string) (*process, error) {
+func startProcess(logDir, name string, env []string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -40,8 +42,13 @@ func startProcess(logDir, name string, args ...string) (*process, error) {
 		return nil, fmt.Errorf("start %s: its log: %w", name, err)
 	}
 	defer log.Close() // the child has its own descriptor
+	from, err := log.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: its log: %w", name, err)
+	}
 	cmd := exec.Command(self, append(args, "--supervised")...)
 	cmd.Args[0] = "ergoflow" // for ps
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	// Ctrl-C reaches the whole foreground group; the parent decides the order
 	// in which its children leave.
@@ -53,7 +60,7 @@ func startProcess(logDir, name string, args ...string) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, log: logPath, cmd: cmd, life: life, done: make(chan struct{})}
+	p := &process{name: name, log: logPath, from: from, cmd: cmd, life: life, done: make(chan struct{})}
 	go func() {
 		cmd.Wait()
 		close(p.done)
@@ -92,7 +99,7 @@ func (p *process) stop(grace time.Duration) {
 func (p *process) failure() error {
 	reason := p.cmd.ProcessState.String()
 	var hint string
-	for _, line := range tailLines(p.log, 8<<10) {
+	for _, line := range p.said() {
 		if text, ok := strings.CutPrefix(line, "ergoflow: "); ok {
 			reason = text
 		}
@@ -105,6 +112,15 @@ func (p *process) failure() error {
 		hint = "its log is " + p.log
 	}
 	return withHint(err, "%s", hint)
+}
+
+// said returns the last lines that this process wrote into its log.
+func (p *process) said() []string {
+	written := int64(8 << 10)
+	if info, err := os.Stat(p.log); err == nil {
+		written = min(written, info.Size()-p.from)
+	}
+	return tailLines(p.log, written)
 }
 
 // tailLines returns the lines in the last n bytes of a file.

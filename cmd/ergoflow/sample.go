@@ -76,6 +76,9 @@ physical time --time: by default the function's own, of formulas the longest.`,
 				return err
 			}
 			e := trained.Inference()
+			if d := e.Velocity().Dim(); n > maxSamples/d {
+				return usagef("-n is %d, not in 1…%d for samples of %d numbers", n, maxSamples/d, d)
+			}
 			var subject flow.Subject
 			var warnings []string
 			if cmd.Flags().Changed("function") {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -71,15 +72,18 @@ func decodeState(name string, encoded []byte) (experiment.Experiment, *state.Sta
 	return e, st, nil
 }
 
+// maxExport bounds an exported checkpoint: its state, and the seal.
+const maxExport = ergoflow.MaxState + 1<<20
+
 func readExport(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, withHint(fmt.Errorf("read checkpoint: %w", err), "name a file that `ergoflow checkpoints export` wrote")
 	}
 	defer f.Close()
-	encoded, err := io.ReadAll(io.LimitReader(f, maxCheckpointBytes+1))
-	if err == nil && len(encoded) > maxCheckpointBytes {
-		err = fmt.Errorf("%s is larger than %d bytes", path, maxCheckpointBytes)
+	encoded, err := io.ReadAll(io.LimitReader(f, maxExport+1))
+	if err == nil && len(encoded) > maxExport {
+		err = fmt.Errorf("%s is larger than %d bytes", path, maxExport)
 	}
 	return encoded, err
 }
@@ -151,10 +155,10 @@ func snapshot(ctx context.Context, dir string) (path string, err error) {
 			os.Remove(f.Name())
 		}
 	}()
-	ctx, cancel := context.WithCancel(ctx)
+	answer, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := time.AfterFunc(snapshotWait, cancel)
-	stream, err := control.Snapshot(ctx, &wire.SnapshotRequest{})
+	stream, err := control.Snapshot(answer, &wire.SnapshotRequest{})
 	for err == nil {
 		var chunk *wire.Chunk
 		if chunk, err = stream.Recv(); err == nil {
@@ -165,6 +169,8 @@ func snapshot(ctx context.Context, dir string) (path string, err error) {
 	switch {
 	case errors.Is(err, io.EOF):
 		return f.Name(), nil
+	case ctx.Err() != nil:
+		return "", ctx.Err()
 	case grpcstatus.Code(err) == codes.Unavailable, grpcstatus.Code(err) == codes.Canceled:
 		return "", withHint(fmt.Errorf("checkpoints in %s are in use by a coordinator that does not answer: %w", dir, err), "wait, or end that process")
 	}

@@ -42,6 +42,9 @@ func statusCommand() *cobra.Command {
 					fmt.Fprintf(stdout, "waits for   %s in %d of the last %d steps, %.3g ms\n", f.Worker, f.Steps, f.Of, 1e3*f.Seconds)
 				}
 			}
+			if st.Failure != "" {
+				fmt.Fprintf(stdout, "failure     %s\n", st.Failure)
+			}
 			if st.Reason != "" {
 				fmt.Fprintf(stdout, "last        %s\n", st.Reason)
 			}
@@ -57,6 +60,9 @@ func statusCommand() *cobra.Command {
 				if w.Pace > 0 {
 					state += fmt.Sprintf(", %.3g ms per shard", 1e3*w.Pace)
 				}
+				if w.Reason != "" {
+					state += ": " + w.Reason
+				}
 				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
 			}
 			if err := t.Flush(); err != nil {
@@ -66,7 +72,7 @@ func statusCommand() *cobra.Command {
 				if i == 0 {
 					fmt.Fprintln(stdout, "\nrefused")
 				}
-				fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.DateTime), r.From, r.Reason, r.Count)
+				fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.RFC3339), r.From, r.Reason, r.Count)
 			}
 			return nil
 		},

@@ -54,3 +54,16 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestPublic(t *testing.T) {
+	for servers, want := range map[string]string{
+		"nats://10.0.0.1:4222":                              "nats://10.0.0.1:4222",
+		"nats://user:p@ss@10.0.0.1:4222":                    "nats://10.0.0.1:4222",
+		"nats://token@a:4222,tls://user:secret@b:4222,c:42": "nats://a:4222,tls://b:4222,c:42",
+		"user:secret@c":                                     "c",
+	} {
+		if got := Public(servers); got != want {
+			t.Errorf("%s becomes %s, not %s", servers, got, want)
+		}
+	}
+}

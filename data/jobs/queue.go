@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -85,7 +86,7 @@ func open(ctx context.Context, url string, o options) (*Queue, error) {
 	}
 	if err := q.makeStreams(ctx); err != nil {
 		q.Close()
-		return nil, fmt.Errorf("job queue at %s: %w", url, err)
+		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
 	}
 	return q, nil
 }
@@ -98,14 +99,28 @@ func connect(url string, o options, more ...nats.Option) (*Queue, error) {
 		nats.ReconnectWait(200*time.Millisecond),
 	)...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the job queue at %s: %w", url, err)
+		return nil, fmt.Errorf("connect to the job queue at %s: %w", Public(url), err)
 	}
 	q := &Queue{options: o, conn: conn}
 	if q.js, err = jetstream.New(conn); err != nil {
 		conn.Close()
-		return nil, fmt.Errorf("job queue at %s: %w", url, err)
+		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
 	}
 	return q, nil
+}
+
+// Public is a server's URL, or those of several with commas between, as anybody may
+// read it: without name, password and token.
+func Public(servers string) string {
+	list := strings.Split(servers, ",")
+	for i, server := range list {
+		if scheme, rest, ok := strings.Cut(server, "://"); ok {
+			list[i] = scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
+		} else {
+			list[i] = server[strings.LastIndex(server, "@")+1:]
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 func (q *Queue) makeStreams(ctx context.Context) error {

@@ -17,8 +17,8 @@ type Server struct{ nats *server.Server }
 
 const (
 	startTimeout  = 10 * time.Second
-	jetStreamRAM  = 64 << 20 // bytes of streams in memory: we have none
-	jetStreamDisk = 4 << 30  // bytes of streams on disk: jobs and results are small
+	jetStreamRAM  = 4 << 30 // bytes of streams in memory: jobs and results of 65,536 shards, with a family's formulas in each
+	jetStreamDisk = 4 << 30 // bytes of streams on disk: jobs and results are small
 )
 
 // Serve starts a server that keeps its streams under dir and listens on addr,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -125,7 +126,7 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	}
 	result.Error = err.Error()
 	if len(result.Error) > maxError {
-		result.Error = result.Error[:maxError]
+		result.Error = strings.ToValidUTF8(result.Error[:maxError], "") // a cut character would grow in JSON
 	}
 	if result.Attempt >= q.maxDeliver {
 		return q.bury(ctx, msg, job, result)
