@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
@@ -63,6 +64,9 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := commented(source); err != nil {
+		return nil, syntaxError(source, err)
+	}
 	program, err := expr.Compile(source, expr.Env(names), expr.DisableAllBuiltins(),
 		expr.Optimize(false), expr.AsFloat64(), expr.MaxNodes(maxNodes))
 	if err != nil {
@@ -73,6 +77,25 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 		return nil, syntaxError(source, err)
 	}
 	return e, nil
+}
+
+// commented refuses what the library takes for the beginning of a comment and skips:
+// -x//2 would be -x.
+func commented(source string) error {
+	at := -1
+	for _, mark := range []string{"//", "/*"} {
+		if i := strings.Index(source, mark); i >= 0 && (at < 0 || i < at) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return nil
+	}
+	from := utf8.RuneCountInString(source[:at])
+	return &file.Error{
+		Location: file.Location{From: from, To: from + 2},
+		Message:  fmt.Sprintf("%s is no operator, and formulas have no comments", source[at:at+2]),
+	}
 }
 
 // syntaxError shows the place in the formula, or says where it is in one too

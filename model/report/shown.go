@@ -26,7 +26,7 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return timeData(w, rows) }})
 	}
 	if r.Functions > 1 {
-		all = append(all, figure{"functions", fmt.Sprintf("How %s and %s spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5; the annealed Sinkhorn divergence may be negative.", distances[0].Name, distances[1].Name),
+		all = append(all, figure{"functions", functionsCaption(distances),
 			func(w io.Writer) error { return drawFunctions(w, r.Rows, distances) },
 			func(w io.Writer) error { return functionData(w, r) }})
 	}
@@ -39,6 +39,14 @@ func (in Input) figures() []figure {
 		all = append(all, costsFigure(points, distances[0]))
 	}
 	return all
+}
+
+func functionsCaption(distances [2]evaluate.Distance) string {
+	s := fmt.Sprintf("How %s and %s spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5", distances[0].Name, distances[1].Name)
+	if slices.ContainsFunc(distances[:], func(d evaluate.Distance) bool { return d.Name == evaluate.Sinkhorn.Name }) {
+		s += "; the annealed Sinkhorn divergence may be negative"
+	}
+	return s + "."
 }
 
 // samples are the figures of the samples themselves.

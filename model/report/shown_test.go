@@ -43,6 +43,23 @@ func captions(t *testing.T, in Input) (dir string, names []string) {
 	return dir, names
 }
 
+// Only where a Sinkhorn divergence is drawn does the caption speak of it.
+func TestCaptionOfFunctions(t *testing.T) {
+	const warning = "the annealed Sinkhorn divergence may be negative"
+	for _, c := range []struct {
+		distances [2]evaluate.Distance
+		want      bool
+	}{
+		{[2]evaluate.Distance{evaluate.Sinkhorn, evaluate.W2}, true},
+		{[2]evaluate.Distance{evaluate.Features, evaluate.Radial}, false},
+	} {
+		got := functionsCaption(c.distances)
+		if strings.Contains(got, warning) != c.want || !strings.HasSuffix(got, ".") || !strings.Contains(got, c.distances[1].Name) {
+			t.Errorf("caption of %s: %s", c.distances[0].Name, got)
+		}
+	}
+}
+
 // In the plane the samples of the percentile functions are shown.
 func TestFiguresOfThePlane(t *testing.T) {
 	in := syntheticInput(t)

@@ -10,7 +10,7 @@ import (
 // family, so the interval says how far the number would move with other ones;
 // Seeds says how far it moves with other initial weights and batches.
 type Estimate struct {
-	Value float64 `json:"value"` // mean over seeds
+	Value float64 `json:"value"` // mean over seeds; of a wall time the first seed's
 	// Interval is the 95 % bootstrap over functions (package bootstrap), or over
 	// equations where several functions are of one. It is
 	// null for numbers that are no summaries over functions, over a single one,

@@ -6,7 +6,7 @@ import (
 )
 
 // how is what a reader must know of every number.
-const how = "Ours: the mean over seeds of a mean or median over held-out functions, with its 95 % bootstrap interval over functions and, where the row depends on the seed, the number of every seed. A dash: no such number, or not yet. The paper's are single runs without error bars."
+const how = "Ours: the mean over seeds of a mean or median over held-out functions, with its 95 % bootstrap interval over functions and, where the row depends on the seed, the number of every seed. Wall times are those of the first seed: they are a matter of the machine, not of the seed. A dash: no such number, or not yet. The paper's are single runs without error bars."
 
 // Markdown is the study as a page for docs/results; figures are in the folder
 // beside it.
@@ -33,6 +33,9 @@ func (r Reproduced) Markdown(doc *Document) string {
 	}
 	if len(r.Figures) > 0 {
 		b.WriteString("\n## Figures\n")
+		if doc.Seeds > 1 {
+			b.WriteString("\nOf the first seed.\n")
+		}
 	}
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "\n![%s](%s/%s.png)\n\n%s%s Data: [%s.csv](%s/%s.csv).\n", f.Name, r.Name, f.Name, f.Text, f.stands(), f.Name, r.Name, f.Name)

@@ -13,6 +13,9 @@ type Metric struct {
 	Name     string
 	Function func(evaluate.Function) float64
 	Row      func(Outcome, evaluate.Row) float64
+	// Time: a wall time, of which the first seed's stands for all. It is a property of
+	// the machine, not of the seed, and other seeds may have run beside something else.
+	Time bool
 	// Among, if not nil, picks the functions that are summarised.
 	Among func([]evaluate.Function) []evaluate.Function
 }
@@ -39,11 +42,11 @@ var (
 	}}
 	// Wall time of all samples of all functions, loading and compiling
 	// included, as the paper counts it; and without them.
-	seconds      = Metric{Key: "seconds", Name: "time (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SetupSeconds + r.SolveSeconds }}
-	solveSeconds = Metric{Key: "solve_seconds", Name: "solve (s)", Row: func(_ Outcome, r evaluate.Row) float64 { return r.SolveSeconds }}
+	seconds      = Metric{Key: "seconds", Name: "time (s)", Time: true, Row: func(_ Outcome, r evaluate.Row) float64 { return r.SetupSeconds + r.SolveSeconds }}
+	solveSeconds = Metric{Key: "solve_seconds", Name: "solve (s)", Time: true, Row: func(_ Outcome, r evaluate.Row) float64 { return r.SolveSeconds }}
 	steps        = Metric{Key: "simulated_steps", Name: "simulated steps per function", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SimulatedSteps) }}
 	sequential   = Metric{Key: "sequential_steps", Name: "steps in sequence", Row: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SequentialSteps) }}
-	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Row: training(func(o Outcome) float64 { return o.Training.seconds("train") })}
+	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Time: true, Row: training(func(o Outcome) float64 { return o.Training.seconds("train") })}
 	updates      = Metric{Key: "updates", Name: "updates", Row: training(func(o Outcome) float64 { return float64(o.Results.Step) })}
 	lastLoss     = Metric{Key: "last_loss", Name: "loss", Row: training(func(o Outcome) float64 { return o.Training.Loss })}
 )

@@ -145,7 +145,11 @@ func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	return estimate(values, o.units(s, row, c), c.Of)
+	e, err := estimate(values, o.units(s, row, c), c.Of)
+	if c.Metric.Time {
+		e.Value = e.Seeds[0]
+	}
+	return e, err
 }
 
 // units are which functions behind a column's numbers of a row are of one equation.

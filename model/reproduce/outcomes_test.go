@@ -48,6 +48,25 @@ func TestTableOfKnownNumbers(t *testing.T) {
 			}
 		}
 	}
+	// Of a wall time the first seed's stands, whatever the others had to share a
+	// machine with.
+	for k, s := range []float64{5, 50} {
+		rows := have.made[at{"r", ""}][k].Results.Rows
+		for i := range rows {
+			rows[i].SetupSeconds, rows[i].SolveSeconds = 1, s
+		}
+	}
+	for _, m := range []Metric{seconds, solveSeconds} {
+		got, err := have.number(s, Row{}, Row{Kind: evaluate.Model}, Column{Metric: m})
+		if err != nil || len(got.Seeds) != 2 || got.Seeds[1] < 50 || got.Value != got.Seeds[0] || got.Interval != nil {
+			t.Errorf("%s of two seeds: %+v, %v", m.Key, got, err)
+		}
+	}
+	for _, m := range []Metric{seconds, solveSeconds, trainSeconds, steps} {
+		if want := m.Key != steps.Key; m.Time != want {
+			t.Errorf("%s is a wall time: %v, want %v", m.Key, m.Time, want)
+		}
+	}
 	// What was not trained has no time of training.
 	for kind, want := range map[evaluate.Kind]float64{evaluate.Model: 7, evaluate.Shuffled: 7, evaluate.Floor: 0} {
 		of := Outcome{Training: Training{Stages: []Stage{{"train", 7}}}}

@@ -28,6 +28,7 @@ var particles64d = Study{
 			Notes: []string{
 				"Feature distance: sliced W2 of 13 features that do not depend on the particles' numbers, each in standard deviations of the kernel's reference. The paper prints neither its features nor whether its score is squared; its floor says that it is not.",
 				"The target split compares two halves of the reference's chains, half as many samples each; the floor is a second, independent reference set.",
+				"Sliced W2 of coordinates takes particles by their numbers. A set of simulated states is of few chains, each with many states one shortly after another, in which particles have hardly left their places: two such sets are about as far apart as two with one state of each chain. A smooth law, even a normal with the moments of the first, may come out nearer to it than a second reference set. The column is evidence neither for a row nor against one; the features are.",
 			},
 		},
 		{
@@ -42,6 +43,7 @@ var particles64d = Study{
 			Rows: particleRows,
 			Notes: []string{
 				"Pooled: all states of all kernels at once. The paper prints one number of g(r) and a \"mean marginal KL\" and does not say whether kernels are pooled: it stands beside both readings.",
+				"Pooled g(r) and marginals cannot see which kernel the network was told of: shuffled sensors tell it of the same kernels in another order, so that they may come out as well as the right ones. Energies are by the kernel that a state is judged by, which sees it, but pooled, too high ones of one kernel may make up for too low ones of another.",
 				"g(r) is normalised by a disc of radius 8 about each particle. KL: of one particle's coordinate, all particles of a state pooled, 50 bins; two equal laws of N and M independent positions are 24.5·(1/N + 1/M) apart.",
 			},
 		},

@@ -204,6 +204,9 @@ func (b *bench) checkReport(doc *Document) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !strings.Contains(string(markdown), "\n## Figures\n\nOf the first seed.\n") || !strings.Contains(text, "First seed. ") {
+		t.Error("figures of several seeds do not say of which they are")
+	}
 	lines := strings.Split(string(markdown), "\n")
 	i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "| |") })
 	for _, line := range lines[i : i+6] {

@@ -20,7 +20,10 @@ var vn1dTime = Study{
 			Title:   "Samples against simulated ones, all times together",
 			Columns: distances,
 			Rows:    slices.Concat(heard, timeControls, controls[3:]),
-			Notes:   []string{"The reference is simulation: independent chains from N(0,1) that end at the function's time; the floor is another one. Told of the longest time: the same network with the right equation at τ = 50, whatever the time. The invariant law is exact draws from the law that the equation tends to."},
+			Notes: []string{
+				"The reference is simulation: independent chains from N(0,1) that end at the function's time; the floor is another one. Told of the longest time: the same network with the right equation at τ = 50, whatever the time. The invariant law is exact draws from the law that the equation tends to.",
+				"Functions are equations at times: told of another, the model gets another time and nearly always another equation. That row says that the input is heard, not which part of it; whether time is heard, the longest time says.",
+			},
 		},
 		{
 			ID:      "vn1d_time-w2",
