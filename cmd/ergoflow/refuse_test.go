@@ -62,6 +62,7 @@ func TestPortInUse(t *testing.T) {
 
 // TestSilentSeed: a seed that takes connections and never answers is given up.
 func TestSilentSeed(t *testing.T) {
+	t.Parallel() // nearly all of it is waiting for an answer
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -147,6 +148,7 @@ func TestDamagedPlugin(t *testing.T) {
 // TestFullDisk fills a small file system of its own in the middle of a run: with
 // data, and with the checkpoint of what was learned from all of it.
 func TestFullDisk(t *testing.T) {
+	t.Parallel() // nearly all of it is waiting between attempts
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +162,7 @@ func TestFullDisk(t *testing.T) {
 		"checkpoint": {"512k", "model.deeponet.trunk_width=128", "the checkpoint at step 16 is not stored"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // nearly all of it is waiting between attempts
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, t.TempDir(), test.size, self, test.set)
