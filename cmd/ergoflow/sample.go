@@ -42,7 +42,8 @@ type onLine struct {
 }
 
 func sampleCommand() *cobra.Command {
-	var checkpoint, drift, diffusion, solverName, output, backendName string
+	var checkpoint, solverName, output, backendName string
+	var drift, diffusion []string
 	var function, n int
 	var physical float64
 	var seed uint64
@@ -51,15 +52,20 @@ func sampleCommand() *cobra.Command {
 		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
 		Short: "Draw from the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
-experiment that the model was trained on, or, in one dimension, of a new equation
-given as formulas in x, which the model sees on its own grid. An equation without
-an invariant law is refused; one whose drift or diffusion is far from those of the
-training set gets a warning.
+experiment that the model was trained on, or of a new equation given as formulas
+in x, which the model sees on its own grid. An equation without an invariant law is
+refused; one whose drift or diffusion is far from those of the training set gets a
+warning.
+
+In the plane --drift is given twice, in x and y, and --diffusion once (σ·I), twice
+(a diagonal) or four times (a matrix, row after row), as in the model's family; of
+cn2d it is "sqrt(2)". Whether there is an invariant law is then yours to know.
 
 A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
 physical time --time: by default the function's own, of formulas the longest.`,
-		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy`,
-		Args:    exactly(0, "no arguments"),
+		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy
+  ergoflow sample --checkpoint ergoflow-runs/cn2d-scaled --drift "-x-y" --drift "x-y" --diffusion "sqrt(2)" -o x.npy`,
+		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			solver, err := ode.Parse(solverName)
 			if err != nil {
@@ -84,7 +90,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if cmd.Flags().Changed("function") {
 				subject, err = functionOf(e, function)
 			} else {
-				subject, warnings, err = tabulate(e, st.Normalisation, drift, diffusion)
+				subject, warnings, err = equation(e, st.Normalisation, drift, diffusion)
 			}
 			if err != nil {
 				return err
@@ -146,8 +152,8 @@ physical time --time: by default the function's own, of formulas the longest.`,
 	f := cmd.Flags()
 	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (required)")
 	f.IntVar(&function, "function", 0, "function of the experiment; held-out ones follow the training functions")
-	f.StringVar(&drift, "drift", "", "b(x) as a formula")
-	f.StringVar(&diffusion, "diffusion", "", "σ(x) as a formula")
+	f.StringArrayVar(&drift, "drift", nil, "b(x) as a formula; in the plane twice, in x and y")
+	f.StringArrayVar(&diffusion, "diffusion", nil, "σ(x) as a formula; in the plane up to four")
 	f.Float64Var(&physical, "time", 0, "physical time of the law, for models of laws at times")
 	f.IntVarP(&n, "samples", "n", 4096, "samples to draw")
 	f.StringVar(&solverName, "solver", "rk4-4", "euler-N, rk4-N or dopri5")
@@ -199,9 +205,28 @@ func atTime(e experiment.Experiment, subject *flow.Subject, asked *float64) (flo
 	return *asked, nil
 }
 
-// tabulate puts formulas on the grid of the experiment's family, and warns of what
+// equation is a new one of the kind of the experiment's family, with warnings of what
 // is far from the training set.
-func tabulate(e experiment.Experiment, trained shard.Normalisation, drift, diffusion string) (flow.Subject, []string, error) {
+func equation(e experiment.Experiment, trained shard.Normalisation, drift, diffusion []string) (flow.Subject, []string, error) {
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return flow.Subject{}, nil, err
+	}
+	switch f := f.(type) {
+	case family.Tabulated:
+		if len(drift) != 1 || len(diffusion) != 1 {
+			return flow.Subject{}, nil, usagef("on the line --drift and --diffusion are given once")
+		}
+		return onGrid(f, trained, drift[0], diffusion[0])
+	case family.TabulatedPlane:
+		return inPlane(e, f, drift, diffusion)
+	}
+	return flow.Subject{}, nil, withHint(usagef("--drift and --diffusion are for families of drifts and diffusions on a grid, and %s is none: it lacks Grid and Of (docs/families.md)", f.Name()),
+		"name one of its functions with --function")
+}
+
+// onGrid puts formulas on the grid of a family on the line.
+func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diffusion string) (flow.Subject, []string, error) {
 	b, err := expression.Compile(drift)
 	if err != nil {
 		return flow.Subject{}, nil, usage(fmt.Errorf("--drift: %w", err))
@@ -209,15 +234,6 @@ func tabulate(e experiment.Experiment, trained shard.Normalisation, drift, diffu
 	sigma, err := expression.Compile(diffusion)
 	if err != nil {
 		return flow.Subject{}, nil, usage(fmt.Errorf("--diffusion: %w", err))
-	}
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return flow.Subject{}, nil, err
-	}
-	tabulated, ok := f.(family.Tabulated)
-	if !ok {
-		return flow.Subject{}, nil, withHint(usagef("--drift and --diffusion are for families of drifts and diffusions on a line, not for %s", f.Name()),
-			"name one of its functions with --function")
 	}
 	grid := tabulated.Grid()
 	c, err := expression.Tabulate(b, sigma, grid)
@@ -230,7 +246,7 @@ func tabulate(e experiment.Experiment, trained shard.Normalisation, drift, diffu
 	if err != nil {
 		return flow.Subject{}, nil, err
 	}
-	if _, timed := f.(family.Timed); !timed { // at a time there is a law in any case
+	if _, timed := tabulated.(family.Timed); !timed { // at a time there is a law in any case
 		if err := density.Normalisable(c); err != nil {
 			return flow.Subject{}, nil, withHint(fmt.Errorf("--drift: %w", err),
 				"there is an invariant law where the drift points inward at both ends of the model's grid, beyond which it stays as it is there")

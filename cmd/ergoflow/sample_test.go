@@ -32,7 +32,7 @@ func TestFormulasWithoutLaw(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = tabulate(e, nil, test.drift, test.diffusion)
+		_, _, err = equation(e, nil, []string{test.drift}, []string{test.diffusion})
 		if !errors.Is(err, test.want) || err != nil && (!strings.Contains(err.Error(), test.words) || hintFor(err) == "") {
 			t.Errorf("%s, drift %s, diffusion %s: %v (hint: %s)", test.experiment, test.drift, test.diffusion, err, hintFor(err))
 		}

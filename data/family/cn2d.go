@@ -84,3 +84,16 @@ func (c cn2d) Restore(fields [][]float32) (Function, error) {
 	}
 	return Function{System: p, Fields: fields}, nil
 }
+
+func (cn2d) Grid() sde.Grid { return cn2dAxis }
+
+// Of makes a function of any drift on the grid, with the noise √2·I.
+func (c cn2d) Of(p sde.Plane) (Function, error) {
+	terms, _ := p.DiffusionTerms()
+	for k, s := range p.Diffusion {
+		if terms > 2 || math.Abs(float64(s)-math.Sqrt2) > 1e-6 {
+			return Function{}, fmt.Errorf("the diffusion is %.6g at node %d, all functions of cn2d have sqrt(2), in each direction by itself", s, k/max(terms, 1))
+		}
+	}
+	return c.Restore([][]float32{p.Drift})
+}

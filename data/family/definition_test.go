@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -320,5 +321,49 @@ func TestDefinitionRefusals(t *testing.T) {
 	}
 	if _, err := Parse([]byte(strings.Replace(vortex, `["s", "1 + 0.1*x^2"]`, `["0*s", "0"]`, 1))); err == nil || !strings.Contains(err.Error(), "is zero") {
 		t.Errorf("no noise: %v", err)
+	}
+}
+
+// TestOtherEquations: what a family in the plane makes of an equation that it did
+// not draw has the fields that its network reads, and no diffusion that it lacks.
+func TestOtherEquations(t *testing.T) {
+	const text = "name: f\ndim: 2\ngrid: {lo: -1, hi: 1, nodes: 3}\nparameters: {a: 'uniform(1, 2)'}\ndrift: [-a*x, -y]\ndiffusion: "
+	for _, test := range []struct {
+		family    Family
+		diffusion []string
+		ok        bool
+		constant  bool // the diffusion is no field
+	}{
+		{cn2d{}, []string{"sqrt(2)"}, true, true},
+		{cn2d{}, []string{"sqrt(2)", "sqrt(2)"}, true, true},
+		{cn2d{}, []string{"sqrt(2)", "1"}, false, true},
+		{cn2d{}, []string{"1 + x*x"}, false, true},
+		{cn2d{}, []string{"sqrt(2)", "0", "0", "sqrt(2)"}, false, true},
+		{defined(t, text+"['1', '2']"), []string{"1", "2"}, true, true},
+		{defined(t, text+"['1', '2']"), []string{"2", "1"}, false, true},
+		{defined(t, text+"['1', '2']"), []string{"1"}, false, true},
+		{defined(t, text+"a"), []string{"1 + x*x"}, true, false},
+		{defined(t, text+"a"), []string{"1", "1"}, false, false},
+	} {
+		f := test.family.(TabulatedPlane)
+		p, err := NewPlane([]string{"y", "-x-y"}, test.diffusion, f.Grid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		function, err := f.Of(p)
+		if (err == nil) != test.ok {
+			t.Errorf("%s of %v: %v", test.family.Name(), test.diffusion, err)
+		}
+		if err != nil {
+			continue
+		}
+		if test.constant != (len(function.Fields) == 1) || !slices.Equal(function.Fields[0], p.Drift) || !test.constant && !slices.Equal(function.Fields[1], p.Diffusion) {
+			t.Errorf("%s of %v: another equation", test.family.Name(), test.diffusion)
+		}
+	}
+	for _, bad := range [][2][]string{{{"x"}, {"1"}}, {{"x", "1/(x-x)"}, {"1"}}, {{"x", "y"}, {"0"}}, {{"x", "y"}, nil}, {{"x", "q"}, {"1"}}} {
+		if _, err := NewPlane(bad[0], bad[1], cn2dAxis); err == nil {
+			t.Errorf("%v and %v are an equation", bad[0], bad[1])
+		}
 	}
 }

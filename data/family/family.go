@@ -63,6 +63,13 @@ type Tabulated interface {
 	Of(c sde.Coefficients) (Function, error)
 }
 
+// TabulatedPlane is Tabulated in the plane, on a grid that is the same along both
+// axes. Of refuses a diffusion that functions of the family do not have.
+type TabulatedPlane interface {
+	Grid() sde.Grid
+	Of(p sde.Plane) (Function, error)
+}
+
 // Draws asks for samples of functions First … First+Count−1.
 type Draws struct {
 	First, Count int

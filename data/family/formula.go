@@ -91,6 +91,27 @@ func (f *formula) draw(seed uint64, i int) [][]float64 {
 	return variables
 }
 
+// NewPlane has the values of formulas in x and y, two of the drift and one, two or
+// four of the diffusion, at the nodes of a grid that is the same along both axes.
+func NewPlane(drift, diffusion []string, grid sde.Grid) (sde.Plane, error) {
+	p := sde.Plane{X: grid, Y: grid}
+	for _, part := range []struct {
+		name    string
+		sources []string
+		to      *[]float32
+	}{{"drift", drift, &p.Drift}, {"diffusion", diffusion, &p.Diffusion}} {
+		formulas := make([]*expression.Expression, len(part.sources))
+		for k, source := range part.sources {
+			var err error
+			if formulas[k], err = expression.CompileIn(source, "x", "y"); err != nil {
+				return sde.Plane{}, fmt.Errorf("%s %d: %w", part.name, k+1, err)
+			}
+		}
+		*part.to = tabulate(formulas, nodes(grid, 2))
+	}
+	return p, p.Validate()
+}
+
 // tabulate has the values of all formulas at the nodes, those of one node
 // together.
 func tabulate(formulas []*expression.Expression, variables [][]float64) []float32 {
@@ -202,4 +223,26 @@ func (f formulaPlane) Restore(fields [][]float32) (Function, error) {
 		return Function{}, err
 	}
 	return Function{System: p, Fields: fields}, nil
+}
+
+func (f formulaPlane) Grid() sde.Grid { return f.grid }
+
+// Of refuses another number of diffusion terms than the family's and, where all
+// functions have the same diffusion, another one.
+func (f formulaPlane) Of(p sde.Plane) (Function, error) {
+	want, nodes := len(f.diffusion), p.Nodes()
+	if terms, _ := p.DiffusionTerms(); terms != want {
+		return Function{}, fmt.Errorf("%d formulas of the diffusion, functions of %s have %d", terms, f.name, want)
+	}
+	diffusion := p.Diffusion
+	if len(diffusion) == want {
+		diffusion = slices.Repeat(diffusion, nodes)
+	}
+	if f.constant == nil {
+		return f.Restore([][]float32{p.Drift, diffusion})
+	}
+	if !slices.Equal(diffusion, slices.Repeat(f.constant, nodes)) {
+		return Function{}, fmt.Errorf("functions of %s have the same diffusion, %v", f.name, f.constant)
+	}
+	return f.Restore([][]float32{p.Drift})
 }
