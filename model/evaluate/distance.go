@@ -9,12 +9,15 @@ type Distance struct {
 	Summary func(Summary) Statistic
 }
 
-// The distances of which each experiment has two.
+// The distances of which each experiment has two to its reference, on the line one
+// more to the exact law.
 var (
 	Sinkhorn = Distance{"Sinkhorn divergence", "units of x²",
 		func(f Function) float64 { return f.Sinkhorn }, func(s Summary) Statistic { return s.Sinkhorn }}
 	W2 = Distance{"W2", "units of x",
 		func(f Function) float64 { return f.W2 }, func(s Summary) Statistic { return s.W2 }}
+	W2Exact = Distance{"W2 to the exact law", "units of x",
+		func(f Function) float64 { return f.W2Exact }, func(s Summary) Statistic { return s.W2Exact }}
 	SlicedW2 = Distance{"sliced W2", "units of x",
 		func(f Function) float64 { return f.SlicedW2 }, func(s Summary) Statistic { return s.SlicedW2 }}
 	Features = Distance{"feature distance", "deviations of the reference",

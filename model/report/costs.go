@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	costsCaption  = "Mean %s, with its 95 %% interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles) and the model with its set-up (stars; its steps are evaluations of the network, which an adaptive solver does not count)."
+	costsCaption  = "Mean %s, with its 95 %% interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles, named in the first panel) and the model with its set-up (star; its steps are evaluations of the network, which an adaptive solver does not count)."
 	spreadCaption = "How the %s spreads over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile)."
 )
 
@@ -20,7 +20,7 @@ func Costs(rows []evaluate.Row, d evaluate.Distance) []ParetoPoint {
 		if r.Kind != evaluate.MCMC && r.Kind != evaluate.Model || !(d.Summary(r.Summary).Mean > 0) {
 			continue
 		}
-		p := ParetoPoint{Name: r.Name, Model: r.Kind == evaluate.Model, Seconds: r.SetupSeconds + r.SolveSeconds,
+		p := ParetoPoint{Series: string(r.Kind), Name: r.Name, Model: r.Kind == evaluate.Model, Seconds: r.SetupSeconds + r.SolveSeconds,
 			Steps: float64(r.SequentialSteps), Error: d.Summary(r.Summary).Mean}
 		if i := d.Summary(r.Summary).MeanInterval; i != nil && i[0] <= p.Error && p.Error <= i[1] {
 			p.Low, p.High = max(i[0], 0), i[1]
@@ -30,13 +30,14 @@ func Costs(rows []evaluate.Row, d evaluate.Distance) []ParetoPoint {
 	return points
 }
 
-// DrawCosts draws what rows cost and how far they are off.
-func DrawCosts(points []ParetoPoint, d evaluate.Distance) (Drawn, error) {
-	return costsFigure(points, d).make()
+// DrawCosts draws what rows cost and how far they are off by a distance, as the
+// figure NAME.
+func DrawCosts(name string, points []ParetoPoint, d evaluate.Distance) (Drawn, error) {
+	return costsFigure(name, points, d).make()
 }
 
-func costsFigure(points []ParetoPoint, d evaluate.Distance) figure {
-	return figure{"costs", fmt.Sprintf(costsCaption, d.Name),
+func costsFigure(name string, points []ParetoPoint, d evaluate.Distance) figure {
+	return figure{name, fmt.Sprintf(costsCaption, d.Name),
 		func(w io.Writer) error { return drawPareto(w, points, "Mean "+axis(d)) },
 		func(w io.Writer) error { return paretoData(w, points) }}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"image/color"
 	"io"
 	"math"
 	"slices"
@@ -19,10 +18,6 @@ import (
 // rowStyles tell the rows apart by colour and dash; further MCMC rows get
 // shorter dashes.
 func rowStyles(rows []evaluate.Row) []draw.LineStyle {
-	var (
-		purple = color.RGBA{0xcc, 0x79, 0xa7, 0xff}
-		orange = color.RGBA{0xe6, 0x9f, 0x00, 0xff}
-	)
 	mcmcDashes := [][]vg.Length{{6, 2}, {3, 2}, {1.5, 1.5}, {8, 2, 1.5, 2}}
 	styles := make([]draw.LineStyle, len(rows))
 	mcmc := 0

@@ -3,8 +3,8 @@ package report
 import (
 	"errors"
 	"fmt"
+	"image/color"
 	"io"
-	"maps"
 	"math"
 	"slices"
 
@@ -16,9 +16,9 @@ import (
 
 // ParetoPoint is what a method costs and how far its samples are off.
 type ParetoPoint struct {
-	Name   string
-	Model  bool   // a star; others are circles
 	Series string // circles of one series are joined in their order
+	Name   string // within the series
+	Model  bool   // a star; others are circles
 	// Seconds is wall time, Steps what follows one another on the way to a
 	// sample: steps of a chain, evaluations of a network along the flow. Either
 	// may be 0, which leaves the point out of that panel.
@@ -45,9 +45,10 @@ func (p ParetoPoint) validate() error {
 // drawPareto draws error against wall time and against sequential steps, as PNG. All
 // axes are logarithmic; left and below is better. measure names the error.
 func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
+	series := joined(points)
 	panels := []paretoPanel{
-		{name: "Wall time for all functions (s)", cost: func(p ParetoPoint) float64 { return p.Seconds }},
-		{name: "Sequential steps per sample", cost: func(p ParetoPoint) float64 { return p.Steps }},
+		{name: "Wall time for all functions (s)", cost: func(p ParetoPoint) float64 { return p.Seconds }, series: series},
+		{name: "Sequential steps per sample", cost: func(p ParetoPoint) float64 { return p.Steps }, series: series},
 	}
 	lo, hi := math.Inf(1), 0.0
 	for _, point := range points {
@@ -60,32 +61,38 @@ func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
 		}
 	}
 	plots := [][]*plot.Plot{nil}
-	var names []string
+	var costs []string
 	for k := range panels {
 		panels[k].choose(points)
 		if len(panels[k].points) < 2 {
 			continue
 		}
+		panels[k].named = len(plots[0]) == 0
 		p := panels[k].plot()
 		p.Y.Min, p.Y.Max = lo/1.8, hi*1.8
 		if len(plots[0]) > 0 {
 			p.Y.Tick.Marker = unlabelled{logTicks{}}
 		}
 		plots[0] = append(plots[0], p)
-		names = append(names, panels[k].name)
+		costs = append(costs, panels[k].name)
 	}
 	columns := len(plots[0])
 	if columns == 0 {
 		return errors.New("figure of costs: fewer than two points have a cost")
 	}
 	width := 3.2*vg.Inch*vg.Length(columns) + 0.6*vg.Inch
-	c := vgimg.NewWith(vgimg.UseWH(width, 2.9*vg.Inch), vgimg.UseDPI(dpi))
+	c := vgimg.NewWith(vgimg.UseWH(width, 3.1*vg.Inch), vgimg.UseDPI(dpi))
 	whole := draw.New(c)
-	inner := draw.Crop(whole, 22, -10, 20, -8)
+	inner := draw.Crop(whole, 22, -10, 20, -22)
+	var names legend
+	for i, s := range series {
+		names = append(names, entry{s, line(seriesColor(i), 1.5)})
+	}
+	names.draw(whole, whole.Max.Y-10)
 	canvases := plot.Align(plots, draw.Tiles{Rows: 1, Cols: columns, PadX: 16}, inner)
 	for j, p := range plots[0] {
 		p.Draw(canvases[0][j])
-		abscissaName(whole, canvases[0][j], p, names[j])
+		abscissaName(whole, canvases[0][j], p, costs[j])
 	}
 	first := canvases[0][0]
 	first.Min.X = inner.Min.X
@@ -101,6 +108,24 @@ type paretoPanel struct {
 	name   string
 	cost   func(ParetoPoint) float64
 	points []ParetoPoint
+	series []string
+	named  bool // circles too: not in a second panel, where series stand closer
+}
+
+// joined are the names of the circles' series in their order.
+func joined(points []ParetoPoint) []string {
+	var names []string
+	for _, p := range points {
+		if !p.Model && !slices.Contains(names, p.Series) {
+			names = append(names, p.Series)
+		}
+	}
+	return names
+}
+
+func seriesColor(i int) color.RGBA {
+	colors := []color.RGBA{green, purple, blue}
+	return colors[i%len(colors)]
 }
 
 func (m *paretoPanel) choose(points []ParetoPoint) {
@@ -128,15 +153,14 @@ func (m paretoPanel) plot() *plot.Plot {
 func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
 	marks := make([]mark, len(m.points))
-	paths := map[string][]vg.Point{} // by series
-	var taken []vg.Rectangle         // by marks, then by names
+	paths := make([][]vg.Point, len(m.series))
+	var taken []vg.Rectangle // by marks, then by names
 	for i, point := range m.points {
-		marks[i] = mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: green}
+		marks[i] = mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: vermilion}
 		k := &marks[i]
-		if point.Model {
-			k.color = vermilion
-		} else {
-			paths[point.Series] = append(paths[point.Series], k.at)
+		if s := slices.Index(m.series, point.Series); !point.Model {
+			k.color = seriesColor(s)
+			paths[s] = append(paths[s], k.at)
 		}
 		k.low, k.high = k.at.Y-4, k.at.Y+4
 		if point.High > 0 {
@@ -144,15 +168,18 @@ func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		taken = append(taken, vg.Rectangle{Min: vg.Point{X: k.at.X - 4, Y: k.low}, Max: vg.Point{X: k.at.X + 4, Y: k.high}})
 	}
-	for _, series := range slices.Sorted(maps.Keys(paths)) { // in a fixed order
-		c.StrokeLines(line(mixed(green, 0.5), 0.8), paths[series])
+	for s, path := range paths {
+		c.StrokeLines(line(mixed(seriesColor(s), 0.5), 0.8), path)
 	}
 	style := textStyle(textSize, black)
-	var places []vg.Rectangle
+	places := make([]vg.Rectangle, len(m.points))
 	for i, point := range m.points {
-		place := marks[i].place(style.Width(point.Name), c.Rectangle, taken)
-		places, taken = append(places, place), append(taken, place)
-		marks[i].lead(c, place) // below what comes
+		if !point.Model && !m.named {
+			continue
+		}
+		places[i] = marks[i].place(style.Width(point.Name), c.Rectangle, taken)
+		taken = append(taken, places[i])
+		marks[i].lead(c, places[i]) // below what comes
 	}
 	for i, point := range m.points {
 		k := marks[i]
@@ -169,18 +196,24 @@ func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		} else {
 			c.DrawGlyph(draw.GlyphStyle{Color: k.color, Radius: 3.2, Shape: draw.CircleGlyph{}}, k.at)
 		}
-		c.FillText(style, vg.Point{X: (places[i].Min.X + places[i].Max.X) / 2, Y: (places[i].Min.Y + places[i].Max.Y) / 2}, point.Name)
+		if point.Model || m.named {
+			style.Color = black
+			if len(m.series) > 1 { // to which mark a name among others belongs
+				style.Color = k.color
+			}
+			c.FillText(style, vg.Point{X: (places[i].Min.X + places[i].Max.X) / 2, Y: (places[i].Min.Y + places[i].Max.Y) / 2}, point.Name)
+		}
 	}
 }
 
 // paretoData writes what drawPareto draws as CSV.
 func paretoData(w io.Writer, points []ParetoPoint) error {
-	return table(w, []string{"row", "seconds", "steps", "error", "low", "high"}, func(row func(...string) error) error {
+	return table(w, []string{"series", "row", "seconds", "steps", "error", "low", "high"}, func(row func(...string) error) error {
 		for _, p := range points {
 			if err := p.validate(); err != nil {
 				return fmt.Errorf("data of costs: %w", err)
 			}
-			if err := row(p.Name, number(p.Seconds), number(p.Steps), number(p.Error), number(p.Low), number(p.High)); err != nil {
+			if err := row(p.Series, p.Name, number(p.Seconds), number(p.Steps), number(p.Error), number(p.Low), number(p.High)); err != nil {
 				return err
 			}
 		}

@@ -36,7 +36,7 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return spreadData(w, rows) }})
 	}
 	if points := Costs(r.Rows, distances[0]); len(points) > 2 {
-		all = append(all, costsFigure(points, distances[0]))
+		all = append(all, costsFigure("costs", points, distances[0]))
 	}
 	return all
 }

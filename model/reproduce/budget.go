@@ -37,14 +37,13 @@ func budgetRows(prefix, evaluation string, budgets []Budget) []Row {
 	return rows
 }
 
-// budgetPoints are the same as points of a figure, the first of which is called
-// after the series.
-func budgetPoints(series, evaluation string, budgets []Budget) []Row {
-	points := budgetRows("", evaluation, budgets)
-	for i, b := range budgets {
-		points[i].Name = amount(b.Steps)
+// budgetPoints are the same as points of a figure.
+func budgetPoints(series, evaluation string, budgets ...Budget) []Point {
+	points := make([]Point, len(budgets))
+	for i, row := range budgetRows("", evaluation, budgets) {
+		row.Name = amount(budgets[i].Steps)
+		points[i] = Point{series, row}
 	}
-	points[0].Name = series + points[0].Name
 	return points
 }
 

@@ -62,7 +62,7 @@ func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
 	var made []Figure
 	for _, c := range captions {
 		f := Figure{Caption: c, Paper: s.PaperFigures[c.Name]}
-		if c.Name == costs && len(s.Costs) > 0 {
+		if c.Name == "costs" && len(s.Costs) > 0 {
 			continue
 		}
 		if f.png, err = os.ReadFile(filepath.Join(dir, c.Name+".png")); err != nil {
@@ -73,28 +73,28 @@ func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
 		}
 		made = append(made, f)
 	}
-	points := o.costs(s)
-	if len(points) < 2 {
-		return made, nil
+	for _, c := range s.Costs {
+		points := o.costs(s, c)
+		if len(points) < 2 {
+			continue
+		}
+		drawn, err := report.DrawCosts(c.Name, points, c.Error)
+		if err != nil {
+			return nil, err
+		}
+		drawn.Text += c.Note
+		made = append(made, Figure{drawn.Caption, s.PaperFigures[c.Name], drawn.PNG, drawn.CSV})
 	}
-	drawn, err := report.DrawCosts(points, evaluate.Sinkhorn)
-	if err != nil {
-		return nil, err
-	}
-	return append(made, Figure{drawn.Caption, s.PaperFigures[costs], drawn.PNG, drawn.CSV}), nil
+	return made, nil
 }
 
-// costs is the name of the figure of costs.
-const costs = "costs"
-
-// costs are the points of the study's figure, of the first seed.
-func (o outcomes) costs(s Study) []report.ParetoPoint {
+// costs are the points of a figure, of the first seed.
+func (o outcomes) costs(s Study, c Costs) []report.ParetoPoint {
 	var points []report.ParetoPoint
-	for _, row := range s.Costs {
-		if found := o.rows(s, row, row.Evaluation); len(found) > 0 {
-			found[0].row.Name = row.Name
-			for _, p := range report.Costs([]evaluate.Row{found[0].row}, evaluate.Sinkhorn) { // none if it has no cost
-				p.Series = row.Evaluation
+	for _, point := range c.Points {
+		if found := o.rows(s, point.Row, point.Evaluation); len(found) > 0 {
+			for _, p := range report.Costs([]evaluate.Row{found[0].row}, c.Error) { // none if it has no cost
+				p.Series, p.Name = point.Series, point.Name
 				points = append(points, p)
 			}
 		}

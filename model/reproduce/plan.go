@@ -124,8 +124,10 @@ func (s Study) named(r Run, v Evaluation) (kinds []evaluate.Kind) {
 			kinds = append(kinds, row.Kind)
 		}
 	}
-	for _, row := range s.Costs {
-		add(row, row.Evaluation)
+	for _, c := range s.Costs {
+		for _, p := range c.Points {
+			add(p.Row, p.Evaluation)
+		}
 	}
 	for _, t := range s.Tables {
 		for _, row := range t.Rows {

@@ -35,11 +35,11 @@ func tiny() Study {
 				{Name: "budgets", Kinds: []evaluate.Kind{evaluate.MCMC}, Budgets: []Budget{{"short", 0.01, 100}, {"long", 0.01, 400}}},
 			},
 		}},
-		Costs: []Row{
-			{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"},
-			{Name: "network", Kind: evaluate.Model},
-		},
-		PaperFigures: map[string]string{costs: "fig:none"},
+		Costs: []Costs{{Name: "costs", Error: evaluate.W2Exact, Points: []Point{
+			{"by steps", Row{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"}},
+			{"by network", Row{Name: "network", Kind: evaluate.Model}},
+		}, Note: " A note of the test."}},
+		PaperFigures: map[string]string{"costs": "fig:none"},
 		Tables: []Table{{
 			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: budgeted,
 			Rows: []Row{
@@ -183,7 +183,7 @@ func (b *bench) checkReport(doc *Document) {
 	if strings.Count(text, "<th>ours, scaled</th>") != len(budgeted) || strings.Contains(text, "<th>ours</th>") {
 		t.Error("not every column of ours says that it is scaled")
 	}
-	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
+	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "Mean W2 to the exact law", "A note of the test. Beside the paper&#39;s fig:none.", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -197,7 +197,7 @@ func (b *bench) checkReport(doc *Document) {
 		}
 	}
 	points, err := os.ReadFile(filepath.Join(string(b.o.Dir), "report", "tiny", "costs.csv"))
-	if err != nil || !strings.Contains(string(points), "\nlong one,") || !strings.Contains(string(points), "\nnetwork,") {
+	if err != nil || !strings.Contains(string(points), "\nby steps,long one,") || !strings.Contains(string(points), "\nby network,network,") {
 		t.Errorf("costs: %v\n%s", err, points)
 	}
 	markdown, err := os.ReadFile(filepath.Join(string(b.o.Dir), "report", "tiny.md"))

@@ -33,9 +33,9 @@ type Study struct {
 	Title  string
 	Runs   []Run
 	Tables []Table
-	// Costs are the points of the figure that sets error against cost; without
-	// them it is that of the first run's own evaluation.
-	Costs []Row
+	// Costs are the figures that set error against cost; without them there is that
+	// of the first run's own evaluation.
+	Costs []Costs
 	// PaperFigures says which of the paper's figures a figure of ours stands for, by
 	// its file name.
 	PaperFigures map[string]string
@@ -79,6 +79,20 @@ type Row struct {
 	Evaluation string // of the run; empty: the preset's own
 	Kind       evaluate.Kind
 	Label      string // name of the evaluation's row; empty: the first of the kind
+}
+
+// Costs is a figure of rows by what they cost and how far they are off.
+type Costs struct {
+	Name   string // a file name
+	Error  evaluate.Distance
+	Points []Point
+	Note   string // that its caption ends with
+}
+
+// Point is a row of such a figure; those of one series are joined.
+type Point struct {
+	Series string
+	Row
 }
 
 // Column is a number of every row.

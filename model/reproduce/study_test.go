@@ -16,12 +16,20 @@ import (
 func TestDeclaredStudies(t *testing.T) {
 	ids := map[string]bool{}
 	for _, s := range Studies {
-		for _, row := range s.Costs {
-			run, ok := s.run(row.Run)
-			if !ok {
-				t.Errorf("%s, costs of %s: no run %s", s.Name, row.Name, row.Run)
+		for _, c := range s.Costs {
+			points := map[string]bool{}
+			for _, p := range c.Points {
+				where := fmt.Sprintf("%s, %s of %s, %s", s.Name, c.Name, p.Series, p.Name)
+				run, ok := s.run(p.Run)
+				if !ok {
+					t.Errorf("%s: no run %s", where, p.Run)
+				}
+				checkNamed(t, where, run, p.Row, Column{})
+				if points[where] {
+					t.Errorf("%s is there twice", where)
+				}
+				points[where] = true
 			}
-			checkNamed(t, s.Name+", costs of "+row.Name, run, row, Column{})
 		}
 		for _, table := range s.Tables {
 			if ids[table.ID] {
