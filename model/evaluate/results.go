@@ -111,6 +111,17 @@ const ksLevel = 0.05
 // in one its p may be zero, since exp(−2nD²) underflows.
 func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
+// WhereMixed are those of a row's functions whose reference has mixed, or the
+// others; none where there is no exact law to say so.
+func (r *Results) WhereMixed(functions []Function, mixed bool) (some []Function) {
+	for i, d := range r.ReferenceToExact {
+		if (d < r.MixedBelow) == mixed {
+			some = append(some, functions[i])
+		}
+	}
+	return some
+}
+
 // Row finds the first row of a kind.
 func (r *Results) Row(k Kind) (Row, bool) {
 	for _, row := range r.Rows {

@@ -17,7 +17,7 @@ type Metric struct {
 	// the machine, not of the seed, and other seeds may have run beside something else.
 	Time bool
 	// Among, if not nil, picks the functions that are summarised.
-	Among func([]evaluate.Function) []evaluate.Function
+	Among func(Outcome, []evaluate.Function) []evaluate.Function
 }
 
 // Outcome is one evaluation with the training of the state behind it.
@@ -32,7 +32,6 @@ var (
 	converged = Metric{Key: "sinkhorn_converged", Name: "Sinkhorn converged", Function: func(f evaluate.Function) float64 { return f.SinkhornConverged }}
 	w2        = Metric{Key: "w2", Name: "W2", Function: func(f evaluate.Function) float64 { return f.W2 }}
 	w2Exact   = Metric{Key: "w2_exact", Name: "W2 to the exact law", Function: func(f evaluate.Function) float64 { return f.W2Exact }}
-	w2Mixed   = Metric{Key: "w2_mixed", Name: "W2 where the reference has mixed", Row: func(_ Outcome, r evaluate.Row) float64 { return r.Summary.W2Mixed.Mean }}
 	variance  = Metric{Key: "variance_ratio", Name: "variance ratio", Function: func(f evaluate.Function) float64 { return f.VarianceRatio }}
 	rejected  = Metric{Key: "ks_rejected", Name: "KS rejected", Function: func(f evaluate.Function) float64 {
 		if f.Rejected() {
@@ -98,6 +97,20 @@ func pooled(of func(evaluate.AllStates) float64) func(Outcome, evaluate.Row) flo
 	}
 }
 
+// mixed is the metric of the functions whose reference has mixed.
+func mixed(m Metric) Metric {
+	m.Key, m.Name = m.Key+"_mixed", m.Name+", mixed,"
+	m.Among = func(o Outcome, all []evaluate.Function) []evaluate.Function { return o.Results.WhereMixed(all, true) }
+	return m
+}
+
+// unmixed is the metric of the others.
+func unmixed(m Metric) Metric {
+	m.Key, m.Name = m.Key+"_unmixed", m.Name+", others,"
+	m.Among = func(o Outcome, all []evaluate.Function) []evaluate.Function { return o.Results.WhereMixed(all, false) }
+	return m
+}
+
 // Summary says how a number of every function becomes one.
 type Summary string
 
@@ -133,7 +146,7 @@ func (m Metric) values(o Outcome, r evaluate.Row) []float64 {
 		}
 		return nil
 	}
-	functions := m.functions(r)
+	functions := m.functions(o, r)
 	values := make([]float64, len(functions))
 	for i, f := range functions {
 		values[i] = m.Function(f)
@@ -142,12 +155,12 @@ func (m Metric) values(o Outcome, r evaluate.Row) []float64 {
 }
 
 // functions are those of the row that are summarised; none by a number of the row.
-func (m Metric) functions(r evaluate.Row) []evaluate.Function {
+func (m Metric) functions(o Outcome, r evaluate.Row) []evaluate.Function {
 	switch {
 	case m.Row != nil:
 		return nil
 	case m.Among != nil:
-		return m.Among(r.Functions)
+		return m.Among(o, r.Functions)
 	}
 	return r.Functions
 }

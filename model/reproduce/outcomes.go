@@ -155,7 +155,7 @@ func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
 // units are which functions behind a column's numbers of a row are of one equation.
 func (o outcomes) units(s Study, row Row, c Column) []int {
 	for _, found := range o.rows(s, row, c.evaluation(row)) {
-		return evaluate.Units(c.Metric.functions(found.row))
+		return evaluate.Units(c.Metric.functions(found.of, found.row))
 	}
 	return nil
 }

@@ -83,6 +83,20 @@ func TestTableOfKnownNumbers(t *testing.T) {
 	}
 }
 
+// Every function is among the mixed or the others, by the reference of the results
+// that it is of; without exact laws there are neither.
+func TestMixedAndOthers(t *testing.T) {
+	of := outcome(map[evaluate.Kind][]float64{evaluate.Model: {1, 2, 3, 4}})
+	row := of.Results.Rows[0]
+	if some := append(mixed(w2).values(of, row), unmixed(w2).values(of, row)...); len(some) != 0 {
+		t.Errorf("without exact laws: %v", some)
+	}
+	of.Results.ReferenceToExact, of.Results.MixedBelow = []float64{0.1, 0.2, 0.3, 0}, 0.2
+	if in, out := mixed(w2).values(of, row), unmixed(w2).values(of, row); !slices.Equal(in, []float64{1, 4}) || !slices.Equal(out, []float64{2, 3}) {
+		t.Errorf("mixed %v, others %v", in, out)
+	}
+}
+
 func TestDigits(t *testing.T) {
 	for v, want := range map[float64]string{
 		0: "0", 1: "1.00", 64: "64", 32256: "32,256", 319999744: "319,999,744", -1234: "−1,234",

@@ -108,7 +108,7 @@ func (s Study) wanted(r Run, v Evaluation, seed uint64, shown bool) (kinds []eva
 	case seed == 1 && len(v.Kinds) > 0:
 		return v.Kinds, true
 	}
-	named := s.named(r, v)
+	named := s.named(r, v, seed)
 	for _, k := range evaluate.Kinds() {
 		if slices.Contains(named, k) && (seed == 1 || slices.Contains(trained, k)) {
 			kinds = append(kinds, k)
@@ -117,9 +117,12 @@ func (s Study) wanted(r Run, v Evaluation, seed uint64, shown bool) (kinds []eva
 	return kinds, len(kinds) > 0
 }
 
-// named are the kinds of rows that tables and costs have of an evaluation.
-func (s Study) named(r Run, v Evaluation) (kinds []evaluate.Kind) {
+// named are the kinds of rows that tables and costs have of an evaluation with a seed.
+func (s Study) named(r Run, v Evaluation, seed uint64) (kinds []evaluate.Kind) {
 	add := func(row Row, evaluation string) {
+		if row.Once && seed > 1 {
+			return
+		}
 		if of, ok := s.run(row.Run); ok && of.Name == r.Name && evaluation == v.Name {
 			kinds = append(kinds, row.Kind)
 		}

@@ -79,6 +79,7 @@ type Row struct {
 	Evaluation string // of the run; empty: the preset's own
 	Kind       evaluate.Kind
 	Label      string // name of the evaluation's row; empty: the first of the kind
+	Once       bool   // with the first seed alone, though a trained state is behind it
 }
 
 // Costs is a figure of rows by what they cost and how far they are off.

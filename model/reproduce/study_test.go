@@ -218,6 +218,8 @@ func TestPlanMakesWhatTablesName(t *testing.T) {
 		"vn1d/vn1d/1/budgets":               "[mcmc]",
 		"vn1d/vn1d/2/":                      "[model]",
 		"vn1d/vn1d/2/budgets":               "",
+		"rare1d/rare1d/1/":                  "[]",
+		"rare1d/rare1d/2/":                  "[model]",
 		"cn2d/trajectory/1/":                "[]",
 		"cn2d/trajectory/2/":                "[model shuffled]",
 		"cn2d/film/1/":                      "[model]",

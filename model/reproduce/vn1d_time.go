@@ -64,7 +64,7 @@ func byTime(m Metric) []Column {
 	columns := make([]Column, len(ends)-1)
 	for k := range columns {
 		during := m
-		during.Among = func(all []evaluate.Function) []evaluate.Function { return evaluate.During(all, ends, k) }
+		during.Among = func(_ Outcome, all []evaluate.Function) []evaluate.Function { return evaluate.During(all, ends, k) }
 		columns[k] = Column{Metric: during, Of: Mean, Name: fmt.Sprintf("τ %.2g to %.2g", ends[k], ends[k+1])}
 	}
 	return columns
