@@ -121,6 +121,9 @@ const (
 	// Closer is the fraction of functions for which the table's first row has
 	// the smaller number: rows judge the same functions.
 	Closer Summary = "closer"
+	// Excess is the mean of what the number is above the first row's, function by
+	// function.
+	Excess Summary = "excess"
 	None   Summary = "" // for numbers of the row
 )
 

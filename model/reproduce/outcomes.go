@@ -136,11 +136,11 @@ func (o outcomes) paper(s Study, row Row, c Column) (v float64, ok bool) {
 // number is one cell, nil if no outcome has it.
 func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
 	values := o.values(s, row, c)
-	if c.Of == Closer {
+	if of, ok := compared[c.Of]; ok {
 		if row.Name == first.Name {
 			return nil, nil
 		}
-		values = closer(o.values(s, first, c), values)
+		values = paired(o.values(s, first, c), values, of)
 	}
 	if len(values) == 0 {
 		return nil, nil
@@ -171,27 +171,35 @@ func (o outcomes) values(s Study, row Row, c Column) [][]float64 {
 	return values
 }
 
-// closer has a one for every function where first is less than other, seed by
-// seed; a row that does not depend on the seed is compared with all of the
-// other's.
-func closer(first, other [][]float64) [][]float64 {
+// compared are the summaries that set a number beside the first row's.
+var compared = map[Summary]func(first, other float64) float64{
+	Closer: func(first, other float64) float64 {
+		if first < other {
+			return 1
+		}
+		return 0
+	},
+	Excess: func(first, other float64) float64 { return other - first },
+}
+
+// paired sets every function's number beside the first row's, seed by seed; a row of
+// one seed is compared with all of the other's.
+func paired(first, other [][]float64, of func(first, other float64) float64) [][]float64 {
 	if len(first) == 0 || len(other) == 0 {
 		return nil
 	}
-	wins := make([][]float64, max(len(first), len(other)))
-	for k := range wins {
+	pairs := make([][]float64, max(len(first), len(other)))
+	for k := range pairs {
 		a, b := first[min(k, len(first)-1)], other[min(k, len(other)-1)]
 		if len(a) != len(b) { // evaluations over other functions
 			return nil
 		}
-		wins[k] = make([]float64, len(a))
+		pairs[k] = make([]float64, len(a))
 		for i := range a {
-			if a[i] < b[i] {
-				wins[k][i] = 1
-			}
+			pairs[k][i] = of(a[i], b[i])
 		}
 	}
-	return wins
+	return pairs
 }
 
 // found is a row of an outcome.

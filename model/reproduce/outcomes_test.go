@@ -30,16 +30,16 @@ func TestTableOfKnownNumbers(t *testing.T) {
 	}
 	have.printed[at{"r", ""}] = []evaluate.PaperRow{{Kind: evaluate.Model, Numbers: map[evaluate.Quantity]float64{evaluate.W2Mean: 0.5}}}
 	table, err := have.table(s, Table{
-		Columns: []Column{{Metric: w2, Of: Mean}, {Metric: w2, Of: Median}, {Metric: w2, Of: Closer}},
+		Columns: []Column{{Metric: w2, Of: Mean}, {Metric: w2, Of: Median}, {Metric: w2, Of: Closer}, {Metric: w2, Of: Excess}},
 		Rows:    []Row{{Name: "model", Kind: evaluate.Model}, {Name: "floor", Kind: evaluate.Floor}, {Name: "none", Kind: evaluate.MCMC}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range [][]*Estimate{
-		{{Value: 3, Seeds: []float64{4, 2}}, {Value: 2.25, Seeds: []float64{2.5, 2}}, nil},
-		{{Value: 3, Seeds: []float64{3}}, {Value: 3, Seeds: []float64{3}}, {Value: 0.5, Seeds: []float64{0.5, 0.5}}},
-		{nil, nil, nil},
+		{{Value: 3, Seeds: []float64{4, 2}}, {Value: 2.25, Seeds: []float64{2.5, 2}}, nil, nil},
+		{{Value: 3, Seeds: []float64{3}}, {Value: 3, Seeds: []float64{3}}, {Value: 0.5, Seeds: []float64{0.5, 0.5}}, {Value: 0, Seeds: []float64{-1, 1}}},
+		{nil, nil, nil, nil},
 	} {
 		for j, w := range want {
 			got := table.Rows[i].Cells[j].Ours

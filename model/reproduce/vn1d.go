@@ -103,6 +103,8 @@ var (
 		{Metric: w2, Of: Mean}, {Metric: w2, Of: Median},
 		{Metric: seconds},
 		{Metric: w2, Of: Closer, Name: "model closer in W2 (fraction)"},
+		{Metric: sinkhorn, Of: Excess, Name: "Sinkhorn above the model's, mean"},
+		{Metric: w2, Of: Excess, Name: "W2 above the model's, mean"},
 	}
 	laws = []Column{
 		{Metric: w2Exact, Of: Mean}, {Metric: w2Exact, Of: Median},
