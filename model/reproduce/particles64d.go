@@ -74,6 +74,7 @@ var particles64d = Study{
 			Source:  "in the text",
 			Columns: trainings,
 			Rows:    []Row{{Name: "model", Kind: evaluate.Model}},
+			Notes:   []string{"The paper has no time of training alone: on its RTX 5090 data, training, evaluation and plots take about 40 minutes together, most of them the data. Ours are in the next table."},
 		},
 	},
 	PaperFigures: map[string]string{"radial": "fig:d4_gr", "energy": "fig:d4_energy"},
