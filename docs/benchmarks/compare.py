@@ -1,7 +1,8 @@
 """Compares the model's rows of two presets function by function: the ratio of their
-means and the mean difference, second minus first, with 95 % intervals, the percentiles
-of a bootstrap over functions (the pages' intervals of means are BCa), and on how many functions the second is nearer. Distances of a
-function are means over the seeds that both presets have.
+means and the mean difference, second minus first, and on how many functions the
+second is nearer. Intervals are of 95 %, percentiles of a bootstrap over functions
+(the pages' intervals of means are BCa). Distances of a function are means over the
+seeds that both presets have.
 
     python3 docs/benchmarks/compare.py vn1d scaled best
 
