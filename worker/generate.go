@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // generate pulls jobs and makes shards until ctx ends. A job that this worker
@@ -28,6 +30,10 @@ func (w *worker) generate(ctx context.Context, order *wire.Generate) error {
 		}
 		begin := time.Now()
 		if err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil); err != nil {
+			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
+			if errors.Is(err, simulate.ErrDiverged) { // anybody's chains would
+				err = jobs.Permanent(err)
+			}
 			return err
 		}
 		w.log.Info("shard made", "shard", job.Shard, "simulator", w.simulator, "seconds", time.Since(begin).Seconds())

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/report"
 )
 
@@ -115,8 +116,10 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return true, nil
 	case machine.StateFailed:
 		hint := "the workers' logs say more"
-		if strings.Contains(st.Failure, shard.ErrCorrupt.Error()) { // a worker's error, which comes as text
-			hint = hintFor(shard.ErrCorrupt)
+		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged} {
+			if strings.Contains(st.Failure, known.Error()) { // a worker's error, which comes as text
+				hint = hintFor(known)
+			}
 		}
 		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "%s", hint)
 	}

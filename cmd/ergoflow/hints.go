@@ -11,6 +11,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/metrics"
 	"github.com/ergoflow/ergoflow/model/reproduce"
 	"github.com/ergoflow/ergoflow/model/state"
@@ -42,6 +44,9 @@ var hints = []struct {
 	{checkpoint.ErrAmbiguous, "`ergoflow checkpoints list` shows them; give more of the ID"},
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
+	{experiment.ErrFamily, "docs/families.md says what a family is, and what is refused"},
+	{flow.ErrInput, "the network has to read fields in the shapes that the family stores: change model.deeponet.fields or data.family"},
 	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{train.ErrDiverged, "a smaller training.learning_rate may help"},
@@ -62,10 +67,6 @@ func hintFor(err error) string {
 		if errors.Is(err, h.err) {
 			return h.hint
 		}
-	}
-	var wrong *usageError
-	if errors.As(err, &wrong) {
-		return "see `ergoflow help` or COMMAND --help"
 	}
 	return ""
 }

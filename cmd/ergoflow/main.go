@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -29,9 +30,12 @@ func Main(args []string) int {
 	begun := false
 	noteBegin(root, &begun)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !begun { // flags, arguments, command: cobra refused them
 		err = usage(err)
+	}
+	if wrong := new(*usageError); errors.As(err, wrong) && hintFor(err) == "" {
+		err = withHint(err, "see `%s --help`", cmd.CommandPath())
 	}
 	if err == nil && stdout.err != nil {
 		err = fmt.Errorf("results did not arrive: %w", stdout.err)

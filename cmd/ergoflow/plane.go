@@ -20,6 +20,9 @@ func inPlane(e experiment.Experiment, f family.TabulatedPlane, drift, diffusion 
 	}
 	grid := f.Grid()
 	p, err := family.NewPlane(drift, diffusion, grid)
+	if err == nil { // a pole or a zero may be between the model's nodes
+		_, err = family.NewPlane(drift, diffusion, sde.Grid{Lo: grid.Lo, Hi: grid.Hi, N: 2*grid.N - 1})
+	}
 	switch {
 	case errors.Is(err, sde.ErrNotFinite):
 		return flow.Subject{}, nil, withHint(err, "drift and diffusion have to be finite on the model's grid, %g…%g each way", grid.Lo, grid.Hi)

@@ -42,6 +42,9 @@ func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
 		sets = append(slices.Clone(sets), "training.reproducible=true")
 	}
 	e, err := experiment.Load(name, f.preset, f.config, sets)
+	if err != nil && hintFor(err) == "" {
+		err = withHint(err, "docs/formats.md says what each setting means, `ergoflow help` which experiments and presets there are")
+	}
 	if err != nil {
 		return e, usage(err)
 	}

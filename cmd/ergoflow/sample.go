@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,6 +123,12 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			}
 			defer s.Close()
 			drawn, err := s.Sample(cmd.Context(), []flow.Subject{subject}, n, solver, seed)
+			if err == nil && !(farthest(drawn[0]) < absurd) {
+				err = errUnlearned
+			}
+			if errors.Is(err, errUnlearned) || errors.Is(err, ode.ErrNonFinite) {
+				err = withHint(err, "the model has not learned such an equation, and nothing was written; give one like those of the training set")
+			}
 			if err != nil {
 				return err
 			}
@@ -140,7 +147,10 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if len(shape) == 1 {
 				mean, variance := moments(x)
 				out.onLine = &onLine{mean, variance}
-				said += fmt.Sprintf(", mean %.4g, variance %.4g", mean, variance)
+				said += fmt.Sprintf(", mean %.4g", mean)
+				if n > 1 {
+					said += fmt.Sprintf(", variance %.4g", variance)
+				}
 			}
 			if asJSON {
 				return printJSON(out)
@@ -167,6 +177,20 @@ physical time --time: by default the function's own, of formulas the longest.`,
 	cmd.MarkFlagsOneRequired("function", "drift")
 	cmd.MarkFlagsMutuallyExclusive("function", "drift")
 	return cmd
+}
+
+// absurd is where simulations are taken to have diverged.
+const absurd = 1e6
+
+var errUnlearned = fmt.Errorf("the samples reach beyond ±%g", absurd)
+
+// farthest is the largest size of a coordinate, NaN if one is.
+func farthest(x []float32) float64 {
+	far := 0.0
+	for _, v := range x {
+		far = max(far, math.Abs(float64(v)))
+	}
+	return far
 }
 
 // functionOf is function i of the experiment's family.
@@ -237,6 +261,11 @@ func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diff
 	}
 	grid := tabulated.Grid()
 	c, err := expression.Tabulate(b, sigma, grid)
+	fine := sde.Grid{Lo: grid.Lo, Hi: grid.Hi, N: between*(grid.N-1) + 1}
+	var all sde.Coefficients // poles and zeros may be between the model's nodes
+	if err == nil {
+		all, err = expression.Tabulate(b, sigma, fine)
+	}
 	switch {
 	case errors.Is(err, sde.ErrNotFinite):
 		err = withHint(err, "drift and diffusion have to be finite on the model's grid, %g…%g", grid.Lo, grid.Hi)
@@ -253,7 +282,34 @@ func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diff
 		}
 	}
 	function, err := tabulated.Of(c)
-	return flow.Subject{Function: function}, unfamiliar(c, trained), err
+	return flow.Subject{Function: function}, append(unseen(c, all), unfamiliar(c, trained)...), err
+}
+
+// between is how many times as fine the grid is on which formulas are looked at.
+const between = 8
+
+// unseen says where a formula, on the finer grid, is far from its values at the
+// model's nodes with lines between them: by more than these differ among themselves.
+func unseen(c, fine sde.Coefficients) []string {
+	var warnings []string
+	for _, field := range []struct {
+		name       string
+		seen, fine []float32
+		at         func(x float64) float64
+	}{{"drift", c.Drift, fine.Drift, c.DriftAt}, {"diffusion", c.Diffusion, fine.Diffusion, c.DiffusionAt}} {
+		far, where := 0.0, 0.0
+		for i, v := range field.fine {
+			x := fine.Grid.At(i)
+			if d := math.Abs(float64(v) - field.at(x)); d > far {
+				far, where = d, x
+			}
+		}
+		if far > float64(slices.Max(field.seen))-float64(slices.Min(field.seen))+1e-3 {
+			warnings = append(warnings, fmt.Sprintf("the %s between two nodes of the model's grid, at x = %.4g, is %.3g off the line between them: the model does not see it there",
+				field.name, where, far))
+		}
+	}
+	return warnings
 }
 
 // familiar is how many standard deviations from the mean of the training set's

@@ -295,6 +295,20 @@ func TestFailingJobBecomesADeadLetter(t *testing.T) {
 	}
 }
 
+// A job that nobody can do is tried once.
+func TestPermanentFailure(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connected(t, s, patient)
+	results := subscribe(t, q)
+	work(t, connected(t, s, patient), "w", func(context.Context, Job) error {
+		return fmt.Errorf("shard: %w", Permanent(errors.New("simulation diverged")))
+	})
+	publish(t, q, makeJobs(1))
+	if r := next(t, results); r.Attempt != 1 || !r.Dead || r.Error != "shard: simulation diverged" {
+		t.Errorf("result %+v", r)
+	}
+}
+
 // A job that kills every worker is buried by the next one without being tried.
 func TestJobThatKillsWorkersIsBuried(t *testing.T) {
 	s := serve(t, t.TempDir())

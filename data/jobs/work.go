@@ -128,7 +128,8 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	if len(result.Error) > maxError {
 		result.Error = strings.ToValidUTF8(result.Error[:maxError], "") // a cut character would grow in JSON
 	}
-	if result.Attempt >= q.maxDeliver {
+	var permanent *permanentError
+	if result.Attempt >= q.maxDeliver || errors.As(err, &permanent) {
 		return q.bury(ctx, msg, job, result)
 	}
 	if err := q.report(ctx, "failed", job, result); err != nil {
@@ -136,6 +137,14 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	}
 	return msg.NakWithDelay(time.Duration(result.Attempt) * q.retryDelay)
 }
+
+// Permanent marks a handler's error as one that every worker would come to: its job
+// is not tried again.
+func Permanent(err error) error { return &permanentError{err} }
+
+type permanentError struct{ error }
+
+func (e *permanentError) Unwrap() error { return e.error }
 
 // keepAlive tells the server that the job is in progress until the returned
 // function is called.

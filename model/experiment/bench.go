@@ -17,7 +17,7 @@ import (
 func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int) (train.Measurement, error) {
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return train.Measurement{}, fmt.Errorf("data.family: %w", err)
+		return train.Measurement{}, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	return train.Benchmark(ctx, b, train.Workload{
 		Experiment: e.Name, Config: e.Trainer(), Coupling: e.Training.Coupling, Functions: e.Training.BatchFunctions,
@@ -44,7 +44,7 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 func (e Experiment) Miniature(steps int) (Experiment, error) {
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return e, fmt.Errorf("data.family: %w", err)
+		return e, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	const least = 16 // samples to evaluate with, which nobody does
 	d := &e.Data

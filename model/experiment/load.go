@@ -75,11 +75,14 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	return e, nil
 }
 
+// ErrFamily is an error of the family that an experiment names or defines.
+var ErrFamily = errors.New("data.family")
+
 // resolveFamily puts the definition of a family that is written in the place of
 // its file, so that the experiment says all of itself.
 func (e *Experiment) resolveFamily(dir string) (err error) {
 	if e.Data.Family, err = family.Resolve(e.Data.Family, dir); err != nil {
-		return fmt.Errorf("data.family: %w", err)
+		return fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	return nil
 }

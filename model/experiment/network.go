@@ -61,7 +61,7 @@ func (e Experiment) Velocity() velocity.Model {
 func (e Experiment) modelFits() error {
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return fmt.Errorf("data.family: %w", err)
+		return fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]

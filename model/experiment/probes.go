@@ -68,7 +68,7 @@ func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.
 	}
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return nil, fmt.Errorf("data.family: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale())
 	if err != nil {
@@ -95,7 +95,7 @@ func (e Experiment) firstFunctions() []int {
 func (e Experiment) Conditioner(n shard.Normalisation) (flow.Conditioner, error) {
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return nil, fmt.Errorf("data.family: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	inputs := e.Velocity().Inputs()
 	if e.Probes == nil {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -71,6 +72,9 @@ func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n 
 	return s, nil
 }
 
+// ErrInput is an input of a network that functions do not have, or not in its shape.
+var ErrInput = errors.New("the network's input")
+
 // Find reports an input that is neither among the fields that are stored nor can be
 // derived from drift and diffusion on the grid.
 func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
@@ -78,10 +82,10 @@ func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
 	if k := place(input.Name, fields); k >= 0 {
 		shape = fields[k].Shape
 	} else if stored = "the derived field"; derivations[input.Name] == nil || grid.N == 0 {
-		return fmt.Errorf("the network's input %q is no stored field", input.Name)
+		return fmt.Errorf("%w %q is no stored field", ErrInput, input.Name)
 	}
 	if !slices.Equal(shape, input.Shape) {
-		return fmt.Errorf("the network's input %q has shape %v, %s %v", input.Name, input.Shape, stored, shape)
+		return fmt.Errorf("%w %q has shape %v, %s %v", ErrInput, input.Name, input.Shape, stored, shape)
 	}
 	return nil
 }
