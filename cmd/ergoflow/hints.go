@@ -45,6 +45,7 @@ var hints = []struct {
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
 	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
+	{experiment.ErrRunsAway, "a smaller data.training.dt may help, a wider grid, or a drift that points inward (docs/families.md)"},
 	{experiment.ErrFamily, "docs/families.md says what a family is, and what is refused"},
 	{flow.ErrInput, "the network has to read fields in the shapes that the family stores: change model.deeponet.fields or data.family"},
 	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},
