@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Latest as an ID is the checkpoint that the run goes on from which saved last.
+// Latest as an ID is the checkpoint that the run which saved last goes on from.
 const Latest = "latest"
 
 // stored is a checkpoint with its number.
