@@ -51,6 +51,23 @@ func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
 	return e, nil
 }
 
+// loadTried is load for commands that generate: it refuses data that would be
+// nonsense.
+func (f *experimentFlags) loadTried(ctx context.Context, name string) (experiment.Experiment, error) {
+	e, err := f.load(name)
+	if err != nil {
+		return e, err
+	}
+	warning, err := e.Data.Try(ctx)
+	if err != nil {
+		return e, usage(err)
+	}
+	if warning != "" {
+		fmt.Fprintln(os.Stderr, "warning:", warning)
+	}
+	return e, nil
+}
+
 // localFlags say how a cluster on this machine looks.
 type localFlags struct {
 	dir     string
@@ -132,11 +149,11 @@ are reused.`,
 		Example: "  ergoflow run vn1d --preset demo\n  ergoflow run rare1d --preset smoke --workers 3 --set training.learning_rate=0.0005",
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := choose.load(args[0])
+			ctx := cmd.Context()
+			e, err := choose.loadTried(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			ctx := cmd.Context()
 			encoded, stages, err := conduct(ctx, e, &local, wire.Stage_STAGE_TRAIN)
 			if err != nil {
 				return err

@@ -37,7 +37,7 @@ machine does it and ends.`,
 		Example: example,
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := choose.load(args[0])
+			e, err := choose.loadTried(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

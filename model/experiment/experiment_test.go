@@ -189,3 +189,21 @@ func TestMiniature(t *testing.T) {
 		}
 	}
 }
+
+// The trial that refuses data that would be nonsense finds nothing in the paper's.
+func TestPresetsAreStable(t *testing.T) {
+	for _, name := range Names() {
+		for _, preset := range Presets(name) {
+			e, err := ByName(name, preset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for seed := range uint64(4) {
+				e.Data.Seed = seed
+				if warning, err := e.Data.Try(t.Context()); warning != "" || err != nil {
+					t.Errorf("%s/%s, seed %d: warning %q, error %v", name, preset, seed, warning, err)
+				}
+			}
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ const (
 
 // Load resolves a configuration: the preset of a named experiment, over it the
 // YAML file (if yamlPath is not empty), over that each "path=value" of sets in
-// order, then Validate. A family that is written is simulated for a moment.
+// order, then Validate.
 //
 // The file may name the experiment and the preset itself, and must where name
 // is empty; where both name one they must agree. An empty preset means the
@@ -73,7 +72,7 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err
 	}
-	return e, e.tryFamily(context.Background())
+	return e, nil
 }
 
 // ErrFamily is an error of the family that an experiment names or defines.

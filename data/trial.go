@@ -1,0 +1,139 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/simulate"
+)
+
+// What no data should be made of, although it would look like any other.
+var (
+	ErrTimeStep = errors.New("the time step is too large for its drift")
+	ErrRunsAway = errors.New("its chains leave the grid for good")
+)
+
+// A trial takes milliseconds: some chains of the first functions, and of long ones
+// the beginning.
+const (
+	trialFunctions = 16
+	trialChains    = 256
+	trialSteps     = 5000
+	trialStates    = 3 // successive ones of each chain, at its end
+)
+
+// Where a drift falls by λ per unit of length, successive steps of a chain in
+// equilibrium have the correlation −λ·dt/2; from −1 on every step overshoots by more
+// than the last one, and there is no equilibrium. In vn1d and cn2d the least is −0.02
+// and −0.15, as these chains estimate it hardly below −0.4, and at most 2 % of a
+// function's states, 0.2 % of all, are outside the grid.
+const (
+	overshooting  = -0.75
+	mostlyOutside = 0.5  // of a function's states: refused
+	oftenOutside  = 0.02 // of all states: worth a warning
+)
+
+// Try simulates first functions for a moment, as the data set does. It refuses chains
+// that diverge, overshoot (ErrTimeStep) or run away (ErrRunsAway); the warning, if
+// there is one, says that they are outside the grid often, where coefficients are
+// constant. Not tried are exact draws and what has no grid, as particles.
+func (d Dataset) Try(ctx context.Context) (warning string, err error) {
+	f, err := family.ByName(d.Family)
+	if err != nil {
+		return "", err
+	}
+	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
+		return "", nil
+	}
+	first, err := f.Function(d.Seed, 0)
+	if err != nil {
+		return "", err
+	}
+	var axes []sde.Grid
+	switch s := first.System.(type) {
+	case sde.Coefficients:
+		axes = []sde.Grid{s.Grid}
+	case sde.Plane:
+		axes = []sde.Grid{s.X, s.Y}
+	}
+	for _, part := range []struct {
+		name    string
+		scheme  simulate.Scheme
+		samples int
+		draws   Draws
+	}{
+		{"training", d.Training, d.Samples, d.Draws},
+		{"reference", d.Reference, d.referenceSamples(), d.ReferenceDraws},
+	} {
+		if part.draws == Exact {
+			continue
+		}
+		s := part.scheme
+		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), trialSteps), 1, trialChains
+		outside, err := d.try(ctx, f, axes, s)
+		if err != nil {
+			return "", fmt.Errorf("data.%s: %w", part.name, err)
+		}
+		if outside > oftenOutside {
+			warning = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
+		}
+	}
+	return warning, nil
+}
+
+// try is Try with one scheme. It returns which part of the states is outside.
+func (d Dataset) try(ctx context.Context, f family.Family, axes []sde.Grid, s simulate.Scheme) (outside float64, err error) {
+	width := trialChains * trialStates * len(axes)
+	states := make([]float32, trialFunctions*width)
+	draws := family.Draws{Count: trialFunctions, Seed: d.Seed, Scheme: s, Purpose: "trial"}
+	if err := family.Sample(ctx, f, states, draws, simulate.Fastest(), nil); err != nil {
+		return 0, err
+	}
+	for i := range trialFunctions {
+		x := states[i*width:][:width]
+		if r := turning(x, len(axes)); r < overshooting {
+			return 0, fmt.Errorf("%s function %d: successive steps of %g have the correlation %.2f: %w", f.Name(), i, s.DT, r, ErrTimeStep)
+		}
+		away := beyond(x, axes)
+		if away > mostlyOutside {
+			return 0, fmt.Errorf("%s function %d: after %d steps of %g, %.0f %% of its states are outside: %w", f.Name(), i, s.BurnIn, s.DT, 100*away, ErrRunsAway)
+		}
+		outside += away / trialFunctions
+	}
+	return outside, nil
+}
+
+// turning is the correlation of the two steps between a chain's states, the least
+// along any axis.
+func turning(states []float32, dim int) float64 {
+	least := 1.
+	for k := range dim {
+		var product, first, second float64
+		for at := k; at < len(states); at += trialStates * dim {
+			a, b := float64(states[at+dim]-states[at]), float64(states[at+2*dim]-states[at+dim])
+			product, first, second = product+a*b, first+a*a, second+b*b
+		}
+		if r := product / math.Sqrt(first*second); r < least { // not NaN, where nothing moves
+			least = r
+		}
+	}
+	return least
+}
+
+// beyond is the part of the states that is outside the grid.
+func beyond(states []float32, axes []sde.Grid) float64 {
+	count, dim := 0, len(axes)
+	for at := 0; at < len(states); at += dim {
+		for k, axis := range axes {
+			if x := float64(states[at+k]); x < axis.Lo || x > axis.Hi {
+				count++
+				break
+			}
+		}
+	}
+	return float64(count*dim) / float64(len(states))
+}

@@ -1,0 +1,72 @@
+package data
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/simulate"
+)
+
+// Chains that overshoot at every step are refused, wherever they are, and chains that
+// run away; those of stiff drifts that are still simulated well are not.
+func TestTry(t *testing.T) {
+	d := tiny()
+	d.Training = simulate.Scheme{DT: 0.01, BurnIn: 500, Thin: 10, Chains: 16}
+	d.Reference = d.Training
+	d.Samples = 64
+	for _, c := range []struct {
+		dim              string
+		grid             string
+		law              string
+		drift, diffusion string
+		want             error
+		warning          string
+	}{
+		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1", nil, ""},
+		{"1", "-4, hi: 4", "uniform(90, 100)", "-a*x", "1", nil, ""},
+		{"1", "-4, hi: 4", "uniform(180, 190)", "-a*x", "1", ErrTimeStep, ""}, // within the grid
+		{"1", "-4, hi: 4", "uniform(300, 400)", "-a*x", "1", ErrTimeStep, ""},
+		{"1", "-4, hi: 4", "uniform(1e6, 2e6)", "-a*x", "1", ErrTimeStep, ""},
+		{"1", "-4, hi: 4", "uniform(1e8, 2e8)", "-a*x", "1", simulate.ErrDiverged, ""},
+		{"1", "-4, hi: 4", "uniform(40, 60)", "-a*tanh(10*x)", "1", ErrTimeStep, ""},
+		{"1", "-1, hi: 1", "uniform(0.5, 0.6)", "-a*x", "1", nil, "of the states of "},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "1", nil, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[y, -x - a*y]", "['0', '1']", nil, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[a*x, y]", "1", ErrRunsAway, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-x, a*y]", "1", ErrRunsAway, ""},
+		{"2", "-4, hi: 4", "uniform(300, 400)", "[-x, -a*y]", "1", ErrTimeStep, ""},
+	} {
+		definition, err := family.Parse([]byte("name: tried\ndim: " + c.dim + "\ngrid: {lo: " + c.grid + ", nodes: 21}\n" +
+			"parameters: {a: \"" + c.law + "\"}\ndrift: " + c.drift + "\ndiffusion: " + c.diffusion))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Family = definition.String()
+		warning, err := d.Try(t.Context())
+		if !errors.Is(err, c.want) || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
+			t.Errorf("%s with a from %s: warning %q, error %v", c.drift, c.law, warning, err)
+		}
+		if err != nil && !strings.Contains(err.Error(), "data.training: tried_") {
+			t.Errorf("the error does not say where: %v", err)
+		}
+	}
+}
+
+// Exact draws know no time step; a reference that is simulated does.
+func TestTryWhatIsSimulated(t *testing.T) {
+	d := tiny()
+	d.Training.DT = 2
+	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) {
+		t.Errorf("a time step of 2: %v", err)
+	}
+	d.Draws = Exact
+	if warning, err := d.Try(t.Context()); warning != "" || err != nil {
+		t.Errorf("exact draws: warning %q, error %v", warning, err)
+	}
+	d.Reference.DT = 2
+	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {
+		t.Errorf("a time step of the reference of 2: %v", err)
+	}
+}
