@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 
@@ -49,7 +50,7 @@ var hints = []struct {
 	{data.ErrRunsAway, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},
 	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
 	{experiment.ErrFamily, "docs/families.md says what a family is, and what is refused"},
-	{flow.ErrInput, "the network has to read fields in the shapes that the family stores: change model.deeponet.fields or data.family"},
+	{flow.ErrInput, "the network has to read fields that the family stores: change model.deeponet.fields or data.family"},
 	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{train.ErrDiverged, "a smaller training.learning_rate may help"},
@@ -65,6 +66,10 @@ func hintFor(err error) string {
 	var own *hinted
 	if errors.As(err, &own) {
 		return own.hint
+	}
+	var inputs *experiment.InputsError
+	if errors.As(err, &inputs) {
+		return fmt.Sprintf("--set %q", inputs.Setting)
 	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {

@@ -121,7 +121,7 @@ func Parse(raw []byte) (Definition, error) {
 		if errors.Is(err, io.EOF) {
 			return Definition{}, errors.New("family: the definition is empty")
 		}
-		return Definition{}, fmt.Errorf("family: %w", err)
+		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(err, false, false)) // without an excerpt: one line
 	}
 	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
 		return Definition{}, errors.New("family: more than one document")

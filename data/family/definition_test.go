@@ -268,7 +268,7 @@ func TestDefinitionRefusals(t *testing.T) {
 		name, from, to, want string
 		is                   error
 	}{
-		{"unknown field", "dim: 1", "dim: 1\ncolour: red", `unknown field "colour"`, nil},
+		{"unknown field", "dim: 1", "dim: 1\ncolour: red", `family: [5:1] unknown field "colour"`, nil},
 		{"fraction of nodes", "nodes: 64", "nodes: 64.5", "must be whole numbers", nil},
 		{"fraction of dimension", "dim: 1", "dim: 1.5", "must be whole numbers", nil},
 		{"twice", "dim: 1", "dim: 1\ndim: 1", "dim", nil},

@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/sde"
@@ -99,13 +101,35 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 	if n := e.Training.Sensors; len(n) > 0 {
 		return &FieldError{"training.sensors", n, fmt.Sprintf("empty: %s has no sensors", path)}
 	}
+	var fitting []string
+	var shape *flow.ShapeError
 	for _, input := range model.Inputs() {
-		if err := flow.Find(input, f.Fields(), gridOf(f)); err != nil {
+		err := flow.Find(input, f.Fields(), gridOf(f))
+		var other *flow.ShapeError
+		switch {
+		case errors.As(err, &other):
+			shape, input.Shape = cmp.Or(shape, other), other.Shape
+		case err != nil:
 			return fmt.Errorf("%s: %w of %s", path, err, f.Name())
 		}
+		numbers := strings.ReplaceAll(fmt.Sprint(input.Shape), " ", ", ")
+		fitting = append(fitting, fmt.Sprintf("{name: %s, shape: %s}", input.Name, numbers))
+	}
+	if shape != nil {
+		return &InputsError{Path: path, Setting: path + ".fields=[" + strings.Join(fitting, ", ") + "]", Family: f.Name(), Err: shape}
 	}
 	return nil
 }
+
+// InputsError is a network with inputs of other shapes than the family's fields.
+type InputsError struct {
+	Path, Family string
+	Setting      string // the path=value with which they agree
+	Err          error
+}
+
+func (e *InputsError) Error() string { return fmt.Sprintf("%s: %v of %s", e.Path, e.Err, e.Family) }
+func (e *InputsError) Unwrap() error { return e.Err }
 
 // gridOf is that of a family's drift and diffusion on the line; the zero grid of
 // others.

@@ -76,7 +76,8 @@ func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n 
 var ErrInput = errors.New("the network's input")
 
 // Find reports an input that is neither among the fields that are stored nor can be
-// derived from drift and diffusion on the grid.
+// derived from drift and diffusion on the grid; a *ShapeError, if it is only of
+// another shape.
 func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
 	stored, shape := "the stored field", []int{grid.N}
 	if k := place(input.Name, fields); k >= 0 {
@@ -85,10 +86,23 @@ func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
 		return fmt.Errorf("%w %q is no stored field", ErrInput, input.Name)
 	}
 	if !slices.Equal(shape, input.Shape) {
-		return fmt.Errorf("%w %q has shape %v, %s %v", ErrInput, input.Name, input.Shape, stored, shape)
+		return &ShapeError{Input: input, Field: stored, Shape: shape}
 	}
 	return nil
 }
+
+// ShapeError is an ErrInput that is there in another shape.
+type ShapeError struct {
+	Input velocity.Input
+	Field string // what is there: "the stored field"
+	Shape []int  // and its shape
+}
+
+func (e *ShapeError) Error() string {
+	return fmt.Sprintf("%v %q has shape %v, %s %v", ErrInput, e.Input.Name, e.Input.Shape, e.Field, e.Shape)
+}
+
+func (e *ShapeError) Unwrap() error { return ErrInput }
 
 // place of a name among the fields, −1 if it has none.
 func place(name string, fields []family.Field) int {
