@@ -162,6 +162,11 @@ def interval(differences, rng, resamples=10_000):
     return means[int(0.025 * resamples)], means[int(0.975 * resamples) - 1]
 
 
+def signed(x):
+    """Four decimals; of what these would show as zero, one significant digit."""
+    return f"{x:+.4f}" if x == 0 or abs(x) >= 5e-5 else f"{x:+.0e}"
+
+
 def difference(variant, base, metric, rng):
     indices = sorted(base[0])
     if any(sorted(v) != indices for v in variant + base):
@@ -169,7 +174,7 @@ def difference(variant, base, metric, rng):
     paired = [[v[i][metric] - b[i][metric] for i in indices] for v, b in zip(variant, base)]
     mean = statistics.fmean(x for row in paired for x in row)
     low, high = interval(paired, rng)
-    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]" + (" **better**" if high < 0 else " **worse**" if low > 0 else "")
+    return f"{signed(mean)} [{signed(low)}, {signed(high)}]" + (" **better**" if high < 0 else " **worse**" if low > 0 else "")
 
 
 def table(o, experiment, runs):
