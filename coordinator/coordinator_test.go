@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -276,47 +277,80 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A checkpoint that was damaged on disk is passed over for an older one.
+// A checkpoint that was damaged on disk is passed over for an older one, also where it
+// was whole when the run began.
 func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	makeShards(t, dir, 0, 1, 2, 3, 4)
-	path := filepath.Join(dir, "checkpoints.db")
-	saved, err := checkpoint.Open(path, false)
+	for _, late := range []bool{false, true} {
+		t.Run(map[bool]string{false: "before the scan", true: "after it"}[late], func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			makeShards(t, dir, 0, 1, 2, 3, 4)
+			path := filepath.Join(dir, "checkpoints.db")
+			saved, err := checkpoint.Open(path, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []int64{10, 20} {
+				data := stateAt(step)
+				if _, err := saved.Save(t.Context(), checkpoint.Info{Run: plan.Run, Step: ergoflow.Step(step), Size: int64(len(data))}, bytes.NewReader(data)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := saved.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !late {
+				damage(t, path, "state at 000020;state")
+			}
+			s := start(t, dir)
+			s.submit(plan, wire.Stage_STAGE_TRAIN)
+			st := s.await("scanned", func(st Status) bool { return st.State == "waiting" })
+			want := ergoflow.Step(10)
+			if late {
+				want = 20
+			}
+			if st.Checkpoint == nil || *st.Checkpoint != want {
+				t.Errorf("checkpoint %v, want %d", st.Checkpoint, want)
+			}
+			if late {
+				damage(t, path, "state at 000020;state")
+			}
+			twenty := &wire.LoadRequest{Run: plan.Run, Step: 20}
+			if _, _, err := download(t.Context(), s.client, twenty); status.Code(err) != codes.DataLoss {
+				t.Errorf("load of the damaged one: %v", err)
+			}
+			st = s.await("known", func(st Status) bool { return st.Checkpoint != nil })
+			if *st.Checkpoint != 10 {
+				t.Errorf("checkpoint %d after the damage was met", *st.Checkpoint)
+			}
+			connect(t, s, "a", -1) // from step 10, which it checks
+			s.await("step 20 is stored anew", func(st Status) bool { return st.Checkpoint != nil && *st.Checkpoint >= 20 })
+			if _, data, err := download(t.Context(), s.client, twenty); err != nil || !bytes.Equal(data, stateAt(20)) {
+				t.Errorf("load of the mended one: %v", err)
+			}
+		})
+	}
+}
+
+// damage flips a bit of text in the file, in place: who has it open sees it.
+func damage(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []int64{10, 20} {
-		data := stateAt(step)
-		if _, err := saved.Save(t.Context(), checkpoint.Info{Run: plan.Run, Step: ergoflow.Step(step), Size: int64(len(data))}, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := saved.Close(); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(path)
+	defer file.Close()
+	whole, err := io.ReadAll(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	damaged := bytes.Replace(file, []byte("state at 000020;state"), []byte("state at 0000XX;state"), 1)
-	if err := os.WriteFile(path, damaged, 0o600); err != nil || bytes.Equal(damaged, file) {
-		t.Fatalf("not damaged: %v", err)
+	at := bytes.Index(whole, []byte(text))
+	if at < 0 {
+		t.Fatalf("%q is not in %s", text, path)
 	}
-	s := start(t, dir)
-	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	st := s.await("scanned", func(st Status) bool { return st.State == "waiting" })
-	if st.Checkpoint == nil || *st.Checkpoint != 10 {
-		t.Errorf("checkpoint %v", st.Checkpoint)
-	}
-	twenty := &wire.LoadRequest{Run: plan.Run, Step: 20}
-	if _, _, err := download(t.Context(), s.client, twenty); status.Code(err) != codes.DataLoss {
-		t.Errorf("load of the damaged one: %v", err)
-	}
-	connect(t, s, "a", -1) // from step 10, which it checks
-	s.await("step 20 is stored anew", func(st Status) bool { return st.Checkpoint != nil && *st.Checkpoint >= 20 })
-	if _, data, err := download(t.Context(), s.client, twenty); err != nil || !bytes.Equal(data, stateAt(20)) {
-		t.Errorf("load of the mended one: %v", err)
+	if _, err := file.WriteAt([]byte{text[0] ^ 1}, int64(at)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -50,11 +50,11 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 		l.log.Warn("checkpoints cannot be listed", "error", err)
 	}
 	for _, info := range all {
-		if info.ID == l.readable {
+		if l.readable.Load() == info.ID {
 			return info, true
 		}
 		if _, _, err := l.saved.Read(info.ID); err == nil {
-			l.readable = info.ID
+			l.readable.Store(info.ID)
 			return info, true
 		} else {
 			l.log.Warn("a checkpoint is passed over", "id", info.ID, "error", err)

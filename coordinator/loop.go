@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -30,8 +31,8 @@ type loop struct {
 	store    *shard.Dir
 	queue    *jobs.Queue
 	log      *slog.Logger
-	readable string // the checkpoint that was read by the last scan that read one
-	gossip   string // where to join, for the status
+	readable atomic.Value // string: the checkpoint that was last read and found whole
+	gossip   string       // where to join, for the status
 	work     chan func()
 	ended    chan struct{} // closed when run has returned
 	stopped  chan struct{} // closed when the machine has let everyone go

@@ -176,15 +176,16 @@ func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step)
 	}
 	var damage error
 	var damaged ergoflow.Mark
-	for _, info := range all {
-		if step != 0 && info.Step != step || made != 0 && info.Generation != made {
+	for _, listed := range all {
+		if step != 0 && listed.Step != step || made != 0 && listed.Generation != made {
 			continue
 		}
-		info, data, err := v.loop.saved.Read(info.ID)
+		info, data, err := v.loop.saved.Read(listed.ID)
 		if err == nil {
 			return info, data, nil
 		}
-		damage, damaged = errors.Join(damage, err), info.Mark()
+		v.loop.readable.CompareAndSwap(listed.ID, "") // it was whole when it was scanned
+		damage, damaged = errors.Join(damage, err), listed.Mark()
 	}
 	if damage != nil { // the machine must not build on it again
 		v.loop.log.Warn("a checkpoint cannot be read", "error", damage)
