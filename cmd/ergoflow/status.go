@@ -39,7 +39,7 @@ func statusCommand() *cobra.Command {
 				}
 				fmt.Fprintf(stdout, "generation  %d, world size %d\n", st.Generation, st.WorldSize)
 				if f := st.WaitsFor; f != nil {
-					fmt.Fprintf(stdout, "waits for   %s in %d of the last %d steps, %.3g ms\n", f.Worker, f.Steps, f.Of, 1e3*f.Seconds)
+					fmt.Fprintf(stdout, "waits for   %s, %.3g ms a step; it is last in %d of %d\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
 				}
 			}
 			if st.Failure != "" {

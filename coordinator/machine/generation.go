@@ -171,7 +171,7 @@ func (m *Machine) assign(g *generation) {
 	for rank, w := range workers {
 		members[rank] = Member{w.ID, w.DataAddress}
 		w.steps = window[Timing]{} // with another number of shards they take another time
-		w.pace.since = time.Time{}
+		w.pace.otherwise = 0
 	}
 	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
 	if err != nil {
@@ -193,7 +193,7 @@ func (m *Machine) assign(g *generation) {
 	g.phase, g.shards, g.base = assigned, shards, d.state
 	g.patience, g.waited = m.config.ReadyTimeout, 0
 	m.run.step = d.state.Step
-	m.run.uneven, m.run.late = time.Time{}, window[late]{}
+	m.run.uneven, m.run.looks = 0, newLooks(g.members)
 	for rank, w := range workers {
 		m.send(w, Assign{
 			Generation: g.number, Rank: rank, Members: members,
@@ -220,6 +220,7 @@ func (m *Machine) ready(w *worker, e Ready) {
 	m.hold(&Holders{Generation: g.number, Members: g.members, Base: g.base})
 	m.persist() // before any of them can make a step
 	m.run.speed.begin(m.now)
+	m.run.looks.begun = m.now
 	for _, id := range g.members {
 		v := m.byID(id)
 		v.holds, v.state = true, g.base

@@ -47,11 +47,11 @@ type run struct {
 	proven        map[ergoflow.WorkerID]int // members of the last generation that made a step, by rank
 	notBefore     time.Time                 // the next generation, after complaints
 	speed         speed
-	late          window[late] // in the last generation
-	stepped       time.Time    // when the most advanced step became known
-	watched       time.Time    // when paces were last looked at
-	uneven        time.Time    // since when shards had better move; zero: they had not
-	moved         time.Time    // when they last did
+	looks         looks         // at the steps of the last generation
+	stepped       time.Time     // when the most advanced step became known
+	uneven        votes         // whether shards had better move
+	moved         time.Time     // when they last did
+	settling      time.Duration // for which they stay there
 }
 
 func (m *Machine) start() {

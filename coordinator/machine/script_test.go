@@ -219,7 +219,7 @@ func (p *player) do(command string, words []string) {
 		for range number("n", 1) {
 			p.now = p.now.Add(time.Second)
 			p.event(Tick{})
-			p.everyoneSteps(func(id string) int { return number(id, 10) })
+			p.everyoneSteps(func(id string, shards int) float64 { return 1e-3 * float64(number(id, 10)*shards) })
 		}
 	case "complain":
 		p.event(Complaint{session, generation, step, ergoflow.WorkerID(text("peer", "")), "the ring broke"})
@@ -291,21 +291,26 @@ func (p *player) event(e Event) {
 	}
 }
 
-// everyoneSteps has the members of the generation make a step, each in its time,
-// and the ring take one millisecond.
-func (p *player) everyoneSteps(perShard func(id string) int) {
-	workers := slices.DeleteFunc(p.machine.Status().Workers, func(w WorkerStatus) bool { return w.Rank < 0 || w.State != "training" })
-	longest := 0.0
-	for _, w := range workers {
-		longest = max(longest, 1e-3*float64(perShard(string(w.ID))*len(w.Shards)))
+// members are those of the generation that trains.
+func (p *player) members() []WorkerStatus {
+	return slices.DeleteFunc(p.machine.Status().Workers, func(w WorkerStatus) bool { return w.Rank < 0 || w.State != "training" })
+}
+
+// everyoneSteps has the members of the generation make a step, each with its own part
+// in its time in seconds, and the ring take one millisecond.
+func (p *player) everyoneSteps(own func(id string, shards int) float64) {
+	workers := p.members()
+	times, longest := make([]float64, len(workers)), 0.0
+	for i, w := range workers {
+		times[i] = own(string(w.ID), len(w.Shards))
+		longest = max(longest, times[i])
 	}
-	for _, w := range workers {
+	for i, w := range workers {
 		id := string(w.ID)
 		step := w.Step + 1
 		p.held[id] = ergoflow.Mark{Generation: p.ledger.Generation, Step: step}
-		own := 1e-3 * float64(perShard(id)*len(w.Shards))
 		p.event(Progress{Session: p.sessions[id], Generation: p.ledger.Generation, Step: step,
-			Loss: 1 / float64(step+1), Samples: 100, Timing: Timing{Gradient: own, Ring: longest - own + 1e-3}})
+			Loss: 1 / float64(step+1), Samples: 100, Timing: Timing{Gradient: times[i], Ring: longest - times[i] + 1e-3}})
 	}
 }
 

@@ -50,9 +50,9 @@ type WorkerStatus struct {
 	Doing  string `json:"doing,omitempty"`  // in its own words
 	Timing Timing `json:"timing"`           // of its last 15 steps, the median of each part
 	// Pace is its own part of a step, data, gradient and copy, in seconds per shard:
-	// the median of its last 15 steps. Zero: not known yet.
+	// the median of the last ten seconds' means. Zero: not known yet.
 	Pace float64 `json:"pace"`
-	Slow bool    `json:"slow"` // at 1.5 times the others' pace for 10 s
+	Slow bool    `json:"slow"` // at 1.5 times the others' pace in 7 of 10 looks
 }
 
 // Status describes the machine.
@@ -71,7 +71,7 @@ func (m *Machine) Status() Status {
 	if checkpoint := m.run.checkpoint.Step; m.run.hasCheckpoint {
 		s.Checkpoint = &checkpoint
 	}
-	s.WaitsFor = m.waitsFor()
+	s.WaitsFor = m.run.looks.waitsFor()
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
@@ -81,13 +81,14 @@ func (m *Machine) Status() Status {
 	}
 	if g := m.current; g != nil {
 		s.WorldSize = len(g.members)
+		all := newPaces(g, m.run.looks.median)
 		for i := range s.Workers {
 			w := &s.Workers[i]
 			if rank, ok := g.ranks[w.ID]; ok {
 				w.Rank = rank
 				if g.shards != nil {
 					w.Shards = g.shards[rank]
-					w.Pace = m.byID(w.ID).perShard(len(w.Shards))
+					w.Pace = all.each[rank]
 				}
 			}
 		}

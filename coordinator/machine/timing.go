@@ -54,12 +54,6 @@ type step struct {
 	heard   int
 }
 
-// late is who had its gradient last in a step.
-type late struct {
-	worker  ergoflow.WorkerID
-	seconds float64 // that the first one waited for it
-}
-
 // timed takes a worker's account of a step. The ring ends for all at once, and the
 // last one to enter it waits for nobody: what others spent there beyond its time
 // they waited for it. No clocks need to agree.
@@ -89,32 +83,5 @@ func (m *Machine) timed(g *generation, rank int, number ergoflow.Step, t Timing)
 		longest = max(longest, t.Wait)
 		m.byID(id).steps.add(t)
 	}
-	if len(g.members) > 1 {
-		m.run.late.add(late{g.members[last], longest})
-	}
-}
-
-// WaitsFor says for whom the members of a generation wait.
-type WaitsFor struct {
-	Worker  ergoflow.WorkerID `json:"worker"`  // that was last most often
-	Steps   int               `json:"steps"`   // in so many
-	Of      int               `json:"of"`      // of so many, the last ones
-	Seconds float64           `json:"seconds"` // that the first one then waited, median
-}
-
-// waitsFor is nil where nobody has waited for anybody.
-func (m *Machine) waitsFor() *WaitsFor {
-	var most []float64
-	var worker ergoflow.WorkerID
-	waits := make(map[ergoflow.WorkerID][]float64)
-	for _, l := range m.run.late.values {
-		waits[l.worker] = append(waits[l.worker], l.seconds)
-		if own := waits[l.worker]; len(own) > len(most) {
-			most, worker = own, l.worker
-		}
-	}
-	if most == nil {
-		return nil
-	}
-	return &WaitsFor{worker, len(most), len(m.run.late.values), lowerMedian(most)}
+	m.run.looks.add(s.timings, last, longest)
 }

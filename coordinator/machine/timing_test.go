@@ -20,6 +20,7 @@ func inStep(t *testing.T) (*Machine, *generation) {
 		m.Step(time.Unix(int64(rank), 0), Hello{Session: s, Worker: Worker{ID: id, DataAddress: fmt.Sprintf("h:%d", rank)}})
 		g.members, g.ranks[id] = append(g.members, id), rank
 	}
+	m.run.looks = newLooks(g.members)
 	return m, g
 }
 
@@ -45,7 +46,7 @@ func TestTimingSplitsTheRing(t *testing.T) {
 	}
 	m.timed(g, 1, 2, Timing{Gradient: 9, Ring: 1})
 	m.timed(g, 2, 2, Timing{Gradient: 3, Ring: 7})
-	if got, want := *m.Status().WaitsFor, (WaitsFor{"b", 2, 2, 3}); got != want {
+	if got, want := *m.Status().WaitsFor, (WaitsFor{"b", 2, 2, 5.5}); got != want {
 		t.Errorf("waits for %+v, want %+v", got, want)
 	}
 	if got, want := m.Status().Workers[0].Timing, (Timing{Step: 7.5, Gradient: 1, Ring: 1, Wait: 3, Update: 1}); got != want {

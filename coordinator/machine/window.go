@@ -1,7 +1,7 @@
 package machine
 
-// windowSteps is how many steps of a worker are looked at together: one hiccup
-// is no pace.
+// windowSteps is how many steps of a worker are shown together, by their median:
+// what a step is like, and not what steps cost on average (looks.go).
 const windowSteps = 15
 
 // A window holds the last windowSteps of what is added to it, in no order.
@@ -18,8 +18,6 @@ func (w *window[T]) add(v T) {
 	w.values[w.next] = v
 	w.next = (w.next + 1) % windowSteps
 }
-
-func (w *window[T]) full() bool { return len(w.values) == windowSteps }
 
 // median is the lower median of a property of the values; zero: there are none.
 func median[T any](values []T, of func(T) float64) float64 {
