@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+)
+
+// TestQuota: of two workers the one that a CPU cgroup lets compute for 30 ms in
+// every 100 is named slow, keeps fewer shards than the other, and is no longer slow
+// when the quota is lifted. Most of its steps are as fast as the other's. They take
+// long enough, ten times smoke's, that it would use more than its quota.
+func TestQuota(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: paces are judged after ten seconds of training")
+	}
+	group := newCPUGroup(t)
+	c := startCluster(t, t.TempDir(), 2, "--set", "training.steps=1000000", "--set", "training.checkpoint_every=1000000",
+		"--set", "data.shards=8", "--set", "training.batch_functions=64", "--set", "training.batch_samples=64")
+	defer func() {
+		c.cmd.Process.Signal(syscall.SIGINT)
+		<-c.done
+	}()
+	st := c.until("two workers train", training(2, 20))
+	id := st.Workers[len(st.Workers)-1].ID
+	even := len(said(st, id).Shards)
+	group.limit(t, said(st, id).PID, "30000")
+	begin := time.Now()
+	st = c.until("the throttled worker is named", func(st coordinator.Status) bool { return said(st, id).Slow })
+	t.Logf("named after %v, its median step %+v, waits for %+v", time.Since(begin).Round(time.Second/10), said(st, id).Timing, st.WaitsFor)
+	st = c.until("it has fewer shards", func(st coordinator.Status) bool {
+		return st.State == "training" && st.WorldSize == 2 && len(said(st, id).Shards) < even
+	})
+	t.Logf("%d of its %d shards are left after %v: %s", len(said(st, id).Shards), even, time.Since(begin).Round(time.Second/10), group.stat())
+	for _, w := range st.Workers {
+		if w.ID != id && w.Slow {
+			t.Errorf("worker %s is slow, too", w.ID)
+		}
+	}
+	group.limit(t, said(st, id).PID, "-1")
+	c.until("it is no longer named", func(st coordinator.Status) bool { return training(2, 0)(st) && !said(st, id).Slow })
+}
+
+// said is what a status says of a worker.
+func said(st coordinator.Status, id ergoflow.WorkerID) machine.WorkerStatus {
+	i := slices.IndexFunc(st.Workers, func(w machine.WorkerStatus) bool { return w.ID == id })
+	if i < 0 {
+		return machine.WorkerStatus{}
+	}
+	return st.Workers[i]
+}
+
+// A cpuGroup is a CPU cgroup, of either version.
+type cpuGroup struct {
+	dir string
+	v2  bool
+}
+
+// newCPUGroup makes one for the test, or skips it.
+func newCPUGroup(t *testing.T) cpuGroup {
+	t.Helper()
+	name := fmt.Sprintf("ergoflow-test-%d", os.Getpid())
+	reason := "there is no CPU controller in /sys/fs/cgroup"
+	for _, g := range []cpuGroup{{filepath.Join("/sys/fs/cgroup/cpu", name), false}, {filepath.Join("/sys/fs/cgroup", name), true}} {
+		if err := os.Mkdir(g.dir, 0o755); err != nil {
+			if !os.IsNotExist(err) {
+				reason = err.Error()
+			}
+			continue
+		}
+		if _, err := os.Stat(g.file()); err != nil {
+			reason = err.Error()
+			os.Remove(g.dir)
+			continue
+		}
+		t.Cleanup(func() {
+			var err error
+			for range 50 { // until its processes are gone
+				if err = os.Remove(g.dir); err == nil {
+					return
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			t.Error(err)
+		})
+		return g
+	}
+	t.Skipf("no CPU quota can be set here: %s", reason)
+	panic("unreachable")
+}
+
+// file is where the quota is.
+func (g cpuGroup) file() string {
+	if g.v2 {
+		return filepath.Join(g.dir, "cpu.max")
+	}
+	return filepath.Join(g.dir, "cpu.cfs_quota_us")
+}
+
+// limit lets a process compute for so many microseconds in every 100,000; -1: for all
+// of them.
+func (g cpuGroup) limit(t *testing.T, pid int, quota string) {
+	t.Helper()
+	if g.v2 {
+		quota = strings.Replace(quota, "-1", "max", 1) + " 100000"
+	}
+	for _, f := range []struct{ path, text string }{{g.file(), quota}, {filepath.Join(g.dir, "cgroup.procs"), strconv.Itoa(pid)}} {
+		if err := os.WriteFile(f.path, []byte(f.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// stat is what the kernel counted.
+func (g cpuGroup) stat() string {
+	text, _ := os.ReadFile(filepath.Join(g.dir, "cpu.stat"))
+	return strings.Join(strings.Fields(string(text)), " ")
+}
