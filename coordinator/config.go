@@ -7,20 +7,26 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
 // Config of a coordinator.
 type Config struct {
-	Dir      string          // of its state; made where it is not there
-	Listen   string          // control service, host:port; default 127.0.0.1:0
-	Gossip   string          // gossip, host:port; default 127.0.0.1:0
-	Store    string          // shard store's directory, as workers see it; default Dir/shards
-	NATS     string          // URL of a job queue; default: an embedded one
-	Insecure bool            // allows addresses beyond loopback
-	Log      *slog.Logger    // default slog.Default()
-	Ready    func(Addresses) // called once, when everything is served
+	Dir      string       // of its state; made where it is not there
+	Listen   string       // control service, host:port; default 127.0.0.1:0
+	Gossip   string       // gossip, host:port; default 127.0.0.1:0
+	Store    string       // shard store's directory, as workers see it; default Dir/shards
+	NATS     string       // URL of a job queue; default: an embedded one
+	Insecure bool         // allows addresses beyond loopback
+	Log      *slog.Logger // default slog.Default()
+
+	// PlanOf makes the plan of a configuration, and fails where the configuration is
+	// none: a run with another plan is refused. Default: any plan is taken.
+	PlanOf func(config []byte) (ergoflow.Plan, error)
+
+	Ready func(Addresses) // called once, when everything is served
 
 	timing machine.Config // tests hurry
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
@@ -205,9 +207,15 @@ func TestRefusedRequests(t *testing.T) {
 	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("no plan: %v", err)
 	}
+	for version, want := range map[string]string{"": "version", "v0": `version "v0"`} {
+		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: version})
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %q: %v", version, err)
+		}
+	}
 	s.submit(plan, wire.Stage_STAGE_TRAIN)
 	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: plan.Config}
-	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN}); status.Code(err) != codes.FailedPrecondition {
+	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("second run: %v", err)
 	}
 	for config, want := range map[string]string{
@@ -216,7 +224,7 @@ func TestRefusedRequests(t *testing.T) {
 		`{"data":"` + strings.Repeat("x", 1<<16) + `"}`: "more than",
 	} {
 		vain := &wire.Plan{Run: "run3", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: []byte(config)}
-		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: vain, Until: wire.Stage_STAGE_TRAIN, Replace: true})
+		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: vain, Until: wire.Stage_STAGE_TRAIN, Replace: true, Version: ergoflow.Build()})
 		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
 			t.Errorf("a run whose jobs cannot be: %v, want %s", err, want)
 		}
@@ -424,11 +432,50 @@ func TestSubmitOnAFullDisk(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- l.run(t.Context()) }()
-	_, err = (&service{loop: l}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN})
+	_, err = (&service{loop: l}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("the answer is %v", err)
 	}
 	if err := <-done; err == nil {
 		t.Error("the coordinator goes on")
+	}
+}
+
+// A plan that is not that of its configuration is refused: the run's name would stand
+// for two trainings.
+func TestForgedPlan(t *testing.T) {
+	t.Parallel()
+	s := startWith(t, t.TempDir(), func(c *Config) {
+		c.PlanOf = func(config []byte) (ergoflow.Plan, error) {
+			if !bytes.Contains(config, []byte("vn1d")) {
+				return ergoflow.Plan{}, errors.New("no such family")
+			}
+			return convert.Plan(plan), nil
+		}
+	})
+	for name, c := range map[string]struct {
+		forge  func(*wire.Plan)
+		reason string
+	}{
+		"another run":         {func(p *wire.Plan) { p.Run = "run2" }, "is that of run run1, not of run2"},
+		"another length":      {func(p *wire.Plan) { p.Steps++ }, "not that of its configuration"},
+		"another dataset":     {func(p *wire.Plan) { p.Dataset = "d" }, "not that of its configuration"},
+		"no configuration":    {func(p *wire.Plan) { p.Config = nil }, "no such family"},
+		"other checkpointing": {func(p *wire.Plan) { p.CheckpointEvery = 1 }, "not that of its configuration"},
+	} {
+		forged := proto.Clone(plan).(*wire.Plan)
+		c.forge(forged)
+		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: forged, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()})
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), c.reason) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	st := s.status()
+	if st.Run != "" || !slices.ContainsFunc(st.Refused, func(r Refusal) bool { return strings.HasPrefix(r.Reason, "a run: ") }) {
+		t.Errorf("run %q, refused %+v", st.Run, st.Refused)
+	}
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	if st := s.status(); st.Run != plan.Run {
+		t.Errorf("run %q", st.Run)
 	}
 }

@@ -51,16 +51,22 @@ type server struct {
 // start runs a coordinator on dir and waits until it is ready.
 func start(t *testing.T, dir string) *server {
 	t.Helper()
+	return startWith(t, dir, func(*Config) {})
+}
+
+// startWith starts one whose configuration is changed.
+func startWith(t *testing.T, dir string, change func(*Config)) *server {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &server{t: t, dir: dir, stop: cancel, ended: make(chan error, 1)}
 	ready := make(chan Addresses, 1)
-	go func() {
-		s.ended <- Run(ctx, Config{
-			Dir: dir, Log: slog.New(slog.DiscardHandler), Ready: func(a Addresses) { ready <- a },
-			timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: 3 * time.Second,
-				Settle: 200 * time.Millisecond, DrainTimeout: 2 * time.Second, Rescan: 100 * time.Millisecond},
-		})
-	}()
+	config := Config{
+		Dir: dir, Log: slog.New(slog.DiscardHandler), Ready: func(a Addresses) { ready <- a },
+		timing: machine.Config{PingInterval: 50 * time.Millisecond, PingTimeout: 3 * time.Second,
+			Settle: 200 * time.Millisecond, DrainTimeout: 2 * time.Second, Rescan: 100 * time.Millisecond},
+	}
+	change(&config)
+	go func() { s.ended <- Run(ctx, config) }()
 	select {
 	case s.Addresses = <-ready:
 	case err := <-s.ended:
@@ -146,7 +152,7 @@ var endless = &wire.Plan{Run: plan.Run, Experiment: plan.Experiment, Dataset: pl
 
 func (s *server) submit(p *wire.Plan, until wire.Stage) {
 	s.t.Helper()
-	if _, err := s.client.Submit(s.t.Context(), &wire.SubmitRequest{Plan: p, Until: until}); err != nil {
+	if _, err := s.client.Submit(s.t.Context(), &wire.SubmitRequest{Plan: p, Until: until, Version: ergoflow.Build()}); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -255,7 +261,7 @@ func (f *fake) handle(ctx context.Context, m *wire.CoordinatorMessage) {
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "testing", Number: b.Ping.Heard + 1}}})
 		f.advance()
 	case *wire.CoordinatorMessage_Prepare:
-		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: b.Prepare.Plan.Run}}})
+		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: b.Prepare.Plan.Run, Number: b.Prepare.Number}}})
 	case *wire.CoordinatorMessage_Form:
 		f.assign = nil
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{Generation: b.Form.Generation,

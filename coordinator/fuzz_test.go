@@ -86,7 +86,7 @@ func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 		machine.Submit{Plan: p, Until: machine.StageTrain},
 		machine.Scanned{Run: "r", Present: []int{0, 1, 2}},
 		machine.Hello{Session: 1, Worker: machine.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}},
-		machine.Prepared{Session: 1, Run: "r"},
+		machine.Prepared{Session: 1, Run: "r", Number: 1},
 		machine.Report{Session: 1, Generation: 1},
 		machine.Ready{Session: 1, Generation: 1},
 		machine.Progress{Session: 1, Generation: 1, Step: 1, Loss: 1},

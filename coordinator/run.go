@@ -117,7 +117,7 @@ func conduct(ctx context.Context, c Config, l *loop, listener net.Listener, addr
 	// from using its free pages again: gRPC would wait for it for two hours.
 	asked := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), asked)
-	wire.RegisterControlServer(server, &service{loop: l})
+	wire.RegisterControlServer(server, &service{loop: l, planOf: c.PlanOf})
 	looping, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	group, failed := errgroup.WithContext(context.Background())

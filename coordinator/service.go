@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/codes"
@@ -31,13 +32,18 @@ type service struct {
 	loop *loop
 	// reads are checkpoints that are being read. When a generation goes on from one,
 	// all its members ask for it at once: they share one copy.
-	reads singleflight.Group
+	reads  singleflight.Group
+	planOf func(config []byte) (ergoflow.Plan, error) // nil: any plan is taken
 }
 
 var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 
 // Submit implements wire.ControlServer. The plan is durable when it returns.
-func (v *service) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	if err := v.genuine(r); err != nil {
+		v.loop.do(func() { v.loop.refused.add(caller(ctx), "a run: "+err.Error()) })
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
 	if err := jobsArePossible(convert.Plan(r.GetPlan())); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
@@ -57,6 +63,30 @@ func (v *service) Submit(_ context.Context, r *wire.SubmitRequest) (*wire.Submit
 		return nil, status.Error(codes.FailedPrecondition, refusal)
 	}
 	return &wire.SubmitReply{}, nil
+}
+
+// genuine reports why a plan is not what this build would make of its configuration.
+// The run's name is a hash of that: with another one, two trainings would be one.
+func (v *service) genuine(r *wire.SubmitRequest) error {
+	if r.GetVersion() != ergoflow.Build() {
+		return fmt.Errorf("it comes from version %.32q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
+	}
+	if v.planOf == nil {
+		return nil
+	}
+	have := convert.Plan(r.GetPlan())
+	want, err := v.planOf(have.Config)
+	if err != nil {
+		return fmt.Errorf("its configuration: %w", err)
+	}
+	if want.Run != have.Run {
+		return fmt.Errorf("its configuration is that of run %.12s, not of %.12s", want.Run, convert.Clip(have.Run))
+	}
+	want.Config = have.Config // which may be written in another way
+	if !reflect.DeepEqual(want, have) {
+		return fmt.Errorf("run %.12s: its plan is not that of its configuration", have.Run)
+	}
+	return nil
 }
 
 // Status implements wire.ControlServer.

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -142,7 +143,7 @@ func (h *harness) submit(sets ...string) experiment.Experiment {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN}); err != nil {
+	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
 		h.t.Fatal(err)
 	}
 	return e
@@ -288,7 +289,7 @@ func TestRefusedPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Run = "0123456789abcdef0123456789abcdef"
-	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN}); err != nil {
+	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)

@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 func coordinatorCommand() *cobra.Command {
@@ -31,6 +33,7 @@ func coordinatorCommand() *cobra.Command {
 				ctx = supervised(ctx)
 			}
 			c.Log = logger()
+			c.PlanOf = planOf
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
 			}
@@ -47,6 +50,15 @@ func coordinatorCommand() *cobra.Command {
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("dir")
 	return cmd
+}
+
+// planOf makes the plan of a submitted configuration.
+func planOf(config []byte) (ergoflow.Plan, error) {
+	e, err := experiment.Parse(config)
+	if err != nil {
+		return ergoflow.Plan{}, err
+	}
+	return e.Plan()
 }
 
 func addSupervised(cmd *cobra.Command, supervise *bool) {

@@ -33,7 +33,7 @@ const restartPatience = time.Minute
 func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: until, Replace: replace})
+	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: until, Replace: replace, Version: ergoflow.Build()})
 	if err != nil {
 		return rpcError("submit "+plan.Experiment, err)
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -156,7 +157,7 @@ func (c *hostCluster) submit(e experiment.Experiment) {
 	}
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	request := &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN}
+	request := &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}
 	if _, err := c.control.Submit(ctx, request); err != nil {
 		c.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func Event(s machine.Session, m *wire.WorkerMessage) machine.Event {
 		h := b.Heartbeat
 		return machine.Heartbeat{Session: s, Doing: Clip(h.GetDoing()), Number: h.GetNumber(), Run: h.GetRun(), State: mark(h.GetMade(), h.GetStep())}
 	case *wire.WorkerMessage_Prepared:
-		return machine.Prepared{Session: s, Run: b.Prepared.GetRun()}
+		return machine.Prepared{Session: s, Run: b.Prepared.GetRun(), Number: b.Prepared.GetNumber()}
 	case *wire.WorkerMessage_Report:
 		r := b.Report
 		hash := r.GetParameterHash()
@@ -95,7 +95,7 @@ func (c *Messages) Of(m machine.Message) *wire.CoordinatorMessage {
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{Generate: &wire.Generate{
 			Plan: wire.PlanOf(m.Plan), NatsUrl: c.NATS, Store: c.Store}}}
 	case machine.Prepare:
-		order := &wire.Prepare{Plan: wire.PlanOf(m.Plan), Store: c.Store}
+		order := &wire.Prepare{Number: m.Number, Plan: wire.PlanOf(m.Plan), Store: c.Store}
 		if m.Follow != (machine.Member{}) {
 			order.Follow = memberToWire(m.Follow)
 		}

@@ -38,6 +38,7 @@ type (
 	Prepared struct {
 		Session Session
 		Run     string
+		Number  uint64 // of the order
 	}
 	// Report answers Form.
 	Report struct {

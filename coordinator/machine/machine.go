@@ -61,6 +61,7 @@ type Machine struct {
 	ended    string // why the last generation ended
 	stopping bool
 	stopped  bool
+	orders   uint64 // to prepare, so far
 
 	effects []Effect
 	reasons []string
@@ -75,6 +76,7 @@ type worker struct {
 	beat     uint64 // number of the last heartbeat
 	doing    string
 	phase    phase
+	order    uint64 // to prepare, the last one
 	reason   string // why it is excluded
 	draining bool
 	leaveWhy string         // where draining

@@ -22,8 +22,10 @@ type (
 
 	Generate struct{ Plan ergoflow.Plan }
 	// Prepare for a run, and meanwhile follow a member that trains. The zero Member
-	// is nobody.
+	// is nobody. Prepared answers with the number: an answer to an earlier order may be
+	// of other settings.
 	Prepare struct {
+		Number uint64
 		Plan   ergoflow.Plan
 		Follow Member
 	}

@@ -115,7 +115,7 @@ func (c *chaos) random() {
 	case n < 50:
 		c.event(Tick{})
 	case n < 55:
-		c.event(Prepared{s, "r"})
+		c.event(Prepared{s, "r", c.machine.orders - uint64(c.r.IntN(2))})
 	case n < 60:
 		c.event(Report{s, g, c.r.IntN(2) == 0, ergoflow.Mark{Generation: c.made(), Step: step}, string('a' + rune(c.r.IntN(2)))})
 	case n < 65:
@@ -184,7 +184,7 @@ func (c *chaos) answer(send Send) {
 	case Ping:
 		c.event(Heartbeat{Session: send.Session, Number: m.Heard + 1})
 	case Prepare:
-		c.event(Prepared{send.Session, m.Plan.Run})
+		c.event(Prepared{send.Session, m.Plan.Run, m.Number})
 	case Form:
 		c.event(Report{send.Session, m.Generation, true, ergoflow.Mark{Generation: m.Generation - 1, Step: c.machine.Status().Step}, "a"})
 	case Assign:

@@ -85,7 +85,7 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 	for s := Session(1); s < members; s++ {
 		hello(s)
 	}
-	all(func(s Session) { step("prepared", Prepared{Session: s, Run: "r"}) })
+	all(func(s Session) { step("prepared", Prepared{Session: s, Run: "r", Number: m.worker(s).order}) })
 	form()
 	all(func(s Session) {
 		step("progress", Progress{Session: s, Generation: m.current.number, Step: 2, Loss: 1, Samples: 1})
@@ -96,7 +96,7 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 	form()
 	step("progress", Progress{Session: 1, Generation: m.current.number, Step: 3, Loss: 1, Samples: 1})
 	hello(members)
-	step("joined", Prepared{Session: members, Run: "r"})
+	step("joined", Prepared{Session: members, Run: "r", Number: m.worker(members).order})
 	form()
 	begin := used(b)
 	if n := len(m.Status().Workers); n != members-1 {
@@ -135,7 +135,7 @@ func TestMoreWorkersThanARing(t *testing.T) {
 		step(Hello{Session: s, Worker: Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), Version: "v1", DataAddress: fmt.Sprint("h", s, ":1")}})
 	}
 	for s := Session(1); s <= workers; s++ {
-		step(Prepared{Session: s, Run: "r"})
+		step(Prepared{Session: s, Run: "r", Number: m.worker(s).order})
 	}
 	if m.current == nil || len(m.current.members) != ergoflow.MaxWorld {
 		t.Fatalf("generation %+v of %d workers", m.current, workers)

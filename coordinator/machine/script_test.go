@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 //	submit RUN shards=N [groups=N] steps=N [every=N] [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
-//	prepared|failed|drain|close ID  and: prepared ID run=R
+//	prepared|failed|drain|close ID  and: prepared ID run=R order=N
 //	report ID [step=N made=G] [hash=H] [generation=N]
 //	ready|progress|complain ID ...
 //	steps [n=N] [ID=T…]             every member makes N steps, one a second, a worker's
@@ -197,7 +197,11 @@ func (p *player) do(command string, words []string) {
 	case "unsaved":
 		p.event(NotSaved{p.run, step, "no space left"})
 	case "prepared":
-		p.event(Prepared{session, text("run", p.run)})
+		order := 0
+		if w := p.machine.worker(session); w != nil {
+			order = int(w.order)
+		}
+		p.event(Prepared{session, text("run", p.run), uint64(number("order", order))})
 	case "failed":
 		p.event(Failed{session, text("run", p.run), "it does not compile"})
 	case "drain":
@@ -318,7 +322,7 @@ func (p *player) everyoneSteps(own func(id string, shards int) float64) {
 func (p *player) answer(id string, send Send) []Event {
 	switch m := send.Message.(type) {
 	case Prepare:
-		return []Event{Prepared{send.Session, m.Plan.Run}}
+		return []Event{Prepared{send.Session, m.Plan.Run, m.Number}}
 	case Form:
 		held, has := p.held[id]
 		return []Event{Report{send.Session, m.Generation, has, held, "h"}}

@@ -240,7 +240,7 @@ func (m *Machine) saving() bool {
 
 // workerPrepared makes a worker a candidate.
 func (m *Machine) workerPrepared(w *worker, e Prepared) {
-	if !m.training() || e.Run != m.ledger.Plan.Run || w.phase != preparing {
+	if !m.training() || e.Run != m.ledger.Plan.Run || w.phase != preparing || e.Number != w.order {
 		return
 	}
 	w.phase = prepared
@@ -276,8 +276,9 @@ func (m *Machine) instruct(w *worker) {
 		w.phase = generating
 		m.send(w, Generate{*m.ledger.Plan})
 	case stageTraining:
-		w.phase = preparing
-		m.send(w, Prepare{*m.ledger.Plan, m.followed()})
+		m.orders++
+		w.phase, w.order = preparing, m.orders
+		m.send(w, Prepare{w.order, *m.ledger.Plan, m.followed()})
 	}
 }
 

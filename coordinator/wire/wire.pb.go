@@ -647,6 +647,7 @@ func (x *Heartbeat) GetStep() int64 {
 type Prepared struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"` // of the order
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -686,6 +687,13 @@ func (x *Prepared) GetRun() string {
 		return x.Run
 	}
 	return ""
+}
+
+func (x *Prepared) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
 }
 
 // Report answers Form with the state that the worker holds.
@@ -1642,7 +1650,8 @@ type Prepare struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	Store         string                 `protobuf:"bytes,2,opt,name=store,proto3" json:"store,omitempty"`
-	Follow        *Member                `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"` // a member whose state and updates to take meanwhile; none: nobody steps
+	Follow        *Member                `protobuf:"bytes,3,opt,name=follow,proto3" json:"follow,omitempty"`  // a member whose state and updates to take meanwhile; none: nobody steps
+	Number        uint64                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"` // Prepared answers with it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1696,6 +1705,13 @@ func (x *Prepare) GetFollow() *Member {
 		return x.Follow
 	}
 	return nil
+}
+
+func (x *Prepare) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
 }
 
 // Form: stop stepping, if you are, and report the state you hold.
@@ -2197,6 +2213,7 @@ type SubmitRequest struct {
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	Until         Stage                  `protobuf:"varint,2,opt,name=until,proto3,enum=ergoflow.v1.Stage" json:"until,omitempty"`
 	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"` // put aside another run that is not finished
+	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`  // of the build that made the plan, which the coordinator's has to equal
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2250,6 +2267,13 @@ func (x *SubmitRequest) GetReplace() bool {
 		return x.Replace
 	}
 	return false
+}
+
+func (x *SubmitRequest) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
 }
 
 type SubmitReply struct {
@@ -3194,9 +3218,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x10\n" +
 	"\x03run\x18\x03 \x01(\tR\x03run\x12\x12\n" +
 	"\x04made\x18\x04 \x01(\x04R\x04made\x12\x12\n" +
-	"\x04step\x18\x05 \x01(\x03R\x04step\"\x1c\n" +
+	"\x04step\x18\x05 \x01(\x03R\x04step\"4\n" +
 	"\bPrepared\x12\x10\n" +
-	"\x03run\x18\x01 \x01(\tR\x03run\"\x94\x01\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"\x94\x01\n" +
 	"\x06Report\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -3264,11 +3289,12 @@ const file_wire_proto_rawDesc = "" +
 	"\bGenerate\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x19\n" +
 	"\bnats_url\x18\x02 \x01(\tR\anatsUrl\x12\x14\n" +
-	"\x05store\x18\x03 \x01(\tR\x05store\"s\n" +
+	"\x05store\x18\x03 \x01(\tR\x05store\"\x8b\x01\n" +
 	"\aPrepare\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12\x14\n" +
 	"\x05store\x18\x02 \x01(\tR\x05store\x12+\n" +
-	"\x06follow\x18\x03 \x01(\v2\x13.ergoflow.v1.MemberR\x06follow\">\n" +
+	"\x06follow\x18\x03 \x01(\v2\x13.ergoflow.v1.MemberR\x06follow\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\">\n" +
 	"\x04Form\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -3314,11 +3340,12 @@ const file_wire_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"z\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x94\x01\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
 	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
-	"\areplace\x18\x03 \x01(\bR\areplace\"\r\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\"\r\n" +
 	"\vSubmitReply\"\x0f\n" +
 	"\rStatusRequest\"!\n" +
 	"\vStatusReply\x12\x12\n" +

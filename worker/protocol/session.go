@@ -84,7 +84,7 @@ func (s *Session) receive(m *wire.CoordinatorMessage) {
 		s.replace("the coordinator orders generating", &work{kind: generating, effect: Generate{body.Generate}, run: body.Generate.GetPlan().GetRun()})
 	case *wire.CoordinatorMessage_Prepare:
 		s.replace("the coordinator orders preparing", &work{kind: preparing, effect: Prepare{body.Prepare}, run: body.Prepare.GetPlan().GetRun(),
-			plan: body.Prepare.GetPlan()})
+			order: body.Prepare})
 	case *wire.CoordinatorMessage_Form:
 		s.form(body.Form)
 	case *wire.CoordinatorMessage_Assign:

@@ -12,10 +12,10 @@ type work struct {
 	kind      kind
 	effect    Effect // that begins it
 	cancelled bool
-	run       string     // where generating or preparing
-	plan      *wire.Plan // where preparing
-	reason    string     // where leaving
-	rankState            // where describing (the generation alone) or stepping
+	run       string        // where generating or preparing
+	order     *wire.Prepare // where preparing
+	reason    string        // where leaving
+	rankState               // where describing (the generation alone) or stepping
 }
 
 type kind int
@@ -111,8 +111,8 @@ func (s *Session) ended(w *work, err error) {
 	switch {
 	case w.cancelled:
 	case err == nil && w.kind == preparing:
-		s.plan = w.plan
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: w.run}}})
+		s.plan = w.order.GetPlan()
+		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: w.run, Number: w.order.GetNumber()}}})
 	case err == nil:
 	case w.kind == stepping:
 		s.complain(w, err)

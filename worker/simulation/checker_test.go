@@ -24,6 +24,7 @@ import (
 //  8. The run ends with a durable state that has every step once, in order, and
 //     everything committed; and it does end once faults have stopped.
 //  9. A worker that the coordinator lets go does not come back.
+//  10. Nobody is a member who has not prepared as it was last told to.
 type checker struct {
 	broken string // which rule, and how; empty: none
 

@@ -1,6 +1,12 @@
 package simulation
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+)
 
 // fault lets something go wrong, and then the next.
 func (w *world) fault() {
@@ -17,7 +23,7 @@ func (w *world) fault() {
 	q := all[w.r.IntN(len(all))]
 	d := w.between(50*time.Millisecond, w.between(time.Second, 14*time.Second))
 	name := ""
-	switch w.r.IntN(13) {
+	switch w.r.IntN(14) {
 	case 0:
 		name = "worker crashes"
 		p.crash()
@@ -88,6 +94,14 @@ func (w *world) fault() {
 		if c.up {
 			w.logf("the coordinator is told to end")
 			c.stop()
+		}
+	case 13:
+		name = "other settings are submitted"
+		if c.up {
+			w.logf("other settings are submitted")
+			w.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
+			w.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
+			c.step(machine.Submit{Plan: w.plan, Until: machine.StageTrain})
 		}
 	}
 	w.happened[name]++

@@ -27,6 +27,7 @@ type process struct {
 	ended    error // the session's, while its work winds down
 
 	prepared bool
+	settings string   // what it has prepared with
 	node     *node    // the state; nil: none
 	leader   *process // whose updates it makes too; nil: nobody's
 
@@ -163,12 +164,16 @@ func (p *process) execute(effect protocol.Effect) {
 	case protocol.Send:
 		p.stream.up(e.Message)
 	case protocol.Prepare:
+		settings := string(e.Order.GetPlan().GetConfig())
 		took := p.w.between(time.Millisecond, 20*time.Millisecond)
-		if !p.prepared {
+		if !p.prepared || p.node == nil && p.settings != settings { // a state is worth more than settings
 			took = p.w.between(100*time.Millisecond, 3*time.Second)
+			p.prepared = false
 		}
 		p.begin(&work{}, took, func() {
-			p.prepared = true
+			if !p.prepared {
+				p.prepared, p.settings = true, settings
+			}
 			p.follow(e.Order.Follow)
 			p.post(protocol.Ended{})
 		})

@@ -12,6 +12,9 @@ import (
 
 // join takes the state and connects the ring, and then waits for orders.
 func (p *process) join(assign *wire.Assign) {
+	if !p.prepared {
+		p.w.fail("rule 10: %s is a member of generation %d and is not prepared", p, assign.Generation)
+	}
 	w := &work{assign: assign}
 	p.work = w
 	if p.w.sabotage.admitEarly && assign.Source.Kind != wire.Source_KIND_OWN {
