@@ -26,6 +26,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/data/safetensors"
 	"github.com/ergoflow/ergoflow/data/shard"
 )
 
@@ -232,21 +233,63 @@ func TestRefusedRequests(t *testing.T) {
 	if _, _, err := download(t.Context(), s.client, &wire.LoadRequest{Run: plan.Run}); status.Code(err) != codes.NotFound {
 		t.Errorf("load of none: %v", err)
 	}
+}
+
+// An upload by a stranger, or of something else than a state of the run, is refused,
+// listed and without effect: training does not take it for a failure of the store.
+func TestRefusedUploads(t *testing.T) {
+	t.Parallel()
+	s := start(t, t.TempDir())
+	s.submit(plan, wire.Stage_STAGE_TRAIN)
+	a := connect(t, s, "a", -1)
+	s.await("a worker is there", func(st Status) bool { return len(st.Workers) == 1 })
+	state := stateAt(5)
+	other, err := safetensors.Encode(nil, map[string]string{"format": "ergoflow-shard-2", "run": plan.Run, "step": "5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const stranger, wrong = codes.FailedPrecondition, codes.InvalidArgument
 	for name, c := range map[string]struct {
-		header *wire.CheckpointHeader
+		change func(h *wire.CheckpointHeader)
+		data   []byte
 		code   codes.Code
+		reason string
 	}{
-		"other run":         {&wire.CheckpointHeader{Run: "x", Size: 4}, codes.FailedPrecondition},
-		"future generation": {&wire.CheckpointHeader{Run: plan.Run, Generation: 9, Size: 4}, codes.FailedPrecondition},
-		"step beyond":       {&wire.CheckpointHeader{Run: plan.Run, Step: 31, Size: 4}, codes.FailedPrecondition},
-		"too few bytes":     {&wire.CheckpointHeader{Run: plan.Run, Size: 5}, codes.InvalidArgument},
-		"too many bytes":    {&wire.CheckpointHeader{Run: plan.Run, Size: 3}, codes.InvalidArgument},
-		"hash":              {&wire.CheckpointHeader{Run: plan.Run, Size: 4, Sha256: make([]byte, 32)}, codes.InvalidArgument},
-		"huge":              {&wire.CheckpointHeader{Run: plan.Run, Size: 1 << 50}, codes.InvalidArgument},
+		"a stranger":          {func(h *wire.CheckpointHeader) { h.Worker = "b" }, state, stranger, `"b" is no worker`},
+		"in another's name":   {func(h *wire.CheckpointHeader) { h.Secret++ }, state, stranger, `"a" is no worker`},
+		"of another run":      {func(h *wire.CheckpointHeader) { h.Run = "x" }, state, stranger, "not the one in progress"},
+		"from the future":     {func(h *wire.CheckpointHeader) { h.Generation = 9 }, state, stranger, "generation 9 has not begun"},
+		"after the end":       {func(h *wire.CheckpointHeader) { h.Step = 31 }, state, stranger, "step 31 is not one"},
+		"truncated":           {func(*wire.CheckpointHeader) {}, state[:len(state)-1], wrong, "ends after"},
+		"too long":            {func(*wire.CheckpointHeader) {}, append(slices.Clone(state), 0), wrong, "more than its"},
+		"of another hash":     {func(h *wire.CheckpointHeader) { h.Sha256[0]++ }, state, wrong, "announced was"},
+		"huge":                {func(h *wire.CheckpointHeader) { h.Size = 1 << 50 }, state, wrong, "bytes are not"},
+		"at another step":     {func(h *wire.CheckpointHeader) { h.Step = 6 }, state, wrong, `at step "5"`},
+		"no state":            {nil, []byte("abcd"), wrong, "not the checkpoint"},
+		"of another kind":     {nil, other, wrong, "ergoflow-shard-2"},
+		"truncated and final": {func(h *wire.CheckpointHeader) { h.Final, h.Step = true, 30 }, state[:9], wrong, "ends after"},
 	} {
-		if _, err := upload(t.Context(), s.client, c.header, []byte("abcd")); status.Code(err) != c.code {
+		header := announce("a", state, 5)
+		if c.change == nil {
+			header = announce("a", c.data, 5)
+		} else {
+			c.change(header)
+		}
+		if _, err := upload(t.Context(), s.client, header, c.data); status.Code(err) != c.code {
 			t.Errorf("%s: %v, want %v", name, err, c.code)
 		}
+		if !slices.ContainsFunc(s.status().Refused, func(r Refusal) bool { return strings.Contains(r.Reason, c.reason) }) {
+			t.Errorf("%s: not among %+v", name, s.status().Refused)
+		}
+	}
+	if st := s.status(); st.Checkpoint != nil || slices.ContainsFunc(st.Decisions, func(d Decision) bool { return strings.Contains(d.Reason, "not stored") }) {
+		t.Errorf("they had an effect: %+v", st)
+	}
+	// The checkpoint of one that was lost may be all that is left.
+	a.kill()
+	s.await("it is gone", func(st Status) bool { return len(st.Workers) == 0 })
+	if _, err := upload(t.Context(), s.client, announce("a", state, 5), state); err != nil {
+		t.Errorf("of a worker that is gone: %v", err)
 	}
 }
 
@@ -255,7 +298,9 @@ func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
 	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	id, err := upload(t.Context(), s.client, &wire.CheckpointHeader{Run: plan.Run, Step: 5, Loss: 1, Size: int64(len(stateAt(5)))}, stateAt(5))
+	connect(t, s, "a", -1)
+	s.await("a worker is there", func(st Status) bool { return len(st.Workers) == 1 })
+	id, err := upload(t.Context(), s.client, announce("a", stateAt(5), 5), stateAt(5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +346,7 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 			}
 			for _, step := range []int64{10, 20} {
 				data := stateAt(step)
-				if _, err := saved.Save(t.Context(), checkpoint.Info{Run: plan.Run, Step: ergoflow.Step(step), Size: int64(len(data))}, bytes.NewReader(data)); err != nil {
+				if _, err := saved.Save(checkpoint.Info{Run: plan.Run, Step: ergoflow.Step(step), Size: int64(len(data))}, data); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -23,6 +23,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/safetensors"
 	"github.com/ergoflow/ergoflow/data/shard"
 )
 
@@ -219,7 +220,7 @@ func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake
 		t.Fatal(err)
 	}
 	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-		Id: id, Version: ergoflow.Build(), DataAddress: address, Device: "go", Pid: 7,
+		Id: id, Version: ergoflow.Build(), DataAddress: address, Device: "go", Pid: 7, Secret: secret,
 		Run: plan.Run, HasState: state >= 0, Step: state, Made: f.made}}})
 	go func() {
 		defer close(f.done)
@@ -299,16 +300,31 @@ func (f *fake) advance() {
 }
 
 func stateAt(step int64) []byte {
-	return bytes.Repeat([]byte(fmt.Sprintf("state at %06d;", step)), 200_000)
+	text := bytes.Repeat(fmt.Appendf(nil, "state at %06d;", step), 200_000)
+	encoded, err := safetensors.Encode([]safetensors.Tensor{safetensors.Bytes("text", text)},
+		map[string]string{"format": "ergoflow-state-3", "run": plan.Run, "step": fmt.Sprint(step)})
+	if err != nil {
+		panic(err)
+	}
+	return encoded
 }
 
 func (f *fake) save(ctx context.Context, final bool) {
 	data := stateAt(f.step)
-	sum := sha256.Sum256(data)
-	if _, err := upload(ctx, f.client, &wire.CheckpointHeader{Run: plan.Run, Generation: f.made, Step: f.step, Final: final,
-		Loss: 1, Size: int64(len(data)), Sha256: sum[:]}, data); err != nil && ctx.Err() == nil && status.Code(err) != codes.Unavailable { // then it has gone
+	header := announce(f.id, data, f.step)
+	header.Generation, header.Final = f.made, final
+	if _, err := upload(ctx, f.client, header, data); err != nil && ctx.Err() == nil && status.Code(err) != codes.Unavailable { // then it has gone
 		f.t.Errorf("%s: save step %d: %v", f.id, f.step, err)
 	}
+}
+
+// secret is that of all workers here.
+const secret = 17
+
+// announce is the header of a checkpoint of the plan's run.
+func announce(worker string, data []byte, step int64) *wire.CheckpointHeader {
+	sum := sha256.Sum256(data)
+	return &wire.CheckpointHeader{Run: plan.Run, Step: step, Loss: 1, Size: int64(len(data)), Sha256: sum[:], Worker: worker, Secret: secret}
 }
 
 func upload(ctx context.Context, client wire.ControlClient, header *wire.CheckpointHeader, data []byte) (string, error) {

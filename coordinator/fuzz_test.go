@@ -101,10 +101,7 @@ func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 }
 
 // parts is an upload that has arrived.
-type parts struct {
-	wire.Control_SaveCheckpointServer
-	rest []byte
-}
+type parts struct{ rest []byte }
 
 func (p *parts) Recv() (*wire.CheckpointPart, error) {
 	return wiretest.Next[wire.CheckpointPart](&p.rest)
@@ -136,7 +133,11 @@ func FuzzUpload(f *testing.F) {
 		if err != nil || h == nil {
 			return
 		}
-		info, err := saved.Save(t.Context(), uploaded(h), &partReader{stream: stream})
+		data, err := wire.ReadCheckpoint(h, stream.Recv)
+		if err != nil {
+			return
+		}
+		info, err := saved.Save(uploaded(h), data)
 		if err != nil {
 			return
 		}

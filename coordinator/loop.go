@@ -181,6 +181,8 @@ func (l *loop) accepts(h *wire.CheckpointHeader) error {
 	switch {
 	case h == nil:
 		return errors.New("it does not begin with its header")
+	case !l.machine.Knows(ergoflow.WorkerID(h.Worker), h.Secret):
+		return fmt.Errorf("%.64q is no worker that was welcomed", convert.Clip(h.Worker))
 	case s.Run != h.Run:
 		return fmt.Errorf("run %.64q is not the one in progress, %q", h.Run, s.Run)
 	case h.Generation > uint64(s.Generation):

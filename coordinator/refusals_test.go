@@ -104,12 +104,9 @@ func TestRefused(t *testing.T) {
 	})
 
 	data := stateAt(1)
-	for _, header := range []*wire.CheckpointHeader{
-		nil,
-		{Run: "another", Generation: 1, Step: 1, Size: int64(len(data))},
-		{Run: plan.Run, Generation: 1 << 60, Step: 1, Size: int64(len(data))},
-		{Run: plan.Run, Generation: 1, Step: -1, Size: int64(len(data))},
-	} {
+	another, future, before0, stranger := announce("a", data, 1), announce("a", data, 1), announce("a", data, -1), announce("z", data, 1)
+	another.Run, future.Generation = "another", 1<<60
+	for _, header := range []*wire.CheckpointHeader{nil, another, future, before0, stranger} {
 		if _, err := upload(t.Context(), s.client, header, data); err == nil {
 			t.Errorf("a checkpoint with header %v is stored", header)
 		}
@@ -121,7 +118,7 @@ func TestRefused(t *testing.T) {
 				n++
 			}
 		}
-		return n == 4
+		return n == 5
 	})
 
 	if after := s.status(); after.State != "training" || after.Generation != before.Generation || after.WorldSize != 2 {

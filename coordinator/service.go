@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
+	"strings"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/codes"
@@ -17,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/safetensors"
 )
 
 const (
@@ -102,18 +106,24 @@ func (v *service) Status(context.Context, *wire.StatusRequest) (*wire.StatusRepl
 	return &wire.StatusReply{Json: b}, nil
 }
 
+// heardEvery is how often the machine is told that parts of a checkpoint come.
+const heardEvery = 200 * time.Millisecond
+
 // SaveCheckpoint implements wire.ControlServer. The machine hears of it when it
-// is durable; older ones are pruned after that.
+// is durable; older ones are pruned after that. What a stranger sends, or is not what
+// its header announces, has no effect.
 func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
 	}
 	h := first.GetHeader()
+	from := caller(stream.Context())
+	refuse := func(reason error) { v.loop.refused.add(from, "a checkpoint: "+reason.Error()) }
 	var refusal error
 	if !v.loop.do(func() {
 		if refusal = v.loop.accepts(h); refusal != nil {
-			v.loop.refused.add(caller(stream.Context()), "a checkpoint: "+refusal.Error())
+			refuse(refusal)
 		}
 	}) {
 		return errEnding
@@ -121,7 +131,26 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	if refusal != nil {
 		return status.Error(codes.FailedPrecondition, refusal.Error())
 	}
-	info, err := v.loop.saved.Save(stream.Context(), uploaded(h), &partReader{stream: stream})
+	var heard time.Time
+	data, err := wire.ReadCheckpoint(h, func() (*wire.CheckpointPart, error) {
+		part, err := stream.Recv()
+		if now := time.Now(); err == nil && now.Sub(heard) > heardEvery {
+			heard = now
+			v.loop.post(machine.Alive{Worker: ergoflow.WorkerID(h.Worker), Secret: h.Secret})
+		}
+		return part, err
+	})
+	if err == nil {
+		err = describes(h, data)
+	}
+	if errors.Is(err, wire.ErrCheckpoint) {
+		v.loop.do(func() { refuse(err) })
+		return storeError(err)
+	}
+	var info checkpoint.Info
+	if err == nil {
+		info, err = v.loop.saved.Save(uploaded(h), data)
+	}
 	if err != nil {
 		if stream.Context().Err() == nil {
 			v.loop.post(machine.NotSaved{Run: h.Run, Step: ergoflow.Step(h.Step), Reason: err.Error()})
@@ -135,34 +164,31 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
 }
 
+// stateFormat begins the name of every format of a training state (docs/formats.md).
+const stateFormat = "ergoflow-state-"
+
+// describes reports a header that is not that of a training state. Whether the state
+// fits the network, whoever loads it sees.
+func describes(h *wire.CheckpointHeader, data []byte) error {
+	file, err := safetensors.Decode(data)
+	if err != nil {
+		return fmt.Errorf("%w: %w", wire.ErrCheckpoint, err)
+	}
+	switch m := file.Metadata(); {
+	case !strings.HasPrefix(m["format"], stateFormat):
+		return fmt.Errorf("%w: its format is %.32q", wire.ErrCheckpoint, m["format"])
+	case m["run"] != h.Run || m["step"] != strconv.FormatInt(h.Step, 10):
+		return fmt.Errorf("%w: it is of run %.12q at step %.20q", wire.ErrCheckpoint, m["run"], m["step"])
+	}
+	return nil
+}
+
 // uploaded is what a header says of a checkpoint.
 func uploaded(h *wire.CheckpointHeader) checkpoint.Info {
 	return checkpoint.Info{
 		Run: h.Run, Experiment: convert.Clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
 		Loss: checkpoint.Loss(h.Loss), Size: h.Size, SHA256: hex.EncodeToString(h.Sha256),
 	}
-}
-
-// partReader reads a checkpoint's bytes from the stream.
-type partReader struct {
-	stream wire.Control_SaveCheckpointServer
-	rest   []byte
-}
-
-func (p *partReader) Read(b []byte) (int, error) {
-	for len(p.rest) == 0 {
-		part, err := p.stream.Recv()
-		if err != nil {
-			return 0, err
-		}
-		if part.GetHeader() != nil {
-			return 0, fmt.Errorf("%w: a second header", checkpoint.ErrMismatch)
-		}
-		p.rest = part.GetData()
-	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
 }
 
 // LoadCheckpoint implements wire.ControlServer: the run's checkpoint at a step,
@@ -254,7 +280,7 @@ func storeError(err error) error {
 	switch {
 	case errors.Is(err, checkpoint.ErrNotFound):
 		code = codes.NotFound
-	case errors.Is(err, checkpoint.ErrMismatch):
+	case errors.Is(err, checkpoint.ErrMismatch), errors.Is(err, wire.ErrCheckpoint):
 		code = codes.InvalidArgument
 	case errors.Is(err, checkpoint.ErrCorrupt):
 		code = codes.DataLoss

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -10,6 +9,9 @@ import (
 	"io"
 	"log/slog"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -23,13 +25,14 @@ const saveTimeout = time.Minute
 // A saver uploads checkpoints beside the training loop, one at a time: while
 // one is under way the next is left out rather than stopping the steps.
 type saver struct {
-	plan ergoflow.Plan
-	log  *slog.Logger
-	slot chan struct{} // holds one token while an upload is under way
+	id     ergoflow.WorkerID
+	secret uint64
+	log    *slog.Logger
+	slot   chan struct{} // holds one token while an upload is under way
 }
 
-func newSaver(plan ergoflow.Plan, log *slog.Logger) *saver {
-	return &saver{plan: plan, log: log, slot: make(chan struct{}, 1)}
+func newSaver(id ergoflow.WorkerID, secret uint64, log *slog.Logger) *saver {
+	return &saver{id: id, secret: secret, log: log, slot: make(chan struct{}, 1)}
 }
 
 // save takes a checkpoint of the present state without stopping the steps for
@@ -46,7 +49,7 @@ func (s *session) save(ctx context.Context, order protocol.Save) {
 		}
 	}
 	if order.Final {
-		if err := r.saver.wait(ctx); err != nil {
+		if err := w.saver.wait(ctx); err != nil {
 			failed(err)
 			return
 		}
@@ -57,13 +60,13 @@ func (s *session) save(ctx context.Context, order protocol.Save) {
 		failed(err)
 		return
 	}
-	r.saver.save(s.control, made, st, order.Final, failed)
+	w.saver.save(s.address, r.plan, made, st, order.Final, failed)
 }
 
 // save uploads the state in the background. The upload outlives the generation
 // that took it: what it holds was true when it was taken. failed is called where
 // nothing arrives.
-func (s *saver) save(control wire.ControlClient, made ergoflow.Generation, st *state.State, final bool, failed func(error)) {
+func (s *saver) save(address string, plan ergoflow.Plan, made ergoflow.Generation, st *state.State, final bool, failed func(error)) {
 	select {
 	case s.slot <- struct{}{}:
 	default:
@@ -74,7 +77,7 @@ func (s *saver) save(control wire.ControlClient, made ergoflow.Generation, st *s
 	go func() {
 		defer func() { <-s.slot }()
 		begin := time.Now()
-		id, err := upload(control, s.plan, made, st, final)
+		id, err := s.upload(address, plan, made, st, final)
 		if err != nil {
 			s.log.Error("checkpoint not saved", "step", st.Step, "error", err)
 			failed(err)
@@ -83,6 +86,9 @@ func (s *saver) save(control wire.ControlClient, made ergoflow.Generation, st *s
 		s.log.Info("checkpoint saved", "id", id, "step", st.Step, "seconds", time.Since(begin).Seconds())
 	}()
 }
+
+// busy reports whether an upload is under way.
+func (s *saver) busy() bool { return len(s.slot) > 0 }
 
 // wait returns when no upload is under way, or ctx ends.
 func (s *saver) wait(ctx context.Context) error {
@@ -95,8 +101,14 @@ func (s *saver) wait(ctx context.Context) error {
 	}
 }
 
+// partBytes is how much of a checkpoint goes up in one message. The coordinator knows
+// by each that the worker is there: over 1 Mbit/s that is half a second.
+const partBytes = 64 << 10
+
 // upload returns the checkpoint's ID. It ends where nothing moves for saveTimeout.
-func upload(control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Generation, st *state.State, final bool) (string, error) {
+// Its connection is its own: heartbeats do not queue behind it, and it goes on where
+// the session ends.
+func (s *saver) upload(address string, plan ergoflow.Plan, made ergoflow.Generation, st *state.State, final bool) (string, error) {
 	encoded, err := st.Encode()
 	if err != nil {
 		return "", err
@@ -106,7 +118,12 @@ func upload(control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Genera
 	still := time.AfterFunc(saveTimeout, func() { cancel(fmt.Errorf("nothing moved for %v", saveTimeout)) })
 	defer still.Stop()
 	failed := func(err error) (string, error) { return "", cmp.Or(context.Cause(ctx), err) }
-	stream, err := control.SaveCheckpoint(ctx)
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return "", fmt.Errorf("dial coordinator %s: %w", address, err)
+	}
+	defer conn.Close()
+	stream, err := wire.NewControlClient(conn).SaveCheckpoint(ctx)
 	if err != nil {
 		return failed(err)
 	}
@@ -120,10 +137,12 @@ func upload(control wire.ControlClient, plan ergoflow.Plan, made ergoflow.Genera
 		Size:       int64(len(encoded)),
 		Sha256:     sum[:],
 		Final:      final,
+		Worker:     string(s.id),
+		Secret:     s.secret,
 	}
 	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: header}})
 	if err == nil {
-		err = inChunks(encoded, func(data []byte) error {
+		err = inChunks(encoded, partBytes, func(data []byte) error {
 			still.Reset(saveTimeout)
 			return stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data}})
 		})
@@ -149,23 +168,12 @@ func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica
 	if err != nil {
 		return nil, fmt.Errorf("load checkpoint: %w", err)
 	}
-	header := first.GetHeader()
-	if header == nil || header.Size < 0 || header.Size > ergoflow.MaxState {
-		return nil, errors.New("load checkpoint: no valid header came first")
+	encoded, err := wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
+	if err != nil {
+		return nil, fmt.Errorf("load checkpoint at %s: %w", want, err)
 	}
-	var encoded bytes.Buffer
-	for int64(encoded.Len()) < header.Size {
-		part, err := stream.Recv()
-		if err != nil {
-			return nil, fmt.Errorf("load checkpoint at step %d: %w", header.Step, err)
-		}
-		encoded.Write(part.GetData())
-	}
-	if sum := sha256.Sum256(encoded.Bytes()); !bytes.Equal(sum[:], header.Sha256) {
-		return nil, fmt.Errorf("load checkpoint at step %d: the bytes that came do not match their SHA-256", header.Step)
-	}
-	logTransfer(log, "checkpoint", "the coordinator", encoded.Len(), began)
-	return state.Decode(encoded.Bytes(), r.experiment.Velocity().Layout())
+	logTransfer(log, "checkpoint", "the coordinator", len(encoded), began)
+	return state.Decode(encoded, r.experiment.Velocity().Layout())
 }
 
 // recentWindow is over how many steps the loss of a checkpoint is averaged: one

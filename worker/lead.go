@@ -112,7 +112,7 @@ func (p *peerServer) Follow(request *wire.FollowRequest, stream wire.Peer_Follow
 	if err := stream.Send(&wire.FollowPart{Part: &wire.FollowPart_State{State: header}}); err != nil {
 		return err
 	}
-	if err := inChunks(encoded, data); err != nil {
+	if err := inChunks(encoded, chunkBytes, data); err != nil {
 		return err
 	}
 	for {
@@ -128,7 +128,7 @@ func (p *peerServer) Follow(request *wire.FollowRequest, stream wire.Peer_Follow
 			if err != nil {
 				return status.Error(codes.Internal, err.Error())
 			}
-			if err := inChunks(sum, data); err != nil {
+			if err := inChunks(sum, chunkBytes, data); err != nil {
 				return err
 			}
 		case <-stream.Context().Done():

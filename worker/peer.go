@@ -42,7 +42,7 @@ func (p *peerServer) State(request *wire.StateRequest, stream wire.Peer_StateSer
 	if err != nil {
 		return err
 	}
-	return inChunks(encoded.([]byte), func(data []byte) error { return stream.Send(&wire.Chunk{Data: data}) })
+	return inChunks(encoded.([]byte), chunkBytes, func(data []byte) error { return stream.Send(&wire.Chunk{Data: data}) })
 }
 
 // encoded is the state, if it is the one that is asked for. Its errors are gRPC's.
@@ -61,10 +61,10 @@ func (r *replica) encoded(asked ergoflow.Mark) ([]byte, error) {
 	return encoded, nil
 }
 
-// inChunks sends data in pieces of chunkBytes.
-func inChunks(data []byte, send func([]byte) error) error {
+// inChunks sends data in pieces of so many bytes.
+func inChunks(data []byte, size int, send func([]byte) error) error {
 	for len(data) > 0 {
-		n := min(chunkBytes, len(data))
+		n := min(size, len(data))
 		if err := send(data[:n]); err != nil {
 			return err
 		}
@@ -108,7 +108,10 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 		if err != nil {
 			return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
 		}
-		if encoded.Len()+len(chunk.Data) > ergoflow.MaxState {
+		switch {
+		case len(chunk.Data) == 0: // of which any number could come
+			return nil, fmt.Errorf("state from peer %s: an empty chunk after %d bytes", peer.Id, encoded.Len())
+		case encoded.Len()+len(chunk.Data) > ergoflow.MaxState:
 			return nil, fmt.Errorf("state from peer %s exceeds %d bytes", peer.Id, ergoflow.MaxState)
 		}
 		encoded.Write(chunk.Data)

@@ -92,7 +92,7 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 	if have := exp.Hash(); have != plan.Run {
 		return nil, fmt.Errorf("run %.12s: this build reads its configuration as run %.12s", plan.Run, have)
 	}
-	r := &replica{plan: plan, experiment: exp, batches: exp.BatchPlan(), saver: newSaver(plan, w.log)}
+	r := &replica{plan: plan, experiment: exp, batches: exp.BatchPlan(), saver: w.saver}
 	if err := r.checkReproducible(w.backend); err != nil {
 		return nil, err
 	}

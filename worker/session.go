@@ -28,6 +28,7 @@ const (
 type session struct {
 	w       *worker
 	control wire.ControlClient
+	address string // of the coordinator
 	out     chan *wire.WorkerMessage
 	ended   chan error      // what the protocol ended with
 	ctx     context.Context // ends with the session
@@ -67,7 +68,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 	}
 
 	s := &session{
-		w: w, control: control, ctx: ctx,
+		w: w, control: control, address: address, ctx: ctx,
 		out: make(chan *wire.WorkerMessage, outboxSize), ended: make(chan error, 1),
 		protocol: protocol.NewSession(w.present(&wire.Hello{
 			Id:          string(w.id),
@@ -87,9 +88,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 	s.stop(cancel)
 	if errors.Is(err, protocol.ErrLeft) {
 		w.log.Info("leaving", "reason", err)
-		if r := w.replica.Load(); r != nil {
-			_ = r.saver.wait(context.Background()) // bounded, as every upload is
-		}
+		_ = w.saver.wait(context.Background()) // bounded, as every upload is
 		return err
 	}
 	return fmt.Errorf("session with coordinator %s: %w", address, err)

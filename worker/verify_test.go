@@ -65,6 +65,7 @@ func TestDamagedShard(t *testing.T) {
 	}
 	defer compute.Close()
 	w := &worker{backend: compute, log: slog.New(slog.DiscardHandler)}
+	w.saver = newSaver("a", 1, w.log)
 	_, err = newReplica(t.Context(), w, &wire.Prepare{Plan: wire.PlanOf(plan), Store: store.Root()})
 	if !errors.Is(err, shard.ErrCorrupt) || !strings.Contains(err.Error(), "shard-00002.safetensors") {
 		t.Errorf("error %v, want ErrCorrupt and the file", err)

@@ -43,6 +43,9 @@ type Config struct {
 	// Drain is closed when the worker should finish its step, hand over and
 	// leave. Cancelling the context of Run leaves at once instead.
 	Drain <-chan struct{}
+	// Stuck is called where the context of Run has ended and Run does not: its device
+	// is at work that cannot be interrupted, and may never end. Nil: nobody is told.
+	Stuck func()
 
 	spoil func(*stepBatch) // tests: changes a batch before it is computed
 }
@@ -53,7 +56,8 @@ type worker struct {
 	backend   *backend.Backend
 	simulator simulate.Simulator
 	rings     *allreduce.Server
-	address   string                  // where peers reach rings and state
+	address   string // where peers reach rings and state
+	saver     *saver
 	replica   atomic.Pointer[replica] // nil before the first Prepare
 	current   atomic.Pointer[session] // nil between sessions
 	secret    uint64                  // by which the coordinator knows it again
@@ -105,8 +109,15 @@ func Run(ctx context.Context, c Config) error {
 		refusals:  rate.NewLimiter(1, 5),
 		secret:    rand.Uint64(),
 	}
+	w.saver = newSaver(w.id, w.secret, w.log)
 	w.rings.OnRefusal(w.refused)
 	defer w.drop()
+
+	running, ended := context.WithCancel(context.Background())
+	var ending sync.WaitGroup
+	ending.Go(func() { w.hurry(ctx, running, c.Stuck) })
+	defer ending.Wait()
+	defer ended()
 
 	members, err := gossip.Join(ctx, gossip.Config{
 		Name:  string(w.id),
@@ -135,6 +146,33 @@ func Run(ctx context.Context, c Config) error {
 		return nil
 	}
 	return err
+}
+
+// deviceGrace is how long the device may take to end its work once the worker is to
+// end at once: one that hangs would keep the process for ever.
+const deviceGrace = 3 * time.Second
+
+// hurry calls stuck where ctx has ended, running goes on, and it is the device that
+// takes so long: an upload that moves is waited for.
+func (w *worker) hurry(ctx, running context.Context, stuck func()) {
+	select {
+	case <-ctx.Done():
+	case <-running.Done():
+		return
+	}
+	if w.saver.busy() {
+		w.log.Info("the worker ends when its checkpoint has been uploaded, or nothing of it moves", "patience", saveTimeout)
+	}
+	if w.saver.wait(running) != nil {
+		return
+	}
+	select {
+	case <-time.After(deviceGrace):
+		if stuck != nil {
+			stuck()
+		}
+	case <-running.Done():
+	}
 }
 
 // refused reports a stream to the data port that does not fit, to log and status, but

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -136,7 +135,7 @@ func checkpointsImportCommand() *cobra.Command {
 			if n := len(st.Losses); n > 0 {
 				info.Loss = checkpoint.Loss(st.Losses[n-1])
 			}
-			if info, err = store.Save(cmd.Context(), info, bytes.NewReader(encoded)); err != nil {
+			if info, err = store.Save(info, encoded); err != nil {
 				return err
 			}
 			fmt.Fprintf(stdout, "%s: %s at step %d\n", info.ID, info.Experiment, info.Step)

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,7 +12,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -97,18 +94,13 @@ func loadCheckpoint(ctx context.Context, control wire.ControlClient, run string)
 	if err != nil {
 		return nil, rpcError("load checkpoint", err)
 	}
-	var encoded bytes.Buffer
-	for {
-		part, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return encoded.Bytes(), nil
-		}
-		if err != nil {
-			return nil, rpcError("load checkpoint", err)
-		}
-		if encoded.Len()+len(part.GetData()) > ergoflow.MaxState {
-			return nil, fmt.Errorf("load checkpoint: more than %d bytes", ergoflow.MaxState)
-		}
-		encoded.Write(part.GetData())
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, rpcError("load checkpoint", err)
 	}
+	encoded, err := wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
+	if err != nil {
+		return nil, rpcError("load checkpoint", err)
+	}
+	return encoded, nil
 }

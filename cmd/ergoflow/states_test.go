@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -28,7 +27,7 @@ func TestReadState(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := checkpoint.Info{Run: "0123456789abcdef", Experiment: "rare1d/smoke", Step: 3, Size: 5}
-	if _, err := store.Save(t.Context(), other, bytes.NewReader([]byte("other"))); err != nil {
+	if _, err := store.Save(other, []byte("other")); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {

@@ -57,7 +57,7 @@ func saveAccount(t *testing.T, dir string, taken ...int) experiment.Experiment {
 	}
 	defer store.Close()
 	info := checkpoint.Info{Run: plan.Run, Experiment: plan.Experiment, Step: st.Step, Size: int64(len(encoded))}
-	if _, err := store.Save(t.Context(), info, bytes.NewReader(encoded)); err != nil {
+	if _, err := store.Save(info, encoded); err != nil {
 		t.Fatal(err)
 	}
 	return e

@@ -17,10 +17,6 @@ import (
 // drainGrace is how long a worker that was asked to leave may take to hand over.
 const drainGrace = 12 * time.Second
 
-// deviceGrace is how long its device may take after that: one that hangs would keep
-// the process for ever.
-const deviceGrace = 3 * time.Second
-
 func workerCommand() *cobra.Command {
 	var c worker.Config
 	var join string
@@ -54,13 +50,11 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 			}
 			ctx, cancel := context.WithCancel(context.WithoutCancel(drain))
 			defer cancel()
-			defer context.AfterFunc(drain, func() {
-				time.AfterFunc(drainGrace, cancel)
-				time.AfterFunc(drainGrace+deviceGrace, func() {
-					fmt.Fprintln(os.Stderr, "ergoflow: the device does not come back from its work: the worker ends without it")
-					os.Exit(1)
-				})
-			})()
+			defer context.AfterFunc(drain, func() { time.AfterFunc(drainGrace, cancel) })()
+			c.Stuck = func() {
+				fmt.Fprintln(os.Stderr, "ergoflow: the device does not come back from its work: the worker ends without it")
+				os.Exit(1)
+			}
 			c.Drain = drain.Done()
 			c.Log = logger()
 			return worker.Run(ctx, c)

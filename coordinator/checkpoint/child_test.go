@@ -3,7 +3,6 @@ package checkpoint
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +36,7 @@ func child(mode string) {
 	for step := 0; step < 1000; step++ {
 		data := payload(step, childSize)
 		fmt.Printf("saving %d\n", step)
-		_, err := s.Save(context.Background(), Info{Run: "r", Step: ergoflow.Step(step), Size: childSize}, bytes.NewReader(data))
+		_, err := s.Save(Info{Run: "r", Step: ergoflow.Step(step), Size: childSize}, data)
 		if err != nil {
 			fmt.Printf("failed %v: %v\n", errors.Is(err, ErrSpace), err)
 			break

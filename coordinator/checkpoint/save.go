@@ -2,13 +2,11 @@ package checkpoint
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"time"
 
@@ -55,14 +53,13 @@ func (l *Loss) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*float64)(l))
 }
 
-// Save stores the info.Size bytes of r, which must have the hash info.SHA256
-// unless that is empty, and returns their description with its ID. When it
-// returns without error they are durable; otherwise nothing has changed. Saving
-// what is there already returns that, mended where it was damaged.
-func (s *Store) Save(ctx context.Context, info Info, r io.Reader) (Info, error) {
+// Save stores data, which must have info.Size bytes and the hash info.SHA256 unless
+// that is empty, and returns their description with its ID. When it returns
+// without error they are durable; otherwise nothing has changed. Saving what is
+// there already returns that, mended where it was damaged.
+func (s *Store) Save(info Info, data []byte) (Info, error) {
 	err := s.guard("save", func() error {
-		data, err := receive(ctx, &info, r)
-		if err != nil {
+		if err := complete(&info, data); err != nil {
 			return err
 		}
 		return s.db.Update(func(tx *bbolt.Tx) error { return publish(tx, &info, data) })
@@ -73,50 +70,28 @@ func (s *Store) Save(ctx context.Context, info Info, r io.Reader) (Info, error) 
 	return info, nil
 }
 
-// receive reads the bytes and completes their description.
-func receive(ctx context.Context, info *Info, r io.Reader) ([]byte, error) {
-	if info.Size < 1 || info.Size > MaxSize {
-		return nil, fmt.Errorf("%w: %d bytes are not 1 to %d", ErrMismatch, info.Size, int64(MaxSize))
-	}
-	if info.Run == "" || info.Step < 0 {
-		return nil, fmt.Errorf("%w: run %q, step %d", ErrMismatch, info.Run, info.Step)
-	}
-	// Grown as bytes come: an announcement alone takes no memory.
-	var received bytes.Buffer
-	received.Grow(int(min(info.Size, 1<<20)))
-	n, err := io.Copy(&received, io.LimitReader(contextReader{ctx, r}, info.Size+1))
+// complete checks the description against the bytes and completes it.
+func complete(info *Info, data []byte) error {
 	switch {
-	case err != nil:
-		return nil, fmt.Errorf("after %d of %d bytes: %w", n, info.Size, err)
-	case n != info.Size:
-		return nil, fmt.Errorf("%w: %d bytes came, or more, of %d", ErrMismatch, n, info.Size)
+	case info.Size < 1 || info.Size > MaxSize:
+		return fmt.Errorf("%w: %d bytes are not 1 to %d", ErrMismatch, info.Size, int64(MaxSize))
+	case info.Run == "" || info.Step < 0:
+		return fmt.Errorf("%w: run %q, step %d", ErrMismatch, info.Run, info.Step)
+	case int64(len(data)) != info.Size:
+		return fmt.Errorf("%w: %d bytes instead of %d", ErrMismatch, len(data), info.Size)
 	}
-	data := received.Bytes()
 	sum := sha256.Sum256(data)
-	if h := hex.EncodeToString(sum[:]); info.SHA256 != "" && info.SHA256 != h {
-		return nil, fmt.Errorf("%w: SHA-256 is %s, announced was %.64s", ErrMismatch, h, info.SHA256)
-	} else {
-		info.SHA256 = h
+	h := hex.EncodeToString(sum[:])
+	if info.SHA256 != "" && info.SHA256 != h {
+		return fmt.Errorf("%w: SHA-256 is %s instead of %.64s", ErrMismatch, h, info.SHA256)
 	}
+	info.SHA256 = h
 	if info.Time.IsZero() {
 		info.Time = time.Now()
 	}
 	info.Time = info.Time.UTC().Truncate(time.Millisecond)
 	info.ID = fmt.Sprintf("%.8s-%06d-%.8s", info.Run, info.Step, info.SHA256)
-	return data, nil
-}
-
-// contextReader ends with its context.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
+	return nil
 }
 
 // publish is the one transaction.

@@ -40,6 +40,12 @@ type (
 		Run     string
 		Number  uint64 // of the order
 	}
+	// Alive: parts of a checkpoint come from a process. Where the link is slow its
+	// heartbeats are behind them.
+	Alive struct {
+		Worker ergoflow.WorkerID
+		Secret uint64
+	}
 	// Report answers Form.
 	Report struct {
 		Session    Session
@@ -170,6 +176,7 @@ const (
 )
 
 func (Hello) event()       {}
+func (Alive) event()       {}
 func (Closed) event()      {}
 func (Heartbeat) event()   {}
 func (Prepared) event()    {}

@@ -61,7 +61,8 @@ type Machine struct {
 	ended    string // why the last generation ended
 	stopping bool
 	stopped  bool
-	orders   uint64 // to prepare, so far
+	orders   uint64   // to prepare, so far
+	departed []Worker // the last maxWorkers that are no longer there, the newest last
 
 	effects []Effect
 	reasons []string
@@ -145,6 +146,10 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.hello(e)
 	case Closed:
 		m.closed(e)
+	case Alive:
+		if w := m.byID(e.Worker); w != nil && w.Secret == e.Secret {
+			w.heard = m.now
+		}
 	default:
 		m.fromWorker(event)
 	}
@@ -258,6 +263,17 @@ func (m *Machine) remove(w *worker) {
 	delete(m.sessions, w.session)
 	delete(m.ids, w.ID)
 	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
+	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.Worker)
+}
+
+// Knows reports whether a process has been welcomed since this machine began: it is
+// a worker, or was one not long ago. The checkpoint of one that was lost may be all
+// that is left.
+func (m *Machine) Knows(id ergoflow.WorkerID, secret uint64) bool {
+	if w := m.byID(id); w != nil && w.Secret == secret {
+		return true
+	}
+	return slices.ContainsFunc(m.departed, func(w Worker) bool { return w.ID == id && w.Secret == secret })
 }
 
 // stop lets all workers go, as if all had asked to leave: the state that they

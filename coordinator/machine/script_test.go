@@ -196,6 +196,8 @@ func (p *player) do(command string, words []string) {
 		p.event(Saved{p.run, state, slices.Contains(args, "final")})
 	case "unsaved":
 		p.event(NotSaved{p.run, step, "no space left"})
+	case "alive":
+		p.event(Alive{ergoflow.WorkerID(id), uint64(number("secret", 1))})
 	case "prepared":
 		order := 0
 		if w := p.machine.worker(session); w != nil {

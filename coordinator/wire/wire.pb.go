@@ -2481,9 +2481,11 @@ type CheckpointHeader struct {
 	Generation    uint64                 `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"` // that made the last step
 	Step          int64                  `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
 	Loss          float64                `protobuf:"fixed64,5,opt,name=loss,proto3" json:"loss,omitempty"`
-	Size          int64                  `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`    // bytes that follow
-	Sha256        []byte                 `protobuf:"bytes,7,opt,name=sha256,proto3" json:"sha256,omitempty"` // of those bytes
-	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"`  // the worker makes no step after this state before it is told to
+	Size          int64                  `protobuf:"varint,6,opt,name=size,proto3" json:"size,omitempty"`       // bytes that follow
+	Sha256        []byte                 `protobuf:"bytes,7,opt,name=sha256,proto3" json:"sha256,omitempty"`    // of those bytes
+	Final         bool                   `protobuf:"varint,8,opt,name=final,proto3" json:"final,omitempty"`     // the worker makes no step after this state before it is told to
+	Worker        string                 `protobuf:"bytes,9,opt,name=worker,proto3" json:"worker,omitempty"`    // that uploads it: its id
+	Secret        uint64                 `protobuf:"fixed64,10,opt,name=secret,proto3" json:"secret,omitempty"` // and secret, as in Hello
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2572,6 +2574,20 @@ func (x *CheckpointHeader) GetFinal() bool {
 		return x.Final
 	}
 	return false
+}
+
+func (x *CheckpointHeader) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *CheckpointHeader) GetSecret() uint64 {
+	if x != nil {
+		return x.Secret
+	}
+	return 0
 }
 
 type SaveReply struct {
@@ -3353,7 +3369,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x0eCheckpointPart\x127\n" +
 	"\x06header\x18\x01 \x01(\v2\x1d.ergoflow.v1.CheckpointHeaderH\x00R\x06header\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04part\"\xce\x01\n" +
+	"\x04part\"\xfe\x01\n" +
 	"\x10CheckpointHeader\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1e\n" +
 	"\n" +
@@ -3366,7 +3382,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04loss\x18\x05 \x01(\x01R\x04loss\x12\x12\n" +
 	"\x04size\x18\x06 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06sha256\x18\a \x01(\fR\x06sha256\x12\x14\n" +
-	"\x05final\x18\b \x01(\bR\x05final\"\x1b\n" +
+	"\x05final\x18\b \x01(\bR\x05final\x12\x16\n" +
+	"\x06worker\x18\t \x01(\tR\x06worker\x12\x16\n" +
+	"\x06secret\x18\n" +
+	" \x01(\x06R\x06secret\"\x1b\n" +
 	"\tSaveReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"S\n" +
 	"\vLoadRequest\x12\x10\n" +

@@ -204,10 +204,10 @@ func (c *coordinator) newest() *node {
 
 // save takes a checkpoint that has come, and tells the machine after it is
 // durable.
-func (c *coordinator) save(n *node, final bool) {
+func (c *coordinator) save(p *process, n *node, final bool) {
 	w := c.w
 	s := c.machine.Status()
-	if s.Run != w.plan.Run || n.mark.Generation > s.Generation {
+	if s.Run != w.plan.Run || n.mark.Generation > s.Generation || !c.machine.Knows(p.id, uint64(p.pid)) {
 		return // refused
 	}
 	if !w.calm && w.oneIn(w.weather.unsaved) {

@@ -78,7 +78,7 @@ func (p *process) look() {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
 		return
 	}
-	hello := &wire.Hello{Id: string(p.id), Version: "v", DataAddress: fmt.Sprintf("%s:%d", p.id, p.pid), Device: "none", Pid: int32(p.pid)}
+	hello := &wire.Hello{Id: string(p.id), Version: "v", DataAddress: fmt.Sprintf("%s:%d", p.id, p.pid), Device: "none", Pid: int32(p.pid), Secret: uint64(p.pid)}
 	if p.prepared {
 		hello.Run = p.w.plan.Run
 		if p.node != nil {
@@ -327,7 +327,7 @@ func (p *process) save(e protocol.Save) {
 		}
 		p.w.on(&c.host, p.w.delay(), func() {
 			if !lost && c.up && c.incarnation == incarnation {
-				c.save(n, e.Final)
+				c.save(p, n, e.Final)
 			}
 		})
 		if then := p.then; then != nil {
