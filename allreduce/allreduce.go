@@ -36,7 +36,13 @@ type Options struct {
 
 	Plan  string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
 	Build string // what computes it, e.g. the program's version; as Plan
+	Token Token  // by which members of the generation know each other from strangers
 }
+
+// A Token is a number that somebody whom all members trust has told them alone.
+type Token [tokenBytes]byte
+
+const tokenBytes = 16
 
 // maxLabel bounds Plan and Build.
 const maxLabel = 64

@@ -54,14 +54,15 @@
 // bucket, segment, chunk and number format are zero and the payload is:
 //
 //	 0  4  "EFAR"
-//	 4  2  version: 4
+//	 4  2  version: 5
 //	 6  1  number format of long vectors of float32: 0, 1 or 2 as above
 //	 7  1  topology: 1 mesh, 2 ring
 //	 8  4  rank of the sender
 //	12  4  world size
 //	16  1  length p of the plan's name, at most 64
 //	17  1  length b of the build's name, at most 64
-//	18  p  plan, printable ASCII
+//	18 16  token of the generation
+//	34  p  plan, printable ASCII
 //	    b  build, printable ASCII
 //
 // Then the client sends the messages of the schedule in its order, and the

@@ -77,11 +77,15 @@ func (s *Server) link(stream grpc.ServerStream) error {
 		in.memory = memoryOf(stream.Context())
 		err = s.accept(stream.Context(), h, in)
 	}
-	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) {
+	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, ErrFenced) && s.stale(h.id.Generation) {
 		s.refused(caller(stream.Context()), err)
 	}
 	return toStatus(err)
 }
+
+// stale reports a generation that nobody can believe in who is not replaying, or was
+// stopped for long. In the one before the newest are those who have not heard yet.
+func (s *Server) stale(g ergoflow.Generation) bool { return g+1 < s.Newest() }
 
 // caller is the host that a stream comes from.
 func caller(ctx context.Context) string {

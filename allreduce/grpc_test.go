@@ -231,6 +231,35 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// A greeting of a generation that is over is refused. It is reported, too, unless it is
+// of the one before: its members may not have heard yet.
+func TestReplaysAreReported(t *testing.T) {
+	c := grpcCluster(t, 1)
+	ring, err := c.servers[0].Join(t.Context(), Identity{7, 0, 1}, c.peers, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ring.Close()
+	for _, g := range []ergoflow.Generation{6, 5, 1} {
+		stream := stranger(t, c.peers[0])
+		if err := stream.SendMsg(greetingBytes(hello{id: Identity{g, 0, 2}})); err != nil {
+			t.Fatal(err)
+		}
+		var answer []byte
+		if err := fromStatus(stream.RecvMsg(&answer)); !errors.Is(err, ErrFenced) {
+			t.Errorf("generation %d: answer %q, error %v", g, answer, err)
+		}
+	}
+	for _, g := range []string{"5", "1"} {
+		if err := <-c.refusals; !errors.Is(err, ErrFenced) || !strings.Contains(err.Error(), "generation "+g+" is over") {
+			t.Errorf("%v reported, want generation %s", err, g)
+		}
+	}
+	if n := len(c.refusals); n > 0 {
+		t.Errorf("%d more reported, the first of them %v", n, <-c.refusals)
+	}
+}
+
 // A neighbour with the right greeting and then nonsense ends the ring, no more.
 func TestNonsenseAfterTheGreeting(t *testing.T) {
 	for name, message := range map[string][]byte{

@@ -1,6 +1,7 @@
 package allreduce
 
 import (
+	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
 
@@ -10,9 +11,9 @@ import (
 const (
 	helloMagic = "EFAR"
 	// protocolVersion changes with the bytes or the schedule.
-	protocolVersion = 4
+	protocolVersion = 5
 	// helloBytes is the greeting without its two labels.
-	helloBytes = 18
+	helloBytes = 18 + tokenBytes
 )
 
 // hello is what both ends of a stream tell each other first.
@@ -34,6 +35,7 @@ func (h hello) payload() []byte {
 	binary.LittleEndian.PutUint32(b[8:], uint32(h.id.Rank))
 	binary.LittleEndian.PutUint32(b[12:], uint32(h.id.World))
 	b[16], b[17] = byte(len(h.opts.Plan)), byte(len(h.opts.Build))
+	copy(b[18:], h.opts.Token[:])
 	return append(append(b, h.opts.Plan...), h.opts.Build...)
 }
 
@@ -62,7 +64,7 @@ func parseHello(f *frame, want phase) (hello, error) {
 	}
 	h := hello{
 		id: Identity{Generation: f.header.generation, Rank: int(rank), World: int(world)},
-		opts: Options{Wire: Wire(b[6]), Topology: Topology(b[7]),
+		opts: Options{Wire: Wire(b[6]), Topology: Topology(b[7]), Token: Token(b[18:helloBytes]),
 			Plan: string(b[helloBytes:][:plan]), Build: string(b[helloBytes+plan:])},
 	}
 	if err := h.id.validate(); err != nil {
@@ -80,7 +82,7 @@ func parseHello(f *frame, want phase) (hello, error) {
 func goodbye(g ergoflow.Generation) header { return header{generation: g, phase: phaseGoodbye} }
 
 // check refuses a greeting from another rank, world, program, plan or wire
-// format than want.
+// format than want, and from one who was not told the generation's token.
 func (h hello) check(want hello) error {
 	theirs, ours := h.opts, want.opts
 	theirs.Topology, ours.Topology = theirs.Topology.in(h.id.World), ours.Topology.in(want.id.World)
@@ -89,6 +91,8 @@ func (h hello) check(want hello) error {
 		return fmt.Errorf("%w: build %q, ours is %q", ErrRefused, theirs.Build, ours.Build)
 	case h.id.Generation != want.id.Generation:
 		return fmt.Errorf("%w: generation %d, ours is %d", ErrRefused, h.id.Generation, want.id.Generation)
+	case subtle.ConstantTimeCompare(theirs.Token[:], ours.Token[:]) != 1:
+		return fmt.Errorf("%w: it does not know the token of generation %d", ErrRefused, h.id.Generation)
 	case theirs.Plan != ours.Plan:
 		return fmt.Errorf("%w: plan %q, ours is %q", ErrRefused, theirs.Plan, ours.Plan)
 	case h.id.World != want.id.World:

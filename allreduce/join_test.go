@@ -24,6 +24,7 @@ func TestJoinRefusesWhatDoesNotFit(t *testing.T) {
 		"build":       {Identity{1, 1, 3}, Options{Build: "0.2"}, `build "0.2", ours is ""`},
 		"plan":        {Identity{1, 1, 3}, Options{Plan: "other"}, `plan "other", ours is ""`},
 		"topology":    {Identity{1, 1, 3}, Options{Topology: Circle}, "ring"},
+		"token":       {Identity{1, 1, 3}, Options{Token: Token{15: 1}}, "does not know the token of generation 1"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -201,6 +202,31 @@ func TestSecondPredecessorIsRefused(t *testing.T) {
 		_, _, err := m.dial(t.Context(), c.peers[1], hello{id: Identity{1, 0, 2}})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(fmt.Sprint(err), "connected already") {
 			t.Errorf("second predecessor: %v", err)
+		}
+		testSums(t, rings, []int{10})
+		closeAll(t, rings)
+	})
+}
+
+// A stranger who knows everything of a generation but its token, and comes first,
+// takes nobody's place in it.
+func TestStrangerComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memoryCluster(t, 2)
+		m := c.servers[0].dialer.(*Memory)
+		refused := make(chan error, 2)
+		for _, token := range []Token{{}, {15: 2}} {
+			go func() {
+				_, _, err := m.dial(t.Context(), c.peers[1], hello{id: Identity{1, 0, 2}, opts: Options{Token: token}})
+				refused <- err
+			}()
+		}
+		synctest.Wait() // they wait for the generation
+		rings := mustJoin(t, c, 1, Options{Token: Token{15: 1}})
+		for range 2 {
+			if err := <-refused; !errors.Is(err, ErrRefused) || !strings.Contains(fmt.Sprint(err), "token") {
+				t.Errorf("a stranger: %v", err)
+			}
 		}
 		testSums(t, rings, []int{10})
 		closeAll(t, rings)

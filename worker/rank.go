@@ -91,8 +91,12 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 	if err != nil {
 		return nil, err
 	}
+	var token allreduce.Token
+	if len(r.assign.Token) != len(token) {
+		return nil, fmt.Errorf("the token of generation %d has %d bytes instead of %d", id.Generation, len(r.assign.Token), len(token))
+	}
 	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
-		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Build(),
+		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Build(), Token: allreduce.Token(r.assign.Token),
 	})
 }
 

@@ -2,6 +2,7 @@
 package convert
 
 import (
+	"crypto/rand"
 	"math"
 	"strings"
 
@@ -71,6 +72,9 @@ func finite(f float64) float64 {
 	return f
 }
 
+// tokenBytes is what the ring takes for a token.
+const tokenBytes = 16
+
 // Messages converts what the machine tells workers, and adds what it does not
 // know of.
 type Messages struct {
@@ -79,6 +83,7 @@ type Messages struct {
 
 	assigned ergoflow.Generation // whose members are,
 	members  []*wire.Member      // as messages; read only
+	token    []byte              // and they alone know it
 }
 
 // Of converts a message.
@@ -122,14 +127,15 @@ func (c *Messages) Of(m machine.Message) *wire.CoordinatorMessage {
 // thousand, that is a thousand instead of a million.
 func (c *Messages) assign(m machine.Assign) *wire.Assign {
 	if c.assigned != m.Generation {
-		c.assigned, c.members = m.Generation, nil
+		c.assigned, c.members, c.token = m.Generation, nil, make([]byte, tokenBytes)
+		rand.Read(c.token) // never fails
 		for _, member := range m.Members {
 			c.members = append(c.members, memberToWire(member))
 		}
 	}
 	a := &wire.Assign{Generation: uint64(m.Generation), Rank: uint32(m.Rank), Saves: m.Saves,
 		Source:  &wire.Source{Kind: wire.Source_Kind(m.Source.Kind), Step: int64(m.Source.State.Step), Made: uint64(m.Source.State.Generation)},
-		Members: c.members}
+		Members: c.members, Token: c.token}
 	for _, shard := range m.Shards {
 		a.Shards = append(a.Shards, uint32(shard))
 	}

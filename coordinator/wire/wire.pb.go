@@ -1828,6 +1828,7 @@ type Assign struct {
 	Shards        []uint32               `protobuf:"varint,4,rep,packed,name=shards,proto3" json:"shards,omitempty"` // yours
 	Source        *Source                `protobuf:"bytes,5,opt,name=source,proto3" json:"source,omitempty"`
 	Saves         bool                   `protobuf:"varint,6,opt,name=saves,proto3" json:"saves,omitempty"` // this rank writes the checkpoints
+	Token         []byte                 `protobuf:"bytes,7,opt,name=token,proto3" json:"token,omitempty"`  // 16 bytes by which the ring knows its members from strangers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1902,6 +1903,13 @@ func (x *Assign) GetSaves() bool {
 		return x.Saves
 	}
 	return false
+}
+
+func (x *Assign) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
 }
 
 // Source says where the generation's state comes from.
@@ -3318,7 +3326,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\";\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
-	"\fdata_address\x18\x02 \x01(\tR\vdataAddress\"\xc6\x01\n" +
+	"\fdata_address\x18\x02 \x01(\tR\vdataAddress\"\xdc\x01\n" +
 	"\x06Assign\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
@@ -3327,7 +3335,8 @@ const file_wire_proto_rawDesc = "" +
 	"\amembers\x18\x03 \x03(\v2\x13.ergoflow.v1.MemberR\amembers\x12\x16\n" +
 	"\x06shards\x18\x04 \x03(\rR\x06shards\x12+\n" +
 	"\x06source\x18\x05 \x01(\v2\x13.ergoflow.v1.SourceR\x06source\x12\x14\n" +
-	"\x05saves\x18\x06 \x01(\bR\x05saves\"\xe7\x01\n" +
+	"\x05saves\x18\x06 \x01(\bR\x05saves\x12\x14\n" +
+	"\x05token\x18\a \x01(\fR\x05token\"\xe7\x01\n" +
 	"\x06Source\x12,\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x18.ergoflow.v1.Source.KindR\x04kind\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12'\n" +
