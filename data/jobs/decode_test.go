@@ -67,3 +67,19 @@ func TestPublic(t *testing.T) {
 		}
 	}
 }
+
+// What is wrong with a URL is said without its password, also where it is no URL.
+func TestMalformedURL(t *testing.T) {
+	for _, url := range []string{
+		"nats://user:hush@host:port", "nats://user:hu/sh@10.0.0.1:4222", "nats://user:hu%sh@10.0.0.1:4222",
+		"nats://hush@[::1", "user:hush@\x7f:1",
+	} {
+		q, err := Open(t.Context(), url)
+		if err == nil {
+			q.Close()
+		}
+		if err == nil || strings.Contains(err.Error(), "hu") {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}

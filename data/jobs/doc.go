@@ -18,8 +18,9 @@
 // is heard for five seconds goes to somebody else. A job that failed is tried
 // again a little later, and after its fifth delivery becomes a dead letter: its
 // last error is published on ergoflow.dead and it leaves the queue. So does at
-// once a job that failed for good ([Permanent]), and a job that five workers took and none came back from; a worker that stops alive
-// hands its job back, which then counts as new.
+// once a job that failed for good ([Permanent]), and a job that five workers took
+// and none came back from; a worker that stops alive hands its job back, which then
+// counts as new.
 //
 // Every result is published before its job is acknowledged. The queue is no
 // record of what exists: the shard store is. A coordinator that starts

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	neturl "net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,9 @@ func connect(url string, o options, more ...nats.Option) (*Queue, error) {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200*time.Millisecond),
 	)...)
+	if _, malformed := errors.AsType[*neturl.Error](err); malformed { // it quotes all of it, with the password
+		err = errors.New("it is no URL")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to the job queue at %s: %w", Public(url), err)
 	}
