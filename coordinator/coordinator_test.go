@@ -257,6 +257,7 @@ func TestRefusedUploads(t *testing.T) {
 	}{
 		"a stranger":          {func(h *wire.CheckpointHeader) { h.Worker = "b" }, state, stranger, `"b" is no worker`},
 		"in another's name":   {func(h *wire.CheckpointHeader) { h.Secret++ }, state, stranger, `"a" is no worker`},
+		"without a secret":    {func(h *wire.CheckpointHeader) { h.Secret = 0 }, state, stranger, `"a" is no worker`},
 		"of another run":      {func(h *wire.CheckpointHeader) { h.Run = "x" }, state, stranger, "not the one in progress"},
 		"from the future":     {func(h *wire.CheckpointHeader) { h.Generation = 9 }, state, stranger, "generation 9 has not begun"},
 		"after the end":       {func(h *wire.CheckpointHeader) { h.Step = 31 }, state, stranger, "step 31 is not one"},

@@ -270,6 +270,9 @@ func (m *Machine) remove(w *worker) {
 // a worker, or was one not long ago. The checkpoint of one that was lost may be all
 // that is left.
 func (m *Machine) Knows(id ergoflow.WorkerID, secret uint64) bool {
+	if secret == 0 { // none was given
+		return false
+	}
 	if w := m.byID(id); w != nil && w.Secret == secret {
 		return true
 	}
