@@ -26,7 +26,7 @@
 // fences whatever is left of it. Streams of a generation that this process has
 // not joined yet wait for it, since members are told at different instants.
 //
-// # Wire format, version 4
+// # Wire format, version 5
 //
 // gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
 // application/grpc+ergoflow-ring, run from each rank (client) to those that it
@@ -73,7 +73,7 @@
 // fit, INVALID_ARGUMENT what is no such message.
 //
 // On Linux a rank also listens on the abstract Unix socket
-// "ergoflow-ring-4/" + its data address, which ranks of its user on its machine dial
+// "ergoflow-ring-5/" + its data address, which ranks of its user on its machine dial
 // first. There the connection begins with one byte: 0, or 1 with the descriptor
 // (SCM_RIGHTS) of a memfd of 4,198,400 bytes, sealed against shrinking, growing and
 // further seals, that the client has made. It has one page for flags, 64 bytes for
@@ -84,8 +84,12 @@
 // # Limits
 //
 // A peer that is silent but connected is not noticed here: the context given to
-// Join ends the wait. The handshake keeps mistakes apart, not enemies: it
-// authenticates nobody. Segments have at most 65,536 chunks, which is 8 GiB per
-// rank. What an int8 wire keeps back of a gradient belongs to the ring and ends
-// with it: a new generation starts without.
+// Join ends the wait. The token keeps out who only reaches the ports. Nothing is
+// encrypted and the token is sent as it is: who reads what members send, or listens at
+// a member's address, can pass for one until the next generation. A stream of a
+// generation that is still to be joined is not checked before it is: 128 of them may
+// wait, and strangers who send so many of the next one may keep its members out until
+// the one after it. Segments have at most 65,536 chunks, which is 8 GiB per rank. What
+// an int8 wire keeps back of a gradient belongs to the ring and ends with it: a new
+// generation starts without.
 package allreduce
