@@ -115,7 +115,8 @@ func Run(ctx context.Context, c Config) error {
 
 	running, ended := context.WithCancel(context.Background())
 	var ending sync.WaitGroup
-	ending.Go(func() { w.hurry(ctx, running, c.Stuck) })
+	told := ctx // the group below has one of its own
+	ending.Go(func() { w.hurry(told, running, c.Stuck) })
 	defer ending.Wait()
 	defer ended()
 
