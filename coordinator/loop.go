@@ -24,29 +24,30 @@ const tickInterval = 50 * time.Millisecond
 
 // loop owns the machine. Other goroutines reach it through do.
 type loop struct {
-	machine  *machine.Machine
-	messages *convert.Messages
-	ledger   *ledger
-	saved    *checkpoint.Store
-	store    *shard.Dir
-	queue    *jobs.Queue
-	log      *slog.Logger
-	readable atomic.Value // string: the checkpoint that was last read and found whole
-	gossip   string       // where to join, for the status
-	work     chan func()
-	ended    chan struct{} // closed when run has returned
-	stopped  chan struct{} // closed when the machine has let everyone go
-	fatal    error         // why run returned, where it was not told to
-	helpers  sync.WaitGroup
-	ctx      context.Context // of helpers; ends with run
-	sessions map[machine.Session]*session
-	last     machine.Session
-	answer   string // to the Submit being handled
-	reasons  []Decision
-	refused  refusals
-	scanning bool
-	watched  string             // run whose job results are listened to
-	unwatch  context.CancelFunc // ends that
+	machine   *machine.Machine
+	messages  *convert.Messages
+	ledger    *ledger
+	saved     *checkpoint.Store
+	store     *shard.Dir
+	queue     *jobs.Queue
+	log       *slog.Logger
+	readable  atomic.Value // string: the checkpoint that was last read and found whole
+	gossip    string       // where to join, for the status
+	uploading atomic.Int32 // checkpoints that come
+	work      chan func()
+	ended     chan struct{} // closed when run has returned
+	stopped   chan struct{} // closed when the machine has let everyone go
+	fatal     error         // why run returned, where it was not told to
+	helpers   sync.WaitGroup
+	ctx       context.Context // of helpers; ends with run
+	sessions  map[machine.Session]*session
+	last      machine.Session
+	answer    string // to the Submit being handled
+	reasons   []Decision
+	refused   refusals
+	scanning  bool
+	watched   string             // run whose job results are listened to
+	unwatch   context.CancelFunc // ends that
 }
 
 // Decision is a reason of the machine, for the status.

@@ -149,16 +149,24 @@ func conduct(ctx context.Context, c Config, l *loop, listener net.Listener, addr
 	return err
 }
 
-// farewell has the machine let everyone go, in bounded time.
+// farewell has the machine let everyone go, in bounded time unless a checkpoint
+// comes: the machine bounds that.
 func (l *loop) farewell() {
 	if !l.post(machine.Stop{}) {
 		return
 	}
-	select {
-	case <-l.stopped:
-	case <-l.ended:
-	case <-time.After(stopTimeout):
-		l.log.Warn("the workers were not let go in time", "waited", stopTimeout)
+	for {
+		select {
+		case <-l.stopped:
+			return
+		case <-l.ended:
+			return
+		case <-time.After(stopTimeout):
+			if l.uploading.Load() == 0 {
+				l.log.Warn("the workers were not let go in time", "waited", stopTimeout)
+				return
+			}
+		}
 	}
 }
 

@@ -131,6 +131,8 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	if refusal != nil {
 		return status.Error(codes.FailedPrecondition, refusal.Error())
 	}
+	v.loop.uploading.Add(1)
+	defer v.loop.uploading.Add(-1)
 	var heard time.Time
 	data, err := wire.ReadCheckpoint(h, func() (*wire.CheckpointPart, error) {
 		part, err := stream.Recv()

@@ -147,9 +147,7 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 	case Closed:
 		m.closed(e)
 	case Alive:
-		if w := m.byID(e.Worker); w != nil && w.Secret == e.Secret {
-			w.heard = m.now
-		}
+		m.alive(e)
 	default:
 		m.fromWorker(event)
 	}

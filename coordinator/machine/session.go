@@ -98,6 +98,19 @@ func (m *Machine) heartbeat(w *worker, e Heartbeat) {
 	w.holds, w.state = true, e.State
 }
 
+// alive hears of a worker by parts of its checkpoint. One that leaves with the only
+// copy of the state is waited for as long as they come.
+func (m *Machine) alive(e Alive) {
+	w := m.byID(e.Worker)
+	if w == nil || w.Secret != e.Secret {
+		return
+	}
+	w.heard = m.now
+	if w.saving {
+		w.leaveBy = m.now.Add(m.config.DrainTimeout)
+	}
+}
+
 func (m *Machine) closed(e Closed) {
 	if w := m.worker(e.Session); w != nil {
 		m.lose(w, e.Reason)
