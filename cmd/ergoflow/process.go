@@ -109,7 +109,7 @@ func (p *process) failure() error {
 	}
 	err := fmt.Errorf("%s ended: %s", p.name, reason)
 	if hint == "" {
-		hint = "its log is " + p.log
+		hint = "the same command goes on where this one stopped; the log is " + p.log
 	}
 	return withHint(err, "%s", hint)
 }
