@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
@@ -26,7 +24,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
-	"github.com/ergoflow/ergoflow/data/safetensors"
 	"github.com/ergoflow/ergoflow/data/shard"
 )
 
@@ -198,99 +195,6 @@ func TestRefusedSession(t *testing.T) {
 	}
 	if st := s.status(); len(st.Workers) != 1 {
 		t.Errorf("workers %+v", st.Workers)
-	}
-}
-
-func TestRefusedRequests(t *testing.T) {
-	t.Parallel()
-	s := start(t, t.TempDir())
-	makeShards(t, s.dir, 0, 1, 2, 3, 4)
-	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{}); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("no plan: %v", err)
-	}
-	for version, want := range map[string]string{"": "version", "v0": `version "v0"`} {
-		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: version})
-		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
-			t.Errorf("version %q: %v", version, err)
-		}
-	}
-	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: plan.Config}
-	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("second run: %v", err)
-	}
-	for config, want := range map[string]string{
-		`{`:            "configuration",
-		`{"model":{}}`: "nothing of data",
-		`{"data":"` + strings.Repeat("x", 1<<16) + `"}`: "more than",
-	} {
-		vain := &wire.Plan{Run: "run3", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: []byte(config)}
-		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: vain, Until: wire.Stage_STAGE_TRAIN, Replace: true, Version: ergoflow.Build()})
-		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
-			t.Errorf("a run whose jobs cannot be: %v, want %s", err, want)
-		}
-	}
-	if _, _, err := download(t.Context(), s.client, &wire.LoadRequest{Run: plan.Run}); status.Code(err) != codes.NotFound {
-		t.Errorf("load of none: %v", err)
-	}
-}
-
-// An upload by a stranger, or of something else than a state of the run, is refused,
-// listed and without effect: training does not take it for a failure of the store.
-func TestRefusedUploads(t *testing.T) {
-	t.Parallel()
-	s := start(t, t.TempDir())
-	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	a := connect(t, s, "a", -1)
-	s.await("a worker is there", func(st Status) bool { return len(st.Workers) == 1 })
-	state := stateAt(5)
-	other, err := safetensors.Encode(nil, map[string]string{"format": "ergoflow-shard-2", "run": plan.Run, "step": "5"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const stranger, wrong = codes.FailedPrecondition, codes.InvalidArgument
-	for name, c := range map[string]struct {
-		change func(h *wire.CheckpointHeader)
-		data   []byte
-		code   codes.Code
-		reason string
-	}{
-		"a stranger":          {func(h *wire.CheckpointHeader) { h.Worker = "b" }, state, stranger, `"b" is no worker`},
-		"in another's name":   {func(h *wire.CheckpointHeader) { h.Secret++ }, state, stranger, `"a" is no worker`},
-		"without a secret":    {func(h *wire.CheckpointHeader) { h.Secret = 0 }, state, stranger, `"a" is no worker`},
-		"of another run":      {func(h *wire.CheckpointHeader) { h.Run = "x" }, state, stranger, "not the one in progress"},
-		"from the future":     {func(h *wire.CheckpointHeader) { h.Generation = 9 }, state, stranger, "generation 9 has not begun"},
-		"after the end":       {func(h *wire.CheckpointHeader) { h.Step = 31 }, state, stranger, "step 31 is not one"},
-		"truncated":           {func(*wire.CheckpointHeader) {}, state[:len(state)-1], wrong, "ends after"},
-		"too long":            {func(*wire.CheckpointHeader) {}, append(slices.Clone(state), 0), wrong, "more than its"},
-		"of another hash":     {func(h *wire.CheckpointHeader) { h.Sha256[0]++ }, state, wrong, "announced was"},
-		"huge":                {func(h *wire.CheckpointHeader) { h.Size = 1 << 50 }, state, wrong, "bytes are not"},
-		"at another step":     {func(h *wire.CheckpointHeader) { h.Step = 6 }, state, wrong, `at step "5"`},
-		"no state":            {nil, []byte("abcd"), wrong, "not the checkpoint"},
-		"of another kind":     {nil, other, wrong, "ergoflow-shard-2"},
-		"truncated and final": {func(h *wire.CheckpointHeader) { h.Final, h.Step = true, 30 }, state[:9], wrong, "ends after"},
-	} {
-		header := announce("a", state, 5)
-		if c.change == nil {
-			header = announce("a", c.data, 5)
-		} else {
-			c.change(header)
-		}
-		if _, err := upload(t.Context(), s.client, header, c.data); status.Code(err) != c.code {
-			t.Errorf("%s: %v, want %v", name, err, c.code)
-		}
-		if !slices.ContainsFunc(s.status().Refused, func(r Refusal) bool { return strings.Contains(r.Reason, c.reason) }) {
-			t.Errorf("%s: not among %+v", name, s.status().Refused)
-		}
-	}
-	if st := s.status(); st.Checkpoint != nil || slices.ContainsFunc(st.Decisions, func(d Decision) bool { return strings.Contains(d.Reason, "not stored") }) {
-		t.Errorf("they had an effect: %+v", st)
-	}
-	// The checkpoint of one that was lost may be all that is left.
-	a.kill()
-	s.await("it is gone", func(st Status) bool { return len(st.Workers) == 0 })
-	if _, err := upload(t.Context(), s.client, announce("a", state, 5), state); err != nil {
-		t.Errorf("of a worker that is gone: %v", err)
 	}
 }
 
@@ -484,44 +388,5 @@ func TestSubmitOnAFullDisk(t *testing.T) {
 	}
 	if err := <-done; err == nil {
 		t.Error("the coordinator goes on")
-	}
-}
-
-// A plan that is not that of its configuration is refused: the run's name would stand
-// for two trainings.
-func TestForgedPlan(t *testing.T) {
-	t.Parallel()
-	s := startWith(t, t.TempDir(), func(c *Config) {
-		c.PlanOf = func(config []byte) (ergoflow.Plan, error) {
-			if !bytes.Contains(config, []byte("vn1d")) {
-				return ergoflow.Plan{}, errors.New("no such family")
-			}
-			return convert.Plan(plan), nil
-		}
-	})
-	for name, c := range map[string]struct {
-		forge  func(*wire.Plan)
-		reason string
-	}{
-		"another run":         {func(p *wire.Plan) { p.Run = "run2" }, "is that of run run1, not of run2"},
-		"another length":      {func(p *wire.Plan) { p.Steps++ }, "not that of its configuration"},
-		"another dataset":     {func(p *wire.Plan) { p.Dataset = "d" }, "not that of its configuration"},
-		"no configuration":    {func(p *wire.Plan) { p.Config = nil }, "no such family"},
-		"other checkpointing": {func(p *wire.Plan) { p.CheckpointEvery = 1 }, "not that of its configuration"},
-	} {
-		forged := proto.Clone(plan).(*wire.Plan)
-		c.forge(forged)
-		_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: forged, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()})
-		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), c.reason) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	st := s.status()
-	if st.Run != "" || !slices.ContainsFunc(st.Refused, func(r Refusal) bool { return strings.HasPrefix(r.Reason, "a run: ") }) {
-		t.Errorf("run %q, refused %+v", st.Run, st.Refused)
-	}
-	s.submit(plan, wire.Stage_STAGE_TRAIN)
-	if st := s.status(); st.Run != plan.Run {
-		t.Errorf("run %q", st.Run)
 	}
 }

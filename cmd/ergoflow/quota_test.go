@@ -83,20 +83,26 @@ func newCPUGroup(t *testing.T) cpuGroup {
 			os.Remove(g.dir)
 			continue
 		}
-		t.Cleanup(func() {
-			var err error
-			for range 50 { // until its processes are gone
-				if err = os.Remove(g.dir); err == nil {
-					return
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-			t.Error(err)
-		})
+		t.Cleanup(func() { g.remove(t) })
 		return g
 	}
 	t.Skipf("no CPU quota can be set here: %s", reason)
 	panic("unreachable")
+}
+
+// remove gives the processes that are left back to the group above.
+func (g cpuGroup) remove(t *testing.T) {
+	left, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, pid := range strings.Fields(string(left)) {
+		// It may end meanwhile.
+		_ = os.WriteFile(filepath.Join(filepath.Dir(g.dir), "cgroup.procs"), []byte(pid), 0o644)
+	}
+	if err := os.Remove(g.dir); err != nil {
+		t.Error(err)
+	}
 }
 
 // file is where the quota is.
