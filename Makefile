@@ -39,8 +39,10 @@ RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 .PHONY: build setup demo test e2e simulate chaos lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
 
+# The commit is in the binary, and so in reports and in what workers agree on,
+# wherever git can say it, whatever GOFLAGS says.
 build:
-	$(GO) build -o bin/ergoflow ./cmd/ergoflow
+	$(GO) build $(if $(shell git rev-parse --verify HEAD 2>/dev/null),-buildvcs=auto) -o bin/ergoflow ./cmd/ergoflow
 
 setup: build
 	@bin/ergoflow backend install cpu

@@ -335,8 +335,8 @@ func checkRectangular(t *testing.T, table Table) {
 func TestScaleNote(t *testing.T) {
 	for preset, want := range map[string]string{
 		"full":   "full size: F=64512, B=256, S=32, steps=32256",
-		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
-		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, training chains=128, held-out functions=128, parameters=955744; the paper's full size is F=64512, B=256, S=32, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of the paper's coupling ot; inputs drift and diffusion and potential instead of the paper's inputs drift and diffusion",
+		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the full size, the paper's where it names one, is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
+		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, training chains=128, held-out functions=128, parameters=955744; the full size, the paper's where it names one, is F=64512, B=256, S=32, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of coupling ot; inputs drift and diffusion and potential (of −log p) instead of inputs drift and diffusion",
 		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, training chains=16, burn-in of training chains=500, held-out functions=8, evaluation samples=512, burn-in of references=500, chains of a reference=64, parameters=",
 	} {
 		e, err := experiment.Load("vn1d", preset, "", nil)
@@ -355,7 +355,7 @@ func TestScaleNote(t *testing.T) {
 	}
 	got := ScaleNote(e)
 	for _, want := range []string{"learning rate 0.1", "weight decay 0", "precision bfloat16", "logit_normal times", "solver euler-8", "time steps of 0.02"} {
-		if !strings.Contains(got, "; "+want+" instead of the paper's ") {
+		if !strings.Contains(got, "; "+want+" instead of ") {
 			t.Errorf("%s is not said: %s", want, got)
 		}
 	}

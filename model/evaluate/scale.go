@@ -30,17 +30,17 @@ func ScaleNote(e experiment.Experiment) string {
 			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
 		}
 	}
-	whose := "the"
-	if _, printed := paper[e.Name]; printed && e.Data.Family == full.Data.Family {
-		whose = "the paper's"
-	}
 	note := "full size: " + strings.Join(here, ", ")
 	if scaled {
-		note = fmt.Sprintf("scaled: %s; %s full size is %s", strings.Join(here, ", "), whose, strings.Join(there, ", "))
+		note = "scaled: " + strings.Join(here, ", ") + "; the full size"
+		if _, printed := paper[e.Name]; printed && e.Data.Family == full.Data.Family {
+			note += ", the paper's where it names one,"
+		}
+		note += " is " + strings.Join(there, ", ")
 	}
 	for i, ours := range choices(e) {
 		if theirs := choices(full)[i]; ours != theirs {
-			note += fmt.Sprintf("; %s instead of %s %s", ours, whose, theirs)
+			note += fmt.Sprintf("; %s instead of %s", ours, theirs)
 		}
 	}
 	return note
@@ -51,7 +51,7 @@ func ScaleNote(e experiment.Experiment) string {
 func choices(e experiment.Experiment) []string {
 	var inputs []string
 	for _, input := range e.Velocity().Inputs() {
-		inputs = append(inputs, input.Name)
+		inputs = append(inputs, InputName(input.Name))
 	}
 	draws := e.Data.Draws
 	if draws == "" {
@@ -72,6 +72,17 @@ func choices(e experiment.Experiment) []string {
 		fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32)),
 		"solver " + e.Evaluation.Solver,
 	}
+}
+
+// InputName says of an input of a network that is derived of the law what it is of.
+func InputName(field string) string {
+	switch field {
+	case "potential":
+		return "potential (of −log p)"
+	case "score":
+		return "score ((log p)′)"
+	}
+	return field
 }
 
 type size struct {

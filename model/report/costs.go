@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	costsCaption  = "Mean %s, with its 95 %% interval over functions, against the wall time of drawing all samples of all functions and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles, named in the first panel) and the model with its set-up (star; its steps are evaluations of the network, which an adaptive solver does not count)."
-	spreadCaption = "How the %s spreads over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile)."
+	costsCaption  = "Mean %s, with its 95 %% interval over functions, against the wall time of drawing all samples of all functions, against the steps that are simulated of a function in all chains together, and against the steps that follow one another on the way to a sample: MCMC at its budgets (circles, named in the first panel) and the model with its set-up (star; it simulates nothing when it samples, and its sequential steps are evaluations of the network, which an adaptive solver does not count)."
+	spreadCaption = "How the %s spreads over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile; values below 1e-5 stand at 1e-5 there%s)."
 )
 
 // Costs are the points of MCMC and model rows whose mean distance a logarithmic
@@ -21,7 +21,7 @@ func Costs(rows []evaluate.Row, d evaluate.Distance) []ParetoPoint {
 			continue
 		}
 		p := ParetoPoint{Series: string(r.Kind), Name: r.Name, Model: r.Kind == evaluate.Model, Seconds: r.SetupSeconds + r.SolveSeconds,
-			Steps: float64(r.SequentialSteps), Error: d.Summary(r.Summary).Mean}
+			Simulated: float64(r.SimulatedSteps), Steps: float64(r.SequentialSteps), Error: d.Summary(r.Summary).Mean}
 		if i := d.Summary(r.Summary).MeanInterval; i != nil && i[0] <= p.Error && p.Error <= i[1] {
 			p.Low, p.High = max(i[0], 0), i[1]
 		}
@@ -42,6 +42,22 @@ func costsFigure(name string, points []ParetoPoint, d evaluate.Distance) figure 
 		func(w io.Writer) error { return paretoData(w, points) }}
 }
 
+// DrawSpread draws how a distance of rows, by the names that they have, spreads over
+// functions.
+func DrawSpread(rows []evaluate.Row, d evaluate.Distance) (Drawn, error) {
+	spread := make([]spreadRow, len(rows))
+	for i, r := range rows {
+		spread[i] = spreadOf(r, d)
+	}
+	return spreadFigure(spread, d).make()
+}
+
+func spreadFigure(rows []spreadRow, d evaluate.Distance) figure {
+	return figure{"spread", fmt.Sprintf(spreadCaption, d.Name, mayBeNegative(d)),
+		func(w io.Writer) error { return drawSpread(w, rows, axis(d)) },
+		func(w io.Writer) error { return spreadData(w, rows) }}
+}
+
 // spreadRows are the rows that come near the reference: N(0,1) and networks that
 // know nothing of the function would leave the others no room.
 func spreadRows(rows []evaluate.Row, d evaluate.Distance) []spreadRow {
@@ -50,11 +66,15 @@ func spreadRows(rows []evaluate.Row, d evaluate.Distance) []spreadRow {
 		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained || r.Kind == evaluate.Shuffled {
 			continue
 		}
-		s := spreadRow{Kind: r.Kind, Name: r.Name}
-		for _, f := range r.Functions {
-			s.Values = append(s.Values, d.Of(f))
-		}
-		shown = append(shown, s)
+		shown = append(shown, spreadOf(r, d))
 	}
 	return shown
+}
+
+func spreadOf(r evaluate.Row, d evaluate.Distance) spreadRow {
+	s := spreadRow{Kind: r.Kind, Name: r.Name}
+	for _, f := range r.Functions {
+		s.Values = append(s.Values, d.Of(f))
+	}
+	return s
 }

@@ -72,10 +72,10 @@ func TestQuantileOfFew(t *testing.T) {
 
 func TestPareto(t *testing.T) {
 	points := []ParetoPoint{
-		{Series: "slow", Name: "mcmc 23k steps", Seconds: 0.4, Steps: 23000, Error: 0.76, Low: 0.6, High: 0.95},
-		{Series: "slow", Name: "mcmc 45k steps", Seconds: 0.8, Steps: 45000, Error: 0.68, Low: 0.55, High: 0.85},
-		{Series: "fast", Name: "mcmc 90k steps", Seconds: 1.6, Steps: 90000, Error: 0.66, Low: 0.52, High: 0.83},
-		{Series: "fast", Name: "mcmc 500k steps", Seconds: 9, Steps: 500000, Error: 0.64, Low: 0.5, High: 0.8},
+		{Series: "slow", Name: "mcmc 23k steps", Seconds: 0.4, Simulated: 64 * 23000, Steps: 23000, Error: 0.76, Low: 0.6, High: 0.95},
+		{Series: "slow", Name: "mcmc 45k steps", Seconds: 0.8, Simulated: 64 * 45000, Steps: 45000, Error: 0.68, Low: 0.55, High: 0.85},
+		{Series: "fast", Name: "mcmc 90k steps", Seconds: 1.6, Simulated: 64 * 90000, Steps: 90000, Error: 0.66, Low: 0.52, High: 0.83},
+		{Series: "fast", Name: "mcmc 500k steps", Seconds: 9, Simulated: 64 * 500000, Steps: 500000, Error: 0.64, Low: 0.5, High: 0.8},
 		{Series: "flow", Name: "model", Model: true, Seconds: 12, Steps: 16, Error: 0.28, Low: 0.2, High: 0.37},
 	}
 	if got := strings.Join(joined(points), " "); got != "slow fast" {
@@ -85,11 +85,11 @@ func TestPareto(t *testing.T) {
 	drawn(t, "pareto", vermilion, func(w io.Writer) error { return drawPareto(w, points, name) })
 	timed := append([]ParetoPoint(nil), points...)
 	for i := range timed {
-		timed[i].Steps, timed[i].Low, timed[i].High = 0, 0, 0
+		timed[i].Simulated, timed[i].Steps, timed[i].Low, timed[i].High = 0, 0, 0, 0
 	}
 	drawn(t, "pareto-time", vermilion, func(w io.Writer) error { return drawPareto(w, timed, name) })
 	all := lines(t, func(w io.Writer) error { return paretoData(w, points) })
-	if len(all) != 6 || strings.Join(all[5], " ") != "flow model 12 16 0.28 0.2 0.37" {
+	if len(all) != 6 || strings.Join(all[5], " ") != "flow model 12 0 16 0.28 0.2 0.37" {
 		t.Errorf("lines of costs: %v", all)
 	}
 	for says, bad := range map[string]ParetoPoint{

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image/png"
 	"io"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
 )
 
 // figure is one picture with the data behind it.
@@ -19,6 +21,19 @@ type figure struct {
 type Drawn struct {
 	Caption
 	PNG, CSV []byte
+}
+
+// OfResults draws the figures that follow from the numbers alone, by their names.
+func OfResults(r *evaluate.Results) (map[string]Drawn, error) {
+	all := map[string]Drawn{}
+	for _, f := range ofResults(r) {
+		made, err := f.make()
+		if err != nil {
+			return nil, err
+		}
+		all[f.name] = made
+	}
+	return all, nil
 }
 
 // pixelsPerPoint is the size of figures on a page.

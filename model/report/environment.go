@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/ergoflow/ergoflow"
@@ -34,20 +33,6 @@ func Here() Environment {
 	var kib float64
 	if _, err := fmt.Sscanf(procField("/proc/meminfo", "MemTotal"), "%f kB", &kib); err == nil {
 		e.Memory = fmt.Sprintf("%.1f GiB", kib/(1<<20))
-	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		var commit, dirty string
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				commit = " (" + s.Value[:min(12, len(s.Value))]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				dirty = ", modified"
-			}
-		}
-		if commit != "" {
-			e.Version += commit + dirty + ")"
-		}
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -19,16 +20,16 @@ type ParetoPoint struct {
 	Series string // circles of one series are joined in their order
 	Name   string // within the series
 	Model  bool   // a star; others are circles
-	// Seconds is wall time, Steps what follows one another on the way to a
-	// sample: steps of a chain, evaluations of a network along the flow. Either
-	// may be 0, which leaves the point out of that panel.
-	Seconds, Steps float64
-	Error          float64 // above 0
-	Low, High      float64 // its confidence interval; both 0 for none
+	// Seconds is wall time, Simulated the steps of all chains of a function, Steps
+	// what follows one another on the way to a sample: steps of a chain, evaluations
+	// of a network along the flow. Where one is 0, the point is not in that panel.
+	Seconds, Simulated, Steps float64
+	Error                     float64 // above 0
+	Low, High                 float64 // its confidence interval; both 0 for none
 }
 
 func (p ParetoPoint) validate() error {
-	for _, v := range []float64{p.Seconds, p.Steps, p.Low, p.High} {
+	for _, v := range []float64{p.Seconds, p.Simulated, p.Steps, p.Low, p.High} {
 		if !(v >= 0) || math.IsInf(v, 1) {
 			return fmt.Errorf("%s: %v is negative or not finite", p.Name, v)
 		}
@@ -42,12 +43,14 @@ func (p ParetoPoint) validate() error {
 	return nil
 }
 
-// drawPareto draws error against wall time and against sequential steps, as PNG. All
-// axes are logarithmic; left and below is better. measure names the error.
+// drawPareto draws error against wall time, against simulated steps and against
+// sequential ones, as PNG. All axes are logarithmic; left and below is better. Who
+// simulates nothing is a line across among those who do. measure names the error.
 func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
 	series := joined(points)
 	panels := []paretoPanel{
 		{name: "Wall time for all functions (s)", cost: func(p ParetoPoint) float64 { return p.Seconds }, series: series},
+		{name: "Simulated steps per function", cost: func(p ParetoPoint) float64 { return p.Simulated }, series: series, free: true},
 		{name: "Sequential steps per sample", cost: func(p ParetoPoint) float64 { return p.Steps }, series: series},
 	}
 	lo, hi := math.Inf(1), 0.0
@@ -64,7 +67,7 @@ func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
 	var costs []string
 	for k := range panels {
 		panels[k].choose(points)
-		if len(panels[k].points) < 2 {
+		if len(panels[k].points)+len(panels[k].across) < 2 || len(panels[k].points) == 0 {
 			continue
 		}
 		panels[k].named = len(plots[0]) == 0
@@ -80,7 +83,7 @@ func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
 	if columns == 0 {
 		return errors.New("figure of costs: fewer than two points have a cost")
 	}
-	width := 3.2*vg.Inch*vg.Length(columns) + 0.6*vg.Inch
+	width := max(2.7*vg.Length(columns), 3.2)*vg.Inch + 0.6*vg.Inch
 	c := vgimg.NewWith(vgimg.UseWH(width, 3.1*vg.Inch), vgimg.UseDPI(dpi))
 	whole := draw.New(c)
 	inner := draw.Crop(whole, 22, -10, 20, -22)
@@ -107,9 +110,11 @@ func drawPareto(w io.Writer, points []ParetoPoint, measure string) error {
 type paretoPanel struct {
 	name   string
 	cost   func(ParetoPoint) float64
+	free   bool // who has none of this cost is shown as a line across
 	points []ParetoPoint
+	across []ParetoPoint
 	series []string
-	named  bool // circles too: not in a second panel, where series stand closer
+	named  bool // circles too: not in further panels, where series stand closer
 }
 
 // joined are the names of the circles' series in their order.
@@ -130,8 +135,11 @@ func seriesColor(i int) color.RGBA {
 
 func (m *paretoPanel) choose(points []ParetoPoint) {
 	for _, p := range points {
-		if m.cost(p) > 0 {
+		switch {
+		case m.cost(p) > 0:
 			m.points = append(m.points, p)
+		case m.free && p.Model:
+			m.across = append(m.across, p)
 		}
 	}
 }
@@ -172,6 +180,13 @@ func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		c.StrokeLines(line(mixed(seriesColor(s), 0.5), 0.8), path)
 	}
 	style := textStyle(textSize, black)
+	for _, point := range m.across {
+		y := trY(point.Error)
+		c.StrokeLine2(line(vermilion, 1, 4, 3), c.Min.X, y, c.Max.X, y)
+		named := textStyle(textSize, vermilion)
+		named.XAlign, named.YAlign = text.XLeft, text.YBottom
+		c.FillText(named, vg.Point{X: c.Min.X + 4, Y: y + 2}, point.Name+", which simulates nothing")
+	}
 	places := make([]vg.Rectangle, len(m.points))
 	for i, point := range m.points {
 		if !point.Model && !m.named {
@@ -208,12 +223,12 @@ func (m paretoPanel) Plot(c draw.Canvas, p *plot.Plot) {
 
 // paretoData writes what drawPareto draws as CSV.
 func paretoData(w io.Writer, points []ParetoPoint) error {
-	return table(w, []string{"series", "row", "seconds", "steps", "error", "low", "high"}, func(row func(...string) error) error {
+	return table(w, []string{"series", "row", "seconds", "simulated_steps", "sequential_steps", "error", "low", "high"}, func(row func(...string) error) error {
 		for _, p := range points {
 			if err := p.validate(); err != nil {
 				return fmt.Errorf("data of costs: %w", err)
 			}
-			if err := row(p.Series, p.Name, number(p.Seconds), number(p.Steps), number(p.Error), number(p.Low), number(p.High)); err != nil {
+			if err := row(p.Series, p.Name, number(p.Seconds), number(p.Simulated), number(p.Steps), number(p.Error), number(p.Low), number(p.High)); err != nil {
 				return err
 			}
 		}

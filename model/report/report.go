@@ -14,7 +14,7 @@
 //	evolution.png/.csv      with physical times: equation, time, bins, densities
 //	functions.png/.csv      row, function and every distance
 //	spread.png/.csv         row, leading distance of every function
-//	costs.png/.csv          series, row, seconds, steps, mean leading distance with its interval; with several MCMC rows
+//	costs.png/.csv          series, row, seconds, simulated and sequential steps, mean leading distance with its interval; with several MCMC rows
 //	figures.json      names and captions of the figures
 //	report.html       all of it
 package report

@@ -12,7 +12,6 @@ import (
 // figures are those of which there is something to show.
 func (in Input) figures() []figure {
 	r := in.Results
-	distances := r.Distances()
 	var all []figure
 	if len(in.Losses) > 1 {
 		all = append(all, figure{"loss", "Training loss of every step and its moving mean; the loss of a perfect velocity field is not zero but the variance that X₁ − X₀ has given X_t.",
@@ -20,6 +19,13 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return lossData(w, in.Losses) }})
 	}
 	all = append(all, samples(in.Shown, r.Dim)...)
+	return append(all, ofResults(r)...)
+}
+
+// ofResults are the figures that take no more than the numbers.
+func ofResults(r *evaluate.Results) []figure {
+	distances := r.Distances()
+	var all []figure
 	if rows := timeRows(r.Rows); len(rows) > 0 {
 		all = append(all, figure{"times", "Mean Sinkhorn divergence and W2 from the law at physical time τ, over the held-out functions whose time is in each of the intervals, with 95 % intervals. N(0,1) is the law at time 0, the invariant law that at time ∞. Values below 1e-5 stand at 1e-5.",
 			func(w io.Writer) error { return drawTimes(w, rows) },
@@ -31,9 +37,7 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return functionData(w, r) }})
 	}
 	if rows := spreadRows(r.Rows, distances[0]); len(rows) > 0 && r.Functions > 1 {
-		all = append(all, figure{"spread", fmt.Sprintf(spreadCaption, distances[0].Name),
-			func(w io.Writer) error { return drawSpread(w, rows, axis(distances[0])) },
-			func(w io.Writer) error { return spreadData(w, rows) }})
+		all = append(all, spreadFigure(rows, distances[0]))
 	}
 	if points := Costs(r.Rows, distances[0]); len(points) > 2 {
 		all = append(all, costsFigure("costs", points, distances[0]))
@@ -42,11 +46,16 @@ func (in Input) figures() []figure {
 }
 
 func functionsCaption(distances [2]evaluate.Distance) string {
-	s := fmt.Sprintf("How %s and %s spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5", distances[0].Name, distances[1].Name)
-	if slices.ContainsFunc(distances[:], func(d evaluate.Distance) bool { return d.Name == evaluate.Sinkhorn.Name }) {
-		s += "; the annealed Sinkhorn divergence may be negative"
+	return fmt.Sprintf("How %s and %s spread over the held-out functions: the fraction of functions that a row has below a value. Values below 1e-5 stand at 1e-5%s.",
+		distances[0].Name, distances[1].Name, mayBeNegative(distances[:]...))
+}
+
+// mayBeNegative says of which distance values are below what a logarithm shows.
+func mayBeNegative(distances ...evaluate.Distance) string {
+	if slices.ContainsFunc(distances, func(d evaluate.Distance) bool { return d.Name == evaluate.Sinkhorn.Name }) {
+		return "; the annealed Sinkhorn divergence may be negative"
 	}
-	return s + "."
+	return ""
 }
 
 // samples are the figures of the samples themselves.

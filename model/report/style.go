@@ -102,7 +102,7 @@ func (logTicks) Ticks(lo, hi float64) []plot.Tick {
 			tick := plot.Tick{Value: v}
 			if labelled(digit) {
 				tick.Label = strconv.FormatFloat(v, 'f', -1, 64)
-				if digit == 1 && (v < 1e-3 || v >= 1e6) {
+				if digit == 1 && (v < 1e-3 || v >= 1e4) {
 					tick.Label = fmt.Sprintf("1e%.0f", exponent) // the font has no superscript minus
 				}
 			}

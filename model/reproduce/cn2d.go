@@ -1,6 +1,10 @@
 package reproduce
 
-import "github.com/ergoflow/ergoflow/model/evaluate"
+import (
+	"maps"
+
+	"github.com/ergoflow/ergoflow/model/evaluate"
+)
 
 // cn2d is the two-dimensional experiment with constant noise: what the network
 // reads, how it puts that together, how that acts, and how many sensors it has.
@@ -29,29 +33,32 @@ var cn2d = Study{
 			Title:   "Representation, aggregator, conditioning",
 			Source:  "tab:d2_sinkhorn",
 			Columns: ablations,
+			Base:    &trajectories,
 			Rows: []Row{
 				{Name: "grid DeepONet", Run: "grid", Kind: evaluate.Model},
 				{Name: "point + Perceiver + AdaLN", Run: "point", Kind: evaluate.Model},
 				{Name: "endpoint + Perceiver + AdaLN", Run: "endpoint", Kind: evaluate.Model},
-				{Name: "trajectory + Perceiver + AdaLN", Run: "trajectory", Kind: evaluate.Model},
+				trajectories,
 				{Name: "trajectory + mean pool + AdaLN", Run: "meanpool", Kind: evaluate.Model},
 				{Name: "trajectory + DeepSets + AdaLN", Run: "deepsets", Kind: evaluate.Model},
 				{Name: "trajectory + Perceiver + FiLM", Run: "film", Kind: evaluate.Model},
 				{Name: "trajectory + Perceiver + AdaLN, told of another field", Kind: evaluate.Shuffled},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
+				halves,
 				{Name: "moment-matched normal", Kind: evaluate.Moments},
 				{Name: "pooled Gaussian", Kind: evaluate.Pooled},
 				{Name: "N(0,I)", Kind: evaluate.Normal},
 				{Name: "untrained network", Kind: evaluate.Untrained},
 			},
-			Notes: []string{"MCMC: chains as those of the training data, 64 of them at the scaled preset, against one chain for each sample of the reference. The network told of another field is the one with trajectories, Perceiver and AdaLN.", annealed},
+			Notes: []string{"Above trajectories: how much more sliced W2 a row has than trajectory + Perceiver + AdaLN has of the same field, in the mean; its interval says whether the two can be told apart.", "The target split compares two halves of the reference's chains, half as many samples each.", "MCMC: chains as those of the training data, 64 of them at the scaled preset, against one chain for each sample of the reference. The network told of another field is the one with trajectories, Perceiver and AdaLN.", annealed},
 		},
 		{
 			ID:      "cn2d-extra",
 			Title:   "More conditionings, fewer sensors in training",
 			Source:  "tab:d2_extra",
 			Columns: ablations,
+			Base:    &trajectories,
 			Rows: []Row{
 				{Name: "trajectory + Perceiver + dot", Run: "dot", Kind: evaluate.Model},
 				{Name: "trajectory + Perceiver + concat", Run: "concat", Kind: evaluate.Model},
@@ -67,7 +74,9 @@ var cn2d = Study{
 			Notes:   []string{"Both from the same noise, by the network with trajectories. The paper does not name its solver in the plane."},
 		},
 	},
-	PaperFigures: map[string]string{"samples": "fig:d2_samples"},
+	Figures:       map[string]Shown{"samples": {Paper: "fig:d2_samples"}},
+	ConfiguredIn:  "in the text",
+	Configuration: configuredInPlane(map[string]string{"sensors": "256"}),
 	Notes: []string{"All evaluations are with 256 sensors, but that of DeepSets: its sum over sensors grows with their number, so that it is judged with as many as it was trained with. " +
 		"The full preset trains with 256 where a row says nothing else, the scaled preset with 64."},
 }
@@ -107,12 +116,37 @@ var cn2dTransfer = Study{
 				{Name: "the same network, told of another field", Kind: evaluate.Shuffled},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
+				halves,
 				{Name: "moment-matched normal", Kind: evaluate.Moments},
 				{Name: "pooled Gaussian", Kind: evaluate.Pooled},
 				{Name: "N(0,I)", Kind: evaluate.Normal},
 			},
 		},
 	},
+	ConfiguredIn:  "in the text",
+	Configuration: configuredInPlane(map[string]string{"sensors": "512, 1,024, 2,048 or all in turn", "sensors in evaluation": "512, 1,024, 2,048"}),
+}
+
+// configuredInPlane are settings that the paper has of all experiments in the plane,
+// and those of one.
+func configuredInPlane(own map[string]string) map[string]string {
+	all := map[string]string{
+		"training functions":                 "65,536",
+		"held-out functions":                 "100 of 4,096",
+		"samples of a training function":     "4,096",
+		"samples of a reference":             "4,096",
+		"training samples":                   "Euler–Maruyama",
+		"time step":                          "0.01",
+		"time before the first sample":       "20",
+		"updates":                            "8,192",
+		"functions × samples in a batch":     "512 × 64",
+		"coupling":                           "minibatch optimal transport",
+		"optimizer":                          "OneCycle to 0.001, weight decay 0.0001; the optimizer is not named",
+		"norm that gradients are clipped to": "1",
+		"precision":                          "bfloat16, mixed",
+	}
+	maps.Copy(all, own)
+	return all
 }
 
 // bySensors has a column for each number of sensors in evaluation.
@@ -127,8 +161,11 @@ func bySensors(m Metric) []Column {
 var (
 	ablations = []Column{
 		{Metric: sinkhorn, Of: Mean}, {Metric: trainSeconds}, {Metric: sinkhorn, Of: Median},
-		{Metric: converged, Of: Mean}, {Metric: slicedW2, Of: Mean}, {Metric: seconds},
+		{Metric: converged, Of: Mean}, {Metric: slicedW2, Of: Mean},
+		{Metric: slicedW2, Of: Excess, Name: "sliced W2 above trajectories, mean"}, {Metric: seconds},
 	}
+	// What other parts are compared with.
+	trajectories = Row{Name: "trajectory + Perceiver + AdaLN", Run: "trajectory", Kind: evaluate.Model}
 	transferRows = []Row{
 		{Name: "trained with 512", Run: "512", Kind: evaluate.Model},
 		{Name: "trained with 1,024", Run: "1024", Kind: evaluate.Model},

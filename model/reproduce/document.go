@@ -29,12 +29,15 @@ type Reproduced struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Scale says what is smaller than in the paper, or that nothing is.
-	Scale   string    `json:"scale"`
-	Scaled  bool      `json:"scaled"`
-	Tables  []Made    `json:"tables"`
-	Figures []Figure  `json:"figures"`
-	Runs    []RunFact `json:"runs"`
-	Notes   []string  `json:"notes"`
+	Scale  string `json:"scale"`
+	Scaled bool   `json:"scaled"`
+	Tables []Made `json:"tables"`
+	// Configuration is that of the first run, ConfiguredIn where the paper prints its.
+	Configuration []Setting `json:"configuration"`
+	ConfiguredIn  string    `json:"configured_in"`
+	Figures       []Figure  `json:"figures"`
+	Runs          []RunFact `json:"runs"`
+	Notes         []string  `json:"notes"`
 	// Experiment is the configuration of the first run with the first seed.
 	Experiment experiment.Experiment `json:"experiment"`
 }
@@ -122,9 +125,10 @@ func (d Directory) document(studies []Study, jobs []Job, preset string, seeds in
 		}
 		r.Scale = evaluate.ScaleNote(r.Experiment)
 		r.Scaled = strings.HasPrefix(r.Scale, "scaled")
+		r.Configuration, r.ConfiguredIn = settings(r.Experiment, s.Configuration), s.ConfiguredIn
 		if shown != nil {
 			var err error
-			if r.Figures, err = have.figures(s, shown.Dir); err != nil {
+			if r.Figures, err = have.figures(s, shown); err != nil {
 				return nil, err
 			}
 		}

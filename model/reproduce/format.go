@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/ergoflow/ergoflow/model/report"
 )
 
 // digits writes three significant digits, without an exponent from 0.0001 to a
@@ -117,20 +119,32 @@ func (r RunFact) State() string {
 	return r.Finished.Format("2006-01-02 15:04 UTC")
 }
 
-// Machine is where a run was trained.
+// Machine says where the first run was trained and where it was judged, which is
+// where the times of drawing samples are of.
 func (r RunFact) Machine() string {
-	e := r.Environment
+	s := "First run trained on: " + machine(r.Environment)
+	if r.Environment.Workers > 0 {
+		s += fmt.Sprintf(", %s", counted(r.Environment.Workers, "worker"))
+	}
+	if len(r.Judged) > 0 {
+		j := r.Judged[0]
+		s += fmt.Sprintf("; judged, with the times in the tables, on: %s, %s", machine(j.Environment), j.Backend)
+	}
+	return s + "."
+}
+
+func machine(e report.Environment) string {
 	if e.Platform == "" {
 		return "a cluster of other machines, which are not recorded"
 	}
-	s := fmt.Sprintf("%s, %d cores, %s", e.CPU, e.Cores, e.Memory)
-	if e.Workers > 0 {
-		s += fmt.Sprintf(", %d workers", e.Workers)
+	return fmt.Sprintf("%s, %s, %s, ergoflow %s", e.CPU, counted(e.Cores, "core"), e.Memory, e.Version)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
 	}
-	if len(r.Judged) > 0 {
-		s += ", " + r.Judged[0].Backend
-	}
-	return s + ", ergoflow " + e.Version
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // wall writes 3.2 s, 12 min 07 s or 2 h 05 min.

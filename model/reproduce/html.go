@@ -27,12 +27,14 @@ func render(doc *Document) ([]byte, error) {
 			}
 			return fmt.Sprint(v)
 		},
-		"ours":       ours,
-		"how":        func() string { return how },
-		"isModel":    func(k evaluate.Kind) bool { return k == evaluate.Model },
-		"unfinished": Reproduced.unfinished,
-		"again":      RunFact.again,
-		"stands":     Figure.stands,
+		"ours":              ours,
+		"how":               func() string { return how },
+		"isModel":           func(k evaluate.Kind) bool { return k == evaluate.Model },
+		"unfinished":        Reproduced.unfinished,
+		"again":             RunFact.again,
+		"shownOf":           Reproduced.shownOf,
+		"configurationNote": Reproduced.configurationNote,
+		"stands":            Figure.stands,
 		"image": func(f Figure) template.URL {
 			return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(f.png))
 		},

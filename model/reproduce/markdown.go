@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -23,19 +24,22 @@ func (r Reproduced) Markdown(doc *Document) string {
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "\n%s\n", n)
 	}
+	fmt.Fprintf(&b, "\n## Configuration%s\n\n| | %s | paper |\n|---|---|---|\n", r.configured(), ours(r.Scaled))
+	for _, s := range r.Configuration {
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", s.Name, s.Ours, s.Printed())
+	}
+	fmt.Fprintf(&b, "\n%s\n", r.configurationNote())
 	b.WriteString("\n## Runs\n\n| run | seed | updates | parameters | data | training | loss | evaluation | hash |\n|---|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	for _, f := range r.Runs {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s%s | %s | %s | `%.12s` |\n", f.Run, f.Seed, digits(float64(f.Updates)), digits(float64(f.Parameters)),
 			f.Data(), f.Train(), f.again(), f.LastLoss(), f.Judge(), f.Training.Run)
 	}
 	if len(r.Runs) > 0 {
-		fmt.Fprintf(&b, "\nWall times. First run on: %s.\n", r.Runs[0].Machine())
+		fmt.Fprintf(&b, "\nWall times. %s\n", r.Runs[0].Machine())
 	}
 	if len(r.Figures) > 0 {
 		b.WriteString("\n## Figures\n")
-		if doc.Seeds > 1 {
-			b.WriteString("\nOf the first seed.\n")
-		}
+		fmt.Fprintf(&b, "\n%s\n", r.shownOf())
 	}
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "\n![%s](%s/%s.png)\n\n%s%s Data: [%s.csv](%s/%s.csv).\n", f.Name, r.Name, f.Name, f.Text, f.stands(), f.Name, r.Name, f.Name)
@@ -100,6 +104,37 @@ func (r Reproduced) unfinished() int {
 		}
 	}
 	return n
+}
+
+// shownOf says of which runs the figures are.
+func (r Reproduced) shownOf() string {
+	scale := ""
+	if r.Scaled {
+		scale = ", scaled"
+	}
+	if len(r.Runs) > 0 && slices.ContainsFunc(r.Runs, func(f RunFact) bool { return f.Run != r.Runs[0].Run }) {
+		return fmt.Sprintf("Of the first seed%s; the model, where no other is named, is that of the run %s.", scale, r.Runs[0].Run)
+	}
+	return "Of the first seed" + scale + "."
+}
+
+// configured cites where the paper prints its settings.
+func (r Reproduced) configured() string {
+	if r.ConfiguredIn == "" {
+		return ""
+	}
+	return " (" + r.ConfiguredIn + ")"
+}
+
+func (r Reproduced) configurationNote() string {
+	note := "A dash: the paper does not say, or has no such thing."
+	if r.Scaled {
+		note += " What it does not say was chosen for the full preset."
+	}
+	if len(r.Runs) > 0 {
+		note += fmt.Sprintf(" Of the run %s; others differ in what their rows say.", r.Runs[0].Run)
+	}
+	return note
 }
 
 // again says that the times are those of a last attempt alone.

@@ -118,10 +118,10 @@ type Summary string
 const (
 	Mean   Summary = "mean"
 	Median Summary = "median"
-	// Closer is the fraction of functions for which the table's first row has
-	// the smaller number: rows judge the same functions.
+	// Closer is the fraction of functions for which the table's base has the
+	// smaller number: rows judge the same functions.
 	Closer Summary = "closer"
-	// Excess is the mean of what the number is above the first row's, function by
+	// Excess is the mean of what the number is above the base's, function by
 	// function.
 	Excess Summary = "excess"
 	None   Summary = "" // for numbers of the row

@@ -52,26 +52,44 @@ func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement,
 	return fact, main, nil
 }
 
-// figures are those of the report in dir and, in place of its costs, those of
-// the study.
-func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
-	captions, err := report.Captions(dir)
+// figures are those of an evaluation's report, drawn again where its numbers are
+// enough for that, and, in place of its costs and spread, those of the study.
+func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
+	captions, err := report.Captions(shown.Dir)
 	if err != nil {
 		return nil, err
 	}
+	drawn, err := report.OfResults(&shown.Results)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Spread) > 0 {
+		if drawn["spread"], err = report.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0]); err != nil {
+			return nil, err
+		}
+	}
 	var made []Figure
+	add := func(d report.Drawn) {
+		if note := s.Figures[d.Name].Note; note != "" {
+			d.Text += " " + note
+		}
+		made = append(made, Figure{d.Caption, s.Figures[d.Name].Paper, d.PNG, d.CSV})
+	}
 	for _, c := range captions {
-		f := Figure{Caption: c, Paper: s.PaperFigures[c.Name]}
 		if c.Name == "costs" && len(s.Costs) > 0 {
 			continue
 		}
-		if f.png, err = os.ReadFile(filepath.Join(dir, c.Name+".png")); err != nil {
-			return nil, err
+		d, again := drawn[c.Name]
+		if !again { // what it shows was not kept
+			d.Caption = c
+			if d.PNG, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".png")); err != nil {
+				return nil, err
+			}
+			if d.CSV, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".csv")); err != nil {
+				return nil, err
+			}
 		}
-		if f.csv, err = os.ReadFile(filepath.Join(dir, c.Name+".csv")); err != nil {
-			return nil, err
-		}
-		made = append(made, f)
+		add(d)
 	}
 	for _, c := range s.Costs {
 		points := o.costs(s, c)
@@ -82,10 +100,22 @@ func (o outcomes) figures(s Study, dir string) ([]Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		drawn.Text += c.Note
-		made = append(made, Figure{drawn.Caption, s.PaperFigures[c.Name], drawn.PNG, drawn.CSV})
+		add(drawn)
 	}
 	return made, nil
+}
+
+// named are rows of the first seed under the names that the study gives them.
+func (o outcomes) named(s Study, rows []Row) []evaluate.Row {
+	var all []evaluate.Row
+	for _, row := range rows {
+		if found := o.rows(s, row, row.Evaluation); len(found) > 0 {
+			r := found[0].row
+			r.Name = row.Name
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // costs are the points of a figure, of the first seed.
@@ -113,7 +143,7 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 		for i, c := range t.Columns {
 			var cell Cell
 			var err error
-			if cell.Ours, err = o.number(s, t.Rows[0], row, c); err != nil {
+			if cell.Ours, err = o.number(s, t.base(), row, c); err != nil {
 				return m, fmt.Errorf("table %s, %s, %s: %w", t.ID, row.Name, c.name(), err)
 			}
 			if v, ok := o.paper(s, row, c); ok {
@@ -134,13 +164,13 @@ func (o outcomes) paper(s Study, row Row, c Column) (v float64, ok bool) {
 }
 
 // number is one cell, nil if no outcome has it.
-func (o outcomes) number(s Study, first, row Row, c Column) (*Estimate, error) {
+func (o outcomes) number(s Study, base, row Row, c Column) (*Estimate, error) {
 	values := o.values(s, row, c)
 	if of, ok := compared[c.Of]; ok {
-		if row.Name == first.Name {
+		if row == base {
 			return nil, nil
 		}
-		values = paired(o.values(s, first, c), values, of)
+		values = paired(o.values(s, base, c), values, of)
 	}
 	if len(values) == 0 {
 		return nil, nil
@@ -171,26 +201,26 @@ func (o outcomes) values(s Study, row Row, c Column) [][]float64 {
 	return values
 }
 
-// compared are the summaries that set a number beside the first row's.
-var compared = map[Summary]func(first, other float64) float64{
-	Closer: func(first, other float64) float64 {
-		if first < other {
+// compared are the summaries that set a number beside the base's.
+var compared = map[Summary]func(base, other float64) float64{
+	Closer: func(base, other float64) float64 {
+		if base < other {
 			return 1
 		}
 		return 0
 	},
-	Excess: func(first, other float64) float64 { return other - first },
+	Excess: func(base, other float64) float64 { return other - base },
 }
 
-// paired sets every function's number beside the first row's, seed by seed; a row of
+// paired sets every function's number beside the base's, seed by seed; a row of
 // one seed is compared with all of the other's.
-func paired(first, other [][]float64, of func(first, other float64) float64) [][]float64 {
-	if len(first) == 0 || len(other) == 0 {
+func paired(base, other [][]float64, of func(base, other float64) float64) [][]float64 {
+	if len(base) == 0 || len(other) == 0 {
 		return nil
 	}
-	pairs := make([][]float64, max(len(first), len(other)))
+	pairs := make([][]float64, max(len(base), len(other)))
 	for k := range pairs {
-		a, b := first[min(k, len(first)-1)], other[min(k, len(other)-1)]
+		a, b := base[min(k, len(base)-1)], other[min(k, len(other)-1)]
 		if len(a) != len(b) { // evaluations over other functions
 			return nil
 		}

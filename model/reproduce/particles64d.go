@@ -77,7 +77,23 @@ var particles64d = Study{
 			Notes:   []string{"The paper has no time of training alone: on its RTX 5090 data, training, evaluation and plots take about 40 minutes together, most of them the data. Ours are in the next table."},
 		},
 	},
-	PaperFigures: map[string]string{"radial": "fig:d4_gr", "energy": "fig:d4_energy"},
+	Figures:      map[string]Shown{"radial": {Paper: "fig:d4_gr"}, "energy": {Paper: "fig:d4_energy", Note: "Across the energy of a state, upwards the density."}},
+	ConfiguredIn: "in the text",
+	Configuration: map[string]string{
+		"training functions":             "2,048",
+		"held-out functions":             "100 of 512",
+		"samples of a training function": "4,096",
+		"samples of a reference":         "4,096",
+		"training samples":               "Euler–Maruyama",
+		"time step":                      "0.001",
+		"time before the first sample":   "100",
+		"chains of a function":           "16",
+		"sensors":                        "512",
+		"parameters":                     "1.78M",
+		"updates":                        "2,048",
+		"functions × samples in a batch": "4,096 pairs",
+		"optimizer":                      "learning rate 0.001; the optimizer is not named",
+	},
 }
 
 var (

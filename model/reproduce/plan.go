@@ -117,7 +117,7 @@ func (s Study) wanted(r Run, v Evaluation, seed uint64, shown bool) (kinds []eva
 	return kinds, len(kinds) > 0
 }
 
-// named are the kinds of rows that tables and costs have of an evaluation with a seed.
+// named are the kinds of rows that tables and figures have of an evaluation with a seed.
 func (s Study) named(r Run, v Evaluation, seed uint64) (kinds []evaluate.Kind) {
 	add := func(row Row, evaluation string) {
 		if row.Once && seed > 1 {
@@ -132,8 +132,11 @@ func (s Study) named(r Run, v Evaluation, seed uint64) (kinds []evaluate.Kind) {
 			add(p.Row, p.Evaluation)
 		}
 	}
+	for _, row := range s.Spread {
+		add(row, row.Evaluation)
+	}
 	for _, t := range s.Tables {
-		for _, row := range t.Rows {
+		for _, row := range append(t.Rows[:len(t.Rows):len(t.Rows)], t.base()) {
 			for _, c := range t.Columns {
 				add(row, c.evaluation(row))
 			}

@@ -38,8 +38,10 @@ func tiny() Study {
 		Costs: []Costs{{Name: "costs", Error: evaluate.W2Exact, Points: []Point{
 			{"by steps", Row{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"}},
 			{"by network", Row{Name: "network", Kind: evaluate.Model}},
-		}, Note: " A note of the test."}},
-		PaperFigures: map[string]string{"costs": "fig:none"},
+		}}},
+		Figures:       map[string]Shown{"costs": {Paper: "fig:none", Note: "A note of the test."}},
+		ConfiguredIn:  "tab:some",
+		Configuration: map[string]string{"updates": "32,256", "sensors": "none"},
 		Tables: []Table{{
 			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: budgeted,
 			Rows: []Row{
@@ -180,10 +182,11 @@ func (b *bench) checkReport(doc *Document) {
 		t.Fatal(err)
 	}
 	text := string(page)
-	if strings.Count(text, "<th>ours, scaled</th>") != len(budgeted) || strings.Contains(text, "<th>ours</th>") {
+	// Of the table and of the configuration.
+	if strings.Count(text, "<th>ours, scaled</th>") != len(budgeted)+1 || strings.Contains(text, "<th>ours</th>") {
 		t.Error("not every column of ours says that it is scaled")
 	}
-	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "Mean W2 to the exact law", "A note of the test. Beside the paper&#39;s fig:none.", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
+	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "Mean W2 to the exact law", "A note of the test. Beside the paper&#39;s fig:none.", "<td>updates</td><td>16</td><td class=\"paper\">32,256</td>", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -204,7 +207,7 @@ func (b *bench) checkReport(doc *Document) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(markdown), "\n## Figures\n\nOf the first seed.\n") || !strings.Contains(text, "First seed. ") {
+	if !strings.Contains(string(markdown), "\n## Figures\n\nOf the first seed, scaled.\n") || !strings.Contains(text, "Figures: Of the first seed, scaled.") {
 		t.Error("figures of several seeds do not say of which they are")
 	}
 	lines := strings.Split(string(markdown), "\n")

@@ -36,10 +36,16 @@ type Study struct {
 	// Costs are the figures that set error against cost; without them there is that
 	// of the first run's own evaluation.
 	Costs []Costs
-	// PaperFigures says which of the paper's figures a figure of ours stands for, by
-	// its file name.
-	PaperFigures map[string]string
-	Notes        []string // what a reader must know, a sentence each
+	// Spread are the rows of the figure of spreads; without them it has those of the
+	// first run's own evaluation that come near the reference.
+	Spread []Row
+	// Figures says more of figures than their captions do, by their file names.
+	Figures map[string]Shown
+	// Configuration is what the paper says of settings, by their names in the table
+	// of them.
+	Configuration map[string]string
+	ConfiguredIn  string   // where the paper prints that
+	Notes         []string // what a reader must know, a sentence each
 }
 
 // Run is one training: an experiment at the preset asked for, with settings
@@ -69,7 +75,22 @@ type Table struct {
 	Source  string // where the paper prints it; empty: nowhere
 	Columns []Column
 	Rows    []Row
+	Base    *Row // what Closer and Excess set the others beside; nil: the first row
 	Notes   []string
+}
+
+// base is the row that others are compared with.
+func (t Table) base() Row {
+	if t.Base != nil {
+		return *t.Base
+	}
+	return t.Rows[0]
+}
+
+// Shown says of a figure what its caption does not.
+type Shown struct {
+	Paper string // the figure of the paper that it stands for
+	Note  string // a sentence
 }
 
 // Row names the samples behind a line.
@@ -87,7 +108,6 @@ type Costs struct {
 	Name   string // a file name
 	Error  evaluate.Distance
 	Points []Point
-	Note   string // that its caption ends with
 }
 
 // Point is a row of such a figure; those of one series are joined.

@@ -31,12 +31,19 @@ func TestDeclaredStudies(t *testing.T) {
 				points[where] = true
 			}
 		}
+		for _, row := range s.Spread {
+			run, ok := s.run(row.Run)
+			if !ok {
+				t.Errorf("%s, spread, %s: no run %s", s.Name, row.Name, row.Run)
+			}
+			checkNamed(t, s.Name+", spread, "+row.Name, run, row, Column{})
+		}
 		for _, table := range s.Tables {
 			if ids[table.ID] {
 				t.Errorf("two tables are called %s", table.ID)
 			}
 			ids[table.ID] = true
-			for _, row := range table.Rows {
+			for _, row := range append(slices.Clone(table.Rows), table.base()) {
 				run, ok := s.run(row.Run)
 				if !ok {
 					t.Errorf("%s, %s: no run %s", table.ID, row.Name, row.Run)
@@ -280,7 +287,7 @@ func TestByTime(t *testing.T) {
 		row.Functions = append(row.Functions, evaluate.Function{Time: math.Sqrt(ends[k] * ends[k+1]), W2: float64(i)})
 	}
 	row.Functions = append(row.Functions, evaluate.Function{Time: ends[2], W2: -1}, evaluate.Function{Time: ends[len(ends)-1], W2: -2})
-	for k, c := range byTime(w2) {
+	for k, c := range byTime(w2, Mean) {
 		want := []float64{float64(k), float64(k + 8), float64(k + 16)}
 		switch k {
 		case 2:
@@ -292,7 +299,7 @@ func TestByTime(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.Name, got, want)
 		}
 	}
-	if got := byTime(w2)[3].Metric.values(Outcome{}, evaluate.Row{}); len(got) != 0 {
+	if got := byTime(w2, Mean)[3].Metric.values(Outcome{}, evaluate.Row{}); len(got) != 0 {
 		t.Errorf("without functions: %v", got)
 	}
 }

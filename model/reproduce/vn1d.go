@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ergoflow/ergoflow/model/evaluate"
@@ -30,7 +31,7 @@ var vn1d = Study{
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				halves, told,
 			}, controls...),
-			Notes: []string{"MCMC: Euler–Maruyama with the burn-in of the reference, 64 chains; the paper does not say how many. The target split compares two halves of the reference's chains, half as many samples each."},
+			Notes: []string{"MCMC: Euler–Maruyama with the burn-in of the reference, 64 chains; the paper does not say how many. The target split compares two halves of the reference's chains, half as many samples each.", timed},
 		},
 		{
 			ID:      "vn1d-law",
@@ -42,7 +43,7 @@ var vn1d = Study{
 				halves, told,
 			}, controls...),
 			Notes: []string{
-				"The paper says in words that the model underestimates the variance and that the Kolmogorov–Smirnov test rejects most functions.",
+				"The paper says in words that the model underestimates the variance and that the Kolmogorov–Smirnov test rejects most functions: beside it stand the variance ratio, model over reference, and the fraction that KS rejects.",
 				"The reference is simulated, as in the paper: where its chains have not mixed, it is far from the exact law itself (the floor's line).",
 			},
 		},
@@ -83,17 +84,52 @@ var vn1d = Study{
 		},
 	},
 	Costs: []Costs{
-		{Name: "costs", Error: evaluate.Sinkhorn, Points: vn1dPoints,
-			Note: " It turns up because the reference is itself simulated: beyond 10k steps MCMC goes on towards the exact law, and where the reference's chains have not mixed, that is away from the reference."},
+		{Name: "costs", Error: evaluate.Sinkhorn, Points: vn1dPoints},
 		{Name: "costs-exact", Error: evaluate.W2Exact, Points: vn1dPoints},
 	},
-	PaperFigures: map[string]string{"percentiles": "fig:1d_vn_samples", "loss": "fig:1d_vn_training"},
+	Figures: map[string]Shown{
+		"percentiles": {Paper: "fig:1d_vn_samples"},
+		"loss":        {Paper: "fig:1d_vn_training"},
+		"costs":       {Note: "It turns up because the reference is itself simulated: beyond 10k steps MCMC goes on towards the exact law, and where the reference's chains have not mixed, that is away from the reference."},
+	},
+	ConfiguredIn: "tab:1d_params",
+	Configuration: configuredOnLine(map[string]string{
+		"nodes of the grid":            "64",
+		"training samples":             "Euler–Maruyama",
+		"time step":                    "0.01",
+		"time before the first sample": "50",
+		"time between samples":         "0.1",
+	}),
+}
+
+// configuredOnLine are settings that the paper has of both experiments on the line,
+// and those of one.
+func configuredOnLine(own map[string]string) map[string]string {
+	both := map[string]string{
+		"training functions":                 "64,512",
+		"held-out functions":                 "1,024",
+		"samples of a training function":     "4,096",
+		"samples of a reference":             "4,096",
+		"the network is told":                "drift, diffusion",
+		"updates":                            "32,256",
+		"functions × samples in a batch":     "256 × 32",
+		"coupling":                           "minibatch optimal transport",
+		"optimizer":                          "AdamW, OneCycle to 0.001, weight decay 0.0001",
+		"norm that gradients are clipped to": "1",
+		"precision":                          "bfloat16, mixed",
+		"solver":                             "RK4, 4 steps",
+	}
+	maps.Copy(both, own)
+	return both
 }
 
 var (
 	vn1dBudgets = budgetsOf("", 0.01, 100, 300, 1_000, 3_000, 10_000, 100_000, 500_000)
 	vn1dPoints  = append(budgetPoints("MCMC", "budgets", vn1dBudgets...), Point{"model", Row{Name: "model", Kind: evaluate.Model}})
 )
+
+// timed says what the times of tables on the line are.
+const timed = "Time: of drawing all samples of all held-out functions; of the model with compiling it and loading its parameters, of MCMC from the first step to the last sample. The paper's is of 1,024 functions and of its whole program, loading and start-up included."
 
 // What the tables of the one-dimensional experiments share.
 var (
