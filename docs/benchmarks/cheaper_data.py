@@ -27,6 +27,7 @@ import statistics
 import sys
 
 import ablation
+from logticks import logticks
 
 CLOSE = "<!-- end measured -->"  # what stands behind it on the page stays
 AXES = ["samples", "functions", "burn-in", "thinning", "chains"]
@@ -117,7 +118,7 @@ def panel(axis, series, left, lowest, highest):
     out = [f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>',
            f'<text x="{left + width / 2}" y="{top + height + 36}" text-anchor="middle">{axis}</text>']
     for x, p in zip(at, series):
-        out.append(f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle" font-size="9">{p["value"]:,}</text>')
+        out.append(f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle" font-size="11">{p["value"]:,}</text>')
         out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y(p["low"]):.1f}" y2="{y(p["high"]):.1f}" stroke="#36c"/>')
         out.append(f'<circle cx="{x:.1f}" cy="{y(p["mean"]):.1f}" r="3" fill="#36c"/>')
     line = " ".join(f"{x:.1f},{y(p['mean']):.1f}" for x, p in zip(at, series))
@@ -131,9 +132,10 @@ def figure(experiment, axes):
     out = []
     for k, (axis, series) in enumerate(axes.items()):
         out += panel(axis, series, 60 + 220 * k, lowest, highest)
-    for k in range(5):
-        v = lowest * (highest / lowest) ** (k / 4)
-        out.append(f'<text x="54" y="{260 - 220 * k / 4 + 4:.1f}" text-anchor="end" font-size="9">{v:.3g}</text>')
+    for v in logticks(lowest, highest):
+        y = 260 - 220 * math.log(v / lowest) / math.log(highest / lowest)
+        out.append(f'<text x="54" y="{y + 4:.1f}" text-anchor="end" font-size="11">{v:g}</text>')
+        out.append(f'<line x1="57" x2="60" y1="{y:.1f}" y2="{y:.1f}" stroke="#999"/>')
     out.append(f'<text x="60" y="24">{experiment}: mean Sinkhorn divergence of the model, 95 % intervals</text>')
     return 80 + 220 * len(axes), out
 
@@ -195,14 +197,14 @@ def main():
     head = [
         "# Cheaper data",
         "",
-        f"`{asked}`, ergoflow {any_results['version']}, {any_results['backend']}.",
+        f"`{asked}`, {ablation.sitting(any_results)}",
         "",
         f"Preset `{o.preset}` with one thing changed, at the same number of updates; "
         f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}, {any_results['functions']} held-out functions with "
         f"{any_results['samples']:,} samples each, the same for all. Intervals are of a bootstrap over functions"
         + (" and seeds." if len(seeds) > 1 else ", which one seed leaves without the spread of seeds."),
         "",
-        f"![error against cost]({o.out.with_suffix('.svg').name})",
+        f"![mean divergence along each axis]({o.out.with_suffix('.svg').name})",
         "",
     ]
     o.out.parent.mkdir(parents=True, exist_ok=True)

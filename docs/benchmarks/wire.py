@@ -19,6 +19,8 @@ import statistics
 import subprocess
 import sys
 
+from logticks import logticks
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 WIRES = {"f32": "#36c", "bf16": "#c63", "int8": "#393"}
@@ -62,9 +64,10 @@ def figure(curves):
                               f"{top + height * (1 - level(min(x, highest))):.1f}" for i, x in enumerate(drawn[other]))
             colour = WIRES[wire] if other == wire else "#ccc"
             out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
-    for k in range(5):
-        v = lowest * (highest / lowest) ** (k / 4)
-        out.append(f'<text x="44" y="{top + height - height * k / 4 + 4:.1f}" text-anchor="end" font-size="10">{v:.3g}</text>')
+    for v in logticks(lowest, highest):
+        y = top + height * (1 - math.log(v / lowest) / math.log(highest / lowest))
+        out.append(f'<text x="44" y="{y + 4:.1f}" text-anchor="end" font-size="11">{v:g}</text>')
+        out.append(f'<line x1="47" x2="50" y1="{y:.1f}" y2="{y:.1f}" stroke="#999"/>')
     out.append(f'<text x="50" y="{top - 8}" text-anchor="end">loss</text>')
     size = 50 + len(drawn) * (width + gap), top + height + 45
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" font-family="sans-serif" font-size="12">'
