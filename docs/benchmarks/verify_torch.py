@@ -5,10 +5,14 @@ exported, must give the velocities that ergoflow computed, in float32.
                              and: python docs/benchmarks/verify_torch.py DIR)
 
 The error is the largest difference over the largest velocity. Made with torch 2.15.
+--write PAGE puts the table between the marks of that page of docs/results.
 """
 
+import argparse
+import datetime
 import json
 import pathlib
+import subprocess
 import sys
 
 import torch
@@ -18,6 +22,7 @@ from deeponet_torch import DeepONet
 from sensor_torch import SensorNetwork
 
 TOLERANCE = 1e-4
+OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 
 
 def load(network, tensors):
@@ -48,19 +53,37 @@ def verify(path):
     return sum(p.numel() for p in network.parameters()), expected.abs().max().item(), error
 
 
+def table(found, commit):
+    lines = [f"ergoflow {commit}; torch {torch.__version__}; {datetime.date.today()}", "",
+             "| network | parameters | largest velocity | error |", "|---|---:|---:|---:|"]
+    lines += [f"| {name} | {parameters:,} | {largest:.3g} | {error:.1e} |" for name, parameters, largest, error in found]
+    return "\n".join(lines) + "\n"
+
+
+def write(page, text):
+    before, _, rest = page.read_text().partition(OPEN)
+    page.write_text(f"{before}{OPEN}\n{text}{CLOSE}{rest.partition(CLOSE)[2]}")
+
+
 def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("dir", type=pathlib.Path)
+    options.add_argument("--write", type=pathlib.Path)
+    o = options.parse_args()
     torch.manual_seed(0)
-    paths = sorted(pathlib.Path(sys.argv[1]).glob("*.safetensors"))
+    paths = sorted(o.dir.glob("*.safetensors"))
     if not paths:
-        sys.exit(f"verify_torch: no safetensors files in {sys.argv[1]}")
+        sys.exit(f"verify_torch: no safetensors files in {o.dir}")
     print(f"{'network':16} {'parameters':>10} {'largest |v|':>12} {'error':>9}")
-    failed = []
+    found = []
     for path in paths:
-        parameters, largest, error = verify(path)
+        found.append((path.stem, *verify(path)))
+        _, parameters, largest, error = found[-1]
         print(f"{path.stem:16} {parameters:10,} {largest:12.3g} {error:9.1e}")
-        if not error <= TOLERANCE or not largest > 0:
-            failed.append(path.stem)
-    if failed:
+    if o.write:
+        commit = subprocess.run(["git", "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True).stdout.strip()
+        write(o.write, table(found, commit))
+    if failed := [name for name, _, largest, error in found if not error <= TOLERANCE or not largest > 0]:
         sys.exit(f"verify_torch: beyond {TOLERANCE:g}: {', '.join(failed)}")
 
 
