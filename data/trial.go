@@ -37,22 +37,30 @@ const (
 	oftenOutside  = 0.02 // of all states: worth a warning
 )
 
-// Try simulates first functions for a moment, as the data set does. It refuses chains
-// that diverge, overshoot (ErrTimeStep) or run away (ErrRunsAway); the warning, if
-// there is one, says that they are outside the grid often, where coefficients are
-// constant. Not tried are exact draws and what has no grid, as particles.
-func (d Dataset) Try(ctx context.Context) (warning string, err error) {
+// Try looks at first functions: between the nodes, where they are formulas
+// (family.Written), and simulated for a moment, as the data set does. It refuses
+// chains that diverge, overshoot (ErrTimeStep) or run away (ErrRunsAway); warnings say
+// that chains are outside the grid often, where coefficients are constant, or that
+// tables miss something. Not simulated are exact draws and what has no grid, as
+// particles.
+func (d Dataset) Try(ctx context.Context) (warnings []string, err error) {
 	f, err := family.ByName(d.Family)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
-		return "", nil
+		return nil, nil
+	}
+	if f, ok := f.(family.Written); ok {
+		if warnings, err = between(f, d.Seed); err != nil {
+			return nil, err
+		}
 	}
 	first, err := f.Function(d.Seed, 0)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	var often string
 	var axes []sde.Grid
 	switch s := first.System.(type) {
 	case sde.Coefficients:
@@ -76,13 +84,31 @@ func (d Dataset) Try(ctx context.Context) (warning string, err error) {
 		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), trialSteps), 1, trialChains
 		outside, err := d.try(ctx, f, axes, s)
 		if err != nil {
-			return "", fmt.Errorf("data.%s: %w", part.name, err)
+			return nil, fmt.Errorf("data.%s: %w", part.name, err)
 		}
 		if outside > oftenOutside {
-			warning = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
+			often = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
 		}
 	}
-	return warning, nil
+	if often != "" {
+		warnings = append(warnings, often)
+	}
+	return warnings, nil
+}
+
+// between is of the first functions the first warning, which of the others may say
+// the same.
+func between(f family.Written, seed uint64) (warnings []string, err error) {
+	for i := range trialFunctions {
+		warning, err := f.Between(seed, i)
+		if err != nil {
+			return nil, err
+		}
+		if warning != "" && warnings == nil {
+			warnings = []string{warning}
+		}
+	}
+	return warnings, nil
 }
 
 // try is Try with one scheme. It returns which part of the states is outside.

@@ -32,6 +32,7 @@ func TestTry(t *testing.T) {
 		{"1", "-4, hi: 4", "uniform(1e8, 2e8)", "-a*x", "1", simulate.ErrDiverged, ""},
 		{"1", "-4, hi: 4", "uniform(40, 60)", "-a*tanh(10*x)", "1", ErrTimeStep, ""},
 		{"1", "-1, hi: 1", "uniform(0.5, 0.6)", "-a*x", "1", nil, "of the states of "},
+		{"1", "-4, hi: 4", "uniform(1, 1.2)", "'-a*x + (abs(x + 0.2) < 0.06 ? 30 : 0)'", "1", nil, "the drift between two nodes of the grid, at x = -0.15"},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "1", nil, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[y, -x - a*y]", "['0', '1']", nil, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[a*x, y]", "1", ErrRunsAway, ""},
@@ -44,7 +45,8 @@ func TestTry(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Family = definition.String()
-		warning, err := d.Try(t.Context())
+		warnings, err := d.Try(t.Context())
+		warning := strings.Join(warnings, "; ")
 		if !errors.Is(err, c.want) || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
 			t.Errorf("%s with a from %s: warning %q, error %v", c.drift, c.law, warning, err)
 		}
@@ -62,8 +64,8 @@ func TestTryWhatIsSimulated(t *testing.T) {
 		t.Errorf("a time step of 2: %v", err)
 	}
 	d.Draws = Exact
-	if warning, err := d.Try(t.Context()); warning != "" || err != nil {
-		t.Errorf("exact draws: warning %q, error %v", warning, err)
+	if warnings, err := d.Try(t.Context()); len(warnings) > 0 || err != nil {
+		t.Errorf("exact draws: warnings %q, error %v", warnings, err)
 	}
 	d.Reference.DT = 2
 	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {

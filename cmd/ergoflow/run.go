@@ -58,12 +58,12 @@ func (f *experimentFlags) loadTried(ctx context.Context, name string) (experimen
 	if err != nil {
 		return e, err
 	}
-	warning, err := e.Data.Try(ctx)
+	warnings, err := e.Data.Try(ctx)
 	if err != nil {
 		return e, usage(err)
 	}
-	if warning != "" {
-		fmt.Fprintln(os.Stderr, "warning:", warning)
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
 	}
 	return e, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -261,10 +260,9 @@ func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diff
 	}
 	grid := tabulated.Grid()
 	c, err := expression.Tabulate(b, sigma, grid)
-	fine := sde.Grid{Lo: grid.Lo, Hi: grid.Hi, N: between*(grid.N-1) + 1}
 	var all sde.Coefficients // poles and zeros may be between the model's nodes
 	if err == nil {
-		all, err = expression.Tabulate(b, sigma, fine)
+		all, err = expression.Tabulate(b, sigma, family.Finer(grid, 1))
 	}
 	switch {
 	case errors.Is(err, sde.ErrNotFinite):
@@ -285,29 +283,11 @@ func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diff
 	return flow.Subject{Function: function}, append(unseen(c, all), unfamiliar(c, trained)...), err
 }
 
-// between is how many times as fine the grid is on which formulas are looked at.
-const between = 8
-
-// unseen says where a formula, on the finer grid, is far from its values at the
-// model's nodes with lines between them: by more than these differ among themselves.
-func unseen(c, fine sde.Coefficients) []string {
+// unseen says where formulas, on the finer grid, are far from what the model sees.
+func unseen(table, fine sde.System) []string {
 	var warnings []string
-	for _, field := range []struct {
-		name       string
-		seen, fine []float32
-		at         func(x float64) float64
-	}{{"drift", c.Drift, fine.Drift, c.DriftAt}, {"diffusion", c.Diffusion, fine.Diffusion, c.DiffusionAt}} {
-		far, where := 0.0, 0.0
-		for i, v := range field.fine {
-			x := fine.Grid.At(i)
-			if d := math.Abs(float64(v) - field.at(x)); d > far {
-				far, where = d, x
-			}
-		}
-		if far > float64(slices.Max(field.seen))-float64(slices.Min(field.seen))+1e-3 {
-			warnings = append(warnings, fmt.Sprintf("the %s between two nodes of the model's grid, at x = %.4g, is %.3g off the line between them: the model does not see it there",
-				field.name, where, far))
-		}
+	for _, m := range family.Misses(table, fine) {
+		warnings = append(warnings, m.String()+": the model does not see it there")
 	}
 	return warnings
 }
