@@ -30,7 +30,7 @@ type sampling struct {
 	Solver  string  `json:"solver"`
 	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
 	Seconds float64 `json:"seconds"`
-	// Warnings are what lies far from what the model was trained on.
+	// Warnings are what lies far from what the model was trained on, or between its nodes.
 	Warnings []string `json:"warnings,omitempty"`
 	*onLine
 }
