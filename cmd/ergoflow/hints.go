@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -49,6 +50,8 @@ var hints = []struct {
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
 	{data.ErrTimeStep, "a smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
 	{data.ErrRunsAway, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},
+	{experiment.ErrAstray, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
+	{probe.ErrDiverged, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
 	{family.ErrBetween, "more nodes, or formulas without what is between them: simulated are the values at nodes with lines between (docs/families.md)"},
 	{experiment.ErrFamily, "docs/families.md says what a family is, and what is refused"},

@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/npy"
+	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -125,7 +126,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if err == nil && !(farthest(drawn[0]) < absurd) {
 				err = errUnlearned
 			}
-			if errors.Is(err, errUnlearned) || errors.Is(err, ode.ErrNonFinite) {
+			if errors.Is(err, errUnlearned) || errors.Is(err, ode.ErrNonFinite) || errors.Is(err, probe.ErrDiverged) {
 				err = withHint(err, "the model has not learned such an equation, and nothing was written; give one like those of the training set")
 			}
 			if err != nil {
