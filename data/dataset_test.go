@@ -75,6 +75,8 @@ func TestValidate(t *testing.T) {
 		"data.samples: 9223372036854775807":        func(d *Dataset) { d.Samples = math.MaxInt },
 		"data.reference_samples: -1":               func(d *Dataset) { d.ReferenceSamples = -1 },
 		"data.training: time step":                 func(d *Dataset) { d.Training.DT = math.NaN() },
+		"data.training.dt: 1e-300 is out of range": func(d *Dataset) { d.Training.DT = 1e-300 },
+		"data.reference.dt: 1.9 is out of range":   func(d *Dataset) { d.Reference.DT = 1.9 },
 		"data.training.chains: 60 chains do not":   func(d *Dataset) { d.Training.Chains = 60 },
 		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },

@@ -15,6 +15,7 @@ import (
 var (
 	ErrTimeStep = errors.New("the time step is too large for its drift")
 	ErrRunsAway = errors.New("its chains leave the grid for good")
+	ErrNoise    = errors.New("its noise is lost in rounding")
 )
 
 // A trial takes milliseconds: some chains of the first functions, and of long ones
@@ -35,14 +36,15 @@ const (
 	overshooting  = -0.75
 	mostlyOutside = 0.5  // of a function's states: refused
 	oftenOutside  = 0.02 // of all states: worth a warning
+	resolution    = 1e-7 // of states, which are float32, beside their size
 )
 
 // Try looks at first functions: between the nodes, where they are formulas
 // (family.Written), and simulated for a moment, as the data set does. It refuses
-// chains that diverge, overshoot (ErrTimeStep) or run away (ErrRunsAway); warnings say
-// that chains are outside the grid often, where coefficients are constant, or that
-// tables miss something. Not simulated are exact draws and what has no grid, as
-// particles.
+// chains that diverge, overshoot (ErrTimeStep), run away (ErrRunsAway) or do not feel
+// their noise (ErrNoise); warnings say that chains are outside the grid often, where
+// coefficients are constant, or that tables miss something. Not simulated are exact
+// draws and what has no grid, as particles.
 func (d Dataset) Try(ctx context.Context) (warnings []string, err error) {
 	f, err := family.ByName(d.Family)
 	if err != nil {
@@ -121,6 +123,14 @@ func (d Dataset) try(ctx context.Context, f family.Family, axes []sde.Grid, s si
 	}
 	for i := range trialFunctions {
 		x := states[i*width:][:width]
+		function, err := f.Function(d.Seed, i)
+		if err != nil {
+			return 0, err
+		}
+		noise, least := typicalNoise(x, function.System)*math.Sqrt(s.DT), resolution*max(typicalSize(x), axes[0].Step())
+		if still(x, len(axes)) || noise < least {
+			return 0, fmt.Errorf("%s function %d: the noise of a step of %g is %.2g, states tell %.2g apart: %w", f.Name(), i, s.DT, noise, least, ErrNoise)
+		}
 		if r := turning(x, len(axes)); r < overshooting {
 			return 0, fmt.Errorf("%s function %d: successive steps of %g have the correlation %.2f: %w", f.Name(), i, s.DT, r, ErrTimeStep)
 		}
@@ -131,35 +141,4 @@ func (d Dataset) try(ctx context.Context, f family.Family, axes []sde.Grid, s si
 		outside += away / trialFunctions
 	}
 	return outside, nil
-}
-
-// turning is the correlation of the two steps between a chain's states, the least
-// along any axis.
-func turning(states []float32, dim int) float64 {
-	least := 1.
-	for k := range dim {
-		var product, first, second float64
-		for at := k; at < len(states); at += trialStates * dim {
-			a, b := float64(states[at+dim]-states[at]), float64(states[at+2*dim]-states[at+dim])
-			product, first, second = product+a*b, first+a*a, second+b*b
-		}
-		if r := product / math.Sqrt(first*second); r < least { // not NaN, where nothing moves
-			least = r
-		}
-	}
-	return least
-}
-
-// beyond is the part of the states that is outside the grid.
-func beyond(states []float32, axes []sde.Grid) float64 {
-	count, dim := 0, len(axes)
-	for at := 0; at < len(states); at += dim {
-		for k, axis := range axes {
-			if x := float64(states[at+k]); x < axis.Lo || x > axis.Hi {
-				count++
-				break
-			}
-		}
-	}
-	return float64(count*dim) / float64(len(states))
 }

@@ -37,6 +37,11 @@ func TestTry(t *testing.T) {
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[y, -x - a*y]", "['0', '1']", nil, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[a*x, y]", "1", ErrRunsAway, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-x, a*y]", "1", ErrRunsAway, ""},
+		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1e-5", nil, ""},
+		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1e-30", ErrNoise, ""},
+		{"1", "1000, hi: 1008", "uniform(0.5, 2)", "-a*(x-1004)", "1e-6", ErrNoise, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "['0', '1e-30 + x^2*1e-30']", ErrNoise, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "['1e-30', '1e-3 + x^2']", nil, ""},
 		{"2", "-4, hi: 4", "uniform(300, 400)", "[-x, -a*y]", "1", ErrTimeStep, ""},
 	} {
 		definition, err := family.Parse([]byte("name: tried\ndim: " + c.dim + "\ngrid: {lo: " + c.grid + ", nodes: 21}\n" +
@@ -70,5 +75,19 @@ func TestTryWhatIsSimulated(t *testing.T) {
 	d.Reference.DT = 2
 	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {
 		t.Errorf("a time step of the reference of 2: %v", err)
+	}
+}
+
+// Chains that stay where they start are no samples, whatever the drift is.
+func TestTrySteps(t *testing.T) {
+	d := tiny()
+	for _, dt := range []float64{1e-300, 1e-18} {
+		d.Training.DT = dt
+		if _, err := d.Try(t.Context()); !errors.Is(err, ErrNoise) {
+			t.Errorf("a time step of %g: %v", dt, err)
+		}
+	}
+	if !still([]float32{1, 1, 1, 2, 2, 2}, 1) || still([]float32{1, 1, 1, 2, 2, 3}, 1) || still([]float32{1, 2, 1, 2, 1, 3}, 2) {
+		t.Error("whether chains are still is not seen")
 	}
 }

@@ -49,6 +49,7 @@ var hints = []struct {
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
 	{data.ErrTimeStep, "a smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
+	{data.ErrNoise, "a larger diffusion, or a larger data.training.dt and data.reference.dt (docs/families.md)"},
 	{data.ErrRunsAway, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},
 	{experiment.ErrAstray, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{probe.ErrDiverged, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
