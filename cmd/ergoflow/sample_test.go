@@ -80,6 +80,8 @@ func TestUnfamiliar(t *testing.T) {
 		{shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 1, Std: 1}}, ""},
 		{shard.Normalisation{"drift": {Mean: 1, Std: 1.9}, "diffusion": {Mean: 1, Std: 1}}, "the drift is -11 at x = 1, 6.32 standard deviations"},
 		{shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 1, Std: 0.1}}, "the diffusion is 2 at x = 1, 10 standard deviations"},
+		{shard.Normalisation{"diffusion": {Mean: 10, Std: 3}}, "the diffusion is 1 at x = -1, 7.7 standard deviations"}, // of logarithms
+		{shard.Normalisation{"diffusion": {Mean: 10, Std: 6}}, ""},
 		{nil, ""},
 	} {
 		if got := strings.Join(unfamiliar(c, test.trained), ";"); !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
