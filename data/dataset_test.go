@@ -78,6 +78,7 @@ func TestValidate(t *testing.T) {
 		"data.training.dt: 1e-300 is out of range": func(d *Dataset) { d.Training.DT = 1e-300 },
 		"data.reference.dt: 1.9 is out of range":   func(d *Dataset) { d.Reference.DT = 1.9 },
 		"data.training.chains: 60 chains do not":   func(d *Dataset) { d.Training.Chains = 60 },
+		"data.training: standard deviation of the start is 1e+06, want 0 (for 1) to 100000": func(d *Dataset) { d.Training.Start = 1e6 },
 		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },
 		`data.draws: "best" is none of`:            func(d *Dataset) { d.Draws = "best" },

@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // Definition is a family in one or two dimensions that is written, not programmed:
@@ -190,6 +191,9 @@ func (d Definition) compile() (*formula, error) {
 	}
 	if err := grid.Validate(); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
+	}
+	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
+		return nil, fmt.Errorf("grid: [%g, %g] is not within ±%g: states diverge at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
 	}
 	if len(d.Parameters) > maxLaws {
 		return nil, fmt.Errorf("parameters: there are %d, at most %d are allowed", len(d.Parameters), maxLaws)
