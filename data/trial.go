@@ -15,6 +15,7 @@ import (
 var (
 	ErrTimeStep = errors.New("the time step is too large for its drift")
 	ErrRunsAway = errors.New("its chains leave the grid for good")
+	ErrNoise    = errors.New("its noise is lost in rounding")
 )
 
 // A trial takes milliseconds: some chains of the first functions, and of long ones
@@ -35,24 +36,33 @@ const (
 	overshooting  = -0.75
 	mostlyOutside = 0.5  // of a function's states: refused
 	oftenOutside  = 0.02 // of all states: worth a warning
+	resolution    = 1e-7 // of states, which are float32, beside their size
 )
 
-// Try simulates first functions for a moment, as the data set does. It refuses chains
-// that diverge, overshoot (ErrTimeStep) or run away (ErrRunsAway); the warning, if
-// there is one, says that they are outside the grid often, where coefficients are
-// constant. Not tried are exact draws and what has no grid, as particles.
-func (d Dataset) Try(ctx context.Context) (warning string, err error) {
+// Try looks at first functions: between the nodes, where they are formulas
+// (family.Written), and simulated for a moment, as the data set does. It refuses
+// chains that diverge, overshoot (ErrTimeStep), run away (ErrRunsAway) or do not feel
+// their noise (ErrNoise); warnings say that chains are outside the grid often, where
+// coefficients are constant, or that tables miss something. Not simulated are exact
+// draws and what has no grid, as particles.
+func (d Dataset) Try(ctx context.Context) (warnings []string, err error) {
 	f, err := family.ByName(d.Family)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
-		return "", nil
+		return nil, nil
+	}
+	if f, ok := f.(family.Written); ok {
+		if warnings, err = between(f, d.Seed); err != nil {
+			return nil, err
+		}
 	}
 	first, err := f.Function(d.Seed, 0)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
+	var often string
 	var axes []sde.Grid
 	switch s := first.System.(type) {
 	case sde.Coefficients:
@@ -76,13 +86,31 @@ func (d Dataset) Try(ctx context.Context) (warning string, err error) {
 		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), trialSteps), 1, trialChains
 		outside, err := d.try(ctx, f, axes, s)
 		if err != nil {
-			return "", fmt.Errorf("data.%s: %w", part.name, err)
+			return nil, fmt.Errorf("data.%s: %w", part.name, err)
 		}
 		if outside > oftenOutside {
-			warning = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
+			often = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
 		}
 	}
-	return warning, nil
+	if often != "" {
+		warnings = append(warnings, often)
+	}
+	return warnings, nil
+}
+
+// between is of the first functions the first warning, which of the others may say
+// the same.
+func between(f family.Written, seed uint64) (warnings []string, err error) {
+	for i := range trialFunctions {
+		warning, err := f.Between(seed, i)
+		if err != nil {
+			return nil, err
+		}
+		if warning != "" && warnings == nil {
+			warnings = []string{warning}
+		}
+	}
+	return warnings, nil
 }
 
 // try is Try with one scheme. It returns which part of the states is outside.
@@ -95,6 +123,14 @@ func (d Dataset) try(ctx context.Context, f family.Family, axes []sde.Grid, s si
 	}
 	for i := range trialFunctions {
 		x := states[i*width:][:width]
+		function, err := f.Function(d.Seed, i)
+		if err != nil {
+			return 0, err
+		}
+		noise, least := typicalNoise(x, function.System)*math.Sqrt(s.DT), resolution*max(typicalSize(x), axes[0].Step())
+		if still(x, len(axes)) || noise < least {
+			return 0, fmt.Errorf("%s function %d: the noise of a step of %g is %.2g, states tell %.2g apart: %w", f.Name(), i, s.DT, noise, least, ErrNoise)
+		}
 		if r := turning(x, len(axes)); r < overshooting {
 			return 0, fmt.Errorf("%s function %d: successive steps of %g have the correlation %.2f: %w", f.Name(), i, s.DT, r, ErrTimeStep)
 		}
@@ -105,35 +141,4 @@ func (d Dataset) try(ctx context.Context, f family.Family, axes []sde.Grid, s si
 		outside += away / trialFunctions
 	}
 	return outside, nil
-}
-
-// turning is the correlation of the two steps between a chain's states, the least
-// along any axis.
-func turning(states []float32, dim int) float64 {
-	least := 1.
-	for k := range dim {
-		var product, first, second float64
-		for at := k; at < len(states); at += trialStates * dim {
-			a, b := float64(states[at+dim]-states[at]), float64(states[at+2*dim]-states[at+dim])
-			product, first, second = product+a*b, first+a*a, second+b*b
-		}
-		if r := product / math.Sqrt(first*second); r < least { // not NaN, where nothing moves
-			least = r
-		}
-	}
-	return least
-}
-
-// beyond is the part of the states that is outside the grid.
-func beyond(states []float32, axes []sde.Grid) float64 {
-	count, dim := 0, len(axes)
-	for at := 0; at < len(states); at += dim {
-		for k, axis := range axes {
-			if x := float64(states[at+k]); x < axis.Lo || x > axis.Hi {
-				count++
-				break
-			}
-		}
-	}
-	return float64(count*dim) / float64(len(states))
 }

@@ -32,10 +32,16 @@ func TestTry(t *testing.T) {
 		{"1", "-4, hi: 4", "uniform(1e8, 2e8)", "-a*x", "1", simulate.ErrDiverged, ""},
 		{"1", "-4, hi: 4", "uniform(40, 60)", "-a*tanh(10*x)", "1", ErrTimeStep, ""},
 		{"1", "-1, hi: 1", "uniform(0.5, 0.6)", "-a*x", "1", nil, "of the states of "},
+		{"1", "-4, hi: 4", "uniform(1, 1.2)", "'-a*x + (abs(x + 0.2) < 0.06 ? 30 : 0)'", "1", nil, "the drift between two nodes of the grid, at x = -0.15"},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "1", nil, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[y, -x - a*y]", "['0', '1']", nil, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[a*x, y]", "1", ErrRunsAway, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-x, a*y]", "1", ErrRunsAway, ""},
+		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1e-5", nil, ""},
+		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1e-30", ErrNoise, ""},
+		{"1", "1000, hi: 1008", "uniform(0.5, 2)", "-a*(x-1004)", "1e-6", ErrNoise, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "['0', '1e-30 + x^2*1e-30']", ErrNoise, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "['1e-30', '1e-3 + x^2']", nil, ""},
 		{"2", "-4, hi: 4", "uniform(300, 400)", "[-x, -a*y]", "1", ErrTimeStep, ""},
 	} {
 		definition, err := family.Parse([]byte("name: tried\ndim: " + c.dim + "\ngrid: {lo: " + c.grid + ", nodes: 21}\n" +
@@ -44,7 +50,8 @@ func TestTry(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Family = definition.String()
-		warning, err := d.Try(t.Context())
+		warnings, err := d.Try(t.Context())
+		warning := strings.Join(warnings, "; ")
 		if !errors.Is(err, c.want) || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
 			t.Errorf("%s with a from %s: warning %q, error %v", c.drift, c.law, warning, err)
 		}
@@ -62,11 +69,25 @@ func TestTryWhatIsSimulated(t *testing.T) {
 		t.Errorf("a time step of 2: %v", err)
 	}
 	d.Draws = Exact
-	if warning, err := d.Try(t.Context()); warning != "" || err != nil {
-		t.Errorf("exact draws: warning %q, error %v", warning, err)
+	if warnings, err := d.Try(t.Context()); len(warnings) > 0 || err != nil {
+		t.Errorf("exact draws: warnings %q, error %v", warnings, err)
 	}
 	d.Reference.DT = 2
 	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {
 		t.Errorf("a time step of the reference of 2: %v", err)
+	}
+}
+
+// Chains that stay where they start are no samples, whatever the drift is.
+func TestTrySteps(t *testing.T) {
+	d := tiny()
+	for _, dt := range []float64{1e-300, 1e-18} {
+		d.Training.DT = dt
+		if _, err := d.Try(t.Context()); !errors.Is(err, ErrNoise) {
+			t.Errorf("a time step of %g: %v", dt, err)
+		}
+	}
+	if !still([]float32{1, 1, 1, 2, 2, 2}, 1) || still([]float32{1, 1, 1, 2, 2, 3}, 1) || still([]float32{1, 2, 1, 2, 1, 3}, 2) {
+		t.Error("whether chains are still is not seen")
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -47,8 +49,12 @@ var hints = []struct {
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
 	{data.ErrTimeStep, "a smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
+	{data.ErrNoise, "a larger diffusion, or a larger data.training.dt and data.reference.dt (docs/families.md)"},
 	{data.ErrRunsAway, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},
+	{experiment.ErrAstray, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
+	{probe.ErrDiverged, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
+	{family.ErrBetween, "more nodes, or formulas without what is between them: simulated are the values at nodes with lines between (docs/families.md)"},
 	{experiment.ErrFamily, "docs/families.md says what a family is, and what is refused"},
 	{flow.ErrInput, "the network has to read fields that the family stores: change model.deeponet.fields or data.family"},
 	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},

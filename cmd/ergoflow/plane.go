@@ -12,7 +12,8 @@ import (
 )
 
 // inPlane puts formulas in x and y on the grid of the experiment's family, and warns
-// of a drift that is far from those of the training set or points outward.
+// of a drift that is far from those of the training set or points outward, and of what
+// the model does not see between its nodes.
 func inPlane(e experiment.Experiment, f family.TabulatedPlane, drift, diffusion []string) (flow.Subject, []string, error) {
 	if n := len(diffusion); len(drift) != 2 || n != 1 && n != 2 && n != 4 {
 		return flow.Subject{}, nil, withHint(usagef("in the plane --drift is given twice, and --diffusion once, twice or four times"),
@@ -20,8 +21,9 @@ func inPlane(e experiment.Experiment, f family.TabulatedPlane, drift, diffusion 
 	}
 	grid := f.Grid()
 	p, err := family.NewPlane(drift, diffusion, grid)
-	if err == nil { // a pole or a zero may be between the model's nodes
-		_, err = family.NewPlane(drift, diffusion, sde.Grid{Lo: grid.Lo, Hi: grid.Hi, N: 2*grid.N - 1})
+	var fine sde.Plane // a pole or a zero may be between the model's nodes
+	if err == nil {
+		fine, err = family.NewPlane(drift, diffusion, family.Finer(grid, 2))
 	}
 	switch {
 	case errors.Is(err, sde.ErrNotFinite):
@@ -35,7 +37,7 @@ func inPlane(e experiment.Experiment, f family.TabulatedPlane, drift, diffusion 
 			"give the diffusion of the model's family; a network knows no other kind than it was trained with")
 	}
 	warnings, err := strangeInPlane(e, p)
-	return flow.Subject{Function: function}, warnings, err
+	return flow.Subject{Function: function}, append(unseen(p, fine), warnings...), err
 }
 
 // strangeInPlane compares a drift with the first functions of the training set, since

@@ -52,18 +52,18 @@ func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
 }
 
 // loadTried is load for commands that generate: it refuses data that would be
-// nonsense.
+// nonsense, and probes that would be.
 func (f *experimentFlags) loadTried(ctx context.Context, name string) (experiment.Experiment, error) {
 	e, err := f.load(name)
 	if err != nil {
 		return e, err
 	}
-	warning, err := e.Data.Try(ctx)
+	warnings, err := e.Try(ctx)
 	if err != nil {
 		return e, usage(err)
 	}
-	if warning != "" {
-		fmt.Fprintln(os.Stderr, "warning:", warning)
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
 	}
 	return e, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/npy"
+	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -31,7 +31,7 @@ type sampling struct {
 	Solver  string  `json:"solver"`
 	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
 	Seconds float64 `json:"seconds"`
-	// Warnings are what lies far from what the model was trained on.
+	// Warnings are what lies far from what the model was trained on, or between its nodes.
 	Warnings []string `json:"warnings,omitempty"`
 	*onLine
 }
@@ -126,7 +126,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if err == nil && !(farthest(drawn[0]) < absurd) {
 				err = errUnlearned
 			}
-			if errors.Is(err, errUnlearned) || errors.Is(err, ode.ErrNonFinite) {
+			if errors.Is(err, errUnlearned) || errors.Is(err, ode.ErrNonFinite) || errors.Is(err, probe.ErrDiverged) {
 				err = withHint(err, "the model has not learned such an equation, and nothing was written; give one like those of the training set")
 			}
 			if err != nil {
@@ -261,10 +261,9 @@ func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diff
 	}
 	grid := tabulated.Grid()
 	c, err := expression.Tabulate(b, sigma, grid)
-	fine := sde.Grid{Lo: grid.Lo, Hi: grid.Hi, N: between*(grid.N-1) + 1}
 	var all sde.Coefficients // poles and zeros may be between the model's nodes
 	if err == nil {
-		all, err = expression.Tabulate(b, sigma, fine)
+		all, err = expression.Tabulate(b, sigma, family.Finer(grid, 1))
 	}
 	switch {
 	case errors.Is(err, sde.ErrNotFinite):
@@ -283,62 +282,4 @@ func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diff
 	}
 	function, err := tabulated.Of(c)
 	return flow.Subject{Function: function}, append(unseen(c, all), unfamiliar(c, trained)...), err
-}
-
-// between is how many times as fine the grid is on which formulas are looked at.
-const between = 8
-
-// unseen says where a formula, on the finer grid, is far from its values at the
-// model's nodes with lines between them: by more than these differ among themselves.
-func unseen(c, fine sde.Coefficients) []string {
-	var warnings []string
-	for _, field := range []struct {
-		name       string
-		seen, fine []float32
-		at         func(x float64) float64
-	}{{"drift", c.Drift, fine.Drift, c.DriftAt}, {"diffusion", c.Diffusion, fine.Diffusion, c.DiffusionAt}} {
-		far, where := 0.0, 0.0
-		for i, v := range field.fine {
-			x := fine.Grid.At(i)
-			if d := math.Abs(float64(v) - field.at(x)); d > far {
-				far, where = d, x
-			}
-		}
-		if far > float64(slices.Max(field.seen))-float64(slices.Min(field.seen))+1e-3 {
-			warnings = append(warnings, fmt.Sprintf("the %s between two nodes of the model's grid, at x = %.4g, is %.3g off the line between them: the model does not see it there",
-				field.name, where, far))
-		}
-	}
-	return warnings
-}
-
-// familiar is how many standard deviations from the mean of the training set's
-// values the values of an equation may be before that is worth a warning. Of vn1d's
-// own functions none is that far, of rare1d's one in thirty.
-const familiar = 6
-
-// unfamiliar says which of an equation's coefficients are far from those that the
-// model has seen.
-func unfamiliar(c sde.Coefficients, trained shard.Normalisation) []string {
-	var warnings []string
-	for _, field := range []struct {
-		name   string
-		values []float32
-	}{{"drift", c.Drift}, {"diffusion", c.Diffusion}} {
-		standard, ok := trained[field.name]
-		if !ok {
-			continue
-		}
-		far, at := 0.0, 0
-		for i, v := range field.values {
-			if d := math.Abs(float64(v)-standard.Mean) / standard.Std; d > far {
-				far, at = d, i
-			}
-		}
-		if far > familiar {
-			warnings = append(warnings, fmt.Sprintf("the %s is %.4g at x = %.4g, %.3g standard deviations from the training set's mean: the model has hardly seen such, and its samples may be wrong",
-				field.name, field.values[at], c.Grid.At(at), far))
-		}
-	}
-	return warnings
 }

@@ -39,6 +39,38 @@ func TestFormulasWithoutLaw(t *testing.T) {
 	}
 }
 
+// TestUnseen: sample warns of what formulas have between the model's nodes, on the
+// line as in the plane.
+func TestUnseen(t *testing.T) {
+	for _, test := range []struct {
+		experiment       string
+		drift, diffusion []string
+		want             string
+	}{
+		{"vn1d", []string{"-x"}, []string{"1"}, ""},
+		{"vn1d", []string{"1/(x-0.03)-x"}, []string{"1"}, "the drift between two nodes of the grid, at x = 0.0"},
+		{"vn1d", []string{"-x"}, []string{"1 + (abs(x) < 0.05 ? 5 : 0)"}, "the diffusion between two nodes of the grid, at x = "},
+		{"cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, ""},
+		{"cn2d", []string{"1/(x-0.001)", "-y"}, []string{"sqrt(2)"}, "the drift between two nodes of the grid, at (0, "},
+		{"cn2d", []string{"-x", "-y + (abs(y) < 0.1 ? 12 : 0)"}, []string{"sqrt(2)"}, "the drift between two nodes of the grid, at ("},
+	} {
+		e, err := experiment.Load(test.experiment, "smoke", "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, warnings, err := equation(e, nil, test.drift, test.diffusion)
+		got := ""
+		for _, w := range warnings {
+			if strings.Contains(w, "does not see it there") {
+				got += w
+			}
+		}
+		if err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s, drift %q, diffusion %q: %q, error %v", test.experiment, test.drift, test.diffusion, warnings, err)
+		}
+	}
+}
+
 func TestUnfamiliar(t *testing.T) {
 	c := sde.Coefficients{Grid: sde.Grid{Lo: -1, Hi: 1, N: 3}, Drift: []float32{9, 1, -11}, Diffusion: []float32{1, 1, 2}}
 	for _, test := range []struct {
@@ -48,6 +80,8 @@ func TestUnfamiliar(t *testing.T) {
 		{shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 1, Std: 1}}, ""},
 		{shard.Normalisation{"drift": {Mean: 1, Std: 1.9}, "diffusion": {Mean: 1, Std: 1}}, "the drift is -11 at x = 1, 6.32 standard deviations"},
 		{shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 1, Std: 0.1}}, "the diffusion is 2 at x = 1, 10 standard deviations"},
+		{shard.Normalisation{"diffusion": {Mean: 10, Std: 3}}, "the diffusion is 1 at x = -1, 7.7 standard deviations"}, // of logarithms
+		{shard.Normalisation{"diffusion": {Mean: 10, Std: 6}}, ""},
 		{nil, ""},
 	} {
 		if got := strings.Join(unfamiliar(c, test.trained), ";"); !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/expression"
 	"github.com/ergoflow/ergoflow/data/npy"
 	"github.com/ergoflow/ergoflow/data/simulate"
@@ -28,6 +29,8 @@ type simulation struct {
 	Engine   string    `json:"engine"`
 	Seconds  float64   `json:"seconds"`
 	StepsPer float64   `json:"steps_per_s"` // of all chains together
+	// Warnings are why the samples may have another law than the equation.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // maxSamples bounds the numbers that simulate and sample hold in memory: 4 GiB. maxSteps
@@ -58,7 +61,8 @@ Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
 They are computed in float64. The sign of a diffusion does not matter to the law
 of X. Where it is zero there is no noise; where it is zero everywhere the chains
 solve dX = b(X)dt by Euler's method. It is an error if a chain leaves ±1e6 or a
-formula is not finite where a chain is; then nothing is written.`,
+formula is not finite where a chain is; then nothing is written. A time step with
+which chains overshoot gets a warning.`,
 		Example: `  ergoflow simulate --drift "x - x^3" --diffusion "0.7" --burn-in 1000 --steps 10000 --thin 100 -o well.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,6 +84,10 @@ formula is not finite where a chain is; then nothing is written.`,
 			scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
 			x := make([]float32, scheme.Chains*kept)
 			total := scheme.Steps(kept) * scheme.Chains
+			warnings := unstable(cmd.Context(), engine, equation, scheme, scheme.Steps(kept), seed)
+			for _, w := range warnings {
+				fmt.Fprintln(os.Stderr, "warning:", w)
+			}
 			bar := newProgress(os.Stderr, "simulate", "steps", 0, total)
 			begin := time.Now()
 			err = engine.EulerMaruyamaFunc(cmd.Context(), x, equation.Bind, scheme, seed, 0, "simulate",
@@ -94,7 +102,7 @@ formula is not finite where a chain is; then nothing is written.`,
 			}
 			s := simulation{
 				Output: output, Samples: len(x), Chains: scheme.Chains,
-				Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds,
+				Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
 			}
 			s.Mean, s.Variance = moments(x)
 			if asJSON {
@@ -121,6 +129,15 @@ formula is not finite where a chain is; then nothing is written.`,
 		cmd.MarkFlagRequired(name)
 	}
 	return cmd
+}
+
+// unstable warns of a time step that run and generate would refuse.
+func unstable(ctx context.Context, engine *simulate.Engine, equation *expression.Equation, s simulate.Scheme, steps int, seed uint64) []string {
+	correlation, yes := data.Overshoots(ctx, engine, equation.Bind, s, steps, seed)
+	if !yes {
+		return nil
+	}
+	return []string{fmt.Sprintf("successive steps of %g have the correlation %.2f: they overshoot, and the samples are spread too far; a smaller --dt helps", s.DT, correlation)}
 }
 
 // compileEquation reads the formulas of an equation.

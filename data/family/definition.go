@@ -16,6 +16,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
 // Definition is a family in one or two dimensions that is written, not programmed:
@@ -109,22 +110,28 @@ func CheckText(raw []byte) error {
 // Parse reads a definition in YAML. It refuses fields that a definition does not
 // have and whatever Family refuses.
 func Parse(raw []byte) (Definition, error) {
+	d, _, err := parse(raw)
+	return d, err
+}
+
+// parse is Parse with the family, of which functions have been made.
+func parse(raw []byte) (Definition, Family, error) {
 	if len(raw) > maxDefinition {
-		return Definition{}, fmt.Errorf("family of more than %d bytes", maxDefinition)
+		return Definition{}, nil, fmt.Errorf("family of more than %d bytes", maxDefinition)
 	}
 	if err := CheckText(raw); err != nil {
-		return Definition{}, fmt.Errorf("family: %w", err)
+		return Definition{}, nil, fmt.Errorf("family: %w", err)
 	}
 	var d Definition
 	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
 	if err := decoder.Decode(&d); err != nil {
 		if errors.Is(err, io.EOF) {
-			return Definition{}, errors.New("family: the definition is empty")
+			return Definition{}, nil, errors.New("family: the definition is empty")
 		}
-		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(err, false, false)) // without an excerpt: one line
+		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(err, false, false)) // without an excerpt: one line
 	}
 	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
-		return Definition{}, errors.New("family: more than one document")
+		return Definition{}, nil, errors.New("family: more than one document")
 	}
 	// The decoder cuts fractions off.
 	var whole struct {
@@ -132,18 +139,18 @@ func Parse(raw []byte) (Definition, error) {
 		Grid struct{ Nodes float64 }
 	}
 	if err := yaml.Unmarshal(raw, &whole); err != nil {
-		return Definition{}, fmt.Errorf("family: %w", err)
+		return Definition{}, nil, fmt.Errorf("family: %w", err)
 	}
 	if whole.Dim != float64(d.Dim) || whole.Grid.Nodes != float64(d.Grid.Nodes) {
-		return Definition{}, errors.New("family: dim and grid.nodes must be whole numbers")
+		return Definition{}, nil, errors.New("family: dim and grid.nodes must be whole numbers")
 	}
-	_, err := d.Family()
-	return d, err
+	f, err := d.Family()
+	return d, f, err
 }
 
 // Family makes the family. It reports the first field that is out of range or not
 // understood, and makes the first functions of seed 0 to see that they can be
-// simulated.
+// simulated and are nothing between the nodes that they are not at them (Written).
 //
 // The family's name is the definition's, followed by 16 hexadecimal digits of the
 // SHA-256 of its contents: what data sets are called after changes with any
@@ -159,7 +166,7 @@ func (d Definition) Family() (Family, error) {
 		family = formulaLine{f, line{f.grid}}
 	}
 	for i := range definitionTrials {
-		if _, err := family.Function(0, i); err != nil {
+		if _, err := family.(Written).Between(0, i); err != nil {
 			return nil, err
 		}
 	}
@@ -184,6 +191,9 @@ func (d Definition) compile() (*formula, error) {
 	}
 	if err := grid.Validate(); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
+	}
+	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
+		return nil, fmt.Errorf("grid: [%g, %g] is not within ±%g: states diverge at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
 	}
 	if len(d.Parameters) > maxLaws {
 		return nil, fmt.Errorf("parameters: there are %d, at most %d are allowed", len(d.Parameters), maxLaws)

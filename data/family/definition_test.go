@@ -281,6 +281,8 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"many nodes", "nodes: 64", "nodes: 1000000000", "grid.nodes: 1000000000 is out of range", nil},
 		{"empty grid", "lo: -4", "lo: 4", "grid: grid [4, 4] is empty", nil},
 		{"infinite grid", "hi: 4", "hi: .inf", "grid: grid [-4, +Inf] is not bounded", nil},
+		{"far grid", "lo: -4, hi: 4", "lo: -1e8, hi: 1.3e8", "grid: [-1e+08, 1.3e+08] is not within ±100000: states diverge at ±1e+06", nil},
+		{"grid on one side", "hi: 4", "hi: 100001", "grid: [-4, 100001] is not within ±100000", nil},
 		{"law", "uniform(0.5, 2)", "gamma(1, 2)", "parameters.a: ", nil},
 		{"no law", "uniform(0.5, 2)", "3", `parameters.a: "3" is no law`, nil},
 		{"order", "uniform(0.5, 2)", "uniform(2, 0.5)", "parameters.a: ", nil},

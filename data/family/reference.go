@@ -54,11 +54,7 @@ func written(line string) (Family, error) {
 	if latest.family != nil && latest.line == line {
 		return latest.family, nil
 	}
-	d, err := Parse([]byte(line))
-	if err != nil {
-		return nil, err
-	}
-	f, err := d.Family()
+	_, f, err := parse([]byte(line))
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (c Config) block(
 	}
 	// What is not finite stays so.
 	if l := b.outside(); l >= 0 {
-		return fmt.Errorf("sensor %d ends at (%v, %v): %w", first+l, b.x[l], b.y[l], simulate.ErrDiverged)
+		return fmt.Errorf("sensor %d ends at (%v, %v): %w", first+l, b.x[l], b.y[l], ErrDiverged)
 	}
 	return nil
 }

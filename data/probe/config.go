@@ -93,7 +93,7 @@ func (c Config) Size() int { return c.Sensors * c.Steps * c.Features() }
 // It refuses an equation of a dimension that the kind is not for (ErrSystem) and
 // coefficients that are invalid; probes outside of the grid meet the values at its
 // boundary, as simulated chains do. A probe that ends beyond ±1e6 is
-// simulate.ErrDiverged.
+// ErrDiverged.
 // Errors name the function; dst must not be used after one.
 func (c Config) Fill(dst []float32, system sde.System, seed uint64, purpose string, function uint64) error {
 	if err := c.fill(dst, system, seed, purpose, function); err != nil {

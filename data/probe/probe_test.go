@@ -346,7 +346,7 @@ func TestRefusals(t *testing.T) {
 		{"a line", trajectory, line, 96, "trajectory of sde.Coefficients", ErrSystem},
 		{"pairs of a plane", Config{Pairs, 3, 8, 0.01}, fine, 96, "pairs of sde.Plane", ErrSystem},
 		{"walk of particles", Config{Walk, 3, 4, 0.01}, spring(1), 96, "walk of sde.Particles", ErrSystem},
-		{"explosion", trajectory, wild, 96, "sensor 0 ends at", simulate.ErrDiverged},
+		{"explosion", trajectory, wild, 96, "sensor 0 ends at", ErrDiverged},
 	} {
 		err := c.config.Fill(make([]float32, c.values), c.system, 1, "test", 17)
 		if err == nil || !strings.Contains(err.Error(), "probes of function 17: ") || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {

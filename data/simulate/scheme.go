@@ -38,8 +38,8 @@ func (s Scheme) Validate() error {
 		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxThin)
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
-	case !(s.Start >= 0) || s.Start > bound:
-		return fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g", s.Start, bound)
+	case !(s.Start >= 0) || s.Start > Reach:
+		return fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g: states diverge at ±%g", s.Start, Reach, bound)
 	}
 	return nil
 }

@@ -9,6 +9,11 @@ import "github.com/ergoflow/ergoflow/data/random"
 // or one that is not finite.
 const Bound = bound
 
+// Reach is how far from 0 grids may be, and the standard deviation of the first states:
+// with both, no chain starts beyond the bound, which on the line is about the middle of
+// the grid.
+const Reach = bound / 10
+
 // Generator is a xoshiro128+ generator before its first number. That of a chain
 // has the index (function, chain). Of its normals, in order, the first d make
 // the chain's first state, and each step takes the next d, where d is the

@@ -114,7 +114,7 @@ func TestBadInput(t *testing.T) {
 		"pairs of a plane":    {experiment: "cn2d", sets: []string{"probes.kind=pairs", "model.sensor.features=4"}, want: []string{"probes.kind", "cn2d", "pairs of sde.Plane"}},
 		"walks of particles":  {experiment: "particles64d", sets: []string{"probes.kind=walk", "model.sensor.features=8"}, want: []string{"probes.kind", "particles64d", "walk of sde.Particles"}},
 		"probes of a line":    {experiment: "cn2d", sets: []string{"data.family=vn1d", "model.sensor.dimension=1"}, want: []string{"probes.kind", "vn1d", "trajectory of sde.Coefficients"}},
-		"time of probes":      {experiment: "cn2d", sets: []string{"probes.dt=.inf"}, want: []string{"probes.dt", "positive"}},
+		"time of probes":      {experiment: "cn2d", sets: []string{"probes.dt=.inf"}, want: []string{"probes.dt", "a number from 1e-09 to 1"}},
 		"no probes":           {experiment: "cn2d", sets: []string{"probes=null"}, want: []string{"probes: model.sensor needs them"}},
 		"probes of a grid":    {experiment: "cn2d_grid", yaml: "probes: {kind: walk, dt: 0.1}\n", want: []string{"probes: model.deeponet has no sensors"}},
 		"sensors of a grid":   {experiment: "cn2d_grid", sets: []string{"evaluation.sensors=3"}, want: []string{"evaluation.sensors is 3", "has no sensors"}},

@@ -144,6 +144,9 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
 		return err
 	}
+	if err := number("probes.dt", e.Probes.DT, 1e-9, 1); err != nil {
+		return err
+	}
 	probes := e.probes()
 	if err := probes.Validate(); err != nil {
 		return fmt.Errorf("probes.%w", err)

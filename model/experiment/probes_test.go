@@ -1,8 +1,10 @@
 package experiment
 
 import (
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/family"
@@ -171,6 +173,39 @@ func TestNormalisationOfProbes(t *testing.T) {
 		}
 		if _, err := e.Conditioner(shard.Normalisation{"drift": {Std: 1}}); err == nil {
 			t.Errorf("%s: the normalisation of a grid", name)
+		}
+	}
+}
+
+// Probes that leave where they start are refused or warned of before there is anything
+// to train on.
+func TestTryProbes(t *testing.T) {
+	for _, c := range []struct {
+		name, set string
+		is        error
+		warning   string
+	}{
+		{"cn2d", "probes.dt=0.01", nil, ""},
+		{"cn2d", "probes.dt=1", ErrAstray, ""},
+		{"cn2d_transfer", "probes.dt=0.2", nil, "of the points of probes of cn2d are far outside"},
+		{"particles64d", "probes.dt=0.1", nil, "of the points of probes of particles64d are far outside"},
+		{"particles64d", "probes.dt=1", ErrAstray, ""},
+	} {
+		e, err := Load(c.name, "smoke", "", []string{c.set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings, err := e.Try(t.Context())
+		if got := strings.Join(warnings, "; "); !errors.Is(err, c.is) || !strings.Contains(got, c.warning) || (got == "") != (c.warning == "") {
+			t.Errorf("%s, %s: warnings %q, error %v", c.name, c.set, warnings, err)
+		}
+		if err != nil && !strings.HasPrefix(err.Error(), "probes.dt: ") {
+			t.Errorf("the error does not name the setting: %v", err)
+		}
+	}
+	for _, dt := range []string{"100", "1e-300", "0", ".nan"} {
+		if _, err := Load("cn2d", "smoke", "", []string{"probes.dt=" + dt}); err == nil || !strings.Contains(err.Error(), "probes.dt is ") {
+			t.Errorf("probes.dt=%s: %v", dt, err)
 		}
 	}
 }

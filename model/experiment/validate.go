@@ -7,6 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/flow"
 	"github.com/ergoflow/ergoflow/model/layers"
 	"github.com/ergoflow/ergoflow/model/ode"
@@ -146,7 +147,7 @@ func (m MCMC) validate(path string, samples int) error {
 		integer(path+".scheme.burn_in", s.BurnIn, 0, 1<<32),
 		integer(path+".scheme.thin", s.Thin, 1, 1<<31),
 		integer(path+".scheme.chains", s.Chains, 1, samples),
-		number(path+".scheme.start", s.Start, 0, 1e6), // 0: as 1
+		number(path+".scheme.start", s.Start, 0, simulate.Reach), // 0: as 1
 	); err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/flow"
 )
 
@@ -74,7 +73,7 @@ func TestProbedRefusesEquations(t *testing.T) {
 		is      error
 		says    string
 	}{
-		"explosion":   {plane(1e30, 1), simulate.ErrDiverged, ""},
+		"explosion":   {plane(1e30, 1), probe.ErrDiverged, ""},
 		"no noise":    {plane(1, 0), nil, "is zero"},
 		"not finite":  {plane(float32(math.NaN()), 1), sde.ErrNotFinite, ""},
 		"short field": {flow.Subject{Index: 9, Function: family.Function{Fields: [][]float32{{1, 2}}}}, nil, "drift has 2 values"},
