@@ -9,13 +9,11 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
 // Definition is a family in one or two dimensions that is written, not programmed:
@@ -70,7 +68,6 @@ func (f *Formulas) UnmarshalYAML(decode func(any) error) error {
 }
 
 const (
-	maxDefinition    = 64 << 10 // bytes
 	maxLineNodes     = 4096
 	maxPlaneNodes    = 256 // in each direction
 	maxLaws          = 60  // parameters
@@ -86,7 +83,7 @@ func Load(path string) (Definition, error) {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxDefinition+1))
+	raw, err := io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
 	if err != nil {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
@@ -97,22 +94,10 @@ func Load(path string) (Definition, error) {
 	return d, nil
 }
 
-// CheckText refuses what is no text, before errors show its bytes on a terminal.
-func CheckText(raw []byte) error {
-	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
-	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, control) {
-		return errors.New("it is no text in UTF-8")
-	}
-	return nil
-}
-
 // Parse reads a definition in YAML. It refuses fields that a definition does not
 // have and whatever Family refuses.
 func Parse(raw []byte) (Definition, error) {
-	if len(raw) > maxDefinition {
-		return Definition{}, fmt.Errorf("family of more than %d bytes", maxDefinition)
-	}
-	if err := CheckText(raw); err != nil {
+	if err := yamltext.Check(raw); err != nil {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
 	var d Definition

@@ -12,12 +12,10 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
-const (
-	defaultPreset = "scaled"
-	maxYAML       = 1 << 20 // bytes of a configuration file; real ones have hundreds
-)
+const defaultPreset = "scaled"
 
 // Load resolves a configuration: the preset of a named experiment, over it the
 // YAML file (if yamlPath is not empty), over that each "path=value" of sets in
@@ -93,14 +91,11 @@ func readBounded(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxYAML+1))
+	raw, err := io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
-	if len(raw) > maxYAML {
-		return nil, fmt.Errorf("read configuration %s: larger than %d bytes", path, maxYAML)
-	}
-	if err := family.CheckText(raw); err != nil {
+	if err := yamltext.Check(raw); err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
 	return raw, nil
@@ -140,6 +135,9 @@ func (e *Experiment) set(setting string) error {
 	}
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("set %s: no value", path)
+	}
+	if err := yamltext.Check([]byte(value)); err != nil {
+		return fmt.Errorf("set %s: %w", path, err)
 	}
 	// Decode into a copy: a value that fails half-way must change nothing.
 	decoded := reflect.New(field.Type())

@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
 func write(t *testing.T, content string) string {
@@ -171,7 +174,7 @@ func TestMissingAndOversizedFile(t *testing.T) {
 	if _, err := Load("vn1d", "", filepath.Join(t.TempDir(), "none.yaml"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := Load("vn1d", "", write(t, strings.Repeat("#", maxYAML+1)), nil); err == nil || !strings.Contains(err.Error(), "larger") {
+	if _, err := Load("vn1d", "", write(t, strings.Repeat("#", yamltext.MaxBytes+1)), nil); err == nil || !strings.Contains(err.Error(), "more than 65536 bytes") {
 		t.Errorf("oversized file: %v", err)
 	}
 }
@@ -185,6 +188,26 @@ func TestBinaryFile(t *testing.T) {
 	}
 	if _, err := Load("vn1d", "smoke", write(t, "# größer\r\n\n"), nil); err != nil {
 		t.Errorf("text: %v", err)
+	}
+}
+
+// The parser would need gigabytes for these.
+func TestDeeplyNested(t *testing.T) {
+	for _, brackets := range []string{strings.Repeat("[", 16000), strings.Repeat("{a: ", 8000), strings.Repeat("- ", 16000) + "1"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, fromFile := Load("vn1d", "smoke", write(t, "training:\n  sensors:\n    "+brackets), nil)
+		_, fromSet := Load("vn1d", "smoke", "", []string{"training.sensors=" + brackets})
+		_, fromFamily := Load("vn1d", "smoke", "", []string{`data.family="{` + brackets + `"`})
+		runtime.ReadMemStats(&after)
+		for _, err := range []error{fromFile, fromSet, fromFamily} {
+			if err == nil || !strings.Contains(err.Error(), "nested deeper than 64 levels") {
+				t.Errorf("%.10s…: %.200v", brackets, err)
+			}
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 60 {
+			t.Errorf("%.10s…: refusing takes %d MiB", brackets, took)
+		}
 	}
 }
 
