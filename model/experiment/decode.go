@@ -29,8 +29,21 @@ func decode(raw []byte, dst any) error {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.CommentType {
 		return nil
 	}
-	if err := wholeNumbers(file.Docs[0].Body, reflect.TypeOf(dst).Elem()); err != nil {
+	body := file.Docs[0].Body
+	if err := wholeNumbers(body, reflect.TypeOf(dst).Elem()); err != nil {
 		return err
+	}
+	// The YAML library reads a section of its own into a lost copy where dst has none,
+	// and refuses it where dst has one.
+	if section := reflect.ValueOf(dst).Elem(); section.Kind() == reflect.Pointer {
+		if body.Type() == ast.NullType {
+			section.SetZero()
+			return nil
+		}
+		if section.IsNil() {
+			section.Set(reflect.New(section.Type().Elem()))
+		}
+		dst = section.Interface()
 	}
 	return yaml.UnmarshalWithOptions(raw, dst, yaml.Strict())
 }
