@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -116,7 +117,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return true, nil
 	case machine.StateFailed:
 		hint := "the workers' logs say more"
-		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged} {
+		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged, family.ErrNoEquation} {
 			if strings.Contains(st.Failure, known.Error()) { // a worker's error, which comes as text
 				hint = hintFor(known)
 			}

@@ -223,3 +223,28 @@ func TestExportIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestFunctionWithoutEquation: a later function than those that are made to see is
+// refused once, not by one worker after another, and the hint is at the definition.
+func TestFunctionWithoutEquation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	definition := filepath.Join(dir, "edge.yaml")
+	err := os.WriteFile(definition, []byte(`
+name: edge
+dim: 1
+grid: {lo: -4, hi: 4, nodes: 64}
+parameters: {a: "uniform(0, 2)"}
+drift: -x
+diffusion: "a > 1.99 ? 0 : 1"
+`), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run")
+	cmd, out := program(t.Context(), t, "generate", "vn1d", "--preset", "smoke", "--local", "--backend", "go", "--workers", "1", "--dir", run, "--set", "data.family="+definition)
+	refused(t, cmd, out, exitFailure, "shard 1 cannot be generated", "function 123 with a = 1.99742", "not positive", "attempt 1")
+	if !strings.Contains(out.String(), "hint: the definition's formulas") {
+		t.Errorf("the hint is another:\n%s", out)
+	}
+}

@@ -297,7 +297,7 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"no formula", "diffusion: 1 + 0.2*cos(x)", "", "diffusion: 0 formulas", nil},
 		{"two diffusions", "diffusion: 1 + 0.2*cos(x)", "diffusion: [1, 2]", "diffusion: 2 formulas, want 1 on the line", nil},
 		{"mapping", "diffusion: 1 + 0.2*cos(x)", "diffusion: {x: 1}", "want a formula or a list of formulas", nil},
-		{"zero diffusion", "1 + 0.2*cos(x)", "x", "function 0 with a = ", nil},
+		{"zero diffusion", "1 + 0.2*cos(x)", "x", "function 0 with a = ", ErrNoEquation},
 		{"singular drift", "x^3 + b", "x^3 + b/0", "function 0 with a = ", sde.ErrNotFinite},
 		{"no law of its own", "- x^3", "+ x^3", "at the ends of the grid", density.ErrNotNormalisable},
 	} {

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -126,6 +127,10 @@ func tabulate(formulas []*expression.Expression, variables [][]float64) []float3
 	return values
 }
 
+// ErrNoEquation means that a definition's formulas give one of its functions no
+// equation that has a law: whoever makes that function finds the same.
+var ErrNoEquation = errors.New("no equation that can be simulated")
+
 // failed names the function and the parameters that have one value.
 func (f *formula) failed(i int, variables [][]float64, err error) error {
 	var drawn []string
@@ -138,7 +143,7 @@ func (f *formula) failed(i int, variables [][]float64, err error) error {
 	if len(drawn) > 0 {
 		with = " with " + strings.Join(drawn, ", ")
 	}
-	return fmt.Errorf("%s function %d%s: %w", f.name, i, with, err)
+	return fmt.Errorf("%s function %d%s is %w: %w", f.name, i, with, ErrNoEquation, err)
 }
 
 // formulaLine is a family on the line.
