@@ -30,7 +30,7 @@ type simulation struct {
 	StepsPer float64   `json:"steps_per_s"` // of all chains together
 }
 
-// maxSamples bounds the numbers that simulate and sample hold in memory: 4 GiB. maxSteps
+// maxSamples bounds the numbers that simulate holds in memory: 4 GiB. maxSteps
 // bounds the steps of all chains together: more would take centuries.
 const (
 	maxSamples = 1 << 30
