@@ -1,10 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/simulate"
@@ -44,11 +44,17 @@ func withHint(err error, format string, args ...any) error {
 	return &hinted{err, fmt.Sprintf(format, args...)}
 }
 
-// fail prints the error as one line and a hint, and returns the exit code.
-func fail(w io.Writer, err error, interrupted bool) int {
-	if interrupted && errors.Is(err, context.Canceled) {
-		err = withHint(errors.New("interrupted"), "the same command goes on where this one stopped")
+// interrupted is what is said of a command that a signal has ended.
+func interrupted(command string) error {
+	hint := "the same command begins again"
+	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train"}, command) { // that store what they have done
+		hint = "the same command goes on where this one stopped"
 	}
+	return withHint(errors.New("interrupted"), "%s", hint)
+}
+
+// fail prints the error as one line and a hint, and returns the exit code.
+func fail(w io.Writer, err error) int {
 	fmt.Fprintf(w, "ergoflow: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)

@@ -43,7 +43,10 @@ func Main(args []string) int {
 	if err == nil {
 		return 0
 	}
-	return fail(os.Stderr, err, ctx.Err() != nil)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = interrupted(cmd.CommandPath())
+	}
+	return fail(os.Stderr, err)
 }
 
 // noteBegin sets begun when a command's own code begins.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -131,11 +130,7 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 	defer b.Close()
 	s := device.New(b)
 	defer s.Close()
-	value, err := s.Divergence(ctx, x, y, o)
-	if errors.Is(err, context.Canceled) {
-		return 0, withHint(errors.New("interrupted"), "the same command begins again")
-	}
-	return value, err
+	return s.Divergence(ctx, x, y, o)
 }
 
 func readCloud(path string) (metrics.Cloud, error) {

@@ -137,7 +137,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 				shape = []int{n, d}
 			}
 			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Time: at, Seconds: time.Since(begin).Seconds(), Warnings: warnings}
-			if err := npy.Write(output, npy.Array{Shape: shape, Data: x}); err != nil {
+			if err := npy.Write(cmd.Context(), output, npy.Array{Shape: shape, Data: x}); err != nil {
 				return err
 			}
 			said := ""

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -89,7 +88,7 @@ formula is not finite where a chain is; then nothing is written.`,
 				return explainSimulation(err)
 			}
 			seconds := time.Since(begin).Seconds()
-			if err := npy.Write(output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
+			if err := npy.Write(cmd.Context(), output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
 				return withHint(err, "nothing was written; the same command gives the same samples again")
 			}
 			s := simulation{
@@ -171,8 +170,6 @@ func samplesKept(s simulate.Scheme, steps int) (int, error) {
 func explainSimulation(err error) error {
 	var diverged *simulate.DivergedError
 	switch {
-	case errors.Is(err, context.Canceled):
-		return withHint(errors.New("interrupted"), "nothing was written; the same command begins again")
 	case errors.As(err, &diverged) && diverged.Reason != "":
 		return withHint(err, "formulas must be finite wherever chains go; max, abs or a condition can see to that")
 	}
