@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -117,7 +118,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return true, nil
 	case machine.StateFailed:
 		hint := "the workers' logs say more"
-		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged, family.ErrNoEquation} {
+		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged, family.ErrNoEquation, syscall.ENOSPC} {
 			if strings.Contains(st.Failure, known.Error()) { // a worker's error, which comes as text
 				hint = hintFor(known)
 			}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -46,7 +47,12 @@ func Main(args []string) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = interrupted(cmd.CommandPath())
 	}
-	return fail(os.Stderr, err)
+	var said bytes.Buffer
+	code := fail(&said, err)
+	if _, err := os.Stderr.Write(said.Bytes()); err != nil {
+		os.Stdout.Write(said.Bytes()) // a log on a full disk: the parent listens here too
+	}
+	return code
 }
 
 // noteBegin sets begun when a command's own code begins.
