@@ -106,7 +106,7 @@ func Parse(raw []byte) (Definition, error) {
 		if errors.Is(err, io.EOF) {
 			return Definition{}, errors.New("family: the definition is empty")
 		}
-		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(err, false, false)) // without an excerpt: one line
+		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false)) // without an excerpt: one line
 	}
 	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
 		return Definition{}, errors.New("family: more than one document")
@@ -117,7 +117,7 @@ func Parse(raw []byte) (Definition, error) {
 		Grid struct{ Nodes float64 }
 	}
 	if err := yaml.Unmarshal(raw, &whole); err != nil {
-		return Definition{}, fmt.Errorf("family: %w", err)
+		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false))
 	}
 	if whole.Dim != float64(d.Dim) || whole.Grid.Nodes != float64(d.Grid.Nodes) {
 		return Definition{}, errors.New("family: dim and grid.nodes must be whole numbers")
@@ -135,6 +135,9 @@ func Parse(raw []byte) (Definition, error) {
 // formula. Parameters are drawn for the name alone and each on its own, so that a
 // change of formulas leaves their values as they are.
 func (d Definition) Family() (Family, error) {
+	if !definitionName.MatchString(d.Name) {
+		return nil, errors.New("family: name: want up to 40 lower-case letters, digits and underscores, a letter first")
+	}
 	f, err := d.compile()
 	if err != nil {
 		return nil, fmt.Errorf("family %s: %w", d.Name, err)
@@ -153,9 +156,6 @@ func (d Definition) Family() (Family, error) {
 
 // compile reads the parts of a definition.
 func (d Definition) compile() (*formula, error) {
-	if !definitionName.MatchString(d.Name) {
-		return nil, errors.New("name: want up to 40 lower-case letters, digits and underscores, a letter first")
-	}
 	if d.Dim != 1 && d.Dim != 2 {
 		return nil, fmt.Errorf("dim: %d dimensions, want 1 or 2", d.Dim)
 	}

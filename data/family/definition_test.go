@@ -271,6 +271,8 @@ func TestDefinitionRefusals(t *testing.T) {
 	}{
 		{"unknown field", "dim: 1", "dim: 1\ncolour: red", `family: [5:1] unknown field "colour"`, nil},
 		{"nested", "dim: 1", "dim: " + strings.Repeat("[", 32000), "family: line 4: nested deeper than 64 levels", nil},
+		{"list for text", "dim: 1", "dim: [1]", "family: [4:6] list instead of whole number", nil},
+		{"no name", "name: double_well", "", "family: name: want", nil},
 		{"fraction of nodes", "nodes: 64", "nodes: 64.5", "must be whole numbers", nil},
 		{"fraction of dimension", "dim: 1", "dim: 1.5", "must be whole numbers", nil},
 		{"twice", "dim: 1", "dim: 1\ndim: 1", "dim", nil},

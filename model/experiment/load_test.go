@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,6 +65,22 @@ func TestFileAddsNothingWhenEmpty(t *testing.T) {
 		if want, _ := ByName("rare1d", "smoke"); !reflect.DeepEqual(e, want) {
 			t.Errorf("%q: got %+v, want %+v", content, e, want)
 		}
+	}
+}
+
+// Errors do not repeat what is long, and say no types of Go.
+func TestShortErrors(t *testing.T) {
+	long := strings.Repeat("ab", 10000)
+	for _, setting := range []string{long, long + "=1", "training.epochs=" + long, "training.sensors=[" + long, "training.coupling=" + long,
+		"training.epochs=" + strings.Repeat("1", 10000) + ".5", "training.sensors={a: [" + long + "]}", "training." + long + "=1"} {
+		_, err := Load("vn1d", "smoke", "", []string{setting})
+		if err == nil || len(err.Error()) > 500 {
+			t.Errorf("%.40s…: error of %d bytes: %.200v", setting, len(fmt.Sprint(err)), err)
+		}
+	}
+	_, err := Load("vn1d", "smoke", write(t, "training: {epochs: [1], coupling: "+long+"}"), nil)
+	if err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "[1:20] list instead of whole number") {
+		t.Errorf("a long line: %.200v", err)
 	}
 }
 
@@ -170,6 +187,9 @@ func TestBadInput(t *testing.T) {
 		"set unknown field":    {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, coupling, times, sensors, epochs"}},
 		"set into a number":    {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
 		"set text":             {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
+		"set a list":           {experiment: "vn1d", sets: []string{"training.learning_rate=[1]"}, want: []string{`"[1]" is no number: list instead of number`}},
+		"set a negative seed":  {experiment: "vn1d", sets: []string{"seed=-1"}, want: []string{`"-1" is no whole number ≥ 0: -1 is no whole number ≥ 0 in range`}},
+		"list for text":        {experiment: "vn1d", yaml: "training:\n  coupling: [a]\n", want: []string{"[2:13] list instead of text", "^"}},
 		"set the name":         {experiment: "vn1d", sets: []string{"name=rare1d"}, want: []string{"name"}},
 		"set malformed":        {experiment: "vn1d", sets: []string{"model.deeponet.channels=[1, 2"}, want: []string{"model.deeponet.channels", "list"}},
 	} {

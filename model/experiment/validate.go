@@ -23,7 +23,7 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %v: must be %s", e.Field, e.Value, e.Want)
+	return fmt.Sprintf("%s is %s: must be %s", e.Field, cut(fmt.Sprint(e.Value)), e.Want)
 }
 
 // Validate reports the first field out of range as a *FieldError, or what
