@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -31,6 +34,26 @@ func (e *usageError) Unwrap() error { return e.err }
 func usage(err error) error { return &usageError{err} }
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
+
+// flagError says what a flag wants in place of how Go failed to read it.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want, known := map[string]string{
+		"int": "a whole number", "uint64": "a whole number ≥ 0", "float64": "a number",
+		"bool": "true or false", "intSlice": "whole numbers with commas between them",
+	}[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	want = "not " + want
+	if errors.Is(err, strconv.ErrRange) {
+		want = "which is out of range"
+	}
+	return fmt.Errorf("--%s is %.60q, %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
 
 // A hinted error knows what the user could do next.
 type hinted struct {

@@ -33,7 +33,7 @@ func Main(args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !begun { // flags, arguments, command: cobra refused them
-		err = usage(err)
+		err = usage(flagError(err))
 	}
 	if wrong := new(*usageError); errors.As(err, wrong) && hintFor(err) == "" {
 		err = withHint(err, "see `%s --help`", cmd.CommandPath())
