@@ -342,8 +342,11 @@ func TestBadStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
+	emptied := filepath.Join(t.TempDir(), "coordinator.db")
+	for _, path := range []string{file, emptied} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, c := range map[string]struct {
 		config Config
@@ -359,6 +362,7 @@ func TestBadStarts(t *testing.T) {
 		"directory is a file":   {Config{Dir: file}, file, nil},
 		"store is a file":       {Config{Dir: t.TempDir(), Store: file}, "shard store: mkdir " + file, syscall.ENOTDIR},
 		"damaged ledger":        {Config{Dir: broken}, "coordinator.db", ErrLedger},
+		"empty ledger":          {Config{Dir: filepath.Dir(emptied)}, "coordinator.db: the file is damaged: it is empty", ErrLedger},
 	} {
 		c.config.Log = slog.New(slog.DiscardHandler)
 		err := Run(t.Context(), c.config)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
@@ -31,7 +32,7 @@ func (w *worker) generate(ctx context.Context, order *wire.Generate) error {
 		begin := time.Now()
 		if err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil); err != nil {
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
-			if errors.Is(err, simulate.ErrDiverged) { // anybody's chains would
+			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) { // as anybody would find
 				err = jobs.Permanent(err)
 			}
 			return err

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -113,17 +115,12 @@ func checkpointsImportCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
-			if encoded, err = state.Unseal(encoded); err != nil { // the store has seals of its own
-				return fmt.Errorf("%s: %w", args[0], err)
+			if encoded, err = state.Unseal(encoded); err == nil { // the store has seals of its own
+				_, err = e.Conditioner(st.Normalisation)
 			}
-			if err := os.MkdirAll(dir, 0o755); err != nil {
-				return err
-			}
-			store, err := writeCheckpoints(dir)
 			if err != nil {
-				return err
+				return fmt.Errorf("%s: %w: %w", args[0], state.ErrCorrupt, err)
 			}
-			defer store.Close()
 			sum := sha256.Sum256(encoded)
 			info := checkpoint.Info{
 				Run: st.Run, Experiment: e.Name + "/" + e.Preset, Step: st.Step, Time: time.Now(),
@@ -135,15 +132,12 @@ func checkpointsImportCommand() *cobra.Command {
 			if n := len(st.Losses); n > 0 {
 				info.Loss = checkpoint.Loss(st.Losses[n-1])
 			}
-			if info, err = store.Save(info, encoded); err != nil {
-				return err
-			}
-			fmt.Fprintf(stdout, "%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
-			own, err := store.Run(info.Run)
+			info, newest, err := put(dir, info, encoded)
 			if err != nil {
 				return err
 			}
-			if newest := own[0]; newest.ID != info.ID {
+			fmt.Fprintf(stdout, "%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
+			if newest.ID != info.ID {
 				fmt.Fprintf(stdout, "the run goes on from %s at step %d, of a later generation or step: import into another --dir to go on from this one\n",
 					newest.ID, newest.Step)
 			}
@@ -152,6 +146,47 @@ func checkpointsImportCommand() *cobra.Command {
 	}
 	requireDir(cmd, &dir)
 	return cmd
+}
+
+// put saves a checkpoint in a directory's store and returns it as it is there, and
+// the run's newest. What it made of file and directories is gone where that fails.
+func put(dir string, info checkpoint.Info, encoded []byte) (saved, newest checkpoint.Info, err error) {
+	made := missing(coordinator.CheckpointPath(dir))
+	defer func() {
+		if err != nil && !errors.Is(err, checkpoint.ErrLocked) { // then somebody else was faster
+			for _, path := range made {
+				os.Remove(path) // of directories only empty ones
+			}
+		}
+	}()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return info, info, err
+	}
+	store, err := writeCheckpoints(dir)
+	if err != nil {
+		return info, info, err
+	}
+	defer store.Close()
+	if info, err = store.Save(info, encoded); err != nil {
+		return info, info, err
+	}
+	own, err := store.Run(info.Run)
+	if err != nil {
+		return info, info, err
+	}
+	return info, own[0], nil
+}
+
+// missing are a path and its directories as far as they are not there, the longest
+// first.
+func missing(path string) (all []string) {
+	for {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return all
+		}
+		all = append(all, path)
+		path = filepath.Dir(path)
+	}
 }
 
 func checkpointsPruneCommand() *cobra.Command {

@@ -395,7 +395,7 @@ func TestInterrupt(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
 				t.Errorf("ended with %v, not code %d", err, exitFailure)
 			}
-			if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: ") {
+			if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command goes on where") {
 				t.Errorf("said\n%s", c.out)
 			}
 			pids := []int{st.PID}
@@ -466,7 +466,7 @@ func TestInterruptEvaluation(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
 		t.Fatalf("ended with %v, not code %d\n%s", err, exitFailure, c.out)
 	}
-	if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: ") {
+	if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command goes on where") {
 		t.Errorf("said\n%s", c.out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "report", "*")); len(left) > 0 {

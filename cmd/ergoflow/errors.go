@@ -1,11 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"github.com/ergoflow/ergoflow/data/simulate"
 	"github.com/ergoflow/ergoflow/model/backend"
@@ -32,6 +35,26 @@ func usage(err error) error { return &usageError{err} }
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
+// flagError says what a flag wants in place of how Go failed to read it.
+func flagError(err error) error {
+	var invalid *pflag.InvalidValueError
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	want, known := map[string]string{
+		"int": "a whole number", "uint64": "a whole number ≥ 0", "float64": "a number",
+		"bool": "true or false", "intSlice": "whole numbers with commas between them",
+	}[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	want = "not " + want
+	if errors.Is(err, strconv.ErrRange) {
+		want = "which is out of range"
+	}
+	return fmt.Errorf("--%s is %.60q, %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
+
 // A hinted error knows what the user could do next.
 type hinted struct {
 	error
@@ -44,11 +67,17 @@ func withHint(err error, format string, args ...any) error {
 	return &hinted{err, fmt.Sprintf(format, args...)}
 }
 
-// fail prints the error as one line and a hint, and returns the exit code.
-func fail(w io.Writer, err error, interrupted bool) int {
-	if interrupted && errors.Is(err, context.Canceled) {
-		err = withHint(errors.New("interrupted"), "the same command goes on where this one stopped")
+// interrupted is what is said of a command that a signal has ended.
+func interrupted(command string) error {
+	hint := "the same command begins again"
+	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train"}, command) { // that store what they have done
+		hint = "the same command goes on where this one stopped"
 	}
+	return withHint(errors.New("interrupted"), "%s", hint)
+}
+
+// fail prints the error as one line and a hint, and returns the exit code.
+func fail(w io.Writer, err error) int {
 	fmt.Fprintf(w, "ergoflow: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)

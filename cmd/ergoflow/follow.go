@@ -7,12 +7,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
@@ -117,7 +119,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return true, nil
 	case machine.StateFailed:
 		hint := "the workers' logs say more"
-		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged, probe.ErrDiverged} {
+		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged, probe.ErrDiverged, family.ErrNoEquation, syscall.ENOSPC} {
 			if strings.Contains(st.Failure, known.Error()) { // a worker's error, which comes as text
 				hint = hintFor(known)
 			}

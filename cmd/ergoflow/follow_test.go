@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -225,6 +226,10 @@ func TestWhyAProcessEnded(t *testing.T) {
 		p := process{name: "worker-0", log: log, from: int64(len(before)), cmd: cmd}
 		if err := p.failure(); err.Error() != want {
 			t.Errorf("%q is explained by %q", said, err)
+		}
+		io.WriteString(&p.out, strings.Repeat("x", 2*maxTail)+"\nergoflow: the log is full\n")
+		if err := p.failure(); err.Error() != "worker-0 ended: the log is full" || len(p.out) != maxTail {
+			t.Errorf("with last words of %d bytes %q is explained by %q", len(p.out), said, err)
 		}
 	}
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"io/fs"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
@@ -24,5 +27,40 @@ func TestHints(t *testing.T) {
 		if got := hintFor(fmt.Errorf("some command: %w", err)); !strings.Contains(got, hint) {
 			t.Errorf("%v has the hint %q", err, got)
 		}
+	}
+}
+
+// Only what stores its work goes on from it.
+func TestInterrupted(t *testing.T) {
+	for command, hint := range map[string]string{
+		"ergoflow run": "goes on", "ergoflow train": "goes on", "ergoflow verify run": "begins again",
+		"ergoflow sample": "begins again", "ergoflow evaluate": "begins again", "ergoflow simulate": "begins again",
+	} {
+		if got := hintFor(interrupted(command)); got != "the same command "+hint && !strings.HasPrefix(got, "the same command "+hint+" where") {
+			t.Errorf("%s has the hint %q", command, got)
+		}
+	}
+}
+
+// A command of its own, from its signal to its end.
+func TestInterruptSimulation(t *testing.T) {
+	t.Parallel() // nearly all of it is waiting for the first line of progress
+	output := filepath.Join(t.TempDir(), "x.npy")
+	cmd, out := program(t.Context(), t, "simulate", "--drift", "-x", "--diffusion", "1", "--chains", "1", "--burn-in", "100000000000", "-o", output)
+	begun := &listener{words: "simulate", heard: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(begun, out), io.MultiWriter(begun, out)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { cmd.Wait(); close(ended) }()
+	select {
+	case <-begun.heard:
+	case <-ended:
+	}
+	cmd.Process.Signal(syscall.SIGINT)
+	<-ended
+	if code := cmd.ProcessState.ExitCode(); code != exitFailure || !strings.Contains(out.String(), "ergoflow: interrupted\nhint: the same command begins again\n") {
+		t.Errorf("ended with code %d and\n%s", code, out)
 	}
 }

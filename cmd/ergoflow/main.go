@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -32,7 +33,7 @@ func Main(args []string) int {
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !begun { // flags, arguments, command: cobra refused them
-		err = usage(err)
+		err = usage(flagError(err))
 	}
 	if wrong := new(*usageError); errors.As(err, wrong) && hintFor(err) == "" {
 		err = withHint(err, "see `%s --help`", cmd.CommandPath())
@@ -43,7 +44,15 @@ func Main(args []string) int {
 	if err == nil {
 		return 0
 	}
-	return fail(os.Stderr, err, ctx.Err() != nil)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = interrupted(cmd.CommandPath())
+	}
+	var said bytes.Buffer
+	code := fail(&said, err)
+	if _, err := os.Stderr.Write(said.Bytes()); err != nil {
+		os.Stdout.Write(said.Bytes()) // a log on a full disk: the parent listens here too
+	}
+	return code
 }
 
 // noteBegin sets begun when a command's own code begins.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -51,8 +50,11 @@ float32 and term by term, for GPUs, up to 131,072 points a sample.`,
 		Example: "  ergoflow metrics model.npy reference.npy --blur 0.05 --scaling 0.5",
 		Args:    exactly(2, "two .npy files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(options.Blur > 0) || !(options.Scaling > 0 && options.Scaling < 1) {
-				return usagef("--blur %g and --scaling %g: one must be positive, the other between 0 and 1", options.Blur, options.Scaling)
+			if !(options.Blur > 0) {
+				return usagef("--blur is %g, not positive", options.Blur)
+			}
+			if !(options.Scaling >= 0.01 && options.Scaling <= 0.99) { // as evaluation.scaling
+				return usagef("--scaling is %g, not in 0.01…0.99", options.Scaling)
 			}
 			if directions < 1 {
 				return usagef("--directions is %d, not positive", directions)
@@ -113,7 +115,7 @@ float32 and term by term, for GPUs, up to 131,072 points a sample.`,
 	}
 	f := cmd.Flags()
 	f.Float64Var(&options.Blur, "blur", 0.05, "√ε of the Sinkhorn divergence, in the unit of the data")
-	f.Float64Var(&options.Scaling, "scaling", 0.5, "ratio of successive blurs in its annealing, in (0, 1)")
+	f.Float64Var(&options.Scaling, "scaling", 0.5, "ratio of successive blurs in its annealing, 0.01 to 0.99")
 	f.BoolVar(&converged, "converged", false, "also iterate the Sinkhorn divergence to convergence")
 	f.StringVar(&backendName, "backend", "", "compute backend of the Sinkhorn divergence: xla:cuda, xla:cpu or go; none: the processor's kernels")
 	f.IntVar(&directions, "directions", 256, "directions of sliced W2")
@@ -131,11 +133,7 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 	defer b.Close()
 	s := device.New(b)
 	defer s.Close()
-	value, err := s.Divergence(ctx, x, y, o)
-	if errors.Is(err, context.Canceled) {
-		return 0, withHint(errors.New("interrupted"), "the same command begins again")
-	}
-	return value, err
+	return s.Divergence(ctx, x, y, o)
 }
 
 func readCloud(path string) (metrics.Cloud, error) {

@@ -15,18 +15,19 @@ import (
 )
 
 // A process is a child of `ergoflow run`: the same program under another
-// subcommand, with its output in a log file.
+// subcommand, with its log in a file.
 type process struct {
 	name string
 	log  string
 	from int64 // where this process begins in its log, which others have written before
+	out  tail  // standard output: its last words, where the disk of its log is full
 	cmd  *exec.Cmd
 	life io.Closer     // the child leaves when this end of its standard input closes
 	done chan struct{} // closed when the child has ended
 }
 
-// startProcess starts `ergoflow args...`, with more in its environment, appending its
-// output to logDir/name.log.
+// startProcess starts `ergoflow args...`, with more in its environment, appending what
+// it says on standard error to logDir/name.log.
 //
 // The child holds our end of a pipe as its standard input and leaves when it
 // closes, which the kernel does for us however we end: no orphan survives even
@@ -49,18 +50,18 @@ func startProcess(logDir, name string, env []string, args ...string) (*process, 
 	cmd := exec.Command(self, append(args, "--supervised")...)
 	cmd.Args[0] = "ergoflow" // for ps
 	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = log, log
+	p := &process{name: name, log: logPath, from: from, cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.out, log
+	cmd.WaitDelay = time.Second // whoever else may hold its output
 	// Ctrl-C reaches the whole foreground group; the parent decides the order
 	// in which its children leave.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	life, err := cmd.StdinPipe()
-	if err != nil {
+	if p.life, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	p := &process{name: name, log: logPath, from: from, cmd: cmd, life: life, done: make(chan struct{})}
 	go func() {
 		cmd.Wait()
 		close(p.done)
@@ -95,7 +96,7 @@ func (p *process) stop(grace time.Duration) {
 	}
 }
 
-// failure says why the child ended, from the last error line of its log.
+// failure says why the child ended, from the last error line that it said.
 func (p *process) failure() error {
 	reason := p.cmd.ProcessState.String()
 	var hint string
@@ -114,13 +115,26 @@ func (p *process) failure() error {
 	return withHint(err, "%s", hint)
 }
 
-// said returns the last lines that this process wrote into its log.
+// said returns the last lines that this process wrote into its log, and those for
+// which that had no room.
 func (p *process) said() []string {
-	written := int64(8 << 10)
+	written := int64(maxTail)
 	if info, err := os.Stat(p.log); err == nil {
 		written = min(written, info.Size()-p.from)
 	}
-	return tailLines(p.log, written)
+	return append(tailLines(p.log, written), strings.Split(string(p.out), "\n")...)
+}
+
+// maxTail bounds what is read again of what a process has said.
+const maxTail = 8 << 10
+
+// A tail keeps the last maxTail bytes of what is written to it.
+type tail []byte
+
+func (t *tail) Write(b []byte) (int, error) {
+	*t = append(*t, b...)
+	*t = (*t)[max(0, len(*t)-maxTail):]
+	return len(b), nil
 }
 
 // tailLines returns the lines in the last n bytes of a file.

@@ -37,7 +37,7 @@ func reference() string {
 
 Made from the program's own help; ` + "`ergoflow COMMAND --help`" + ` prints the same.
 
-Every command ends with code 0, or 1 for a failure, or 2 for wrong usage, or 130 where Ctrl-C left a cluster to go on (` + "`generate` and `train` without `--local`" + `). An error is a line ` + "`ergoflow: what failed: why`" + ` on standard error, indented below it what a line does not hold (the place in a formula or a file, commands of similar names, others that are damaged too), and a ` + "`hint:`" + ` line where there is a next step. Results are on standard output, as JSON with ` + "`--json`" + ` (the documents are in [formats.md](formats.md)); progress is on standard error, as bars on a terminal and plain lines elsewhere. Ctrl-C ends in order; the same command goes on where it stopped.
+Every command ends with code 0, or 1 for a failure, or 2 for wrong usage, or 130 where Ctrl-C left a cluster to go on (` + "`generate` and `train` without `--local`" + `). An error is a line ` + "`ergoflow: what failed: why`" + ` on standard error, indented below it what a line does not hold (the place in a formula or a file, commands of similar names, others that are damaged too), and a ` + "`hint:`" + ` line where there is a next step. Results are on standard output, as JSON with ` + "`--json`" + ` (the documents are in [formats.md](formats.md)); progress is on standard error, as bars on a terminal and plain lines elsewhere. Ctrl-C ends in order. The same command then goes on where ` + "`run`, `reproduce`, `generate` or `train`" + ` stopped; others begin again.
 `)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {

@@ -146,32 +146,34 @@ func TestDamagedPlugin(t *testing.T) {
 }
 
 // TestFullDisk fills a small file system of its own in the middle of a run: with
-// data, and with the checkpoint of what was learned from all of it.
+// data, and with the checkpoint of what was learned from all of it. One that is full
+// from the start has no room for the log that would say so.
 func TestFullDisk(t *testing.T) {
 	t.Parallel() // nearly all of it is waiting between attempts
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.training.burn_in=1 --set training.steps=16 --set "$3"`
+	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && head -c $4 /dev/zero >"$0/before" && exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.training.burn_in=1 --set training.steps=16 --set "$3"`
 	if err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "true").Run(); err != nil {
 		t.Skipf("this machine lets nobody make mount namespaces: %v", err)
 	}
-	for name, test := range map[string]struct{ size, set, failure string }{
-		"data":       {"3m", "data.samples=4096", "cannot be generated"},
-		"checkpoint": {"512k", "model.deeponet.trunk_width=128", "the checkpoint at step 16 is not stored"},
+	for name, test := range map[string]struct{ size, set, before, failure string }{
+		"data":       {"3m", "data.samples=4096", "0", "cannot be generated"},
+		"checkpoint": {"512k", "model.deeponet.trunk_width=128", "0", "the checkpoint at step 16 is not stored"},
+		"start":      {"16k", "seed=1", "16384", "ergoflow: coordinator ended: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, t.TempDir(), test.size, self, test.set)
+			cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, t.TempDir(), test.size, self, test.set, test.before)
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
 				t.Errorf("ended with %v, not code %d\n%s", err, exitFailure, out)
 			}
-			for _, words := range []string{test.failure, "no space left", "hint: "} {
+			for _, words := range []string{test.failure, "no space left", "hint: the disk is full"} {
 				if !strings.Contains(string(out), words) {
 					t.Errorf("%q is not in\n%s", words, out)
 				}
@@ -221,5 +223,30 @@ func TestExportIsWhole(t *testing.T) {
 		if left, err := filepath.Glob(filepath.Join(dir, "*final*")); err != nil || len(left) != 1 {
 			t.Errorf("left beside %s: %q, %v", obstacle, left, err)
 		}
+	}
+}
+
+// TestFunctionWithoutEquation: a later function than those that are made to see is
+// refused once, not by one worker after another, and the hint is at the definition.
+func TestFunctionWithoutEquation(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	definition := filepath.Join(dir, "edge.yaml")
+	err := os.WriteFile(definition, []byte(`
+name: edge
+dim: 1
+grid: {lo: -4, hi: 4, nodes: 64}
+parameters: {a: "uniform(0, 2)"}
+drift: -x
+diffusion: "a > 1.99 ? 0 : 1"
+`), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run")
+	cmd, out := program(t.Context(), t, "generate", "vn1d", "--preset", "smoke", "--local", "--backend", "go", "--workers", "1", "--dir", run, "--set", "data.family="+definition)
+	refused(t, cmd, out, exitFailure, "shard 1 cannot be generated", "function 123 with a = 1.99742", "not positive", "attempt 1")
+	if !strings.Contains(out.String(), "hint: the definition's formulas") {
+		t.Errorf("the hint is another:\n%s", out)
 	}
 }

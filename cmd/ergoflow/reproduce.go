@@ -41,7 +41,9 @@ func reproduceCommand() *cobra.Command {
 		Short: "Make the paper's tables and figures again, ours beside theirs",
 		Long: `Trains and evaluates everything that stands behind an experiment's tables and
 figures, with several seeds, and writes one HTML page, a Markdown page for each
-experiment and all numbers as JSON. vn1d_time, laws at physical times, is not the
+experiment and all numbers as JSON. Experiments are
+  ` + strings.Join(reproduce.Names(), ", ") + `
+of which cn2d has cn2d_grid as a part. vn1d_time, laws at physical times, is not the
 paper's: it has no numbers of it.
 
 Nothing is done twice: what is trained and evaluated is found again by its

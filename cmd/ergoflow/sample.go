@@ -72,8 +72,8 @@ physical time --time: by default the function's own, of formulas the longest.`,
 			if err != nil {
 				return usage(err)
 			}
-			if n < 1 || n > maxSamples {
-				return usagef("-n is %d, not in 1…%d", n, maxSamples)
+			if n < 1 || n > sampler.MaxNumbers {
+				return withHint(usagef("-n is %d, not in 1…%d", n, sampler.MaxNumbers), moreSamples)
 			}
 			if err := writable(output); err != nil {
 				return err
@@ -83,8 +83,8 @@ physical time --time: by default the function's own, of formulas the longest.`,
 				return err
 			}
 			e := trained.Inference()
-			if d := e.Velocity().Dim(); n > maxSamples/d {
-				return usagef("-n is %d, not in 1…%d for samples of %d numbers", n, maxSamples/d, d)
+			if d := e.Velocity().Dim(); n > sampler.MaxNumbers/d {
+				return withHint(usagef("-n is %d, not in 1…%d for samples of %d numbers", n, sampler.MaxNumbers/d, d), moreSamples)
 			}
 			var subject flow.Subject
 			var warnings []string
@@ -137,7 +137,7 @@ physical time --time: by default the function's own, of formulas the longest.`,
 				shape = []int{n, d}
 			}
 			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Time: at, Seconds: time.Since(begin).Seconds(), Warnings: warnings}
-			if err := npy.Write(output, npy.Array{Shape: shape, Data: x}); err != nil {
+			if err := npy.Write(cmd.Context(), output, npy.Array{Shape: shape, Data: x}); err != nil {
 				return err
 			}
 			said := ""
@@ -178,6 +178,9 @@ physical time --time: by default the function's own, of formulas the longest.`,
 	cmd.MarkFlagsMutuallyExclusive("function", "drift")
 	return cmd
 }
+
+// moreSamples is what to do where one command cannot hold as many as are wanted.
+const moreSamples = "give the command several times, each with another --seed"
 
 // absurd is where simulations are taken to have diverged.
 const absurd = 1e6

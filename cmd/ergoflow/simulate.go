@@ -33,7 +33,7 @@ type simulation struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// maxSamples bounds the numbers that simulate and sample hold in memory: 4 GiB. maxSteps
+// maxSamples bounds the numbers that simulate holds in memory: 4 GiB. maxSteps
 // bounds the steps of all chains together: more would take centuries.
 const (
 	maxSamples = 1 << 30
@@ -97,7 +97,7 @@ which chains overshoot gets a warning.`,
 				return explainSimulation(err)
 			}
 			seconds := time.Since(begin).Seconds()
-			if err := npy.Write(output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
+			if err := npy.Write(cmd.Context(), output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
 				return withHint(err, "nothing was written; the same command gives the same samples again")
 			}
 			s := simulation{
@@ -188,8 +188,6 @@ func samplesKept(s simulate.Scheme, steps int) (int, error) {
 func explainSimulation(err error) error {
 	var diverged *simulate.DivergedError
 	switch {
-	case errors.Is(err, context.Canceled):
-		return withHint(errors.New("interrupted"), "nothing was written; the same command begins again")
 	case errors.As(err, &diverged) && diverged.Reason != "":
 		return withHint(err, "formulas must be finite wherever chains go; max, abs or a condition can see to that")
 	}

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/state"
 )
 
 // A directory may have the states of several runs, and an @ in its name.
@@ -38,5 +41,61 @@ func TestReadState(t *testing.T) {
 	}
 	if _, _, err := readState(t.Context(), dir); err == nil {
 		t.Error("the latest is the other run's")
+	}
+}
+
+// What is imported has its seal, and all that its network's inputs are standardised by.
+func TestImportRefuses(t *testing.T) {
+	dir := t.TempDir()
+	saveAccount(t, dir, 0, 1)
+	stored, err := readStored(t.Context(), dir, checkpoint.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, st, err := experiment.DecodeState(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(st.Normalisation, "diffusion")
+	lacking, err := st.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lacking, err = state.Seal(lacking); err != nil {
+		t.Fatal(err)
+	}
+	for word, export := range map[string][]byte{
+		"no SHA-256": stored,
+		`the normalisation lacks the input "diffusion"`: lacking,
+	} {
+		file, to := filepath.Join(dir, "export.safetensors"), filepath.Join(dir, "a", "b")
+		if err := os.WriteFile(file, export, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		cmd, out := program(t.Context(), t, "checkpoints", "import", file, "--dir", to)
+		refused(t, cmd, out, exitFailure, "export.safetensors: not a valid training state", word)
+		if _, err := os.Stat(filepath.Dir(to)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something was made: %v", word, err)
+		}
+	}
+}
+
+// A checkpoint that cannot be saved leaves nothing that was not there before.
+func TestPutFails(t *testing.T) {
+	dir := t.TempDir()
+	for _, to := range []string{dir, filepath.Join(dir, "a", "b")} {
+		if _, _, err := put(to, checkpoint.Info{}, []byte("no run")); !errors.Is(err, checkpoint.ErrMismatch) {
+			t.Errorf("error %v", err)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+			t.Errorf("left are %v, error %v", entries, err)
+		}
+	}
+	saveAccount(t, dir, 0)
+	if _, _, err := put(dir, checkpoint.Info{}, []byte("no run")); !errors.Is(err, checkpoint.ErrMismatch) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := readStored(t.Context(), dir, checkpoint.Latest); err != nil {
+		t.Errorf("what was there before: %v", err)
 	}
 }

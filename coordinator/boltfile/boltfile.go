@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -42,7 +43,12 @@ const growth = 1 << 20
 // made where it is not there. The free list is not stored: bbolt would rewrite
 // it with every commit.
 func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
-	err = inspect(path, readOnly)
+	if !readOnly {
+		err = Guard(func() error { return create(path) })
+	}
+	if err == nil {
+		err = inspect(path)
+	}
 	if err == nil {
 		err = Guard(func() (err error) {
 			db, err = open(path, readOnly)
@@ -57,6 +63,31 @@ func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return db, nil
+}
+
+// create makes the file where it is not there, under another name at first: a crash
+// or a full disk leaves no empty one, which nobody could tell from a damaged one.
+func create(path string) error {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil // Open says what is wrong with it
+	}
+	first := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s-%d", filepath.Base(path), os.Getpid()))
+	defer os.Remove(first)
+	db, err := open(first, false)
+	if err != nil {
+		return err
+	}
+	if err := db.Close(); err != nil {
+		return err
+	}
+	// Another process may have been faster: a link, unlike a name, replaces nothing.
+	if err := os.Link(first, path); errors.Is(err, fs.ErrExist) {
+		return nil
+	} else if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		return os.Rename(first, path) // a file system without links
+	} else {
+		return err
+	}
 }
 
 // open is bbolt.Open with our options. Where it panics the file is closed, and

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"os"
 	"syscall"
 	"time"
@@ -43,12 +42,9 @@ type inspector struct {
 }
 
 // inspect checks the file's structure: sizes, page numbers and types, bounds of
-// keys and values, their order. A file that is not there or empty has none.
-func inspect(path string, readOnly bool) error {
+// keys and values, their order.
+func inspect(path string) error {
 	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) && !readOnly {
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -57,8 +53,11 @@ func inspect(path string, readOnly bool) error {
 		return err
 	}
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 && !readOnly {
+	if err != nil {
 		return err
+	}
+	if info.Size() == 0 { // bbolt would take it for a new one; ours are never there without content
+		return fmt.Errorf("%w: it is empty", ErrCorrupt)
 	}
 	in := &inspector{file: file, seen: make(map[uint64]bool)}
 	root, err := in.meta(info.Size())

@@ -210,3 +210,40 @@ func TestFileCutOffWhileOpen(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// An empty file was a store: it is not made a new one, whoever opens it.
+func TestEmptyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "checkpoints.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, readOnly := range []bool{true, false} {
+		if _, err := Open(path, readOnly); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "it is empty") {
+			t.Errorf("read only %t: error %v", readOnly, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 0 {
+		t.Errorf("the file has become %+v, error %v", info, err)
+	}
+}
+
+// A new store is there with content or not at all, and alone.
+func TestNewFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "checkpoints.db")
+	for range 2 {
+		s, err := Open(path, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+			t.Errorf("the directory has %v, error %v", entries, err)
+		}
+	}
+	if _, err := Open(filepath.Join(dir, "none", "checkpoints.db"), false); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a directory: %v", err)
+	}
+}

@@ -22,6 +22,7 @@ type File struct {
 // Create begins what will stand at path. A symbolic link there stays, and what it
 // leads to will be replaced, with its permissions. Create fails where something
 // stands that is no regular file, such as a terminal: a rename would replace it too.
+// Errors do not name the file.
 func Create(path string) (*File, error) {
 	path, err := target(path)
 	if err != nil {
@@ -33,9 +34,22 @@ func Create(path string) (*File, error) {
 	pending, err := renameio.NewPendingFile(path,
 		renameio.WithTempDir(dir), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 	if err != nil {
-		return nil, err
+		return nil, unnamed(err)
 	}
 	return &File{pending, dir}, nil
+}
+
+// unnamed takes the temporary name out of an error, which says nothing to a user.
+func unnamed(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }
 
 // target is the file that a rename onto path should replace.
@@ -59,13 +73,16 @@ func target(path string) (string, error) {
 }
 
 // Write appends to the file.
-func (f *File) Write(b []byte) (int, error) { return f.pending.Write(b) }
+func (f *File) Write(b []byte) (int, error) {
+	n, err := f.pending.Write(b)
+	return n, unnamed(err)
+}
 
 // Commit makes the content durable and then visible. On an error the caller
 // still has to Abort.
 func (f *File) Commit() error {
 	if err := f.pending.CloseAtomicallyReplace(); err != nil {
-		return err
+		return unnamed(err)
 	}
 	dir, err := os.Open(f.dir)
 	if err != nil {

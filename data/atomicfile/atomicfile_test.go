@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -81,6 +82,17 @@ func TestWritable(t *testing.T) {
 }
 
 // A symbolic link stays, and what it leads to is replaced; what is no file is not.
+// Errors are about the file that was asked for.
+func TestErrorsNameNoTemporaryFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "x")
+	want := "write " + path + ": no such file or directory"
+	for _, err := range []error{Write(path, nil), Writable(path)} {
+		if !errors.Is(err, os.ErrNotExist) || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
 	far := filepath.Join(dir, "far")

@@ -98,17 +98,26 @@ func commented(source string) error {
 	}
 }
 
+// kinds are the library's types of Go in words.
+var kinds = strings.NewReplacer("func(float64, float64) float64", "function", "func(float64) float64", "function",
+	"map[string]interface {}", "map", "[]interface {}", "list", "float64", "number", "string", "text", "but got unknown", "but got nothing")
+
 // syntaxError shows the place in the formula, or says where it is in one too
 // long to be shown.
 func syntaxError(source string, err error) error {
 	var position *file.Error
 	if errors.As(err, &position) {
 		position = position.Bind(file.NewSource(source))
+		if !strings.HasPrefix(position.Message, "unknown name") { // which may be called like a type
+			position.Message = kinds.Replace(position.Message)
+		}
 		err = position
 		if len(source) > maxShown {
 			message := strings.ToValidUTF8(position.Message[:min(len(position.Message), maxShown)], "")
 			err = fmt.Errorf("%s (%d:%d)", message, position.Line, position.Column+1)
 		}
+	} else {
+		err = errors.New(kinds.Replace(err.Error()))
 	}
 	return fmt.Errorf("%w: %w", ErrSyntax, err)
 }

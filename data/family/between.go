@@ -152,13 +152,13 @@ func (f *formula) finely(variables [][]float64) [][]float64 {
 // judge turns what is between the nodes of function i into a warning or an error.
 func (f *formula) judge(i int, variables [][]float64, table, fine sde.System) (warning string, err error) {
 	if err := fine.Validate(); err != nil {
-		return "", f.failed(i, variables, fmt.Errorf("%w: %w", ErrBetween, err))
+		return "", fmt.Errorf("%s, %w: %w", f.function(i, variables), ErrBetween, err)
 	}
 	for _, m := range Misses(table, fine) {
 		if m.Off > gross*m.Most {
-			return "", f.failed(i, variables, fmt.Errorf("%w: the %s at %s is %.3g off what the table has there, and at nodes at most %.3g", ErrBetween, m.Name, m.Where, m.Off, m.Most))
+			return "", fmt.Errorf("%s, %w: the %s at %s is %.3g off what the table has there, and at nodes at most %.3g", f.function(i, variables), ErrBetween, m.Name, m.Where, m.Off, m.Most)
 		}
-		warning = f.failed(i, variables, errors.New(m.String()+": the data are of an equation without it")).Error()
+		warning = fmt.Sprintf("%s: %s: the data are of an equation without it", f.function(i, variables), m)
 	}
 	return warning, nil
 }

@@ -9,14 +9,12 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
 // Definition is a family in one or two dimensions that is written, not programmed:
@@ -71,7 +69,6 @@ func (f *Formulas) UnmarshalYAML(decode func(any) error) error {
 }
 
 const (
-	maxDefinition    = 64 << 10 // bytes
 	maxLineNodes     = 4096
 	maxPlaneNodes    = 256 // in each direction
 	maxLaws          = 60  // parameters
@@ -87,7 +84,7 @@ func Load(path string) (Definition, error) {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxDefinition+1))
+	raw, err := io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
 	if err != nil {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
@@ -96,15 +93,6 @@ func Load(path string) (Definition, error) {
 		return Definition{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return d, nil
-}
-
-// CheckText refuses what is no text, before errors show its bytes on a terminal.
-func CheckText(raw []byte) error {
-	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
-	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, control) {
-		return errors.New("it is no text in UTF-8")
-	}
-	return nil
 }
 
 // Parse reads a definition in YAML. It refuses fields that a definition does not
@@ -116,10 +104,7 @@ func Parse(raw []byte) (Definition, error) {
 
 // parse is Parse with the family, of which functions have been made.
 func parse(raw []byte) (Definition, Family, error) {
-	if len(raw) > maxDefinition {
-		return Definition{}, nil, fmt.Errorf("family of more than %d bytes", maxDefinition)
-	}
-	if err := CheckText(raw); err != nil {
+	if err := yamltext.Check(raw); err != nil {
 		return Definition{}, nil, fmt.Errorf("family: %w", err)
 	}
 	var d Definition
@@ -128,7 +113,7 @@ func parse(raw []byte) (Definition, Family, error) {
 		if errors.Is(err, io.EOF) {
 			return Definition{}, nil, errors.New("family: the definition is empty")
 		}
-		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(err, false, false)) // without an excerpt: one line
+		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false)) // without an excerpt: one line
 	}
 	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
 		return Definition{}, nil, errors.New("family: more than one document")
@@ -139,7 +124,7 @@ func parse(raw []byte) (Definition, Family, error) {
 		Grid struct{ Nodes float64 }
 	}
 	if err := yaml.Unmarshal(raw, &whole); err != nil {
-		return Definition{}, nil, fmt.Errorf("family: %w", err)
+		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false))
 	}
 	if whole.Dim != float64(d.Dim) || whole.Grid.Nodes != float64(d.Grid.Nodes) {
 		return Definition{}, nil, errors.New("family: dim and grid.nodes must be whole numbers")
@@ -157,6 +142,9 @@ func parse(raw []byte) (Definition, Family, error) {
 // formula. Parameters are drawn for the name alone and each on its own, so that a
 // change of formulas leaves their values as they are.
 func (d Definition) Family() (Family, error) {
+	if !definitionName.MatchString(d.Name) {
+		return nil, errors.New("family: name: want up to 40 lower-case letters, digits and underscores, a letter first")
+	}
 	f, err := d.compile()
 	if err != nil {
 		return nil, fmt.Errorf("family %s: %w", d.Name, err)
@@ -175,9 +163,6 @@ func (d Definition) Family() (Family, error) {
 
 // compile reads the parts of a definition.
 func (d Definition) compile() (*formula, error) {
-	if !definitionName.MatchString(d.Name) {
-		return nil, errors.New("name: want up to 40 lower-case letters, digits and underscores, a letter first")
-	}
 	if d.Dim != 1 && d.Dim != 2 {
 		return nil, fmt.Errorf("dim: %d dimensions, want 1 or 2", d.Dim)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/density"
 	"github.com/ergoflow/ergoflow/data/sde"
 	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
 const doubleWell = `
@@ -255,7 +256,7 @@ func TestLoad(t *testing.T) {
 	if _, err := Load(path + ".not"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if err := os.WriteFile(path, make([]byte, maxDefinition+1), 0o644); err != nil {
+	if err := os.WriteFile(path, make([]byte, yamltext.MaxBytes+1), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "more than 65536 bytes") {
@@ -269,6 +270,9 @@ func TestDefinitionRefusals(t *testing.T) {
 		is                   error
 	}{
 		{"unknown field", "dim: 1", "dim: 1\ncolour: red", `family: [5:1] unknown field "colour"`, nil},
+		{"nested", "dim: 1", "dim: " + strings.Repeat("[", 32000), "family: line 4: nested deeper than 64 levels", nil},
+		{"list for text", "dim: 1", "dim: [1]", "family: [4:6] list instead of whole number", nil},
+		{"no name", "name: double_well", "", "family: name: want", nil},
 		{"fraction of nodes", "nodes: 64", "nodes: 64.5", "must be whole numbers", nil},
 		{"fraction of dimension", "dim: 1", "dim: 1.5", "must be whole numbers", nil},
 		{"twice", "dim: 1", "dim: 1\ndim: 1", "dim", nil},
@@ -297,7 +301,7 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"no formula", "diffusion: 1 + 0.2*cos(x)", "", "diffusion: 0 formulas", nil},
 		{"two diffusions", "diffusion: 1 + 0.2*cos(x)", "diffusion: [1, 2]", "diffusion: 2 formulas, want 1 on the line", nil},
 		{"mapping", "diffusion: 1 + 0.2*cos(x)", "diffusion: {x: 1}", "want a formula or a list of formulas", nil},
-		{"zero diffusion", "1 + 0.2*cos(x)", "x", "function 0 with a = ", nil},
+		{"zero diffusion", "1 + 0.2*cos(x)", "x", "function 0 with a = ", ErrNoEquation},
 		{"singular drift", "x^3 + b", "x^3 + b/0", "function 0 with a = ", sde.ErrNotFinite},
 		{"no law of its own", "- x^3", "+ x^3", "at the ends of the grid", density.ErrNotNormalisable},
 	} {

@@ -1,6 +1,7 @@
 package family
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -126,8 +127,17 @@ func tabulate(formulas []*expression.Expression, variables [][]float64) []float3
 	return values
 }
 
-// failed names the function and the parameters that have one value.
+// ErrNoEquation means that a definition's formulas give one of its functions no
+// equation that has a law: whoever makes that function finds the same.
+var ErrNoEquation = errors.New("no equation that can be simulated")
+
+// failed says of a function that it is none to simulate.
 func (f *formula) failed(i int, variables [][]float64, err error) error {
+	return fmt.Errorf("%s is %w: %w", f.function(i, variables), ErrNoEquation, err)
+}
+
+// function names function i and the parameters that have one value.
+func (f *formula) function(i int, variables [][]float64) string {
 	var drawn []string
 	for k, v := range variables[len(f.coordinates):] {
 		if len(v) == 1 {
@@ -138,7 +148,7 @@ func (f *formula) failed(i int, variables [][]float64, err error) error {
 	if len(drawn) > 0 {
 		with = " with " + strings.Join(drawn, ", ")
 	}
-	return fmt.Errorf("%s function %d%s: %w", f.name, i, with, err)
+	return fmt.Sprintf("%s function %d%s", f.name, i, with)
 }
 
 // formulaLine is a family on the line.

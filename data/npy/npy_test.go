@@ -2,6 +2,7 @@ package npy
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -58,7 +59,7 @@ func TestWritesAsNumPy(t *testing.T) {
 		"empty": {[]int{0}, nil},
 	} {
 		path := filepath.Join(dir, name+".npy")
-		if err := Write(path, a); err != nil {
+		if err := Write(t.Context(), path, a); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
@@ -79,10 +80,10 @@ func TestWritesAsNumPy(t *testing.T) {
 func TestWriteIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.npy")
-	if err := Write(path, Array{[]int{1}, []float32{1}}); err != nil {
+	if err := Write(t.Context(), path, Array{[]int{1}, []float32{1}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(path, Array{[]int{2}, []float32{1}}); err == nil {
+	if err := Write(t.Context(), path, Array{[]int{2}, []float32{1}}); err == nil {
 		t.Error("wrote 1 element with shape [2]")
 	}
 	if a, err := Read(path); err != nil || a.Data[0] != 1 {
@@ -92,16 +93,43 @@ func TestWriteIsAtomic(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(blocked, "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(blocked, Array{[]int{1}, []float32{1}}); err == nil {
+	if err := Write(t.Context(), blocked, Array{[]int{1}, []float32{1}}); err == nil {
 		t.Error("replaced a directory")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("the directory has %v, %v: want x.npy and directory", entries, err)
 	}
-	if err := Write(filepath.Join(dir, "none", "x.npy"), Array{[]int{1}, []float32{1}}); !errors.Is(err, os.ErrNotExist) {
+	if err := Write(t.Context(), filepath.Join(dir, "none", "x.npy"), Array{[]int{1}, []float32{1}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v for a directory that is not there", err)
 	}
+}
+
+// An array that is large enough to take a while is left where it is when the context
+// ends, and nothing beside it.
+func TestWriteIsInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	ctx := &ending{Context: t.Context(), checks: 3}
+	if err := Write(ctx, filepath.Join(dir, "x.npy"), Array{[]int{10 * stretch}, make([]float32, 10*stretch)}); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 || ctx.checks != 0 {
+		t.Errorf("the directory has %v, %v, after %d more checks", entries, err, ctx.checks)
+	}
+}
+
+// ending ends when it has been looked at so many times.
+type ending struct {
+	context.Context
+	checks int
+}
+
+func (e *ending) Err() error {
+	if e.checks > 0 {
+		e.checks--
+		return nil
+	}
+	return context.Canceled
 }
 
 func TestRefusesBadFiles(t *testing.T) {
@@ -165,7 +193,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := encode(&out, a); err != nil {
+		if err := encode(t.Context(), &out, a); err != nil {
 			t.Fatal(err)
 		}
 		again, err := decode(bytes.NewReader(out.Bytes()), int64(out.Len()))

@@ -2,6 +2,7 @@ package npy
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,8 +13,8 @@ import (
 )
 
 // Write writes a one- or two-dimensional array as '<f4' in C order. The file
-// appears complete or not at all.
-func Write(path string, a Array) error {
+// appears complete or, on an error or where ctx ends, not at all.
+func Write(ctx context.Context, path string, a Array) error {
 	elements := 1
 	for _, d := range a.Shape {
 		elements *= d
@@ -25,7 +26,7 @@ func Write(path string, a Array) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err = encode(f, a); err == nil {
+	if err = encode(ctx, f, a); err == nil {
 		err = f.Commit()
 	}
 	if err != nil {
@@ -34,7 +35,10 @@ func Write(path string, a Array) error {
 	return nil
 }
 
-func encode(w io.Writer, a Array) error {
+// stretch is how many elements are written before ctx is looked at.
+const stretch = 1 << 18
+
+func encode(ctx context.Context, w io.Writer, a Array) error {
 	dims := fmt.Sprintf("(%d,)", a.Shape[0])
 	if len(a.Shape) == 2 {
 		dims = fmt.Sprintf("(%d, %d)", a.Shape[0], a.Shape[1])
@@ -47,9 +51,15 @@ func encode(w io.Writer, a Array) error {
 	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text)+padding+1)))
 	fmt.Fprintf(b, "%s%*s", text, padding+1, "\n")
 	var element [4]byte
-	for _, v := range a.Data {
+	for i, v := range a.Data {
+		if i%stretch == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
 		binary.LittleEndian.PutUint32(element[:], math.Float32bits(v))
 		b.Write(element[:])
 	}
-	return b.Flush() // the first error of all the writes
+	if err := b.Flush(); err != nil { // the first of all the writes
+		return err
+	}
+	return ctx.Err() // what follows cannot be interrupted
 }

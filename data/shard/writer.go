@@ -48,7 +48,7 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 	base := filepath.Join(dir, fileName(h.Shard))
 	file, err := atomicfile.Create(base + dataSuffix)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("write %s: %w", base+dataSuffix, err)
 	}
 	w := &Writer{
 		manifest: Manifest{Format: Format, Header: h, CreatedBy: "ergoflow " + ergoflow.Version},
@@ -141,7 +141,7 @@ func (w *Writer) Commit() (_ Manifest, err error) {
 		return Manifest{}, err
 	}
 	if err := w.file.Commit(); err != nil {
-		return Manifest{}, err
+		return Manifest{}, fmt.Errorf("write %s: %w", w.base+dataSuffix, err)
 	}
 	w.manifest.Bytes = int64(w.tensors.Size())
 	w.manifest.SHA256 = hex.EncodeToString(w.hash.Sum(nil))

@@ -17,7 +17,7 @@ import (
 // fields that dst does not have are errors, and so are a fraction where a whole
 // number belongs and one that does not fit there, of which the YAML library alone
 // would silently make other numbers.
-// A document without content changes nothing.
+// A document without content changes nothing. The text has passed yamltext.Check.
 func decode(raw []byte, dst any) error {
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {
@@ -29,8 +29,21 @@ func decode(raw []byte, dst any) error {
 	if len(file.Docs) == 0 || file.Docs[0].Body == nil || file.Docs[0].Body.Type() == ast.CommentType {
 		return nil
 	}
-	if err := wholeNumbers(file.Docs[0].Body, reflect.TypeOf(dst).Elem()); err != nil {
+	body := file.Docs[0].Body
+	if err := wholeNumbers(body, reflect.TypeOf(dst).Elem()); err != nil {
 		return err
+	}
+	// The YAML library reads a section of its own into a lost copy where dst has none,
+	// and refuses it where dst has one.
+	if section := reflect.ValueOf(dst).Elem(); section.Kind() == reflect.Pointer {
+		if body.Type() == ast.NullType {
+			section.SetZero()
+			return nil
+		}
+		if section.IsNil() {
+			section.Set(reflect.New(section.Type().Elem()))
+		}
+		dst = section.Interface()
 	}
 	return yaml.UnmarshalWithOptions(raw, dst, yaml.Strict())
 }

@@ -12,12 +12,10 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
-const (
-	defaultPreset = "scaled"
-	maxYAML       = 1 << 20 // bytes of a configuration file; real ones have hundreds
-)
+const defaultPreset = "scaled"
 
 // Load resolves a configuration: the preset of a named experiment, over it the
 // YAML file (if yamlPath is not empty), over that each "path=value" of sets in
@@ -93,14 +91,11 @@ func readBounded(path string) ([]byte, error) {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
 	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, maxYAML+1))
+	raw, err := io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
-	if len(raw) > maxYAML {
-		return nil, fmt.Errorf("read configuration %s: larger than %d bytes", path, maxYAML)
-	}
-	if err := family.CheckText(raw); err != nil {
+	if err := yamltext.Check(raw); err != nil {
 		return nil, fmt.Errorf("read configuration %s: %w", path, err)
 	}
 	return raw, nil
@@ -120,7 +115,24 @@ func agree(path, what, given, inFile string) (string, error) {
 // yamlError keeps the decoder's position and excerpt, whose caret points at
 // the offending token.
 func yamlError(path string, err error) error {
-	return fmt.Errorf("%s: %s", path, strings.TrimSpace(yaml.FormatError(err, false, true)))
+	err = yamltext.Plain(err)
+	said := strings.TrimSpace(yaml.FormatError(err, false, true))
+	if len(said) > maxExcerpt {
+		said = yaml.FormatError(err, false, false)
+	}
+	return fmt.Errorf("%s: %s", path, said)
+}
+
+// maxExcerpt bounds an error with its excerpt, which has whole lines.
+const maxExcerpt = 2 << 10
+
+// cut shortens what errors repeat of a setting.
+func cut(s string) string {
+	const most = 60 // characters
+	if runes := []rune(s); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return s
 }
 
 // set applies one "path=value"; the value is read as YAML, so that lists and
@@ -128,8 +140,8 @@ func yamlError(path string, err error) error {
 func (e *Experiment) set(setting string) error {
 	path, value, ok := strings.Cut(setting, "=")
 	path = strings.TrimSpace(path)
-	if !ok || path == "" {
-		return fmt.Errorf("set %q: want path=value, as in training.learning_rate=0.001", setting)
+	if !ok || path == "" || cut(path) != path {
+		return fmt.Errorf("set %q: want path=value, as in training.learning_rate=0.001", cut(setting))
 	}
 	if path == "name" || path == "preset" {
 		return fmt.Errorf("set %s: choose the %s by its own argument", path, path)
@@ -141,6 +153,9 @@ func (e *Experiment) set(setting string) error {
 	if strings.TrimSpace(value) == "" {
 		return fmt.Errorf("set %s: no value", path)
 	}
+	if err := yamltext.Check([]byte(value)); err != nil {
+		return fmt.Errorf("set %s: %w", path, err)
+	}
 	// Decode into a copy: a value that fails half-way must change nothing.
 	decoded := reflect.New(field.Type())
 	decoded.Elem().Set(field)
@@ -149,7 +164,7 @@ func (e *Experiment) set(setting string) error {
 		decoded.Elem().Elem().Set(field.Elem())
 	}
 	if err := decode([]byte(value), decoded.Interface()); err != nil {
-		return fmt.Errorf("set %s: %q is no %s: %s", path, value, kindName(field.Type()), firstLine(err))
+		return fmt.Errorf("set %s: %q is no %s: %s", path, cut(value), yamltext.Kind(field.Type()), cut(firstLine(yamltext.Plain(err))))
 	}
 	field.Set(decoded.Elem())
 	return nil
@@ -175,7 +190,7 @@ func lookup(v reflect.Value, path string) (reflect.Value, error) {
 			v = v.Elem()
 		}
 		if v.Kind() != reflect.Struct {
-			return v, fmt.Errorf("%s: %s is a %s and has no fields", path, walked, kindName(v.Type()))
+			return v, fmt.Errorf("%s: %s is a %s and has no fields", path, walked, yamltext.Kind(v.Type()))
 		}
 		var known []string
 		found := false
@@ -196,24 +211,6 @@ func lookup(v reflect.Value, path string) (reflect.Value, error) {
 		walked = strings.TrimPrefix(walked+"."+part, ".")
 	}
 	return v, nil
-}
-
-func kindName(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Int, reflect.Int64, reflect.Int32:
-		return "whole number"
-	case reflect.Uint64, reflect.Uint32, reflect.Uint:
-		return "whole number ≥ 0"
-	case reflect.Float64, reflect.Float32:
-		return "number"
-	case reflect.String:
-		return "text"
-	case reflect.Slice, reflect.Array:
-		return "list"
-	case reflect.Struct, reflect.Pointer:
-		return "section"
-	}
-	return t.String()
 }
 
 // firstLine is the decoder's message without its excerpt of the source.

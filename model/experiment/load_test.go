@@ -3,12 +3,16 @@ package experiment
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/yamltext"
 )
 
 func write(t *testing.T, content string) string {
@@ -64,6 +68,34 @@ func TestFileAddsNothingWhenEmpty(t *testing.T) {
 	}
 }
 
+// Errors do not repeat what is long, and say no types of Go.
+func TestShortErrors(t *testing.T) {
+	long := strings.Repeat("ab", 10000)
+	for _, setting := range []string{long, long + "=1", "training.epochs=" + long, "training.sensors=[" + long, "training.coupling=" + long,
+		"training.epochs=" + strings.Repeat("1", 10000) + ".5", "training.sensors={a: [" + long + "]}", "training." + long + "=1"} {
+		_, err := Load("vn1d", "smoke", "", []string{setting})
+		if err == nil || len(err.Error()) > 500 {
+			t.Errorf("%.40s…: error of %d bytes: %.200v", setting, len(fmt.Sprint(err)), err)
+		}
+	}
+	_, err := Load("vn1d", "smoke", write(t, "training: {epochs: [1], coupling: "+long+"}"), nil)
+	if err == nil || len(err.Error()) > 500 || !strings.Contains(err.Error(), "[1:20] list instead of whole number") {
+		t.Errorf("a long line: %.200v", err)
+	}
+}
+
+// A section that is set as a whole keeps what it does not mention, as in a file.
+func TestSetSection(t *testing.T) {
+	e, err := Load("cn2d", "smoke", "", []string{"probes={kind: walk}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	preset, _ := ByName("cn2d", "smoke")
+	if e.Probes.Kind != "walk" || e.Probes.DT != preset.Probes.DT {
+		t.Errorf("probes are %+v", *e.Probes)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	for name, tt := range map[string]struct {
 		experiment, preset string
@@ -71,83 +103,95 @@ func TestBadInput(t *testing.T) {
 		sets               []string
 		want               []string // all in the message
 	}{
-		"unknown experiment":  {experiment: "vn2d", want: []string{`"vn2d"`, "rare1d, vn1d"}},
-		"no experiment":       {want: []string{`unknown experiment ""`, "rare1d, vn1d"}},
-		"unknown preset":      {experiment: "vn1d", preset: "huge", want: []string{`"huge"`, "demo, full, scaled, smoke"}},
-		"unknown field":       {experiment: "vn1d", yaml: "training:\n  learnig_rate: 1\n", want: []string{"[2:3]", "learnig_rate", "^"}},
-		"unknown section":     {experiment: "vn1d", yaml: "\noptimizer: {}\n", want: []string{"[2:1]", "optimizer"}},
-		"malformed":           {experiment: "vn1d", yaml: "training:\n  epochs: [1\nseed: 2\n", want: []string{"experiment.yaml", "[", "^"}},
-		"bad indentation":     {experiment: "vn1d", yaml: "training:\n  epochs: 1\n epochs: 2\n", want: []string{"[3:", "^"}},
-		"tab":                 {experiment: "vn1d", yaml: "training:\n\tepochs: 1\n", want: []string{"[2:1]", "^"}},
-		"duplicate":           {experiment: "vn1d", yaml: "seed: 1\nseed: 2\n", want: []string{"[2:1]", "seed"}},
-		"text for a number":   {experiment: "vn1d", yaml: "training:\n  epochs: many\n", want: []string{"[2:11]", "^"}},
-		"fraction":            {experiment: "vn1d", yaml: "training:\n  epochs: 1.5\n", want: []string{"[2:11]"}},
-		"fraction in a list":  {experiment: "vn1d", yaml: "model:\n  deeponet:\n    channels: [8, 8.5]\n", want: []string{"[3:19]", "8.5"}},
-		"too large a number":  {experiment: "vn1d", yaml: "seed: 18446744073709551616\n", want: []string{"[1:7]", "18446744073709551616 is too large"}},
-		"set too large a one": {experiment: "vn1d", sets: []string{"training.steps=1e19"}, want: []string{"training.steps", "1e19 is too large"}},
-		"set a fraction":      {experiment: "vn1d", sets: []string{"training.epochs=1.5"}, want: []string{"training.epochs", "1.5"}},
-		"two documents":       {experiment: "vn1d", yaml: "seed: 1\n---\nseed: 2\n", want: []string{"documents"}},
-		"negative seed":       {experiment: "vn1d", yaml: "seed: -1\n", want: []string{"[1:7]"}},
-		"list at the top":     {experiment: "vn1d", yaml: "- 1\n- 2\n", want: []string{"experiment.yaml", "[1:"}},
-		"disagreeing name":    {experiment: "vn1d", yaml: "name: rare1d\n", want: []string{"name", "rare1d", "vn1d"}},
-		"disagreeing preset":  {experiment: "vn1d", preset: "full", yaml: "preset: smoke\n", want: []string{"preset", "smoke", "full"}},
-		"NaN in the file":     {experiment: "vn1d", yaml: "training: {learning_rate: .nan}\n", want: []string{"training.learning_rate", "NaN", "1e-12 to 1"}},
-		"infinity":            {experiment: "vn1d", yaml: "training: {clip_norm: .inf}\n", want: []string{"training.clip_norm", "+Inf"}},
-		"negative decay":      {experiment: "vn1d", sets: []string{"training.weight_decay=-1"}, want: []string{"training.weight_decay", "-1", "0 to 1"}},
-		"zero shards":         {experiment: "vn1d", sets: []string{"data.shards=0"}, want: []string{"data.shards is 0", "from 1"}},
-		"many samples":        {experiment: "vn1d", sets: []string{"data.samples=16777217"}, want: []string{"data.samples is 16777217", "1 to 4194304"}},
-		"zero epochs":         {experiment: "vn1d", sets: []string{"training.epochs=0"}, want: []string{"training.epochs is 0"}},
-		"shards and batch":    {experiment: "vn1d", sets: []string{"training.batch_functions=33"}, want: []string{"training.batch_functions is 33", "multiple of data.shards (32)"}},
-		"shards and data":     {experiment: "vn1d", sets: []string{"data.functions=64513"}, want: []string{"data.functions is 64513", "multiple"}},
-		"samples":             {experiment: "vn1d", sets: []string{"training.batch_samples=30"}, want: []string{"training.batch_samples is 30", "divisor of data.samples (512)"}},
-		"too many held out":   {experiment: "vn1d", sets: []string{"evaluation.functions=129"}, want: []string{"evaluation.functions is 129", "1 to 128"}},
-		"too many samples":    {experiment: "vn1d", sets: []string{"evaluation.samples=4097"}, want: []string{"evaluation.samples is 4097", "to 4096"}},
-		"solver":              {experiment: "vn1d", sets: []string{"evaluation.solver=rk5-4"}, want: []string{"evaluation.solver", "rk5-4"}},
-		"grid":                {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: drift, shape: [65]}]"}, want: []string{"model.deeponet", "[65]", "[64]", "vn1d"}},
-		"field":               {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: probes, shape: [64]}]"}, want: []string{"model.deeponet", `"probes" is no stored field of vn1d`}},
-		"dimension":           {experiment: "vn1d", sets: []string{"model.deeponet.dimension=2"}, want: []string{"model.deeponet.dimension is 2", "must be 1", "vn1d"}},
-		"no network":          {experiment: "vn1d", sets: []string{"model.deeponet=null"}, want: []string{"model: no network"}},
-		"no sensors":          {experiment: "cn2d", sets: []string{"model.sensor.sensors=0"}, want: []string{"sensors is 0"}},
-		"features":            {experiment: "cn2d", sets: []string{"model.sensor.features=4"}, want: []string{"model.sensor.features is 4", "8, as probes of kind trajectory have"}},
-		"steps of probes":     {experiment: "cn2d", sets: []string{"model.sensor.steps=5000"}, want: []string{"model.sensor.steps is 5000", "1 to 4096"}},
-		"kind of probes":      {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk or pairs"}},
-		"pairs of a plane":    {experiment: "cn2d", sets: []string{"probes.kind=pairs", "model.sensor.features=4"}, want: []string{"probes.kind", "cn2d", "pairs of sde.Plane"}},
-		"walks of particles":  {experiment: "particles64d", sets: []string{"probes.kind=walk", "model.sensor.features=8"}, want: []string{"probes.kind", "particles64d", "walk of sde.Particles"}},
-		"probes of a line":    {experiment: "cn2d", sets: []string{"data.family=vn1d", "model.sensor.dimension=1"}, want: []string{"probes.kind", "vn1d", "trajectory of sde.Coefficients"}},
-		"time of probes":      {experiment: "cn2d", sets: []string{"probes.dt=.inf"}, want: []string{"probes.dt", "a number from 1e-09 to 1"}},
-		"no probes":           {experiment: "cn2d", sets: []string{"probes=null"}, want: []string{"probes: model.sensor needs them"}},
-		"probes of a grid":    {experiment: "cn2d_grid", yaml: "probes: {kind: walk, dt: 0.1}\n", want: []string{"probes: model.deeponet has no sensors"}},
-		"sensors of a grid":   {experiment: "cn2d_grid", sets: []string{"evaluation.sensors=3"}, want: []string{"evaluation.sensors is 3", "has no sensors"}},
-		"sensors in turn":     {experiment: "cn2d_grid", sets: []string{"training.sensors=[3]"}, want: []string{"training.sensors is [3]", "has no sensors"}},
-		"none in turn":        {experiment: "cn2d", sets: []string{"training.sensors=[64, 0]"}, want: []string{"training.sensors[1] is 0", "1 to 65536"}},
-		"many in turn":        {experiment: "cn2d", sets: []string{"training.sensors=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]"}, want: []string{"training.sensors is a list of 17", "at most 16"}},
-		"two networks":        {experiment: "cn2d", yaml: "model: {deeponet: {dimension: 2}}\n", want: []string{"deeponet sensor", "want one network"}},
-		"dimension of states": {experiment: "particles64d", sets: []string{"model.sensor.dimension=62"}, want: []string{"model.sensor.dimension is 62", "must be 64"}},
-		"part of a network":   {experiment: "cn2d", sets: []string{"model.sensor.aggregator=max"}, want: []string{"aggregator", `"max"`, "perceiver, mean, deepsets"}},
-		"no sensor network":   {experiment: "cn2d_grid", sets: []string{"model.sensor.sensors=3"}, want: []string{"model.sensor.sensors", "no model.sensor"}},
-		"points to couple":    {experiment: "cn2d", sets: []string{"data.samples=4096", "training.batch_samples=2048"}, want: []string{"training.batch_samples is 2048", "at most 1024"}},
-		"into no network":     {experiment: "vn1d", sets: []string{"model.deeponet=null", "model.deeponet.rank=3"}, want: []string{"model.deeponet.rank", "no model.deeponet"}},
-		"unknown network":     {experiment: "vn1d", sets: []string{"model.perceptron.rank=3"}, want: []string{"perceptron", "known here: deeponet"}},
-		"wire":                {experiment: "vn1d", sets: []string{"training.wire=f16"}, want: []string{`training.wire is "f16"`, "f32 bf16 int8"}},
-		"wire of integers":    {experiment: "vn1d", sets: []string{"training.wire=bf16", "training.reproducible=true"}, want: []string{`training.wire is "bf16"`, "f32 where training is reproducible"}},
-		"precision":           {experiment: "vn1d", sets: []string{"training.precision=float16"}, want: []string{`training.precision is "float16"`, "float32 bfloat16"}},
-		"coupling":            {experiment: "vn1d", sets: []string{"training.coupling=sinkhorn"}, want: []string{`training.coupling is "sinkhorn"`, "ot independent quantile"}},
-		"ranks in the plane":  {experiment: "cn2d", sets: []string{"training.coupling=quantile"}, want: []string{`training.coupling is "quantile"`, "only numbers have ranks"}},
-		"family":              {experiment: "vn1d", sets: []string{"data.family=ou"}, want: []string{"family", `"ou"`, "vn1d"}},
-		"network":             {experiment: "vn1d", sets: []string{"model.deeponet.rank=0"}, want: []string{"model", "rank", "0"}},
-		"large network":       {experiment: "vn1d", sets: []string{"model.deeponet.trunk_width=16384"}, want: []string{"parameters", "a checkpoint has room for 960"}},
-		"long training":       {experiment: "vn1d", sets: []string{"training.steps=1e8"}, want: []string{"940928 parameters after 100000000 updates takes 1537 MiB"}},
-		"endless training":    {experiment: "vn1d", sets: []string{"training.epochs=1048576", "data.functions=16777216", "data.samples=4194304", "data.training.chains=1", "data.held_out_from=0"}, want: []string{"updates takes"}},
-		"chains of a row":     {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{name: a, scheme: {dt: 0.01, thin: 1, chains: 3}}]"}, want: []string{"evaluation.mcmc[0].scheme.chains is 3", "divisor"}},
-		"unnamed row":         {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}}]"}, want: []string{"evaluation.mcmc[0].name"}},
-		"field of a row":      {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
-		"set without a value": {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
-		"set an empty value":  {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
-		"set unknown field":   {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, coupling, times, sensors, epochs"}},
-		"set into a number":   {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
-		"set text":            {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
-		"set the name":        {experiment: "vn1d", sets: []string{"name=rare1d"}, want: []string{"name"}},
-		"set malformed":       {experiment: "vn1d", sets: []string{"model.deeponet.channels=[1, 2"}, want: []string{"model.deeponet.channels", "list"}},
+		"unknown experiment":   {experiment: "vn2d", want: []string{`"vn2d"`, "rare1d, vn1d"}},
+		"no experiment":        {want: []string{`unknown experiment ""`, "rare1d, vn1d"}},
+		"unknown preset":       {experiment: "vn1d", preset: "huge", want: []string{`"huge"`, "demo, full, scaled, smoke"}},
+		"unknown field":        {experiment: "vn1d", yaml: "training:\n  learnig_rate: 1\n", want: []string{"[2:3]", "learnig_rate", "^"}},
+		"unknown section":      {experiment: "vn1d", yaml: "\noptimizer: {}\n", want: []string{"[2:1]", "optimizer"}},
+		"malformed":            {experiment: "vn1d", yaml: "training:\n  epochs: [1\nseed: 2\n", want: []string{"experiment.yaml", "[", "^"}},
+		"bad indentation":      {experiment: "vn1d", yaml: "training:\n  epochs: 1\n epochs: 2\n", want: []string{"[3:", "^"}},
+		"tab":                  {experiment: "vn1d", yaml: "training:\n\tepochs: 1\n", want: []string{"[2:1]", "^"}},
+		"duplicate":            {experiment: "vn1d", yaml: "seed: 1\nseed: 2\n", want: []string{"[2:1]", "seed"}},
+		"text for a number":    {experiment: "vn1d", yaml: "training:\n  epochs: many\n", want: []string{"[2:11]", "^"}},
+		"fraction":             {experiment: "vn1d", yaml: "training:\n  epochs: 1.5\n", want: []string{"[2:11]"}},
+		"fraction in a list":   {experiment: "vn1d", yaml: "model:\n  deeponet:\n    channels: [8, 8.5]\n", want: []string{"[3:19]", "8.5"}},
+		"too large a number":   {experiment: "vn1d", yaml: "seed: 18446744073709551616\n", want: []string{"[1:7]", "18446744073709551616 is too large"}},
+		"set too large a one":  {experiment: "vn1d", sets: []string{"training.steps=1e19"}, want: []string{"training.steps", "1e19 is too large"}},
+		"set a fraction":       {experiment: "vn1d", sets: []string{"training.epochs=1.5"}, want: []string{"training.epochs", "1.5"}},
+		"two documents":        {experiment: "vn1d", yaml: "seed: 1\n---\nseed: 2\n", want: []string{"documents"}},
+		"negative seed":        {experiment: "vn1d", yaml: "seed: -1\n", want: []string{"[1:7]"}},
+		"list at the top":      {experiment: "vn1d", yaml: "- 1\n- 2\n", want: []string{"experiment.yaml", "[1:"}},
+		"disagreeing name":     {experiment: "vn1d", yaml: "name: rare1d\n", want: []string{"name", "rare1d", "vn1d"}},
+		"disagreeing preset":   {experiment: "vn1d", preset: "full", yaml: "preset: smoke\n", want: []string{"preset", "smoke", "full"}},
+		"NaN in the file":      {experiment: "vn1d", yaml: "training: {learning_rate: .nan}\n", want: []string{"training.learning_rate", "NaN", "1e-12 to 1"}},
+		"infinity":             {experiment: "vn1d", yaml: "training: {clip_norm: .inf}\n", want: []string{"training.clip_norm", "+Inf"}},
+		"negative decay":       {experiment: "vn1d", sets: []string{"training.weight_decay=-1"}, want: []string{"training.weight_decay", "-1", "0 to 1"}},
+		"zero shards":          {experiment: "vn1d", sets: []string{"data.shards=0"}, want: []string{"data.shards is 0", "from 1"}},
+		"many samples":         {experiment: "vn1d", sets: []string{"data.samples=16777217"}, want: []string{"data.samples is 16777217", "1 to 4194304"}},
+		"zero epochs":          {experiment: "vn1d", sets: []string{"training.epochs=0"}, want: []string{"training.epochs is 0"}},
+		"shards and batch":     {experiment: "vn1d", sets: []string{"training.batch_functions=33"}, want: []string{"training.batch_functions is 33", "multiple of data.shards (32)"}},
+		"shards and data":      {experiment: "vn1d", sets: []string{"data.functions=64513"}, want: []string{"data.functions is 64513", "multiple"}},
+		"samples":              {experiment: "vn1d", sets: []string{"training.batch_samples=30"}, want: []string{"training.batch_samples is 30", "divisor of data.samples (512)"}},
+		"too many held out":    {experiment: "vn1d", sets: []string{"evaluation.functions=129"}, want: []string{"evaluation.functions is 129", "1 to 128"}},
+		"too many samples":     {experiment: "vn1d", sets: []string{"evaluation.samples=4097"}, want: []string{"evaluation.samples is 4097", "to 4096"}},
+		"solver":               {experiment: "vn1d", sets: []string{"evaluation.solver=rk5-4"}, want: []string{"evaluation.solver", "rk5-4"}},
+		"grid":                 {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: drift, shape: [65]}]"}, want: []string{"model.deeponet", "[65]", "[64]", "vn1d"}},
+		"field":                {experiment: "vn1d", sets: []string{"model.deeponet.fields=[{name: probes, shape: [64]}]"}, want: []string{"model.deeponet", `"probes" is no stored field of vn1d`}},
+		"dimension":            {experiment: "vn1d", sets: []string{"model.deeponet.dimension=2"}, want: []string{"model.deeponet.dimension is 2", "must be 1", "vn1d"}},
+		"no network":           {experiment: "vn1d", sets: []string{"model.deeponet=null"}, want: []string{"model: no network"}},
+		"no sensors":           {experiment: "cn2d", sets: []string{"model.sensor.sensors=0"}, want: []string{"sensors is 0"}},
+		"features":             {experiment: "cn2d", sets: []string{"model.sensor.features=4"}, want: []string{"model.sensor.features is 4", "8, as probes of kind trajectory have"}},
+		"steps of probes":      {experiment: "cn2d", sets: []string{"model.sensor.steps=5000"}, want: []string{"model.sensor.steps is 5000", "1 to 4096"}},
+		"kind of probes":       {experiment: "cn2d", sets: []string{"probes.kind=jump"}, want: []string{"probes.kind", `"jump"`, "trajectory, walk or pairs"}},
+		"pairs of a plane":     {experiment: "cn2d", sets: []string{"probes.kind=pairs", "model.sensor.features=4"}, want: []string{"probes.kind", "cn2d", "pairs of sde.Plane"}},
+		"walks of particles":   {experiment: "particles64d", sets: []string{"probes.kind=walk", "model.sensor.features=8"}, want: []string{"probes.kind", "particles64d", "walk of sde.Particles"}},
+		"probes of a line":     {experiment: "cn2d", sets: []string{"data.family=vn1d", "model.sensor.dimension=1"}, want: []string{"probes.kind", "vn1d", "trajectory of sde.Coefficients"}},
+		"time of probes":       {experiment: "cn2d", sets: []string{"probes.dt=.inf"}, want: []string{"probes.dt", "a number from 1e-09 to 1"}},
+		"no probes":            {experiment: "cn2d", sets: []string{"probes=null"}, want: []string{"probes: model.sensor needs them"}},
+		"probes of a grid":     {experiment: "cn2d_grid", yaml: "probes: {kind: walk, dt: 0.1}\n", want: []string{"probes: model.deeponet has no sensors"}},
+		"probes set on a line": {experiment: "vn1d", sets: []string{"probes={kind: walk, dt: 0.1}"}, want: []string{"probes: model.deeponet has no sensors"}},
+		"no section":           {experiment: "vn1d", sets: []string{"probes=abc"}, want: []string{"set probes", "abc", "section"}},
+		"no fields":            {experiment: "vn1d", sets: []string{"probes={}"}, want: []string{"probes: model.deeponet has no sensors"}},
+		"field of probes":      {experiment: "cn2d", sets: []string{"probes={knd: walk}"}, want: []string{"set probes", "knd"}},
+		"second network":       {experiment: "vn1d", sets: []string{"model.sensor={}"}, want: []string{"want one network"}},
+		"sensors of a grid":    {experiment: "cn2d_grid", sets: []string{"evaluation.sensors=3"}, want: []string{"evaluation.sensors is 3", "has no sensors"}},
+		"sensors in turn":      {experiment: "cn2d_grid", sets: []string{"training.sensors=[3]"}, want: []string{"training.sensors is [3]", "has no sensors"}},
+		"none in turn":         {experiment: "cn2d", sets: []string{"training.sensors=[64, 0]"}, want: []string{"training.sensors[1] is 0", "1 to 65536"}},
+		"many in turn":         {experiment: "cn2d", sets: []string{"training.sensors=[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]"}, want: []string{"training.sensors is a list of 17", "at most 16"}},
+		"two networks":         {experiment: "cn2d", yaml: "model: {deeponet: {dimension: 2}}\n", want: []string{"deeponet sensor", "want one network"}},
+		"dimension of states":  {experiment: "particles64d", sets: []string{"model.sensor.dimension=62"}, want: []string{"model.sensor.dimension is 62", "must be 64"}},
+		"part of a network":    {experiment: "cn2d", sets: []string{"model.sensor.aggregator=max"}, want: []string{"aggregator", `"max"`, "perceiver, mean, deepsets"}},
+		"no sensor network":    {experiment: "cn2d_grid", sets: []string{"model.sensor.sensors=3"}, want: []string{"model.sensor.sensors", "no model.sensor"}},
+		"points to couple":     {experiment: "cn2d", sets: []string{"data.samples=4096", "training.batch_samples=2048"}, want: []string{"training.batch_samples is 2048", "at most 1024"}},
+		"into no network":      {experiment: "vn1d", sets: []string{"model.deeponet=null", "model.deeponet.rank=3"}, want: []string{"model.deeponet.rank", "no model.deeponet"}},
+		"unknown network":      {experiment: "vn1d", sets: []string{"model.perceptron.rank=3"}, want: []string{"perceptron", "known here: deeponet"}},
+		"wire":                 {experiment: "vn1d", sets: []string{"training.wire=f16"}, want: []string{`training.wire is "f16"`, "f32 bf16 int8"}},
+		"wire of integers":     {experiment: "vn1d", sets: []string{"training.wire=bf16", "training.reproducible=true"}, want: []string{`training.wire is "bf16"`, "f32 where training is reproducible"}},
+		"precision":            {experiment: "vn1d", sets: []string{"training.precision=float16"}, want: []string{`training.precision is "float16"`, "float32 bfloat16"}},
+		"coupling":             {experiment: "vn1d", sets: []string{"training.coupling=sinkhorn"}, want: []string{`training.coupling is "sinkhorn"`, "ot independent quantile"}},
+		"ranks in the plane":   {experiment: "cn2d", sets: []string{"training.coupling=quantile"}, want: []string{`training.coupling is "quantile"`, "only numbers have ranks"}},
+		"family":               {experiment: "vn1d", sets: []string{"data.family=ou"}, want: []string{"family", `"ou"`, "vn1d"}},
+		"network":              {experiment: "vn1d", sets: []string{"model.deeponet.rank=0"}, want: []string{"model", "rank", "0"}},
+		"large network":        {experiment: "vn1d", sets: []string{"model.deeponet.trunk_width=16384"}, want: []string{"parameters", "a checkpoint has room for 960"}},
+		"long training":        {experiment: "vn1d", sets: []string{"training.steps=1e8"}, want: []string{"940928 parameters after 100000000 updates takes 1537 MiB"}},
+		"endless training":     {experiment: "vn1d", sets: []string{"training.epochs=1048576", "data.functions=16777216", "data.samples=4194304", "data.training.chains=1", "data.held_out_from=0"}, want: []string{"updates takes"}},
+		"chains of a row":      {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{name: a, scheme: {dt: 0.01, thin: 1, chains: 3}}]"}, want: []string{"evaluation.mcmc[0].scheme.chains is 3", "divisor"}},
+		"unnamed row":          {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}}]"}, want: []string{"evaluation.mcmc[0].name"}},
+		"equal rows":           {experiment: "vn1d", sets: []string{`evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}, name: a}, {scheme: {dt: 0.01, thin: 1, chains: 1}, name: b}, {scheme: {dt: 0.01, thin: 1, chains: 1}, name: a}]`}, want: []string{`evaluation.mcmc[2].name is "a"`, "another"}},
+		"lines of a row":       {experiment: "vn1d", sets: []string{`evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}, name: "a\nb"}]`}, want: []string{`evaluation.mcmc[0].name is "a\nb"`, "printable"}},
+		"blank row":            {experiment: "vn1d", sets: []string{`evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}, name: "  "}]`}, want: []string{"evaluation.mcmc[0].name", "printable"}},
+		"long row":             {experiment: "vn1d", sets: []string{`evaluation.mcmc=[{scheme: {dt: 0.01, thin: 1, chains: 1}, name: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}]`}, want: []string{"evaluation.mcmc[0].name", "1 to 40"}},
+		"field of a row":       {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
+		"set without a value":  {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
+		"set an empty value":   {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
+		"set unknown field":    {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, coupling, times, sensors, epochs"}},
+		"set into a number":    {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
+		"set text":             {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
+		"set a list":           {experiment: "vn1d", sets: []string{"training.learning_rate=[1]"}, want: []string{`"[1]" is no number: list instead of number`}},
+		"set a negative seed":  {experiment: "vn1d", sets: []string{"seed=-1"}, want: []string{`"-1" is no whole number ≥ 0: -1 is no whole number ≥ 0 in range`}},
+		"list for text":        {experiment: "vn1d", yaml: "training:\n  coupling: [a]\n", want: []string{"[2:13] list instead of text", "^"}},
+		"set the name":         {experiment: "vn1d", sets: []string{"name=rare1d"}, want: []string{"name"}},
+		"set malformed":        {experiment: "vn1d", sets: []string{"model.deeponet.channels=[1, 2"}, want: []string{"model.deeponet.channels", "list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := ""
@@ -171,7 +215,7 @@ func TestMissingAndOversizedFile(t *testing.T) {
 	if _, err := Load("vn1d", "", filepath.Join(t.TempDir(), "none.yaml"), nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	if _, err := Load("vn1d", "", write(t, strings.Repeat("#", maxYAML+1)), nil); err == nil || !strings.Contains(err.Error(), "larger") {
+	if _, err := Load("vn1d", "", write(t, strings.Repeat("#", yamltext.MaxBytes+1)), nil); err == nil || !strings.Contains(err.Error(), "more than 65536 bytes") {
 		t.Errorf("oversized file: %v", err)
 	}
 }
@@ -185,6 +229,26 @@ func TestBinaryFile(t *testing.T) {
 	}
 	if _, err := Load("vn1d", "smoke", write(t, "# größer\r\n\n"), nil); err != nil {
 		t.Errorf("text: %v", err)
+	}
+}
+
+// The parser would need gigabytes for these.
+func TestDeeplyNested(t *testing.T) {
+	for _, brackets := range []string{strings.Repeat("[", 16000), strings.Repeat("{a: ", 8000), strings.Repeat("- ", 16000) + "1"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, fromFile := Load("vn1d", "smoke", write(t, "training:\n  sensors:\n    "+brackets), nil)
+		_, fromSet := Load("vn1d", "smoke", "", []string{"training.sensors=" + brackets})
+		_, fromFamily := Load("vn1d", "smoke", "", []string{`data.family="{` + brackets + `"`})
+		runtime.ReadMemStats(&after)
+		for _, err := range []error{fromFile, fromSet, fromFamily} {
+			if err == nil || !strings.Contains(err.Error(), "nested deeper than 64 levels") {
+				t.Errorf("%.10s…: %.200v", brackets, err)
+			}
+		}
+		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 60 {
+			t.Errorf("%.10s…: refusing takes %d MiB", brackets, took)
+		}
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data"
@@ -21,7 +24,7 @@ type FieldError struct {
 }
 
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("%s is %v: must be %s", e.Field, e.Value, e.Want)
+	return fmt.Sprintf("%s is %s: must be %s", e.Field, cut(fmt.Sprint(e.Value)), e.Want)
 }
 
 // Validate reports the first field out of range as a *FieldError, or what
@@ -58,8 +61,13 @@ func (e Experiment) Validate() error {
 		return err
 	}
 	for i, m := range v.MCMC {
-		if err := m.validate(fmt.Sprintf("evaluation.mcmc[%d]", i), v.Samples); err != nil {
+		path := fmt.Sprintf("evaluation.mcmc[%d]", i)
+		if err := m.validate(path, v.Samples); err != nil {
 			return err
+		}
+		// A row's random stream is called after it.
+		if slices.ContainsFunc(v.MCMC[:i], func(other MCMC) bool { return other.Name == m.Name }) {
+			return &FieldError{path + ".name", fmt.Sprintf("%q", m.Name), "another than those of the rows before"}
 		}
 	}
 	if t.Reproducible && t.Wire != "" && t.Wire != ergoflow.WireFloat32 {
@@ -137,10 +145,14 @@ func (e Experiment) stateFits() error {
 	return nil
 }
 
+// maxRowName keeps a row's label on its line of the table.
+const maxRowName = 40
+
 func (m MCMC) validate(path string, samples int) error {
 	s := m.Scheme
-	if m.Name == "" {
-		return &FieldError{path + ".name", `""`, "not empty: it labels a row"}
+	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
+	if n := utf8.RuneCountInString(m.Name); strings.TrimSpace(m.Name) == "" || n > maxRowName || strings.ContainsFunc(m.Name, unprintable) {
+		return &FieldError{path + ".name", fmt.Sprintf("%.*q", maxRowName, m.Name), fmt.Sprintf("a line of 1 to %d printable characters: it labels a row", maxRowName)}
 	}
 	if err := first(
 		number(path+".scheme.dt", s.DT, 1e-9, 1),

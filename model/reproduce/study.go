@@ -170,6 +170,11 @@ func Select(name, preset string) ([]Study, error) {
 	}
 	i := slices.IndexFunc(known, func(s Study) bool { return s.Name == name })
 	if i < 0 {
+		for _, s := range known {
+			if slices.ContainsFunc(s.Runs, func(r Run) bool { return r.Experiment == name }) {
+				return nil, fmt.Errorf("%s is a part of %s, with which it is reproduced", name, s.Name)
+			}
+		}
 		return nil, fmt.Errorf("nothing to reproduce is called %q (known: %s, all)", name, strings.Join(Names(), ", "))
 	}
 	return known[i : i+1], known[i].has(preset)

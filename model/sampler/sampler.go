@@ -29,8 +29,9 @@ const (
 	// and encodedValues that of their inputs' values.
 	encodings     = 16
 	encodedValues = 1 << 22
-	// maxNumbers of one function bounds a mistyped request.
-	maxNumbers = 1 << 28
+	// MaxNumbers are the most that samples of one function may have, all coordinates
+	// together: it bounds a mistyped request.
+	MaxNumbers = 1 << 28
 )
 
 // Sampler holds the parameters on a device. It is for one goroutine.
@@ -118,8 +119,8 @@ func (s *Sampler) Close() {
 // own, so that its samples do not depend on what else is asked for.
 func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
 	d := s.model.Dim()
-	if n < 1 || n > maxNumbers/d {
-		return nil, fmt.Errorf("sample: %d samples, not in 1…%d", n, maxNumbers/d)
+	if n < 1 || n > MaxNumbers/d {
+		return nil, fmt.Errorf("sample: %d samples, not in 1…%d", n, MaxNumbers/d)
 	}
 	for i, f := range functions {
 		if f.Function.System == nil {

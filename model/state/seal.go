@@ -3,6 +3,8 @@ package state
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -29,17 +31,39 @@ func Seal(encoded []byte) ([]byte, error) {
 	return safetensors.Encode(file.Tensors(), metadata)
 }
 
-// Unseal takes the seal away, if there is one: the bytes are again those of the
-// store that the state is from. It checks nothing that Decode does.
+// ErrUnsealed means that an export has no seal, so that nobody knows whether it is
+// as it was written.
+var ErrUnsealed = errors.New("it has no SHA-256 of itself")
+
+// Unseal takes the seal away: the bytes are again those of the store that the state
+// is from. It checks nothing that Decode does, but that there is one.
 func Unseal(encoded []byte) ([]byte, error) {
 	file, err := safetensors.Decode(encoded)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	if _, sealed := file.Metadata()[seal]; !sealed {
-		return encoded, nil
+		return nil, ErrUnsealed
 	}
 	return safetensors.Encode(file.Tensors(), without(file))
+}
+
+// Config is the configuration that an encoded state carries. Like Decode it refuses
+// bytes that are not those of their seal: a changed configuration may name another
+// network, and Decode would not be told of the right one.
+func Config(encoded []byte) (json.RawMessage, error) {
+	file, err := safetensors.Decode(encoded)
+	if err == nil {
+		err = checkSeal(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	config := json.RawMessage(file.Metadata()["config"])
+	if !json.Valid(config) {
+		return nil, fmt.Errorf("%w: it carries no configuration", ErrCorrupt)
+	}
+	return config, nil
 }
 
 // checkSeal compares a file with its seal; one without is from another program, an

@@ -38,10 +38,11 @@ func TestSeal(t *testing.T) {
 	if s, err := state.Decode(export, layout); err != nil || !reflect.DeepEqual(s, example()) {
 		t.Errorf("error %v, state %+v", err, s)
 	}
-	for _, from := range [][]byte{export, encoded} {
-		if b, err := state.Unseal(from); err != nil || !bytes.Equal(b, encoded) {
-			t.Errorf("unsealed bytes are not those of the store, error %v", err)
-		}
+	if b, err := state.Unseal(export); err != nil || !bytes.Equal(b, encoded) {
+		t.Errorf("unsealed bytes are not those of the store, error %v", err)
+	}
+	if _, err := state.Unseal(encoded); !errors.Is(err, state.ErrUnsealed) {
+		t.Errorf("without a seal: %v", err)
 	}
 }
 
@@ -57,6 +58,9 @@ func TestBrokenSeal(t *testing.T) {
 			s, err := state.Decode(damaged, layout)
 			if err == nil && !reflect.DeepEqual(s, want) || err != nil && !errors.Is(err, state.ErrCorrupt) {
 				t.Fatalf("bit %d of byte %d (%q): error %v, want ErrCorrupt", bit, i, export[max(i-9, 0):i+1], err)
+			}
+			if config, err := state.Config(damaged); err == nil && !bytes.Equal(config, want.Config) || err != nil && !errors.Is(err, state.ErrCorrupt) {
+				t.Fatalf("bit %d of byte %d (%q): configuration %s, error %v, want ErrCorrupt", bit, i, export[max(i-9, 0):i+1], config, err)
 			}
 		}
 	}
