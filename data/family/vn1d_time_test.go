@@ -42,7 +42,7 @@ func TestTimedOrnsteinUhlenbeck(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := float64(f.Fields[2][0]); math.Abs(got-math.Log(time)) > 1e-6 {
+		if got := float64(f.Fields[2][0]); !(math.Abs(got-math.Log(time)) <= 1e-6) {
 			t.Errorf("the network is told of log τ = %v at %v", got, time)
 		}
 		x := make([]float32, chains)
@@ -82,12 +82,12 @@ func TestTimedFunctions(t *testing.T) {
 	const functions = 4096
 	for i := range functions {
 		time, k := f.Time(7, i), i%8
-		if time < ends[k] || time >= ends[k+1] || f.Equation(i) != i/8 {
+		if !(time >= ends[k] && time < ends[k+1]) || f.Equation(i) != i/8 {
 			t.Fatalf("function %d is equation %d at %g, want %d in %g…%g", i, f.Equation(i), time, i/8, ends[k], ends[k+1])
 		}
 		mean += math.Log(time/ends[k]) / math.Log(ends[k+1]/ends[k]) / functions
 	}
-	if math.Abs(mean-0.5) > 5/math.Sqrt(12*functions) {
+	if !(math.Abs(mean-0.5) <= 5/math.Sqrt(12*functions)) {
 		t.Errorf("log τ is at %.3f of its interval on average", mean)
 	}
 	for _, i := range []int{8, 13} {
