@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/shard"
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
@@ -25,6 +26,23 @@ func atTimes(d Dataset) Dataset {
 	d.Reference = d.Training
 	d.Reference.Chains = d.referenceSamples()
 	return d
+}
+
+// thrice is another family with times, three for an equation.
+type thrice struct{ family.Timed }
+
+func (thrice) Equation(i int) int { return i / 3 }
+func (thrice) Times() []float64   { return []float64{1, 2, 3, 4} }
+
+// Which functions share an equation, the family says.
+func TestEquationsApart(t *testing.T) {
+	d := tiny()
+	for functions, apart := range map[int]bool{15: true, 16: false, 17: false, 18: true} {
+		d.Functions, d.Shards = functions, 1
+		if err := d.equationsApart(thrice{}); (err == nil) != apart || err != nil && !strings.Contains(err.Error(), "multiples of 3") {
+			t.Errorf("%d training functions, three to an equation: %v", functions, err)
+		}
+	}
 }
 
 // The laws at physical times are those of chains that end there, and of equations

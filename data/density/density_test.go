@@ -44,11 +44,11 @@ func TestOrnsteinUhlenbeck(t *testing.T) {
 		for z := -7.0; z <= 7; z += 0.37 {
 			x := z * std
 			pdf := math.Exp(-z*z/2) / (std * math.Sqrt(2*math.Pi))
-			if got := d.PDF(x); math.Abs(got/pdf-1) > 1e-10 {
+			if got := d.PDF(x); !(math.Abs(got/pdf-1) <= 1e-10) {
 				t.Errorf("%+v: density at %v is %v, want %v", c, x, got, pdf)
 			}
 			cdf := math.Erfc(-z/math.Sqrt2) / 2
-			if got := d.CDF(x); math.Abs(got-cdf) > 1e-12 {
+			if got := d.CDF(x); !(math.Abs(got-cdf) <= 1e-12) {
 				t.Errorf("%+v: distribution at %v is %v, want %v", c, x, got, cdf)
 			}
 		}
@@ -63,16 +63,16 @@ func TestTails(t *testing.T) {
 	const rate = 0.5
 	for _, x := range []float64{0.001, 0.5, 3, 20, 60} {
 		want := math.Exp(-rate*x) / 2
-		if got := d.CDF(-x); math.Abs(got/want-1) > 1e-5 {
+		if got := d.CDF(-x); !(math.Abs(got/want-1) <= 1e-5) {
 			t.Errorf("CDF(%v) = %v, want %v", -x, got, want)
 		}
-		if got := d.PDF(x); math.Abs(got/(rate*want)-1) > 1e-5 {
+		if got := d.PDF(x); !(math.Abs(got/(rate*want)-1) <= 1e-5) {
 			t.Errorf("PDF(%v) = %v, want %v", x, got, rate*want)
 		}
-		if got := d.Quantile(want); math.Abs(got+x) > 1e-4 {
+		if got := d.Quantile(want); !(math.Abs(got+x) <= 1e-4) {
 			t.Errorf("Quantile(%v) = %v, want %v", want, got, -x)
 		}
-		if got := d.Quantile(1 - d.CDF(-x)); x < 30 && math.Abs(got-x) > 1e-4 {
+		if got := d.Quantile(1 - d.CDF(-x)); x < 30 && !(math.Abs(got-x) <= 1e-4) {
 			t.Errorf("upper quantile is %v, want %v", got, x)
 		}
 	}
@@ -109,11 +109,11 @@ func TestAgainstTrapezoidalRule(t *testing.T) {
 	mass := cdf[n]
 	for i := 0; i <= n; i += fine / 4 {
 		x := rough.Grid.Lo + float64(i)*h
-		if got, want := d.CDF(x), cdf[i]/mass; math.Abs(got-want) > 1e-7 {
+		if got, want := d.CDF(x), cdf[i]/mass; !(math.Abs(got-want) <= 1e-7) {
 			t.Errorf("CDF(%v) = %v, want %v", x, got, want)
 		}
 		// Relative accuracy holds where the density is hundreds of orders of magnitude below the peak.
-		if got, want := d.PDF(x), math.Exp(logs[i]-top)/mass; want > 1e-300 && math.Abs(got-want) > 1e-6*want {
+		if got, want := d.PDF(x), math.Exp(logs[i]-top)/mass; !(want <= 1e-300) && !(math.Abs(got-want) <= 1e-6*want) {
 			t.Errorf("PDF(%v) = %v, want %v", x, got, want)
 		}
 	}
@@ -139,7 +139,7 @@ func TestZeroFlux(t *testing.T) {
 				}
 				want := 2 * c.DriftAt(x) / square(c.DiffusionAt(x))
 				h := 1e-3 * min(cell, 1/math.Abs(want))
-				if got := (logSigma2P(x+h) - logSigma2P(x-h)) / (2 * h); math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+				if got := (logSigma2P(x+h) - logSigma2P(x-h)) / (2 * h); !(math.Abs(got-want) <= 1e-5*(1+math.Abs(want))) {
 					t.Errorf("%s at %v: (log σ²p)′ = %v, 2b/σ² = %v", name, x, got, want)
 				}
 			}
@@ -175,10 +175,10 @@ func TestDetailedBalance(t *testing.T) {
 			}
 			return m
 		}
-		if m := means(mustNew(t, c)); max(math.Abs(m[0]), math.Abs(m[1]-m[3]), math.Abs(m[2]-m[3]), math.Abs(m[4]-1)) > 1e-6 {
+		if m := means(mustNew(t, c)); !(max(math.Abs(m[0]), math.Abs(m[1]-m[3]), math.Abs(m[2]-m[3]), math.Abs(m[4]-1)) <= 1e-6) {
 			t.Errorf("%s: mass %.8f, E Lf = %.2g, E g·Lf = %.8f, E f·Lg = %.8f, −½E σ²f′g′ = %.8f", name, m[4], m[0], m[1], m[2], m[3])
 		}
-		if m := means(mustNew(t, other)); math.Abs(m[0]) < 1e-3 {
+		if m := means(mustNew(t, other)); !(math.Abs(m[0]) >= 1e-3) {
 			t.Errorf("%s: another law has E Lf = %.2g too", name, m[0])
 		}
 	}
@@ -202,7 +202,7 @@ func TestLawIsContinuous(t *testing.T) {
 		return math.Sqrt(distance)
 	}
 	large, small := w2(at(1e-2)), w2(at(1e-3))
-	if ratio := large / small; math.Abs(ratio-10) > 1 || large > 0.1 {
+	if ratio := large / small; !(math.Abs(ratio-10) <= 1 && large <= 0.1) {
 		t.Errorf("changes by 0.01 and 0.001 move the law by %.2g and %.2g", large, small)
 	}
 }
@@ -222,12 +222,12 @@ func TestQuantileInvertsCDF(t *testing.T) {
 		for k := 1; k < 2000; k++ {
 			u := float64(k) / 2000
 			x := d.Quantile(u)
-			if x <= last {
+			if !(x > last) {
 				t.Fatalf("%s: quantiles are not increasing at %v: %v after %v", name, u, x, last)
 			}
 			last = x
 			// x is exact to rounding, which the density magnifies.
-			if got := d.CDF(x); math.Abs(got-u) > 1e-12+d.PDF(x)*1e-14*(1+math.Abs(x)) {
+			if got := d.CDF(x); !(math.Abs(got-u) <= 1e-12+d.PDF(x)*1e-14*(1+math.Abs(x))) {
 				t.Fatalf("%s: CDF(Quantile(%v)) = %v", name, u, got)
 			}
 		}
@@ -254,18 +254,18 @@ func TestInverse(t *testing.T) {
 		for k := range 100_000 {
 			u := (float64(k) + 0.5) / 100_000
 			x := q.At(u)
-			if x < last {
+			if !(x >= last) {
 				t.Fatalf("%s: not increasing at %v: %v after %v", name, u, x, last)
 			}
 			last = x
 			worst = max(worst, math.Abs(d.CDF(x)-u))
 		}
 		t.Logf("%s: %d knots, worst %.2g", name, len(q.knots), worst)
-		if worst > 1e-5 {
+		if !(worst <= 1e-5) {
 			t.Errorf("%s: CDF(At(u)) is off by %.2g", name, worst)
 		}
 		for _, u := range []float64{1e-300, 1e-17, 1e-9, 1 - 1e-9, 1 - 1.0/(1<<53)} {
-			if got := d.CDF(q.At(u)); math.Abs(got-u) > 1e-12+1e-5*min(u, 1-u) {
+			if got := d.CDF(q.At(u)); !(math.Abs(got-u) <= 1e-12+1e-5*min(u, 1-u)) {
 				t.Errorf("%s: CDF(At(%v)) = %v", name, u, got)
 			}
 		}
@@ -291,10 +291,10 @@ func TestSample(t *testing.T) {
 		}
 		return worst * math.Sqrt(n)
 	}
-	if k := distance(d); k > 1.95 {
+	if k := distance(d); !(k <= 1.95) {
 		t.Errorf("√n·KS = %.2f, above 1.95 with probability 0.001", k)
 	}
-	if k := distance(well(1.2)); k < 1.95 {
+	if k := distance(well(1.2)); !(k >= 1.95) {
 		t.Errorf("√n·KS = %.2f from another law", k)
 	}
 }

@@ -82,6 +82,9 @@ func (q *Inverse) At(u float64) float64 {
 	t := (u - a.u) / h
 	left, right := a.slope*h-rise, rise-b.slope*h // deviations from the chord
 	x := a.x + t*rise + t*(1-t)*((1-t)*left+t*right)
+	if math.IsNaN(x) { // next to no mass: slopes that overflow
+		return q.law.Quantile(u)
+	}
 	// Slopes of knots that rounding has left close together may be far off.
 	return math.Min(math.Max(x, a.x), b.x)
 }

@@ -32,7 +32,7 @@ func TestPotentialIsThatOfTheDensity(t *testing.T) {
 			t.Errorf("the least potential is %g", slices.Min(u))
 		}
 		for i := range u {
-			if want := -math.Log(d.PDF(e.Grid.At(i))) - least; want < 700 && math.Abs(u[i]-want) > 1e-9*(1+want) {
+			if want := -math.Log(d.PDF(e.Grid.At(i))) - least; !(want >= 700) && !(math.Abs(u[i]-want) <= 1e-9*(1+want)) {
 				t.Errorf("node %d: %v, want %v", i, u[i], want)
 			}
 		}
@@ -54,7 +54,7 @@ func TestPotentialOfLinearDrift(t *testing.T) {
 			if theta < 0 {
 				want -= theta * 16 / 0.25
 			}
-			if math.Abs(v-want) > 1e-10 {
+			if !(math.Abs(v-want) <= 1e-10) {
 				t.Errorf("θ = %g: %v at %g, want %v", theta, v, x, want)
 			}
 		}

@@ -70,7 +70,7 @@ func TestCN2DFields(t *testing.T) {
 			for _, f := range fields {
 				mean += f[c][node] / functions
 			}
-			if math.Abs(mean)*math.Sqrt(functions) > 5 {
+			if !(math.Abs(mean)*math.Sqrt(functions) <= 5) {
 				t.Errorf("component %d at node %d has mean %.3f", c, node, mean)
 			}
 			for _, d := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {3, 0}, {0, 3}, {3, 4}, {0, 5}} {
@@ -79,12 +79,12 @@ func TestCN2DFields(t *testing.T) {
 					continue
 				}
 				got, err := covariance(c, node, c, node+d[1]*n+d[0])
-				if want := expected(d[0], d[1]); math.Abs(got-want) > 5*err {
+				if want := expected(d[0], d[1]); !(math.Abs(got-want) <= 5*err) {
 					t.Errorf("component %d, node %d: covariance at %v is %.3f ± %.3f, want %.3f", c, node, d, got, err, want)
 				}
 			}
 		}
-		if got, err := covariance(0, node, 1, node); math.Abs(got) > 5*err {
+		if got, err := covariance(0, node, 1, node); !(math.Abs(got) <= 5*err) {
 			t.Errorf("components at node %d have covariance %.3f ± %.3f", node, got, err)
 		}
 	}
@@ -98,7 +98,7 @@ func TestCN2DIsConfined(t *testing.T) {
 		for k := range p.Nodes() {
 			x, y := cn2dAxis.At(k%cn2dAxis.N), cn2dAxis.At(k/cn2dAxis.N)
 			radial := (float64(p.Drift[2*k])*x + float64(p.Drift[2*k+1])*y) / math.Hypot(x, y)
-			if math.Hypot(x, y) > 3 && radial > -3 {
+			if math.Hypot(x, y) > 3 && !(radial <= -3) {
 				t.Fatalf("function %d: radial drift %v at (%v, %v)", i, radial, x, y)
 			}
 		}
@@ -125,10 +125,10 @@ func TestCN2DSamplesAreStationary(t *testing.T) {
 		return bx, by, energy
 	}
 	for i := range 4 {
-		if bx, by, energy := residual(i, s); math.Abs(bx) > 0.15 || math.Abs(by) > 0.15 || math.Abs(energy) > 0.5 {
+		if bx, by, energy := residual(i, s); !(math.Abs(bx) <= 0.15 && math.Abs(by) <= 0.15 && math.Abs(energy) <= 0.5) {
 			t.Errorf("function %d: E b = (%.3f, %.3f), 2E b·x + ΔtE|b|² + 4 = %.3f, want 0", i, bx, by, energy)
 		}
-		if _, _, energy := residual(i, simulate.Scheme{DT: dt, Thin: 1, Chains: chains, Start: 3}); math.Abs(energy) < 0.5 {
+		if _, _, energy := residual(i, simulate.Scheme{DT: dt, Thin: 1, Chains: chains, Start: 3}); !(math.Abs(energy) >= 0.5) {
 			t.Errorf("function %d: without burn-in 2E b·x + ΔtE|b|² + 4 is %.3f too", i, energy)
 		}
 	}

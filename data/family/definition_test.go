@@ -77,17 +77,17 @@ func TestDefinedLine(t *testing.T) {
 		b := v0 - a*x0
 		for j := range c.Grid.N {
 			x := c.Grid.At(j)
-			if math.Abs(float64(c.Drift[j])-(a*x-x*x*x+b)) > 1e-4 || math.Abs(float64(c.Diffusion[j])-(1+0.2*math.Cos(x))) > 1e-6 {
+			if !(math.Abs(float64(c.Drift[j])-(a*x-x*x*x+b)) <= 1e-4 && math.Abs(float64(c.Diffusion[j])-(1+0.2*math.Cos(x))) <= 1e-6) {
 				t.Fatalf("function %d at %v: %v and %v", i, x, c.Drift[j], c.Diffusion[j])
 			}
 		}
-		if a < 0.5-1e-5 || a > 2+1e-5 {
+		if !(a >= 0.5-1e-5 && a <= 2+1e-5) {
 			t.Fatalf("function %d has a = %v", i, a)
 		}
 		meanA, meanB, squareB = meanA+a/n, meanB+b/n, squareB+b*b/n
 	}
 	root := math.Sqrt(n)
-	if math.Abs(meanA-1.25)*root > 4.5*1.5/math.Sqrt(12) || math.Abs(meanB)*root > 4.5 || math.Abs(squareB-1)*root > 4.5*math.Sqrt2 {
+	if !(math.Abs(meanA-1.25)*root <= 4.5*1.5/math.Sqrt(12) && math.Abs(meanB)*root <= 4.5 && math.Abs(squareB-1)*root <= 4.5*math.Sqrt2) {
 		t.Errorf("E a = %.3f, E b = %.3f, E b² = %.3f, want 1.25, 0, 1", meanA, meanB, squareB)
 	}
 }
@@ -105,7 +105,7 @@ func TestDefinedLineSamples(t *testing.T) {
 		if err := Sample(context.Background(), f, dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if k := ksScaled(dst, law); k > 1.95 {
+		if k := ksScaled(dst, law); !(k <= 1.95) {
 			t.Errorf("function %d: √n·KS is %.2f", i, k)
 		}
 	}
@@ -134,12 +134,12 @@ func TestDefinedPlane(t *testing.T) {
 		x, y := p.X.At(20), p.Y.At(5)
 		omega := (float64(p.Drift[2*at+1]) + y) / x
 		s := p.Diffusion[0]
-		if math.Abs(omega) > 2 || s < 0.5 || s > 1.5 {
+		if !(math.Abs(omega) <= 2 && s >= 0.5 && s <= 1.5) {
 			t.Fatalf("function %d: ω = %v, s = %v", i, omega, s)
 		}
 		for n := range p.Nodes() {
 			x, y := p.X.At(n%24), p.Y.At(n/24)
-			if math.Abs(float64(p.Drift[2*n+1])-(-y+omega*x)) > 1e-5 || p.Diffusion[2*n] != s || math.Abs(float64(p.Diffusion[2*n+1])-1-0.1*x*x) > 1e-6 {
+			if !(math.Abs(float64(p.Drift[2*n+1])-(-y+omega*x)) <= 1e-5) || p.Diffusion[2*n] != s || !(math.Abs(float64(p.Diffusion[2*n+1])-1-0.1*x*x) <= 1e-6) {
 				t.Fatalf("function %d, (%v, %v): drift %v, diffusion %v", i, x, y, p.Drift[2*n:][:2], p.Diffusion[2*n:][:2])
 			}
 		}
@@ -150,7 +150,7 @@ func TestDefinedPlane(t *testing.T) {
 			t.Fatalf("function %d restored from its fields differs, error %v", i, err)
 		}
 	}
-	if math.Abs(bumps)*math.Sqrt(n) > 4.5*0.5 || math.Abs(square-0.25)*math.Sqrt(n) > 4.5*0.25*math.Sqrt2 {
+	if !(math.Abs(bumps)*math.Sqrt(n) <= 4.5*0.5 && math.Abs(square-0.25)*math.Sqrt(n) <= 4.5*0.25*math.Sqrt2) {
 		t.Errorf("the field has mean %.3f and mean square %.3f, want 0 and 0.25", bumps, square)
 	}
 }
@@ -173,7 +173,7 @@ func TestDefinedPlaneSamples(t *testing.T) {
 		x, y := float64(dst[0]), float64(dst[1])
 		xx, yy, xy = xx+x*x/chains, yy+y*y/chains, xy+x*y/chains
 	}
-	if limit := 4.5 * 0.5 * math.Sqrt(2./chains); math.Abs(xx-0.5) > limit+0.03 || math.Abs(yy-0.5) > limit+0.03 || math.Abs(xy) > limit {
+	if limit := 4.5 * 0.5 * math.Sqrt(2./chains); !(math.Abs(xx-0.5) <= limit+0.03 && math.Abs(yy-0.5) <= limit+0.03 && math.Abs(xy) <= limit) {
 		t.Errorf("covariance (%.3f, %.3f; %.3f), want ½I", xx, xy, yy)
 	}
 }
@@ -197,7 +197,7 @@ func TestDefinedPlaneWithNoiseInOneDirection(t *testing.T) {
 	}
 	noise := 4.5 * math.Sqrt(2./chains) // of a variance, relative
 	const bias = 0.01                   // of Euler–Maruyama, O(dt)
-	if math.Abs(xx*k/temperature-1) > noise+bias || math.Abs(vv/temperature-1) > noise+bias || math.Abs(xv)*math.Sqrt(k)/temperature > noise+bias {
+	if !(math.Abs(xx*k/temperature-1) <= noise+bias && math.Abs(vv/temperature-1) <= noise+bias && math.Abs(xv)*math.Sqrt(k)/temperature <= noise+bias) {
 		t.Errorf("Var X = %.4f, Var V = %.4f, covariance %.4f, want %v, %v, 0", xx, vv, xv, temperature/k, temperature)
 	}
 }

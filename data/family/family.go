@@ -48,6 +48,27 @@ type Exact interface {
 	Law(seed uint64, i int) (Law, error)
 }
 
+// Timed is a family of laws at physical times: its functions are equations at times.
+type Timed interface {
+	// Equation is the number of the equation of function i. Functions of one equation
+	// have consecutive numbers, one function for each interval of Times.
+	Equation(i int) int
+	// Times are the ends of the intervals, in increasing order.
+	Times() []float64
+	// Time is that of function i.
+	Time(seed uint64, i int) float64
+	// TimeOf is that of a function, to the precision of its fields.
+	TimeOf(f Function) float64
+	// At is the function with the equation of f at another time. It refuses times
+	// outside Times.
+	At(f Function, time float64) (Function, error)
+	// Observes reports a scheme whose chains do not give that many samples at the
+	// times of their functions.
+	Observes(s simulate.Scheme, samples int) error
+	// Invariant is the law that the equation of function i tends to.
+	Invariant(seed uint64, i int) (Law, error)
+}
+
 // Stored is a family whose functions follow from their stored fields.
 type Stored interface {
 	// Restore makes the function with these fields, which it keeps. It costs no
@@ -87,7 +108,7 @@ type Law interface {
 	Sample(dst []float32, rng *rand.Rand)
 }
 
-var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}, cn2d{}, particles64d{}, Timed{}}
+var families = []Family{vn1d{line{vn1dGrid}}, rare1d{line{rare1dGrid}}, cn2d{}, particles64d{}, vn1dTime{}}
 
 // Names lists the known families.
 func Names() []string {

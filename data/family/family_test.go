@@ -165,24 +165,24 @@ func TestVN1DFields(t *testing.T) {
 		near += s(31) * s(37) / n
 		if sigma := float64(c.Diffusion[31]); sigma == 0.25 {
 			cut++
-		} else if sigma < 0.25 {
+		} else if !(sigma >= 0.25) {
 			t.Fatalf("diffusion %v is below its floor", sigma)
 		}
 		cross += s(31) * math.Copysign(1, float64(c.Diffusion[31])-1) / n
 	}
 	root := math.Sqrt(n)
 	for _, j := range nodes {
-		if math.Abs(mean[j])*root > 5 || math.Abs(square[j]-1)/math.Sqrt2*root > 5 {
+		if !(math.Abs(mean[j])*root <= 5 && math.Abs(square[j]-1)/math.Sqrt2*root <= 5) {
 			t.Errorf("node %d: mean %.3f, variance %.3f, want 0, 1", j, mean[j], square[j])
 		}
 	}
-	if k := math.Exp(-math.Pow(6*vn1dGrid.Step(), 2) / 2); math.Abs(near-k)/math.Sqrt(1+k*k)*root > 5 {
+	if k := math.Exp(-math.Pow(6*vn1dGrid.Step(), 2) / 2); !(math.Abs(near-k)/math.Sqrt(1+k*k)*root <= 5) {
 		t.Errorf("covariance six nodes apart is %.3f, want %.3f", near, k)
 	}
-	if math.Abs(cross)*root > 5 {
+	if !(math.Abs(cross)*root <= 5) {
 		t.Errorf("drift and diffusion correlate by %.3f", cross)
 	}
-	if p := math.Erfc(0.75/math.Sqrt2) / 2; math.Abs(cut/n-p)/math.Sqrt(p*(1-p))*root > 5 {
+	if p := math.Erfc(0.75/math.Sqrt2) / 2; !(math.Abs(cut/n-p)/math.Sqrt(p*(1-p))*root <= 5) {
 		t.Errorf("the floor is reached in %.3f of functions, want %.3f", cut/n, p)
 	}
 }
@@ -215,7 +215,7 @@ func TestVN1DSamples(t *testing.T) {
 		if err := Sample(context.Background(), vn1d{line{vn1dGrid}}, dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if k := ksScaled(dst, law); k > 1.95 {
+		if k := ksScaled(dst, law); !(k <= 1.95) {
 			t.Errorf("function %d: √n·KS is %.2f", i, k)
 		}
 	}
@@ -256,12 +256,12 @@ func TestExactDraws(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := ksScaled(dst[i*n:(i+1)*n], law)
-			if total += k; k > 2.2 {
+			if total += k; !(k <= 2.2) {
 				t.Errorf("%s function %d: √n·KS is %.2f", f.Name(), 3+i, k)
 			}
 		}
 		// Kolmogorov's law has mean √(π/2)·log 2 = 0.869 and deviation 0.260.
-		if mean := total / functions; math.Abs(mean-0.869) > 4.5*0.26/math.Sqrt(functions) {
+		if mean := total / functions; !(math.Abs(mean-0.869) <= 4.5*0.26/math.Sqrt(functions)) {
 			t.Errorf("%s: √n·KS is %.3f on average, want 0.869", f.Name(), mean)
 		}
 		alone := make([]float32, n)
@@ -307,7 +307,7 @@ func TestExactDrawsWhereChainsDoNotMix(t *testing.T) {
 			continue
 		}
 		unmixed++
-		if k := ksScaled(draws, law); k > 1.95 {
+		if k := ksScaled(draws, law); !(k <= 1.95) {
 			t.Errorf("function %d: √n·KS of exact draws is %.2f", i, k)
 		}
 	}
@@ -342,22 +342,22 @@ func TestRare1DRanges(t *testing.T) {
 		for k, c := range f.law {
 			weights[k] += c.weight * c.weight / n
 			total += c.weight
-			if c.weight < 0 || math.Abs(c.mean) > 3 || c.std < 0.1 || c.std > 0.5 {
+			if !(c.weight >= 0 && math.Abs(c.mean) <= 3 && c.std >= 0.1 && c.std <= 0.5) {
 				t.Fatalf("function %d: component %+v", i, c)
 			}
 		}
-		if math.Abs(total-1) > 1e-14 {
+		if !(math.Abs(total-1) <= 1e-14) {
 			t.Fatalf("function %d: weights sum to %v", i, total)
 		}
 		for x := -5.0; x <= 5; x += 0.5 {
-			if _, sigma := f.at(x); sigma < 0.05 || sigma > 0.15 {
+			if _, sigma := f.at(x); !(sigma >= 0.05 && sigma <= 0.15) {
 				t.Fatalf("function %d: diffusion %v at %v", i, sigma, x)
 			}
 		}
 	}
 	// Dirichlet(1,1,1): E w² = 1/6, Var w² = 1/15 − 1/36.
 	for k, w := range weights {
-		if z := (w - 1./6) / math.Sqrt((1./15-1./36)/n); math.Abs(z) > 4.5 {
+		if z := (w - 1./6) / math.Sqrt((1./15-1./36)/n); !(math.Abs(z) <= 4.5) {
 			t.Errorf("weight %d: mean square %.4f is %.1f standard errors from 1/6", k, w, z)
 		}
 	}
@@ -375,7 +375,7 @@ func TestRare1DHasZeroFlux(t *testing.T) {
 		for x := -4.0; x <= 4; x += 0.173 {
 			b, _ := f.at(x)
 			want := (g(x+h) - g(x-h)) / (2 * h)
-			if got := b * f.law.PDF(x); math.Abs(got-want) > 1e-6*(math.Abs(want)+1e-3) {
+			if got := b * f.law.PDF(x); !(math.Abs(got-want) <= 1e-6*(math.Abs(want)+1e-3)) {
 				t.Fatalf("function %d at %v: b·p = %v, ½(σ²p)′ = %v", i, x, got, want)
 			}
 		}
@@ -392,7 +392,7 @@ func TestRare1DDensityIsItsMixture(t *testing.T) {
 			t.Fatal(err)
 		}
 		for x := -4.0; x <= 4; x += 0.05 {
-			if got, want := d.CDF(x), f.law.CDF(x); math.Abs(got-want) > 1e-3 {
+			if got, want := d.CDF(x), f.law.CDF(x); !(math.Abs(got-want) <= 1e-3) {
 				t.Fatalf("function %d: CDF(%.2f) = %v, the mixture's is %v", i, x, got, want)
 			}
 		}
@@ -404,12 +404,12 @@ func TestRare1DDensityIsItsMixture(t *testing.T) {
 func TestMixture(t *testing.T) {
 	m := mixture{{0.2, -2, 0.1}, {0.5, 0.5, 0.3}, {0.3, 3, 0.1}}
 	far := mixture{{0.2, -2, 0.1}, {0.5, 0, 0.1}, {0.3, 3, 0.1}}
-	if got, want := far.score(60), (3-60)/0.01; math.Abs(got/want-1) > 1e-12 {
+	if got, want := far.score(60), (3-60)/0.01; !(math.Abs(got/want-1) <= 1e-12) {
 		t.Errorf("score far out is %v, want %v", got, want)
 	}
 	for k := 1; k < 1000; k++ {
 		u := float64(k) / 1000
-		if got := m.CDF(m.Quantile(u)); math.Abs(got-u) > 1e-13 {
+		if got := m.CDF(m.Quantile(u)); !(math.Abs(got-u) <= 1e-13) {
 			t.Fatalf("CDF(Quantile(%v)) = %v", u, got)
 		}
 	}
@@ -427,7 +427,7 @@ func TestMixture(t *testing.T) {
 		w := m.PDF(x) * h
 		p, mean, second = p+w, mean+w*x, second+w*x*x
 	}
-	if math.Abs(p-1) > 1e-9 || math.Abs(mean-wantMean) > 1e-9 || math.Abs(second-wantSecond) > 1e-9 {
+	if !(math.Abs(p-1) <= 1e-9 && math.Abs(mean-wantMean) <= 1e-9 && math.Abs(second-wantSecond) <= 1e-9) {
 		t.Errorf("mass %v, mean %v, second moment %v, want 1, %v, %v", p, mean, second, wantMean, wantSecond)
 	}
 }
@@ -442,7 +442,7 @@ func TestRare1DSamples(t *testing.T) {
 		if err := Sample(context.Background(), rare1d{}, dst, Draws{First: i, Count: 1, Seed: 1, Purpose: "test"}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if k := ksScaled(dst, law); k > 2.2 { // 20 tests
+		if k := ksScaled(dst, law); !(k <= 2.2) { // 20 tests
 			t.Errorf("function %d: √n·KS is %.2f", i, k)
 		}
 	}

@@ -36,7 +36,7 @@ func TestParticles64DKinds(t *testing.T) {
 		}
 	}
 	for name, p := range map[string]float64{"morse": .25, "gaussian": .25, "double_gaussian": .25, "wca": .25, "attractive": .125} {
-		if z := (count[name] - p*n) / math.Sqrt(p*(1-p)*n); math.Abs(z) > 4 {
+		if z := (count[name] - p*n) / math.Sqrt(p*(1-p)*n); !(math.Abs(z) <= 4) {
 			t.Errorf("%v of %v functions are %s", count[name], n, name)
 		}
 	}
@@ -57,17 +57,17 @@ func TestParticles64DForce(t *testing.T) {
 			if math.Abs(r-core) < 2*h || math.Abs(r-reach) < 2*h {
 				continue
 			}
-			if e := math.Abs(p.Force.At(r*r)*r + slope(r)); e > worst {
+			if e := math.Abs(p.Force.At(r*r)*r + slope(r)); e > worst || math.IsNaN(e) {
 				worst, at = e, r
 			}
-			if v.Pair(r) > 10 || r < core && v.Pair(r) != 10 {
+			if !(v.Pair(r) <= 10) || r < core && v.Pair(r) != 10 {
 				t.Fatalf("function %d, %s: U(%v) = %v, the core ends at %v", i, v.Kernel, r, v.Pair(r), core)
 			}
 		}
-		if worst > 3e-4*largest+1e-6 {
+		if !(worst <= 3e-4*largest+1e-6) {
 			t.Errorf("function %d, %s: the force is off by %.2g of its maximum at r = %.4g of %.4g", i, v.Kernel, worst/largest, at, reach)
 		}
-		if core > 0 && math.Abs(v.Pair(core+1e-9)-10) > 1e-5 {
+		if core > 0 && !(math.Abs(v.Pair(core+1e-9)-10) <= 1e-5) {
 			t.Errorf("function %d, %s: U is %v where its cap ends", i, v.Kernel, v.Pair(core+1e-9))
 		}
 	}
@@ -100,7 +100,7 @@ func TestParticles64DGradient(t *testing.T) {
 			state[k] = was - h
 			down := v.Energy(state)
 			state[k] = was
-			if got := -(up - down) / (2 * h); math.Abs(got-drift) > 0.01*largest {
+			if got := -(up - down) / (2 * h); !(math.Abs(got-drift) <= 0.01*largest) {
 				t.Errorf("function %d, %s, coordinate %d: −∂V is %v, the drift %v", i, v.Kernel, k, got, drift)
 			}
 		}
@@ -149,7 +149,7 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 			x := dst[4*l:]
 			distances[l] = float32(math.Hypot(float64(x[0]-x[2]), float64(x[1]-x[3])))
 		}
-		if k := ksScaled(distances, law{cdf, top}); k > 1.95 {
+		if k := ksScaled(distances, law{cdf, top}); !(k <= 1.95) {
 			t.Errorf("function %d, %s: √n·KS of the distance is %.2f", i, v.Kernel, k)
 		}
 	}
@@ -181,7 +181,7 @@ func TestParticles64DStepsOverTheCap(t *testing.T) {
 		return pairs
 	}
 	coarse, longer, fine := inside(0.001, 10_000), inside(0.001, 40_000), inside(0.0001, 50_000)
-	if v.Kernel != "wca" || coarse < 0.4 || longer < 0.4 || fine > 0.05 {
+	if v.Kernel != "wca" || !(coarse >= 0.4 && longer >= 0.4 && fine <= 0.05) {
 		t.Errorf("%s: %.3f pairs are inside the cap, %.3f after four times the burn-in, %.3f with a tenth of the step", v.Kernel, coarse, longer, fine)
 	}
 }
@@ -230,7 +230,7 @@ func TestParticles64DGolden(t *testing.T) {
 		kernel string
 		u      float64
 	}{{1, "gaussian", 3.8576305}, {3, "double_gaussian", -0.99759161}, {4, "wca", 10}, {6, "morse", -0.90034636}} {
-		if _, v := particles64dFunction(t, c.i); v.Kernel != c.kernel || math.Abs(v.Pair(0.9)-c.u) > 1e-6 {
+		if _, v := particles64dFunction(t, c.i); v.Kernel != c.kernel || !(math.Abs(v.Pair(0.9)-c.u) <= 1e-6) {
 			t.Errorf("function %d changed: %s with U(0.9) = %.8v, want %s with %v", c.i, v.Kernel, v.Pair(0.9), c.kernel, c.u)
 		}
 	}

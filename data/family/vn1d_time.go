@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulate"
 )
 
-// Timed are the equations of vn1d at physical times: the law of a function is not
+// vn1dTime are the equations of vn1d at physical times: the law of a function is not
 // the invariant one but that of X_τ, started from X₀ ~ N(0, 1). It is told of b, σ
 // and log τ.
 //
@@ -21,7 +21,7 @@ import (
 // of Y_T for dY = (τ/T)·b(Y)ds + √(τ/T)·σ(Y)dW, the same equation slowed down, and
 // that is the System of a function: its chains are to end at T, the longest time,
 // with one sample each, and step by dt·τ/T in physical time.
-type Timed struct{}
+type vn1dTime struct{}
 
 const (
 	shortestTime  = 0.05
@@ -29,18 +29,18 @@ const (
 	timeIntervals = 8  // K
 )
 
-func (Timed) Name() string { return "vn1d_time" }
+func (vn1dTime) Name() string { return "vn1d_time" }
 
-func (Timed) Dim() int { return 1 }
+func (vn1dTime) Dim() int { return 1 }
 
-func (Timed) Grid() sde.Grid { return vn1dGrid }
+func (vn1dTime) Grid() sde.Grid { return vn1dGrid }
 
-func (Timed) Fields() []Field {
+func (vn1dTime) Fields() []Field {
 	return append(line{vn1dGrid}.Fields(), Field{Name: "log_time", Shape: []int{1}})
 }
 
 // Times are the K+1 ends of the intervals of time, in geometric progression.
-func (Timed) Times() []float64 {
+func (vn1dTime) Times() []float64 {
 	ends := make([]float64, timeIntervals+1)
 	for k := range ends {
 		ends[k] = shortestTime * math.Pow(longestTime/shortestTime, float64(k)/timeIntervals)
@@ -50,16 +50,16 @@ func (Timed) Times() []float64 {
 }
 
 // Equation is the number within vn1d of the equation of function i.
-func (Timed) Equation(i int) int { return i / timeIntervals }
+func (vn1dTime) Equation(i int) int { return i / timeIntervals }
 
 // Time is τ of function i.
-func (t Timed) Time(seed uint64, i int) float64 {
+func (t vn1dTime) Time(seed uint64, i int) float64 {
 	u := random.New(seed, "vn1d_time/time", uint64(i)).Float64()
 	ends, k := t.Times(), i%timeIntervals
 	return ends[k] * math.Pow(ends[k+1]/ends[k], u)
 }
 
-func (t Timed) Function(seed uint64, i int) (Function, error) {
+func (t vn1dTime) Function(seed uint64, i int) (Function, error) {
 	c, err := vn1d{}.coefficients(seed, t.Equation(i))
 	if err != nil {
 		return Function{}, err
@@ -72,17 +72,17 @@ func (t Timed) Function(seed uint64, i int) (Function, error) {
 }
 
 // Of is the function of an equation at the longest time.
-func (t Timed) Of(c sde.Coefficients) (Function, error) { return t.at(c, longestTime) }
+func (t vn1dTime) Of(c sde.Coefficients) (Function, error) { return t.at(c, longestTime) }
 
 // At is the function with the equation of f at another time.
-func (t Timed) At(f Function, time float64) (Function, error) {
+func (t vn1dTime) At(f Function, time float64) (Function, error) {
 	return t.at(sde.Coefficients{Grid: vn1dGrid, Drift: f.Fields[0], Diffusion: f.Fields[1]}, time)
 }
 
 // TimeOf is τ of a function, to the precision of its field.
-func (Timed) TimeOf(f Function) float64 { return math.Exp(float64(f.Fields[2][0])) }
+func (vn1dTime) TimeOf(f Function) float64 { return math.Exp(float64(f.Fields[2][0])) }
 
-func (Timed) at(c sde.Coefficients, time float64) (Function, error) {
+func (vn1dTime) at(c sde.Coefficients, time float64) (Function, error) {
 	if !(time >= shortestTime && time <= longestTime) {
 		return Function{}, fmt.Errorf("time %g is not in %g…%g", time, shortestTime, float64(longestTime))
 	}
@@ -106,7 +106,7 @@ func scaled(values []float32, by float64) []float32 {
 
 // Observes reports a scheme whose chains do not give their only sample at T, from
 // the start that the law has.
-func (t Timed) Observes(s simulate.Scheme, samples int) error {
+func (t vn1dTime) Observes(s simulate.Scheme, samples int) error {
 	switch span := s.DT * float64(s.BurnIn); {
 	case s.Chains != samples:
 		return fmt.Errorf("%d chains for %d samples of %s, which has one sample in a chain: later ones would be of later times", s.Chains, samples, t.Name())
@@ -119,6 +119,6 @@ func (t Timed) Observes(s simulate.Scheme, samples int) error {
 }
 
 // Invariant is the law that X_τ of the equation of function i tends to.
-func (t Timed) Invariant(seed uint64, i int) (Law, error) {
+func (t vn1dTime) Invariant(seed uint64, i int) (Law, error) {
 	return vn1d{}.Law(seed, t.Equation(i))
 }

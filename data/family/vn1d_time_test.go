@@ -32,17 +32,17 @@ func TestTimedOrnsteinUhlenbeck(t *testing.T) {
 		decay := math.Exp(-theta * time)
 		return mu * (1 - decay), decay*decay + s*s/(2*theta)*(1-decay*decay)
 	}
-	longest, err := Timed{}.Of(c)
+	longest, err := vn1dTime{}.Of(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	times := Timed{}.Times()
+	times := vn1dTime{}.Times()
 	for k, time := range times {
-		f, err := Timed{}.At(longest, time)
+		f, err := vn1dTime{}.At(longest, time)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := float64(f.Fields[2][0]); math.Abs(got-math.Log(time)) > 1e-6 {
+		if got := float64(f.Fields[2][0]); !(math.Abs(got-math.Log(time)) <= 1e-6) {
 			t.Errorf("the network is told of log τ = %v at %v", got, time)
 		}
 		x := make([]float32, chains)
@@ -74,7 +74,7 @@ func TestTimedOrnsteinUhlenbeck(t *testing.T) {
 // Every equation of vn1d comes at eight times, one in each interval, and goes to
 // the exact invariant law: at the longest time those that mix fast have it.
 func TestTimedFunctions(t *testing.T) {
-	f, ends := Timed{}, Timed{}.Times()
+	f, ends := vn1dTime{}, vn1dTime{}.Times()
 	if len(ends) != 9 || ends[0] != 0.05 || ends[8] != 50 || !slices.IsSorted(ends) {
 		t.Fatalf("intervals %v", ends)
 	}
@@ -82,12 +82,12 @@ func TestTimedFunctions(t *testing.T) {
 	const functions = 4096
 	for i := range functions {
 		time, k := f.Time(7, i), i%8
-		if time < ends[k] || time >= ends[k+1] || f.Equation(i) != i/8 {
+		if !(time >= ends[k] && time < ends[k+1]) || f.Equation(i) != i/8 {
 			t.Fatalf("function %d is equation %d at %g, want %d in %g…%g", i, f.Equation(i), time, i/8, ends[k], ends[k+1])
 		}
 		mean += math.Log(time/ends[k]) / math.Log(ends[k+1]/ends[k]) / functions
 	}
-	if math.Abs(mean-0.5) > 5/math.Sqrt(12*functions) {
+	if !(math.Abs(mean-0.5) <= 5/math.Sqrt(12*functions)) {
 		t.Errorf("log τ is at %.3f of its interval on average", mean)
 	}
 	for _, i := range []int{8, 13} {
@@ -156,7 +156,7 @@ func TestTimedFunctions(t *testing.T) {
 // probability 0.001. With the next interval's time it is not that law.
 func TestTimedIsTheEquationAtItsTime(t *testing.T) {
 	const n = 8192
-	f := Timed{}
+	f := vn1dTime{}
 	for _, i := range []int{3, 20} {
 		function, err := f.Function(1, i)
 		if err != nil {
@@ -198,7 +198,7 @@ func (s sortedSamples) CDF(x float64) float64 {
 
 func TestTimedSchemes(t *testing.T) {
 	good := simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 1, Chains: 32}
-	if err := (Timed{}).Observes(good, 32); err != nil {
+	if err := (vn1dTime{}).Observes(good, 32); err != nil {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*simulate.Scheme){
@@ -209,7 +209,7 @@ func TestTimedSchemes(t *testing.T) {
 	} {
 		s := good
 		change(&s)
-		if err := (Timed{}).Observes(s, 32); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (vn1dTime{}).Observes(s, 32); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", s, err, want)
 		}
 	}

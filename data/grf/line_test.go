@@ -32,11 +32,11 @@ func TestEmbeddingIsExact(t *testing.T) {
 		covariance := fourier.NewCmplxFFT(len(spectrum)).Coefficients(nil, spectrum)
 		for j := range c.nodes {
 			want := kernel(float64(j) * c.spacing)
-			if got := real(covariance[j]); math.Abs(got-want) > 1e-13*c.variance+defect {
+			if got := real(covariance[j]); !(math.Abs(got-want) <= 1e-13*c.variance+defect) {
 				t.Errorf("%+v: covariance at distance %d is %v, want %v", c, j, got, want)
 			}
 		}
-		if defect > maxDefect*c.variance {
+		if !(defect <= maxDefect*c.variance) {
 			t.Errorf("%+v: defect %v", c, defect)
 		}
 	}
@@ -80,14 +80,14 @@ func checkCovariance(
 			got := sums[2*nodes*i+j] / float64(draws)
 			// Var(ab) = 1 + k² for standard normals of covariance k.
 			z := (got - want) / math.Sqrt((1+want*want)/float64(draws))
-			if math.Abs(z) > 5 {
+			if !(math.Abs(z) <= 5) {
 				t.Errorf("covariance of %d and %d is %.4f, %.1f standard errors from %.4f", i, j, got, z, want)
 			}
 			chi += z * z
 		}
 	}
 	// Entries are strongly correlated, so this mean spreads widely around 1.
-	if mean := chi / float64(nodes*(2*nodes+1)); mean > 2.5 {
+	if mean := chi / float64(nodes*(2*nodes+1)); !(mean <= 2.5) {
 		t.Errorf("mean squared deviation is %.2f squared standard errors", mean)
 	}
 }

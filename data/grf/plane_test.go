@@ -98,7 +98,7 @@ func TestTorusIsExact(t *testing.T) {
 		covariance := torusCovariance(field)
 		variance := c.kernel(0)
 		lowest, defect := clip(embedTorus(field.mx, field.my, c.hx, c.hy, c.kernel))
-		if defect > maxDefect*variance {
+		if !(defect <= maxDefect*variance) {
 			t.Errorf("%s: defect %v", c.name, defect)
 		}
 		defect += negligible * variance // of the modes that are left out
@@ -106,7 +106,7 @@ func TestTorusIsExact(t *testing.T) {
 			for i := range c.nx {
 				want := c.kernel(math.Hypot(float64(i)*c.hx, float64(j)*c.hy))
 				got := covariance[j*field.mx+i]
-				if math.Abs(got-want) > 1e-12*variance+defect {
+				if !(math.Abs(got-want) <= 1e-12*variance+defect) {
 					t.Fatalf("%s: covariance at (%d, %d) is %v, want %v", c.name, i, j, got, want)
 				}
 			}
@@ -132,7 +132,7 @@ func TestSquaredExponentialPlane(t *testing.T) {
 				t.Fatalf("length %v: torus of %d×%d points, want %d×%d", length, got.mx, got.my, want.mx, want.my)
 			}
 			for k, v := range want.scale {
-				if m := float64(len(want.scale)); math.Abs(v*v-got.scale[k]*got.scale[k])*m > 1e-12*m+3*negligible {
+				if m := float64(len(want.scale)); !(math.Abs(v*v-got.scale[k]*got.scale[k])*m <= 1e-12*m+3*negligible) {
 					t.Fatalf("length %v: mode %d has %v, want %v", length, k, got.scale[k], v)
 				}
 			}
@@ -150,7 +150,7 @@ func TestSquaredExponentialPlane(t *testing.T) {
 				drawn++
 			}
 		}
-		if share := float64(drawn) / float64(len(field.scale)); share > most || share < most*0.8 {
+		if share := float64(drawn) / float64(len(field.scale)); !(share <= most && share >= most*0.8) {
 			t.Errorf("length %v: %.3f of the modes are drawn, want %v", length, share, most)
 		}
 	}
@@ -225,7 +225,7 @@ func TestIsotropy(t *testing.T) {
 	for s, d := range steps {
 		mean := sums[s] / (2 * draws)
 		z := (mean - kernel(5)) / math.Sqrt((squares[s]/(2*draws)-mean*mean)/(2*draws))
-		if math.Abs(z) > 4.5 {
+		if !(math.Abs(z) <= 4.5) {
 			t.Errorf("covariance at %v is %.4f, %.1f standard errors from %.4f", d, mean, z, kernel(5))
 		}
 	}
@@ -260,7 +260,7 @@ func TestPlaneIsDeterministic(t *testing.T) {
 	want := draw(32, 1, 1)
 	golden := []float64{-1.1905690915307485, 0.3536051064442438, -2.093635614535135, 0.03383119680933788, -1.235689967876322}
 	for i, v := range golden {
-		if got := want[i*411]; math.Abs(got-v) > 1e-12 {
+		if got := want[i*411]; !(math.Abs(got-v) <= 1e-12) {
 			t.Errorf("value %d of seed 1 is %v, want %v", i*411, got, v)
 		}
 	}
@@ -296,7 +296,7 @@ func TestNegativeEigenvalueIsReported(t *testing.T) {
 		"white noise": {embedTorus(8, 8, 1, 1, neighbours(0)), 1, 0},
 	} {
 		lowest, defect := clip(c.eigenvalues)
-		if math.Abs(lowest-c.lowest) > 1e-15 || math.Abs(defect-c.defect) > 1e-16 || slices.Min(c.eigenvalues) < 0 {
+		if !(math.Abs(lowest-c.lowest) <= 1e-15 && math.Abs(defect-c.defect) <= 1e-16 && slices.Min(c.eigenvalues) >= 0) {
 			t.Errorf("%s: lowest %v, defect %v, want %v, %v", name, lowest, defect, c.lowest, c.defect)
 		}
 	}
@@ -363,7 +363,7 @@ func TestCircleBoundsTorus(t *testing.T) {
 		for _, m := range []int{8, 16, 24, 40, 60} {
 			_, circle := clip(embed(m, 1, kernel))
 			_, torus := clip(embedTorus(m, 30, 1, 1, kernel))
-			if circle > torus+1e-14 {
+			if !(circle <= torus+1e-14) {
 				t.Errorf("%d points: a defect of %v on the circle, %v on the torus", m, circle, torus)
 			}
 		}

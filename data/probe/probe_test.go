@@ -88,7 +88,7 @@ func TestRowsAreCoefficients(t *testing.T) {
 					}
 				}
 				for k, w := range want {
-					if math.Abs(float64(rows[2+k])-w) > 1e-5*(1+math.Abs(w)) {
+					if !(math.Abs(float64(rows[2+k])-w) <= 1e-5*(1+math.Abs(w))) {
 						t.Fatalf("%s, %d terms, at (%v, %v): number %d of the row is %v, want %v", kind, terms, x, y, 2+k, rows[2+k], w)
 					}
 				}
@@ -117,7 +117,7 @@ func TestDriftIsTheSimulators(t *testing.T) {
 	}
 	q.step(b, make([]float32, 64*8), make([]float32, 64), make([]float32, 64))
 	for l := range 64 {
-		if got, want := [2]float32{b.x[l], b.y[l]}, [2]float32(dst[4*l+2:4*l+4]); math.Abs(float64(got[0]-want[0])) > 1e-5 || math.Abs(float64(got[1]-want[1])) > 1e-5 {
+		if got, want := [2]float32{b.x[l], b.y[l]}, [2]float32(dst[4*l+2:4*l+4]); !(math.Abs(float64(got[0]-want[0])) <= 1e-5 && math.Abs(float64(got[1]-want[1])) <= 1e-5) {
 			t.Fatalf("chain %d goes from (%v, %v) to %v, its probe to %v", l, dst[4*l], dst[4*l+1], want, got)
 		}
 	}
@@ -165,12 +165,12 @@ func TestMovesOfPlanes(t *testing.T) {
 			of  []float64
 			cdf func(float64) float64
 		}{"x": {us, uniform}, "y": {vs, uniform}, "first noise": {z0, normal}, "second noise": {z1, normal}} {
-			if k := ks(set.of, set.cdf); k > 1.95 {
+			if k := ks(set.of, set.cdf); !(k <= 1.95) {
 				t.Errorf("%s: √n·KS of %s is %.2f", c.name, name, k)
 			}
 		}
 		root := math.Sqrt(float64(c.config.Sensors))
-		if math.Abs(product)/root > 4.5 || math.Abs(drifting)/root > 10 {
+		if !(math.Abs(product)/root <= 4.5 && math.Abs(drifting)/root <= 10) {
 			t.Errorf("%s: noises correlate by %.3f, with the step before by %.3f", c.name, product/root, drifting/root)
 		}
 	}
@@ -207,7 +207,7 @@ func TestPairForces(t *testing.T) {
 		if math.Abs(r2-0.49) < 1e-5 || math.Abs(r2-9) < 1e-5 {
 			continue
 		}
-		if math.Abs(float64(rows[2])-f*x) > 1e-4 || math.Abs(float64(rows[3])-f*y) > 1e-4 {
+		if !(math.Abs(float64(rows[2])-f*x) <= 1e-4 && math.Abs(float64(rows[3])-f*y) <= 1e-4) {
 			t.Fatalf("force at (%v, %v) is (%v, %v), want (%v, %v)", x, y, rows[2], rows[3], f*x, f*y)
 		}
 		switch {
@@ -219,7 +219,7 @@ func TestPairForces(t *testing.T) {
 			count[2]++
 		}
 	}
-	if min(count[0], count[1], count[2]) < 1000 || largest < 1 {
+	if min(count[0], count[1], count[2]) < 1000 || !(largest >= 1) {
 		t.Errorf("rows below, within and beyond the force: %v, largest %v", count, largest)
 	}
 }
@@ -250,7 +250,7 @@ func TestMovesOfPairs(t *testing.T) {
 		"distances": {distances, uniform}, "angles": {angles, uniform},
 		"moves": {moved, func(z float64) float64 { return math.Erfc(-z/(deviation*math.Sqrt2)) / 2 }},
 	} {
-		if k := ks(set.of, set.cdf); k > 1.95 {
+		if k := ks(set.of, set.cdf); !(k <= 1.95) {
 			t.Errorf("√n·KS of %s is %.2f", name, k)
 		}
 	}
@@ -259,7 +259,7 @@ func TestMovesOfPairs(t *testing.T) {
 		xy += ratio[i] * ratio[i+1]
 		xx += ratio[i+1] * ratio[i+1]
 	}
-	if want := math.Pow(1-2*k*dt, 19); math.Abs(xy/xx-want) > 0.01 {
+	if want := math.Pow(1-2*k*dt, 19); !(math.Abs(xy/xx-want) <= 0.01) {
 		t.Errorf("after 19 steps %.4f of the displacement is left, want %.4f", xy/xx, want)
 	}
 }

@@ -32,7 +32,7 @@ func TestStandards(t *testing.T) {
 	dx, dy := 10/math.Sqrt(12), 2/math.Sqrt(12)
 	want := [][2]float64{{1, dx}, {0, dy}, {3, 2 * dx}, {0, 3 * dy}, {math.Sqrt2, 1}, {0, 1}, {0, 1}, {math.Sqrt2, 1}}
 	for k, w := range want {
-		if math.Abs(got[k].Mean-w[0]) > 5*w[1]/math.Sqrt(100_000) || math.Abs(got[k].Std/w[1]-1) > 0.01 {
+		if !(math.Abs(got[k].Mean-w[0]) <= 5*w[1]/math.Sqrt(100_000) && math.Abs(got[k].Std/w[1]-1) <= 0.01) {
 			t.Errorf("feature %d: %+v, want %v", k, got[k], w)
 		}
 	}
@@ -56,7 +56,7 @@ func TestStandardsTellFunctionsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := math.Sqrt2; math.Abs(got[2].Std/want-1) > 1e-3 {
+		if want := math.Sqrt2; !(math.Abs(got[2].Std/want-1) <= 1e-3) {
 			t.Errorf("%s: scale of a drift with deviation %g between functions: %g", c.Kind, want, got[2].Std)
 		}
 		// Over rows x counts, uniform in [−5, 5] where probes start.
@@ -64,11 +64,11 @@ func TestStandardsTellFunctionsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := 30 * 10 / math.Sqrt(12); c.Kind == Walk && math.Abs(over[2].Std/want-1) > 0.1 {
+		if want := 30 * 10 / math.Sqrt(12); c.Kind == Walk && !(math.Abs(over[2].Std/want-1) <= 0.1) {
 			t.Errorf("%s: over rows a drift with 30x has the scale %g, want about %g", c.Kind, over[2].Std, want)
 		}
 		// In y the functions differ by offset·y, y in [−1, 1]: of which they all make the deviation.
-		if want := math.Sqrt(2.0 / 3); math.Abs(got[3].Std/want-1) > 0.2 {
+		if want := math.Sqrt(2.0 / 3); !(math.Abs(got[3].Std/want-1) <= 0.2) {
 			t.Errorf("%s: scale of a drift that differs by a factor: %g, want about %g", c.Kind, got[3].Std, want)
 		}
 	}

@@ -63,10 +63,10 @@ func TestAgainstDumbSimulation(t *testing.T) {
 		}
 		for chain := range s.Chains {
 			for j, want := range dumb(rough, s, perChain, 3, 5, "p", chain) {
-				if got := float64(table[chain*perChain+j]); math.Abs(got-want) > 1e-4 {
+				if got := float64(table[chain*perChain+j]); !(math.Abs(got-want) <= 1e-4) {
 					t.Fatalf("%+v: table: sample %d of chain %d is %v, want %v", s, j, chain, got, want)
 				}
-				if got := float64(function[chain*perChain+j]); math.Abs(got-want) > 1e-6 {
+				if got := float64(function[chain*perChain+j]); !(math.Abs(got-want) <= 1e-6) {
 					t.Fatalf("%+v: function: sample %d of chain %d is %v, want %v", s, j, chain, got, want)
 				}
 			}
@@ -94,7 +94,7 @@ func TestStep(t *testing.T) {
 				got := table.show(float64(state[0]))
 				want := float64(x) + c.DriftAt(float64(x))*0.25 + c.DiffusionAt(float64(x))*0.5*float64(z)
 				// The state carries float32's rounding, which slopes magnify.
-				if tolerance := 1e-4 + 1e-7*math.Abs(want); math.Abs(got-want) > tolerance {
+				if tolerance := 1e-4 + 1e-7*math.Abs(want); !(math.Abs(got-want) <= tolerance) {
 					t.Fatalf("%d nodes: from %v with noise %v to %v, want %v", nodes, x, z, got, want)
 				}
 			}
@@ -159,7 +159,7 @@ func TestDivergence(t *testing.T) {
 		t.Fatalf("outward drift: %v, want ErrDiverged", err)
 	}
 	// 1e4 per step and noise of about ±10 pass 1e6 in step 99 or 100.
-	if diverged.Function != 42 || diverged.Step < 99 || diverged.Step > 100 || diverged.From > bound || diverged.To < bound-1 {
+	if diverged.Function != 42 || diverged.Step < 99 || diverged.Step > 100 || !(diverged.From <= bound && diverged.To >= bound-1) {
 		t.Errorf("outward drift: %+v", diverged)
 	}
 	if want := "function 42, chain "; !strings.HasPrefix(err.Error(), want) {
@@ -299,7 +299,7 @@ func TestStart(t *testing.T) {
 	}
 	one, three := draw(0), draw(3)
 	for l := range one {
-		if math.Abs(float64(three[l]-3*one[l])) > 1e-5 {
+		if !(math.Abs(float64(three[l]-3*one[l])) <= 1e-5) {
 			t.Fatalf("chain %d starts at %v, and at %v with three times the deviation", l, one[l], three[l])
 		}
 	}

@@ -113,7 +113,7 @@ func TestInvariantLaw(t *testing.T) {
 			if err := m.sample(dst, e, Scheme{DT: 0.01, BurnIn: e.burnIn, Thin: 1, Chains: len(dst)}, 1); err != nil {
 				t.Fatalf("%s, %s: %v", e.name, m.name, err)
 			}
-			if d := ksScaled(dst, e.cdf); d > ksCritical {
+			if d := ksScaled(dst, e.cdf); !(d <= ksCritical) {
 				t.Errorf("%s, %s: √n·KS is %.3g from the exact law, want below %v", e.name, m.name, d, ksCritical)
 			}
 		}
@@ -128,7 +128,7 @@ func TestClosedFormsAgreeWithQuadrature(t *testing.T) {
 			t.Fatalf("%s: %v", e.name, err)
 		}
 		for u := 0.01; u < 1; u += 0.01 {
-			if got := e.cdf(law.Quantile(u)); math.Abs(got-u) > 2e-4 {
+			if got := e.cdf(law.Quantile(u)); !(math.Abs(got-u) <= 2e-4) {
 				t.Errorf("%s: quadrature and closed form differ at %.2f by %.2g", e.name, u, got-u)
 			}
 		}
@@ -144,13 +144,13 @@ func TestBurnInIsNeeded(t *testing.T) {
 			if err := m.sample(dst, e, Scheme{DT: 0.01, BurnIn: burnIn, Thin: 1, Chains: len(dst)}, 1); err != nil {
 				t.Fatal(err)
 			}
-			if d := ksScaled(dst, e.cdf); d < 5*ksCritical {
+			if d := ksScaled(dst, e.cdf); !(d >= 5*ksCritical) {
 				t.Errorf("%s: %d steps of burn-in pass with √n·KS %.3g", m.name, burnIn, d)
 			}
 			// What the law is then is known too: mean 3(1−aⁿ), a = 1−Δt.
 			a := math.Pow(0.99, float64(burnIn))
 			law := distuv.Normal{Mu: 3 * (1 - a), Sigma: math.Sqrt(a*a + (1-a*a)/(1-0.005))}
-			if d := ksScaled(dst, law.CDF); d > ksCritical {
+			if d := ksScaled(dst, law.CDF); !(d <= ksCritical) {
 				t.Errorf("%s: √n·KS is %.3g from the law after %d steps", m.name, d, burnIn)
 			}
 		}
@@ -174,7 +174,7 @@ func TestThinning(t *testing.T) {
 				product += a * b
 			}
 		}
-		if got, want := product/square, math.Pow(0.95, thin); math.Abs(got-want) > 0.025 {
+		if got, want := product/square, math.Pow(0.95, thin); !(math.Abs(got-want) <= 0.025) {
 			t.Errorf("%s: autocorrelation of neighbouring samples is %.3f, want %.3f", m.name, got, want)
 		}
 	}
@@ -221,7 +221,7 @@ func TestMoreChainsAreBetter(t *testing.T) {
 			for k := 1; k < each; k++ {
 				factor += 2 * (1 - float64(k)/float64(each)) * math.Pow(1-dt, float64(k))
 			}
-			if want := factor / n / (1 - dt/2); math.Abs(square/want-1) > 4*math.Sqrt(2./sets) {
+			if want := factor / n / (1 - dt/2); !(math.Abs(square/want-1) <= 4*math.Sqrt(2./sets)) {
 				t.Errorf("%s, %d chains: the mean has variance %.4f, want %.4f", m.name, chains, square, want)
 			}
 			floors = append(floors, floor)

@@ -219,7 +219,7 @@ func TestPairForcesOutside(t *testing.T) {
 				if v == v {
 					t.Errorf("%v: force at distance %v is %v, want NaN", e, x[2][l], v)
 				}
-			case math.Abs(float64(v)-want) > 1e-5:
+			case !(math.Abs(float64(v)-want) <= 1e-5):
 				t.Errorf("%v: force at distance %v is %v, want %v", e, x[2][l], v, want)
 			case distance < p.Force.Core || distance > p.Force.Range:
 				if v != 0 {

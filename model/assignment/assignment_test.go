@@ -16,7 +16,7 @@ func solve(t *testing.T, s *Solver, x, y []float32, d int) ([]int32, float64) {
 		t.Fatal(err)
 	}
 	permutation(t, match)
-	if want := costOf(match, x, y, d); math.Abs(cost-want) > 1e-12*want {
+	if want := costOf(match, x, y, d); !(math.Abs(cost-want) <= 1e-12*want) {
 		t.Fatalf("cost %v, that of the permutation is %v", cost, want)
 	}
 	return match, cost
@@ -33,7 +33,7 @@ func TestSolveEqualsEnumeration(t *testing.T) {
 			match[i] = int32(i)
 		}
 		permute(match, 0, func() { want = min(want, costOf(match, x, y, d)) })
-		if got > want*(1+1e-6) {
+		if !(got <= want*(1+1e-6)) {
 			t.Errorf("cost %v, the least is %v", got, want)
 		}
 	})
@@ -78,7 +78,7 @@ func TestSolveProvesItselfOptimal(t *testing.T) {
 	var s Solver
 	eachCloud(t, []int{2, 8, 31, 64, 130}, func(t *testing.T, x, y []float32, n, d int) {
 		match, _ := solve(t, &s, x, y, d)
-		if g := gap(&s, match); g > 1e-13 {
+		if g := gap(&s, match); !(g <= 1e-13) {
 			t.Errorf("others may be better by %g of the cost", g)
 		}
 	})
@@ -90,7 +90,7 @@ func TestProofFailsForAnotherMatching(t *testing.T) {
 	var s Solver
 	match, _ := solve(t, &s, x, y, 2)
 	match[0], match[1] = match[1], match[0]
-	if g := gap(&s, match); g < 1e-3 {
+	if g := gap(&s, match); !(g >= 1e-3) {
 		t.Errorf("gap of %g only", g)
 	}
 }
@@ -110,7 +110,7 @@ func TestLineEqualsPlane(t *testing.T) {
 				return p
 			}
 			_, want := solve(t, &s, flat(x), flat(y), 2)
-			if math.Abs(got-want) > 1e-6*want {
+			if !(math.Abs(got-want) <= 1e-6*want) {
 				t.Errorf("%s, %d points: cost %v sorted, %v in the plane", kind, n, got, want)
 			}
 			for i := range n {
@@ -147,7 +147,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		r := source(uint64(n))
 		for range 3 {
 			_, got := solve(t, &s, shuffled(x, d, r.Perm(n)), shuffled(y, d, r.Perm(n)), d)
-			if math.Abs(got-want) > 1e-6*want {
+			if !(math.Abs(got-want) <= 1e-6*want) {
 				t.Errorf("cost %v after shuffling, %v before", got, want)
 			}
 		}
@@ -178,7 +178,7 @@ func TestMovedAndStretched(t *testing.T) {
 				moved[i] += shift
 			}
 			match, _ := solve(t, &s, x, moved, 2)
-			if got := costOf(match, x, y, 2); math.Abs(got-wantCost) > 1e-9*wantCost {
+			if got := costOf(match, x, y, 2); !(math.Abs(got-wantCost) <= 1e-9*wantCost) {
 				t.Errorf("moved by %v the match costs %v, not %v", shift, got, wantCost)
 			}
 		}
@@ -201,7 +201,7 @@ func TestOutlierLeavesTheRest(t *testing.T) {
 	x, y := clouds("uniform", 40, 2, 4)
 	_, want := solve(t, &s, x, y, 2)
 	_, got := solve(t, &s, append(slices.Clone(x), 1e30, 1e30), append(slices.Clone(y), 1e30, 1e30), 2)
-	if math.Abs(got-want) > 1e-6*want {
+	if !(math.Abs(got-want) <= 1e-6*want) {
 		t.Errorf("cost %v with two equal points far out, %v without", got, want)
 	}
 }

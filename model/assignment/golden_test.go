@@ -32,10 +32,10 @@ func TestCostEqualsSciPy(t *testing.T) {
 	for _, c := range golden.Cases {
 		x, y := clouds(c.Kind, c.N, c.D, c.Seed)
 		_, got := solve(t, &s, x, y, c.D)
-		if math.Abs(got-c.SciPy) > 1e-6*c.SciPy {
+		if !(math.Abs(got-c.SciPy) <= 1e-6*c.SciPy) {
 			t.Errorf("%s, %d points in %d dimensions: cost %.12g, SciPy %.12g", c.Kind, c.N, c.D, got, c.SciPy)
 		}
-		if c.Kind != "outlier" && math.Abs(got-c.POT) > 1e-6*c.POT {
+		if c.Kind != "outlier" && !(math.Abs(got-c.POT) <= 1e-6*c.POT) {
 			t.Errorf("%s, %d points in %d dimensions: cost %.12g, POT %.12g", c.Kind, c.N, c.D, got, c.POT)
 		}
 	}

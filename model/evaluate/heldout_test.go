@@ -1,12 +1,52 @@
 package evaluate
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 )
+
+// A held-out function is the family's of its number, with the fields and the samples
+// that the shard has of it.
+func TestHeldOutFunctions(t *testing.T) {
+	for _, name := range []string{"vn1d", "vn1d_time"} {
+		o := smoke(t, nil, name)
+		d := o.Experiment.Data
+		f, functions := heldOutOf(t, o)
+		stored, err := o.Store.Open(d.Hash(), d.HeldOutShard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stored.Close()
+		if len(functions) != o.Experiment.Evaluation.Functions {
+			t.Fatalf("%s: %d functions", name, len(functions))
+		}
+		for i, got := range functions {
+			if got.index != d.Functions+i {
+				t.Errorf("%s: held-out function %d has the number %d", name, i, got.index)
+			}
+			want, err := f.Function(d.Seed, d.Functions+i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got.function, want) {
+				t.Errorf("%s: function %d is another", name, got.index)
+			}
+			for k, field := range got.function.Fields {
+				if !slices.Equal(field, stored.Field(k, i)) {
+					t.Errorf("%s: function %d has another %s than the shard", name, got.index, f.Fields()[k].Name)
+				}
+			}
+			if !slices.Equal(got.reference, stored.Samples(i)) {
+				t.Errorf("%s: function %d has another reference than the shard", name, got.index)
+			}
+		}
+	}
+}
 
 // Exact laws are an extra: where one cannot be computed, samples are judged without
 // any, and the table says why.

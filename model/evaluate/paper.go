@@ -50,10 +50,11 @@ type PaperRow struct {
 }
 
 // Paper are the paper's lines for evaluations of that configuration: those of the
-// variant that it is, whatever its sizes; none if the paper has no such table.
-// Lines behind which there is no network do not depend on the variant. Where a
-// preset's sizes make two variants one, settings decide, the ones that it was
-// made with.
+// variant that it is, whatever its sizes; none if the paper has no such table, or
+// where other numbers would stand beside the paper's: of another metric, another
+// reference, or probes that see otherwise. Lines behind which there is no network do
+// not depend on the variant. Where a preset's sizes make two variants one, settings
+// decide, the ones that it was made with.
 func Paper(e experiment.Experiment, settings ...string) []PaperRow {
 	preset, err := experiment.ByName(e.Name, e.Preset)
 	if err != nil || preset.Data.Family != e.Data.Family {
@@ -69,12 +70,22 @@ func Paper(e experiment.Experiment, settings ...string) []PaperRow {
 	}
 	var rows []PaperRow
 	for _, p := range all {
-		if network := p.Kind == Model || p.Kind == Shuffled; !network || p.isVariant(e, paths) {
+		decide := measured
+		if p.Kind == Model || p.Kind == Shuffled {
+			decide = slices.Concat(measured, paths)
+		}
+		if p.isVariant(e, decide) {
 			rows = append(rows, p)
 		}
 	}
 	slices.SortStableFunc(rows, func(p, q PaperRow) int { return cmp.Compare(q.shares(settings), p.shares(settings)) })
 	return rows
+}
+
+// measured are the paths that decide what numbers are of, whatever the network.
+var measured = []string{
+	"evaluation.blur", "evaluation.scaling", "probes",
+	"data.reference.dt", "data.reference.start", "data.reference_draws", "data.training.start",
 }
 
 // shares is how many settings p has among those, less those that it has besides.
@@ -89,17 +100,14 @@ func (p PaperRow) shares(settings []string) (n int) {
 	return n
 }
 
-// isVariant reports whether e has the settings of p, and at the other paths what
-// its preset has.
+// isVariant reports whether e has at the paths the settings of p, and at those that
+// p does not set what its preset has.
 func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
-	if len(paths) == 0 {
-		return true
-	}
 	variant, err := experiment.Load(e.Name, e.Preset, "", p.Settings)
 	if err != nil {
 		return false
 	}
-	variant, e = withSensors(variant), withSensors(e)
+	variant, e = withSensors(explicit(variant)), withSensors(explicit(e))
 	return !slices.ContainsFunc(paths, func(path string) bool {
 		theirs, err := variant.Field(path)
 		ours, other := e.Field(path)

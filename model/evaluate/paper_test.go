@@ -79,3 +79,38 @@ func TestPaperVariantsAreDistinct(t *testing.T) {
 		}
 	}
 }
+
+// The paper's numbers stand beside none of another metric, another reference or other
+// probes, whichever row it is.
+func TestPaperHasNoNumbersOfSomethingElse(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		settings []string
+	}{
+		{"cn2d", []string{"probes.kind=walk", "probes.dt=0.0025"}},
+		{"cn2d", []string{"evaluation.blur=1"}},
+		{"cn2d", []string{"evaluation.scaling=0.9"}},
+		{"cn2d", []string{"data.training.start=4"}},
+		{"cn2d", []string{"data.reference.start=4"}},
+		{"cn2d", []string{"model.sensor.conditioning=film", "data.reference.dt=0.001"}},
+		{"cn2d_grid", []string{"evaluation.blur=1"}},
+		{"particles64d", []string{"probes.dt=0.1"}},
+		{"vn1d", []string{"data.reference_draws=exact"}},
+	} {
+		if rows := Paper(configuration(t, c.name, c.settings...), c.settings...); len(rows) > 0 {
+			t.Errorf("%s %v: %v", c.name, c.settings, rows)
+		}
+	}
+	same := []string{"data.reference_draws=simulated", "data.reference.start=1"}
+	if rows := Paper(configuration(t, "vn1d", same...)); len(rows) != len(paper["vn1d"].rows) {
+		t.Errorf("defaults in words leave %v", rows)
+	}
+}
+
+// A line that sets what numbers are of stands beside runs that do so too, and no others.
+func TestPaperOfAnotherMetric(t *testing.T) {
+	blurred := PaperRow{Settings: []string{"evaluation.blur=1"}, Kind: Model}
+	if !blurred.isVariant(configuration(t, "cn2d", "evaluation.blur=1"), measured) || blurred.isVariant(configuration(t, "cn2d"), measured) {
+		t.Error("a line with a blur of its own does not find its runs")
+	}
+}

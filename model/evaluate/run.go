@@ -133,7 +133,7 @@ func (m method) judged(
 		return judgedRow{}, err
 	}
 	row.Functions = found.functions
-	row.summarise(mixed, f.Dim())
+	row.summarise(mixed, f)
 	if timed, ok := f.(family.Timed); ok {
 		row.Times = intervals(row.Functions, timed.Times())
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 // ScaleNote says what is smaller than at full size, which is the paper's where it
-// has the experiment, or that nothing is, and what was chosen otherwise. It
-// belongs under every table.
+// has the experiment, or that nothing is, and everything that was chosen otherwise:
+// by a name, or by its path in the configuration. It belongs under every table.
 func ScaleNote(e experiment.Experiment) string {
 	full, err := experiment.ByName(e.Name, "full")
 	if err != nil {
@@ -42,6 +42,9 @@ func ScaleNote(e experiment.Experiment) string {
 		if theirs := choices(full)[i]; ours != theirs {
 			note += fmt.Sprintf("; %s instead of %s", ours, theirs)
 		}
+	}
+	for _, change := range otherwise(e, full) {
+		note += "; " + change
 	}
 	return note
 }
@@ -108,6 +111,7 @@ func sizes(e experiment.Experiment) []size {
 		{"steps between reference samples", e.Data.Reference.Thin, false},
 		{"sensors", sensors(e), false},
 		{"sensors in evaluation", sensors(e.Inference()), false},
+		{"recorded points of a probe", points(e), false},
 		{"parameters", e.Velocity().Layout().Size(), false},
 	}
 }
@@ -116,6 +120,14 @@ func sizes(e experiment.Experiment) []size {
 func sensors(e experiment.Experiment) int {
 	if s := e.Model.Sensor; s != nil {
 		return s.Sensors
+	}
+	return 0
+}
+
+// points that each sensor of a network records, 0 for none.
+func points(e experiment.Experiment) int {
+	if s := e.Model.Sensor; s != nil {
+		return s.Steps
 	}
 	return 0
 }

@@ -63,13 +63,14 @@ func describe(values []float64, units []int) Statistic {
 // Units are which functions are of one equation, nil where each is of its own: at
 // several physical times an equation was held out once, and its functions come
 // together in a resample.
-func Units(functions []Function) []int {
+func Units(f family.Family, functions []Function) []int {
+	timed, ok := f.(family.Timed)
+	if !ok {
+		return nil
+	}
 	units, seen := make([]int, len(functions)), map[int]bool{}
 	for i, f := range functions {
-		if f.Time == 0 {
-			return nil
-		}
-		units[i] = family.Timed{}.Equation(f.Index)
+		units[i] = timed.Equation(f.Index)
 		seen[units[i]] = true
 	}
 	if len(seen) == len(functions) {
@@ -86,11 +87,10 @@ func ends(i bootstrap.Interval, err error) *[2]float64 {
 	return &[2]float64{i.Low, i.High}
 }
 
-// summarise fills r.Summary from r.Functions, samples in that many dimensions;
-// mixed[i] says whether the reference of function i is near the exact law, where
+// summarise fills r.Summary from r.Functions, which are of that family; mixed[i] says whether the reference of function i is near the exact law, where
 // there is one. Numbers that do not exist keep zeros.
-func (r *Row) summarise(mixed []bool, dim int) {
-	particles, units := r.Functions[0].Observables != nil, Units(r.Functions)
+func (r *Row) summarise(mixed []bool, f family.Family) {
+	particles, units, dim := r.Functions[0].Observables != nil, Units(f, r.Functions), f.Dim()
 	column := func(exists bool, value func(Function) float64) Statistic {
 		if !exists {
 			return Statistic{}

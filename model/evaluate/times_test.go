@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/backend/backendtest"
 )
@@ -57,8 +58,12 @@ func TestPhysicalTimes(t *testing.T) {
 		}
 	}
 	// Intervals over all times are of two equations, not of sixteen functions.
+	f, err := family.ByName("vn1d_time")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range r.Rows {
-		units := Units(row.Functions)
+		units := Units(f, row.Functions)
 		if len(units) != 16 || units[0] != units[7] || units[7] == units[8] {
 			t.Fatalf("%s: functions are of the equations %v", row.Name, units)
 		}
@@ -85,6 +90,28 @@ func TestPhysicalTimes(t *testing.T) {
 	}
 	if a, b := shown.Evolutions[0], shown.Evolutions[2]; a.Equation == b.Equation || a.Sinkhorn > b.Sinkhorn {
 		t.Errorf("equations %d and %d with %v and %v", a.Equation, b.Equation, a.Sinkhorn, b.Sinkhorn)
+	}
+}
+
+// thrice is a family with three times for an equation.
+type thrice struct {
+	family.Family
+	family.Timed
+}
+
+func (thrice) Equation(i int) int { return i / 3 }
+
+// Which functions are of one equation, the family says.
+func TestUnitsAreTheFamilys(t *testing.T) {
+	functions := []Function{{Index: 6}, {Index: 7}, {Index: 8}, {Index: 9}}
+	if got := Units(thrice{}, functions); !slices.Equal(got, []int{2, 2, 2, 3}) {
+		t.Errorf("units %v", got)
+	}
+	if got := Units(thrice{}, functions[2:]); got != nil {
+		t.Errorf("two equations with one function each are units %v", got)
+	}
+	if got := Units(struct{ family.Family }{}, functions); got != nil {
+		t.Errorf("a family without times has units %v", got)
 	}
 }
 

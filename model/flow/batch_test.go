@@ -126,10 +126,10 @@ func TestTimes(t *testing.T) {
 				square += x * x
 			}
 		}
-		if z := sum / math.Sqrt(n*want.variance); math.Abs(z) > 4.5 {
+		if z := sum / math.Sqrt(n*want.variance); !(math.Abs(z) <= 4.5) {
 			t.Errorf("%q: the mean is %.1f standard errors off", law, z)
 		}
-		if z := (square - n*want.variance) / math.Sqrt(n*(want.fourth-want.variance*want.variance)); math.Abs(z) > 4.5 {
+		if z := (square - n*want.variance) / math.Sqrt(n*(want.fourth-want.variance*want.variance)); !(math.Abs(z) <= 4.5) {
 			t.Errorf("%q: the variance is %.1f standard errors off", law, z)
 		}
 	}
@@ -146,12 +146,12 @@ func TestAppend(t *testing.T) {
 	}
 	for f, pick := range plan.Picks(0, 0) {
 		for i, x := range s.Field(0, pick.Function) {
-			if got, want := b.Inputs[0][f*grid+i], (x-1)/2; math.Abs(float64(got-want)) > 1e-6 {
+			if got, want := b.Inputs[0][f*grid+i], (x-1)/2; !(math.Abs(float64(got-want)) <= 1e-6) {
 				t.Fatalf("function %d: drift %g, want %g", f, got, want)
 			}
 		}
 		for i, x := range s.Field(1, pick.Function) {
-			if got, want := b.Inputs[1][f*grid+i], (x-3)/.5; math.Abs(float64(got-want)) > 1e-5 {
+			if got, want := b.Inputs[1][f*grid+i], (x-3)/.5; !(math.Abs(float64(got-want)) <= 1e-5) {
 				t.Fatalf("function %d: diffusion %g, want %g", f, got, want)
 			}
 		}
@@ -236,7 +236,7 @@ func TestNoiseAndTimes(t *testing.T) {
 		{"mean of times", u / n, 1. / 2}, {"second moment of times", uu / n, 1. / 3},
 		{"correlation", xu / n, 0},
 	} {
-		if math.Abs(check.got-check.want) > 1.5*tolerance {
+		if !(math.Abs(check.got-check.want) <= 1.5*tolerance) {
 			t.Errorf("%s is %g, want %g within %g", check.name, check.got, check.want, 1.5*tolerance)
 		}
 	}

@@ -41,7 +41,7 @@ func TestPlane(t *testing.T) {
 		if !slices.EqualFunc(pointsOf(coupled.X0[lo:hi], 2), pointsOf(drawn.X0[lo:hi], 2), slices.Equal) {
 			t.Errorf("function %d has other noise when coupled", f)
 		}
-		if got, want := cost(coupled.X0[lo:hi], coupled.X1[lo:hi]), cost(drawn.X0[lo:hi], drawn.X1[lo:hi]); got >= want {
+		if got, want := cost(coupled.X0[lo:hi], coupled.X1[lo:hi]), cost(drawn.X0[lo:hi], drawn.X1[lo:hi]); !(got < want) {
 			t.Errorf("function %d: coupled pairs cost %v, independent ones %v", f, got, want)
 		}
 	}

@@ -88,7 +88,7 @@ func TestCouple(t *testing.T) {
 		for f := range functions {
 			lo, hi := f*samples*d, (f+1)*samples*d
 			want := least(slices.Clone(before0[lo:hi]), before1[lo:hi], d, 0)
-			if got := cost(first0[lo:hi], first1[lo:hi]); math.Abs(got-want) > 1e-6*want {
+			if got := cost(first0[lo:hi], first1[lo:hi]); !(math.Abs(got-want) <= 1e-6*want) {
 				t.Errorf("%dD, function %d: cost %v, least %v", d, f, got, want)
 			}
 			for _, pair := range [][2][]float32{{before0, first0}, {before1, first1}} {
@@ -160,7 +160,7 @@ func TestCorrelationOfOptimalPairs(t *testing.T) {
 		for i, v := range x0 {
 			rho += float64(v) * float64(x1[i]) / float64(len(x0))
 		}
-		if slack := 4 * math.Sqrt(2/float64(len(x0))); rho < test.low-slack || rho > test.high+slack {
+		if slack := 4 * math.Sqrt(2/float64(len(x0))); !(rho >= test.low-slack && rho <= test.high+slack) {
 			t.Errorf("%d points in %dD: correlation %.4f, want %.4f to %.4f", test.samples, test.d, rho, test.low, test.high)
 		}
 	}

@@ -91,7 +91,7 @@ func TestProbed(t *testing.T) {
 			case name == "cn2d" && k >= 2 && of.scale == probe.BetweenFunctions: // the well, of deviation 8.6
 				within = square/n > 50 && square/n < 100
 			}
-			if math.Abs(sum/n) > 1e-4 || !within {
+			if !(math.Abs(sum/n) <= 1e-4) || !within {
 				t.Errorf("%s: feature %d has mean %.3g and mean square %.5g", name, k, sum/n, square/n)
 			}
 		}

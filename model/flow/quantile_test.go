@@ -49,7 +49,7 @@ func TestQuantileCoupling(t *testing.T) {
 			if p.x1 != own[rank] {
 				t.Fatalf("function %d: sample %d is %g, want %g", f, rank, p.x1, own[rank])
 			}
-			if u := phi(float64(p.x0)) * stored; u < float64(rank)-1e-4 || u > float64(rank+1)+1e-4 {
+			if u := phi(float64(p.x0)) * stored; !(u >= float64(rank)-1e-4 && u <= float64(rank+1)+1e-4) {
 				t.Fatalf("function %d: the sample of rank %d goes with the noise of rank %.2f", f, rank, u)
 			}
 		}
@@ -62,7 +62,7 @@ func TestQuantileCouplingOfEqualSamples(t *testing.T) {
 	for f, pairs := range epoch(t, plan, s, flow.Quantile) {
 		slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.x0, b.x0) })
 		for rank, p := range pairs {
-			if u := phi(float64(p.x0)) * stored; u < float64(rank)-1e-4 || u > float64(rank+1)+1e-4 {
+			if u := phi(float64(p.x0)) * stored; !(u >= float64(rank)-1e-4 && u <= float64(rank+1)+1e-4) {
 				t.Fatalf("function %d: noise %.2f in place of one of rank %d", f, u, rank)
 			}
 			if rank > 0 && p.x1 < pairs[rank-1].x1 {
@@ -90,10 +90,10 @@ func TestQuantileCouplingKeepsMarginals(t *testing.T) {
 		u := phi(float64(x))
 		worst = max(worst, u-float64(i)/n, float64(i+1)/n-u)
 	}
-	if worst > 1.63/math.Sqrt(n) {
+	if !(worst <= 1.63/math.Sqrt(n)) {
 		t.Errorf("the distribution function of the noise is off by %.4f, want at most %.4f", worst, 1.63/math.Sqrt(n))
 	}
-	if math.Abs(correlation) > 4.5/math.Sqrt(n) {
+	if !(math.Abs(correlation) <= 4.5/math.Sqrt(n)) {
 		t.Errorf("noise and times have the correlation %.4f", correlation)
 	}
 }
@@ -122,7 +122,7 @@ func TestQuantileCouplingIsCloserToTransport(t *testing.T) {
 			}
 			f := float64(plan.FunctionsPerShard)
 			mean := sum / f
-			if off := math.Abs(mean - want); off > 4.5*math.Sqrt((square/f-mean*mean)/f) {
+			if off := math.Abs(mean - want); !(off <= 4.5*math.Sqrt((square/f-mean*mean)/f)) {
 				t.Errorf("%s, %d samples: mean square %.3g, want %.3g", coupling, n, mean, want)
 			}
 		}

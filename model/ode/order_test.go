@@ -124,10 +124,10 @@ func TestDopri5Ladder(t *testing.T) {
 		miss, n := long.miss(t, Dopri5{RTol: tol, ATol: tol})
 		tolerances, errs, work = append(tolerances, math.Log(tol)), append(errs, math.Log(miss)), append(work, math.Log(float64(n)))
 	}
-	if s := slope(tolerances, errs); math.Abs(s-1) > 0.15 {
+	if s := slope(tolerances, errs); !(math.Abs(s-1) <= 0.15) {
 		t.Errorf("slope of log error against log tolerance is %.2f, want 1 (errors %.2f)", s, errs)
 	}
-	if s := slope(work, errs); math.Abs(s+5) > 0.6 {
+	if s := slope(work, errs); !(math.Abs(s+5) <= 0.6) {
 		t.Errorf("slope of log error against log evaluations is %.2f, want -5 (errors %.2f, evaluations %.2f)", s, errs, work)
 	}
 }
@@ -168,7 +168,7 @@ func TestFlowToAGaussian(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i, v := range x {
-					if miss := math.Abs(float64(v) - (mean + s*float64(start[i]))); miss > bound {
+					if miss := math.Abs(float64(v) - (mean + s*float64(start[i]))); !(miss <= bound) {
 						t.Errorf("%s, %s paths to s = %g: from %g the end is off by %.2g, want at most %.2g", tt.solver, name, s, start[i], miss, bound)
 					}
 				}

@@ -13,7 +13,7 @@ import (
 type Budget struct {
 	Name  string
 	DT    float64
-	Steps int // per chain, a fifth of them burn-in
+	Steps int // per chain at most, a fifth of them burn-in
 }
 
 // budgetChains is how many chains share a budget's samples (C4).
@@ -59,8 +59,9 @@ func amount(steps int) string {
 }
 
 // budgets are the MCMC rows of an evaluation: the preset's where there are no
-// others. The samples of a chain are spread over the steps after its burn-in,
-// the first and the last included.
+// others. The first sample of a chain follows its burn-in; the others are as far
+// apart, in whole steps, as lets the last be within the budget. So up to a step for
+// every sample is left unused: 83 of 100 steps are taken for 64 samples.
 func budgets(v experiment.Evaluation, wanted []Budget) ([]experiment.MCMC, error) {
 	if len(wanted) == 0 {
 		return v.MCMC, nil

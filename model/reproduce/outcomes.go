@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/report"
 )
@@ -175,7 +176,11 @@ func (o outcomes) number(s Study, base, row Row, c Column) (*Estimate, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
-	e, err := estimate(values, o.units(s, row, c), c.Of)
+	units, err := o.units(s, row, c)
+	if err != nil {
+		return nil, err
+	}
+	e, err := estimate(values, units, c.Of)
 	if c.Metric.Time {
 		e.Value = e.Seeds[0]
 	}
@@ -183,11 +188,15 @@ func (o outcomes) number(s Study, base, row Row, c Column) (*Estimate, error) {
 }
 
 // units are which functions behind a column's numbers of a row are of one equation.
-func (o outcomes) units(s Study, row Row, c Column) []int {
+func (o outcomes) units(s Study, row Row, c Column) ([]int, error) {
 	for _, found := range o.rows(s, row, c.evaluation(row)) {
-		return evaluate.Units(c.Metric.functions(found.of, found.row))
+		f, err := family.ByName(found.of.Results.Experiment.Data.Family)
+		if err != nil {
+			return nil, err
+		}
+		return evaluate.Units(f, c.Metric.functions(found.of, found.row)), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // values are a column's numbers of a row, [seed][function].

@@ -5,12 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/evaluate"
+	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 // outcome is an evaluation whose rows have these distances.
 func outcome(rows map[evaluate.Kind][]float64) Outcome {
-	r := &evaluate.Results{}
+	r := &evaluate.Results{Experiment: experiment.Experiment{Data: data.Dataset{Family: "vn1d"}}}
 	for kind, values := range rows {
 		row := evaluate.Row{Kind: kind}
 		for _, v := range values {

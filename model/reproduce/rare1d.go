@@ -43,7 +43,7 @@ var rare1d = Study{
 			Rows:    slices.Concat([]Row{{Name: "model", Kind: evaluate.Model}}, budgetRows("MCMC, ", "", rare1dBudgets), []Row{told}, controls),
 			Notes: []string{
 				"MCMC to the letter of the paper: σ ≈ 0.1, dt 0.001, 64 chains from N(0,1), a fifth of the steps as burn-in. 500k steps then span a time in which chains hardly leave their mode: do not compare the model with these rows alone (see the next table).",
-				"The paper gives three budgets of 6, 12 and 25 seconds on its machine; ours are numbers of steps chosen to stand for them. 500k steps are those that it calls converged.",
+				"The paper gives three budgets of 6, 12 and 25 seconds on its machine; ours are numbers of steps chosen to stand for them. 500k steps are those that it calls converged. Rows are called after what a chain may take; what it took is a little less, in the columns of steps of the next table, which has the same budgets.",
 				"The paper's model takes about a seventh of the time of converged MCMC (20.6 s and 136.9 s), the network on a GPU, the chains on a CPU. Ours run both on the machine named below; on a CPU it is the other way round, and the chains take a fraction of the network's time.",
 				timed,
 			},
@@ -59,7 +59,7 @@ var rare1d = Study{
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
 			}),
 			Notes: []string{
-				"The paper's text has σ₀ = 0.1; its MCMC numbers fit σ₀ ≈ 1, beside which they stand here.",
+				"The paper's text has σ₀ = 0.1; its MCMC numbers fit σ₀ ≈ 1, beside which they stand here. Rows are called after what a chain may take; the columns of steps have what it took, since samples are whole steps apart.",
 				"σ₀ = 1 has b 100 times and σ 10 times as large and the same law: a step of 0.001 is, increment for increment, a step of 0.1 at σ₀ = 0.1, and these rows run that. The network reads standardised coefficients and is the same for every σ₀.",
 			},
 		},

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/model/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -280,7 +279,7 @@ func TestBudgetsAreThePresets(t *testing.T) {
 // A column of an interval of physical time has the functions of that interval, and
 // none of them is in two.
 func TestByTime(t *testing.T) {
-	ends := family.Timed{}.Times()
+	ends := times()
 	var row evaluate.Row
 	for i := range 3 * (len(ends) - 1) {
 		k := i % (len(ends) - 1)

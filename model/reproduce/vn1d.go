@@ -71,7 +71,7 @@ var vn1d = Study{
 			Rows: append(budgetRows("", "budgets", vn1dBudgets),
 				Row{Name: "model", Kind: evaluate.Model}, Row{Name: "floor", Kind: evaluate.Floor}),
 			Notes: []string{
-				"Euler–Maruyama, dt 0.01, 64 chains, a fifth of the steps of each as burn-in.",
+				"Euler–Maruyama, dt 0.01, 64 chains, a fifth of the steps of each as burn-in. Rows are called after what a chain may take; the columns of steps have what it took, since samples are whole steps apart.",
 				"Do not read the mean divergence from the reference as the error of long chains. Where the reference has mixed, they are at least as near to it as its floor; where it has not, MCMC beyond 10k steps goes on towards the exact law, and away from the reference. The model has learned from chains with the burn-in of the reference, errs there as they do, and so comes out nearer to it. Which samples are nearer to the exact law, its columns say; even 500k steps have not reached it on every function.",
 			},
 		},

@@ -74,7 +74,7 @@ var (
 
 // byTime has a column for each interval of physical time.
 func byTime(m Metric, of Summary) []Column {
-	ends := family.Timed{}.Times()
+	ends := times()
 	columns := make([]Column, len(ends)-1)
 	for k := range columns {
 		during := m
@@ -82,4 +82,13 @@ func byTime(m Metric, of Summary) []Column {
 		columns[k] = Column{Metric: during, Of: of, Name: fmt.Sprintf("τ %.2g to %.2g", ends[k], ends[k+1])}
 	}
 	return columns
+}
+
+// times are the ends of the family's intervals of time.
+func times() []float64 {
+	f, err := family.ByName("vn1d_time")
+	if err != nil {
+		panic(fmt.Sprintf("reproduce: the family of vn1d_time: %v", err))
+	}
+	return f.(family.Timed).Times()
 }

@@ -75,14 +75,14 @@ func TestEncoderReadsSets(t *testing.T) {
 			code := encode(t, b, c, theta, probes)
 			order := random.New(1, "test/order").Perm(m)
 			turned := encode(t, b, c, theta, array{permuted(probes.values, n, width, order), probes.shape})
-			if d := distance(code, turned); d > 1e-5*largest(code) {
+			if d := distance(code, turned); !(d <= 1e-5*largest(code)) {
 				t.Errorf("%d sensors: the order moves the code by %g of %g", m, d, largest(code))
 			}
 			if c.Aggregator == sensor.DeepSets {
 				continue
 			}
 			twice := array{permuted(probes.values, n, width, append(order, order...)), []int{n, 2 * m, c.Steps, c.Features}}
-			if d := distance(code, encode(t, b, c, theta, twice)); d > 1e-5*largest(code) {
+			if d := distance(code, encode(t, b, c, theta, twice)); !(d <= 1e-5*largest(code)) {
 				t.Errorf("%d sensors: duplicates move the code by %g of %g", m, d, largest(code))
 			}
 		}
@@ -104,7 +104,7 @@ func TestEncoderReadsEverything(t *testing.T) {
 		for i := range rows {
 			step := i % c.Steps
 			read := c.Representation == sensor.Trajectory || step == 0 || c.Representation == sensor.Endpoint && step == c.Steps-1
-			if d := distance(codes[0], codes[1+i]); read && d < 1e-6 || !read && d != 0 {
+			if d := distance(codes[0], codes[1+i]); read && !(d >= 1e-6) || !read && d != 0 {
 				t.Errorf("sensor %d step %d moves the code by %g", i/c.Steps, step, d)
 			}
 		}
@@ -124,11 +124,11 @@ func TestParticlesAreEquivariant(t *testing.T) {
 		v := move(t, b, c, theta, code, x, times)
 		order := []int{2, 0, 3, 1}
 		turned := move(t, b, c, theta, code, array{permuted(x.values, n*samples, c.ParticleDim, order), x.shape}, times)
-		if d := distance(permuted(v, n*samples, c.ParticleDim, order), turned); d > 1e-5*largest(v) {
+		if d := distance(permuted(v, n*samples, c.ParticleDim, order), turned); !(d <= 1e-5*largest(v)) {
 			t.Errorf("%s: renamed particles have velocities that differ by %g of %g", k, d, largest(v))
 		}
 		x.values[0]++ // of the first particle
-		if d := distance(v[c.ParticleDim:c.Dimension], move(t, b, c, theta, code, x, times)[c.ParticleDim:c.Dimension]); d < 1e-4 {
+		if d := distance(v[c.ParticleDim:c.Dimension], move(t, b, c, theta, code, x, times)[c.ParticleDim:c.Dimension]); !(d >= 1e-4) {
 			t.Errorf("%s: the other particles do not feel the first", k)
 		}
 	}
@@ -161,15 +161,15 @@ func TestOneTimeForAFunction(t *testing.T) {
 			one := array{[]float32{0.3, 0.8}, []int{n, 1}}
 			each := array{append(slices.Repeat([]float32{0.3}, samples), slices.Repeat([]float32{0.8}, samples)...), []int{n, samples}}
 			v := move(t, b, c, theta, code, x, one)
-			if d := distance(v, move(t, b, c, theta, code, x, each)); d > 1e-5*largest(v) {
+			if d := distance(v, move(t, b, c, theta, code, x, each)); !(d <= 1e-5*largest(v)) {
 				t.Errorf("%s, %s: velocities differ by %g of %g", decoder, k, d, largest(v))
 			}
 			each.values[0] = 0.31
-			if d := distance(v[:c.Dimension], move(t, b, c, theta, code, x, each)[:c.Dimension]); d < 1e-4 {
+			if d := distance(v[:c.Dimension], move(t, b, c, theta, code, x, each)[:c.Dimension]); !(d >= 1e-4) {
 				t.Errorf("%s, %s: time does nothing", decoder, k)
 			}
 			code.values[0]++
-			if d := distance(v[:c.Dimension], move(t, b, c, theta, code, x, one)[:c.Dimension]); d < 1e-4 {
+			if d := distance(v[:c.Dimension], move(t, b, c, theta, code, x, one)[:c.Dimension]); !(d >= 1e-4) {
 				t.Errorf("%s, %s: the code does nothing", decoder, k)
 			}
 		}
@@ -200,7 +200,7 @@ func TestSensorsConverge(t *testing.T) {
 			}
 			x, y = append(x, math.Log(float64(m))), append(y, math.Log(square)/2)
 		}
-		if s := slope(x, y); math.Abs(s+0.5) > 0.08 {
+		if s := slope(x, y); !(math.Abs(s+0.5) <= 0.08) {
 			t.Errorf("%s: ‖z_m − z_∞‖ falls like m^%.3f, want m^-0.5", a, s)
 		}
 	}
@@ -235,7 +235,7 @@ func TestSampledLawConverges(t *testing.T) {
 		}
 		x, y = append(x, math.Log(float64(m))), append(y, math.Log(square)/2)
 	}
-	if s := slope(x, y); math.Abs(s+0.5) > 0.1 {
+	if s := slope(x, y); !(math.Abs(s+0.5) <= 0.1) {
 		t.Errorf("the samples converge like m^%.3f, want m^-0.5", s)
 	}
 }

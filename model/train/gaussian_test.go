@@ -172,7 +172,7 @@ func compareWithClosedForm(t *testing.T, trainer *train.Trainer, field gaussianF
 	const steps = 32
 	rho, other := 0.0, 1.0
 	if coupling == flow.OptimalTransport {
-		if rho, other = correlation(batches, steps), 0; rho < 0.93 {
+		if rho, other = correlation(batches, steps), 0; !(rho >= 0.93) {
 			t.Errorf("optimal pairs have a correlation of %.3f", rho)
 		}
 	}
@@ -197,16 +197,16 @@ func compareWithClosedForm(t *testing.T, trainer *train.Trainer, field gaussianF
 			least += g.leastLoss(rho) / float64(len(laws)*steps)
 		}
 	}
-	if err := math.Sqrt((squared - residual*residual) / steps); math.Abs(residual-least) > 4*err {
+	if err := math.Sqrt((squared - residual*residual) / steps); !(math.Abs(residual-least) <= 4*err) {
 		t.Errorf("the loss of the closed form is %.4f, by its own formula %.4f (standard error %.4f)", residual, least, err)
 	}
-	if math.Abs(trained-residual) > 0.025*size {
+	if !(math.Abs(trained-residual) <= 0.025*size) {
 		t.Errorf("the loss is %.4f, the least %.4f", trained, residual)
 	}
-	if miss > 0.025*size {
+	if !(miss <= 0.025*size) {
 		t.Errorf("the velocity misses the closed form by %.3f of its norm", math.Sqrt(miss/size))
 	}
-	if missOther < 4*miss {
+	if !(missOther >= 4*miss) {
 		t.Errorf("the velocity misses the closed form by %.3f of its norm and that of the other coupling by %.3f", math.Sqrt(miss/size), math.Sqrt(missOther/size))
 	}
 }
@@ -230,7 +230,7 @@ func compareWithTheFlow(t *testing.T, field gaussianField, b *flow.Batch) {
 		g := laws[i/(b.Samples*b.Dim)]
 		square += math.Pow(float64(v)-(g.mean[i%b.Dim]+g.std*float64(b.X0[i])), 2) / float64(len(x))
 	}
-	if miss := math.Sqrt(square); miss > 0.1 {
+	if miss := math.Sqrt(square); !(miss <= 0.1) {
 		t.Errorf("the flow ends %.3f from μ + s·x₀", miss)
 	}
 }

@@ -106,7 +106,7 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 				mean, square = mean+float64(v)/drawn, square+float64(v)*float64(v)/drawn
 			}
 			g, std := law(time, sign), math.Sqrt(square-mean*mean)
-			if math.Abs(mean-g.mean[0]) > 0.1 || math.Abs(std-g.std) > 0.1 {
+			if !(math.Abs(mean-g.mean[0]) <= 0.1 && math.Abs(std-g.std) <= 0.1) {
 				t.Errorf("τ = %g, μ = %g: mean %.3f, deviation %.3f, want %.3f, %.3f", time, sign*mu, mean, std, g.mean[0], g.std)
 			}
 		}
