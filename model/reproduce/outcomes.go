@@ -189,14 +189,16 @@ func (o outcomes) number(s Study, base, row Row, c Column) (*Estimate, error) {
 
 // units are which functions behind a column's numbers of a row are of one equation.
 func (o outcomes) units(s Study, row Row, c Column) ([]int, error) {
-	for _, found := range o.rows(s, row, c.evaluation(row)) {
-		f, err := family.ByName(found.of.Results.Experiment.Data.Family)
-		if err != nil {
-			return nil, err
-		}
-		return evaluate.Units(f, c.Metric.functions(found.of, found.row)), nil
+	all := o.rows(s, row, c.evaluation(row))
+	if len(all) == 0 {
+		return nil, nil
 	}
-	return nil, nil
+	first := all[0]
+	f, err := family.ByName(first.of.Results.Experiment.Data.Family)
+	if err != nil {
+		return nil, err
+	}
+	return evaluate.Units(f, c.Metric.functions(first.of, first.row)), nil
 }
 
 // values are a column's numbers of a row, [seed][function].
