@@ -209,7 +209,7 @@ func start(t *testing.T, dir string, args []string, listeners ...io.Writer) *clu
 		t.Fatal(err)
 	}
 	c := &cluster{t: t, dir: dir, cmd: cmd, out: out, done: make(chan error, 1)}
-	go func() { c.done <- cmd.Wait() }()
+	go func() { c.done <- cmd.Wait(); close(c.done) }() // nobody waits for a second end
 	return c
 }
 
