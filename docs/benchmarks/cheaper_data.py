@@ -118,7 +118,7 @@ def panel(axis, series, left, lowest, highest):
     out = [f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>',
            f'<text x="{left + width / 2}" y="{top + height + 36}" text-anchor="middle">{axis}</text>']
     for x, p in zip(at, series):
-        out.append(f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle" font-size="11">{p["value"]:,}</text>')
+        out.append(f'<text x="{x:.1f}" y="{top + height + 16}" text-anchor="middle" font-size="9">{p["value"]:,}</text>')
         out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{y(p["low"]):.1f}" y2="{y(p["high"]):.1f}" stroke="#36c"/>')
         out.append(f'<circle cx="{x:.1f}" cy="{y(p["mean"]):.1f}" r="3" fill="#36c"/>')
     line = " ".join(f"{x:.1f},{y(p['mean']):.1f}" for x, p in zip(at, series))
