@@ -76,8 +76,8 @@ const (
 	// maxHeld bounds the values of a shard's fields after the first, which are
 	// held in memory while the first is written: 512 MiB.
 	maxHeld = 1 << 27
-	// Time steps beyond these are typing errors.
-	leastStep, largestStep = 1e-9, 1.
+	// Time steps beyond these, of chains and of probes, are typing errors.
+	LeastStep, LargestStep = 1e-9, 1.
 )
 
 // Validate reports the first field that is out of range, by its path in an
@@ -125,8 +125,8 @@ func (d Dataset) Validate() error {
 		if err := s.scheme.Validate(); err != nil {
 			return fmt.Errorf("data.%s: %w", s.name, err)
 		}
-		if dt := s.scheme.DT; dt < leastStep || dt > largestStep {
-			return fmt.Errorf("data.%s.dt: %g is out of range, want %g to %g", s.name, dt, leastStep, largestStep)
+		if dt := s.scheme.DT; dt < LeastStep || dt > LargestStep {
+			return fmt.Errorf("data.%s.dt: %g is out of range, want %g to %g", s.name, dt, LeastStep, LargestStep)
 		}
 		if s.samples%s.scheme.Chains != 0 {
 			return fmt.Errorf("data.%s.chains: %d chains do not divide %d samples", s.name, s.scheme.Chains, s.samples)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/family"
 	"github.com/ergoflow/ergoflow/data/probe"
 	"github.com/ergoflow/ergoflow/data/shard"
@@ -144,7 +145,7 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
 		return err
 	}
-	if err := number("probes.dt", e.Probes.DT, 1e-9, 1); err != nil {
+	if err := number("probes.dt", e.Probes.DT, data.LeastStep, data.LargestStep); err != nil {
 		return err
 	}
 	probes := e.probes()

@@ -155,7 +155,7 @@ func (m MCMC) validate(path string, samples int) error {
 		return &FieldError{path + ".name", fmt.Sprintf("%.*q", maxRowName, m.Name), fmt.Sprintf("a line of 1 to %d printable characters: it labels a row", maxRowName)}
 	}
 	if err := first(
-		number(path+".scheme.dt", s.DT, 1e-9, 1),
+		number(path+".scheme.dt", s.DT, data.LeastStep, data.LargestStep),
 		integer(path+".scheme.burn_in", s.BurnIn, 0, 1<<32),
 		integer(path+".scheme.thin", s.Thin, 1, 1<<31),
 		integer(path+".scheme.chains", s.Chains, 1, samples),
