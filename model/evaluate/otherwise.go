@@ -13,22 +13,24 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// said are the paths of a configuration that are not to be said path by path.
-var said = []string{
-	// Labels, seeds, and how the work is divided up.
+// unsaid are the paths of what is no part of a note: labels, seeds, how the work is
+// divided up.
+var unsaid = []string{
 	"name", "preset", "seed", "data.seed", "data.shards", "data.held_out", "data.held_out_from",
 	"training.micro_batch", "training.wire", "training.reproducible", "training.checkpoint_every",
+	"training.epochs", // the steps are said
 	"evaluation.mcmc", // rows with notes of their own
-	// Sizes.
-	"data.functions", "data.samples", "data.training.chains", "data.training.burn_in", "data.training.thin",
-	"data.reference.chains", "data.reference.burn_in", "data.reference.thin",
-	"training.batch_functions", "training.batch_samples", "training.epochs", "training.steps",
-	"model.sensor.sensors", "model.sensor.steps",
-	"evaluation.functions", "evaluation.samples", "evaluation.sensors",
-	// Choices.
-	"data.family", "data.draws", "data.training.dt", "data.reference.dt", "model.deeponet.fields",
-	"training.coupling", "training.learning_rate", "training.weight_decay", "training.clip_norm", "training.times", "training.precision",
-	"evaluation.solver",
+}
+
+// named are the paths of settings that a note calls by names.
+func named(e experiment.Experiment) (paths []string) {
+	for _, s := range sizes(e) {
+		paths = append(paths, s.path)
+	}
+	for _, c := range choices(e) {
+		paths = append(paths, c.path)
+	}
+	return paths
 }
 
 // counted are the fields of networks that the number of parameters speaks for.
@@ -42,6 +44,7 @@ var counted = []string{
 func otherwise(e, full experiment.Experiment) []string {
 	resized := e.Velocity().Layout().Size() != full.Velocity().Layout().Size()
 	all := e.StoredReference() == e.Evaluation.Samples // which are said
+	left := slices.Concat(unsaid, named(e))
 	ours, theirs := flat(e), flat(full)
 	paths := maps.Clone(ours)
 	maps.Copy(paths, theirs)
@@ -50,7 +53,7 @@ func otherwise(e, full experiment.Experiment) []string {
 		field := path[strings.LastIndex(path, ".")+1:]
 		switch {
 		case ours[path] == theirs[path]:
-		case slices.Contains(said, path):
+		case slices.Contains(left, path):
 		case resized && strings.HasPrefix(path, "model.") && slices.Contains(counted, field):
 		case all && path == "data.reference_samples":
 		default:

@@ -39,8 +39,8 @@ func ScaleNote(e experiment.Experiment) string {
 		note += " is " + strings.Join(there, ", ")
 	}
 	for i, ours := range choices(e) {
-		if theirs := choices(full)[i]; ours != theirs {
-			note += fmt.Sprintf("; %s instead of %s", ours, theirs)
+		if theirs := choices(full)[i]; ours.text != theirs.text {
+			note += fmt.Sprintf("; %s instead of %s", ours.text, theirs.text)
 		}
 	}
 	for _, change := range otherwise(e, full) {
@@ -49,70 +49,72 @@ func ScaleNote(e experiment.Experiment) string {
 	return note
 }
 
+// choice is a setting in words, with its path in the configuration.
+type choice struct{ path, text string }
+
 // choices are what decides, beside sizes, what is learned, from what, and how it is
 // judged.
-func choices(e experiment.Experiment) []string {
-	var inputs []string
-	for _, input := range e.Velocity().Inputs() {
-		inputs = append(inputs, InputName(input.Name))
-	}
-	draws := e.Data.Draws
-	if draws == "" {
-		draws = data.Simulated
-	}
+func choices(e experiment.Experiment) []choice {
 	t := e.Training
-	return []string{
-		"family " + e.Data.Family,
-		fmt.Sprintf("coupling %s", t.Coupling),
-		"inputs " + strings.Join(inputs, " and "),
-		fmt.Sprintf("%s draws", draws),
-		fmt.Sprintf("time steps of %g", e.Data.Training.DT),
-		fmt.Sprintf("reference time steps of %g", e.Data.Reference.DT),
-		fmt.Sprintf("learning rate %g", t.LearningRate),
-		fmt.Sprintf("weight decay %g", t.WeightDecay),
-		fmt.Sprintf("clipping at %g", t.ClipNorm),
-		fmt.Sprintf("%s times", cmp.Or(t.Times, flow.Uniform)),
-		fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32)),
-		"solver " + e.Evaluation.Solver,
+	return []choice{
+		{"data.family", "family " + e.Data.Family},
+		{"training.coupling", fmt.Sprintf("coupling %s", t.Coupling)},
+		{"model.deeponet.fields", "inputs " + strings.Join(Inputs(e), " and ")},
+		{"data.draws", fmt.Sprintf("%s draws", cmp.Or(e.Data.Draws, data.Simulated))},
+		{"data.training.dt", fmt.Sprintf("time steps of %g", e.Data.Training.DT)},
+		{"data.reference.dt", fmt.Sprintf("reference time steps of %g", e.Data.Reference.DT)},
+		{"training.learning_rate", fmt.Sprintf("learning rate %g", t.LearningRate)},
+		{"training.weight_decay", fmt.Sprintf("weight decay %g", t.WeightDecay)},
+		{"training.clip_norm", fmt.Sprintf("clipping at %g", t.ClipNorm)},
+		{"training.times", fmt.Sprintf("%s times", cmp.Or(t.Times, flow.Uniform))},
+		{"training.precision", fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32))},
+		{"evaluation.solver", "solver " + e.Evaluation.Solver},
 	}
 }
 
-// InputName says of an input of a network that is derived of the law what it is of.
-func InputName(field string) string {
-	switch field {
-	case "potential":
-		return "potential (of −log p)"
-	case "score":
-		return "score ((log p)′)"
+// Inputs are what a network is told of a function; of what is derived of the law it
+// says of what.
+func Inputs(e experiment.Experiment) []string {
+	var names []string
+	for _, input := range e.Velocity().Inputs() {
+		switch input.Name {
+		case "potential":
+			names = append(names, "potential (of −log p)")
+		case "score":
+			names = append(names, "score ((log p)′)")
+		default:
+			names = append(names, input.Name)
+		}
 	}
-	return field
+	return names
 }
 
+// size is a number with its path in the configuration; the empty one has many.
 type size struct {
-	name   string
-	value  int
-	always bool // said even where it is the paper's
+	name, path string
+	value      int
+	always     bool // said even where it is the paper's
 }
 
 func sizes(e experiment.Experiment) []size {
 	return []size{
-		{"F", e.Data.Functions, true},
-		{"B", e.Training.BatchFunctions, true},
-		{"S", e.Training.BatchSamples, true},
-		{"steps", e.Steps(), true},
-		{"stored samples", e.Data.Samples, false},
-		{"training chains", e.Data.Training.Chains, false},
-		{"burn-in of training chains", e.Data.Training.BurnIn, false},
-		{"steps between training samples", e.Data.Training.Thin, false},
-		{"held-out functions", e.Evaluation.Functions, false},
-		{"evaluation samples", e.Evaluation.Samples, false},
-		{"burn-in of references", e.Data.Reference.BurnIn, false},
-		{"chains of a reference", e.Data.Reference.Chains, false},
-		{"steps between reference samples", e.Data.Reference.Thin, false},
-		{"sensors", sensors(e), false},
-		{"sensors in evaluation", sensors(e.Inference()), false},
-		{"recorded points of a probe", points(e), false},
-		{"parameters", e.Velocity().Layout().Size(), false},
+		{"F", "data.functions", e.Data.Functions, true},
+		{"B", "training.batch_functions", e.Training.BatchFunctions, true},
+		{"S", "training.batch_samples", e.Training.BatchSamples, true},
+		{"steps", "training.steps", e.Steps(), true},
+		{"stored samples", "data.samples", e.Data.Samples, false},
+		{"training chains", "data.training.chains", e.Data.Training.Chains, false},
+		{"burn-in of training chains", "data.training.burn_in", e.Data.Training.BurnIn, false},
+		{"steps between training samples", "data.training.thin", e.Data.Training.Thin, false},
+		{"held-out functions", "evaluation.functions", e.Evaluation.Functions, false},
+		{"evaluation samples", "evaluation.samples", e.Evaluation.Samples, false},
+		{"burn-in of references", "data.reference.burn_in", e.Data.Reference.BurnIn, false},
+		{"chains of a reference", "data.reference.chains", e.Data.Reference.Chains, false},
+		{"steps between reference samples", "data.reference.thin", e.Data.Reference.Thin, false},
+		{"sensors", "model.sensor.sensors", sensors(e), false},
+		{"sensors in evaluation", "evaluation.sensors", sensors(e.Inference()), false},
+		{"recorded points of a probe", "model.sensor.steps", points(e), false},
+		{"parameters", "", e.Velocity().Layout().Size(), false},
 	}
 }
 

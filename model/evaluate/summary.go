@@ -87,8 +87,9 @@ func ends(i bootstrap.Interval, err error) *[2]float64 {
 	return &[2]float64{i.Low, i.High}
 }
 
-// summarise fills r.Summary from r.Functions, which are of that family; mixed[i] says whether the reference of function i is near the exact law, where
-// there is one. Numbers that do not exist keep zeros.
+// summarise fills r.Summary from r.Functions, which are of that family; mixed[i] says
+// whether the reference of function i is near the exact law, where there is one.
+// Numbers that do not exist keep zeros.
 func (r *Row) summarise(mixed []bool, f family.Family) {
 	particles, units, dim := r.Functions[0].Observables != nil, Units(f, r.Functions), f.Dim()
 	column := func(exists bool, value func(Function) float64) Statistic {

@@ -1,10 +1,6 @@
 package reproduce
 
-import (
-	"maps"
-
-	"github.com/ergoflow/ergoflow/model/evaluate"
-)
+import "github.com/ergoflow/ergoflow/model/evaluate"
 
 // cn2d is the two-dimensional experiment with constant noise: what the network
 // reads, how it puts that together, how that acts, and how many sensors it has.
@@ -76,7 +72,7 @@ var cn2d = Study{
 	},
 	Figures:       map[string]Shown{"samples": {Paper: "fig:d2_samples"}},
 	ConfiguredIn:  "in the text",
-	Configuration: configuredInPlane(map[string]string{"sensors": "256"}),
+	Configuration: with(inPlane, map[string]string{"sensors": "256"}),
 	Notes: []string{"All evaluations are with 256 sensors, but that of DeepSets: its sum over sensors grows with their number, so that it is judged with as many as it was trained with. " +
 		"The full preset trains with 256 where a row says nothing else, the scaled preset with 64."},
 }
@@ -131,29 +127,24 @@ var cn2dTransfer = Study{
 		},
 	},
 	ConfiguredIn:  "in the text",
-	Configuration: configuredInPlane(map[string]string{"sensors": "512, 1,024, 2,048 or all in turn", "sensors in evaluation": "512, 1,024, 2,048"}),
+	Configuration: with(inPlane, map[string]string{"sensors": "512, 1,024, 2,048 or all in turn", "sensors in evaluation": "512, 1,024, 2,048"}),
 }
 
-// configuredInPlane are settings that the paper has of all experiments in the plane,
-// and those of one.
-func configuredInPlane(own map[string]string) map[string]string {
-	all := map[string]string{
-		"training functions":                 "65,536",
-		"held-out functions":                 "100 of 4,096",
-		"samples of a training function":     "4,096",
-		"samples of a reference":             "4,096",
-		"training samples":                   "Euler–Maruyama",
-		"time step":                          "0.01",
-		"time before the first sample":       "20",
-		"updates":                            "8,192",
-		"functions × samples in a batch":     "512 × 64",
-		"coupling":                           "minibatch optimal transport",
-		"optimizer":                          "OneCycle to 0.001, weight decay 0.0001; the optimizer is not named",
-		"norm that gradients are clipped to": "1",
-		"precision":                          "bfloat16, mixed",
-	}
-	maps.Copy(all, own)
-	return all
+// inPlane are settings that the paper has of all experiments in the plane.
+var inPlane = map[string]string{
+	"training functions":                 "65,536",
+	"held-out functions":                 "100 of 4,096",
+	"samples of a training function":     "4,096",
+	"samples of a reference":             "4,096",
+	"training samples":                   "Euler–Maruyama",
+	"time step":                          "0.01",
+	"time before the first sample":       "20",
+	"updates":                            "8,192",
+	"functions × samples in a batch":     "512 × 64",
+	"coupling":                           "minibatch optimal transport",
+	"optimizer":                          "OneCycle to 0.001, weight decay 0.0001; the optimizer is not named",
+	"norm that gradients are clipped to": "1",
+	"precision":                          "bfloat16, mixed",
 }
 
 // bySensors has a column for each number of sensors in evaluation.

@@ -114,7 +114,7 @@ var rare1d = Study{
 		"functions":   {Note: "MCMC is to the letter of the paper, σ₀ = 0.1; at the time scale that the paper's numbers fit it is in the next figure."},
 	},
 	ConfiguredIn: "tab:1d_params",
-	Configuration: configuredOnLine(map[string]string{
+	Configuration: with(onLine, map[string]string{
 		"nodes of the grid": "256",
 		"training samples":  "draws from the mixture",
 	}),

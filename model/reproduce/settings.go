@@ -3,6 +3,7 @@ package reproduce
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +25,13 @@ type Setting struct {
 
 // Printed is what the paper says.
 func (s Setting) Printed() string { return cmp.Or(s.Paper, "–") }
+
+// with are settings of several experiments and those of one.
+func with(several, own map[string]string) map[string]string {
+	all := maps.Clone(several)
+	maps.Copy(all, own)
+	return all
+}
 
 // settings are those of an experiment that decide what is made, learned and judged.
 func settings(e experiment.Experiment, paper map[string]string) []Setting {
@@ -50,11 +58,7 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 			add("sensors in evaluation", whole(in.Sensors))
 		}
 	}
-	var inputs []string
-	for _, input := range e.Velocity().Inputs() {
-		inputs = append(inputs, evaluate.InputName(input.Name))
-	}
-	add("the network is told", strings.Join(inputs, ", "))
+	add("the network is told", strings.Join(evaluate.Inputs(e), ", "))
 	add("parameters", whole(e.Velocity().Layout().Size()))
 	t := e.Training
 	add("updates", whole(e.Steps()))

@@ -1,7 +1,6 @@
 package reproduce
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/ergoflow/ergoflow/model/evaluate"
@@ -93,7 +92,7 @@ var vn1d = Study{
 		"costs":       {Note: "It turns up because the reference is itself simulated: beyond 10k steps MCMC goes on towards the exact law, and where the reference's chains have not mixed, that is away from the reference."},
 	},
 	ConfiguredIn: "tab:1d_params",
-	Configuration: configuredOnLine(map[string]string{
+	Configuration: with(onLine, map[string]string{
 		"nodes of the grid":            "64",
 		"training samples":             "Euler–Maruyama",
 		"time step":                    "0.01",
@@ -102,25 +101,20 @@ var vn1d = Study{
 	}),
 }
 
-// configuredOnLine are settings that the paper has of both experiments on the line,
-// and those of one.
-func configuredOnLine(own map[string]string) map[string]string {
-	both := map[string]string{
-		"training functions":                 "64,512",
-		"held-out functions":                 "1,024",
-		"samples of a training function":     "4,096",
-		"samples of a reference":             "4,096",
-		"the network is told":                "drift, diffusion",
-		"updates":                            "32,256",
-		"functions × samples in a batch":     "256 × 32",
-		"coupling":                           "minibatch optimal transport",
-		"optimizer":                          "AdamW, OneCycle to 0.001, weight decay 0.0001",
-		"norm that gradients are clipped to": "1",
-		"precision":                          "bfloat16, mixed",
-		"solver":                             "RK4, 4 steps",
-	}
-	maps.Copy(both, own)
-	return both
+// onLine are settings that the paper has of both experiments on the line.
+var onLine = map[string]string{
+	"training functions":                 "64,512",
+	"held-out functions":                 "1,024",
+	"samples of a training function":     "4,096",
+	"samples of a reference":             "4,096",
+	"the network is told":                "drift, diffusion",
+	"updates":                            "32,256",
+	"functions × samples in a batch":     "256 × 32",
+	"coupling":                           "minibatch optimal transport",
+	"optimizer":                          "AdamW, OneCycle to 0.001, weight decay 0.0001",
+	"norm that gradients are clipped to": "1",
+	"precision":                          "bfloat16, mixed",
+	"solver":                             "RK4, 4 steps",
 }
 
 var (
