@@ -23,17 +23,16 @@ type Drawn struct {
 	PNG, CSV []byte
 }
 
-// OfResults draws the figures that follow from the numbers alone, by their names.
-func OfResults(r *evaluate.Results) (map[string]Drawn, error) {
-	all := map[string]Drawn{}
+// Redraw draws the figure of a report by its name, if it follows from the numbers
+// alone.
+func Redraw(r *evaluate.Results, name string) (d Drawn, follows bool, err error) {
 	for _, f := range ofResults(r) {
-		made, err := f.make()
-		if err != nil {
-			return nil, err
+		if f.name == name {
+			d, err = f.make()
+			return d, true, err
 		}
-		all[f.name] = made
 	}
-	return all, nil
+	return Drawn{}, false, nil
 }
 
 // pixelsPerPoint is the size of figures on a page.

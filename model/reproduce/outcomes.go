@@ -60,15 +60,6 @@ func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	drawn, err := report.OfResults(&shown.Results)
-	if err != nil {
-		return nil, err
-	}
-	if len(s.Spread) > 0 {
-		if drawn["spread"], err = report.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0]); err != nil {
-			return nil, err
-		}
-	}
 	var made []Figure
 	add := func(d report.Drawn) {
 		if note := s.Figures[d.Name].Note; note != "" {
@@ -80,15 +71,9 @@ func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
 		if c.Name == "costs" && len(s.Costs) > 0 {
 			continue
 		}
-		d, again := drawn[c.Name]
-		if !again { // what it shows was not kept
-			d.Caption = c
-			if d.PNG, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".png")); err != nil {
-				return nil, err
-			}
-			if d.CSV, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".csv")); err != nil {
-				return nil, err
-			}
+		d, err := o.figure(s, shown, c)
+		if err != nil {
+			return nil, err
 		}
 		add(d)
 	}
@@ -104,6 +89,23 @@ func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
 		add(drawn)
 	}
 	return made, nil
+}
+
+// figure is one of an evaluation's report.
+func (o outcomes) figure(s Study, shown *judgement, c report.Caption) (report.Drawn, error) {
+	if c.Name == "spread" && len(s.Spread) > 0 {
+		return report.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0])
+	}
+	d, follows, err := report.Redraw(&shown.Results, c.Name)
+	if follows || err != nil {
+		return d, err
+	}
+	d.Caption = c // what it shows was not kept, but in the picture
+	if d.PNG, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".png")); err != nil {
+		return d, err
+	}
+	d.CSV, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".csv"))
+	return d, err
 }
 
 // named are rows of the first seed under the names that the study gives them.
