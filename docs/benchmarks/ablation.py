@@ -28,6 +28,8 @@ import statistics
 import subprocess
 import sys
 
+import sitting
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BASE = "preset"
 NODES = {"vn1d": 64, "rare1d": 256}
@@ -100,10 +102,9 @@ def at(config, path):
     return config
 
 
-def sitting(results):
+def made(results):
     """Build, device, machine and day of a page; and that its runs are no full ones."""
-    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
-    return (f"ergoflow {results['version']}, {results['backend']}, {model}, {datetime.date.today()}. "
+    return (f"ergoflow {results['version']}, {results['backend']}, {sitting.processor()}, {datetime.date.today()}. "
             "Everything on this page is scaled down from the paper's sizes.")
 
 
@@ -258,7 +259,7 @@ def main():
     lines = [
         "# What helps on the line",
         "",
-        f"`{asked}`, {sitting(any_results)}",
+        f"`{asked}`, {made(any_results)}",
         "",
         f"Preset `{o.preset}`, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'} of weights, batches and noise, "
         f"{any_results['functions']} held-out functions with {any_results['samples']:,} samples each, the same for all. "

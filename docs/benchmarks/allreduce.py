@@ -23,6 +23,8 @@ import subprocess
 import sys
 import tempfile
 
+import sitting
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
@@ -114,7 +116,7 @@ def table(cases):
 
 
 def machine(cases, commit):
-    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
+    model = sitting.processor()
     version = next((c["version"] for c in cases.values()), "")
     loads = [l for c in cases.values() for l in c["load"]]
     return (f"{model}, {len(os.sched_getaffinity(0))} cores; ergoflow {commit}; torch {version}; {datetime.date.today()}; "
@@ -137,7 +139,7 @@ def main():
     options.add_argument("--topology", default="auto", help="of ergoflow: auto, mesh, ring")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+    commit = sitting.commit()
     cases, fresh = {}, {}
     if o.write and o.write.with_suffix(".json").exists():
         cases = json.loads(o.write.with_suffix(".json").read_text())["cases"]

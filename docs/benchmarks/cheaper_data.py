@@ -197,7 +197,7 @@ def main():
     head = [
         "# Cheaper data",
         "",
-        f"`{asked}`, {ablation.sitting(any_results)}",
+        f"`{asked}`, {ablation.made(any_results)}",
         "",
         f"Preset `{o.preset}` with one thing changed, at the same number of updates; "
         f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}, {any_results['functions']} held-out functions with "

@@ -26,6 +26,7 @@ import tempfile
 
 import numpy as np
 
+import sitting
 from kernels import GOALS, KERNELS
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -195,7 +196,7 @@ def machine(o, versions):
         return next(line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith(name))
 
     gcc = subprocess.run(["gcc", "-dumpfullversion"], stdout=subprocess.PIPE, text=True).stdout.strip()
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+    commit = sitting.commit()
     versions = {**versions, "gcc": gcc}
     return (f"{field('model name')} (family {field('cpu family')}, model {field(MODEL)}), {os.cpu_count()} cores, {o.threads} threads; "
             f"ergoflow {commit}; {', '.join(f'{k} {v}' for k, v in sorted(versions.items()))}. "

@@ -22,6 +22,8 @@ import statistics
 import subprocess
 import sys
 
+import sitting
+
 ROOT = pathlib.Path(__file__).parent.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 SHARE = {"f32": 1, "bf16": 1 / 2, "int8": 257 / 256 / 4}  # of float32's bytes
@@ -104,8 +106,8 @@ def table(cases):
 
 
 def machine():
-    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+    model = sitting.processor()
+    commit = sitting.commit()
     return f"{model}, {len(os.sched_getaffinity(0))} cores; ergoflow {commit}; {datetime.date.today()}"
 
 

@@ -45,6 +45,8 @@ import sys
 import tempfile
 import time
 
+import sitting
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
@@ -506,8 +508,8 @@ def table(results):
 
 
 def machine(backend):
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "?")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+    model = sitting.processor()
+    commit = sitting.commit()
     torch = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__)"], stdout=subprocess.PIPE, text=True).stdout.strip()
     return (f"{model}, {len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}; "
             f"ergoflow {commit} on {backend}; torch {torch}; {datetime.date.today()}")

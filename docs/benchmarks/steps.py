@@ -23,6 +23,8 @@ import statistics
 import subprocess
 import sys
 
+import sitting
+
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
@@ -137,8 +139,8 @@ def table(cases):
 
 
 def machine(version):
-    model = next((l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "?")
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+    model = sitting.processor()
+    commit = sitting.commit()
     return f"{model}, {len(os.sched_getaffinity(0))} cores; ergoflow {commit}; torch {version}; {datetime.date.today()}"
 
 

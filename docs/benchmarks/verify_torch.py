@@ -12,12 +12,12 @@ import argparse
 import datetime
 import json
 import pathlib
-import subprocess
 import sys
 
 import torch
 from safetensors import safe_open
 
+import sitting
 from deeponet_torch import DeepONet
 from sensor_torch import SensorNetwork
 
@@ -81,7 +81,7 @@ def main():
         _, parameters, largest, error = found[-1]
         print(f"{path.stem:16} {parameters:10,} {largest:12.3g} {error:9.1e}")
     if o.write:
-        commit = subprocess.run(["git", "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True).stdout.strip()
+        commit = sitting.commit()
         write(o.write, table(found, commit))
     if failed := [name for name, _, largest, error in found if not error <= TOLERANCE or not largest > 0]:
         sys.exit(f"verify_torch: beyond {TOLERANCE:g}: {', '.join(failed)}")
