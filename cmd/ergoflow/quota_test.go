@@ -16,10 +16,11 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
-// TestQuota: of two workers the one that a CPU cgroup lets compute for 30 ms in
-// every 100 is named slow and keeps fewer shards than the other. Most of its steps are
-// as fast as the other's. They take long enough, ten times smoke's, that it would use
-// more than its quota. When the quota is gone shards come back a minute after they
+// TestQuota: of two workers the one that a CPU cgroup lets compute for 10 ms in
+// every 100 is named slow and keeps fewer shards than the other. Steps take long enough,
+// ten times smoke's, that it would use more than its quota, and the quota is small
+// enough that it is the slower one by far even where other tests take most of the
+// other's processor. When the quota is gone shards come back a minute after they
 // moved: that is tested in the machine's time (TestPaceUnderQuota).
 func TestQuota(t *testing.T) {
 	if testing.Short() {
@@ -35,7 +36,7 @@ func TestQuota(t *testing.T) {
 	st := c.until("two workers train", training(2, 20))
 	id := st.Workers[len(st.Workers)-1].ID
 	even := len(said(st, id).Shards)
-	group.limit(t, said(st, id).PID, "30000")
+	group.limit(t, said(st, id).PID, "10000")
 	begin := time.Now()
 	st = c.until("the throttled worker is named", func(st coordinator.Status) bool { return said(st, id).Slow })
 	t.Logf("named after %v, its median step %+v, waits for %+v", time.Since(begin).Round(time.Second/10), said(st, id).Timing, st.WaitsFor)

@@ -54,22 +54,27 @@ func TestReproducible(t *testing.T) {
 // TestReproducibleHistory: nor does it matter that workers join one by one until
 // there are eight, that two are killed at once, and that others drain.
 func TestReproducibleHistory(t *testing.T) {
-	const steps = 100
+	const steps = 200
 	one := reproducibly(t, backend.Go, 1, steps)
 	one.end()
 
 	c := reproducibly(t, backend.Go, 1, steps)
-	st := c.until("step 5", training(1, 5))
+	// The ledger knows the generations that have made a step.
+	step := func(workers int) coordinator.Status {
+		formed := c.until(fmt.Sprintf("%d workers", workers), training(workers, 0))
+		return c.until("a step of theirs", training(workers, int(formed.Step)+1))
+	}
+	st := step(1)
 	for workers := 2; workers <= 8; workers++ {
 		c.join()
-		st = c.until(fmt.Sprintf("%d workers", workers), training(workers, int(st.Step)+1))
+		st = step(workers)
 	}
 	syscall.Kill(ranked(st, 0), syscall.SIGKILL)
 	syscall.Kill(ranked(st, 5), syscall.SIGKILL)
-	st = c.until("six workers", training(6, int(st.Step)+1))
+	st = step(6)
 	syscall.Kill(ranked(st, 3), syscall.SIGTERM)
 	syscall.Kill(ranked(st, 4), syscall.SIGTERM)
-	c.until("four workers", training(4, int(st.Step)+1))
+	step(4)
 	c.end()
 	equalBits(t, "after joins, kills and drains", final(t, c.dir), final(t, one.dir))
 	if p := proven(t, c.dir); p.Generations < 10 || p.Workers < 8 {
