@@ -29,7 +29,7 @@ func TestQuantise(t *testing.T) {
 				largest = max(largest, math.Abs(float64(x)))
 			}
 			// The step is the least power of two from largest/127 on, or 2⁻¹²⁶.
-			if d := math.Abs(float64(residual[i])); d > max(largest/127, 0x1p-127) || v[i]+residual[i] != meant[i] {
+			if d := math.Abs(float64(residual[i])); !(d <= max(largest/127, 0x1p-127)) || v[i]+residual[i] != meant[i] {
 				t.Fatalf("%v of at most %v became %v and kept back %v", meant[i], largest, v[i], residual[i])
 			}
 		}
@@ -93,7 +93,7 @@ func TestErrorFeedbackLosesNothing(t *testing.T) {
 					}
 					// Each rank keeps back half a step at most, of sums up to world.
 					bound := float64(world) * float64(world) * 0x1p-6 / steps
-					if d := math.Abs(total[i]/steps - want); d > bound {
+					if d := math.Abs(total[i]/steps - want); !(d <= bound) {
 						t.Fatalf("number %d: mean of the sums %v, exact %v, off by more than %v", i, total[i]/steps, want, bound)
 					}
 				}

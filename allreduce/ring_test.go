@@ -139,7 +139,7 @@ func checkSum(t testing.TB, in, got [][]float32, wire Wire) {
 			magnitude += math.Abs(float64(in[r][i]))
 		}
 		magnitude = max(magnitude, largest)
-		if d := math.Abs(float64(got[0][i]) - sum); d > unit*float64(len(in)+1)*magnitude {
+		if d := math.Abs(float64(got[0][i]) - sum); !(d <= unit*float64(len(in)+1)*magnitude) {
 			t.Fatalf("world %d length %d element %d: got %v, want %v", len(in), len(in[0]), i, got[0][i], sum)
 		}
 		for r := range got {

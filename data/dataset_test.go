@@ -227,7 +227,7 @@ func TestNormalisationNeedsEveryTrainingShard(t *testing.T) {
 		}
 	}
 	mean := sum / n
-	if math.Abs(got["drift"].Mean-mean) > 1e-12 || math.Abs(got["drift"].Std-math.Sqrt(square/n-mean*mean)) > 1e-12 {
+	if !(math.Abs(got["drift"].Mean-mean) <= 1e-12 && math.Abs(got["drift"].Std-math.Sqrt(square/n-mean*mean)) <= 1e-12) {
 		t.Errorf("normalisation %+v, want drift mean %v", got, mean)
 	}
 }

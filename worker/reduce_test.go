@@ -140,7 +140,7 @@ func TestSumInBuckets(t *testing.T) {
 				if format == allreduce.BFloat16 && i < len(replica.sum)-2 {
 					tolerance = 0x1p-7 * math.Abs(float64(want)) // each contribution and their sum are rounded
 				}
-				if math.Abs(float64(got-want)) > tolerance {
+				if !(math.Abs(float64(got-want)) <= tolerance) {
 					t.Fatalf("%v: number %d of the sum is %v, want %v", format, i, got, want)
 				}
 			}

@@ -74,7 +74,7 @@ func TestWeightsSetShares(t *testing.T) {
 	const shards, total = 170, 4.25
 	for i, own := range place(t, shards, w) {
 		quota := shards * w[i].Weight / total
-		if d := float64(len(own)) - quota; math.Abs(d) > 1 {
+		if d := float64(len(own)) - quota; !(math.Abs(d) <= 1) {
 			t.Errorf("%s owns %d shards, quota %.2f", w[i].ID, len(own), quota)
 		}
 	}

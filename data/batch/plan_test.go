@@ -166,7 +166,7 @@ func TestPermutationIsUniform(t *testing.T) {
 			chi += (count - e) * (count - e) / e
 		}
 		check := func(name string, chi, freedom float64) {
-			if z := (chi - freedom) / math.Sqrt(2*freedom); math.Abs(z) > 5 {
+			if z := (chi - freedom) / math.Sqrt(2*freedom); !(math.Abs(z) <= 5) {
 				t.Errorf("n = %d, %s: χ² = %.0f with %.0f degrees of freedom, %.1f σ off", n, name, chi, freedom, z)
 			}
 		}

@@ -23,7 +23,7 @@ func TestVariables(t *testing.T) {
 		dst := make([]float64, n)
 		e.EvalIn(dst, x, y, []float64{2.5}, b)
 		for i, got := range dst {
-			if want := 2.5*x[i] - y[i]*y[i] + max(b[i], x[i]); math.Abs(got-want) > 1e-13*(1+math.Abs(want)) {
+			if want := 2.5*x[i] - y[i]*y[i] + max(b[i], x[i]); !(math.Abs(got-want) <= 1e-13*(1+math.Abs(want))) {
 				t.Fatalf("%d values: number %d is %v, want %v", n, i, got, want)
 			}
 		}

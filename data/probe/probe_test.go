@@ -370,7 +370,7 @@ func TestFillKeepsItsMemory(t *testing.T) {
 			if err := c.config.Fill(dst, system, 1, "train", 1); err != nil {
 				t.Fatal(err)
 			}
-		}); n > 70 {
+		}); !(n <= 70) {
 			t.Errorf("%s: %v allocations for 32 blocks", c.config.Kind, n)
 		}
 	}

@@ -71,7 +71,7 @@ func TestAvalanche(t *testing.T) {
 			a, b := c.key(12345 ^ 1<<bit)
 			sum += float64(bits.OnesCount64(a^hi) + bits.OnesCount64(b^lo))
 		}
-		if mean := sum / 64; math.Abs(mean-64) > 4*0.71 {
+		if mean := sum / 64; !(math.Abs(mean-64) <= 4*0.71) {
 			t.Errorf("%s: a flipped bit moves %.2f of 128 bits on average, want 64 ± 2.8", c.name, mean)
 		}
 	}
@@ -90,13 +90,13 @@ func TestNeighbours(t *testing.T) {
 		last = u
 	}
 	se := math.Sqrt(1. / 12 / n)
-	if mean := sum / n; math.Abs(mean) > 4*se {
+	if mean := sum / n; !(math.Abs(mean) <= 4*se) {
 		t.Errorf("mean of first draws is %.2g, standard error %.2g", mean, se)
 	}
-	if v := square / n; math.Abs(v-1./12) > 4*math.Sqrt(1./180/n) {
+	if v := square / n; !(math.Abs(v-1./12) <= 4*math.Sqrt(1./180/n)) {
 		t.Errorf("variance of first draws is %v, want 1/12", v)
 	}
-	if c := product / n; math.Abs(c) > 4./12/math.Sqrt(n) {
+	if c := product / n; !(math.Abs(c) <= 4./12/math.Sqrt(n)) {
 		t.Errorf("covariance of neighbouring streams is %.2g, standard error %.2g", c, 1./12/math.Sqrt(n))
 	}
 }

@@ -83,13 +83,13 @@ func TestTabulateCubics(t *testing.T) {
 	cubic := func(r2 float64) float64 { return 1 + r2*(-2+r2*(0.5-r2/30)) }
 	force := Tabulate(cubic, 0.3, 3)
 	for r := 0.301; r < 2.999; r += 0.0007 {
-		if got, want := force.At(r*r), cubic(r*r); math.Abs(got-want) > 1e-5 {
+		if got, want := force.At(r*r), cubic(r*r); !(math.Abs(got-want) <= 1e-5) {
 			t.Fatalf("f is %v at r = %v, want %v", got, r, want)
 		}
 		tt := float32(1 + force.Scale()*(r*r-0.09))
 		k := (math.Float32bits(tt) - math.Float32bits(1)) >> 22
 		c := force.Cells[k]
-		if got := c[0] + tt*(c[1]+tt*(c[2]+tt*c[3])); math.Abs(float64(got)-cubic(r*r)) > 3e-5 {
+		if got := c[0] + tt*(c[1]+tt*(c[2]+tt*c[3])); !(math.Abs(float64(got)-cubic(r*r)) <= 3e-5) {
 			t.Fatalf("cell %d gives %v at r = %v, want %v", k, got, r, cubic(r*r))
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestGrid(t *testing.T) {
 	g := Grid{Lo: -5, Hi: 5, N: 64}
-	if g.At(0) != -5 || g.At(63) != 5 || math.Abs(g.Step()-10./63) > 1e-15 {
+	if g.At(0) != -5 || g.At(63) != 5 || !(math.Abs(g.Step()-10./63) <= 1e-15) {
 		t.Errorf("grid runs from %v to %v by %v", g.At(0), g.At(63), g.Step())
 	}
 	for _, bad := range []Grid{

@@ -32,7 +32,7 @@ func TestNormalise(t *testing.T) {
 	// Drift 1, 2, 6: mean 3, variance (4+1+9)/3. Diffusion is constant.
 	want := Normalisation{"drift": {3, math.Sqrt(14. / 3)}, "diffusion": {3, 1}}
 	for name, s := range want {
-		if math.Abs(got[name].Mean-s.Mean) > 1e-12 || math.Abs(got[name].Std-s.Std) > 1e-12 {
+		if !(math.Abs(got[name].Mean-s.Mean) <= 1e-12 && math.Abs(got[name].Std-s.Std) <= 1e-12) {
 			t.Errorf("%s: got %+v, want %+v", name, got[name], s)
 		}
 	}

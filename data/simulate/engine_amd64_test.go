@@ -36,7 +36,7 @@ func TestKernelsSeldomGiveUp(t *testing.T) {
 			n.fillTails(first, tails)
 		}
 		expected := float64(calls*k.width*window) / (1 << 16)
-		if math.Abs(givenUp-expected) > 5*math.Sqrt(expected) {
+		if !(math.Abs(givenUp-expected) <= 5*math.Sqrt(expected)) {
 			t.Errorf("%s: %v of %d lanes are given up, want about %v", k.name, givenUp, calls*k.width, expected)
 		}
 	}

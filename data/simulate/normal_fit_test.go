@@ -52,7 +52,7 @@ func interpolateCubic(x, y [4]float64) (c [4]float64) {
 func TestNormalTable(t *testing.T) {
 	for i, want := range fitInverse() {
 		for p, v := range want {
-			if got := float64(inverse[i][p]); math.Abs(got-v) > 2e-7*math.Abs(v) {
+			if got := float64(inverse[i][p]); !(math.Abs(got-v) <= 2e-7*math.Abs(v)) {
 				t.Errorf("segment %d: coefficient %d is %v, the fit gives %v", i, p, got, v)
 			}
 		}
@@ -70,7 +70,7 @@ func TestNormalError(t *testing.T) {
 	}
 	check := func(v uint32, tolerance float64) {
 		got, want := float64(normal(v)), exactNormal(float64(v))
-		if math.Abs(got-want) > tolerance {
+		if !(math.Abs(got-want) <= tolerance) {
 			t.Fatalf("v = %d: %v, want %v ± %.2g", v, got, want, tolerance)
 		}
 		if mirrored := float64(normal(v | 1<<31)); mirrored != -got {
@@ -110,7 +110,7 @@ func TestInverseInCells(t *testing.T) {
 			sum += (float64(n)/float64(count) - p) * (float64(n)/float64(count) - p) / p
 		}
 		t.Logf("%d cells: %.3g", cells, sum)
-		if sum > limit {
+		if !(sum <= limit) {
 			t.Errorf("χ² in %d cells grows by %.3g per normal, want at most %.3g", cells, sum, limit)
 		}
 	}

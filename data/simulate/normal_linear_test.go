@@ -92,7 +92,7 @@ func TestLowestBitsHardlyMatter(t *testing.T) {
 	chainOutputs(6)(words)
 	normal := func(r uint32) float64 { return float64(Normal(r)) }
 	for _, r := range words {
-		if x := normal(r); math.Abs(x) < 4 && math.Abs(x-normal(r^3)) > 2.6e-5 {
+		if x := normal(r); math.Abs(x) < 4 && !(math.Abs(x-normal(r^3)) <= 2.6e-5) {
 			t.Fatalf("output %#x gives %v, %#x %v", r, x, r^3, normal(r^3))
 		}
 	}

@@ -50,13 +50,13 @@ func TestNormals(t *testing.T) {
 		{"correlation of neighbouring steps", lagged, 0, 1},
 		{"correlation of neighbouring chains", sideways, 0, 1},
 	} {
-		if z := (c.value/count - c.want) / c.spread * root; math.Abs(z) > 4.5 {
+		if z := (c.value/count - c.want) / c.spread * root; !(math.Abs(z) <= 4.5) {
 			t.Errorf("%s is %v, %.1f standard errors from %v", c.name, c.value/count, z, c.want)
 		}
 	}
 	for b := 1; b < len(beyond); b++ {
 		p := math.Erfc(float64(b) / math.Sqrt2)
-		if z := (beyond[b] - count*p) / math.Sqrt(count*p); math.Abs(z) > 4.5 {
+		if z := (beyond[b] - count*p) / math.Sqrt(count*p); !(math.Abs(z) <= 4.5) {
 			t.Errorf("%v of %d normals are beyond %d, %.1f standard errors from expectation", beyond[b], count, b, z)
 		}
 	}
@@ -71,7 +71,7 @@ func TestGenerator(t *testing.T) {
 	n.fill(1)
 	for k, r := range []uint32{5, 12295, 25178119} {
 		want := float32(exactNormal(float64(r)))
-		if got := n.values[k*lanes]; math.Abs(float64(got-want)) > 2.6e-5 {
+		if got := n.values[k*lanes]; !(math.Abs(float64(got-want)) <= 2.6e-5) {
 			t.Errorf("normal %d is %v, want %v, that of output %d", k, got, want, r)
 		}
 	}

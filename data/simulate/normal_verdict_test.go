@@ -167,7 +167,7 @@ func TestProbabilities(t *testing.T) {
 		{"Kolmogorov", kolmogorov([]int{5000 + 162, 5000 - 162}), 2 * math.Exp(-2*1.62*1.62)},
 		{"Anderson–Darling", math.Sqrt(3) * math.Erfc(math.Sqrt(3.878)), 0.0093},
 	} {
-		if math.Abs(c.got-c.want) > 1e-6+0.01*c.want {
+		if !(math.Abs(c.got-c.want) <= 1e-6+0.01*c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
 		}
 	}

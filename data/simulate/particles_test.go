@@ -110,7 +110,7 @@ func TestParticlesAgainstDumbLoop(t *testing.T) {
 		got := sampleParticles(t, engines[0], p, s, 3)
 		for chain := range s.Chains {
 			for i, want := range dumbParticles(p, s, uint64(chain), 3) {
-				if v := float64(got[chain*3*p.Dim()+i]); math.Abs(v-want) > 3e-5 {
+				if v := float64(got[chain*3*p.Dim()+i]); !(math.Abs(v-want) <= 3e-5) {
 					t.Fatalf("%d particles: value %d of chain %d is %v, want %v", n, i, chain, v, want)
 				}
 			}
@@ -174,11 +174,11 @@ func TestPairForces(t *testing.T) {
 			for k := range f {
 				sum[k%2] += float64(f[k][l])
 				size[k%2] += math.Abs(float64(f[k][l]))
-				if got, want := other[k][l], f[2*order[k/2]+k%2][l]; math.Abs(float64(got-want)) > 1e-5 {
+				if got, want := other[k][l], f[2*order[k/2]+k%2][l]; !(math.Abs(float64(got-want)) <= 1e-5) {
 					t.Fatalf("%v: force %d of lane %d is %v, renumbered %v", e, k, l, want, got)
 				}
 			}
-			if math.Abs(sum[0]) > 1e-6*size[0] || math.Abs(sum[1]) > 1e-6*size[1] {
+			if !(math.Abs(sum[0]) <= 1e-6*size[0] && math.Abs(sum[1]) <= 1e-6*size[1]) {
 				t.Errorf("%v: forces of lane %d sum to %v", e, l, sum)
 			}
 		}
@@ -195,7 +195,7 @@ func TestPairForces(t *testing.T) {
 		for k := range f {
 			l := k % widest
 			const h = 1e-3
-			if want := (energy(l, k, -h) - energy(l, k, h)) / (2 * h); math.Abs(float64(f[k][l])-want) > 2e-3 {
+			if want := (energy(l, k, -h) - energy(l, k, h)) / (2 * h); !(math.Abs(float64(f[k][l])-want) <= 2e-3) {
 				t.Errorf("%v: force %d is %v, −∇V is %v", e, k, f[k][l], want)
 			}
 		}
@@ -258,7 +258,7 @@ func TestParticlesDiverge(t *testing.T) {
 			if i == 0 {
 				want = *got
 			}
-			if *got != want || got.Function != 77 || got.Step < 5 || got.Step > 12 || !(math.Abs(got.From) < bound) || math.Abs(got.To) < bound {
+			if *got != want || got.Function != 77 || got.Step < 5 || got.Step > 12 || !(math.Abs(got.From) < bound) || !(math.Abs(got.To) >= bound) {
 				t.Errorf("%v: %+v, and %v %+v", e, *got, engines[0], want)
 			}
 		}
@@ -290,7 +290,7 @@ func TestParticlesAllocate(t *testing.T) {
 				}
 			})
 		}
-		if few, many := count(10), count(500); few != many || few > 10 {
+		if few, many := count(10), count(500); few != many || !(few <= 10) {
 			t.Errorf("%v: %v allocations in 10 steps, %v in 500", e, few, many)
 		}
 	}

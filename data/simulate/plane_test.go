@@ -215,7 +215,7 @@ func TestPlaneStep(t *testing.T) {
 					table.step(xs, ys, []float32{1}, []float32{-2})
 					wantX, wantY := planeStep(p, 0.25, float64(x), float64(y), 1, -2)
 					tolerance := 1e-4 + 1e-7*(math.Abs(wantX)+math.Abs(wantY))
-					if math.Abs(float64(xs[0])-wantX) > tolerance || math.Abs(float64(ys[0])-wantY) > tolerance {
+					if !(math.Abs(float64(xs[0])-wantX) <= tolerance && math.Abs(float64(ys[0])-wantY) <= tolerance) {
 						t.Fatalf("%v nodes, %+v: from (%v, %v) to (%v, %v), want (%v, %v)", size, kind, x, y, xs[0], ys[0], wantX, wantY)
 					}
 				}
@@ -277,7 +277,7 @@ func TestPlaneAgainstDumbSimulation(t *testing.T) {
 				for step := range s.Steps(perChain) + 1 {
 					if j := step - s.BurnIn; j >= 0 && j%s.Thin == 0 {
 						got := dst[2*(chain*perChain+j/s.Thin):][:2]
-						if math.Abs(float64(got[0])-x) > 1e-4 || math.Abs(float64(got[1])-y) > 1e-4 {
+						if !(math.Abs(float64(got[0])-x) <= 1e-4 && math.Abs(float64(got[1])-y) <= 1e-4) {
 							t.Fatalf("%+v, %+v: sample %d of chain %d is %v, want (%v, %v)", s, kind, j/s.Thin, chain, got, x, y)
 						}
 					}
@@ -313,7 +313,7 @@ func TestPlaneDivergence(t *testing.T) {
 			if !errors.Is(err, ErrDiverged) || !errors.As(err, &diverged) {
 				t.Fatalf("%v: %v, want ErrDiverged", e, err)
 			}
-			if diverged.Function != 42 || diverged.Coordinate != 2 || diverged.Step < 97 || diverged.Step > 102 || diverged.From >= bound || diverged.To < bound {
+			if diverged.Function != 42 || diverged.Coordinate != 2 || diverged.Step < 97 || diverged.Step > 102 || !(diverged.From < bound && diverged.To >= bound) {
 				t.Errorf("%v: %+v", e, diverged)
 			}
 			if want == "" {

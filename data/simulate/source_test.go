@@ -55,7 +55,7 @@ func TestSource(t *testing.T) {
 	for i, u := range values {
 		d = max(d, u-float64(i)/draws, float64(i+1)/draws-u)
 	}
-	if d*math.Sqrt(draws) > 1.95 || values[0] < 0 || values[draws-1] >= 1 {
+	if !(d*math.Sqrt(draws) <= 1.95 && values[0] >= 0 && values[draws-1] < 1) {
 		t.Errorf("uniform numbers from %v to %v, √n·KS is %.2f", values[0], values[draws-1], d*math.Sqrt(draws))
 	}
 }

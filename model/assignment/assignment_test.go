@@ -115,7 +115,7 @@ func TestLineEqualsPlane(t *testing.T) {
 			}
 			for i := range n {
 				for k := range n {
-					if x[i] < x[k] && y[match[i]] > y[match[k]] {
+					if x[i] < x[k] && !(y[match[i]] <= y[match[k]]) {
 						t.Fatalf("%s: %v < %v but %v > %v", kind, x[i], x[k], y[match[i]], y[match[k]])
 					}
 				}

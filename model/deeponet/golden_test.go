@@ -140,7 +140,7 @@ func comparePyTorch(t *testing.T, g golden) {
 				scale = max(scale, math.Abs(w))
 			}
 			for j, w := range want {
-				if math.Abs(float64(got[j])-w) > 2e-6*scale {
+				if !(math.Abs(float64(got[j])-w) <= 2e-6*scale) {
 					t.Errorf("output %d element %d is %g, want %g", i, j, got[j], w)
 				}
 			}
@@ -217,7 +217,7 @@ func TestOneTimeForAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range one {
-			if math.Abs(float64(one[i]-each[i])) > 1e-5*(1+math.Abs(float64(each[i]))) {
+			if !(math.Abs(float64(one[i]-each[i])) <= 1e-5*(1+math.Abs(float64(each[i])))) {
 				t.Errorf("%s: element %d is %v with one time and %v with each", name, i, one[i], each[i])
 			}
 		}

@@ -114,7 +114,7 @@ func TestNormals(t *testing.T) {
 			if v < simulate.CubicFirst {
 				tolerance = 0
 			}
-			if math.Abs(float64(got[i]-want)) > tolerance || math.Signbit(float64(got[i])) != math.Signbit(float64(want)) {
+			if !(math.Abs(float64(got[i]-want)) <= tolerance) || math.Signbit(float64(got[i])) != math.Signbit(float64(want)) {
 				t.Errorf("the normal of %#x is %v, want %v", r, got[i], want)
 			}
 		}

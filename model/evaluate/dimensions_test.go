@@ -118,7 +118,7 @@ func TestRowsOfThePlane(t *testing.T) {
 		t.Fatalf("rows %v, want %v", kinds, inSpace)
 	}
 	floor, model := rows[Floor].Summary, rows[Model].Summary
-	if floor.Sinkhorn.Mean >= model.Sinkhorn.Mean/2 || floor.SlicedW2.Mean >= model.SlicedW2.Mean/2 || model.W2 != (Statistic{}) {
+	if !(floor.Sinkhorn.Mean < model.Sinkhorn.Mean/2 && floor.SlicedW2.Mean < model.SlicedW2.Mean/2) || model.W2 != (Statistic{}) {
 		t.Errorf("floor %+v is not far below the untrained model %+v", floor, model)
 	}
 	// The initial velocity is zero whatever the network is told.
@@ -168,11 +168,11 @@ func TestRowsOfParticles(t *testing.T) {
 			mean += f.Observables.Energy.Model.Mean / float64(len(row.Functions))
 			target += f.Observables.Energy.Target.Mean / float64(len(row.Functions))
 		}
-		if e := s.Pooled.Energy; math.Abs(e.Model.Mean-mean) > 1e-6*math.Abs(mean) || math.Abs(e.RelativeMean-(mean-target)/math.Abs(target)) > 1e-6*math.Abs(e.RelativeMean) {
+		if e := s.Pooled.Energy; !(math.Abs(e.Model.Mean-mean) <= 1e-6*math.Abs(mean) && math.Abs(e.RelativeMean-(mean-target)/math.Abs(target)) <= 1e-6*math.Abs(e.RelativeMean)) {
 			t.Errorf("%s: pooled energies %+v, means of the functions %v and %v", kind, e, mean, target)
 		}
 	}
-	if f, m := rows[Floor].Summary.Observables.FeatureW2, rows[Normal].Summary.Observables.FeatureW2; f.Mean > m.Mean/4 {
+	if f, m := rows[Floor].Summary.Observables.FeatureW2, rows[Normal].Summary.Observables.FeatureW2; !(f.Mean <= m.Mean/4) {
 		t.Errorf("the floor %+v is not far below N(0,I) %+v", f, m)
 	}
 	// The row of halves is what observables say of the halves.
@@ -197,7 +197,7 @@ func TestRowsOfParticles(t *testing.T) {
 		}
 	}
 	want, err := observables.MarginalKL(firsts, seconds, dim/2)
-	if got := rows[Split].Summary.Observables.Pooled.MarginalKL; err != nil || got != want || got >= rows[Split].Summary.Observables.MarginalKL.Mean {
+	if got := rows[Split].Summary.Observables.Pooled.MarginalKL; err != nil || got != want || !(got < rows[Split].Summary.Observables.MarginalKL.Mean) {
 		t.Errorf("pooled marginals of the halves are %v apart, the row says %v, and of functions %v; %v", want, got, rows[Split].Summary.Observables.MarginalKL.Mean, err)
 	}
 	checkKernels(t, r, shown, functions)

@@ -23,7 +23,7 @@ func TestMatchedGaussian(t *testing.T) {
 		k, l int
 		want float64
 	}{{0, 0, 4}, {1, 0, 2}, {1, 1, 1.25}, {2, 1, -0.5}, {2, 2, 2}, {3, 0, 4}, {3, 3, 4}} {
-		if got := want[c.k][c.l]; math.Abs(got-c.want) > 0.1 {
+		if got := want[c.k][c.l]; !(math.Abs(got-c.want) <= 0.1) {
 			t.Errorf("covariance %d,%d is %.3f, want %.3f", c.k, c.l, got, c.want)
 		}
 	}
@@ -32,23 +32,23 @@ func TestMatchedGaussian(t *testing.T) {
 	g.draw(drawn, 2, "test", 0)
 	gotMean, got := moments(drawn, d)
 	for k := range d {
-		if math.Abs(gotMean[k]-wantMean[k]) > 5*math.Sqrt(want[k][k]/n) {
+		if !(math.Abs(gotMean[k]-wantMean[k]) <= 5*math.Sqrt(want[k][k]/n)) {
 			t.Errorf("mean %d is %.3f, want %.3f", k, gotMean[k], wantMean[k])
 		}
 		for l := range k + 1 {
 			// The standard error of a covariance is √((σₖ²σₗ² + c²)/n).
 			se := math.Sqrt((want[k][k]*want[l][l] + want[k][l]*want[k][l]) / n)
-			if math.Abs(got[k][l]-want[k][l]) > 5*se {
+			if !(math.Abs(got[k][l]-want[k][l]) <= 5*se) {
 				t.Errorf("covariance %d,%d is %.3f, want %.3f", k, l, got[k][l], want[k][l])
 			}
 		}
 	}
 	for i := 0; i < len(drawn); i += d {
-		if math.Abs(float64(drawn[i]-drawn[i+3])) > 1e-4 {
+		if !(math.Abs(float64(drawn[i]-drawn[i+3])) <= 1e-4) {
 			t.Fatalf("sample %d: %v and %v, which were equal in all samples", i/d, drawn[i], drawn[i+3])
 		}
 	}
-	if trace(got) < 0.95*trace(want) {
+	if !(trace(got) >= 0.95*trace(want)) {
 		t.Errorf("variances sum to %v, want %v", trace(got), trace(want))
 	}
 }

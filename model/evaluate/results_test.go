@@ -30,7 +30,7 @@ func TestDescribe(t *testing.T) {
 		{[]float64{9, 5, 4, 4, 3}, Statistic{Mean: 5, StdErr: math.Sqrt(1.1), Median: 4, MeanInterval: new([2]float64)}},
 	} {
 		got := describe(tt.values, nil)
-		if math.Abs(got.Mean-tt.want.Mean) > 1e-12 || got.Median != tt.want.Median || math.Abs(got.StdErr-tt.want.StdErr) > 1e-12 {
+		if !(math.Abs(got.Mean-tt.want.Mean) <= 1e-12) || got.Median != tt.want.Median || !(math.Abs(got.StdErr-tt.want.StdErr) <= 1e-12) {
 			t.Errorf("%v: %+v, want %+v", tt.values, got, tt.want)
 		}
 		for _, i := range []struct {
@@ -66,7 +66,7 @@ func TestW2Exact(t *testing.T) {
 	}
 	for _, g := range []onLine{{0, 1}, {2, 1}, {-1, 0.5}, {3, 2}} {
 		want := math.Hypot(g.m, g.s-1)
-		if got := w2Exact(quantiles, g); math.Abs(got-want) > 1e-3*max(want, 0.01) {
+		if got := w2Exact(quantiles, g); !(math.Abs(got-want) <= 1e-3*max(want, 0.01)) {
 			t.Errorf("W2 from N(%v, %v²) is %v, want %v", g.m, g.s, got, want)
 		}
 	}
@@ -291,14 +291,14 @@ func TestDistancesInThePlane(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.SlicedW2 != sliced || got.Sinkhorn != sinkhorn || got.SinkhornConverged < 0.1 || got.W2 != 0 || got.KS != 0 {
+	if got.SlicedW2 != sliced || got.Sinkhorn != sinkhorn || !(got.SinkhornConverged >= 0.1) || got.W2 != 0 || got.KS != 0 {
 		t.Errorf("got %+v, want sliced W2 %v, Sinkhorn %v and nothing of the line", got, sliced, sinkhorn)
 	}
-	if math.Abs(got.VarianceRatio-2.5) > 0.5 { // (1 + 4)/2
+	if !(math.Abs(got.VarianceRatio-2.5) <= 0.5) { // (1 + 4)/2
 		t.Errorf("variance ratio %v", got.VarianceRatio)
 	}
 	same, _, err := distances(e.Evaluation, f, reference)
-	if err != nil || same.SlicedW2 != 0 || math.Abs(same.Sinkhorn) > 1e-9 || same.VarianceRatio != 1 {
+	if err != nil || same.SlicedW2 != 0 || !(math.Abs(same.Sinkhorn) <= 1e-9) || same.VarianceRatio != 1 {
 		t.Errorf("the reference itself: %+v, %v", same, err)
 	}
 	f.reference = make([]float32, 512)

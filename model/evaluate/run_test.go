@@ -81,7 +81,7 @@ func TestKnownRows(t *testing.T) {
 			}
 			// A second reference set is closer than a network that learned nothing.
 			floor, model := rows[Floor].Summary, rows[Model].Summary
-			if floor.W2.Mean >= model.W2.Mean/2 || floor.Sinkhorn.Mean >= model.Sinkhorn.Mean/2 {
+			if !(floor.W2.Mean < model.W2.Mean/2 && floor.Sinkhorn.Mean < model.Sinkhorn.Mean/2) {
 				t.Errorf("floor %+v is not far below the untrained model %+v", floor, model)
 			}
 			// The state is the untrained one, and both rows start from the same noise.
@@ -89,7 +89,7 @@ func TestKnownRows(t *testing.T) {
 				t.Error("the initial state and the untrained row differ")
 			}
 			// The moments row has the reference's variance by construction.
-			if v := rows[Moments].Summary.VarianceRatio.Mean; math.Abs(v-1) > 0.1 {
+			if v := rows[Moments].Summary.VarianceRatio.Mean; !(math.Abs(v-1) <= 0.1) {
 				t.Errorf("moment-matched normal has %v times the variance", v)
 			}
 			checkNormalRow(t, o, rows[Normal])
@@ -100,16 +100,16 @@ func TestKnownRows(t *testing.T) {
 				if p.Percent != 25*(i+1) || len(p.Model) != r.Samples || len(p.MCMC) != r.Samples || len(p.Reference) != r.Samples {
 					t.Errorf("percentile %d: %d, %d, %d samples", p.Percent, len(p.Reference), len(p.MCMC), len(p.Model))
 				}
-				if i > 0 && p.Function.Sinkhorn < shown.Percentiles[i-1].Function.Sinkhorn {
+				if i > 0 && !(p.Function.Sinkhorn >= shown.Percentiles[i-1].Function.Sinkhorn) {
 					t.Error("percentiles do not increase")
 				}
-				if last := p.CDF[len(p.CDF)-1]; p.CDF[0] > 1.001e-5 || 1-last > 1.001e-5 || !rising(p.X) || !rising(p.CDF) {
+				if last := p.CDF[len(p.CDF)-1]; !(p.CDF[0] <= 1.001e-5 && 1-last <= 1.001e-5) || !rising(p.X) || !rising(p.CDF) {
 					t.Errorf("the curves reach from %g to 1-%g", p.CDF[0], 1-last)
 				}
-				if lo, hi := slices.Min(p.Model), slices.Max(p.Model); p.X[0] > float64(lo) || p.X[len(p.X)-1] < float64(hi) {
+				if lo, hi := slices.Min(p.Model), slices.Max(p.Model); !(p.X[0] <= float64(lo) && p.X[len(p.X)-1] >= float64(hi)) {
 					t.Errorf("the curves do not cover the model's samples")
 				}
-				if area := trapezoid(p.X, p.PDF); math.Abs(area-1) > 1e-3 {
+				if area := trapezoid(p.X, p.PDF); !(math.Abs(area-1) <= 1e-3) {
 					t.Errorf("the density of function %d integrates to %v", p.Function.Index, area)
 				}
 			}
@@ -177,7 +177,7 @@ func checkNormalRow(t *testing.T, o Options, row Row) {
 		for k := range points {
 			mean += law.Quantile((float64(k)+0.5)/points) / points
 		}
-		if gap := math.Abs(mean); got.W2Exact < gap-0.2 {
+		if gap := math.Abs(mean); !(got.W2Exact >= gap-0.2) {
 			t.Errorf("function %d: W2 to the exact law is %v, the means differ by %v", got.Index, got.W2Exact, gap)
 		}
 	}

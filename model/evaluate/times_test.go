@@ -37,11 +37,11 @@ func TestPhysicalTimes(t *testing.T) {
 				}
 			}
 			for _, f := range inside {
-				if f.Time < at.From || f.Time >= at.To {
+				if !(f.Time >= at.From && f.Time < at.To) {
 					t.Errorf("%s: function %d at %v is not in %v…%v", row.Name, f.Index, f.Time, at.From, at.To)
 				}
 			}
-			if at.Functions != 2 || math.Abs(at.W2.Mean-(inside[0].W2+inside[1].W2)/2) > 1e-12 || math.Abs(at.Sinkhorn.Mean-(inside[0].Sinkhorn+inside[1].Sinkhorn)/2) > 1e-12 {
+			if at.Functions != 2 || !(math.Abs(at.W2.Mean-(inside[0].W2+inside[1].W2)/2) <= 1e-12 && math.Abs(at.Sinkhorn.Mean-(inside[0].Sinkhorn+inside[1].Sinkhorn)/2) <= 1e-12) {
 				t.Errorf("%s: %+v is not of %+v", row.Name, at, inside)
 			}
 		}
@@ -53,7 +53,7 @@ func TestPhysicalTimes(t *testing.T) {
 	for kind, far := range map[Kind]int{Invariant: 0, Normal: 7} {
 		row, _ := r.Row(kind)
 		near := 7 - far
-		if row.Times[far].W2.Mean < 1 || row.Times[near].W2.Mean > 2*floor.Times[near].W2.Mean {
+		if !(row.Times[far].W2.Mean >= 1 && row.Times[near].W2.Mean <= 2*floor.Times[near].W2.Mean) {
 			t.Errorf("%s: %+v", row.Name, row.Times)
 		}
 	}
@@ -68,7 +68,7 @@ func TestPhysicalTimes(t *testing.T) {
 			t.Fatalf("%s: functions are of the equations %v", row.Name, units)
 		}
 		first, second := describe(row.values(W2)[:8], nil).Mean, describe(row.values(W2)[8:], nil).Mean
-		if got := row.Summary.W2; math.Abs(got.StdErr-math.Abs(first-second)/2) > 1e-12 {
+		if got := row.Summary.W2; !(math.Abs(got.StdErr-math.Abs(first-second)/2) <= 1e-12) {
 			t.Errorf("%s: standard error %v, the equations' means are %v and %v", row.Name, got.StdErr, first, second)
 		}
 	}
@@ -88,7 +88,7 @@ func TestPhysicalTimes(t *testing.T) {
 			t.Errorf("equation %d: %d times, %d and %d sets", e.Equation, len(e.Times), len(e.Reference), len(e.Model))
 		}
 	}
-	if a, b := shown.Evolutions[0], shown.Evolutions[2]; a.Equation == b.Equation || a.Sinkhorn > b.Sinkhorn {
+	if a, b := shown.Evolutions[0], shown.Evolutions[2]; a.Equation == b.Equation || !(a.Sinkhorn <= b.Sinkhorn) {
 		t.Errorf("equations %d and %d with %v and %v", a.Equation, b.Equation, a.Sinkhorn, b.Sinkhorn)
 	}
 }

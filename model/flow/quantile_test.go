@@ -65,7 +65,7 @@ func TestQuantileCouplingOfEqualSamples(t *testing.T) {
 			if u := phi(float64(p.x0)) * stored; !(u >= float64(rank)-1e-4 && u <= float64(rank+1)+1e-4) {
 				t.Fatalf("function %d: noise %.2f in place of one of rank %d", f, u, rank)
 			}
-			if rank > 0 && p.x1 < pairs[rank-1].x1 {
+			if rank > 0 && !(p.x1 >= pairs[rank-1].x1) {
 				t.Fatalf("function %d is not coupled by order", f)
 			}
 		}

@@ -157,7 +157,7 @@ func TestSoftmax(t *testing.T) {
 func TestEmbed(t *testing.T) {
 	f := layers.Frequencies(3, 0.5, 8)
 	for j, want := range []float64{0.5, 2, 8} {
-		if math.Abs(f[j]-want) > 1e-12 {
+		if !(math.Abs(f[j]-want) <= 1e-12) {
 			t.Errorf("frequency %d is %g, want %g", j, f[j], want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestEmbed(t *testing.T) {
 			for j := range f {
 				sin, cos := math.Sincos(2 * math.Pi * f[j] * float64(v))
 				for k, want := range []float64{sin, cos} {
-					if d := math.Abs(float64(got[6*i+2*j+k]) - want); d > 1e-5 {
+					if d := math.Abs(float64(got[6*i+2*j+k]) - want); !(d <= 1e-5) {
 						t.Errorf("z = %g, frequency %g: %g, want %g", v, f[j], got[6*i+2*j+k], want)
 					}
 				}

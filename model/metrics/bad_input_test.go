@@ -215,7 +215,7 @@ func TestSinkhornOptions(t *testing.T) {
 	want := (sq(shift[0]) + sq(shift[1])) / 2
 	for _, o := range []Options{{Blur: 1e3}, {Blur: 1e3, Scaling: 1e-9}, {Blur: 1e5, Scaling: 0.999}, {Blur: 1e9}} {
 		got, err := Sinkhorn(x, y, o)
-		if err != nil || math.Abs(got-want) > 1e-4*want {
+		if err != nil || !(math.Abs(got-want) <= 1e-4*want) {
 			t.Errorf("%+v: %v (%v), half the square of the means' difference is %v", o, got, err, want)
 		}
 	}

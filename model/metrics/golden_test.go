@@ -105,7 +105,7 @@ func TestSinkhornEqualsGeomLoss(t *testing.T) {
 			}
 			relative := math.Abs(got-c.Value) / math.Abs(c.Value)
 			t.Logf("%.12g, GeomLoss %.12g, relative difference %.1e", got, c.Value, relative)
-			if relative > 1e-6 {
+			if !(relative <= 1e-6) {
 				t.Errorf("%.12g, GeomLoss %.12g, relative difference %.1e", got, c.Value, relative)
 			}
 		})

@@ -87,15 +87,15 @@ func TestSinkhornOfDegenerateClouds(t *testing.T) {
 		{"below blur", Line([]float32{1e-6}), Line([]float32{0}), 5e-13},
 	} {
 		got, err := Sinkhorn(tt.x, tt.y, Options{})
-		if err != nil || math.Abs(got-tt.want) > 1e-6*tt.want {
+		if err != nil || !(math.Abs(got-tt.want) <= 1e-6*tt.want) {
 			t.Errorf("%s: Sinkhorn %v (%v), want %v", tt.name, got, err, tt.want)
 		}
 		converged, err := SinkhornConverged(tt.x, tt.y, ConvergedOptions{})
-		if err != nil || math.Abs(converged.Value-tt.want) > 1e-6*tt.want {
+		if err != nil || !(math.Abs(converged.Value-tt.want) <= 1e-6*tt.want) {
 			t.Errorf("%s: SinkhornConverged %+v (%v), want %v", tt.name, converged, err, tt.want)
 		}
 		w, err := SlicedW2(tt.x, tt.y, 4, 0)
-		if err != nil || tt.x.D == 1 && math.Abs(w*w/2-tt.want) > 1e-6*tt.want {
+		if err != nil || tt.x.D == 1 && !(math.Abs(w*w/2-tt.want) <= 1e-6*tt.want) {
 			t.Errorf("%s: W2 %v (%v), want %v", tt.name, w, err, math.Sqrt(2*tt.want))
 		}
 	}
@@ -113,17 +113,17 @@ func TestSinkhornProperties(t *testing.T) {
 			return s
 		}
 		s := value(x, y)
-		if self := value(x, x); math.Abs(self) > 1e-9 {
+		if self := value(x, x); !(math.Abs(self) <= 1e-9) {
 			t.Errorf("S(x, x) = %v in %d dimensions", self, d)
 		}
-		if back := value(y, x); math.Abs(back-s) > 1e-9*s {
+		if back := value(y, x); !(math.Abs(back-s) <= 1e-9*s) {
 			t.Errorf("S(y, x) = %v, S(x, y) = %v in %d dimensions", back, s, d)
 		}
 		reversed := Cloud{x.N, d, nil}
 		for i := range x.N {
 			reversed.X = append(reversed.X, x.X[(x.N-1-i)*d:(x.N-i)*d]...)
 		}
-		if r := value(reversed, y); math.Abs(r-s) > 1e-9*s {
+		if r := value(reversed, y); !(math.Abs(r-s) <= 1e-9*s) {
 			t.Errorf("%v in another order, %v before, in %d dimensions", r, s, d)
 		}
 		before := slices.Clone(reversed.X)
@@ -148,7 +148,7 @@ func TestW2(t *testing.T) {
 	} {
 		for range 2 {
 			got, err := W2(tt.x, tt.y)
-			if err != nil || math.Abs(got-tt.want) > 1e-9*(1+tt.want) {
+			if err != nil || !(math.Abs(got-tt.want) <= 1e-9*(1+tt.want)) {
 				t.Errorf("W2(%v, %v) = %v (%v), want %v", tt.x, tt.y, got, err, tt.want)
 			}
 			tt.x, tt.y = tt.y, tt.x
@@ -159,7 +159,7 @@ func TestW2(t *testing.T) {
 	y := goldenCloud{Kind: "normal", N: 42, D: 1, Seed: 2, Parameters: []float64{1, 2}}.cloud(t).X
 	got, _ := W2(x, y)
 	want, _ := W2(slices.Repeat(x, 7), slices.Repeat(y, 5))
-	if math.Abs(got-want) > 1e-12 {
+	if !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("W2 = %v, of repeated samples %v", got, want)
 	}
 }
@@ -174,7 +174,7 @@ func TestW2OfNormals(t *testing.T) {
 		return x
 	}
 	got, err := W2(normal(20000, 0, 1), normal(15000, 2, 3))
-	if want := math.Sqrt(4 + 4); err != nil || math.Abs(got-want) > 2e-3 {
+	if want := math.Sqrt(4 + 4); err != nil || !(math.Abs(got-want) <= 2e-3) {
 		t.Errorf("W2 = %v (%v), want %v", got, err, want)
 	}
 }
@@ -189,7 +189,7 @@ func TestSlicedW2OfATranslation(t *testing.T) {
 	}
 	got, err := SlicedW2(x, y, n, 7)
 	// ⟨θ, e⟩² has mean 1/3 and variance 4/45.
-	if want, sd := 4./3, 4*math.Sqrt(4./45/n); err != nil || math.Abs(got*got-want) > 4*sd {
+	if want, sd := 4./3, 4*math.Sqrt(4./45/n); err != nil || !(math.Abs(got*got-want) <= 4*sd) {
 		t.Errorf("squared sliced distance %v (%v), want %v ± %v", got*got, err, want, sd)
 	}
 	again, _ := SlicedW2(x, y, n, 7)
@@ -217,7 +217,7 @@ func TestKS(t *testing.T) {
 	} {
 		got, p, err := KS(tt.x, tt.y)
 		back, _, _ := KS(tt.y, tt.x)
-		if err != nil || math.Abs(got-tt.want) > 1e-15 || back != got || !(p >= 0 && p <= 1) {
+		if err != nil || !(math.Abs(got-tt.want) <= 1e-15) || back != got || !(p >= 0 && p <= 1) {
 			t.Errorf("KS(%v, %v) = %v, p = %v (%v), want %v", tt.x, tt.y, got, p, err, tt.want)
 		}
 	}
@@ -230,7 +230,7 @@ func TestKolmogorov(t *testing.T) {
 	for lambda, want := range map[float64]float64{
 		0.3: 0.99999069, 0.5: 0.9639452436648751, 0.82757: 0.5, 1: 0.26999967167735456, 1.17999: 0.12345963, 1.18001: 0.12344799, 1.35810: 0.05, 1.62762: 0.01, 1.94947: 0.001,
 	} {
-		if got := kolmogorov(lambda/math.Sqrt(n), n); math.Abs(got-want) > 2e-5*max(want, 0.05) {
+		if got := kolmogorov(lambda/math.Sqrt(n), n); !(math.Abs(got-want) <= 2e-5*max(want, 0.05)) {
 			t.Errorf("Q(%v) = %v, want %v", lambda, got, want)
 		}
 	}
@@ -276,7 +276,7 @@ func TestSinkhornOfAnEmbeddedLine(t *testing.T) {
 	}
 	for _, space := range [][2]int{{2, 0}, {2, 1}, {3, 2}} {
 		got, err := Sinkhorn(embed(x, space[0], space[1]), embed(y, space[0], space[1]), Options{})
-		if err != nil || math.Abs(got-want) > 2e-6*math.Abs(want) {
+		if err != nil || !(math.Abs(got-want) <= 2e-6*math.Abs(want)) {
 			t.Errorf("axis %d of %d: %v (%v), on the line %v", space[1], space[0], got, err, want)
 		}
 	}

@@ -106,7 +106,7 @@ func TestWeightsAgree(t *testing.T) {
 		job.weigh(&got, 3, 5, 200, -1.5, centre, star)
 		for name, pair := range map[string][2][]float64{"exponent": {want.a[:198], got.a[:198]}, "slope": {want.v, got.v}} {
 			for i, w := range pair[0] {
-				if g := pair[1][i]; math.Abs(g-w) > 1e-14*math.Abs(w) {
+				if g := pair[1][i]; !(math.Abs(g-w) <= 1e-14*math.Abs(w)) {
 					t.Errorf("%dD: %s %d is %v, plain %v", d, name, i, g, w)
 				}
 			}

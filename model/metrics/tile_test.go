@@ -21,7 +21,7 @@ func TestFramesAgree(t *testing.T) {
 		job.frame(&got, &all, -1.5, centre, star)
 		for name, pair := range map[string][2][]float32{"exponent": {want.a, got.a}, "slope": {want.v, got.v}} {
 			for i, w := range pair[0] {
-				if g := pair[1][i]; math.Abs(float64(g-w)) > 3e-7*math.Abs(float64(w)) {
+				if g := pair[1][i]; !(math.Abs(float64(g-w)) <= 3e-7*math.Abs(float64(w))) {
 					t.Errorf("%dD: %s %d is %v, plain %v", d, name, i, g, w)
 				}
 			}

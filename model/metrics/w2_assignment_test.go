@@ -20,7 +20,7 @@ func TestW2AssignmentOnTheLineIsW2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got-want) > 1e-12*want {
+		if !(math.Abs(got-want) <= 1e-12*want) {
 			t.Errorf("%d points: %v, W2 %v", n, got, want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestW2AssignmentOfATranslation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := math.Abs(float64(shift)) * math.Sqrt(float64(d)); math.Abs(got-want) > 1e-7*want {
+			if want := math.Abs(float64(shift)) * math.Sqrt(float64(d)); !(math.Abs(got-want) <= 1e-7*want) {
 				t.Errorf("%d dimensions, shift %v: %v, want %v", d, shift, got, want)
 			}
 		}

@@ -44,7 +44,7 @@ func readGolden(t *testing.T) golden {
 func TestOneCycleIsPyTorchs(t *testing.T) {
 	for _, want := range readGolden(t).Schedules {
 		rate, beta1 := optim.OneCycle{Peak: 1e-3, Total: want.Total}.At(want.Step)
-		if math.Abs(rate-want.Rate) > 1e-12*want.Rate+1e-18 || math.Abs(beta1-want.Beta1) > 1e-12 {
+		if !(math.Abs(rate-want.Rate) <= 1e-12*want.Rate+1e-18 && math.Abs(beta1-want.Beta1) <= 1e-12) {
 			t.Errorf("step %d of %d: rate %.15g, beta1 %.15g; want %.15g, %.15g",
 				want.Step, want.Total, rate, beta1, want.Rate, want.Beta1)
 		}
@@ -87,7 +87,7 @@ func TestAdamWIsPyTorchs(t *testing.T) {
 					t.Fatal(err)
 				}
 				for j, w := range values {
-					if math.Abs(float64(got[j])-w) > 1e-6*max(math.Abs(w), 0.1) {
+					if !(math.Abs(float64(got[j])-w) <= 1e-6*max(math.Abs(w), 0.1)) {
 						t.Errorf("step %d, output %d, element %d is %.9g, want %.9g", step, i, j, got[j], w)
 					}
 				}

@@ -37,13 +37,13 @@ func TestInitialise(t *testing.T) {
 			largest = max(largest, math.Abs(float64(x)))
 		}
 		n := float64(len(part))
-		if largest > bound || largest < 0.9*bound {
+		if !(largest <= bound && largest >= 0.9*bound) {
 			t.Errorf("%s: largest is %g, bound %g", tensor.Name, largest, bound)
 		}
-		if math.Abs(sum/n) > 4*bound/math.Sqrt(3*n) {
+		if !(math.Abs(sum/n) <= 4*bound/math.Sqrt(3*n)) {
 			t.Errorf("%s: mean %g", tensor.Name, sum/n)
 		}
-		if ratio := squares / n / (bound * bound / 3); math.Abs(ratio-1) > 4/math.Sqrt(n) {
+		if ratio := squares / n / (bound * bound / 3); !(math.Abs(ratio-1) <= 4/math.Sqrt(n)) {
 			t.Errorf("%s: variance is %g of what it should be", tensor.Name, ratio)
 		}
 	}
@@ -84,7 +84,7 @@ func TestStarts(t *testing.T) {
 	// Standard errors: of the mean 1/√n, of the variance √(2/n), of the fourth
 	// moment √(96/n).
 	for k, want := range map[int][2]float64{1: {0, 1}, 2: {1, 2}, 4: {3, 96}} {
-		if math.Abs(moments[k]-want[0]) > 4*math.Sqrt(want[1]/n) {
+		if !(math.Abs(moments[k]-want[0]) <= 4*math.Sqrt(want[1]/n)) {
 			t.Errorf("moment %d is %g, want %g", k, moments[k], want[0])
 		}
 	}

@@ -50,18 +50,18 @@ func TestSpreadRanges(t *testing.T) {
 	}
 	row.Values[99] = 1000
 	clip, whole := spreadRanges([]spreadRow{row})
-	if clip.lo != 0 || math.Abs(clip.hi-0.95) > 1e-5 || whole.lo != 0.008 || whole.hi != 1250 {
+	if clip.lo != 0 || !(math.Abs(clip.hi-0.95) <= 1e-5) || whole.lo != 0.008 || whole.hi != 1250 {
 		t.Errorf("ranges %v and %v", clip, whole)
 	}
 	clip, whole = spreadRanges([]spreadRow{{Values: []float64{-1e-6}}})
-	if clip.lo != -1e-6 || math.Abs(clip.hi-clip.lo-1e-5) > 1e-12 || whole.hi < 10*whole.lo {
+	if clip.lo != -1e-6 || !(math.Abs(clip.hi-clip.lo-1e-5) <= 1e-12 && whole.hi >= 10*whole.lo) {
 		t.Errorf("ranges of a negative value %v and %v", clip, whole)
 	}
 }
 
 func TestQuantileOfFew(t *testing.T) {
 	for u, want := range map[float64]float64{0: 1, 0.25: 2, 0.5: 3, 0.9: 7.8, 1: 9} {
-		if got := quantile([]float64{1, 2, 3, 6, 9}, u); math.Abs(got-want) > 1e-12 {
+		if got := quantile([]float64{1, 2, 3, 6, 9}, u); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("quantile %v is %v, want %v", u, got, want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestNamesDoNotCover(t *testing.T) {
 	for _, m := range marks {
 		place := mark{at: m, low: m.Y - 10, high: m.Y + 10}.place(50, inside, taken)
 		for _, other := range taken {
-			if overlap(place, other) > 0 {
+			if !(overlap(place, other) <= 0) {
 				t.Errorf("the name of %v at %v covers %v", m, place, other)
 			}
 		}

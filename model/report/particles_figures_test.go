@@ -131,7 +131,7 @@ func TestEnergies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.lo > -700 || h.hi < 3000 || h.hi > 8000 {
+	if !(h.lo <= -700 && h.hi >= 3000 && h.hi <= 8000) {
 		t.Errorf("range %v to %v", h.lo, h.hi)
 	}
 	var mass float64

@@ -80,7 +80,7 @@ func TestHexagonalCells(t *testing.T) {
 		for c := range counts {
 			for dr := -2; dr <= 2; dr++ {
 				for dc := -2; dc <= 2; dc++ {
-					if distance(cell{c.column + dc, c.row + dr}) < distance(c)-1e-9 {
+					if !(distance(cell{c.column + dc, c.row + dr}) >= distance(c)-1e-9) {
 						t.Fatalf("(%v, %v) is nearer to another hexagon than to %v", x, y, c)
 					}
 				}
@@ -94,7 +94,7 @@ func TestHexagonalCells(t *testing.T) {
 	mean := width * width * rowHeight / 100 * 400000
 	for c, n := range hexagonal(even, width) {
 		x, y := (float64(c.column)+0.5)*width, float64(c.row)*rowHeight*width
-		if min(x, y) > 1 && max(x, y) < 9 && math.Abs(float64(n)-mean) > 6*math.Sqrt(mean) {
+		if min(x, y) > 1 && max(x, y) < 9 && !(math.Abs(float64(n)-mean) <= 6*math.Sqrt(mean)) {
 			t.Errorf("%d even points in %v, want about %.0f", n, c, mean)
 		}
 	}

@@ -202,7 +202,7 @@ func TestWriteFailures(t *testing.T) {
 func TestMovingMean(t *testing.T) {
 	got := movingMean([]float64{1, 2, 3, 4, 10}, 3)
 	for i, want := range []float64{1.5, 2, 3, 17. / 3, 7} {
-		if math.Abs(got[i]-want) > 1e-12 {
+		if !(math.Abs(got[i]-want) <= 1e-12) {
 			t.Errorf("mean %d is %v, want %v", i, got[i], want)
 		}
 	}
@@ -212,7 +212,7 @@ func TestHistogramIsADensity(t *testing.T) {
 	density := histogram([]float32{-1, 0, 0.1, 0.99, 1, 5}, -1, 1, 4)
 	// Bins of width ½; 1 and 5 lie outside the half-open range.
 	for i, want := range []float64{1. / 3, 0, 2. / 3, 1. / 3} {
-		if math.Abs(density[i]-want) > 1e-12 {
+		if !(math.Abs(density[i]-want) <= 1e-12) {
 			t.Errorf("bin %d is %v, want %v", i, density[i], want)
 		}
 	}

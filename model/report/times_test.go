@@ -93,7 +93,7 @@ func TestEvolutions(t *testing.T) {
 		for _, d := range p.reference {
 			mass += d * (p.hi - p.lo) / evolutionBins
 		}
-		if math.Abs(mass-1) > 0.01 || p.lo != panels[0].lo || p.hi != panels[0].hi {
+		if !(math.Abs(mass-1) <= 0.01) || p.lo != panels[0].lo || p.hi != panels[0].hi {
 			t.Errorf("panel %d has the mass %v over %v…%v", i, mass, p.lo, p.hi)
 		}
 	}

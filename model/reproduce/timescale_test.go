@@ -33,11 +33,11 @@ func TestTimeScaleIsTheStep(t *testing.T) {
 	var moved float64
 	for k := range long {
 		moved = max(moved, math.Abs(float64(long[k]-long[k/samples*samples])))
-		if d := math.Abs(float64(long[k] - short[k])); d > 1e-4 {
+		if d := math.Abs(float64(long[k] - short[k])); !(d <= 1e-4) {
 			t.Fatalf("step %d of chain %d: %v and %v", k%samples, k/samples, long[k], short[k])
 		}
 	}
-	if moved < 0.3 {
+	if !(moved >= 0.3) {
 		t.Errorf("no chain moved by more than %v", moved)
 	}
 }

@@ -86,7 +86,7 @@ func TestChunkingIsInvisible(t *testing.T) {
 		}
 		for i, long := range many {
 			for j, x := range few[i] {
-				if math.Abs(float64(x-long[j])) > 1e-5 {
+				if !(math.Abs(float64(x-long[j])) <= 1e-5) {
 					t.Fatalf("function %d sample %d is %g alone and %g in company", i, j, x, long[j])
 				}
 			}
@@ -144,7 +144,7 @@ func TestConstantVelocity(t *testing.T) {
 		}
 		want := float32(4 * 2 * 2 * .125) // rank · f⁰ · f¹ · u
 		for i, x := range sample() {
-			if math.Abs(float64(x-noise[i]-want)) > 1e-5 {
+			if !(math.Abs(float64(x-noise[i]-want)) <= 1e-5) {
 				t.Fatalf("sample %d moved by %g, want %g", i, x-noise[i], want)
 			}
 		}
@@ -177,7 +177,7 @@ func TestPlane(t *testing.T) {
 		}
 		source := random.New(1, "sampler", 0)
 		for i, v := range x[0] {
-			if want := float32(source.NormFloat64()) + moves[i%2]; math.Abs(float64(v-want)) > 1e-5 {
+			if want := float32(source.NormFloat64()) + moves[i%2]; !(math.Abs(float64(v-want)) <= 1e-5) {
 				t.Fatalf("number %d of sample %d is %g, want %g", i%2, i/2, v, want)
 			}
 		}
