@@ -73,9 +73,9 @@ func drawEvolutions(w io.Writer, rows []evaluate.Evolution) error {
 			q.Title.TextStyle = textStyle(textSize-1, black)
 			q.Title.TextStyle.YAlign = text.YTop
 			q.X.Min, q.X.Max, q.Y.Min, q.Y.Max = p.lo, p.hi, 0, 1.08*top
-			q.X.Tick.Marker, q.Y.Tick.Marker = niceTicks(2), niceTicks(3)
-			if i < len(rows)-1 {
-				q.X.Tick.Marker = unlabelled{q.X.Tick.Marker}
+			q.X.Tick.Marker, q.Y.Tick.Marker = niceTicks(5), niceTicks(3)
+			if i == len(rows)-1 {
+				q.X.Label.Text = "x"
 			}
 			if j > 0 {
 				q.Y.Tick.Marker = unlabelled{q.Y.Tick.Marker}
@@ -86,7 +86,7 @@ func drawEvolutions(w io.Writer, rows []evaluate.Evolution) error {
 	}
 	const labels, foot = vg.Length(62), vg.Length(24)
 	columns := len(rows[0].Times)
-	c := vgimg.NewWith(vgimg.UseWH(labels+0.95*vg.Inch*vg.Length(columns), 1.15*vg.Inch*vg.Length(len(rows))+foot), vgimg.UseDPI(dpi))
+	c := vgimg.NewWith(vgimg.UseWH(labels+0.95*vg.Inch*vg.Length(columns), 1.25*vg.Inch*vg.Length(len(rows))+foot), vgimg.UseDPI(dpi))
 	whole := draw.New(c)
 	canvases := plot.Align(plots, draw.Tiles{Rows: len(rows), Cols: columns, PadX: 4, PadY: 6}, draw.Crop(whole, labels, -8, foot, -4))
 	for i := range plots {
