@@ -15,11 +15,14 @@ writes docs/results/cheaper-data.md, .csv with the distances of every function a
 
 rare1d is drawn from its laws and has the first two alone. Hours at the scaled preset:
 every point is a training. Runs that are done are not done again, and are shared with
-ablation.py. Nothing but the standard library is needed.
+ablation.py; with --keep, neither are those of seeds in the .csv of an earlier page.
+Nothing but the standard library is needed.
 """
 
 import argparse
+import copy
 import csv
+import functools
 import math
 import pathlib
 import random
@@ -72,33 +75,47 @@ def points(axis, preset):
     return sorted(out)
 
 
-def cost(config):
-    """Simulated steps per training function."""
-    data = config["data"]
+def cost(preset, sets):
+    """Simulated steps per training function, with what differs from the preset."""
+    data = copy.deepcopy(preset["data"])
+    for s in sets:
+        *parents, name = s.partition("=")[0].split(".")
+        if parents[0] == "data":
+            functools.reduce(dict.get, parents[1:], data)[name] = int(s.partition("=")[2])
     s = data["training"]
     return s["chains"] * (s["burn_in"] + (data["samples"] // s["chains"] - 1) * s["thin"])
 
 
-def mean_interval(runs, metric, rng):
+def mean_interval(seeds, metric, rng):
     """Mean over seeds and functions, and 95 % of its bootstrap over both."""
-    rows = [[f[metric] for _, f in sorted(ablation.distances(r).items())] for r in runs]
+    rows = [[f[metric] for _, f in sorted(distances.items())] for distances in seeds]
     return statistics.fmean(x for row in rows for x in row), *ablation.interval(rows, rng)
 
 
-def ratio_interval(runs, base, rng, resamples=2_000):
+def ratio_interval(seeds, base, rng, resamples=2_000):
     """Mean Sinkhorn divergence over the preset's, and 95 % of its bootstrap over both:
     pairs have the same function and seed, so that it is narrower than the means'."""
     pairs = []
-    for run, own in zip(runs, base):
-        own = ablation.distances(own)
-        pairs.append([(f["sinkhorn"], own[index]["sinkhorn"]) for index, f in sorted(ablation.distances(run).items())])
+    for distances, own in zip(seeds, base):
+        pairs.append([(f["sinkhorn"], own[index]["sinkhorn"]) for index, f in sorted(distances.items())])
     functions = range(len(pairs[0]))
 
-    def ratio(seeds, chosen):
-        return sum(row[f][0] for row in seeds for f in chosen) / sum(row[f][1] for row in seeds for f in chosen)
+    def ratio(rows, chosen):
+        return sum(row[f][0] for row in rows for f in chosen) / sum(row[f][1] for row in rows for f in chosen)
 
     drawn = sorted(ratio(rng.choices(pairs, k=len(pairs)), rng.choices(functions, k=len(functions))) for _ in range(resamples))
     return ratio(pairs, functions), drawn[int(0.025 * resamples)], drawn[int(0.975 * resamples) - 1]
+
+
+def kept(path):
+    """Of an earlier page's CSV, by experiment, axis, value and seed: the distances of
+    every function."""
+    found = {}
+    with open(path, newline="") as f:
+        for row in csv.DictReader(f):
+            point = (row["experiment"], row["axis"], int(row["value"]), int(row["seed"]))
+            found.setdefault(point, {})[int(row["function"])] = {d: float(row[d]) for d in ablation.DISTANCES}
+    return found
 
 
 def panel(axis, series, left, lowest, highest):
@@ -151,6 +168,7 @@ def main():
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
     options.add_argument("--out", type=pathlib.Path, default=ablation.ROOT / "docs" / "results" / "cheaper-data.md")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ablation.ROOT / "bin" / "ergoflow")
+    options.add_argument("--keep", action="store_true", help="the seeds that --out's CSV has, of the same command otherwise")
     o = options.parse_args()
     seeds = [int(s) for s in o.seeds.split(",")]
     asked = f"python3 docs/benchmarks/cheaper_data.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
@@ -159,12 +177,19 @@ def main():
     for s in o.set:
         asked += f" --set {s}"
 
+    earlier = kept(o.out.with_suffix(".csv")) if o.keep else {}
     rows, lines, drawings, any_results = [], [], [], None
     for experiment in o.experiments.split(","):
-        any_results = ablation.run(o, experiment, [], seeds[0])
+
+        def judged(axis, value, sets, seed):
+            """A seed's distances at a point, by function."""
+            found = earlier.get((experiment, axis, value, seed))
+            return found or ablation.distances(ablation.run(o, experiment, sets, seed))
+
+        # A seed that is not kept says how all were configured.
+        any_results = ablation.run(o, experiment, [], seeds[-1])
         preset = any_results["experiment"]
         simulated = preset["data"].get("draws") != "exact" and experiment != "rare1d"
-        base = [ablation.run(o, experiment, [], seed) for seed in seeds]
         axes = {}
         lines += [f"## {experiment}", "",
                   "| varied | value | settings | simulated steps per function | Sinkhorn mean [95 %] | times the preset's [95 %] | W2 mean [95 %] | W2 to the exact law, mean [95 %] |",
@@ -175,20 +200,23 @@ def main():
             if axis in AXES[2:] and not simulated:
                 continue
             axes[axis] = []
-            for value, sets in points(axis, preset):
-                runs = [ablation.run(o, experiment, sets, seed) for seed in seeds]
-                for seed, results in zip(seeds, runs):
-                    for index, d in ablation.distances(results).items():
+            series = points(axis, preset)
+            own = next(value for value, sets in series if not sets)
+            base = [judged(axis, own, [], seed) for seed in seeds]
+            for value, sets in series:
+                judgements = [judged(axis, value, sets, seed) for seed in seeds]
+                for seed, distances in zip(seeds, judgements):
+                    for index, d in distances.items():
                         rows.append([experiment, axis, value, seed, index, *d.values()])
                 cells = []
                 for metric in ablation.DISTANCES:
-                    mean, low, high = mean_interval(runs, metric, random.Random(f"{experiment}/{metric}"))
+                    mean, low, high = mean_interval(judgements, metric, random.Random(f"{experiment}/{metric}"))
                     cells.append(f"{mean:.4f} [{low:.4f}, {high:.4f}]")
                     if metric == "sinkhorn":
                         axes[axis].append({"value": value, "mean": mean, "low": low, "high": high})
-                        ratio, low, high = ratio_interval(runs, base, random.Random(f"{experiment}/ratio"))
+                        ratio, low, high = ratio_interval(judgements, base, random.Random(f"{experiment}/ratio"))
                         cells.append(f"{ratio:.3g} [{low:.3g}, {high:.3g}]" if sets else "1")
-                steps = f"{cost(runs[0]['experiment']):,}" if simulated else ""
+                steps = f"{cost(preset, sets):,}" if simulated else ""
                 said = " ".join(f"`{s}`" for s in sets) or "as the preset"
                 lines.append("| " + " | ".join([axis, f"{value:,}", said, steps, *cells]) + " |")
         lines.append("")
