@@ -6,7 +6,8 @@ and compares every one with the preset function by function.
 
 writes docs/results/ablation.md, and ablation.csv with the distances of every
 function beside it. Hours at the demo preset. Runs that are done are not done
-again: a run's directory is named after its settings. At the preset best, whose
+again: a run's directory is named after its settings; with --keep, neither are
+those of seeds in the .csv of an earlier page. At the preset best, whose
 variants take one of its choices back each, it writes ablation-best.md and .csv.
 
 All variants of a preset are judged on the same held-out functions, against the
@@ -92,6 +93,7 @@ BEST = {
 }
 # The draws of rare1d are exact already.
 VARIANTS["rare1d"] = {name: sets for name, sets in VARIANTS["vn1d"].items() if "data.draws=exact" not in sets}
+CLOSE = "<!-- end measured -->"  # what stands behind it on a page stays
 DISTANCES = ["sinkhorn", "w2", "w2_exact"]
 VISIBLE = 5e-5  # less than four decimals show is neither better nor worse, however certain
 
@@ -157,6 +159,17 @@ def distances(results):
     return {f["index"]: {d: f.get(d, 0.0) for d in DISTANCES} for f in row["functions"]}
 
 
+def kept(path, *columns):
+    """Of an earlier page's CSV, by its columns and the seed: the distances of every
+    function."""
+    found = {}
+    with open(path, newline="") as f:
+        for row in csv.DictReader(f):
+            of = (*(row[c] for c in columns), int(row["seed"]))
+            found.setdefault(of, {})[int(row["function"])] = {d: float(row[d]) for d in DISTANCES}
+    return found
+
+
 def interval(differences, rng, resamples=10_000):
     """95 % of the mean of [seed][function] under a bootstrap of both."""
     seeds, functions = len(differences), len(differences[0])
@@ -191,30 +204,37 @@ def difference(variant, base, metric, rng):
 
 
 def table(o, experiment, runs):
-    """Lines of Markdown; runs by variant: (settings, results of each seed)."""
-    base = [distances(r) for r in runs[BASE][1]]
+    """Lines of Markdown; runs by variant: (settings, results of the last seed,
+    distances of each seed)."""
+    _, preset, base = runs[BASE]
     lines = [
         f"## {experiment}",
         "",
         "| variant | settings | pairs | steps | Sinkhorn mean/median | Sinkhorn − preset | W2 − preset | W2 to the exact law − preset |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, (sets, results) in runs.items():
-        t = results[0]["experiment"]["training"]
-        pairs = results[0]["step"] * t["batch_functions"] * t["batch_samples"]
-        own = [distances(r) for r in results]
+    for name, (sets, results, own) in runs.items():
+        t = results["experiment"]["training"]
+        pairs = results["step"] * t["batch_functions"] * t["batch_samples"]
         values = [f["sinkhorn"] for seed in own for f in seed.values()]
-        cells = [name, " ".join(f"`{s}`" for s in sets), f"{pairs / 1e6:.3g} M", f"{results[0]['step']:,}",
+        cells = [name, " ".join(f"`{s}`" for s in sets), f"{pairs / 1e6:.3g} M", f"{results['step']:,}",
                  f"{statistics.fmean(values):.4f} / {statistics.median(values):.4f}"]
         for metric in DISTANCES:
             rng = random.Random(f"{experiment}/{metric}")  # the same functions and seeds for all variants
             cells.append("" if name == BASE else difference(own, base, metric, rng))
         lines.append("| " + " | ".join(cells) + " |")
     for kind in ("floor", "moments"):
-        row = next(r for r in runs[BASE][1][0]["rows"] if r["kind"] == kind)
+        row = next(r for r in preset["rows"] if r["kind"] == kind)
         s = row["summary"]["sinkhorn"]
         lines.append(f"| {row['name']} | | | | {s['mean']:.4f} / {s['median']:.4f} | | | |")
     return lines + [""]
+
+
+def write(out, lines):
+    """A page, with what an earlier one has behind its numbers."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    said = out.read_text().partition(CLOSE)[2] if out.exists() else "\n"
+    out.write_text("\n".join(lines).rstrip() + "\n\n" + CLOSE + said)
 
 
 def main():
@@ -228,6 +248,7 @@ def main():
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
     options.add_argument("--out", type=pathlib.Path, help="default docs/results/ablation.md, of best ablation-best.md")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ROOT / "bin" / "ergoflow")
+    options.add_argument("--keep", action="store_true", help="the seeds that --out's CSV has, of the same command otherwise")
     o = options.parse_args()
     o.out = o.out or ROOT / "docs" / "results" / ("ablation-best.md" if o.preset == "best" else "ablation.md")
     seeds = [int(s) for s in o.seeds.split(",")]
@@ -238,24 +259,26 @@ def main():
     for s in o.set:
         asked += f" --set {s}"
 
+    earlier = kept(o.out.with_suffix(".csv"), "experiment", "variant") if o.keep else {}
     done, rows = [], []
     for experiment in o.experiments.split(","):
         known = variants(o.preset, experiment)
         if wanted and (unknown := wanted - known.keys()):
             sys.exit(f"ablation: {experiment} has no variant {sorted(unknown)}, want some of {list(known)}")
-        first = run(o, experiment, [], seeds[0])
+        last = run(o, experiment, [], seeds[-1])
         runs = {}
         for name, sets in known.items():
             if wanted and name not in wanted:
                 continue
-            sets = resolve(sets, first["experiment"])
-            runs[name] = sets, [run(o, experiment, sets, seed) for seed in seeds]
-            for seed, results in zip(seeds, runs[name][1]):
-                for index, values in distances(results).items():
+            sets = resolve(sets, last["experiment"])
+            own = [earlier.get((experiment, name, seed)) or distances(run(o, experiment, sets, seed)) for seed in seeds]
+            runs[name] = sets, run(o, experiment, sets, seeds[-1]), own
+            for seed, of in zip(seeds, own):
+                for index, values in of.items():
                     rows.append([experiment, name, seed, index, *values.values()])
         done.append((experiment, runs))
 
-    any_results = done[0][1][BASE][1][0]
+    any_results = done[0][1][BASE][1]
     lines = [
         "# What helps on the line",
         "",
@@ -271,8 +294,7 @@ def main():
     ]
     for experiment, runs in done:
         lines += table(o, experiment, runs)
-    o.out.parent.mkdir(parents=True, exist_ok=True)
-    o.out.write_text("\n".join(lines))
+    write(o.out, lines)
     with open(o.out.with_suffix(".csv"), "w", newline="") as f:
         writer = csv.writer(f, lineterminator="\n")
         writer.writerow(["experiment", "variant", "seed", "function", *DISTANCES])

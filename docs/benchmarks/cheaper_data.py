@@ -32,7 +32,6 @@ import sys
 import ablation
 from logticks import logticks
 
-CLOSE = "<!-- end measured -->"  # what stands behind it on the page stays
 AXES = ["samples", "functions", "burn-in", "thinning", "chains"]
 
 
@@ -107,17 +106,6 @@ def ratio_interval(seeds, base, rng, resamples=2_000):
     return ratio(pairs, functions), drawn[int(0.025 * resamples)], drawn[int(0.975 * resamples) - 1]
 
 
-def kept(path):
-    """Of an earlier page's CSV, by experiment, axis, value and seed: the distances of
-    every function."""
-    found = {}
-    with open(path, newline="") as f:
-        for row in csv.DictReader(f):
-            point = (row["experiment"], row["axis"], int(row["value"]), int(row["seed"]))
-            found.setdefault(point, {})[int(row["function"])] = {d: float(row[d]) for d in ablation.DISTANCES}
-    return found
-
-
 def panel(axis, series, left, lowest, highest):
     """One axis of the figure: both axes logarithmic, the bars are intervals."""
     top, width, height = 40, 200, 220
@@ -177,13 +165,13 @@ def main():
     for s in o.set:
         asked += f" --set {s}"
 
-    earlier = kept(o.out.with_suffix(".csv")) if o.keep else {}
+    earlier = ablation.kept(o.out.with_suffix(".csv"), "experiment", "axis", "value") if o.keep else {}
     rows, lines, drawings, any_results = [], [], [], None
     for experiment in o.experiments.split(","):
 
         def judged(axis, value, sets, seed):
             """A seed's distances at a point, by function."""
-            found = earlier.get((experiment, axis, value, seed))
+            found = earlier.get((experiment, axis, str(value), seed))
             return found or ablation.distances(ablation.run(o, experiment, sets, seed))
 
         # A seed that is not kept says how all were configured.
@@ -235,9 +223,7 @@ def main():
         f"![mean divergence along each axis]({o.out.with_suffix('.svg').name})",
         "",
     ]
-    o.out.parent.mkdir(parents=True, exist_ok=True)
-    said = o.out.read_text().partition(CLOSE)[2] if o.out.exists() else "\n"
-    o.out.write_text("\n".join(head + lines) + CLOSE + said)
+    ablation.write(o.out, head + lines)
     with open(o.out.with_suffix(".csv"), "w", newline="") as f:
         writer = csv.writer(f, lineterminator="\n")
         writer.writerow(["experiment", "axis", "value", "seed", "function", *ablation.DISTANCES])
