@@ -86,7 +86,7 @@ func listenAs(t *testing.T, name string, user uintptr) (l net.Listener) {
 func as(t *testing.T, user uintptr, f func() error) {
 	t.Helper()
 	if syscall.Geteuid() != 0 {
-		t.Skip("only root can be somebody else")
+		t.Skip("only root may call as another user")
 	}
 	const keep = ^uintptr(0)
 	become := func(user uintptr) {

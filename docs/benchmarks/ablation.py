@@ -25,6 +25,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -159,11 +160,18 @@ def distances(results):
     return {f["index"]: {d: f.get(d, 0.0) for d in DISTANCES} for f in row["functions"]}
 
 
-def kept(path, *columns):
+def kept(page, asked, *columns):
     """Of an earlier page's CSV, by its columns and the seed: the distances of every
-    function."""
+    function. The page must be of what is asked, but for the seeds."""
+
+    def seedless(command):
+        return re.sub(r" --seeds \S+", "", command)
+
+    before = re.search("`(python3 .*?)`, ", page.read_text())
+    if not before or seedless(before[1]) != seedless(asked):
+        sys.exit(f"--keep: {page} is of another command: {before[1] if before else 'none'}")
     found = {}
-    with open(path, newline="") as f:
+    with open(page.with_suffix(".csv"), newline="") as f:
         for row in csv.DictReader(f):
             of = (*(row[c] for c in columns), int(row["seed"]))
             found.setdefault(of, {})[int(row["function"])] = {d: float(row[d]) for d in DISTANCES}
@@ -248,7 +256,7 @@ def main():
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
     options.add_argument("--out", type=pathlib.Path, help="default docs/results/ablation.md, of best ablation-best.md")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ROOT / "bin" / "ergoflow")
-    options.add_argument("--keep", action="store_true", help="the seeds that --out's CSV has, of the same command otherwise")
+    options.add_argument("--keep", action="store_true", help="the seeds that --out has, of the same command otherwise")
     o = options.parse_args()
     o.out = o.out or ROOT / "docs" / "results" / ("ablation-best.md" if o.preset == "best" else "ablation.md")
     seeds = [int(s) for s in o.seeds.split(",")]
@@ -259,7 +267,7 @@ def main():
     for s in o.set:
         asked += f" --set {s}"
 
-    earlier = kept(o.out.with_suffix(".csv"), "experiment", "variant") if o.keep else {}
+    earlier = kept(o.out, asked, "experiment", "variant") if o.keep else {}
     done, rows = [], []
     for experiment in o.experiments.split(","):
         known = variants(o.preset, experiment)

@@ -78,9 +78,10 @@ def cost(preset, sets):
     """Simulated steps per training function, with what differs from the preset."""
     data = copy.deepcopy(preset["data"])
     for s in sets:
-        *parents, name = s.partition("=")[0].split(".")
+        path, value = s.split("=")
+        *parents, name = path.split(".")
         if parents[0] == "data":
-            functools.reduce(dict.get, parents[1:], data)[name] = int(s.partition("=")[2])
+            functools.reduce(dict.get, parents[1:], data)[name] = int(value)
     s = data["training"]
     return s["chains"] * (s["burn_in"] + (data["samples"] // s["chains"] - 1) * s["thin"])
 
@@ -156,7 +157,7 @@ def main():
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
     options.add_argument("--out", type=pathlib.Path, default=ablation.ROOT / "docs" / "results" / "cheaper-data.md")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ablation.ROOT / "bin" / "ergoflow")
-    options.add_argument("--keep", action="store_true", help="the seeds that --out's CSV has, of the same command otherwise")
+    options.add_argument("--keep", action="store_true", help="the seeds that --out has, of the same command otherwise")
     o = options.parse_args()
     seeds = [int(s) for s in o.seeds.split(",")]
     asked = f"python3 docs/benchmarks/cheaper_data.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
@@ -165,7 +166,7 @@ def main():
     for s in o.set:
         asked += f" --set {s}"
 
-    earlier = ablation.kept(o.out.with_suffix(".csv"), "experiment", "axis", "value") if o.keep else {}
+    earlier = ablation.kept(o.out, asked, "experiment", "axis", "value") if o.keep else {}
     rows, lines, drawings, any_results = [], [], [], None
     for experiment in o.experiments.split(","):
 
