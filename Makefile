@@ -34,7 +34,7 @@ SEED ?=
 # What the race detector covers: everything that does not load XLA. Kernels of
 # GoMLX's Go backend form a pointer one past the end of a slice and never follow
 # it, which checkptr, on with -race, does not forgive.
-RACE := ./allreduce/... ./coordinator/... ./data/... ./model/assignment/... ./model/experiment/... ./model/flow/... ./model/metrics ./model/metrics/bucketsort ./model/ode/... ./model/parameters/... ./model/state/... ./worker/...
+RACE := ./allreduce/... ./coordinator/... ./data/... ./model/training/assignment/... ./model/experiment/... ./model/training/flow/... ./model/evaluation/metrics ./model/evaluation/metrics/bucketsort ./model/sampling/ode/... ./model/network/parameters/... ./model/training/state/... ./worker/...
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 .PHONY: build setup demo test e2e simulate chaos lint race reproduce-smoke bench bench-peers bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean

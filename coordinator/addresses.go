@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ergoflow/ergoflow/data/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
 // ErrNotRunning: no coordinator runs on the directory.

@@ -19,7 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/safetensors"
+	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
 // What is against the protocol is refused, with a reason on the status, and two

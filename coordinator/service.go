@@ -20,7 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/safetensors"
+	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
 const (

@@ -3,7 +3,7 @@ package data
 import (
 	"math"
 
-	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
 // What a trial looks at are the last states of chains, trialStates of one after those

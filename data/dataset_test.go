@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/shard"
-	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 func tiny() Dataset {

@@ -16,9 +16,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/shard"
-	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

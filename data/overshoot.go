@@ -3,7 +3,7 @@ package data
 import (
 	"context"
 
-	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Overshoots simulates chains of formulas for a moment, as s does with so many steps,

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/expression"
-	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Successive steps of a linear drift have the correlation −λ·dt/2 in equilibrium.

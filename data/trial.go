@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // What no data should be made of, although it would look like any other.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/simulate"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // Chains that overshoot at every step are refused, wherever they are, and chains that

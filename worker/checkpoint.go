@@ -15,7 +15,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 

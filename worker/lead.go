@@ -9,8 +9,8 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/ledger"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // The side of a member that is followed: see follow.go.

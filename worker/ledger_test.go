@@ -10,10 +10,10 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
-	"github.com/ergoflow/ergoflow/data/ledger"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // verify proves a ledger from the experiment alone.

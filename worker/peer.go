@@ -17,7 +17,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // chunkBytes is how much state travels in one message.

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // ahead is how many steps are assembled before they are needed: one in the

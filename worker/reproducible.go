@@ -7,8 +7,8 @@ import (
 	"math/bits"
 
 	"github.com/ergoflow/ergoflow/allreduce"
-	"github.com/ergoflow/ergoflow/data/ledger"
-	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
 // Reproducible training. The gradient of each group of shards is computed alone,

@@ -5,9 +5,9 @@ import (
 	"iter"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/data/ledger"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/train"
 )
 
 // What a replica does in a step: its part of the gradient on the device, copied to

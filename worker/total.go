@@ -6,7 +6,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
-	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/model/training/train"
 )
 
 // total computes the gradient of this rank's part of the batch and adds it up

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
 // verify reads the run's shards and compares their checksums: a network trained on

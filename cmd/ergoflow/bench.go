@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/data/stopwatch"
+	"github.com/ergoflow/ergoflow/internal/stopwatch"
 )
 
 func benchCommand() *cobra.Command {

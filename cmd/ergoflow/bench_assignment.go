@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/data/stopwatch"
-	"github.com/ergoflow/ergoflow/model/assignment"
+	"github.com/ergoflow/ergoflow/internal/stopwatch"
+	"github.com/ergoflow/ergoflow/model/training/assignment"
 )
 
 func benchAssignmentCommand() *cobra.Command {

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/model/metrics"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
 func benchSinkhornCommand() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 var (

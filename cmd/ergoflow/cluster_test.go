@@ -19,9 +19,9 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
-	"github.com/ergoflow/ergoflow/data/ledger"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // These tests run whole clusters of real processes: this test binary under the

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/model/evaluate"
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
 // What docs/families.md says can be done: its families are written to files and

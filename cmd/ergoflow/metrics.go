@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/data/npy"
-	"github.com/ergoflow/ergoflow/model/assignment"
-	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/metrics"
-	"github.com/ergoflow/ergoflow/model/metrics/device"
+	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics/device"
+	"github.com/ergoflow/ergoflow/model/training/assignment"
 )
 
 // distances is the document of `metrics --json`. What these clouds do not have,

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/velocity"
+	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
 // modelSummary is the document of `model --json`.

@@ -5,7 +5,7 @@ import (
 	"math"
 	"os"
 
-	"github.com/ergoflow/ergoflow/data/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
 // stdout is standard output, where results go: all of them, so that Main knows

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/sde"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/flow"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // inPlane puts formulas in x and y on the grid of the experiment's family, and warns

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
-	"github.com/ergoflow/ergoflow/model/reproduce"
+	"github.com/ergoflow/ergoflow/model/report/reproduce"
 )
 
 // TestReproduceKilled: a reproduction that is killed in the middle of a training

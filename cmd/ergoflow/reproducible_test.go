@@ -8,9 +8,9 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
-	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/backend/backendtest"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // reproducibly trains with a backend and --reproducible, on groups of two shards

@@ -9,18 +9,18 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/data/density"
-	"github.com/ergoflow/ergoflow/data/expression"
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/npy"
-	"github.com/ergoflow/ergoflow/data/probe"
-	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/shard"
-	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
+	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/ode"
-	"github.com/ergoflow/ergoflow/model/sampler"
+	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/sampler"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // sampling is the document of `sample --json`.

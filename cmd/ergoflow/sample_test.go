@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/density"
-	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/expression"
-	"github.com/ergoflow/ergoflow/data/npy"
-	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/backend"
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
 // simulation is the document of `simulate --json`.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
 // unseen says where formulas, on the finer grid, are far from what the model sees.

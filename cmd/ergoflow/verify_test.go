@@ -11,10 +11,10 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
-	"github.com/ergoflow/ergoflow/data/ledger"
-	"github.com/ergoflow/ergoflow/data/shard"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/state"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // saveAccount stores a state of the smoke preset whose steps took the batches of

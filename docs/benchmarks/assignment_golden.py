@@ -1,7 +1,7 @@
 """Golden costs of optimal assignments from SciPy and POT.
 
     pip install numpy scipy pot==0.9.7.post1
-    python docs/benchmarks/assignment_golden.py > model/assignment/testdata/golden.json
+    python docs/benchmarks/assignment_golden.py > model/training/assignment/testdata/golden.json
 
 Costs are squared distances in float64. The clouds are not stored: they are
 exact functions of the specification written beside each value, which the Go

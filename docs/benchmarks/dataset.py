@@ -25,7 +25,7 @@ EXPERIMENT = "vn1d --preset full --local --workers 1"
 
 def simulation():
     """Seconds of simulation, by number of chains."""
-    command = ["go", "test", "-run", "^$", "-bench", "VN1D", "-benchtime", "1x", "-timeout", "30m", "./data/family"]
+    command = ["go", "test", "-run", "^$", "-bench", "VN1D", "-benchtime", "1x", "-timeout", "30m", "./data/equations/family"]
     out = subprocess.run(command, cwd=ROOT, env={**os.environ, "GOEXPERIMENT": "simd"}, check=True, capture_output=True, text=True).stdout
     return {int(c): int(ns) / 1e9 for c, ns in re.findall(r"chains=(\d+)\S*\s+1\s+(\d+) ns/op", out)}
 

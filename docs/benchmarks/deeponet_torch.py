@@ -1,6 +1,6 @@
-"""The grid DeepONet of model/deeponet in PyTorch, written from its definition
+"""The grid DeepONet of model/network/deeponet in PyTorch, written from its definition
 with torch.nn layers: reference for the golden values in
-model/deeponet/testdata, and what steps_torch.py measures."""
+model/network/deeponet/testdata, and what steps_torch.py measures."""
 
 import math
 

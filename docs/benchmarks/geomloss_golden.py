@@ -1,7 +1,7 @@
 """Golden values of the debiased Sinkhorn divergence from the real GeomLoss.
 
     pip install geomloss==0.3.1 torch
-    python docs/benchmarks/geomloss_golden.py > model/metrics/testdata/geomloss.json
+    python docs/benchmarks/geomloss_golden.py > model/evaluation/metrics/testdata/geomloss.json
 
 Everything runs in float64 on the tensorized backend: SamplesLoss("sinkhorn",
 p=2, blur, scaling, debias=True). The clouds are not stored: they are exact

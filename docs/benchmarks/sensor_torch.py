@@ -1,6 +1,6 @@
-"""The sensor networks of model/sensor in PyTorch, written from their definition
+"""The sensor networks of model/network/sensor in PyTorch, written from their definition
 with torch.nn layers, every part and every combination: reference for the golden
-values in model/sensor/testdata and for verify_torch.py, and what
+values in model/network/sensor/testdata and for verify_torch.py, and what
 steps_torch.py measures. Modules are named as our parameters are."""
 
 import math

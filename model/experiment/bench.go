@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/shard"
-	"github.com/ergoflow/ergoflow/model/backend"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/train"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/train"
 )
 
 // Benchmark measures that many training steps of one worker on the experiment's

@@ -19,10 +19,10 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/batch"
-	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/layers"
+	"github.com/ergoflow/ergoflow/data/sets/batch"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // Format versions what a configuration means. It enters Hash, so that a change

@@ -4,10 +4,10 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/deeponet"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/velocity"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/network/deeponet"
+	"github.com/ergoflow/ergoflow/model/network/velocity"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // lineSizes is what a preset decides of the experiments on the line.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/yamltext"
+	"github.com/ergoflow/ergoflow/internal/yamltext"
 )
 
 func write(t *testing.T, content string) string {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/sde"
-	"github.com/ergoflow/ergoflow/model/assignment"
-	"github.com/ergoflow/ergoflow/model/deeponet"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/sensor"
-	"github.com/ergoflow/ergoflow/model/velocity"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/network/deeponet"
+	"github.com/ergoflow/ergoflow/model/network/sensor"
+	"github.com/ergoflow/ergoflow/model/network/velocity"
+	"github.com/ergoflow/ergoflow/model/training/assignment"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // Model is the choice of one network: the member that is not nil.

@@ -2,10 +2,10 @@ package experiment
 
 import (
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/probe"
-	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/sensor"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/network/sensor"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // particleSizes is what a preset decides of the experiment with particles.

@@ -2,11 +2,11 @@ package experiment
 
 import (
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/probe"
-	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/deeponet"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/sensor"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/network/deeponet"
+	"github.com/ergoflow/ergoflow/model/network/sensor"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // planeSizes is what a preset decides of the experiments in the plane.

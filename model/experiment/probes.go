@@ -5,11 +5,11 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/probe"
-	"github.com/ergoflow/ergoflow/data/shard"
-	"github.com/ergoflow/ergoflow/model/flow"
-	"github.com/ergoflow/ergoflow/model/sensor"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
+	"github.com/ergoflow/ergoflow/model/network/sensor"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // Probes says how the sensors of a network observe equations. How many there are

@@ -1,6 +1,6 @@
 package experiment
 
-import "github.com/ergoflow/ergoflow/model/state"
+import "github.com/ergoflow/ergoflow/model/training/state"
 
 // DecodeState reads an encoded training state together with the experiment that
 // it carries. Bytes whose tensors are not those of that experiment's network

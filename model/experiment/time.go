@@ -3,9 +3,9 @@ package experiment
 import (
 	"fmt"
 
-	"github.com/ergoflow/ergoflow/data/family"
-	"github.com/ergoflow/ergoflow/data/simulate"
-	"github.com/ergoflow/ergoflow/model/velocity"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
 // timePresets are those of the experiment with physical times. A function is an

@@ -1,9 +1,9 @@
 package experiment
 
 import (
-	"github.com/ergoflow/ergoflow/model/optim"
-	"github.com/ergoflow/ergoflow/model/train"
-	"github.com/ergoflow/ergoflow/model/velocity"
+	"github.com/ergoflow/ergoflow/model/network/velocity"
+	"github.com/ergoflow/ergoflow/model/training/optim"
+	"github.com/ergoflow/ergoflow/model/training/train"
 )
 
 // Trainer is what the graphs of a training step depend on.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ergoflow/ergoflow/data/family"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 )
 
 // ErrAstray says that probes tell little of an equation.

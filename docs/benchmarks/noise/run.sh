@@ -30,7 +30,7 @@ if [ -z "${TESTU01:-}" ]; then
 	fi
 fi
 cc -O3 -o "$dir/crush" $here/crush.c -I"$TESTU01/include" -L"$TESTU01/lib" -ltestu01 -lprobdist -lmylib -lm
-go test -c -o "$dir/words" ./data/simulate
+go test -c -o "$dir/words" ./data/simulation/simulate
 
 battery() { # stream, battery[, reversed]
 	local result=$dir/$1-$2${3:+-$3}.txt

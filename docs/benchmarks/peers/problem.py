@@ -12,7 +12,7 @@ SIDE = 32  # nodes along each axis of the plane
 
 
 def line(nodes):
-    """data/simulate/benchmark.go: b = −x + sin 3x, σ = 1 + 0.3 cos x on [−5, 5].
+    """data/simulation/simulate/benchmark.go: b = −x + sin 3x, σ = 1 + 0.3 cos x on [−5, 5].
 
     With u = x·scale + offset clamped to [0, top], cell ⌊u⌋ holds
     (b, b′, σ, σ′): shape [nodes, 4]. The last has no slope.
@@ -25,7 +25,7 @@ def line(nodes):
 
 
 def plane(full):
-    """data/simulate/benchmark.go: b = (−x + sin 2y, −y + sin 2x) on [−5, 5]², 32×32 nodes, bilinear; S = √2·I, or
+    """data/simulation/simulate/benchmark.go: b = (−x + sin 2y, −y + sin 2x) on [−5, 5]², 32×32 nodes, bilinear; S = √2·I, or
     full, (1 + 0.3 cos x, 0.3 sin y; 0.3 sin x, 1 + 0.3 cos y).
 
     u = x·scale + offset is clamped to [0, top] with top just below the last node.

@@ -1,0 +1,244 @@
+package expression
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/expr-lang/expr"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// The tape computes what the library's own virtual machine does, on states of
+// every size and for lengths around the block's.
+func TestAgainstVirtualMachine(t *testing.T) {
+	states := []float64{-1e6, -7.25, -2, -1, -0.5, -1e-9, 0, 1e-9, 0.3, 1, 1.5, 2, 4, 31, 1e5}
+	for len(states) < 3*Lanes+5 {
+		states = append(states, math.Sin(float64(len(states)))*6)
+	}
+	for _, source := range []string{
+		"x", "3", "-x", "+x", "x-x^3", "-x^2", "(-x)^2", "2^x", "2^3^x", "x^-2", "x^(-3)", "x**4", "x^0", "x^1", "x^0.5", "x^7", "x^-11", "x^16", "abs(x)^2.5", "x/8+8/x", "2^-x",
+		"1/2*x", "x/2/3", "x-1-2", "1-(2-x)", "2+3*x/(1+x*x)-4", "pi*e*x",
+		"sin(x)+cos(x)*tan(x)", "asin(x/7)-acos(x/7)+atan(x)", "sinh(x/10)+cosh(x/10)+tanh(x)",
+		"exp(-x^2/2)", "log(abs(x)+1)+log2(abs(x)+2)+log10(abs(x)+3)", "sqrt(2*(1+x^2))", "cbrt(x)+sign(x)",
+		"floor(x)-ceil(x)+erf(x)", "pow(abs(x), 1.5)+atan2(x, 2)", "min(x, 1, 2*x)", "max(x^2, 3, -x)", "min(sqrt(x), 1)+max(1, sqrt(x))", "max(1)", "abs(1-3)*x",
+		"x > 0 ? x : -2*x", "x < 1 and x > -1 ? 1.0 : 0.5", "x <= 1 or not (x >= 2) ? 1 : 2", "x == 1 ? 3 : x != 2 ? 4 : 5",
+		"x > 0 ? (x > 1 ? 1 : 2) : 3", "true && x > 1 || false ? 1 : x", "!(x > 0) ? 1 : x",
+	} {
+		e, err := Compile(source)
+		if err != nil {
+			t.Errorf("%q: %v", source, err)
+			continue
+		}
+		env, err := scope([]string{"x"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := expr.Compile(source, expr.Env(env), expr.DisableAllBuiltins(), expr.AsFloat64())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range sets {
+			got := make([]float64, len(states))
+			e.eval(got, states, set.kernels)
+			for i, x := range states {
+				env["x"] = x
+				out, err := expr.Run(program, env)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := out.(float64)
+				if math.IsNaN(want) && math.IsNaN(got[i]) || got[i] == want {
+					continue
+				}
+				if !(math.Abs(got[i]-want) <= 1e-13*math.Abs(want)) {
+					t.Errorf("%q at %v is %v by %s, the virtual machine says %v", source, x, got[i], set.name, want)
+				}
+				if one := e.At(x); one != got[i] {
+					t.Errorf("%q at %v alone is %v, in a block %v by %s", source, x, one, got[i], set.name)
+				}
+			}
+		}
+	}
+}
+
+func TestErrorsPointAtThePosition(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"", "it is empty"},
+		{" \n", "it is empty"},
+		{strings.Repeat("x+", 3000) + "x", "at most 4096"},
+		{strings.Repeat("x+", 1000) + "x", "exceeds maximum allowed nodes"},
+		{"x +", "(1:3)"},
+		{strings.Repeat(" ", 300) + "2*y", "unknown name y (1:303)"},
+		{strings.Repeat("(", 600), "(1:"},
+		{strings.Repeat("y", 4000), "unknown name"},
+		{"2*y", "unknown name y (1:3)\n | 2*y\n | ..^"},
+		{"sin x", "(1:5)"},
+		{"sin(x, x)", "too many arguments"},
+		{"sin()", "not enough arguments"},
+		{"max()", "(1:1)"},
+		{"sin", "expected number, but got function"},
+		{"x + sin", "(1:3)"},
+		{"x > 0", "expected number, but got bool"},
+		{"x > 0 ? 1 : true", "(1:13)"},
+		{"x ? 1 : 2", "(1:1)"},
+		{"'x'", "expected number, but got text"},
+		{"[x][0]", "(1:"},
+		{"let y = x; y", "(1:"},
+		{"map([1], #)", "expected number, but got list"},
+		{"{a: 1}", "expected number, but got map"},
+		{"nil", "expected number, but got nothing"},
+		{"x + true", "mismatched types number and bool"},
+		{"float64 + x", "unknown name float64"},
+		{"map([1], #)[0] + x", "(1:"},
+		{"now()", "unknown name now"},
+		{"1 + (x", "(1:6)"},
+		{"x % 2", "(1:3)"},
+		{"(x > 0) == (x < 1) ? 1 : 2", "(1:4)"},
+		{"-x//2", "// is no operator, and formulas have no comments (1:3)\n | -x//2\n | ..^"},
+		{"x /* well */ - x^3", "/* is no operator, and formulas have no comments (1:3)"},
+		{"x\n-x^3 // well", "(2:6)"},
+		{"x /*/ 2", "/* is no operator"},
+		{"µ//2", "(1:2)"},
+		{strings.Repeat(" ", 300) + "x//2", "// is no operator, and formulas have no comments (1:302)"},
+	} {
+		_, err := Compile(c.source)
+		if err == nil {
+			t.Errorf("%.20q compiles", c.source)
+			continue
+		}
+		if !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%.20q: %v, want ErrSyntax with %q", c.source, err, c.want)
+		}
+		if len(err.Error()) > 500 {
+			t.Errorf("%.20q: an error of %d characters: %v", c.source, len(err.Error()), err)
+		}
+	}
+}
+
+func TestTabulate(t *testing.T) {
+	compile := func(source string) *Expression {
+		e, err := Compile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	grid := sde.Grid{Lo: -2, Hi: 2, N: 5}
+	c, err := Tabulate(compile("x-x^3"), compile("1+x^2/4"), grid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float32{6, 0, 0, 0, -6} {
+		if c.Drift[i] != want {
+			t.Errorf("drift[%d] = %v, want %v", i, c.Drift[i], want)
+		}
+	}
+	for _, bad := range []struct{ drift, diffusion, want string }{
+		{"1/x", "1", `drift "1/x" is +Inf at x = 0`},
+		{"-x", "sqrt(x)", `diffusion "sqrt(x)" is NaN at x = -2`},
+		{"exp(100*x)", "1", `drift "exp(100*x)" is 2.6881171418161`},
+		{"-x", "x", "diffusion -2 at x = -2 is not positive"},
+	} {
+		if _, err := Tabulate(compile(bad.drift), compile(bad.diffusion), grid); err == nil || !strings.Contains(err.Error(), bad.want) {
+			t.Errorf("drift %s, diffusion %s: %v, want %q", bad.drift, bad.diffusion, err, bad.want)
+		}
+	}
+	if _, err := Tabulate(compile("x"), compile("1"), sde.Grid{Lo: 1, Hi: 0, N: 3}); err == nil {
+		t.Error("an empty grid is accepted")
+	}
+}
+
+// Formulas drive the simulator: heavy tails on the whole line, where any table
+// would end. b = −x, σ² = 2(1+x²) has p = ½(1+x²)^(−3/2).
+func TestSimulatesHeavyTails(t *testing.T) {
+	compile := func(source string) *Expression {
+		e, err := Compile(source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	dst := make([]float32, 8192)
+	engine, err := simulate.NewEngine("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(compile("-x"), compile("sqrt(2*(1+x^2))")).Bind,
+		simulate.Scheme{DT: 0.005, BurnIn: 1600, Thin: 1, Chains: len(dst)}, 1, 0, "test", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(dst)
+	var d float64
+	n := float64(len(dst))
+	for i, x := range dst {
+		v := float64(x)
+		u := (1 + v/math.Sqrt(1+v*v)) / 2
+		d = max(d, u-float64(i)/n, float64(i+1)/n-u)
+	}
+	if k := d * math.Sqrt(n); !(k <= 1.95) {
+		t.Errorf("√n·KS is %.2f from the exact law, above 1.95 with probability 0.001", k)
+	}
+	if least := dst[0]; !(least <= -20) {
+		t.Errorf("the least of %d samples is %v: the tail is missing", len(dst), least)
+	}
+}
+
+// Whatever the bytes, compiling gives an expression that runs, to the same bits
+// on all instruction sets, or an error.
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{"x", "sqrt(2*(1+x^2))", "x > 0 ? 1 : 2", "let a = 1; a", "max(x,", "((((", "x?.y", "{}", "1..2", "'", "#", "a|b(1)"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		e, err := Compile(source)
+		if err != nil {
+			return
+		}
+		states := []float64{0.5, -3, 0, 1e5, -1e-300, 2, math.Inf(1), math.NaN(), 7}
+		want, got := make([]float64, len(states)), make([]float64, len(states))
+		e.eval(want, states, plain)
+		for _, set := range sets {
+			e.eval(got, states, set.kernels)
+			for i := range got {
+				if !same(got[i], want[i]) {
+					t.Errorf("%q at %v is %v by %s, plain %v", source, states[i], got[i], set.name, want[i])
+				}
+			}
+		}
+	})
+}
+
+// Steps per second on all cores, as the simulate command runs them.
+func BenchmarkSimulate(b *testing.B) {
+	for _, c := range []struct{ drift, diffusion string }{{"-x", "sqrt(2)"}, {"x-x^3", "1"}, {"-x", "sqrt(1+0.5*x^2)"}, {"-x", "exp(-x^2)"}, {"-sin(3*x)-x", "1"}} {
+		b.Run(c.drift+" "+c.diffusion, func(b *testing.B) {
+			drift, err := Compile(c.drift)
+			if err != nil {
+				b.Fatal(err)
+			}
+			diffusion, err := Compile(c.diffusion)
+			if err != nil {
+				b.Fatal(err)
+			}
+			engine, err := simulate.NewEngine(Engines()[0])
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 512}
+			dst := make([]float32, 512*32)
+			for i := range b.N {
+				if err := engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(drift, diffusion).Bind, s, 1, uint64(i), "bench", nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(s.Steps(32)*s.Chains)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Msteps/s")
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package family
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/yamltext"
+)
+
+// Definition is a family in one or two dimensions that is written, not programmed:
+// formulas for the coefficients, in the coordinates and in parameters that every
+// function draws for itself. docs/families.md explains it with examples.
+//
+//	name: double_well
+//	dim: 1
+//	grid: {lo: -4, hi: 4, nodes: 64}
+//	parameters: {a: "uniform(0.5, 2)", b: "normal(0, 1)"}
+//	drift: a*x - x^3 + b
+//	diffusion: 1 + 0.2*cos(x)
+type Definition struct {
+	Name string `json:"name" yaml:"name"`
+	Dim  int    `json:"dim" yaml:"dim"` // 1 or 2
+	// Grid is where the coefficients are tabulated, the same in both directions;
+	// between nodes they are linear or bilinear, outside constant.
+	Grid Nodes `json:"grid" yaml:"grid"`
+	// Parameters are laws by name: uniform(lo, hi), normal(mean, deviation) and
+	// field(length, deviation), a Gaussian random field.
+	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters"`
+	// Drift has a formula for every dimension.
+	Drift Formulas `json:"drift" yaml:"drift"`
+	// Diffusion has one formula for σ·I, two for a diagonal, or four, row after
+	// row, for a matrix in the plane.
+	Diffusion Formulas `json:"diffusion" yaml:"diffusion"`
+}
+
+// Nodes is a uniform grid, both ends included.
+type Nodes struct {
+	Lo    float64 `json:"lo" yaml:"lo"`
+	Hi    float64 `json:"hi" yaml:"hi"`
+	Nodes int     `json:"nodes" yaml:"nodes"`
+}
+
+// Formulas is a list of formulas; in YAML a single one needs no list.
+type Formulas []string
+
+// UnmarshalYAML reads a scalar or a list of them.
+func (f *Formulas) UnmarshalYAML(decode func(any) error) error {
+	var one string
+	if decode(&one) == nil {
+		*f = Formulas{one}
+		return nil
+	}
+	var list []string
+	if err := decode(&list); err != nil {
+		return errors.New("want a formula or a list of formulas")
+	}
+	*f = list
+	return nil
+}
+
+const (
+	maxLineNodes     = 4096
+	maxPlaneNodes    = 256 // in each direction
+	maxLaws          = 60  // parameters
+	definitionTrials = 16
+)
+
+var definitionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// Load reads the definition of a family from a YAML file.
+func Load(path string) (Definition, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Definition{}, fmt.Errorf("family: %w", err)
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, yamltext.MaxBytes+1))
+	if err != nil {
+		return Definition{}, fmt.Errorf("family: %w", err)
+	}
+	d, err := Parse(raw)
+	if err != nil {
+		return Definition{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return d, nil
+}
+
+// Parse reads a definition in YAML. It refuses fields that a definition does not
+// have and whatever Family refuses.
+func Parse(raw []byte) (Definition, error) {
+	d, _, err := parse(raw)
+	return d, err
+}
+
+// parse is Parse with the family, of which functions have been made.
+func parse(raw []byte) (Definition, Family, error) {
+	if err := yamltext.Check(raw); err != nil {
+		return Definition{}, nil, fmt.Errorf("family: %w", err)
+	}
+	var d Definition
+	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
+	if err := decoder.Decode(&d); err != nil {
+		if errors.Is(err, io.EOF) {
+			return Definition{}, nil, errors.New("family: the definition is empty")
+		}
+		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false)) // without an excerpt: one line
+	}
+	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
+		return Definition{}, nil, errors.New("family: more than one document")
+	}
+	// The decoder cuts fractions off.
+	var whole struct {
+		Dim  float64
+		Grid struct{ Nodes float64 }
+	}
+	if err := yaml.Unmarshal(raw, &whole); err != nil {
+		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false))
+	}
+	if whole.Dim != float64(d.Dim) || whole.Grid.Nodes != float64(d.Grid.Nodes) {
+		return Definition{}, nil, errors.New("family: dim and grid.nodes must be whole numbers")
+	}
+	f, err := d.Family()
+	return d, f, err
+}
+
+// Family makes the family. It reports the first field that is out of range or not
+// understood, and makes the first functions of seed 0 to see that they can be
+// simulated and are nothing between the nodes that they are not at them (Written).
+//
+// The family's name is the definition's, followed by 16 hexadecimal digits of the
+// SHA-256 of its contents: what data sets are called after changes with any
+// formula. Parameters are drawn for the name alone and each on its own, so that a
+// change of formulas leaves their values as they are.
+func (d Definition) Family() (Family, error) {
+	if !definitionName.MatchString(d.Name) {
+		return nil, errors.New("family: name: want up to 40 lower-case letters, digits and underscores, a letter first")
+	}
+	f, err := d.compile()
+	if err != nil {
+		return nil, fmt.Errorf("family %s: %w", d.Name, err)
+	}
+	var family Family = formulaPlane{f}
+	if d.Dim == 1 {
+		family = formulaLine{f, line{f.grid}}
+	}
+	for i := range definitionTrials {
+		if _, err := family.(Written).Between(0, i); err != nil {
+			return nil, err
+		}
+	}
+	return family, nil
+}
+
+// compile reads the parts of a definition.
+func (d Definition) compile() (*formula, error) {
+	if d.Dim != 1 && d.Dim != 2 {
+		return nil, fmt.Errorf("dim: %d dimensions, want 1 or 2", d.Dim)
+	}
+	least, most := 2, maxLineNodes
+	if d.Dim == 2 {
+		least, most = 3, maxPlaneNodes
+	}
+	grid := sde.Grid{Lo: d.Grid.Lo, Hi: d.Grid.Hi, N: d.Grid.Nodes}
+	if grid.N < least || grid.N > most {
+		return nil, fmt.Errorf("grid.nodes: %d is out of range, want %d to %d in dimension %d", grid.N, least, most, d.Dim)
+	}
+	if err := grid.Validate(); err != nil {
+		return nil, fmt.Errorf("grid: %w", err)
+	}
+	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
+		return nil, fmt.Errorf("grid: [%g, %g] is not within ±%g: states diverge at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
+	}
+	if len(d.Parameters) > maxLaws {
+		return nil, fmt.Errorf("parameters: there are %d, at most %d are allowed", len(d.Parameters), maxLaws)
+	}
+	if len(d.Drift) != d.Dim {
+		return nil, fmt.Errorf("drift: %d formulas in %d dimensions", len(d.Drift), d.Dim)
+	}
+	if n := len(d.Diffusion); n != 1 && (d.Dim == 1 || n != 2 && n != 4) {
+		return nil, fmt.Errorf("diffusion: %d formulas, want 1 on the line and 1, 2 or 4 in the plane", n)
+	}
+	return newFormula(d, grid)
+}
+
+// id is the name of the family.
+func (d Definition) id() string {
+	sum := sha256.Sum256([]byte(d.String()))
+	return d.Name + "_" + hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,39 @@
+package family
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// ErrNoLaw says that the laws of a family's functions are not known.
+var ErrNoLaw = errors.New("its laws are not known, so that there are no exact draws")
+
+// exact is Sample with independent draws from the invariant laws: no bias of a
+// time step, no wells that chains have not found. Functions are shared by all
+// cores; each has a stream of its own.
+func exact(ctx context.Context, f Family, dst []float32, d Draws, progress func(done, total int)) error {
+	known, ok := f.(Exact)
+	if !ok {
+		return fmt.Errorf("%s: %w", f.Name(), ErrNoLaw)
+	}
+	if d.Count < 1 || len(dst)%d.Count != 0 {
+		return fmt.Errorf("%s: %d values cannot be shared by %d functions", f.Name(), len(dst), d.Count)
+	}
+	width := len(dst) / d.Count
+	err := simulate.Each(ctx, d.Count, func(_ context.Context, i int) error {
+		law, err := known.Law(d.Seed, d.First+i)
+		if err != nil {
+			return err
+		}
+		law.Sample(dst[i*width:(i+1)*width], random.New(d.Seed, f.Name()+"/"+d.Purpose, uint64(d.First+i)))
+		return nil
+	}, progress)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return nil
+}

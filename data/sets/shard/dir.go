@@ -1,0 +1,221 @@
+package shard
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/internal/safetensors"
+)
+
+// Dir is a store of shards in a directory, shared by processes or not.
+type Dir struct{ root string }
+
+// NewDir uses the directory root, which the first writer makes.
+func NewDir(root string) *Dir { return &Dir{root} }
+
+// Root is the store's directory.
+func (d *Dir) Root() string { return d.root }
+
+const (
+	dataSuffix     = ".safetensors"
+	manifestSuffix = ".json"
+)
+
+func fileName(shard int) string { return fmt.Sprintf("shard-%05d", shard) }
+
+// base is the path of a shard without its suffixes. It fails with ErrNotFound
+// if the store has nothing of the data set.
+func (d *Dir) base(hash string, shard int) (string, error) {
+	if err := checkHash(hash); err != nil {
+		return "", err
+	}
+	entries, err := os.ReadDir(d.root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), "-"+hash) {
+			return filepath.Join(d.root, e.Name(), fileName(shard)), nil
+		}
+	}
+	return "", fmt.Errorf("data set %s in %s: %w", hash, d.root, ErrNotFound)
+}
+
+// Manifest reads a committed shard's manifest; ErrNotFound if there is none.
+func (d *Dir) Manifest(hash string, shard int) (Manifest, error) {
+	base, err := d.base(hash, shard)
+	if err != nil {
+		return Manifest{}, err
+	}
+	return manifestAt(base, hash, shard)
+}
+
+func manifestAt(base, hash string, shard int) (Manifest, error) {
+	m, err := readManifest(base + manifestSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Manifest{}, fmt.Errorf("%s: %w", base+manifestSuffix, ErrNotFound)
+	}
+	if err != nil {
+		return Manifest{}, err
+	}
+	if m.Dataset != hash || m.Shard != shard {
+		return Manifest{}, fmt.Errorf("%s: %w: it is of shard %d of %s", base+manifestSuffix, ErrCorrupt, m.Shard, m.Dataset)
+	}
+	return m, nil
+}
+
+// Has reports whether a shard is committed and can be opened: whether there is
+// no need to make it. A damaged header or length counts as missing, so that the
+// shard is made again; damaged data only Verify finds.
+func (d *Dir) Has(hash string, shard int) bool {
+	s, err := d.Open(hash, shard)
+	if err != nil {
+		return false
+	}
+	return s.Close() == nil
+}
+
+func checkSize(path string, m Manifest) error {
+	stat, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: %w: there is a manifest but no data", path, ErrCorrupt)
+	}
+	if err != nil {
+		return err
+	}
+	if stat.Size() != m.Bytes {
+		return fmt.Errorf("%s: %w: %d bytes, the manifest says %d", path, ErrCorrupt, stat.Size(), m.Bytes)
+	}
+	return nil
+}
+
+// Open maps a committed shard after checking lengths, header and manifest
+// against one another; ErrNotFound if it is not there, ErrCorrupt if they
+// differ. It does not read the data: see [Dir.Verify].
+func (d *Dir) Open(hash string, shard int) (*Shard, error) {
+	base, err := d.base(hash, shard)
+	if err != nil {
+		return nil, err
+	}
+	m, err := manifestAt(base, hash, shard)
+	if err != nil {
+		return nil, err
+	}
+	path := base + dataSuffix
+	if err := checkSize(path, m); err != nil {
+		return nil, err
+	}
+	file, err := safetensors.Open(path)
+	if errors.Is(err, safetensors.ErrFormat) {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := newShard(file, m)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err), file.Close())
+	}
+	return s, nil
+}
+
+// stretch is what is read between looks at the context.
+const stretch = 4 << 20 // bytes
+
+// Verify reads a committed shard and compares its SHA-256 with the manifest,
+// beside all that Open checks; ErrCorrupt if they differ. It ends with ctx.
+func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
+	s, err := d.Open(hash, shard)
+	if err != nil {
+		return err
+	}
+	m := s.Manifest()
+	if err := s.Close(); err != nil {
+		return err
+	}
+	base, err := d.base(hash, shard)
+	if err != nil {
+		return err
+	}
+	f, err := os.Open(base + dataSuffix)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	for err == nil {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, err = io.CopyN(sum, f, stretch)
+	}
+	if err != io.EOF {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 {
+		return fmt.Errorf("%s: %w: SHA-256 is %s, the manifest says %s", f.Name(), ErrCorrupt, got, m.SHA256)
+	}
+	return nil
+}
+
+// List returns the manifests of all committed shards of all data sets, ordered
+// by family, data set and number. Its error joins one for each manifest that cannot
+// be read; the others are returned beside it.
+func (d *Dir) List() ([]Manifest, error) {
+	entries, err := os.ReadDir(d.root) // sorted by name
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	all := []Manifest{}
+	var bad []error
+	for _, e := range entries {
+		_, hash, ok := strings.Cut(e.Name(), "-")
+		if !ok || checkHash(hash) != nil || !e.IsDir() {
+			continue
+		}
+		manifests, err := manifestsIn(filepath.Join(d.root, e.Name()), hash)
+		if err != nil {
+			bad = append(bad, err)
+		}
+		all = append(all, manifests...)
+	}
+	return all, errors.Join(bad...)
+}
+
+func manifestsIn(dir, hash string) ([]Manifest, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []Manifest
+	var bad []error
+	for _, e := range entries {
+		number, ok := strings.CutPrefix(strings.TrimSuffix(e.Name(), manifestSuffix), "shard-")
+		k, err := strconv.Atoi(number)
+		if !ok || err != nil || e.Name() != fileName(k)+manifestSuffix {
+			continue
+		}
+		m, err := manifestAt(filepath.Join(dir, fileName(k)), hash, k)
+		if errors.Is(err, ErrNotFound) { // replaced since ReadDir
+			continue
+		}
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b Manifest) int { return cmp.Compare(a.Shard, b.Shard) })
+	return all, errors.Join(bad...)
+}

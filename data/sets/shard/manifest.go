@@ -1,0 +1,173 @@
+package shard
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/ergoflow/ergoflow/internal/safetensors"
+)
+
+// Format numbers the layout that the package documentation describes.
+const Format = 2
+
+var (
+	// ErrCorrupt: a shard's files do not agree with one another. Without its
+	// manifest a shard is not there, and generating the data set makes it again.
+	ErrCorrupt = errors.New("corrupt shard")
+	// ErrNotFound: no committed shard of that number.
+	ErrNotFound = errors.New("shard not found")
+)
+
+// The purposes of a shard.
+const (
+	Train     = "train"
+	Reference = "reference" // held out for evaluation
+)
+
+// Header says which shard it is and what shape it has.
+type Header struct {
+	Family  string  `json:"family"`
+	Dataset string  `json:"dataset"` // hash of the data set's description
+	Shard   int     `json:"shard"`
+	Purpose string  `json:"purpose"` // Train or Reference
+	First   int     `json:"first"`   // number of its first function in the experiment
+	Count   int     `json:"count"`   // functions, F
+	Dim     int     `json:"dim"`     // numbers of a sample, d
+	Fields  []Field `json:"fields"`  // stored of every function beside its samples
+	Samples int     `json:"samples"` // per function, N
+}
+
+// Manifest describes a committed shard.
+type Manifest struct {
+	Format int `json:"format"`
+	Header
+	Bytes   int64              `json:"bytes"`   // of the data file
+	SHA256  string             `json:"sha256"`  // of the data file, hexadecimal
+	Moments map[string]Moments `json:"moments"` // of all values of each field, by its name
+	// Simulator made the samples, unless exact draws were asked for: an
+	// instruction set, "avx2" say, of which all give the same, or a device.
+	Simulator string `json:"simulator,omitempty"`
+	CreatedBy string `json:"created_by"` // program and version
+}
+
+const (
+	maxManifest  = 1 << 16 // bytes
+	maxFunctions = 1 << 26 // per shard; likewise samples, and values of a field, per function
+	maxDim       = 1 << 12
+	maxShard     = 99_999
+)
+
+// Validate checks that the shape is possible and the names are safe in a path.
+func (h Header) Validate() error {
+	if err := checkHash(h.Dataset); err != nil {
+		return err
+	}
+	if !isName(h.Family) {
+		return fmt.Errorf("family %q: want lower-case letters, digits and underscores", h.Family)
+	}
+	if h.Purpose != Train && h.Purpose != Reference {
+		return fmt.Errorf("purpose %q: want %s or %s", h.Purpose, Train, Reference)
+	}
+	if h.Shard < 0 || h.Shard > maxShard {
+		return fmt.Errorf("shard %d: want 0 to %d", h.Shard, maxShard)
+	}
+	if h.First < 0 || h.Count < 1 || h.Dim < 1 || h.Samples < 1 ||
+		h.Count > maxFunctions || h.Dim > maxDim || h.Samples > maxFunctions {
+		return fmt.Errorf("shard %d: impossible shape: first %d, %d functions, %d samples of %d numbers",
+			h.Shard, h.First, h.Count, h.Samples, h.Dim)
+	}
+	if err := validateFields(h.Fields); err != nil {
+		return fmt.Errorf("shard %d: %w", h.Shard, err)
+	}
+	return nil
+}
+
+// tensors declares the data file's tensors.
+func (h Header) tensors() []safetensors.Info {
+	var all []safetensors.Info
+	for _, f := range h.Fields {
+		all = append(all, safetensors.Info{Name: f.Name, DType: safetensors.F32, Shape: slices.Concat([]int{h.Count}, f.Shape)})
+	}
+	return append(all, safetensors.Info{Name: samples, DType: safetensors.F32, Shape: []int{h.Count, h.Samples, h.Dim}})
+}
+
+// samples is the name of the last tensor.
+const samples = "samples"
+
+// width is the number of values that tensor k, in the order of tensors, has of
+// one function.
+func (h Header) width(k int) int {
+	if k < len(h.Fields) {
+		return h.Fields[k].Size()
+	}
+	return h.Samples * h.Dim
+}
+
+func (h Header) metadata() map[string]string {
+	return map[string]string{
+		"format":  strconv.Itoa(Format),
+		"family":  h.Family,
+		"dataset": h.Dataset,
+		"shard":   strconv.Itoa(h.Shard),
+		"purpose": h.Purpose,
+		"first":   strconv.Itoa(h.First),
+	}
+}
+
+// readManifest reads and checks a manifest file.
+func readManifest(path string) (Manifest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err != nil {
+		return Manifest{}, err
+	}
+	if len(b) > maxManifest {
+		return Manifest{}, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrCorrupt, maxManifest)
+	}
+	var m Manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
+	}
+	if m.Format != Format {
+		return Manifest{}, fmt.Errorf("%s: a shard of format %d, this program reads format %d (delete the data set's directory and generate again)", path, m.Format, Format)
+	}
+	if err := m.Header.Validate(); err != nil {
+		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
+	}
+	if sum, err := hex.DecodeString(m.SHA256); err != nil || len(sum) != 32 || m.Bytes < 8 {
+		return Manifest{}, fmt.Errorf("%s: %w: no length or checksum", path, ErrCorrupt)
+	}
+	for _, f := range m.Fields {
+		if _, ok := m.Moments[f.Name]; !ok {
+			return Manifest{}, fmt.Errorf("%s: %w: no moments of field %q", path, ErrCorrupt, f.Name)
+		}
+	}
+	return m, nil
+}
+
+// checkHash refuses what is no hash before it becomes part of a path.
+func checkHash(hash string) error {
+	if b, err := hex.DecodeString(hash); err != nil || len(b) < 8 || len(b) > 32 || hash != hex.EncodeToString(b) {
+		return fmt.Errorf("data set %q: want a hash of 16 to 64 lower-case hexadecimal digits", hash)
+	}
+	return nil
+}
+
+func isName(s string) bool {
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '_' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
+}

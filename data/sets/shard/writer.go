@@ -1,0 +1,195 @@
+package shard
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/safetensors"
+)
+
+// Writer makes one shard: field after field, each of every function in order,
+// then the samples, and Commit. It holds no more than a small buffer.
+type Writer struct {
+	manifest Manifest
+	base     string // path without suffix
+	file     *atomicfile.File
+	buffer   *bufio.Writer
+	hash     hash.Hash
+	tensors  *safetensors.Writer
+	written  []int     // values of each tensor
+	moments  []Moments // of each field
+	done     bool
+}
+
+// Create begins a shard under a temporary name. The caller ends it with Commit,
+// or Abort to leave no trace.
+func (d *Dir) Create(h Header) (*Writer, error) {
+	if err := h.Validate(); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(d.root, h.Family+"-"+h.Dataset)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	removeStale(dir, fileName(h.Shard))
+	base := filepath.Join(dir, fileName(h.Shard))
+	file, err := atomicfile.Create(base + dataSuffix)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", base+dataSuffix, err)
+	}
+	w := &Writer{
+		manifest: Manifest{Format: Format, Header: h, CreatedBy: "ergoflow " + ergoflow.Version},
+		base:     base,
+		file:     file,
+		hash:     sha256.New(),
+		written:  make([]int, len(h.Fields)+1),
+		moments:  make([]Moments, len(h.Fields)),
+	}
+	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), 1<<20)
+	w.tensors, err = safetensors.NewWriter(w.buffer, h.tensors(), h.metadata())
+	if err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+// SimulatedBy notes in the manifest what simulates.
+func (w *Writer) SimulatedBy(simulator string) { w.manifest.Simulator = simulator }
+
+// Field appends values of field k, in the header's order: whole functions or
+// parts of them.
+func (w *Writer) Field(k int, values []float32) error {
+	if k < 0 || k >= len(w.moments) {
+		return fmt.Errorf("shard %d: field %d of %d", w.manifest.Shard, k, len(w.moments))
+	}
+	var m Moments
+	m.Add(values...)
+	if !m.finite() {
+		return w.notFinite(w.manifest.Fields[k].Name, k, values)
+	}
+	w.moments[k].Merge(m)
+	return w.append(k, values)
+}
+
+// Samples appends samples.
+func (w *Writer) Samples(values []float32) error {
+	var m Moments
+	m.Add(values...)
+	if !m.finite() {
+		return w.notFinite(samples, len(w.moments), values)
+	}
+	return w.append(len(w.moments), values)
+}
+
+// append writes to one tensor, in the order of the tensors.
+func (w *Writer) append(tensor int, values []float32) error {
+	h := w.manifest.Header
+	for before := range tensor {
+		if w.written[before] != h.Count*h.width(before) {
+			return fmt.Errorf("shard %d: tensor %d written before tensor %d is complete", h.Shard, tensor, before)
+		}
+	}
+	if len(values) > h.Count*h.width(tensor)-w.written[tensor] {
+		return fmt.Errorf("shard %d: too many values for tensor %d", h.Shard, tensor)
+	}
+	w.written[tensor] += len(values)
+	return w.tensors.WriteFloat32s(values)
+}
+
+func (w *Writer) notFinite(name string, tensor int, values []float32) error {
+	width := w.manifest.width(tensor)
+	for i, v := range values {
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			at := w.written[tensor] + i
+			return fmt.Errorf("function %d: %s is %v at index %d", w.manifest.First+at/width, name, v, at%width)
+		}
+	}
+	return fmt.Errorf("%s is not finite", name)
+}
+
+// Commit makes the shard durable and then visible: data on disk, renamed, and
+// the manifest the same way. On an error nothing is visible and the temporary
+// files are gone.
+func (w *Writer) Commit() (_ Manifest, err error) {
+	if w.done {
+		return Manifest{}, errors.New("shard: the writer is closed")
+	}
+	defer func() {
+		if err != nil {
+			w.Abort()
+			err = fmt.Errorf("write shard %d: %w", w.manifest.Shard, err)
+		}
+	}()
+	if err := w.tensors.Close(); err != nil {
+		return Manifest{}, err
+	}
+	if err := w.buffer.Flush(); err != nil {
+		return Manifest{}, err
+	}
+	if err := w.file.Commit(); err != nil {
+		return Manifest{}, fmt.Errorf("write %s: %w", w.base+dataSuffix, err)
+	}
+	w.manifest.Bytes = int64(w.tensors.Size())
+	w.manifest.SHA256 = hex.EncodeToString(w.hash.Sum(nil))
+	w.manifest.Moments = make(map[string]Moments, len(w.moments))
+	for k, m := range w.moments {
+		w.manifest.Moments[w.manifest.Fields[k].Name] = m
+	}
+	if err := writeManifest(w.base, w.manifest); err != nil {
+		return Manifest{}, err
+	}
+	w.done = true
+	return w.manifest, nil
+}
+
+func writeManifest(base string, m Manifest) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(base+manifestSuffix, append(b, '\n'))
+}
+
+// Abort gives the shard up and removes its temporary file. After Commit it
+// does nothing.
+func (w *Writer) Abort() {
+	if !w.done {
+		w.done = true
+		_ = w.file.Abort() // what cannot be removed is removed as stale later
+	}
+}
+
+// abandoned is the age at which nobody is writing a temporary file any more: a
+// writer appends every few seconds.
+const abandoned = time.Hour
+
+// removeStale clears away what killed writers of a shard left. It is
+// housekeeping: its failure is no reason not to write.
+func removeStale(dir, name string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), "."+name+".") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}

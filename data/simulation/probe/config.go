@@ -1,0 +1,127 @@
+// Package probe observes equations along short trajectories, the sensors of the
+// networks that see no grid. A probe starts somewhere and moves; at each of its
+// points a row is recorded: where it is and what the coefficients are there.
+//
+// Probes are made again for every batch, never stored: those of function i are a
+// function of (seed, purpose, i, equation, configuration). The first m of M sensors
+// are the same whatever M.
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
+
+// Kind says what moves the probes.
+type Kind string
+
+// Kinds of probes.
+const (
+	// Trajectory: an equation in the plane itself, dX = b dt + S dW, from a
+	// uniform start in the grid's rectangle. A row is (x, b(x), S(x)), eight
+	// numbers, of which the last four are (S₁₁, S₁₂, S₂₁, S₂₂).
+	Trajectory Kind = "trajectory"
+	// Walk: Brownian motion from the same start, dX = dW: a time step of 0.0025
+	// makes steps of standard deviation 0.05. Rows are a trajectory's.
+	Walk Kind = "walk"
+	// Pairs: two particles on their own, without the trap. Their displacement
+	// r = x₁ − x₂ has
+	//
+	//	dr = 2F(r)dt + √2·Noise·dW,  F(r) = f(|r|²)r, the force on the first,
+	//
+	// √2·Noise = √(4/β), from a distance that is uniform between 0.2 and 4 in a
+	// uniform direction. A row is (r, F(r)), four numbers.
+	Pairs Kind = "pairs"
+)
+
+// Config describes the probes of one function: Sensors times Steps rows, the
+// first of each sensor at its start, by Euler–Maruyama steps of DT.
+type Config struct {
+	Kind    Kind    `json:"kind" yaml:"kind"`
+	Sensors int     `json:"sensors" yaml:"sensors"`
+	Steps   int     `json:"steps" yaml:"steps"` // recorded points of each
+	DT      float64 `json:"dt" yaml:"dt"`       // time between them
+}
+
+const (
+	maxSensors = 1 << 16
+	MaxSteps   = 1 << 12 // bounds Config.Steps
+)
+
+// ErrSystem says that an equation cannot be probed in that way.
+var ErrSystem = errors.New("no probes of that kind")
+
+// Validate reports the first field that is out of range.
+func (c Config) Validate() error {
+	switch {
+	case c.Features() == 0:
+		return fmt.Errorf("kind: %q is unknown, want %s, %s or %s", c.Kind, Trajectory, Walk, Pairs)
+	case c.Sensors < 1 || c.Sensors > maxSensors:
+		return fmt.Errorf("sensors: %d is out of range, want 1 to %d", c.Sensors, maxSensors)
+	case c.Steps < 1 || c.Steps > MaxSteps:
+		return fmt.Errorf("steps: %d is out of range, want 1 to %d", c.Steps, MaxSteps)
+	case !(c.DT > 0) || math.IsInf(c.DT, 0):
+		return fmt.Errorf("dt: %v is out of range, want a positive number", c.DT)
+	}
+	return nil
+}
+
+// Features is how many numbers a row has, 0 for unknown kinds.
+func (c Config) Features() int {
+	switch c.Kind {
+	case Trajectory, Walk:
+		return 8
+	case Pairs:
+		return 4
+	}
+	return 0
+}
+
+// Shape is that of one function's probes: [Sensors, Steps, Features].
+func (c Config) Shape() []int { return []int{c.Sensors, c.Steps, c.Features()} }
+
+// Size is the number of values of one function's probes.
+func (c Config) Size() int { return c.Sensors * c.Steps * c.Features() }
+
+// Fill writes the probes of one function into dst, of shape Shape. The stream is
+// that of (seed, purpose, function); different purposes give independent probes.
+// It runs on the calling goroutine and allocates nothing.
+//
+// It refuses an equation of a dimension that the kind is not for (ErrSystem) and
+// coefficients that are invalid; probes outside of the grid meet the values at its
+// boundary, as simulated chains do. A probe that ends beyond ±1e6 is
+// ErrDiverged.
+// Errors name the function; dst must not be used after one.
+func (c Config) Fill(dst []float32, system sde.System, seed uint64, purpose string, function uint64) error {
+	if err := c.fill(dst, system, seed, purpose, function); err != nil {
+		return fmt.Errorf("probes of function %d: %w", function, err)
+	}
+	return nil
+}
+
+func (c Config) fill(dst []float32, system sde.System, seed uint64, purpose string, function uint64) error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if len(dst) != c.Size() {
+		return fmt.Errorf("%d values for %d sensors with %d rows of %d", len(dst), c.Sensors, c.Steps, c.Features())
+	}
+	if err := system.Validate(); err != nil {
+		return err
+	}
+	s := stream{seed: seed, purpose: "probe/" + purpose, function: function}
+	switch system := system.(type) {
+	case sde.Plane:
+		if c.Kind != Pairs {
+			return c.plane(dst, system, s)
+		}
+	case sde.Particles:
+		if c.Kind == Pairs {
+			return c.pairs(dst, system, s)
+		}
+	}
+	return fmt.Errorf("%w: %s of %T", ErrSystem, c.Kind, system)
+}

@@ -1,0 +1,133 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
+
+// Engine runs EulerMaruyama on one instruction set: "avx512", "avx2", or "go",
+// which every processor has. All engines give the same samples to the last
+// bit, so none is named in a data set's identity; they differ in speed alone.
+type Engine struct {
+	name string
+	// fill makes the normals of the next window for lanes 0..active−1 at least.
+	fill func(n *normals, active int)
+	// line and plane take the steps that z has normals for, of lanes
+	// 0..active−1 at least, and say whether all their states are then finite
+	// and within the bound.
+	line  func(t *table, x *states[float32], active int, z []float32) bool
+	plane func(t *planeTable, x *states[float32], active int, z []float32) bool
+	// pairs and move are those of pairTable for lanes 0..active−1 at least.
+	pairs func(t *pairTable, f, x []vector, active, first, end, from, to int)
+	move  func(t *pairTable, next, f, x []vector, active int, z []float32) bool
+}
+
+// ErrEngine says that an engine does not exist or not on this processor.
+var ErrEngine = errors.New("simulation engine not available")
+
+// plain is the engine whose code says what the others compute.
+var plain = &Engine{
+	name: "go", fill: (*normals).fill,
+	line: (*table).advance, plane: (*planeTable).advance,
+	pairs: (*pairTable).pairs, move: (*pairTable).move,
+}
+
+// engines are those of this processor and build, fastest first.
+var engines = append(vectorEngines(), plain)
+
+// Engines names the engines that this processor and this build can run, the
+// fastest, which EulerMaruyama takes, first. Other architectures than amd64 have
+// "go" alone.
+func Engines() []string {
+	names := make([]string, len(engines))
+	for i, e := range engines {
+		names[i] = e.name
+	}
+	return names
+}
+
+// NewEngine finds an engine by name. Its error is an ErrEngine.
+func NewEngine(name string) (*Engine, error) {
+	i := slices.IndexFunc(engines, func(e *Engine) bool { return e.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %q, here there are %s", ErrEngine, name, strings.Join(Engines(), ", "))
+	}
+	return engines[i], nil
+}
+
+// Fastest is the fastest engine of this processor.
+func Fastest() *Engine { return engines[0] }
+
+// String is the engine's name.
+func (e *Engine) String() string { return e.name }
+
+// Simulate is what Simulator says, with functions spread over the cores.
+func (e *Engine) Simulate(ctx context.Context, dst []float32, b Batch, progress func(done, total int)) error {
+	if b.Count < 1 || len(dst)%b.Count != 0 {
+		return fmt.Errorf("%d values cannot be shared by %d functions", len(dst), b.Count)
+	}
+	width := len(dst) / b.Count
+	return Each(ctx, b.Count, func(ctx context.Context, i int) error {
+		system, err := b.System(b.First + i)
+		if err != nil {
+			return err
+		}
+		return e.EulerMaruyama(ctx, dst[i*width:(i+1)*width], system, b.Scheme, b.Seed, uint64(b.First+i), b.Purpose)
+	}, progress)
+}
+
+// EulerMaruyama is the function of that name on this engine.
+func (e *Engine) EulerMaruyama(
+	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
+) error {
+	d := system.Dim()
+	if err := system.Validate(); err != nil {
+		return fmt.Errorf("function %d: %w", function, err)
+	}
+	if len(dst)%d != 0 {
+		return fmt.Errorf("function %d: %d values are no whole number of states of %d", function, len(dst), d)
+	}
+	perChain, err := s.samplesPerChain(len(dst) / d)
+	if err != nil {
+		return fmt.Errorf("function %d: %w", function, err)
+	}
+	stream := stream{seed, purpose, function}
+	switch system := system.(type) {
+	case sde.Coefficients:
+		t := newTable(system, s.DT)
+		return e.blocks(ctx, dst, d, t.frame, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+			return e.line(t, &c.x, c.active, z)
+		})
+	case sde.Plane:
+		t := newPlaneTable(system, s.DT)
+		return e.blocks(ctx, dst, d, natural, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+			return e.plane(t, &c.x, c.active, z)
+		})
+	case sde.Particles:
+		return e.particles(ctx, dst, system, s, perChain, stream)
+	default:
+		return fmt.Errorf("function %d: engine %v cannot simulate a %T", function, e, system)
+	}
+}
+
+// blocks runs all chains of an equation, up to 64 at a time.
+func (e *Engine) blocks(
+	ctx context.Context, dst []float32, dim int, frame frame, s Scheme, perChain int, stream stream,
+	advance func(c *chains[float32], z []float32) bool,
+) error {
+	c := &chains[float32]{engine: e, frame: frame, dim: dim}
+	for first := 0; first < s.Chains; first += lanes {
+		c.active = min(lanes, s.Chains-first)
+		part := dst[first*perChain*dim:][:c.active*perChain*dim]
+		err := c.run(ctx, part, s, first, stream, func(z []float32) bool { return advance(c, z) }, func(int) {})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

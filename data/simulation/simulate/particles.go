@@ -1,0 +1,162 @@
+package simulate
+
+import (
+	"context"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
+
+// swarm advances up to 16 chains of particles together.
+type swarm struct {
+	normals normals // first for its alignment, like chains
+	engine  *Engine
+	table   *pairTable
+	active  int
+	used    int // steps of the normals' window that are spent
+	x, next []vector
+	f       []vector // zero between steps
+	since   int      // pairs since the last look at the context
+}
+
+// Columns of pairs are done a tile at a time, of which positions and forces
+// stay in the first cache, and rows so many that a call lasts some microseconds
+// only. Particle i meets the others in their order all the same, so neither
+// shows in its force.
+const (
+	tileColumns = 64
+	tileRows    = 128
+	pollPairs   = 1 << 13 // between looks at the context
+)
+
+func newSwarm(e *Engine, p sde.Particles, dt float64) *swarm {
+	d := p.Dim()
+	memory := make([]vector, 3*d) // in one piece: kernels read a little beyond positions
+	return &swarm{
+		engine: e, table: newPairTable(p, dt),
+		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],
+	}
+}
+
+// particles simulates chains of particles.
+func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, s Scheme, perChain int, stream stream) error {
+	d := p.Dim()
+	w := newSwarm(e, p, s.DT)
+	for first := 0; first < s.Chains; first += widest {
+		w.active = min(widest, s.Chains-first)
+		part := dst[first*perChain*d : (first+w.active)*perChain*d]
+		if err := w.run(ctx, part, s, first, perChain, stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run simulates chains first..first+active−1 into dst, shape
+// [active, perChain, d]. Of a chain's normals the first d make its start and d
+// more every step, in the order of the state.
+func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
+	for l := range w.active {
+		w.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
+	}
+	for l := w.active; l < widest; l++ { // engines step whole vectors
+		w.normals.repeat(l)
+	}
+	w.used = window
+	w.start(float32(s.start() * w.table.unit))
+	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
+		for ; step < next; step++ {
+			if err := w.forces(ctx); err != nil {
+				return err
+			}
+			if !w.move() {
+				d := w.locate()
+				d.step = step
+				return stream.diverged(d, first)
+			}
+		}
+		w.record(dst[j*len(w.x):], perChain*len(w.x))
+	}
+	return nil
+}
+
+// noise is the normals for coordinates k and following, as far as the window
+// goes.
+func (w *swarm) noise(k int) []float32 {
+	if w.used == window {
+		w.engine.fill(&w.normals, w.active)
+		w.used = 0
+	}
+	n := min(window-w.used, len(w.x)-k)
+	z := w.normals.values[w.used*lanes : (w.used+n)*lanes]
+	w.used += n
+	return z
+}
+
+// start draws the first states with that standard deviation.
+func (w *swarm) start(deviation float32) {
+	for k := 0; k < len(w.x); {
+		for z := w.noise(k); len(z) > 0; z = z[lanes:] {
+			for l := range w.x[k] {
+				w.x[k][l] = deviation * z[l]
+			}
+			k++
+		}
+	}
+	clear(w.f)
+}
+
+// forces adds the forces between all pairs to f.
+func (w *swarm) forces(ctx context.Context) error {
+	n := len(w.x) / 2
+	for from := 0; from < n; from += tileColumns {
+		to := min(from+tileColumns, n)
+		for first := 0; first < to; first += tileRows {
+			end := min(first+tileRows, to)
+			w.engine.pairs(w.table, w.f, w.x, w.active, first, end, from, to)
+			if w.since += (end - first) * (to - from); w.since >= pollPairs {
+				w.since = 0
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// move takes the step and says whether all states are then within the bound.
+func (w *swarm) move() bool {
+	inside := true
+	for k := 0; k < len(w.x); {
+		z := w.noise(k)
+		end := k + len(z)/lanes
+		inside = w.engine.move(w.table, w.next[k:end], w.f[k:end], w.x[k:end], w.active, z) && inside
+		k = end
+	}
+	w.x, w.next = w.next, w.x
+	return inside
+}
+
+// locate finds the first chain, and its first coordinate, that the last step
+// took out of bounds.
+func (w *swarm) locate() divergence {
+	for l := range w.active {
+		for k := range w.x {
+			if v := w.x[k][l]; !(v > -w.table.limit && v < w.table.limit) {
+				return divergence{lane: l, from: float64(w.next[k][l]) / w.table.unit, to: float64(v) / w.table.unit}
+			}
+		}
+	}
+	panic("no state is out of bounds")
+}
+
+// record stores the states as samples, those of chain l at l·stride.
+func (w *swarm) record(dst []float32, stride int) {
+	toLength := float32(1 / w.table.unit)
+	for l := range w.active {
+		sample := dst[l*stride : l*stride+len(w.x)]
+		for k := range sample {
+			sample[k] = w.x[k][l] * toLength
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package simulate
+
+import (
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
+
+// vector is one coordinate of up to 16 chains.
+type vector = [widest]float32
+
+// pairTable is particles prepared for stepping. Their positions are kept in
+// units of 1/unit, so that t of sde.RadialForce is |Xᵢ−Xⱼ|² + offset.
+type pairTable struct {
+	columns [4][forceCells]float32 // f·Δt by powers of t: what eight vectors of sixteen hold
+	rows    [forceCells][4]float32 // the same by cells
+	offset  float32
+	trap    float32 // κΔt
+	noise   float32 // Noise·√Δt
+	limit   float32 // the bound
+	unit    float64
+}
+
+// The last cell is the one without force.
+const (
+	forceCells = sde.ForceCells + 1
+	cellShift  = 22                          // bits of t that do not tell its cell
+	oneBits    = 0x3f800000                  // float32(1)
+	outside    = sde.ForceCells << cellShift // bits of t at the range, less those of 1
+)
+
+func newPairTable(p sde.Particles, dt float64) *pairTable {
+	scale, root := p.Force.Scale(), math.Sqrt(dt)
+	unit := math.Sqrt(scale)
+	t := &pairTable{
+		offset: float32(1 - p.Force.Core*p.Force.Core*scale),
+		trap:   float32(p.Trap * dt),
+		noise:  float32(p.Noise * root * unit),
+		limit:  float32(bound * unit),
+		unit:   unit,
+	}
+	for k, cell := range p.Force.Cells {
+		for power, c := range cell {
+			t.rows[k][power] = float32(float64(c) * dt)
+			t.columns[power][k] = t.rows[k][power]
+		}
+	}
+	return t
+}
+
+// pairs adds to f, for the first active chains, the forces between particles
+// first ≤ i < end and from ≤ j < to with i < j. Coordinates of particle i are
+// x[2i] and x[2i+1].
+func (t *pairTable) pairs(f, x []vector, active, first, end, from, to int) {
+	for i := first; i < end; i++ {
+		xi, yi, fxi, fyi := &x[2*i], &x[2*i+1], &f[2*i], &f[2*i+1]
+		for j := max(i+1, from); j < to; j++ {
+			xj, yj, fxj, fyj := &x[2*j], &x[2*j+1], &f[2*j], &f[2*j+1]
+			for l := range min(active, widest) {
+				dx, dy := xi[l]-xj[l], yi[l]-yj[l]
+				r := float32(dx*dx) + float32(dy*dy) + t.offset
+				c := &t.rows[min(math.Float32bits(r)-oneBits, outside)>>cellShift]
+				g := c[0] + float32(r*(c[1]+float32(r*(c[2]+float32(r*c[3])))))
+				gx, gy := float32(g*dx), float32(g*dy)
+				fxi[l] += gx
+				fyi[l] += gy
+				fxj[l] -= gx
+				fyj[l] -= gy
+			}
+		}
+	}
+}
+
+// move takes as many coordinates as next has from x to next with the forces f,
+// which it clears, and the normals z, and says whether they are then finite and
+// within the bound.
+func (t *pairTable) move(next, f, x []vector, active int, z []float32) bool {
+	inside := true
+	for k := range next {
+		to, force, at, noise := &next[k], &f[k], &x[k], z[k*lanes:]
+		for l := range min(active, widest) {
+			v := at[l] + ((force[l] - float32(t.trap*at[l])) + float32(t.noise*noise[l]))
+			to[l] = v
+			force[l] = 0
+			inside = inside && v > -t.limit && v < t.limit
+		}
+	}
+	return inside
+}

@@ -1,0 +1,128 @@
+package simulate
+
+import (
+	"context"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+)
+
+// EulerMaruyama fills dst with samples of
+//
+//	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, I), X₀ ~ N(0, Start²·I)
+//
+// (Itô, weak order 1), with b and σ as the system interpolates them. Chain k has
+// dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which must divide, sample by
+// sample: shape [Chains, samples, system.Dim()]. The arithmetic is in float32
+// without fused operations, the same on every platform and Engine but for the
+// last bit of a normal in 65,536 between platforms (normals). It runs on the
+// calling goroutine alone, on the fastest engine; Each spreads functions over
+// the cores.
+//
+// Errors name the function; ErrDiverged also chain and step. dst must not be
+// used after an error.
+func EulerMaruyama(
+	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
+) error {
+	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
+}
+
+// cell is one interval of the grid: b·Δt and σ·√Δt, in cells, as lines in the
+// state, by their values at state 0 and their slopes. Far from 0 a line is
+// rounded more than one about the cell's centre, but by no more than the slope,
+// below 1 in any scheme that is stable, times what the state itself is.
+type cell struct {
+	drift, driftSlope, noise, noiseSlope float32
+}
+
+// table is a pair of coefficients prepared for stepping. States are kept in
+// cells from the centre of cell 0, x = origin + unit·u, which saves the way from
+// x to its cell in every step: cell i covers u ∈ [i−½, i+½]. There are as many
+// cells on either side of cell 0, of which one may stand for what is outside.
+type table struct {
+	frame
+	top     float32 // the largest |u| in a cell; coefficients are constant beyond
+	limit   float32 // that of the frame
+	base    int32   // bits of the magic sum in the first cell
+	cells   []cell
+	columns *columns // the same for up to 64 cells, otherwise nil
+}
+
+// columns are cells with each of their four numbers side by side: what four
+// vectors of sixteen hold. Cells 0 to 31 are in the first half, −31 to 0 in the
+// second at their numbers modulo 32, so that the sign of a state says which half
+// has its cell.
+type columns struct {
+	drift, driftSlope, noise, noiseSlope [maxColumns]float32
+}
+
+const maxColumns = 64
+
+func (t *columns) put(at uint, c cell) {
+	t.drift[at], t.driftSlope[at], t.noise[at], t.noiseSlope[at] = c.drift, c.driftSlope, c.noise, c.noiseSlope
+}
+
+func newTable(c sde.Coefficients, dt float64) *table {
+	n, h := c.Grid.N, c.Grid.Step()
+	half := (n - 1) / 2 // cells on either side
+	left := (n - 2) / 2 // those of them on the left that are intervals of the grid
+	t := &table{
+		frame: frame{origin: c.Grid.Lo + (float64(left)+0.5)*h, unit: h, limit: bound / h},
+		top:   math.Nextafter32(float32(half)+0.5, 0), // a tie would round to a cell too many
+		base:  magicBits - int32(half),
+		cells: make([]cell, 2*half+1),
+	}
+	t.limit = float32(t.frame.limit)
+	perDrift, perNoise := dt/h, math.Sqrt(dt)/h
+	for i := range t.cells {
+		from := max(i+left-half, 0)
+		to := i + left - half + 1
+		b0, b1 := float64(c.Drift[from])*perDrift, float64(c.Drift[to])*perDrift
+		s0, s1 := float64(c.Diffusion[from])*perNoise, float64(c.Diffusion[to])*perNoise
+		u := float64(i - half) // the cell's centre
+		t.cells[i] = cell{
+			drift: float32((b0+b1)/2 - u*(b1-b0)), driftSlope: float32(b1 - b0),
+			noise: float32((s0+s1)/2 - u*(s1-s0)), noiseSlope: float32(s1 - s0),
+		}
+	}
+	if len(t.cells) <= maxColumns {
+		t.columns = new(columns)
+		for i, c := range t.cells {
+			t.columns.put(uint(i-half)%maxColumns, c)
+		}
+		t.columns.put(maxColumns/2, t.cells[half])
+	}
+	return t
+}
+
+// magic is 1.5·2²³: adding it to |u| < 2²² rounds u to an integer, which the
+// low bits of the sum then hold.
+const (
+	magic     = 3 << 22
+	magicBits = 0x4b400000
+)
+
+// advance takes len(z)/lanes steps of the first active states; step k uses
+// z[k·lanes+l] for state l.
+func (t *table) advance(x *states[float32], active int, z []float32) bool {
+	for ; len(z) >= lanes; z = z[lanes:] {
+		t.step(x[:active], z[:active])
+	}
+	return bounded(x[:active], t.limit)
+}
+
+func (t *table) step(x, z []float32) {
+	top, base, cells := t.top, uint32(t.base), t.cells
+	z = z[:len(x)]
+	for l, v := range x {
+		u := v
+		if !(u < top) { // also NaN, which v then keeps
+			u = top
+		}
+		if u < -top {
+			u = -top
+		}
+		c := &cells[math.Float32bits(u+magic)-base]
+		x[l] = v + (float32(c.drift+float32(u*c.driftSlope)) + float32(float32(c.noise+float32(u*c.noiseSlope))*z[l]))
+	}
+}

@@ -1,0 +1,65 @@
+package npy
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+)
+
+// Write writes a one- or two-dimensional array as '<f4' in C order. The file
+// appears complete or, on an error or where ctx ends, not at all.
+func Write(ctx context.Context, path string, a Array) error {
+	elements := 1
+	for _, d := range a.Shape {
+		elements *= d
+	}
+	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
+		return fmt.Errorf("write %s: shape %v for %d elements", path, a.Shape, len(a.Data))
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = encode(ctx, f, a); err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, f.Abort()))
+	}
+	return nil
+}
+
+// stretch is how many elements are written before ctx is looked at.
+const stretch = 1 << 18
+
+func encode(ctx context.Context, w io.Writer, a Array) error {
+	dims := fmt.Sprintf("(%d,)", a.Shape[0])
+	if len(a.Shape) == 2 {
+		dims = fmt.Sprintf("(%d, %d)", a.Shape[0], a.Shape[1])
+	}
+	text := "{'descr': '<f4', 'fortran_order': False, 'shape': " + dims + ", }"
+	// Spaces and a final newline align the data to 64 bytes.
+	padding := 63 - (10+len(text))%64
+	b := bufio.NewWriterSize(w, 1<<16)
+	b.WriteString(magic + "\x01\x00")
+	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text)+padding+1)))
+	fmt.Fprintf(b, "%s%*s", text, padding+1, "\n")
+	var element [4]byte
+	for i, v := range a.Data {
+		if i%stretch == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		binary.LittleEndian.PutUint32(element[:], math.Float32bits(v))
+		b.Write(element[:])
+	}
+	if err := b.Flush(); err != nil { // the first of all the writes
+		return err
+	}
+	return ctx.Err() // what follows cannot be interrupted
+}

@@ -1,0 +1,83 @@
+package device
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// description is what a run begins with.
+type description struct {
+	rows   []float32   // [functions, width]
+	words  [4][]uint32 // of generators, each as long as an array of a state
+	states [][]float32
+}
+
+// describe makes it on GOMAXPROCS goroutines. Where there are fewer functions
+// than the layout has, the last one is repeated.
+func (r *run) describe(ctx context.Context) (*description, error) {
+	d := &description{rows: make([]float32, r.functions*r.equation.width()), states: make([][]float32, r.equation.arrays())}
+	places := r.functions * r.chains * max(r.equation.particles(), 1)
+	for w := range d.words {
+		d.words[w] = make([]uint32, places)
+	}
+	for a := range d.states {
+		d.states[a] = make([]float32, places)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range r.functions {
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return r.describeFunction(d, i)
+		})
+	}
+	return d, group.Wait()
+}
+
+func (r *run) describeFunction(d *description, i int) error {
+	function := r.batch.First + min(i, r.batch.Count-1)
+	system, err := r.batch.System(function)
+	if err != nil {
+		return err
+	}
+	e, err := equationOf(system)
+	if err != nil {
+		return fmt.Errorf("function %d: %w", function, err)
+	}
+	if e != r.equation {
+		return fmt.Errorf("function %d is a %T of size %v, function %d one of size %v",
+			function, system, e, r.batch.First, r.equation)
+	}
+	width := e.width()
+	e.pack(d.rows[i*width:][:width], system, r.batch.Scheme.DT)
+
+	deviation := float32(r.batch.Scheme.Start)
+	if deviation == 0 {
+		deviation = 1
+	}
+	particles := max(e.particles(), 1)
+	for c := range r.chains {
+		g := simulate.Generator(r.batch.Seed, r.batch.Purpose, uint64(function), uint64(c))
+		first := (i*r.chains + c) * particles
+		for k := range particles {
+			for _, x := range d.states {
+				x[first+k] = deviation * simulate.Normal(g[0]+g[3])
+				g = follow(g, 1)
+			}
+		}
+		for k := range particles {
+			for w := range d.words {
+				d.words[w][first+k] = g[w]
+			}
+			g = follow(g, len(d.states))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package evaluate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
+	"github.com/ergoflow/ergoflow/model/evaluation/observables"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+)
+
+// function is one held-out SDE with what its rows are compared with.
+type function struct {
+	index     int // within the experiment
+	function  family.Function
+	time      float64            // physical; 0 where the family has none
+	reference []float32          // [N, d]
+	measured  *metrics.Reference // the same, with the self terms that rows share
+	law       family.Law         // nil where there is no exact one
+	// What is seen of the reference's particles; nil for other families.
+	potential *family.Potential
+	observed  *observables.Observed
+}
+
+// subjects are the functions as networks are told of them.
+func subjects(functions []function) []flow.Subject {
+	all := make([]flow.Subject, len(functions))
+	for i, f := range functions {
+		all[i] = flow.Subject{Index: f.index, Function: f.function}
+	}
+	return all
+}
+
+// heldOut reads the evaluated functions from the held-out shard, making it
+// first if the store lacks it.
+func heldOut(ctx context.Context, o Options, f family.Family, progress func(done, total int)) ([]function, error) {
+	e, d := o.Experiment, o.Experiment.Data
+	if err := data.Generate(ctx, d, d.HeldOutShard(), o.Store, o.Simulator, progress); err != nil {
+		return nil, fmt.Errorf("held-out functions: %w", err)
+	}
+	// Damaged samples would be taken for the truth.
+	if err := o.Store.Verify(ctx, d.Hash(), d.HeldOutShard()); err != nil {
+		return nil, fmt.Errorf("held-out functions: %w", err)
+	}
+	s, err := o.Store.Open(d.Hash(), d.HeldOutShard())
+	if err != nil {
+		return nil, fmt.Errorf("held-out functions: %w", err)
+	}
+	defer s.Close()
+	first, _ := d.ShardRange(d.HeldOutShard())
+	functions := make([]function, e.Evaluation.Functions)
+	for i := range functions {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		made, err := f.Function(d.Seed, first+i)
+		if err != nil {
+			return nil, err
+		}
+		reference := slices.Clone(spread(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
+		functions[i] = function{
+			index: first + i, function: made, reference: reference,
+			measured: metrics.NewReference(cloud(reference, f.Dim())),
+		}
+		if timed, ok := f.(family.Timed); ok {
+			functions[i].time = timed.Time(d.Seed, first+i)
+		}
+		if gibbs, ok := f.(family.Gibbs); ok {
+			potential, err := gibbs.Potential(d.Seed, first+i)
+			if err != nil {
+				return nil, fmt.Errorf("potential of function %d: %w", first+i, err)
+			}
+			if err := functions[i].observe(potential); err != nil {
+				return nil, fmt.Errorf("reference of function %d: %w", first+i, err)
+			}
+		}
+	}
+	return functions, nil
+}
+
+// laws finds the exact laws of the functions where the family has them. All have
+// one or none: means over some would be of other functions than their neighbours.
+// Where one cannot be computed, unknown says so; the samples are judged without.
+func laws(f family.Family, seed uint64, functions []function) (unknown string, err error) {
+	exact, ok := f.(family.Exact)
+	if !ok {
+		return "", nil
+	}
+	for i := range functions {
+		if functions[i].law, err = exact.Law(seed, functions[i].index); err != nil {
+			if !errors.Is(err, density.ErrTooSteep) {
+				return "", fmt.Errorf("exact law of function %d: %w", functions[i].index, err)
+			}
+			for k := range functions {
+				functions[k].law = nil
+			}
+			return err.Error(), nil
+		}
+	}
+	return "", nil
+}
+
+// cloud is the points of samples [n, d].
+func cloud(samples []float32, d int) metrics.Cloud {
+	return metrics.Cloud{N: len(samples) / d, D: d, X: samples}
+}
+
+// spread takes n of the stored samples [N, d] at even distances, so that a part
+// of them still comes from all chains. All of them are not copied.
+func spread(stored []float32, n, d int) []float32 {
+	if len(stored) == n*d {
+		return stored
+	}
+	part := make([]float32, 0, n*d)
+	for i := range n {
+		from := i * (len(stored) / d) / n * d
+		part = append(part, stored[from:from+d]...)
+	}
+	return part
+}
+
+// w2Exact is the W2 distance of samples from a law, with the quantile function
+// at the midpoints of n equal parts:
+//
+//	W2² ≈ (1/n) Σ_i (x_(i) − Q((i+½)/n))².
+func w2Exact(samples []float32, law family.Law) float64 {
+	sorted := slices.Clone(samples)
+	slices.Sort(sorted)
+	n := float64(len(sorted))
+	var sum float64
+	for i, x := range sorted {
+		d := float64(x) - law.Quantile((float64(i)+0.5)/n)
+		sum += d * d
+	}
+	return math.Sqrt(sum / n)
+}

@@ -1,0 +1,138 @@
+package evaluate
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/model/evaluation/observables"
+)
+
+// Observables compares the particles of a row with those of the reference, for
+// one function.
+type Observables struct {
+	FeatureW2   float64              `json:"feature_w2"`   // sliced W2 of features, in standard deviations of the reference
+	RadialError float64              `json:"radial_error"` // L² distance of g(r)
+	MarginalKL  float64              `json:"marginal_kl"`  // of a particle's coordinate, nats
+	Energy      observables.Energies `json:"energy"`
+}
+
+// ObservableSummary is observables over functions. Relative energies are those
+// of each function by itself: where a mean energy is near zero they say little,
+// and the pooled ones more.
+type ObservableSummary struct {
+	FeatureW2          Statistic `json:"feature_w2"`
+	RadialError        Statistic `json:"radial_error"`
+	MarginalKL         Statistic `json:"marginal_kl"`
+	EnergyKS           Statistic `json:"energy_ks"`
+	EnergyMeanRelative Statistic `json:"energy_mean_relative"`
+	EnergyStdRelative  Statistic `json:"energy_std_relative"`
+	Pooled             AllStates `json:"pooled"`
+}
+
+// AllStates compares all states of all functions at once.
+type AllStates struct {
+	RadialError float64              `json:"radial_error"`
+	MarginalKL  float64              `json:"marginal_kl"`
+	Energy      observables.Energies `json:"energy"`
+}
+
+func (f Function) observables() Observables {
+	if f.Observables == nil {
+		return Observables{}
+	}
+	return *f.Observables
+}
+
+func (s Summary) observables() ObservableSummary {
+	if s.Observables == nil {
+		return ObservableSummary{}
+	}
+	return *s.Observables
+}
+
+// observe looks at the reference of a function of particles.
+func (f *function) observe(potential family.Potential) (err error) {
+	f.potential = &potential
+	f.observed, err = f.particles(f.reference)
+	return err
+}
+
+// particles looks at states of f.
+func (f function) particles(states []float32) (*observables.Observed, error) {
+	return observables.Observe(states, f.function.System.Dim()/2, f.potential.Energy)
+}
+
+// observables compares states x with the reference of f. What is seen of x comes
+// without its features, of which the sums over functions have no use.
+func (f function) observables(x []float32) (*Observables, *observables.Observed, error) {
+	seen, err := f.particles(x)
+	if err != nil {
+		return nil, nil, err
+	}
+	var o Observables
+	if o.FeatureW2, err = observables.FeatureDistance(f.observed, seen, 0); err != nil {
+		return nil, nil, err
+	}
+	if o.RadialError, err = observables.RadialError(&f.observed.Radial, &seen.Radial); err != nil {
+		return nil, nil, err
+	}
+	if o.MarginalKL, err = observables.MarginalKL([][]float32{f.reference}, [][]float32{x}, seen.Particles); err != nil {
+		return nil, nil, err
+	}
+	if o.Energy, err = observables.CompareEnergies([][]float32{f.observed.Energies}, [][]float32{seen.Energies}); err != nil {
+		return nil, nil, err
+	}
+	seen.Features = nil
+	return &o, seen, nil
+}
+
+// pool compares the samples of a row, and what was seen of them, with the
+// references of its functions.
+func pool(functions []function, samples [][]float32, seen []*observables.Observed) (AllStates, error) {
+	var states, reference, model [][]float32
+	var target, own observables.Radial
+	for i, f := range functions {
+		states = append(states, f.reference)
+		reference, model = append(reference, f.observed.Energies), append(model, seen[i].Energies)
+		target.Add(f.observed.Radial)
+		own.Add(seen[i].Radial)
+	}
+	var p AllStates
+	var err error
+	if p.RadialError, err = observables.RadialError(&target, &own); err != nil {
+		return p, err
+	}
+	if p.MarginalKL, err = observables.MarginalKL(states, samples, seen[0].Particles); err != nil {
+		return p, err
+	}
+	if p.Energy, err = observables.CompareEnergies(reference, model); err != nil {
+		return p, fmt.Errorf("all functions: %w", err)
+	}
+	return p, nil
+}
+
+// kernels pools what figures show by the kinds of pair potentials, in the order
+// in which they come.
+func kernels(functions []function, seen []*observables.Observed) []Kernel {
+	var all []Kernel
+	var target, own []observables.Radial
+	place := map[string]int{}
+	for i, f := range functions {
+		k, ok := place[f.potential.Kernel]
+		if !ok {
+			k = len(all)
+			place[f.potential.Kernel] = k
+			all = append(all, Kernel{Name: f.potential.Kernel, R: observables.RadialCentres()})
+			target, own = append(target, observables.Radial{}), append(own, observables.Radial{})
+		}
+		all[k].Functions++
+		target[k].Add(f.observed.Radial)
+		own[k].Add(seen[i].Radial)
+		all[k].ReferenceEnergies = append(all[k].ReferenceEnergies, f.observed.Energies...)
+		all[k].ModelEnergies = append(all[k].ModelEnergies, seen[i].Energies...)
+	}
+	for k := range all {
+		all[k].ReferenceG, all[k].ModelG = target[k].G(), own[k].G()
+	}
+	return all
+}

@@ -1,0 +1,168 @@
+// Package evaluate judges a trained state on functions it has never seen. Every
+// row of its table is one way to get samples of each held-out function — the
+// model, the same model told of another function, the same network untrained,
+// normals with and without the reference's moments, MCMC at a budget, a second
+// independent reference set (the floor), and half
+// of the reference's own chains against the other half — and every column one
+// distance between those samples and the reference. Of particles that may change
+// places it compares what does not depend on their numbers.
+package evaluate
+
+import (
+	"github.com/ergoflow/ergoflow/model/evaluation/conditioning"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// Kind says what made a row's samples.
+type Kind string
+
+const (
+	Floor     Kind = "floor"     // a second reference set
+	Split     Kind = "split"     // one half of the reference's chains, against the other
+	MCMC      Kind = "mcmc"      // Euler–Maruyama at a budget
+	Model     Kind = "model"     // the trained state
+	Shuffled  Kind = "shuffled"  // the trained state, told of another held-out function
+	Longest   Kind = "longest"   // with physical times: the trained state, told of the longest
+	Untrained Kind = "untrained" // the same network at its initial parameters
+	Invariant Kind = "invariant" // with physical times: the law that the function tends to
+	Pooled    Kind = "pooled"    // in several dimensions: normal coordinates with the reference's means and variances
+	Moments   Kind = "moments"   // N(m, Σ) with the reference's mean and covariance
+	Normal    Kind = "normal"    // N(0, I)
+)
+
+// Kinds lists them in the order of a table.
+func Kinds() []Kind {
+	return []Kind{Floor, Split, MCMC, Model, Shuffled, Longest, Untrained, Invariant, Pooled, Moments, Normal}
+}
+
+// Results is one evaluation; its JSON is the result file of a run.
+type Results struct {
+	Version    string                `json:"version"`
+	Experiment experiment.Experiment `json:"experiment"`
+	Run        string                `json:"run"`        // hash of the configuration
+	Step       int                   `json:"step"`       // updates behind the state
+	Parameters string                `json:"parameters"` // hash of the state's parameters
+	Backend    string                `json:"backend"`    // what ran the network
+	Dim        int                   `json:"dim"`        // numbers of a sample
+	Functions  int                   `json:"functions"`
+	Samples    int                   `json:"samples"` // per function and row
+	Rows       []Row                 `json:"rows"`
+	// ReferenceToExact is the W2 distance of each reference set from the exact
+	// invariant law: where it is large, the reference's chains have not mixed.
+	// Like the next three it is of families with exact laws.
+	ReferenceToExact []float64 `json:"reference_to_exact,omitempty"`
+	Reference        Statistic `json:"reference,omitzero"` // of ReferenceToExact
+	MixedBelow       float64   `json:"mixed_below,omitzero"`
+	Mixed            *int      `json:"mixed,omitempty"` // functions with ReferenceToExact below it; may be 0
+	// LawUnknown is why there is none of these four, where the family has exact laws
+	// but one of them could not be computed.
+	LawUnknown string  `json:"law_unknown,omitempty"`
+	Seconds    float64 `json:"seconds"`
+}
+
+// Row is one method on every function.
+type Row struct {
+	Kind      Kind       `json:"kind"`
+	Name      string     `json:"name"`
+	Note      string     `json:"note,omitempty"`
+	Functions []Function `json:"functions"`
+	Summary   Summary    `json:"summary"`
+	// SetupSeconds is what happens once (loading, compiling); SolveSeconds is
+	// the drawing of all samples of all functions. Both are wall time.
+	SetupSeconds float64 `json:"setup_seconds"`
+	SolveSeconds float64 `json:"solve_seconds"`
+	// SimulatedSteps are the Euler–Maruyama steps of one function, over all of
+	// its chains; 0 for rows that simulate nothing.
+	SimulatedSteps int `json:"simulated_steps"`
+	// SequentialSteps follow one another on the way to a sample: steps of a
+	// chain, evaluations of the network; 0 for none, or an adaptive solver's.
+	SequentialSteps int `json:"sequential_steps"`
+	// ModelCloser is the number of functions for which the model's leading
+	// distance is smaller than this row's; null in the model's own row and in
+	// results without it.
+	ModelCloser *int `json:"model_closer,omitempty"`
+	// Times are the row by physical times, of families that have them.
+	Times []Interval `json:"times,omitempty"`
+}
+
+// Function is one row's samples of one function against its reference. Numbers
+// that its dimension does not have are zero, and left out of JSON.
+type Function struct {
+	Index             int     `json:"index"`                       // within the experiment
+	Time              float64 `json:"time,omitzero"`               // physical, of families that have it
+	Sinkhorn          float64 `json:"sinkhorn,omitzero"`           // annealed as GeomLoss does by default; not of particles
+	SinkhornConverged float64 `json:"sinkhorn_converged,omitzero"` // up to MaxConvergedDim
+	Residual          float64 `json:"residual,omitzero"`           // of the converged one: L1 violation of a marginal
+	W2                float64 `json:"w2,omitzero"`                 // one dimension; not squared
+	SlicedW2          float64 `json:"sliced_w2,omitzero"`          // more dimensions
+	KS                float64 `json:"ks,omitzero"`                 // one dimension
+	KSP               float64 `json:"ks_p,omitzero"`               // one dimension
+	VarianceRatio     float64 `json:"variance_ratio"`              // samples / reference, of the sums of all variances
+	W2Exact           float64 `json:"w2_exact,omitzero"`           // one dimension, to the exact invariant law
+	// Observables are of particles alone.
+	Observables *Observables `json:"observables,omitempty"`
+}
+
+// ksLevel is the significance at which a function counts as rejected.
+const ksLevel = 0.05
+
+// Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
+// the reference at the 5 % level. In more than one dimension there is no test;
+// in one its p may be zero, since exp(−2nD²) underflows.
+func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
+
+// WhereMixed are those of a row's functions whose reference has mixed, or the
+// others; none where there is no exact law to say so.
+func (r *Results) WhereMixed(functions []Function, mixed bool) (some []Function) {
+	for i, d := range r.ReferenceToExact {
+		if (d < r.MixedBelow) == mixed {
+			some = append(some, functions[i])
+		}
+	}
+	return some
+}
+
+// Row finds the first row of a kind.
+func (r *Results) Row(k Kind) (Row, bool) {
+	for _, row := range r.Rows {
+		if row.Kind == k {
+			return row, true
+		}
+	}
+	return Row{}, false
+}
+
+// Particles reports whether the samples are of particles that may change places.
+func (r *Results) Particles() bool { return observed(r.Rows) }
+
+// mixed is Mixed, which results of older builds lack where it is 0.
+func (r *Results) mixed() int {
+	if r.Mixed == nil {
+		return 0
+	}
+	return *r.Mixed
+}
+
+// values are a distance of all functions.
+func (r Row) values(d Distance) []float64 {
+	values := make([]float64, len(r.Functions))
+	for i, f := range r.Functions {
+		values[i] = d.Of(f)
+	}
+	return values
+}
+
+// compareWithModel fills in ModelCloser.
+func (r *Results) compareWithModel() {
+	model, ok := r.Row(Model)
+	if !ok {
+		return
+	}
+	leading := r.Distances()[0]
+	for i, row := range r.Rows {
+		if row.Kind != Model {
+			wins := conditioning.Wins(model.values(leading), row.values(leading))
+			r.Rows[i].ModelCloser = &wins
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package evaluate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/evaluation/conditioning"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// method draws one row's samples of every function.
+type method struct {
+	row     Row        // kind, name, note, steps
+	against []function // what its samples are compared with
+	draw    draw
+}
+
+// draw returns samples [n, d] of every function, and what of its time is set-up.
+// progress is told how many functions are done.
+type draw func(ctx context.Context, progress func(done, total int)) (samples [][]float32, setup time.Duration, err error)
+
+// methods are all rows in the order of the table; release frees what they hold.
+func (o Options) methods(f family.Family, functions []function) (rows []method, release func(), err error) {
+	b := baselines{o, f, functions}
+	before := []method{b.floor()}
+	if o.wants(Split) {
+		halves, err := b.split()
+		if err != nil {
+			return nil, nil, err
+		}
+		before = append(before, halves...)
+	}
+	for _, m := range o.Experiment.Evaluation.MCMC {
+		before = append(before, b.mcmc(m))
+	}
+	learned, release, err := networks(o, f, functions)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slices.Concat(before, learned, b.invariant(), b.normals()), release, nil
+}
+
+// baselines make the rows that need no network.
+type baselines struct {
+	Options
+	family    family.Family
+	functions []function // consecutive
+}
+
+// all is a row whose stored samples of all functions are made at once.
+func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst []float32, progress func(done, total int)) error) method {
+	d, n := b.family.Dim(), b.Experiment.Evaluation.Samples
+	return method{row, b.functions, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
+		dst := make([]float32, len(b.functions)*stored*d)
+		err := sample(ctx, dst, progress)
+		samples := make([][]float32, len(b.functions))
+		for i := range samples {
+			samples[i] = spread(dst[i*stored*d:(i+1)*stored*d], n, d)
+		}
+		return samples, 0, err
+	}}
+}
+
+func (b baselines) floor() method {
+	e := b.Experiment
+	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set"}, e.StoredReference(),
+		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+			draws := e.Data.DrawsOf("floor", b.functions[0].index, len(b.functions))
+			return family.Sample(ctx, b.family, dst, draws, b.Simulator, progress)
+		})
+}
+
+// split compares the second half of the reference's chains with the first: the
+// paper's floor. There is no such row where the chains have no halves.
+func (b baselines) split() ([]method, error) {
+	d, n, chains := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Data.Reference.Chains
+	if chains < 2 || chains%2 != 0 || n%chains != 0 {
+		return nil, nil
+	}
+	against, samples := slices.Clone(b.functions), make([][]float32, len(b.functions))
+	for i := range against {
+		f := &against[i]
+		first, second, err := conditioning.SplitChains(f.reference, chains, d)
+		if err != nil {
+			return nil, err
+		}
+		f.reference, samples[i] = first, second
+		f.measured = metrics.NewReference(cloud(first, d))
+		if f.potential != nil {
+			if err := f.observe(*f.potential); err != nil {
+				return nil, fmt.Errorf("half of the reference of function %d: %w", f.index, err)
+			}
+		}
+	}
+	note := fmt.Sprintf("half of the reference's %d chains against the other half, %d samples each: not independent of the reference, and noisier than the floor", chains, n/2)
+	if b.Experiment.Data.ReferenceDraws == data.Exact {
+		note = fmt.Sprintf("half of the reference against the other half, %d samples each: noisier than the floor", n/2)
+	}
+	return []method{{Row{Kind: Split, Name: "target split", Note: note}, against,
+		func(_ context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
+			progress(len(samples), len(samples))
+			return samples, 0, nil
+		}}}, nil
+}
+
+func (b baselines) mcmc(m experiment.MCMC) method {
+	n, first := b.Experiment.Evaluation.Samples, b.functions[0].index
+	steps := m.Scheme.Steps(n / m.Scheme.Chains)
+	note := fmt.Sprintf("Euler–Maruyama, dt %g, %d chains of %d steps, %d of them burn-in", m.Scheme.DT, m.Scheme.Chains, steps, m.Scheme.BurnIn)
+	row := Row{Kind: MCMC, Name: m.Name, Note: note, SimulatedSteps: steps * m.Scheme.Chains, SequentialSteps: steps}
+	return b.all(row, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+		return b.Simulator.Simulate(ctx, dst, simulate.Batch{
+			First: first, Count: len(b.functions),
+			System: func(i int) (sde.System, error) { return b.functions[i-first].function.System, nil },
+			Scheme: m.Scheme, Seed: b.Experiment.Data.Seed, Purpose: "mcmc/" + m.Name,
+		}, progress)
+	})
+}
+
+// normals are the rows that know the reference's moments, and the one that knows
+// nothing. On the line, coordinates by themselves are the whole covariance.
+func (b baselines) normals() []method {
+	d, n, seed := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Seed
+	normal := func(kind Kind, name, note string, sample func(dst []float32, fn function) error) method {
+		return b.all(Row{Kind: kind, Name: name, Note: note}, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+			return simulate.Each(ctx, len(b.functions), func(_ context.Context, i int) error {
+				return sample(dst[i*n*d:(i+1)*n*d], b.functions[i])
+			}, progress)
+		})
+	}
+	standard, known := "N(0,1)", "a normal with the reference's mean and variance: knows the answer's first two moments"
+	var rows []method
+	if d > 1 {
+		standard, known = "N(0,I)", "a normal with the reference's mean and covariance: knows the answer's first two moments"
+		rows = append(rows, normal(Pooled, "pooled Gaussian", "independent normal coordinates with the reference's means and variances", func(dst []float32, fn function) error {
+			return conditioning.PooledGaussian(dst, fn.reference, d, seed, fn.index)
+		}))
+	}
+	return append(rows,
+		normal(Moments, "moment-matched normal", known, func(dst []float32, fn function) error {
+			matched(fn.reference, d).draw(dst, seed, "evaluate/moments", fn.index)
+			return nil
+		}),
+		normal(Normal, standard, "what the flow starts from", func(dst []float32, fn function) error {
+			standardNormal(d).draw(dst, seed, "evaluate/normal", fn.index)
+			return nil
+		}))
+}

@@ -1,0 +1,168 @@
+package evaluate
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/evaluation/observables"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/training/state"
+)
+
+// mixedBelow is the W2 distance between a reference set and the exact law up to
+// which its chains count as mixed: means are also given over those functions
+// alone, since elsewhere the reference is not the law.
+const mixedBelow = 0.2
+
+// Options of Run. All but Kinds and Progress are needed.
+type Options struct {
+	Experiment experiment.Experiment
+	State      *state.State // to be judged; its normalisation serves the untrained network too
+	Backend    *backend.Backend
+	Store      *shard.Dir // has the held-out shard, or gets it
+	Simulator  simulate.Simulator
+	Kinds      []Kind // the rows that are made; none: all
+	// Progress is told the stage ("mcmc: sample", "model: compare") and how many
+	// functions of it are done, from one goroutine at a time.
+	Progress func(stage string, done, total int)
+}
+
+// Run judges the state. The numbers depend on experiment and state alone, up to
+// the rounding of the backend; the times do not. It stops soon after ctx does,
+// with its error.
+func Run(ctx context.Context, o Options) (*Results, Shown, error) {
+	began := time.Now()
+	e := o.Experiment
+	if err := e.Validate(); err != nil {
+		return nil, Shown{}, err
+	}
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return nil, Shown{}, err
+	}
+	stage := func(name string) func(done, total int) {
+		return func(done, total int) {
+			if o.Progress != nil {
+				o.Progress(name, done, total)
+			}
+		}
+	}
+	functions, err := heldOut(ctx, o, f, stage("reference: sample"))
+	if err != nil {
+		return nil, Shown{}, err
+	}
+	unknown, err := laws(f, e.Data.Seed, functions)
+	if err != nil {
+		return nil, Shown{}, err
+	}
+	methods, release, err := o.methods(f, functions)
+	if err != nil {
+		return nil, Shown{}, err
+	}
+	defer release()
+	hash := o.State.ParameterHash()
+	r := &Results{
+		Version:    ergoflow.Version,
+		Experiment: e,
+		Run:        cmp.Or(o.State.Run, e.Hash()),
+		Step:       int(o.State.Step),
+		Parameters: hex.EncodeToString(hash[:]),
+		Backend:    o.Backend.Name + " (" + o.Backend.Device + ")",
+		Dim:        f.Dim(),
+		Functions:  len(functions),
+		Samples:    e.Evaluation.Samples,
+		LawUnknown: unknown,
+	}
+	mixed := r.describeReference(functions)
+	var shown Shown
+	drawn := map[Kind][][]float32{} // the last of each kind that figures show
+	for _, m := range methods {
+		if !o.wants(m.row.Kind) {
+			continue
+		}
+		j, err := m.judged(ctx, e.Evaluation, f, mixed, stage)
+		if err != nil {
+			return nil, Shown{}, fmt.Errorf("%s: %w", m.row.Name, err)
+		}
+		r.Rows = append(r.Rows, j.row)
+		if j.row.Kind == Model && j.row.Summary.Observables != nil {
+			shown.Kernels = kernels(m.against, j.seen)
+		}
+		if r.Dim <= maxShownDim && (j.row.Kind == Model || j.row.Kind == MCMC) { // of many dimensions a row is 100 MB
+			drawn[j.row.Kind] = j.samples
+		}
+	}
+	r.compareWithModel()
+	shown.Percentiles = r.percentiles(functions, drawn)
+	if shown.Evolutions, err = r.evolutions(f, functions, drawn[Model]); err != nil {
+		return nil, Shown{}, err
+	}
+	r.Seconds = time.Since(began).Seconds()
+	return r, shown, nil
+}
+
+// judgedRow is a row with what figures show of it.
+type judgedRow struct {
+	row     Row
+	samples [][]float32
+	seen    []*observables.Observed // of particles
+}
+
+// judged draws the method's samples and measures them.
+func (m method) judged(
+	ctx context.Context, v experiment.Evaluation, f family.Family, mixed []bool, stage func(string) func(done, total int),
+) (judgedRow, error) {
+	row := m.row
+	start := time.Now()
+	samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
+	if err != nil {
+		return judgedRow{}, err
+	}
+	row.SetupSeconds, row.SolveSeconds = setup.Seconds(), (time.Since(start) - setup).Seconds()
+	found, err := judge(ctx, v, m.against, samples, stage(row.Name+": compare"))
+	if err != nil {
+		return judgedRow{}, err
+	}
+	row.Functions = found.functions
+	row.summarise(mixed, f)
+	if timed, ok := f.(family.Timed); ok {
+		row.Times = intervals(row.Functions, timed.Times())
+	}
+	if o := row.Summary.Observables; o != nil {
+		if o.Pooled, err = pool(m.against, samples, found.seen); err != nil {
+			return judgedRow{}, err
+		}
+	}
+	return judgedRow{row, samples, found.seen}, nil
+}
+
+// wants reports whether rows of that kind are to be made.
+func (o Options) wants(k Kind) bool { return len(o.Kinds) == 0 || slices.Contains(o.Kinds, k) }
+
+// describeReference measures the reference sets against the exact laws, where
+// there are such, and returns which of them have mixed.
+func (r *Results) describeReference(functions []function) (mixed []bool) {
+	count := 0
+	for _, f := range functions {
+		if f.law == nil {
+			return nil
+		}
+		d := w2Exact(f.reference, f.law)
+		r.ReferenceToExact = append(r.ReferenceToExact, d)
+		mixed = append(mixed, d < mixedBelow)
+		if d < mixedBelow {
+			count++
+		}
+	}
+	r.MixedBelow, r.Mixed, r.Reference = mixedBelow, &count, describe(r.ReferenceToExact, nil)
+	return mixed
+}

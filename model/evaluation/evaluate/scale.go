@@ -1,0 +1,135 @@
+package evaluate
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+)
+
+// ScaleNote says what is smaller than at full size, which is the paper's where it
+// has the experiment, or that nothing is, and everything that was chosen otherwise:
+// by a name, or by its path in the configuration. It belongs under every table.
+func ScaleNote(e experiment.Experiment) string {
+	full, err := experiment.ByName(e.Name, "full")
+	if err != nil {
+		return ""
+	}
+	ours, theirs := sizes(e), sizes(full)
+	var scaled bool
+	var here, there []string
+	for i, s := range ours {
+		differs := s.value != theirs[i].value
+		scaled = scaled || differs
+		if differs || s.always {
+			here = append(here, fmt.Sprintf("%s=%d", s.name, s.value))
+			there = append(there, fmt.Sprintf("%s=%d", s.name, theirs[i].value))
+		}
+	}
+	note := "full size: " + strings.Join(here, ", ")
+	if scaled {
+		note = "scaled: " + strings.Join(here, ", ") + "; the full size"
+		if _, printed := paper[e.Name]; printed && e.Data.Family == full.Data.Family {
+			note += ", the paper's where it names one,"
+		}
+		note += " is " + strings.Join(there, ", ")
+	}
+	for i, ours := range choices(e) {
+		if theirs := choices(full)[i]; ours.text != theirs.text {
+			note += fmt.Sprintf("; %s instead of %s", ours.text, theirs.text)
+		}
+	}
+	for _, change := range otherwise(e, full) {
+		note += "; " + change
+	}
+	return note
+}
+
+// choice is a setting in words, with its path in the configuration.
+type choice struct{ path, text string }
+
+// choices are what decides, beside sizes, what is learned, from what, and how it is
+// judged.
+func choices(e experiment.Experiment) []choice {
+	t := e.Training
+	return []choice{
+		{"data.family", "family " + e.Data.Family},
+		{"training.coupling", fmt.Sprintf("coupling %s", t.Coupling)},
+		{"model.deeponet.fields", "inputs " + strings.Join(Inputs(e), " and ")},
+		{"data.draws", fmt.Sprintf("%s draws", cmp.Or(e.Data.Draws, data.Simulated))},
+		{"data.training.dt", fmt.Sprintf("time steps of %g", e.Data.Training.DT)},
+		{"data.reference.dt", fmt.Sprintf("reference time steps of %g", e.Data.Reference.DT)},
+		{"training.learning_rate", fmt.Sprintf("learning rate %g", t.LearningRate)},
+		{"training.weight_decay", fmt.Sprintf("weight decay %g", t.WeightDecay)},
+		{"training.clip_norm", fmt.Sprintf("clipping at %g", t.ClipNorm)},
+		{"training.times", fmt.Sprintf("%s times", cmp.Or(t.Times, flow.Uniform))},
+		{"training.precision", fmt.Sprintf("precision %s", cmp.Or(t.Precision, layers.Float32))},
+		{"evaluation.solver", "solver " + e.Evaluation.Solver},
+	}
+}
+
+// Inputs are what a network is told of a function; of what is derived of the law it
+// says of what.
+func Inputs(e experiment.Experiment) []string {
+	var names []string
+	for _, input := range e.Velocity().Inputs() {
+		switch input.Name {
+		case "potential":
+			names = append(names, "potential (of −log p)")
+		case "score":
+			names = append(names, "score ((log p)′)")
+		default:
+			names = append(names, input.Name)
+		}
+	}
+	return names
+}
+
+// size is a number with its path in the configuration; the empty one has many.
+type size struct {
+	name, path string
+	value      int
+	always     bool // said even where it is the paper's
+}
+
+func sizes(e experiment.Experiment) []size {
+	return []size{
+		{"F", "data.functions", e.Data.Functions, true},
+		{"B", "training.batch_functions", e.Training.BatchFunctions, true},
+		{"S", "training.batch_samples", e.Training.BatchSamples, true},
+		{"steps", "training.steps", e.Steps(), true},
+		{"stored samples", "data.samples", e.Data.Samples, false},
+		{"training chains", "data.training.chains", e.Data.Training.Chains, false},
+		{"burn-in of training chains", "data.training.burn_in", e.Data.Training.BurnIn, false},
+		{"steps between training samples", "data.training.thin", e.Data.Training.Thin, false},
+		{"held-out functions", "evaluation.functions", e.Evaluation.Functions, false},
+		{"evaluation samples", "evaluation.samples", e.Evaluation.Samples, false},
+		{"burn-in of references", "data.reference.burn_in", e.Data.Reference.BurnIn, false},
+		{"chains of a reference", "data.reference.chains", e.Data.Reference.Chains, false},
+		{"steps between reference samples", "data.reference.thin", e.Data.Reference.Thin, false},
+		{"sensors", "model.sensor.sensors", sensors(e), false},
+		{"sensors in evaluation", "evaluation.sensors", sensors(e.Inference()), false},
+		{"recorded points of a probe", "model.sensor.steps", points(e), false},
+		{"parameters", "", e.Velocity().Layout().Size(), false},
+	}
+}
+
+// sensors of a network, 0 for none.
+func sensors(e experiment.Experiment) int {
+	if s := e.Model.Sensor; s != nil {
+		return s.Sensors
+	}
+	return 0
+}
+
+// points that each sensor of a network records, 0 for none.
+func points(e experiment.Experiment) int {
+	if s := e.Model.Sensor; s != nil {
+		return s.Steps
+	}
+	return 0
+}

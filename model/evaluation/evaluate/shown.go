@@ -1,0 +1,107 @@
+package evaluate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+)
+
+// Shown is what figures show beside the results: samples of few functions on the
+// line and in the plane, sums over all functions of particles.
+type Shown struct {
+	Percentiles []Percentile
+	Evolutions  []Evolution // of equations at physical times
+	Kernels     []Kernel
+}
+
+// Percentile is the function whose leading distance is at a percentile of the
+// model's, with samples [n, d] to look at and, where it is known, the exact law as
+// curves.
+type Percentile struct {
+	Percent   int
+	Function  Function // the model's numbers
+	Reference []float32
+	MCMC      []float32 // of the last MCMC row, the largest budget; empty if there is none
+	MCMCName  string
+	Model     []float32
+	// X are points over which PDF and CDF of the exact law are given.
+	X, PDF, CDF []float64
+}
+
+// Kernel pools the functions whose particles have pair potentials of one kind.
+type Kernel struct {
+	Name                             string
+	Functions                        int
+	R, ReferenceG, ModelG            []float64 // g(r) at distances R
+	ReferenceEnergies, ModelEnergies []float32 // of every state
+}
+
+// percents are the percentiles of functions that are shown.
+var percents = []int{25, 50, 75}
+
+// at is the place of a percentile among n in their order.
+func at(percent, n int) int { return int(math.Round(float64(percent) / 100 * float64(n-1))) }
+
+// maxShownDim is the largest dimension whose samples figures show.
+const maxShownDim = 2
+
+// percentiles picks the functions at the 25th, 50th and 75th percentile of the
+// model's leading distance.
+func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) []Percentile {
+	e := r.Experiment
+	model, ok := r.Row(Model)
+	if !ok || r.Dim > maxShownDim {
+		return nil
+	}
+	order := make([]int, len(functions))
+	for i := range order {
+		order[i] = i
+	}
+	distance := r.Distances()[0].Of
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Compare(distance(model.Functions[a]), distance(model.Functions[b]))
+	})
+	var shown []Percentile
+	for _, percent := range percents {
+		i := order[at(percent, len(order))]
+		p := Percentile{Percent: percent, Function: model.Functions[i],
+			Reference: functions[i].reference, Model: drawn[Model][i]}
+		if mcmc := drawn[MCMC]; mcmc != nil {
+			last := e.Evaluation.MCMC[len(e.Evaluation.MCMC)-1]
+			p.MCMC, p.MCMCName = mcmc[i], last.Name
+		}
+		if law := functions[i].law; law != nil {
+			p.X, p.PDF, p.CDF = curves(law, p.Reference, p.MCMC, p.Model)
+		}
+		shown = append(shown, p)
+	}
+	return shown
+}
+
+// curves tabulates a law: closely between its 10⁻⁵ quantiles, coarsely from
+// there to the ends of the samples that are shown with it.
+func curves(law family.Law, samples ...[]float32) (x, pdf, cdf []float64) {
+	const points, margin, tail = 801, 20, 1e-5
+	lo, hi := law.Quantile(tail), law.Quantile(1-tail)
+	from, to := lo, hi
+	for _, set := range samples {
+		for _, v := range set {
+			from, to = min(from, float64(v)), max(to, float64(v))
+		}
+	}
+	for i := range margin {
+		x = append(x, from+(lo-from)*float64(i)/margin)
+	}
+	for i := range points {
+		x = append(x, lo+(hi-lo)*float64(i)/(points-1))
+	}
+	for i := range margin {
+		x = append(x, hi+(to-hi)*float64(i+1)/margin)
+	}
+	for _, v := range x {
+		pdf, cdf = append(pdf, law.PDF(v)), append(cdf, law.CDF(v))
+	}
+	return x, pdf, cdf
+}

@@ -1,0 +1,146 @@
+package evaluate
+
+import (
+	"slices"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/model/evaluation/bootstrap"
+)
+
+// Summary is a row over its functions.
+type Summary struct {
+	Sinkhorn          Statistic `json:"sinkhorn,omitzero"`
+	SinkhornConverged Statistic `json:"sinkhorn_converged,omitzero"`
+	Residual          float64   `json:"residual,omitzero"` // the largest
+	W2                Statistic `json:"w2,omitzero"`
+	// Where there is an exact law: W2 and Sinkhorn over the functions whose
+	// reference has mixed, and over the others.
+	W2Mixed         Statistic `json:"w2_mixed,omitzero"`
+	W2Unmixed       Statistic `json:"w2_unmixed,omitzero"`
+	SinkhornMixed   Statistic `json:"sinkhorn_mixed,omitzero"`
+	SinkhornUnmixed Statistic `json:"sinkhorn_unmixed,omitzero"`
+	W2Exact         Statistic `json:"w2_exact,omitzero"`
+	SlicedW2        Statistic `json:"sliced_w2,omitzero"`
+	KS              Statistic `json:"ks,omitzero"`
+	KSRejected      float64   `json:"ks_rejected"` // one dimension: fraction of functions with p < 0.05
+	VarianceRatio   Statistic `json:"variance_ratio"`
+	// Observables are of particles alone.
+	Observables *ObservableSummary `json:"observables,omitempty"`
+}
+
+// Statistic describes a number over functions. The intervals are 95 % bootstraps
+// over functions (package bootstrap), or over equations where several functions are
+// of one (Units): BCa of the mean, percentiles of the median. They are null for fewer
+// than two of them and where all have the same value:
+// none of 8 functions does not mean none of all.
+type Statistic struct {
+	Mean           float64     `json:"mean"`
+	StdErr         float64     `json:"std_err"` // of the mean; 0 for fewer than two equations
+	MeanInterval   *[2]float64 `json:"mean_interval,omitempty"`
+	Median         float64     `json:"median"`
+	MedianInterval *[2]float64 `json:"median_interval,omitempty"`
+}
+
+// describe computes mean, standard error, median and their intervals; units are the
+// bootstrap's. No values give zeros.
+func describe(values []float64, units []int) Statistic {
+	n := float64(len(values))
+	if n == 0 {
+		return Statistic{}
+	}
+	var s Statistic
+	for _, v := range values {
+		s.Mean += v / n
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	s.Median = (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	about, err := bootstrap.Mean(values, units, 0)
+	s.StdErr, s.MeanInterval = about.StdErr, ends(about, err)
+	s.MedianInterval = ends(bootstrap.Median(values, units, 0))
+	return s
+}
+
+// Units are which functions are of one equation, nil where each is of its own: at
+// several physical times an equation was held out once, and its functions come
+// together in a resample.
+func Units(f family.Family, functions []Function) []int {
+	timed, ok := f.(family.Timed)
+	if !ok {
+		return nil
+	}
+	units, seen := make([]int, len(functions)), map[int]bool{}
+	for i, f := range functions {
+		units[i] = timed.Equation(f.Index)
+		seen[units[i]] = true
+	}
+	if len(seen) == len(functions) {
+		return nil
+	}
+	return units
+}
+
+// ends of an interval, nil where there is none.
+func ends(i bootstrap.Interval, err error) *[2]float64 {
+	if err != nil || !(i.Low < i.High) {
+		return nil
+	}
+	return &[2]float64{i.Low, i.High}
+}
+
+// summarise fills r.Summary from r.Functions, which are of that family; mixed[i] says
+// whether the reference of function i is near the exact law, where there is one.
+// Numbers that do not exist keep zeros.
+func (r *Row) summarise(mixed []bool, f family.Family) {
+	particles, units, dim := r.Functions[0].Observables != nil, Units(f, r.Functions), f.Dim()
+	column := func(exists bool, value func(Function) float64) Statistic {
+		if !exists {
+			return Statistic{}
+		}
+		return describe(r.values(Distance{Of: value}), units)
+	}
+	r.Summary = Summary{
+		Sinkhorn:          column(!particles, Sinkhorn.Of),
+		SinkhornConverged: column(!particles && dim <= MaxConvergedDim, func(f Function) float64 { return f.SinkhornConverged }),
+		W2:                column(dim == 1, W2.Of),
+		W2Exact:           column(mixed != nil, func(f Function) float64 { return f.W2Exact }),
+		SlicedW2:          column(dim > 1, SlicedW2.Of),
+		KS:                column(dim == 1, func(f Function) float64 { return f.KS }),
+		VarianceRatio:     column(true, func(f Function) float64 { return f.VarianceRatio }),
+	}
+	if mixed != nil {
+		r.Summary.SinkhornMixed, r.Summary.SinkhornUnmixed = split(r.values(Sinkhorn), mixed)
+		r.Summary.W2Mixed, r.Summary.W2Unmixed = split(r.values(W2), mixed)
+	}
+	if particles {
+		of := func(value func(Observables) float64) Statistic {
+			return column(true, func(f Function) float64 { return value(*f.Observables) })
+		}
+		r.Summary.Observables = &ObservableSummary{
+			FeatureW2:          of(func(o Observables) float64 { return o.FeatureW2 }),
+			RadialError:        of(func(o Observables) float64 { return o.RadialError }),
+			MarginalKL:         of(func(o Observables) float64 { return o.MarginalKL }),
+			EnergyKS:           of(func(o Observables) float64 { return o.Energy.KS }),
+			EnergyMeanRelative: of(func(o Observables) float64 { return o.Energy.RelativeMean }),
+			EnergyStdRelative:  of(func(o Observables) float64 { return o.Energy.RelativeStd }),
+		}
+	}
+	for _, f := range r.Functions {
+		r.Summary.Residual = max(r.Summary.Residual, f.Residual)
+		if f.Rejected() {
+			r.Summary.KSRejected += 1 / float64(len(r.Functions))
+		}
+	}
+}
+
+// split describes the values of functions that have mixed, and of the others.
+func split(values []float64, mixed []bool) (yes, no Statistic) {
+	var in, out []float64
+	for i, v := range values {
+		if mixed[i] {
+			in = append(in, v)
+		} else {
+			out = append(out, v)
+		}
+	}
+	return describe(in, nil), describe(out, nil)
+}

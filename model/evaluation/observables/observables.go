@@ -1,0 +1,115 @@
+// Package observables compares laws of indistinguishable particles in the plane
+// by what does not depend on their numbering: features of states, pair
+// correlation, marginals and energies. Coordinates would need a pairing of
+// particles, and in 64 dimensions a Gaussian without any interaction scores well
+// on them.
+//
+// A state of n particles is (x₁, y₁, …, x_n, y_n); states follow one another.
+// Work is spread over GOMAXPROCS goroutines that end before a function returns;
+// results do not depend on their number.
+package observables
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
+)
+
+// MinParticles is the fewest particles that have all features: two have but one
+// distance, which does not spread.
+const MinParticles = 3
+
+// Observed is what is seen of a set of states of one system.
+type Observed struct {
+	Particles int
+	States    int
+	Features  []float64 // [States, FeatureCount], as FeatureNames names them
+	Energies  []float32 // of each state, not divided by the number of particles
+	Radial    Radial
+}
+
+// blockStates is how many states a goroutine takes at a time.
+const blockStates = 64
+
+// Observe looks at states [N, 2·particles]. energy is the potential energy of a
+// state; it is called from several goroutines at once. It fails with
+// metrics.ErrEmpty, ErrShape or ErrNonFinite, the last also for energies.
+func Observe(states []float32, particles int, energy func(state []float32) float64) (*Observed, error) {
+	n, err := countStates(states, particles)
+	if err != nil {
+		return nil, fmt.Errorf("observe particles: %w", err)
+	}
+	o := &Observed{Particles: particles, States: n, Features: make([]float64, n*FeatureCount), Energies: make([]float32, n)}
+	blocks := (n + blockStates - 1) / blockStates
+	workers := min(runtime.GOMAXPROCS(0), blocks)
+	parts := make([]Radial, workers)
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			pairs := newPairs(particles)
+			for {
+				first := (int(next.Add(1)) - 1) * blockStates
+				if first >= n {
+					return
+				}
+				for i := first; i < min(first+blockStates, n); i++ {
+					state := states[i*2*particles : (i+1)*2*particles]
+					o.Energies[i] = float32(energy(state))
+					pairs.measure(state)
+					parts[w].count(pairs.distances)
+					pairs.features(o.Features[i*FeatureCount:(i+1)*FeatureCount], state, float64(o.Energies[i]))
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, p := range parts { // whole numbers: the same sum in any order
+		o.Radial.Add(p)
+	}
+	for i, e := range o.Energies {
+		if e-e != 0 {
+			return nil, fmt.Errorf("observe particles: state %d has the energy %v: %w", i, e, metrics.ErrNonFinite)
+		}
+	}
+	return o, nil
+}
+
+// countStates checks states and says how many there are.
+func countStates(states []float32, particles int) (int, error) {
+	switch {
+	case particles < MinParticles || particles > sde.MaxParticles:
+		return 0, fmt.Errorf("%d particles are outside %d to %d: %w", particles, MinParticles, sde.MaxParticles, metrics.ErrShape)
+	case len(states) == 0:
+		return 0, metrics.ErrEmpty
+	case len(states)%(2*particles) != 0:
+		return 0, fmt.Errorf("%d coordinates are not states of %d particles in the plane: %w", len(states), particles, metrics.ErrShape)
+	case len(states)/(2*particles) > metrics.MaxPoints:
+		return 0, fmt.Errorf("%d states are more than %d: %w", len(states)/(2*particles), metrics.MaxPoints, metrics.ErrShape)
+	}
+	for i, v := range states {
+		if v-v != 0 {
+			return 0, fmt.Errorf("state %d, coordinate %d is %v: %w", i/(2*particles), i%(2*particles), v, metrics.ErrNonFinite)
+		}
+	}
+	return len(states) / (2 * particles), nil
+}
+
+// moments are mean and standard deviation, with the number of values as divisor.
+func moments[T float32 | float64](values []T) (mean, std float64) {
+	for _, v := range values {
+		mean += float64(v)
+	}
+	mean /= float64(len(values))
+	var squares float64
+	for _, v := range values {
+		d := float64(v) - mean
+		squares += d * d
+	}
+	return mean, math.Sqrt(squares / float64(len(values)))
+}

@@ -1,0 +1,85 @@
+package sensor
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+// Encode returns the code z [n, Width] of the probes [n, m, steps, features],
+// for any m ≥ 1 and any number of steps.
+func (n Network) Encode(inputs []*graph.Node) *graph.Node {
+	return n.aggregate(n.embed(inputs[0]))
+}
+
+// embed returns e [n, m, width], a vector of each sensor.
+func (n Network) embed(probes *graph.Node) *graph.Node {
+	steps := probes.Shape().Dimensions[2]
+	step := func(i int) *graph.Node {
+		return graph.Squeeze(graph.Slice(probes, graph.AxisRange(), graph.AxisRange(), graph.AxisRange(i, i+1)), 2)
+	}
+	switch n.config.Representation {
+	case Point:
+		return n.perceptron("sensor", step(0))
+	case Endpoint:
+		first, last := step(0), step(steps-1)
+		return n.perceptron("sensor", graph.Concatenate([]*graph.Node{first, last, graph.Sub(last, first)}, -1))
+	}
+	return n.trajectory(probes)
+}
+
+// trajectory is convolution, LayerNorm over the channels, GELU for every
+// channel, and the mean over the steps.
+func (n Network) trajectory(probes *graph.Node) *graph.Node {
+	dimensions := probes.Shape().Dimensions
+	functions, sensors, steps, features := dimensions[0], dimensions[1], dimensions[2], dimensions[3]
+	h := graph.Reshape(probes, functions*sensors, steps, features)
+	for i := range n.config.Channels {
+		norm := fmt.Sprintf("sensor.norm%d", i)
+		h = n.convolution(fmt.Sprintf("sensor.conv%d", i), h)
+		h = layers.NormGELU(h, n.weight(norm), n.bias(norm))
+	}
+	return graph.Reshape(graph.ReduceMean(h, 1), functions, sensors, -1)
+}
+
+// convolution is a cross-correlation of h [N, L, in] over its middle axis, with
+// as much zero padding on both sides as half the kernel, less the mean over its
+// channels, which the LayerNorm after it does not see: [N, L, out]. To have it
+// without a pass over the result, the mean is taken from weights and bias.
+//
+// It is one product of the shifted copies of h, side by side, with the weights
+// [kernel·in, out]: faster than the convolution operation on pure Go by far.
+func (n Network) convolution(name string, h *graph.Node) *graph.Node {
+	dimensions := h.Shape().Dimensions
+	trajectories, steps, in := dimensions[0], dimensions[1], dimensions[2]
+	kernel, half := n.config.Kernel, n.config.Kernel/2
+	columns := h
+	if half > 0 {
+		zeros := graph.Zeros(h.Graph(), backend.Shape(trajectories, half, in))
+		padded := graph.Concatenate([]*graph.Node{zeros, h, zeros}, 1)
+		shifted := make([]*graph.Node, kernel)
+		for j := range shifted {
+			shifted[j] = graph.Slice(padded, graph.AxisRange(), graph.AxisRange(j, j+steps))
+		}
+		// Along an axis of its own XLA-CPU computes the copies where they go.
+		columns = graph.Reshape(graph.Stack(shifted, 2), trajectories, steps, kernel*in)
+	}
+	centred := func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, -1)) }
+	weight := n.weight(name)
+	weight = centred(graph.Reshape(weight, kernel*in, weight.Shape().Dimensions[2]))
+	return plus(n.times(columns, weight), centred(n.bias(name)))
+}
+
+// aggregate returns z [n, Width] of e [n, m, width]. It does not depend on the
+// order of the sensors.
+func (n Network) aggregate(e *graph.Node) *graph.Node {
+	switch n.config.Aggregator {
+	case MeanPool:
+		return n.perceptron("pool", graph.ReduceMean(e, 1))
+	case DeepSets:
+		return n.perceptron("pool", graph.ReduceSum(n.perceptron("element", e), 1))
+	}
+	return n.perceive(e)
+}

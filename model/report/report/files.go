@@ -1,0 +1,40 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+)
+
+type file struct {
+	name    string
+	content []byte
+}
+
+// writeAll writes the files in order, each whole or not at all.
+func writeAll(dir string, files []file) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := atomicfile.Write(filepath.Join(dir, f.name), f.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Writable reports what would keep Write from writing into dir, which it makes:
+// for programs that compute for long before they write.
+func Writable(dir string) error {
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = atomicfile.Writable(filepath.Join(dir, "report.html"))
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}

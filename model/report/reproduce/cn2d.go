@@ -1,0 +1,181 @@
+package reproduce
+
+import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
+
+// cn2d is the two-dimensional experiment with constant noise: what the network
+// reads, how it puts that together, how that acts, and how many sensors it has.
+// All evaluations are with 256 sensors but those of the transfer table, and those of
+// DeepSets, whose sum over sensors grows with their number: it is judged with as many
+// as it was trained with.
+var cn2d = Study{
+	Name:  "cn2d",
+	Title: "2D constant noise",
+	Runs: []Run{
+		{Name: "trajectory", Experiment: "cn2d", Evaluations: finerSteps},
+		{Name: "grid", Experiment: "cn2d_grid"},
+		{Name: "point", Experiment: "cn2d", Set: []string{"model.sensor.representation=point"}},
+		{Name: "endpoint", Experiment: "cn2d", Set: []string{"model.sensor.representation=endpoint"}},
+		{Name: "meanpool", Experiment: "cn2d", Set: []string{"model.sensor.aggregator=mean"}},
+		{Name: "deepsets", Experiment: "cn2d", Set: []string{"model.sensor.aggregator=deepsets", "evaluation.sensors=0"}},
+		{Name: "film", Experiment: "cn2d", Set: []string{"model.sensor.conditioning=film"}},
+		{Name: "dot", Experiment: "cn2d", Set: []string{"model.sensor.conditioning=dot"}},
+		{Name: "concat", Experiment: "cn2d", Set: []string{"model.sensor.conditioning=concat"}},
+		{Name: "sensors64", Experiment: "cn2d", Set: []string{"model.sensor.sensors=64"}},
+		{Name: "sensors128", Experiment: "cn2d", Set: []string{"model.sensor.sensors=128"}},
+	},
+	Tables: []Table{
+		{
+			ID:      "cn2d",
+			Title:   "Representation, aggregator, conditioning",
+			Source:  "tab:d2_sinkhorn",
+			Columns: ablations,
+			Base:    &trajectories,
+			Rows: []Row{
+				{Name: "grid DeepONet", Run: "grid", Kind: evaluate.Model},
+				{Name: "point + Perceiver + AdaLN", Run: "point", Kind: evaluate.Model},
+				{Name: "endpoint + Perceiver + AdaLN", Run: "endpoint", Kind: evaluate.Model},
+				trajectories,
+				{Name: "trajectory + mean pool + AdaLN", Run: "meanpool", Kind: evaluate.Model},
+				{Name: "trajectory + DeepSets + AdaLN", Run: "deepsets", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + FiLM", Run: "film", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + AdaLN, told of another field", Kind: evaluate.Shuffled},
+				{Name: "MCMC", Kind: evaluate.MCMC},
+				{Name: "floor: a second reference set", Kind: evaluate.Floor},
+				halves,
+				{Name: "moment-matched normal", Kind: evaluate.Moments},
+				{Name: "pooled Gaussian", Kind: evaluate.Pooled},
+				{Name: "N(0,I)", Kind: evaluate.Normal},
+				{Name: "untrained network", Kind: evaluate.Untrained},
+			},
+			Notes: []string{"Above trajectories: how much more sliced W2 a row has than trajectory + Perceiver + AdaLN has of the same field, in the mean; its interval says whether the two can be told apart.", "The target split compares two halves of the reference's chains, half as many samples each.", "MCMC: chains as those of the training data, 64 of them at the scaled preset, against one chain for each sample of the reference. The network told of another field is the one with trajectories, Perceiver and AdaLN.", annealed},
+		},
+		{
+			ID:      "cn2d-extra",
+			Title:   "More conditionings, fewer sensors in training",
+			Source:  "tab:d2_extra",
+			Columns: ablations,
+			Base:    &trajectories,
+			Rows: []Row{
+				{Name: "trajectory + Perceiver + dot", Run: "dot", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + concat", Run: "concat", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + AdaLN, 64 sensors", Run: "sensors64", Kind: evaluate.Model},
+				{Name: "trajectory + Perceiver + AdaLN, 128 sensors", Run: "sensors128", Kind: evaluate.Model},
+			},
+		},
+		{
+			ID:      "cn2d-solver",
+			Title:   "Steps of the solver, on the first 8 fields",
+			Columns: []Column{{Metric: sinkhorn, Of: Mean}, {Metric: sinkhorn, Of: Median}, {Metric: slicedW2, Of: Mean}, {Metric: solveSeconds}},
+			Rows:    finerRows,
+			Notes:   []string{"Both from the same noise, by the network with trajectories. The paper does not name its solver in the plane."},
+		},
+	},
+	Figures:       map[string]Shown{"samples": {Paper: "fig:d2_samples"}},
+	ConfiguredIn:  "in the text",
+	Configuration: with(inPlane, map[string]string{"sensors": "256"}),
+	Notes: []string{"All evaluations are with 256 sensors, but that of DeepSets: its sum over sensors grows with their number, so that it is judged with as many as it was trained with. " +
+		"The full preset trains with 256 where a row says nothing else, the scaled preset with 64."},
+}
+
+// cn2dTransfer trains with one number of sensors, or several in turn, and
+// evaluates with each. Its probes are random walks.
+var cn2dTransfer = Study{
+	Name:  "cn2d_transfer",
+	Title: "2D constant noise, from one number of sensors to another",
+	Runs: []Run{
+		{Name: "512", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=512"}, Evaluations: otherSensors},
+		{Name: "1024", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=1024"}, Evaluations: otherSensors},
+		{Name: "2048", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=2048"}, Evaluations: otherSensors},
+		{Name: "mixed", Experiment: "cn2d_transfer", Set: []string{"training.sensors=[512,1024,2048]"}, Evaluations: otherSensors},
+	},
+	Tables: []Table{
+		{
+			ID:      "cn2d-transfer",
+			Title:   "Mean Sinkhorn divergence by sensors in evaluation",
+			Source:  "tab:d2_transfer",
+			Columns: bySensors(sinkhorn, Mean),
+			Rows:    transferRows,
+			Notes:   []string{annealed},
+		},
+		{
+			ID:      "cn2d-transfer-converged",
+			Title:   "Mean converged Sinkhorn divergence by sensors in evaluation",
+			Columns: bySensors(converged, Mean),
+			Rows:    transferRows,
+		},
+		{
+			ID:      "cn2d-transfer-above",
+			Title:   "Converged Sinkhorn divergence above that of training with 512, mean, by sensors in evaluation",
+			Columns: bySensors(converged, Excess),
+			Rows:    transferRows,
+			Notes:   []string{"Field by field. An interval with 0 in it: the two cannot be told apart by these fields."},
+		},
+		{
+			ID:      "cn2d-transfer-beside",
+			Title:   "Beside other samples",
+			Columns: []Column{{Metric: sinkhorn, Of: Mean}, {Metric: converged, Of: Mean}, {Metric: slicedW2, Of: Mean}},
+			Rows: []Row{
+				{Name: "trained and evaluated with 512", Kind: evaluate.Model},
+				{Name: "the same network, told of another field", Kind: evaluate.Shuffled},
+				{Name: "MCMC", Kind: evaluate.MCMC},
+				{Name: "floor: a second reference set", Kind: evaluate.Floor},
+				halves,
+				{Name: "moment-matched normal", Kind: evaluate.Moments},
+				{Name: "pooled Gaussian", Kind: evaluate.Pooled},
+				{Name: "N(0,I)", Kind: evaluate.Normal},
+			},
+		},
+	},
+	ConfiguredIn:  "in the text",
+	Configuration: with(inPlane, map[string]string{"sensors": "512, 1,024, 2,048 or all in turn", "sensors in evaluation": "512, 1,024, 2,048"}),
+}
+
+// inPlane are settings that the paper has of all experiments in the plane.
+var inPlane = map[string]string{
+	"training functions":                 "65,536",
+	"held-out functions":                 "100 of 4,096",
+	"samples of a training function":     "4,096",
+	"samples of a reference":             "4,096",
+	"training samples":                   "Euler–Maruyama",
+	"time step":                          "0.01",
+	"time before the first sample":       "20",
+	"updates":                            "8,192",
+	"functions × samples in a batch":     "512 × 64",
+	"coupling":                           "minibatch optimal transport",
+	"optimizer":                          "OneCycle to 0.001, weight decay 0.0001; the optimizer is not named",
+	"norm that gradients are clipped to": "1",
+	"precision":                          "bfloat16, mixed",
+}
+
+// bySensors has a column for each number of sensors in evaluation.
+func bySensors(m Metric, of Summary) []Column {
+	return []Column{
+		{Metric: m, Of: of, Evaluation: "512", Name: "512 sensors"},
+		{Metric: m, Of: of, Evaluation: "1024", Name: "1,024 sensors"},
+		{Metric: m, Of: of, Evaluation: "2048", Name: "2,048 sensors"},
+	}
+}
+
+var (
+	ablations = []Column{
+		{Metric: sinkhorn, Of: Mean}, {Metric: trainSeconds}, {Metric: sinkhorn, Of: Median},
+		{Metric: converged, Of: Mean}, {Metric: slicedW2, Of: Mean},
+		{Metric: slicedW2, Of: Excess, Name: "sliced W2 above trajectories, mean"}, {Metric: seconds},
+	}
+	// What other parts are compared with.
+	trajectories = Row{Name: "trajectory + Perceiver + AdaLN", Run: "trajectory", Kind: evaluate.Model}
+	transferRows = []Row{
+		{Name: "trained with 512", Run: "512", Kind: evaluate.Model},
+		{Name: "trained with 1,024", Run: "1024", Kind: evaluate.Model},
+		{Name: "trained with 2,048", Run: "2048", Kind: evaluate.Model},
+		{Name: "trained with all three in turn", Run: "mixed", Kind: evaluate.Model},
+	}
+	otherSensors = []Evaluation{
+		{Name: "512", Set: []string{"evaluation.sensors=512"}, Kinds: []evaluate.Kind{evaluate.Model}},
+		{Name: "1024", Set: []string{"evaluation.sensors=1024"}, Kinds: []evaluate.Kind{evaluate.Model}},
+		{Name: "2048", Set: []string{"evaluation.sensors=2048"}, Kinds: []evaluate.Kind{evaluate.Model}},
+	}
+)
+
+// annealed says what the paper's metric makes of samples that are nearly normal.
+const annealed = "Sinkhorn is the paper's: annealed with a scaling of 0.5, it ends before it has converged, may be negative, and in the plane prefers normals with the right moments to samples of the target itself. The converged divergence and sliced W2 do not: compare with the normals by those."

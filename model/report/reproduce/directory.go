@@ -1,0 +1,177 @@
+package reproduce
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/training/state"
+)
+
+// Directory is where a reproduction lives:
+//
+//	runs/HASH/state.safetensors    the trained state
+//	runs/HASH/training.json        how it was trained; finished when it says so
+//	evaluations/HASH/              one evaluation's report (package report)
+//	evaluations/HASH/judged.json   written last: without it the rest does not count
+//	report/                        what it is all for
+//
+// The run's HASH is Experiment.Hash, the evaluation's that and all that its
+// numbers depend on besides.
+type Directory string
+
+// Training is training.json: what is known of how a state came to be.
+type Training struct {
+	Experiment string `json:"experiment"`
+	Preset     string `json:"preset"`
+	Run        string `json:"run"` // hash of the configuration
+	Seed       uint64 `json:"seed"`
+	// Attempts counts how often the training was begun; of more than one the
+	// stages are those of the last.
+	Attempts    int                `json:"attempts"`
+	Stages      []Stage            `json:"stages"`
+	Loss        float64            `json:"loss"`        // mean of the last tenth, at most 250 steps
+	Environment report.Environment `json:"environment"` // empty of a cluster of other machines
+	Finished    time.Time          `json:"finished"`    // zero: not yet
+}
+
+// Stage is a part of a run with its wall time.
+type Stage struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
+}
+
+// seconds of a stage; 0 where it is unknown.
+func (t Training) seconds(stage string) float64 {
+	for _, s := range t.Stages {
+		if s.Name == stage {
+			return s.Seconds
+		}
+	}
+	return 0
+}
+
+// judged is judged.json.
+type judged struct {
+	Environment report.Environment `json:"environment"`
+	Created     time.Time          `json:"created"`
+}
+
+func (d Directory) run(hash string) string { return filepath.Join(string(d), "runs", hash) }
+func (d Directory) statePath(hash string) string {
+	return filepath.Join(d.run(hash), "state.safetensors")
+}
+func (d Directory) evaluation(key string) string { return filepath.Join(string(d), "evaluations", key) }
+
+func (d Directory) report(parts ...string) string {
+	return filepath.Join(append([]string{string(d), "report"}, parts...)...)
+}
+
+// Shards is where a local cluster of this directory, and every evaluation,
+// keeps shards.
+func (d Directory) Shards() string { return filepath.Join(string(d), "shards") }
+
+// training reads what is known of a run; of one that was never begun, nothing.
+func (d Directory) training(hash string) (Training, error) {
+	var t Training
+	err := readJSON(filepath.Join(d.run(hash), "training.json"), &t)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Training{}, nil
+	}
+	return t, err
+}
+
+func (d Directory) writeTraining(t Training) error {
+	return d.writeJSON(filepath.Join(d.run(t.Run), "training.json"), t)
+}
+
+// state reads the trained state of a run, nil if it is not kept; one of another run
+// is refused.
+func (d Directory) state(hash string) (*state.State, error) {
+	path := d.statePath(hash)
+	encoded, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_, st, err := experiment.DecodeState(encoded)
+	if err == nil && st.Run != hash {
+		err = fmt.Errorf("it is the state of run %.12s", st.Run)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
+	}
+	return st, nil
+}
+
+func (d Directory) writeState(hash string, encoded []byte) error {
+	if err := os.MkdirAll(d.run(hash), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(d.statePath(hash), encoded)
+}
+
+// judgement reads a finished evaluation; nil if there is none.
+func (d Directory) judgement(key string) (*judgement, error) {
+	j := judgement{Dir: d.evaluation(key)}
+	err := readJSON(filepath.Join(j.Dir, "judged.json"), &j.judged)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = readJSON(filepath.Join(j.Dir, "results.json"), &j.Results)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &j, nil
+}
+
+// judgement is a finished evaluation.
+type judgement struct {
+	judged
+	Dir     string // its report
+	Results evaluate.Results
+}
+
+func (d Directory) writeJudged(key string, j judged) error {
+	return d.writeJSON(filepath.Join(d.evaluation(key), "judged.json"), j)
+}
+
+func (d Directory) writeJSON(path string, v any) error {
+	encoded, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return atomicfile.Write(path, append(encoded, '\n'))
+}
+
+// readJSON reads a file that this package wrote. One that cannot be read any
+// more should be deleted, which the error says.
+func readJSON(path string, v any) error {
+	encoded, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(encoded, v); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
+	}
+	return nil
+}
+
+// ErrCorrupt means that a file of a reproduction is damaged or of another
+// version.
+var ErrCorrupt = errors.New("not a record of a reproduction")

@@ -1,0 +1,145 @@
+package reproduce
+
+import (
+	"strings"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report/report"
+)
+
+// Source cites where the paper's numbers are printed.
+const Source = evaluate.PaperTitle + "; networks on one RTX 5090, MCMC on one EPYC 9575F; single runs"
+
+// Document has every number of a reproduction; its JSON is reproduce.json.
+type Document struct {
+	Version string       `json:"version"`
+	Preset  string       `json:"preset"`
+	Seeds   int          `json:"seeds"`
+	Missing int          `json:"missing"` // jobs that are not done yet
+	Created time.Time    `json:"created"`
+	Source  string       `json:"source"` // of the paper's numbers
+	Studies []Reproduced `json:"studies"`
+}
+
+// Reproduced is a study with what there is of it.
+type Reproduced struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+	// Scale says what is smaller than in the paper, or that nothing is.
+	Scale  string `json:"scale"`
+	Scaled bool   `json:"scaled"`
+	Tables []Made `json:"tables"`
+	// Configuration is that of the first run, ConfiguredIn where the paper prints its.
+	Configuration []Setting `json:"configuration"`
+	ConfiguredIn  string    `json:"configured_in"`
+	Figures       []Figure  `json:"figures"`
+	Runs          []RunFact `json:"runs"`
+	Notes         []string  `json:"notes"`
+	// Experiment is the configuration of the first run with the first seed.
+	Experiment experiment.Experiment `json:"experiment"`
+}
+
+// Made is a table with our numbers.
+type Made struct {
+	ID      string       `json:"id"`
+	Title   string       `json:"title"`
+	Source  string       `json:"source"`
+	Columns []ColumnName `json:"columns"`
+	Rows    []Line       `json:"rows"`
+	Notes   []string     `json:"notes"`
+}
+
+// ColumnName names a column.
+type ColumnName struct {
+	Name    string  `json:"name"`
+	Metric  string  `json:"metric"`
+	Of      Summary `json:"of"`
+	Printed bool    `json:"printed"` // the paper has some of its numbers
+}
+
+// Line is a row of a table.
+type Line struct {
+	Name  string        `json:"name"`
+	Kind  evaluate.Kind `json:"kind"`
+	Cells []Cell        `json:"cells"`
+}
+
+// Cell has our number, null where there is none (yet), and the paper's, null
+// where it prints none.
+type Cell struct {
+	Ours  *Estimate `json:"ours"`
+	Paper *float64  `json:"paper"`
+}
+
+// Figure is a figure of a study: NAME/Name.png in the report, with Name.csv.
+type Figure struct {
+	report.Caption
+	Paper    string `json:"paper"` // the figure of the paper that it stands for
+	png, csv []byte
+}
+
+// RunFact says how a state was made and judged.
+type RunFact struct {
+	Run        string `json:"run"`
+	Updates    int    `json:"updates"`
+	Parameters int    `json:"parameters"` // of the network
+	Training   `json:"training"`
+	Judged     []JudgedFact `json:"evaluations"`
+}
+
+// JudgedFact says how an evaluation was made.
+type JudgedFact struct {
+	Name        string             `json:"name"`
+	Key         string             `json:"key"` // its directory
+	Seconds     float64            `json:"seconds"`
+	Backend     string             `json:"backend"`
+	Created     time.Time          `json:"created"`
+	Environment report.Environment `json:"environment"`
+}
+
+// document collects what there is.
+func (d Directory) document(studies []Study, jobs []Job, preset string, seeds int) (*Document, error) {
+	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: Source}
+	for _, s := range studies {
+		r := Reproduced{Name: s.Name, Title: s.Title, Notes: s.Notes}
+		have := newOutcomes()
+		var shown *judgement // the preset's evaluation of the first job, whose figures are shown
+		for _, j := range jobs {
+			if j.Study != s.Name {
+				continue
+			}
+			fact, main, err := d.collect(j, have)
+			if err != nil {
+				return nil, err
+			}
+			if len(r.Runs) == 0 {
+				shown, r.Experiment = main, j.Experiment
+			}
+			r.Runs = append(r.Runs, fact)
+			if len(fact.Judged) < len(j.Tasks) {
+				doc.Missing++
+			}
+		}
+		r.Scale = evaluate.ScaleNote(r.Experiment)
+		r.Scaled = strings.HasPrefix(r.Scale, "scaled")
+		r.Configuration, r.ConfiguredIn = settings(r.Experiment, s.Configuration), s.ConfiguredIn
+		if shown != nil {
+			var err error
+			if r.Figures, err = have.figures(s, shown); err != nil {
+				return nil, err
+			}
+		}
+		for _, t := range s.Tables {
+			made, err := have.table(s, t)
+			if err != nil {
+				return nil, err
+			}
+			r.Tables = append(r.Tables, made)
+		}
+		doc.Studies = append(doc.Studies, r)
+	}
+	return doc, nil
+}

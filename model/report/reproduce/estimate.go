@@ -1,0 +1,42 @@
+package reproduce
+
+import (
+	"errors"
+
+	"github.com/ergoflow/ergoflow/model/evaluation/bootstrap"
+)
+
+// Estimate is a number of ours. Functions are held-out equations drawn from the
+// family, so the interval says how far the number would move with other ones;
+// Seeds says how far it moves with other initial weights and batches.
+type Estimate struct {
+	Value float64 `json:"value"` // mean over seeds; of a wall time the first seed's
+	// Interval is the 95 % bootstrap over functions (package bootstrap), or over
+	// equations where several functions are of one. It is
+	// null for numbers that are no summaries over functions, over a single one,
+	// or over equal values: none of 8 functions does not mean none of all.
+	Interval *[2]float64 `json:"interval"`
+	Seeds    []float64   `json:"seeds"` // the number of every seed; one where the row does not depend on it
+}
+
+// estimate summarises values[seed][function], of the same functions for every
+// seed; units are the bootstrap's.
+func estimate(values [][]float64, units []int, s Summary) (*Estimate, error) {
+	e := &Estimate{}
+	for _, v := range values {
+		e.Seeds = append(e.Seeds, s.of(v))
+		e.Value += s.of(v) / float64(len(values))
+	}
+	over := bootstrap.MeanOverSeeds
+	if s == Median {
+		over = bootstrap.MedianOverSeeds
+	}
+	i, err := over(values, units, 0)
+	if errors.Is(err, bootstrap.ErrTooFew) {
+		return e, nil
+	}
+	if i.Low < i.High {
+		e.Interval = &[2]float64{i.Low, i.High}
+	}
+	return e, err
+}

@@ -1,0 +1,96 @@
+package reproduce
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/data"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/network/layers"
+)
+
+// Setting is one of a run's, and what the paper says of it; empty where it says
+// nothing.
+type Setting struct {
+	Name  string `json:"name"`
+	Ours  string `json:"ours"`
+	Paper string `json:"paper"`
+}
+
+// Printed is what the paper says.
+func (s Setting) Printed() string { return cmp.Or(s.Paper, "–") }
+
+// with are settings of several experiments and those of one.
+func with(several, own map[string]string) map[string]string {
+	all := maps.Clone(several)
+	maps.Copy(all, own)
+	return all
+}
+
+// settings are those of an experiment that decide what is made, learned and judged.
+func settings(e experiment.Experiment, paper map[string]string) []Setting {
+	var all []Setting
+	add := func(name string, ours any) {
+		all = append(all, Setting{name, fmt.Sprint(ours), paper[name]})
+	}
+	whole := func(n int) string { return grouped(fmt.Sprint(n)) }
+	add("training functions", whole(e.Data.Functions))
+	add("held-out functions", whole(e.Evaluation.Functions))
+	if m := e.Model.DeepONet; m != nil {
+		nodes := make([]string, m.Dimension)
+		for i := range nodes {
+			nodes[i] = whole(m.Fields[0].Shape[i])
+		}
+		add("nodes of the grid", strings.Join(nodes, " × "))
+	}
+	add("samples of a training function", whole(e.Data.Samples))
+	add("samples of a reference", whole(e.Evaluation.Samples))
+	simulated(e.Data, add)
+	if m := e.Model.Sensor; m != nil {
+		add("sensors", whole(m.Sensors))
+		if in := e.Inference().Model.Sensor; in.Sensors != m.Sensors {
+			add("sensors in evaluation", whole(in.Sensors))
+		}
+	}
+	add("the network is told", strings.Join(evaluate.Inputs(e), ", "))
+	add("parameters", whole(e.Velocity().Layout().Size()))
+	t := e.Training
+	add("updates", whole(e.Steps()))
+	add("functions × samples in a batch", fmt.Sprintf("%d × %d", t.BatchFunctions, t.BatchSamples))
+	add("coupling", t.Coupling)
+	add("optimizer", fmt.Sprintf("AdamW, OneCycle to %g, weight decay %g", t.LearningRate, t.WeightDecay))
+	add("norm that gradients are clipped to", t.ClipNorm)
+	add("precision", cmp.Or(t.Precision, layers.Float32))
+	add("solver", e.Evaluation.Solver)
+	return all
+}
+
+// simulated adds how samples come about.
+func simulated(d data.Dataset, add func(name string, ours any)) {
+	f, err := family.ByName(d.Family)
+	if err != nil {
+		panic(fmt.Sprintf("reproduce: settings of an unvalidated configuration: %v", err))
+	}
+	if _, drawn := f.(family.Sampler); drawn || d.Draws == data.Exact {
+		add("training samples", "exact draws")
+		return
+	}
+	add("training samples", "Euler–Maruyama")
+	schemes := []simulate.Scheme{d.Training, d.Reference}
+	both := func(name string, of func(simulate.Scheme) string) {
+		ours := []string{of(schemes[0]), of(schemes[1])}
+		add(name, strings.Join(slices.Compact(ours), ", of references "))
+	}
+	both("time step", func(s simulate.Scheme) string { return fmt.Sprint(s.DT) })
+	both("time before the first sample", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.BurnIn)) })
+	if d.Samples > d.Training.Chains || d.ReferenceSamples > d.Reference.Chains {
+		both("time between samples", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.Thin)) })
+	}
+	both("chains of a function", func(s simulate.Scheme) string { return grouped(fmt.Sprint(s.Chains)) })
+}

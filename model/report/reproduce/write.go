@@ -1,0 +1,50 @@
+package reproduce
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+)
+
+// Page is the HTML page of a reproduction.
+func (d Directory) Page() string { return d.report("index.html") }
+
+// Write makes the report: figures and their data, one Markdown page per study,
+// all numbers as JSON, and the HTML page, last. Every file appears whole or not
+// at all.
+func (d Directory) Write(ctx context.Context, doc *Document) error {
+	for _, s := range doc.Studies {
+		if err := os.MkdirAll(d.report(s.Name), 0o755); err != nil {
+			return err
+		}
+		for _, f := range s.Figures {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := atomicfile.Write(d.report(s.Name, f.Name+".png"), f.png); err != nil {
+				return err
+			}
+			if err := atomicfile.Write(d.report(s.Name, f.Name+".csv"), f.csv); err != nil {
+				return err
+			}
+		}
+		if err := atomicfile.Write(d.report(s.Name+".md"), []byte(s.Markdown(doc))); err != nil {
+			return err
+		}
+	}
+	encoded, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the numbers: %w", err)
+	}
+	if err := atomicfile.Write(d.report("reproduce.json"), append(encoded, '\n')); err != nil {
+		return err
+	}
+	page, err := render(doc)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(d.Page(), page)
+}

@@ -1,0 +1,283 @@
+// Package sampler draws from a trained network: noise x₀ ~ N(0,I) at t = 0,
+// carried along dx/dt = v(x, t) to t = 1, is distributed as the invariant
+// measure that the network predicts.
+package sampler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/ergoflow/ergoflow/model/network/parameters"
+	"github.com/ergoflow/ergoflow/model/network/velocity"
+	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/state"
+	"github.com/gomlx/compute/shapes"
+	"github.com/gomlx/gomlx/core/graph"
+)
+
+const (
+	// chunk is the largest number of samples per execution, and chunkNumbers that
+	// of their coordinates: enough for the products to run at full speed.
+	chunk        = 4096
+	chunkNumbers = 1 << 15
+	// encodings is the largest number of functions per execution of the encoder,
+	// and encodedValues that of their inputs' values.
+	encodings     = 16
+	encodedValues = 1 << 22
+	// MaxNumbers are the most that samples of one function may have, all coordinates
+	// together: it bounds a mistyped request.
+	MaxNumbers = 1 << 28
+)
+
+// Sampler holds the parameters on a device. It is for one goroutine.
+type Sampler struct {
+	backend     *backend.Backend
+	model       velocity.Model
+	conditioner flow.Conditioner
+	theta       backend.Buffer
+	encoder     *backend.Program
+	together    int                      // functions per execution of the encoder
+	code        int                      // numbers of a function's code
+	velocities  map[int]*backend.Program // by samples per execution
+}
+
+// New puts the parameters of a state of that network on the device. The
+// conditioner makes the network's inputs with the normalisation of the state.
+func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner, st *state.State) (*Sampler, error) {
+	if err := model.Validate(); err != nil {
+		return nil, err
+	}
+	layout := model.Layout()
+	if err := holds(st, layout); err != nil {
+		return nil, err
+	}
+	s := &Sampler{
+		backend: b, model: model, conditioner: conditioner, together: encodings,
+		velocities: make(map[int]*backend.Program),
+	}
+	for _, input := range model.Inputs() {
+		s.together = max(1, min(s.together, encodedValues/input.Size()))
+	}
+	var err error
+	if s.theta, err = b.Upload(st.Parameters, len(st.Parameters)); err != nil {
+		return nil, fmt.Errorf("sampler: %w", err)
+	}
+	inputs := []shapes.Shape{backend.Shape(len(st.Parameters))}
+	for _, input := range model.Inputs() {
+		inputs = append(inputs, backend.Shape(append([]int{s.together}, input.Shape...)...))
+	}
+	s.encoder, err = b.Compile("encode", inputs, func(in []*graph.Node) []*graph.Node {
+		code := model.Network(velocity.Split(layout, in[0]), layers.Float32).Encode(in[1:])
+		s.code = code.Shape().Dimensions[1]
+		return []*graph.Node{code}
+	})
+	if err != nil {
+		backend.Free(s.theta)
+		return nil, err
+	}
+	return s, nil
+}
+
+// Load replaces the parameters by those of another state of the same network and
+// normalisation. Nothing is compiled again.
+func (s *Sampler) Load(st *state.State) error {
+	if err := holds(st, s.model.Layout()); err != nil {
+		return err
+	}
+	theta, err := s.backend.Upload(st.Parameters, len(st.Parameters))
+	if err != nil {
+		return fmt.Errorf("sampler: %w", err)
+	}
+	backend.Free(s.theta)
+	s.theta = theta
+	return nil
+}
+
+func holds(st *state.State, layout parameters.Layout) error {
+	if !st.Layout.Equal(layout) {
+		return errors.New("sampler: the state holds another network than the configuration describes")
+	}
+	return nil
+}
+
+// Close frees everything on the device.
+func (s *Sampler) Close() {
+	backend.Free(s.theta)
+	s.encoder.Close()
+	for _, program := range s.velocities {
+		program.Close()
+	}
+}
+
+// Sample draws n samples [n, d] for each of the functions. Function i starts
+// from noise that is a function of (seed, i) alone, and is integrated on its
+// own, so that its samples do not depend on what else is asked for.
+func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
+	d := s.model.Dim()
+	if n < 1 || n > MaxNumbers/d {
+		return nil, fmt.Errorf("sample: %d samples, not in 1…%d", n, MaxNumbers/d)
+	}
+	for i, f := range functions {
+		if f.Function.System == nil {
+			continue
+		}
+		if err := f.Function.System.Validate(); err != nil {
+			return nil, fmt.Errorf("sample function %d: %w", i, err)
+		}
+		if have := f.Function.System.Dim(); have != d {
+			return nil, fmt.Errorf("sample function %d: its states have %d numbers, the network's %d", i, have, d)
+		}
+	}
+	codes, err := s.encode(ctx, functions)
+	if err != nil {
+		return nil, fmt.Errorf("encode functions: %w", err)
+	}
+	samples := make([][]float32, len(functions))
+	for i, code := range codes {
+		x := make([]float32, n*d)
+		source := random.New(seed, "sampler", uint64(i))
+		for j := range x {
+			x[j] = float32(source.NormFloat64())
+		}
+		if err := s.integrate(ctx, x, code, solver); err != nil {
+			return nil, fmt.Errorf("sample function %d: %w", i, err)
+		}
+		samples[i] = x
+	}
+	return samples, nil
+}
+
+// encode returns the code of each function.
+func (s *Sampler) encode(ctx context.Context, functions []flow.Subject) ([][]float32, error) {
+	codes := make([][]float32, 0, len(functions))
+	for first := 0; first < len(functions); first += s.together {
+		group := functions[first:min(first+s.together, len(functions))]
+		inputs := make([][]float32, len(s.model.Inputs()))
+		for k, input := range s.model.Inputs() {
+			inputs[k] = make([]float32, 0, s.together*input.Size())
+		}
+		if err := s.conditioner.Condition(ctx, inputs, group); err != nil {
+			return nil, err
+		}
+		out := make([]float32, s.together*s.code)
+		if err := s.runEncoder(out, inputs, len(group)); err != nil {
+			return nil, err
+		}
+		for i := range group {
+			codes = append(codes, out[i*s.code:(i+1)*s.code])
+		}
+	}
+	return codes, nil
+}
+
+// runEncoder encodes so many functions. What is left of an execution are zeros.
+func (s *Sampler) runEncoder(out []float32, values [][]float32, functions int) error {
+	inputs := []backend.Buffer{s.theta}
+	defer func() { backend.Free(inputs[1:]...) }()
+	for k, input := range s.model.Inputs() {
+		if len(values[k]) != functions*input.Size() {
+			return fmt.Errorf("%d values of %s for %d functions, the network takes %v of each", len(values[k]), input.Name, functions, input.Shape)
+		}
+		padded := append(values[k], make([]float32, (s.together-functions)*input.Size())...)
+		buffer, err := s.backend.Upload(padded, s.encoder.Input(k+1).Dimensions...)
+		if err != nil {
+			return err
+		}
+		inputs = append(inputs, buffer)
+	}
+	outputs, err := s.encoder.Run(inputs...)
+	if err != nil {
+		return err
+	}
+	defer backend.Free(outputs...)
+	return backend.Download(out, outputs[0])
+}
+
+// integrate carries the states x [n, d] of one function from noise to samples.
+func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.Solver) error {
+	d := s.model.Dim()
+	samples := min(chunk, ceilPowerOfTwo(len(x)/d), max(1, chunkNumbers/d))
+	program, err := s.velocity(samples)
+	if err != nil {
+		return err
+	}
+	code, err := s.backend.Upload(row, 1, len(row))
+	if err != nil {
+		return err
+	}
+	defer backend.Free(code)
+	width := samples * d
+	padded := make([]float32, width)
+	field := func(dst, x []float32, t float64) error {
+		time, err := s.backend.Upload([]float32{float32(t)}, 1, 1)
+		if err != nil {
+			return err
+		}
+		defer backend.Free(time)
+		for first := 0; first < len(x); first += width {
+			last := min(first+width, len(x))
+			if last-first == width {
+				err = s.evaluate(program, dst[first:last], x[first:last], code, time)
+			} else {
+				clear(padded[copy(padded, x[first:last]):])
+				err = s.evaluate(program, padded, padded, code, time)
+				copy(dst[first:last], padded)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	_, err = solver.Integrate(ctx, field, x, 0, 1)
+	return err
+}
+
+// evaluate computes the velocity of one execution's states.
+func (s *Sampler) evaluate(program *backend.Program, dst, x []float32, code, time backend.Buffer) error {
+	states, err := s.backend.Upload(x, 1, len(x)/s.model.Dim(), s.model.Dim())
+	if err != nil {
+		return err
+	}
+	defer backend.Free(states)
+	outputs, err := program.Run(s.theta, code, states, time)
+	if err != nil {
+		return err
+	}
+	defer backend.Free(outputs...)
+	return backend.Download(dst, outputs[0])
+}
+
+// velocity returns the program for so many samples of one function at one time.
+func (s *Sampler) velocity(samples int) (*backend.Program, error) {
+	if program, ok := s.velocities[samples]; ok {
+		return program, nil
+	}
+	layout := s.model.Layout()
+	inputs := []shapes.Shape{
+		backend.Shape(layout.Size()), backend.Shape(1, s.code),
+		backend.Shape(1, samples, s.model.Dim()), backend.Shape(1, 1),
+	}
+	program, err := s.backend.Compile(fmt.Sprintf("velocity of %d", samples), inputs, func(in []*graph.Node) []*graph.Node {
+		network := s.model.Network(velocity.Split(layout, in[0]), layers.Float32)
+		return []*graph.Node{network.Velocity(in[1], in[2], in[3])}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.velocities[samples] = program
+	return program, nil
+}
+
+func ceilPowerOfTwo(n int) int {
+	p := 1
+	for p < n {
+		p *= 2
+	}
+	return p
+}

@@ -1,0 +1,49 @@
+package train_test
+
+import (
+	"testing"
+
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
+	"github.com/ergoflow/ergoflow/model/network/deeponet"
+	"github.com/ergoflow/ergoflow/model/training/train"
+)
+
+// On a device with its own memory a long sum leaves in as many arrays as it has
+// buckets, which hold the same numbers.
+func TestBuckets(t *testing.T) {
+	c := config(1)
+	model := c.Model.(deeponet.Config)
+	model.TrunkWidth = 1500
+	c.Model = model
+	first, second := noise(0, 2, samples, model), noise(2, 2, samples, model)
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		whole, theta := newTrainer(t, b, c)
+		want := total(t, whole, first, second)
+		if got := len(whole.Arrays(want)); got != 1 {
+			t.Errorf("%d arrays on a device without its own memory", got)
+		}
+
+		device := *b
+		device.OwnMemory = true
+		cut, _ := newTrainer(t, &device, c)
+		got := total(t, cut, first, second)
+		buckets, arrays := train.Buckets(got), cut.Arrays(got)
+		if len(buckets) != 3 || len(arrays) != 3 {
+			t.Fatalf("%d parameters are in %d buckets and %d arrays", len(theta), len(buckets), len(arrays))
+		}
+		for k, array := range arrays {
+			if &array[0] != &buckets[k][0] || len(array) != len(buckets[k]) || len(train.Buckets(array)) != 1 {
+				t.Errorf("array %d is not bucket %d", k, k)
+			}
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Fatalf("number %d of the sum is %v in buckets, %v without", i, got[i], want[i])
+			}
+		}
+		if err := cut.TakeArray(arrays[1], 1); err != nil || arrays[1][0] != 0 {
+			t.Errorf("the next sum begins with %v (%v)", arrays[1][0], err)
+		}
+	})
+}

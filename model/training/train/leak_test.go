@@ -1,0 +1,40 @@
+package train_test
+
+import (
+	"testing"
+
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
+)
+
+func TestStepsLeakNothing(t *testing.T) {
+	const steps = 200
+	c := config(2 * steps)
+	trainer, _ := newTrainer(t, backendtest.Fast(t), c)
+	batch := noise(0, 2, samples, c.Model)
+	step := int64(0)
+	run := func() {
+		for range steps {
+			sum := total(t, trainer, batch, batch)
+			if err := trainer.Apply(sum, step); err != nil {
+				t.Fatal(err)
+			}
+			step++
+		}
+	}
+	before := backend.Alive()
+	run()
+	if after := backend.Alive(); after != before {
+		t.Errorf("%d buffers before and %d after %d steps", before, after, steps)
+	}
+	// Failures leak nothing either.
+	broken := make([]float32, trainer.Size()+2)
+	for range 10 {
+		if err := trainer.Apply(broken, 0); err == nil {
+			t.Fatal("an empty batch was applied")
+		}
+	}
+	if after := backend.Alive(); after != before {
+		t.Errorf("%d buffers before and %d after failures", before, after)
+	}
+}
