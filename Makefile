@@ -24,7 +24,7 @@ RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/device|/worker$$|/worker/replica|/docs/
 
-.DEFAULT_GOAL := help
+.DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate chaos lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
 
