@@ -50,7 +50,7 @@ func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoin
 		return d
 	}
 	d.state = best
-	groups := holders(members, reports, best)
+	groups := groupByHash(members, reports, best)
 	winner := groups[0].ranks
 	if len(groups) > 1 {
 		d.warning = disagreement(best, groups, members)
@@ -68,14 +68,14 @@ func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoin
 	return d
 }
 
-// group is who holds equal parameters, by ascending rank.
+// group is the members with equal parameters, by ascending rank.
 type group struct {
 	hash  string
 	ranks []int
 }
 
-// holders groups the members that hold a state, the winner first.
-func holders(members []Member, reports map[ergoflow.WorkerID]Report, state ergoflow.Mark) []group {
+// groupByHash groups the members that hold a state, the winner first.
+func groupByHash(members []Member, reports map[ergoflow.WorkerID]Report, state ergoflow.Mark) []group {
 	var groups []group
 	for rank, member := range members {
 		r := reports[member.ID]

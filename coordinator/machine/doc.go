@@ -30,10 +30,9 @@
 //	       ◄──────────────── Progress …
 //	  Abort ───────────────►  stop, at once
 //
-// Whatever befalls a generation ends it at once; the next one is formed of
-// whoever is there, as long as a survivor of the last is among them: see
-// survivors.go. Two rules keep that from going on for ever: a joiner is
-// admitted only into a generation that has made a step, and generations that
-// end in complaints without a step between them are formed ever more slowly and
-// finally fail the run.
+// Any fault ends a generation at once. The next one forms of the workers that are
+// there, as soon as one of them is a holder of the last one's state (holders.go). Two
+// rules bound how often that happens. A joiner is admitted only into a generation that
+// has made a step. Generations that end in complaints without a step between them form
+// after growing delays, and finally fail the run.
 package machine

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,74 +10,74 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Generations that break without a step are formed again, at last without who seems
-// to be the cause: a worker whose data port nobody reaches, or whose device errs at
-// every step, must not end a run that the others could finish. It is set aside for a
-// while, then tried again, and never where nobody else could go on.
+// Some workers make every generation fail: no other worker reaches their data port, or
+// their device fails at every step. After several generations without a step the
+// machine excludes the worker that is the likely cause, for a while, and then tries it
+// again: the others can finish the run. It never excludes workers without which no
+// generation could form.
 
-// aside is how long a worker is left out of generations, and why. It outlives the
-// worker's session: who comes back is no better for it.
-type aside struct {
+// exclusion of a worker from generations. It outlives the worker's session: a new
+// session does not repair the worker.
+type exclusion struct {
 	until  time.Time
-	times  int
+	times  int // that the worker was excluded, this one included
 	reason string
 }
 
 const (
-	firstAside = time.Minute // doubling each time
-	maxAside   = 16 * time.Minute
-	// Of generations in a row without a step: after so many whoever was not in the
-	// last one that made a step is left out, and after so many whoever is blamed.
-	newcomersAfter, blamedAfter = 2, 4
+	firstExclusion = time.Minute // doubling each time
+	maxExclusion   = 16 * time.Minute
+	// Generations in a row without a step before the machine excludes members that
+	// were not in the last generation that made one, and before it excludes any
+	// member that others complain about.
+	excludeNewcomersAfter, excludeSuspectAfter = 2, 4
 )
 
-func (m *Machine) isAside(w *worker) bool { return m.now.Before(m.run.asides[w.ID].until) }
+func (m *Machine) isExcluded(w *worker) bool { return m.now.Before(m.run.exclusions[w.ID].until) }
 
-// withoutAside leaves out who is set aside, unless it takes them all, or the last
-// survivor, to go on.
-func (m *Machine) withoutAside(candidates []*worker) []*worker {
-	rest := slices.DeleteFunc(slices.Clone(candidates), m.isAside)
-	if len(rest) == 0 || slices.ContainsFunc(candidates, m.survivor) && !slices.ContainsFunc(rest, m.survivor) {
+// withoutExcluded drops the excluded candidates, unless no candidate or no holder would
+// be left.
+func (m *Machine) withoutExcluded(candidates []*worker) []*worker {
+	rest := slices.DeleteFunc(slices.Clone(candidates), m.isExcluded)
+	if len(rest) == 0 || slices.ContainsFunc(candidates, m.isHolder) && !slices.ContainsFunc(rest, m.isHolder) {
 		return candidates
 	}
 	return rest
 }
 
-// blames are who complains of whom.
-type blames map[ergoflow.WorkerID]map[ergoflow.WorkerID]bool
+// complaints maps each worker to those that complain about it.
+type complaints map[ergoflow.WorkerID]map[ergoflow.WorkerID]bool
 
-// blame notes a complaint: of a peer, or of the worker's own device where it names
-// none. Those of a generation that another complaint has ended count too.
-func (m *Machine) blame(by ergoflow.WorkerID, e Complaint) {
-	of := e.Peer
-	if of == "" {
-		of = by
-	}
-	if !m.training() || e.Generation+1 < m.ledger.Generation || m.byID(of) == nil {
+// noteComplaint counts a complaint about a peer, or where it names none about the
+// worker's own device. Complaints of a generation that another one has ended count too.
+func (m *Machine) noteComplaint(by ergoflow.WorkerID, e Complaint) {
+	about := cmp.Or(e.Peer, by)
+	if !m.training() || e.Generation+1 < m.ledger.Generation || m.byID(about) == nil {
 		return
 	}
-	if m.run.blames == nil {
-		m.run.blames = make(blames)
+	if m.run.complaints == nil {
+		m.run.complaints = make(complaints)
 	}
-	if m.run.blames[of] == nil {
-		m.run.blames[of] = make(map[ergoflow.WorkerID]bool)
+	if m.run.complaints[about] == nil {
+		m.run.complaints[about] = make(map[ergoflow.WorkerID]bool)
 	}
-	m.run.blames[of][by] = true
+	m.run.complaints[about][by] = true
 }
 
-// suspects are the members that may be why generations make no step: those who came
-// since the last that did, and later any; of them whom most complain of. Of equals
-// it is all newcomers, or the last in rank.
+// suspects are the members that may keep generations from making a step: newcomers at
+// first, after more attempts any member. Of these it returns the ones with the most
+// complaints: without any complaint all newcomers; of other members that are equal, the
+// last in rank.
 func (m *Machine) suspects(members []ergoflow.WorkerID) []ergoflow.WorkerID {
 	newcomers := m.newcomers(members)
 	switch {
-	case m.run.failures >= newcomersAfter && 0 < len(newcomers) && len(newcomers) < len(members):
-		if worst := m.mostBlamed(newcomers); len(worst) > 0 {
+	case m.run.failedAttempts >= excludeNewcomersAfter && 0 < len(newcomers) && len(newcomers) < len(members):
+		if worst := m.mostComplaints(newcomers); len(worst) > 0 {
 			return worst
 		}
 		return newcomers
-	case m.run.failures >= blamedAfter && len(members) > 1:
-		worst := m.mostBlamed(members)
+	case m.run.failedAttempts >= excludeSuspectAfter && len(members) > 1:
+		worst := m.mostComplaints(members)
 		return worst[max(0, len(worst)-1):]
 	}
 	return nil
@@ -90,11 +91,12 @@ func (m *Machine) newcomers(ids []ergoflow.WorkerID) []ergoflow.WorkerID {
 	})
 }
 
-// mostBlamed are those whom the largest number complain of, if anybody does.
-func (m *Machine) mostBlamed(ids []ergoflow.WorkerID) (worst []ergoflow.WorkerID) {
+// mostComplaints are those about which the largest number of workers complain; nil:
+// there are no complaints.
+func (m *Machine) mostComplaints(ids []ergoflow.WorkerID) (worst []ergoflow.WorkerID) {
 	most := 1
 	for _, id := range ids {
-		n := len(m.run.blames[id])
+		n := len(m.run.complaints[id])
 		if n > most {
 			worst, most = nil, n
 		}
@@ -105,21 +107,21 @@ func (m *Machine) mostBlamed(ids []ergoflow.WorkerID) (worst []ergoflow.WorkerID
 	return worst
 }
 
-// setAside leaves workers out of the next generations.
-func (m *Machine) setAside(ids []ergoflow.WorkerID, why string) {
+// exclude excludes workers from the next generations.
+func (m *Machine) exclude(ids []ergoflow.WorkerID, why string) {
 	for _, id := range ids {
 		w := m.byID(id)
 		if w == nil || w.phase != prepared {
 			continue
 		}
-		a := m.run.asides[id]
-		d := min(firstAside<<min(a.times, 10), maxAside)
-		a = aside{m.now.Add(d), a.times + 1, fmt.Sprintf("set aside for %v: %s", d, why)}
-		if m.run.asides == nil {
-			m.run.asides = make(map[ergoflow.WorkerID]aside)
+		a := m.run.exclusions[id]
+		d := min(firstExclusion<<min(a.times, 10), maxExclusion)
+		a = exclusion{m.now.Add(d), a.times + 1, fmt.Sprintf("set aside for %v: %s", d, why)}
+		if m.run.exclusions == nil {
+			m.run.exclusions = make(map[ergoflow.WorkerID]exclusion)
 		}
-		maps.DeleteFunc(m.run.asides, func(_ ergoflow.WorkerID, old aside) bool { return m.now.Sub(old.until) > maxAside })
-		m.run.asides[id] = a
+		maps.DeleteFunc(m.run.exclusions, func(_ ergoflow.WorkerID, old exclusion) bool { return m.now.Sub(old.until) > maxExclusion })
+		m.run.exclusions[id] = a
 		m.emit(Warn{fmt.Sprintf("worker %s is %s", id, a.reason)})
 		m.because(fmt.Sprintf("worker %s is %s", id, a.reason))
 	}

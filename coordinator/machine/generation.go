@@ -23,11 +23,12 @@ type generation struct {
 	isReady  map[ergoflow.WorkerID]bool
 	patience time.Duration // for the reports, then for the readies
 	waited   time.Duration // for them; while it runs, since the last step
-	longest  time.Duration // between two steps
-	still    bool          // and that was said
 	base     ergoflow.Mark
-	stepped  bool    // has made a step
-	steps    [2]step // the even and the odd one that are told of
+	stepped  bool           // has made a step
+	steps    [2]stepTimings // of the last even and the last odd step
+
+	longestStep time.Duration // time between two steps
+	stalled     bool          // no step for long, which was reported
 }
 
 type formation int
@@ -43,10 +44,10 @@ func (g *generation) has(id ergoflow.WorkerID) bool {
 	return ok
 }
 
-// member returns the present generation if the worker is in it, the number is
-// its, and it is in the phase; nil means that the message is stale.
-func (m *Machine) member(w *worker, number ergoflow.Generation, phase formation) *generation {
-	if !m.begun(w, number) {
+// memberOf returns the present generation if the worker is in it, it has the number,
+// and it is in the phase; nil means that the message is stale.
+func (m *Machine) memberOf(w *worker, number ergoflow.Generation, phase formation) *generation {
+	if !m.hasBegun(w, number) {
 		return nil
 	}
 	if g := m.current; g != nil && g.number == number && g.phase == phase && g.has(w.ID) {
@@ -55,8 +56,8 @@ func (m *Machine) member(w *worker, number ergoflow.Generation, phase formation)
 	return nil
 }
 
-// begun refuses numbers of generations that have not begun: nobody was told them.
-func (m *Machine) begun(w *worker, number ergoflow.Generation) bool {
+// hasBegun refuses numbers of generations that have not begun: no worker was told them.
+func (m *Machine) hasBegun(w *worker, number ergoflow.Generation) bool {
 	if number <= m.ledger.Generation {
 		return true
 	}
@@ -64,9 +65,9 @@ func (m *Machine) begun(w *worker, number ergoflow.Generation) bool {
 	return false
 }
 
-// candidates are who may be in the next generation: prepared, not leaving, the
-// survivors of the last one first, then who else holds a state, so that rank 0
-// does; no more than there are parts of the data, or than a ring can have.
+// candidates are the workers that may be in the next generation: prepared and not
+// leaving. Holders come first, then other workers with a state, so that rank 0 has one.
+// There are no more than parts of the data, or than a ring can have.
 func (m *Machine) candidates() []*worker {
 	var c []*worker
 	for _, w := range m.workers {
@@ -74,7 +75,7 @@ func (m *Machine) candidates() []*worker {
 			c = append(c, w)
 		}
 	}
-	c = m.withoutAside(c)
+	c = m.withoutExcluded(c)
 	slices.SortStableFunc(c, m.precedence)
 	return c[:min(len(c), m.ledger.Plan.Units(), ergoflow.MaxWorld)]
 }
@@ -87,16 +88,16 @@ func (m *Machine) admit() {
 	if m.saving() {
 		return // the state is on its way; a generation now would start behind it
 	}
-	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.isOutside)) {
+	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.couldJoin)) {
 		return
 	}
 	candidates := m.candidates()
-	if len(candidates) == 0 || m.awaitsSurvivors(candidates) {
+	if len(candidates) == 0 || m.awaitsHolders(candidates) {
 		return
 	}
-	resuming := m.current == nil && m.survivor(candidates[0]) // who has trained already waits for nobody new
+	resuming := m.current == nil && m.isHolder(candidates[0]) // holders do not wait for new workers
 	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool {
-		return w.phase == preparing && !w.draining && (w.holds || !resuming)
+		return w.phase == preparing && !w.draining && (w.hasState || !resuming)
 	})
 	if waiting && m.now.Before(m.run.settleBy) {
 		return
@@ -116,9 +117,9 @@ func (m *Machine) admit() {
 	m.form(candidates, cmp.Or(m.ended, "training begins"))
 }
 
-// isOutside: not a member of the generation, and could be one.
-func (m *Machine) isOutside(w *worker) bool {
-	return w.phase == prepared && !w.draining && !m.isAside(w) && !m.current.has(w.ID)
+// couldJoin reports whether a worker is not a member of the generation, and could be one.
+func (m *Machine) couldJoin(w *worker) bool {
+	return w.phase == prepared && !w.draining && !m.isExcluded(w) && !m.current.has(w.ID)
 }
 
 // form begins a generation. Its number is durable before anyone hears of it.
@@ -144,7 +145,7 @@ func (m *Machine) form(members []*worker, why string) {
 }
 
 func (m *Machine) report(w *worker, e Report) {
-	g := m.member(w, e.Generation, reporting)
+	g := m.memberOf(w, e.Generation, reporting)
 	if g == nil {
 		return
 	}
@@ -152,13 +153,13 @@ func (m *Machine) report(w *worker, e Report) {
 		m.refuse(w.ID, fmt.Sprintf("it reports to generation %d again", g.number))
 		return
 	}
-	if e.HasState && !m.possible(e.State) {
+	if e.HasState && !m.isPossible(e.State) {
 		m.refuse(w.ID, fmt.Sprintf("it reports %s, of %d steps and %d generations: its state is not used",
 			e.State, m.ledger.Plan.Steps, m.ledger.Generation))
 		e.HasState, e.State, e.Hash = false, ergoflow.Mark{}, ""
 	}
 	g.reports[w.ID] = e
-	w.holds, w.state = e.HasState, e.State
+	w.hasState, w.state = e.HasState, e.State
 	if len(g.reports) == len(g.members) {
 		m.assign(g)
 	}
@@ -170,8 +171,8 @@ func (m *Machine) assign(g *generation) {
 	members := make([]Member, len(workers))
 	for rank, w := range workers {
 		members[rank] = Member{w.ID, w.DataAddress}
-		w.steps = window[Timing]{} // with another number of shards they take another time
-		w.pace.otherwise = 0
+		w.steps = recent[Timing]{} // they take another time with another number of shards
+		w.slowness.change = 0
 	}
 	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
 	if err != nil {
@@ -193,7 +194,7 @@ func (m *Machine) assign(g *generation) {
 	g.phase, g.shards, g.base = assigned, shards, d.state
 	g.patience, g.waited = m.config.ReadyTimeout, 0
 	m.run.step = d.state.Step
-	m.run.uneven, m.run.looks = 0, newLooks(g.members)
+	m.run.uneven, m.run.windows = 0, newWindows(g.members)
 	for rank, w := range workers {
 		m.send(w, Assign{
 			Generation: g.number, Rank: rank, Members: members,
@@ -204,7 +205,7 @@ func (m *Machine) assign(g *generation) {
 }
 
 func (m *Machine) ready(w *worker, e Ready) {
-	g := m.member(w, e.Generation, assigned)
+	g := m.memberOf(w, e.Generation, assigned)
 	if g == nil {
 		return
 	}
@@ -217,20 +218,20 @@ func (m *Machine) ready(w *worker, e Ready) {
 		return
 	}
 	g.phase, g.waited = running, 0
-	m.hold(&Holders{Generation: g.number, Members: g.members, Base: g.base})
+	m.setHolders(&Holders{Generation: g.number, Members: g.members, Base: g.base})
 	m.persist() // before any of them can make a step
 	m.run.speed.begin(m.now)
-	m.run.looks.begun = m.now
+	m.run.windows.begun = m.now
 	for _, id := range g.members {
 		v := m.byID(id)
-		v.holds, v.state = true, g.base
+		v.hasState, v.state = true, g.base
 		m.send(v, Go{g.number})
 	}
 	m.because(fmt.Sprintf("generation %d goes: %d workers from step %d", g.number, len(g.members), g.base.Step))
 }
 
 func (m *Machine) progress(w *worker, e Progress) {
-	g := m.member(w, e.Generation, running)
+	g := m.memberOf(w, e.Generation, running)
 	if g == nil {
 		return
 	}
@@ -239,21 +240,21 @@ func (m *Machine) progress(w *worker, e Progress) {
 		return
 	}
 	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
-	g.longest, g.waited, g.still = max(g.longest, g.waited), 0, false
-	m.timed(g, g.ranks[w.ID], e.Step, e.Timing)
+	g.longestStep, g.waited, g.stalled = max(g.longestStep, g.waited), 0, false
+	m.recordTiming(g, g.ranks[w.ID], e.Step, e.Timing)
 	if !g.stepped {
 		g.stepped, m.run.proven = true, g.ranks
 		m.because(m.firstStep(g, e.Step))
 	}
 	m.commit(g, e.Step)
-	m.run.failures, m.run.blames, m.run.notBefore = 0, nil, time.Time{}
+	m.run.failedAttempts, m.run.complaints, m.run.notBefore = 0, nil, time.Time{}
 	if e.Step > m.run.step {
 		m.run.step, m.run.stepped = e.Step, m.now
 	}
 	if w.ID == g.members[0] {
 		m.run.loss, m.run.hasLoss = e.Loss, true
 		m.run.speed.add(m.now, e.Samples)
-		m.watch(g)
+		m.checkStragglers(g)
 	}
 }
 
@@ -268,10 +269,10 @@ func (m *Machine) firstStep(g *generation, step ergoflow.Step) string {
 
 func (m *Machine) complaint(w *worker, e Complaint) {
 	g := m.current
-	if !m.begun(w, e.Generation) {
+	if !m.hasBegun(w, e.Generation) {
 		return
 	}
-	m.blame(w.ID, e)
+	m.noteComplaint(w.ID, e)
 	if g == nil || g.number != e.Generation || !g.has(w.ID) {
 		return
 	}
@@ -280,37 +281,37 @@ func (m *Machine) complaint(w *worker, e Complaint) {
 		text = fmt.Sprintf("worker %s complains of %s at step %d: %s", w.ID, e.Peer, e.Step, e.Reason)
 	}
 	m.end(text)
-	m.setback(g.members, text)
+	m.failedAttempt(g.members, text)
 }
 
-// setback counts a generation that ended for no visible cause. The first may be
-// the shadow of a loss that is noticed next, so the next generation forms at
-// once; after that ever later, without whoever seems to be the cause, and finally
-// not at all.
-func (m *Machine) setback(members []ergoflow.WorkerID, text string) {
-	m.run.failures++
-	if m.run.failures >= m.config.Attempts {
-		m.fail(fmt.Sprintf("%d generations in a row ended without a step; the last: %s", m.run.failures, text))
+// failedAttempt counts a generation that ended without a visible cause. A lost member
+// that the coordinator notices next may have caused the first one, so the next
+// generation forms at once. Later ones form after growing delays, without the members
+// that seem to be the cause; after Config.Attempts the run fails.
+func (m *Machine) failedAttempt(members []ergoflow.WorkerID, text string) {
+	m.run.failedAttempts++
+	if m.run.failedAttempts >= m.config.Attempts {
+		m.fail(fmt.Sprintf("%d generations in a row ended without a step; the last: %s", m.run.failedAttempts, text))
 		return
 	}
-	m.setAside(m.suspects(members), "generations with it make no step")
-	if m.run.failures > 1 {
-		wait := min(m.config.Backoff<<(m.run.failures-2), maxBackoff)
+	m.exclude(m.suspects(members), "generations with it make no step")
+	if m.run.failedAttempts > 1 {
+		wait := min(m.config.Backoff<<(m.run.failedAttempts-2), maxBackoff)
 		m.run.notBefore = m.now.Add(wait)
-		m.because(fmt.Sprintf("%d setbacks without a step, the next generation waits %v", m.run.failures, wait))
+		m.because(fmt.Sprintf("%d setbacks without a step, the next generation waits %v", m.run.failedAttempts, wait))
 	}
 }
 
-// expelLate ends the sessions of the members that the generation waits for in
-// vain: of newcomers among them alone, since in a ring a member's neighbours are
-// late with it, and sets those aside. Where no member is ready, the ring has not
-// connected, which one of them may have kept all from: nobody is expelled for that.
+// expelLate ends the sessions of the members that are late. Of these it expels and
+// excludes the newcomers alone, where there are any: in a ring a member's neighbours are
+// late with it. Where no member is ready, the ring has not connected, which any of them
+// may have caused: then it expels none.
 func (m *Machine) expelLate() {
 	g := m.current
 	if g.phase == assigned && len(g.isReady) == 0 && len(g.members) > 1 {
 		text := fmt.Sprintf("no member of generation %d was ready in %v", g.number, m.config.ReadyTimeout)
 		m.end(text)
-		m.setback(g.members, text)
+		m.failedAttempt(g.members, text)
 		return
 	}
 	why := fmt.Sprintf("no report to generation %d in %v", g.number, m.config.ReportTimeout)
@@ -322,37 +323,37 @@ func (m *Machine) expelLate() {
 		return g.phase == reporting && reported || g.isReady[id]
 	})
 	if newcomers := m.newcomers(late); 0 < len(newcomers) && len(newcomers) < len(g.members) {
-		m.setAside(newcomers, why)
+		m.exclude(newcomers, why)
 		late = newcomers
 	}
 	for _, id := range late {
 		m.expel(m.byID(id), why)
 	}
-	m.setback(g.members, fmt.Sprintf("generation %d did not form in time", g.number))
+	m.failedAttempt(g.members, fmt.Sprintf("generation %d did not form in time", g.number))
 }
 
-// stillness warns of a generation that runs and makes no step. Its members are
-// there, since they answer; a device, or the store behind a mapped shard, may hang,
-// which nobody can tell from a long step.
-func (m *Machine) stillness(g *generation, passed time.Duration) {
+// noteStall warns of a generation that runs and makes no step. Its members are
+// connected, since they answer; a device, or the store behind a mapped shard, may hang.
+// The coordinator cannot tell that from a long step.
+func (m *Machine) noteStall(g *generation, passed time.Duration) {
 	g.waited += passed
-	if g.still || g.waited < max(stillAfter, stillTimes*g.longest) {
+	if g.stalled || g.waited < max(stallAfter, stallFactor*g.longestStep) {
 		return
 	}
-	g.still = true
+	g.stalled = true
 	text := fmt.Sprintf("generation %d has made no step for %v", g.number, g.waited.Round(time.Second))
-	if g.longest > 0 {
-		text += fmt.Sprintf(", the longest before took %v", g.longest.Round(time.Millisecond))
+	if g.longestStep > 0 {
+		text += fmt.Sprintf(", the longest before took %v", g.longestStep.Round(time.Millisecond))
 	}
 	m.emit(Warn{text})
 	m.because(text)
 }
 
-// A generation is still after a minute, or where its steps are long after so many
-// of the longest.
+// A generation is stalled after a minute, or after stallFactor times its longest step
+// where that is more.
 const (
-	stillAfter = time.Minute
-	stillTimes = 10
+	stallAfter  = time.Minute
+	stallFactor = 10
 )
 
 // end ends the present generation: whoever is still there is told at once.

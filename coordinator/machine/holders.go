@@ -8,23 +8,26 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// What one generation made must not be made again by another that knows nothing
-// of it. Whoever was a member of the last generation that went, and still holds
-// its state, is a survivor. A generation with a survivor begins with everything
-// that was committed, since a step is committed when every member has applied
-// it. And the generation before can make no step any more, since its ring needs
-// the survivor. Without a survivor neither is sure: members that cannot be heard
-// may hold newer states, and may make steps for as long as their lease lasts. So
-// they are waited for, longer than that, before the newest of what is left is
-// used.
+// A generation must not repeat steps that an earlier one has made. A holder is a member
+// of the last generation that was started, as long as it has that generation's state.
+//
+// With a holder among its members a new generation is safe, for two reasons. It begins
+// with everything that was committed, since a step is committed once every member has
+// applied it. And the last generation can make no more steps, since its ring needs the
+// holder.
+//
+// Without a holder neither is certain: members that the coordinator cannot hear may
+// have newer states, and may make steps until their leases end. So the coordinator
+// waits for them for longer than a lease, and then uses the newest state there is.
 
-func (m *Machine) survivor(w *worker) bool {
+func (m *Machine) isHolder(w *worker) bool {
 	h := m.ledger.Holders
-	return h != nil && w.holds && w.phase != failed && w.state.Compare(h.Base) >= 0 && m.holders[w.ID]
+	return h != nil && w.hasState && w.phase != failed && w.state.Compare(h.Base) >= 0 && m.holders[w.ID]
 }
 
-// hold enters who holds the run's state into the ledger; nil: the checkpoint does.
-func (m *Machine) hold(h *Holders) {
+// setHolders enters into the ledger which members have the run's state; nil: the
+// checkpoint has it.
+func (m *Machine) setHolders(h *Holders) {
 	m.ledger.Holders, m.holders = h, make(map[ergoflow.WorkerID]bool)
 	if h != nil {
 		for _, id := range h.Members {
@@ -33,13 +36,13 @@ func (m *Machine) hold(h *Holders) {
 	}
 }
 
-// noteAbsence keeps whether a survivor is connected.
+// noteAbsence notes whether a holder is connected.
 func (m *Machine) noteAbsence() {
 	switch {
-	case m.ledger.Holders == nil || slices.ContainsFunc(m.workers, m.survivor):
-		m.run.absent, m.run.absentFor = false, 0
-	case !m.run.absent:
-		m.run.absent = true
+	case m.ledger.Holders == nil || slices.ContainsFunc(m.workers, m.isHolder):
+		m.run.holdersAbsent, m.run.holdersAbsentFor = false, 0
+	case !m.run.holdersAbsent:
+		m.run.holdersAbsent = true
 		if m.training() && !m.stopping {
 			m.because(fmt.Sprintf("no worker of generation %d is left: for %v it is waited for one to come back",
 				m.ledger.Holders.Generation, m.config.Absence))
@@ -47,28 +50,27 @@ func (m *Machine) noteAbsence() {
 	}
 }
 
-// awaitsSurvivors reports whether a generation of the candidates must not begin
-// yet.
-func (m *Machine) awaitsSurvivors(candidates []*worker) bool {
+// awaitsHolders reports whether a generation of the candidates must wait for a holder.
+func (m *Machine) awaitsHolders(candidates []*worker) bool {
 	switch {
-	case m.ledger.Holders == nil || slices.ContainsFunc(candidates, m.survivor):
+	case m.ledger.Holders == nil || slices.ContainsFunc(candidates, m.isHolder):
 		return false
-	case !m.run.absent:
-		return true // one is connected and will be prepared, or leaves its state behind
+	case !m.run.holdersAbsent:
+		return true // a connected holder will be prepared, or saves its state as it leaves
 	}
-	return m.run.absentFor < m.config.Absence || slices.ContainsFunc(m.workers, func(w *worker) bool {
-		return w.holds && w.phase == preparing && !w.draining // it will be a candidate in a moment
+	return m.run.holdersAbsentFor < m.config.Absence || slices.ContainsFunc(m.workers, func(w *worker) bool {
+		return w.hasState && w.phase == preparing && !w.draining // it will be a candidate in a moment
 	})
 }
 
-// overtaken says what came while a generation formed that is newer than what it
-// is about to begin with; empty: nothing did.
+// overtaken names a state newer than the one that a forming generation is about to
+// begin with; empty: there is none.
 func (m *Machine) overtaken(g *generation) string {
 	if m.run.hasCheckpoint && m.run.checkpoint.Compare(g.base) > 0 {
 		return fmt.Sprintf("a checkpoint at %s has come", m.run.checkpoint)
 	}
 	for _, w := range m.candidates() {
-		if w.holds && w.state.Compare(g.base) > 0 && !g.has(w.ID) {
+		if w.hasState && w.state.Compare(g.base) > 0 && !g.has(w.ID) {
 			return fmt.Sprintf("%s has come with %s", w.ID, w.state)
 		}
 	}
@@ -80,24 +82,25 @@ func (m *Machine) overtaken(g *generation) string {
 	return ""
 }
 
-// precedence orders candidates: survivors, then by what they hold.
+// precedence orders candidates: holders, then workers with a state, the newest first,
+// then the others.
 func (m *Machine) precedence(a, b *worker) int {
-	group := func(w *worker) int {
+	class := func(w *worker) int {
 		switch {
-		case m.survivor(w):
+		case m.isHolder(w):
 			return 0
-		case w.holds:
+		case w.hasState:
 			return 1
 		}
 		return 2
 	}
-	if c := cmp.Compare(group(a), group(b)); c != 0 || group(a) != 1 {
+	if c := cmp.Compare(class(a), class(b)); c != 0 || class(a) != 1 {
 		return c
 	}
 	return b.state.Compare(a.state)
 }
 
-// commit notes a step that a member has applied, if it is the last to.
+// commit notes a step that every member has applied.
 func (m *Machine) commit(g *generation, step ergoflow.Step) {
 	for _, id := range g.members {
 		if v := m.byID(id); v.state.Generation != g.number || v.state.Step < step {
@@ -107,19 +110,19 @@ func (m *Machine) commit(g *generation, step ergoflow.Step) {
 	m.run.committed = ergoflow.Mark{Generation: g.number, Step: step}
 }
 
-// inLine reports whether a state is known to be one that the last generation that
-// went began with or made.
-func (m *Machine) inLine(state ergoflow.Mark) bool {
+// inHistory reports whether a state is known to be the one that the last started
+// generation began with, or one that was made since.
+func (m *Machine) inHistory(state ergoflow.Mark) bool {
 	h := m.ledger.Holders
 	return h == nil || state == h.Base || state.Generation >= h.Generation
 }
 
-// possible reports whether there can be such a state.
-func (m *Machine) possible(state ergoflow.Mark) bool {
+// isPossible reports whether the run can have such a state.
+func (m *Machine) isPossible(state ergoflow.Mark) bool {
 	return state.Step >= 0 && state.Step <= m.ledger.Plan.Steps && state.Generation <= m.ledger.Generation
 }
 
 // Committed names the last step known to be applied by every member of the
-// generation that made it; zero: none since the start. Only the loss of all of
-// them takes it back.
+// generation that made it; zero: none since the start. It is undone only where all
+// of them are lost.
 func (m *Machine) Committed() ergoflow.Mark { return m.run.committed }

@@ -71,24 +71,24 @@ type Machine struct {
 // worker is one session.
 type worker struct {
 	Worker
-	session  Session
-	heard    time.Time // last message
-	pinged   time.Time
-	beat     uint64 // number of the last heartbeat
-	doing    string
-	phase    phase
-	order    uint64 // to prepare, the last one
-	reason   string // why it is excluded
-	draining bool
-	leaveWhy string         // where draining
-	leaveBy  time.Time      // where draining
-	saving   bool           // where draining: its state is awaited as a checkpoint,
-	saveFrom ergoflow.Mark  // of this state or a later one
-	holds    bool           // a state of the present run, as far as is known
-	state    ergoflow.Mark  // which
-	steps    window[Timing] // of its last generation
-	pace     pace
-	weight   float64 // share of the shards, relative to others; zero: 1
+	session     Session
+	heard       time.Time // last message
+	pinged      time.Time
+	beat        uint64 // number of the last heartbeat
+	doing       string
+	phase       phase
+	order       uint64 // to prepare, the last one
+	reason      string // why it is excluded
+	draining    bool
+	leaveReason string         // where draining
+	leaveBy     time.Time      // where draining
+	saving      bool           // where draining: its state is awaited as a checkpoint,
+	saveFrom    ergoflow.Mark  // of this state or a later one
+	hasState    bool           // a state of the present run, as far as is known
+	state       ergoflow.Mark  // which
+	steps       recent[Timing] // of its last generation
+	slowness    slowness
+	weight      float64 // share of the shards, relative to others; zero: 1
 }
 
 // phase of a worker in the present run.
@@ -107,7 +107,7 @@ const (
 func New(config Config, ledger Ledger) *Machine {
 	m := &Machine{config: config.withDefaults(), ledger: ledger,
 		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
-	m.hold(ledger.Holders)
+	m.setHolders(ledger.Holders)
 	return m
 }
 

@@ -1,22 +1,22 @@
 package machine
 
-// windowSteps is how many steps of a worker are shown together, by their median:
-// what a step is like, and not what steps cost on average (looks.go).
-const windowSteps = 15
+// recentSteps is the number of a worker's steps whose median the status reports. It
+// describes a typical step; stragglers are found by means (straggler_window.go).
+const recentSteps = 15
 
-// A window holds the last windowSteps of what is added to it, in no order.
-type window[T any] struct {
+// recent holds the last recentSteps values that were added, in no order.
+type recent[T any] struct {
 	values []T
 	next   int // to be replaced, once full
 }
 
-func (w *window[T]) add(v T) {
-	if len(w.values) < windowSteps {
-		w.values = append(w.values, v)
+func (r *recent[T]) add(v T) {
+	if len(r.values) < recentSteps {
+		r.values = append(r.values, v)
 		return
 	}
-	w.values[w.next] = v
-	w.next = (w.next + 1) % windowSteps
+	r.values[r.next] = v
+	r.next = (r.next + 1) % recentSteps
 }
 
 // median is the lower median of a property of the values; zero: there are none.

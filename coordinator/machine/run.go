@@ -25,33 +25,37 @@ const (
 	stageTraining
 )
 
-// run is what is known of the present run beside the ledger; a restart finds it
-// out again.
+// run is what the machine knows of the present run beside the ledger. After a restart
+// it finds that out again.
 type run struct {
 	stage         stage
 	present       map[int]bool // shards that exist
-	published     map[int]bool // shards whose jobs this process put into the queue
+	published     map[int]bool // shards whose jobs this process has put into the queue
 	scannedAt     time.Time
 	hasCheckpoint bool
 	checkpoint    ergoflow.Mark
 	step          ergoflow.Step // the most advanced known
+	stepped       time.Time     // when that became known
 	committed     ergoflow.Mark // the last step that every member of a generation is known to have applied
-	absent        bool          // no survivor is connected, though one is needed
-	absentFor     time.Duration // that, as ticks counted it
 	loss          float64       // of the last step, as rank 0 computed it
 	hasLoss       bool
-	settleBy      time.Time // zero: nobody is waited for
-	failures      int       // generations that ended in complaints since the last step
-	blames        blames    // since the last step
-	asides        map[ergoflow.WorkerID]aside
-	proven        map[ergoflow.WorkerID]int // members of the last generation that made a step, by rank
-	notBefore     time.Time                 // the next generation, after complaints
 	speed         speed
-	looks         looks         // at the steps of the last generation
-	stepped       time.Time     // when the most advanced step became known
-	uneven        votes         // whether shards had better move
-	moved         time.Time     // when they last did
-	settling      time.Duration // for which they stay there
+
+	settleBy  time.Time                 // until then the machine waits for workers that prepare; zero: it does not
+	notBefore time.Time                 // the next generation, after complaints
+	proven    map[ergoflow.WorkerID]int // members of the last generation that made a step, by rank
+
+	holdersAbsent    bool          // no holder is connected, though one is needed
+	holdersAbsentFor time.Duration // as ticks counted it
+
+	failedAttempts int        // generations in a row that ended in complaints without a step
+	complaints     complaints // since the last step
+	exclusions     map[ergoflow.WorkerID]exclusion
+
+	windows      windows       // of the last generation
+	uneven       alarm         // windows in which moving shards was worthwhile
+	lastMove     time.Time     // of shards
+	moveInterval time.Duration // before the next move, at least
 }
 
 func (m *Machine) start() {
@@ -88,7 +92,7 @@ func (m *Machine) submit(e Submit) {
 	}
 	old := m.ledger.Plan
 	if old != nil && old.Run == e.Plan.Run && !m.finished() {
-		m.goOn(e)
+		m.extend(e)
 		return
 	}
 	if old != nil && !m.finished() {
@@ -98,20 +102,20 @@ func (m *Machine) submit(e Submit) {
 		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
 	}
 	m.ledger = Ledger{Generation: m.ledger.Generation, Plan: &e.Plan, Until: e.Until}
-	m.hold(nil)
+	m.setHolders(nil)
 	m.persist()
 	m.emit(Answer{})
 	for _, w := range m.workers {
 		w.reset()
-		w.steps = window[Timing]{}
+		w.steps = recent[Timing]{}
 	}
 	m.scan(fmt.Sprintf("run %s (%s) is submitted, until %s", e.Plan.Run, e.Plan.Experiment, e.Until))
 }
 
-// goOn lets a run go further that is in progress. What its hash leaves out, such as
+// extend lets a run go further that is in progress. What its hash leaves out, such as
 // the interval of its checkpoints, may have changed: whoever prepares from now on
 // takes that; members of a generation do when they prepare again.
-func (m *Machine) goOn(e Submit) {
+func (m *Machine) extend(e Submit) {
 	changed := !equalSettings(*m.ledger.Plan, e.Plan)
 	if changed || e.Until > m.ledger.Until {
 		m.ledger.Plan, m.ledger.Until = &e.Plan, max(e.Until, m.ledger.Until)
@@ -134,8 +138,8 @@ func (m *Machine) goOn(e Submit) {
 // reset frees a worker of what it was to the last run.
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
-	w.holds, w.saving, w.state = false, false, ergoflow.Mark{}
-	w.pace, w.weight = pace{}, 0
+	w.hasState, w.saving, w.state = false, false, ergoflow.Mark{}
+	w.slowness, w.weight = slowness{}, 0
 }
 
 func (m *Machine) refusePlan(e Submit) string {
@@ -279,7 +283,7 @@ func (m *Machine) complete() bool {
 		return false
 	case m.ledger.Until == StageGenerate:
 		m.finish("all shards exist")
-	case m.run.hasCheckpoint && m.run.checkpoint.Step >= plan.Steps && m.inLine(m.run.checkpoint):
+	case m.run.hasCheckpoint && m.run.checkpoint.Step >= plan.Steps && m.inHistory(m.run.checkpoint):
 		m.finish(fmt.Sprintf("the checkpoint at step %d is the last", m.run.checkpoint.Step))
 	default:
 		m.run.stage = stageTraining
@@ -293,22 +297,22 @@ func (m *Machine) complete() bool {
 
 // saved also hears of states of a run that failed: workers that leave bring theirs.
 func (m *Machine) saved(e Saved) {
-	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run || m.ledger.Finished || !m.possible(e.State) {
+	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run || m.ledger.Finished || !m.isPossible(e.State) {
 		return
 	}
 	m.noteCheckpoint(e.State)
 	for _, w := range m.workers {
 		if w.saving && e.Final && e.State.Compare(w.saveFrom) >= 0 {
-			if m.survivor(w) {
+			if m.isHolder(w) {
 				// It makes no step any more, and so nobody of its generation does:
 				// nothing needs any of them.
-				m.hold(nil)
+				m.setHolders(nil)
 				m.persist()
 			}
-			w.saving, w.holds = false, false
+			w.saving, w.hasState = false, false
 		}
 	}
-	if e.State.Step == m.ledger.Plan.Steps && m.training() && m.inLine(e.State) {
+	if e.State.Step == m.ledger.Plan.Steps && m.training() && m.inHistory(e.State) {
 		m.run.step = e.State.Step
 		m.finish(fmt.Sprintf("the last checkpoint, at step %d, is stored", e.State.Step))
 	}
@@ -332,13 +336,13 @@ func (m *Machine) notSaved(e NotSaved) {
 	if e.Step == m.ledger.Plan.Steps && m.current != nil && m.current.phase == running {
 		members := m.current.members
 		m.end(text)
-		m.setback(members, text)
+		m.failedAttempt(members, text)
 	}
 }
 
 func (m *Machine) finish(why string) {
 	m.ledger.Finished = true
-	m.hold(nil)
+	m.setHolders(nil)
 	m.persist()
 	m.current = nil
 	for _, w := range m.workers {

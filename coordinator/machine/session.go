@@ -32,8 +32,8 @@ func (m *Machine) hello(e Hello) {
 	}
 	w := &worker{Worker: e.Worker, session: e.Session, heard: m.now, pinged: m.now}
 	if e.HasState && m.concerns(e.Run) {
-		if m.possible(e.State) {
-			w.holds, w.state = true, e.State
+		if m.isPossible(e.State) {
+			w.hasState, w.state = true, e.State
 		} else {
 			m.refuse(w.ID, fmt.Sprintf("it brings %s, of %d steps and %d generations: its state is not used",
 				e.State, m.ledger.Plan.Steps, m.ledger.Generation))
@@ -87,15 +87,15 @@ func (m *Machine) elsewhere(w Worker) bool {
 // for: should all members be lost, it may be the newest state there is.
 func (m *Machine) heartbeat(w *worker, e Heartbeat) {
 	w.doing, w.beat = e.Doing, max(w.beat, e.Number)
-	if !m.concerns(e.Run) || m.current != nil && m.current.has(w.ID) || w.holds && e.State.Compare(w.state) <= 0 {
+	if !m.concerns(e.Run) || m.current != nil && m.current.has(w.ID) || w.hasState && e.State.Compare(w.state) <= 0 {
 		return
 	}
-	if !m.possible(e.State) {
+	if !m.isPossible(e.State) {
 		m.refuse(w.ID, fmt.Sprintf("it follows %s, of %d steps and %d generations: its state is not used",
 			e.State, m.ledger.Plan.Steps, m.ledger.Generation))
 		return
 	}
-	w.holds, w.state = true, e.State
+	w.hasState, w.state = true, e.State
 }
 
 // alive hears of a worker by parts of its checkpoint. One that leaves with the only
@@ -139,7 +139,7 @@ func (m *Machine) tick() {
 	if !m.lastTick.IsZero() && passed > m.config.PingTimeout/2 {
 		passed, gap = 0, passed
 	}
-	m.run.absentFor += passed // not what it was stopped for: who came back meanwhile is still in the queue
+	m.run.holdersAbsentFor += passed // not what it was stopped for: who came back meanwhile is still in the queue
 	m.lastTick = m.now
 	for _, w := range m.snapshot() {
 		w.heard = earlier(w.heard.Add(gap), m.now) // it may have been heard since
@@ -155,7 +155,7 @@ func (m *Machine) tick() {
 	switch g := m.current; {
 	case g == nil:
 	case g.phase == running:
-		m.stillness(g, passed)
+		m.noteStall(g, passed)
 	default:
 		g.waited += passed
 		if g.waited > g.patience {
@@ -180,7 +180,7 @@ func (m *Machine) drain(w *worker, why string) {
 	if w.draining {
 		return
 	}
-	w.draining, w.leaveWhy = true, why
+	w.draining, w.leaveReason = true, why
 	w.leaveBy = m.now.Add(m.config.DrainTimeout)
 	if !m.stopping {
 		m.because(fmt.Sprintf("worker %s wants to leave", w.ID))
@@ -199,7 +199,7 @@ func (m *Machine) release() {
 			continue
 		}
 		if m.now.After(w.leaveBy) {
-			why := w.leaveWhy
+			why := w.leaveReason
 			if w.saving {
 				why += ", without a checkpoint: none came in time"
 			}
@@ -218,7 +218,7 @@ func (m *Machine) release() {
 			}
 		case m.current != nil && m.current.phase != running:
 		default:
-			m.dismiss(w, w.leaveWhy)
+			m.dismiss(w, w.leaveReason)
 		}
 	}
 }
@@ -235,11 +235,11 @@ func (m *Machine) dismiss(w *worker, why string) {
 // lastHolder reports whether w's state is newer than the latest checkpoint and
 // would go with it: no other worker that holds it stays or saves it.
 func (m *Machine) lastHolder(w *worker) bool {
-	if !w.holds || m.run.hasCheckpoint && m.run.checkpoint.Compare(w.state) >= 0 {
+	if !w.hasState || m.run.hasCheckpoint && m.run.checkpoint.Compare(w.state) >= 0 {
 		return false
 	}
 	for _, v := range m.workers {
-		if v != w && v.holds && (v.saving || !v.draining) && (m.survivor(v) || v.state.Compare(w.state) >= 0) {
+		if v != w && v.hasState && (v.saving || !v.draining) && (m.isHolder(v) || v.state.Compare(w.state) >= 0) {
 			return false
 		}
 	}

@@ -43,16 +43,17 @@ type WorkerStatus struct {
 	Shards []int             `json:"shards"`
 	Step   ergoflow.Step     `json:"step"`
 	// State is one of connected, generating, preparing, prepared (waits for the
-	// next generation), aside (left out of it for a while), reporting, loading, ready,
+	// next generation), aside (excluded from it for a while), reporting, loading, ready,
 	// training, draining, failed.
 	State  string `json:"state"`
-	Reason string `json:"reason,omitempty"` // why failed or aside
-	Doing  string `json:"doing,omitempty"`  // in its own words
+	Reason string `json:"reason,omitempty"` // why failed or excluded
+	Doing  string `json:"doing,omitempty"`  // as the worker describes it
 	Timing Timing `json:"timing"`           // of its last 15 steps, the median of each part
-	// Pace is its own part of a step, data, gradient and copy, in seconds per shard:
-	// the median of the last ten seconds' means. Zero: not known yet.
+	// Pace is the time of its own part of a step (data, gradient, copy) in seconds per
+	// shard: the median of its means over the last ten windows of a second. Zero: not
+	// known yet.
 	Pace float64 `json:"pace"`
-	Slow bool    `json:"slow"` // at 1.5 times the others' pace in 7 of 10 looks
+	Slow bool    `json:"slow"` // a straggler: at 1.5 times the typical pace in 7 of the last 10 windows
 }
 
 // Status describes the machine.
@@ -71,17 +72,17 @@ func (m *Machine) Status() Status {
 	if checkpoint := m.run.checkpoint.Step; m.run.hasCheckpoint {
 		s.Checkpoint = &checkpoint
 	}
-	s.WaitsFor = m.run.looks.waitsFor()
+	s.WaitsFor = m.run.windows.waitsFor()
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
-			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: m.whyOut(w), Doing: w.doing,
-			Timing: medians(w.steps.values), Slow: w.pace.slow,
+			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: m.idleReason(w), Doing: w.doing,
+			Timing: medians(w.steps.values), Slow: w.slowness.slow,
 		})
 	}
 	if g := m.current; g != nil {
 		s.WorldSize = len(g.members)
-		all := newPaces(g, m.run.looks.median)
+		all := newPaces(g, m.run.windows.median)
 		for i := range s.Workers {
 			w := &s.Workers[i]
 			if rank, ok := g.ranks[w.ID]; ok {
@@ -139,19 +140,19 @@ func (m *Machine) workerState(w *worker) string {
 		}
 		return "reporting"
 	}
-	if w.phase == prepared && m.isAside(w) {
+	if w.phase == prepared && m.isExcluded(w) {
 		return "aside"
 	}
 	return [...]string{"connected", "generating", "preparing", "prepared", "failed"}[w.phase]
 }
 
-// whyOut is why a worker takes no part, where it could.
-func (m *Machine) whyOut(w *worker) string {
+// idleReason is why a worker that has failed, or is excluded, does not train.
+func (m *Machine) idleReason(w *worker) string {
 	switch m.workerState(w) {
 	case "failed":
 		return w.reason
 	case "aside":
-		return m.run.asides[w.ID].reason
+		return m.run.exclusions[w.ID].reason
 	}
 	return ""
 }

@@ -10,41 +10,41 @@ import (
 )
 
 const (
-	worthMoving  = 0.8         // of a step's time, or less: shards move
-	leastSettled = time.Minute // between two moves,
-	mostSettled  = 16 * leastSettled
-	minWeight    = 1. / 8
-	maxWeight    = 8.
-	rounding     = 1e-9 // of quotas
+	worthwhileRatio = 0.8         // of the slowest part after and before a move; below it shards move
+	minMoveInterval = time.Minute // between two moves
+	maxMoveInterval = 16 * minMoveInterval
+	minWeight       = 1. / 8
+	maxWeight       = 8.
+	rounding        = 1e-9 // of quotas
 )
 
-// rebalance gives shards by pace where the slowest would then take much less
-// time for its own, for good. Nobody compiles anything: any number of shards is
-// made up of the sizes that everybody has.
-func (m *Machine) rebalance(g *generation, look, all paces) {
-	m.run.uneven.add(m.balance(g, look).worth())
-	if !m.run.uneven.carried() || !all.known() || m.now.Sub(m.run.moved) < m.run.settling {
+// rebalance places shards by pace where that makes the slowest member's part of a step
+// much shorter, in most of the last windows. It costs no compilation: workers compute
+// any number of shards in micro-batches of the same few sizes.
+func (m *Machine) rebalance(g *generation, latest, all paces) {
+	m.run.uneven.add(m.balance(g, latest).worthwhile())
+	if !m.run.uneven.raised() || !all.known() || m.now.Sub(m.run.lastMove) < m.run.moveInterval {
 		return
 	}
-	b := m.balance(g, all) // in each look it may have been for another worker
-	if !b.worth() {
+	b := m.balance(g, all) // each window may have been uneven because of another worker
+	if !b.worthwhile() {
 		return
 	}
-	m.run.settle(m.now)
+	m.run.noteMove(m.now)
 	for rank, w := range m.workersOf(g) {
 		w.weight = b.weights[rank]
 	}
 	m.end(fmt.Sprintf("shards move to where they are computed faster: the slowest part of a step shall take %s instead of %s", ms(b.then), ms(b.now)))
 }
 
-// A balance is what sharing by pace would give: the slowest part of a step now and
-// then, in seconds.
+// A balance is what placing shards by pace would give: the slowest member's part of a
+// step now and then, in seconds.
 type balance struct {
 	weights   []float64 // typical pace over own
 	now, then float64
 }
 
-func (b balance) worth() bool { return b.then <= worthMoving*b.now }
+func (b balance) worthwhile() bool { return b.then <= worthwhileRatio*b.now }
 
 func (m *Machine) balance(g *generation, p paces) balance {
 	b := balance{weights: make([]float64, len(p.each))}
@@ -60,19 +60,19 @@ func (m *Machine) balance(g *generation, p paces) balance {
 	return b
 }
 
-// settle notes a move. They come ever more rarely where each follows as soon as it
-// may: a worker under a quota is fast with few shards and slow with many, and they
-// would swing for ever.
-func (r *run) settle(now time.Time) {
-	if r.settling == 0 || now.Sub(r.moved) >= 2*r.settling {
-		r.settling = leastSettled
+// noteMove doubles the interval before the next move where moves follow each other as
+// soon as they may. A worker under a CPU quota is fast with few shards and slow with
+// many, so its shards would move back and forth for ever.
+func (r *run) noteMove(now time.Time) {
+	if r.moveInterval == 0 || now.Sub(r.lastMove) >= 2*r.moveInterval {
+		r.moveInterval = minMoveInterval
 	} else {
-		r.settling = min(2*r.settling, mostSettled)
+		r.moveInterval = min(2*r.moveInterval, maxMoveInterval)
 	}
-	r.uneven, r.moved = 0, now
+	r.uneven, r.lastMove = 0, now
 }
 
-// owners are the members as placement sees them, who share so many units.
+// owners describes the members to placement, which places so many units.
 func owners(units int, workers []*worker) []placement.Worker {
 	weights := make([]float64, len(workers))
 	for rank, w := range workers {
@@ -89,17 +89,17 @@ func owners(units int, workers []*worker) []placement.Worker {
 	return owners
 }
 
-// bounded raises the least weights until everyone has a unit: who has none would
-// wait in every step for the others.
+// bounded raises the smallest weights until every worker has a unit: a worker without
+// one would only wait for the others in every step.
 func bounded(units int, weights []float64) []float64 {
 	least := slices.Max(weights)
-	for least > minWeight*minWeight && slices.Min(quotas(units, raised(weights, least/2))) > 1+rounding {
+	for least > minWeight*minWeight && slices.Min(quotas(units, atLeast(weights, least/2))) > 1+rounding {
 		least /= 2
 	}
-	return raised(weights, least)
+	return atLeast(weights, least)
 }
 
-func raised(weights []float64, least float64) []float64 {
+func atLeast(weights []float64, least float64) []float64 {
 	all := slices.Clone(weights)
 	for i := range all {
 		all[i] = max(all[i], least)

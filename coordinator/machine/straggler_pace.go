@@ -5,25 +5,26 @@ import (
 	"slices"
 )
 
-// Who computes slowly is waited for by all, in the ring, where nobody sees whom.
-// Every worker therefore tells with each step what it spent on its own part. Its
-// pace is that time per shard: it belongs to the machine and not to how much it
-// was given.
+// All members wait in the ring for the slowest one, and none of them sees which that
+// is. Every worker therefore reports with each step the time that its own part took.
+// Its pace is that time per shard, so that it does not depend on how many shards the
+// worker has. A straggler is a worker whose pace is slowAbove times the typical one,
+// until it falls below slowBelow times that.
 const (
-	slowAbove = 1.5  // times the typical pace: slow from there on
-	slowBelow = 1.25 // and until there
+	slowAbove = 1.5
+	slowBelow = 1.25
 )
 
-// pace is what is made of a worker's.
-type pace struct {
-	slow      bool  // and named so
-	otherwise votes // whether it had better be named otherwise
+// slowness is whether a worker is a straggler.
+type slowness struct {
+	slow   bool
+	change alarm // windows in which slow did not hold
 }
 
-// paces are all members' in some time of the present generation.
+// paces are those of all members of the present generation, over some steps.
 type paces struct {
 	each    []float64 // by rank, in seconds per shard; zero: not known yet
-	typical float64
+	typical float64   // the lower median
 }
 
 func newPaces(g *generation, own func(rank int) float64) paces {
@@ -43,21 +44,21 @@ func lowerMedian(values []float64) float64 {
 	return sorted[(len(sorted)-1)/2]
 }
 
-// watch looks at everyone's pace: names who has become slow, and moves shards
-// where that makes steps shorter. Each look has its say, and all of them give the
-// numbers.
-func (m *Machine) watch(g *generation) {
-	if !m.run.looks.close(m.now) {
+// checkStragglers compares the members' paces once a window: it reports who has become
+// a straggler, and moves shards where that makes steps shorter. The latest window
+// decides on alarms; the numbers in texts are medians of all windows.
+func (m *Machine) checkStragglers(g *generation) {
+	if !m.run.windows.close(m.now) {
 		return
 	}
-	look, all := newPaces(g, m.run.looks.latest), newPaces(g, m.run.looks.median)
-	if !look.known() {
+	latest, all := newPaces(g, m.run.windows.latest), newPaces(g, m.run.windows.median)
+	if !latest.known() {
 		return
 	}
 	for rank, w := range m.workersOf(g) {
-		m.name(w, rank, look, all)
+		m.updateSlow(w, rank, latest, all)
 	}
-	m.rebalance(g, look, all)
+	m.rebalance(g, latest, all)
 }
 
 // workersOf are a generation's members by rank.
@@ -69,21 +70,21 @@ func (m *Machine) workersOf(g *generation) []*worker {
 	return workers
 }
 
-// name says that a worker is slow, or no longer is.
-func (m *Machine) name(w *worker, rank int, look, all paces) {
-	p := &w.pace
+// updateSlow reports that a worker has become a straggler, or is none any more.
+func (m *Machine) updateSlow(w *worker, rank int, latest, all paces) {
+	s := &w.slowness
 	bound := slowAbove
-	if p.slow {
+	if s.slow {
 		bound = slowBelow
 	}
-	slow := look.each[rank] > bound*look.typical
-	if p.otherwise.add(slow != p.slow); !p.otherwise.carried() {
+	slow := latest.each[rank] > bound*latest.typical
+	if s.change.add(slow != s.slow); !s.change.raised() {
 		return
 	}
-	p.slow, p.otherwise = slow, 0
+	s.slow, s.change = slow, 0
 	own, typical := all.each[rank], all.typical
 	text := fmt.Sprintf("worker %s is no longer slow: %s per shard, the others take %s", w.ID, ms(own), ms(typical))
-	if p.slow {
+	if s.slow {
 		text = fmt.Sprintf("worker %s is slow: %s per shard, %.1f times the others' %s", w.ID, ms(own), own/typical, ms(typical))
 		m.emit(Warn{text})
 	}

@@ -174,7 +174,7 @@ func TestPaceOfPause(t *testing.T) {
 }
 
 // One good second in five ends no slowness, and one bad one is none.
-func TestPaceOfMostLooks(t *testing.T) {
+func TestPaceOfMostWindows(t *testing.T) {
 	during := func(from, until float64) host {
 		return func(now, work float64) float64 {
 			if s := math.Mod(now, 5); s >= from && s < until {
@@ -192,7 +192,7 @@ func TestPaceOfMostLooks(t *testing.T) {
 
 // Of two that are last in turn, the one that is waited for longer counts.
 func TestWaitsForByTime(t *testing.T) {
-	l := newLooks([]ergoflow.WorkerID{"a", "b"})
+	l := newWindows([]ergoflow.WorkerID{"a", "b"})
 	if l.waitsFor() != nil {
 		t.Error("waits before the first step")
 	}
@@ -204,7 +204,7 @@ func TestWaitsForByTime(t *testing.T) {
 	if got, want := *l.waitsFor(), (WaitsFor{"b", 1, 10, 0.008}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	alone := newLooks([]ergoflow.WorkerID{"a"})
+	alone := newWindows([]ergoflow.WorkerID{"a"})
 	alone.add(make([]Timing, 1), 0, 0)
 	if alone.waitsFor() != nil {
 		t.Error("one waits for itself")

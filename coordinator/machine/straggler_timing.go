@@ -18,10 +18,12 @@ type Timing struct {
 	Other    float64 `json:"other"`    // between these: what is next, whether it may be applied
 }
 
-// own is what does not depend on others, and grows with the worker's shards.
+// own is the time of the worker's own part: it does not depend on others, and grows
+// with the worker's shards.
 func (t Timing) own() float64 { return t.Data + t.Gradient + t.Copy }
 
-// plausible: no clock that jumped spoke.
+// plausible reports whether all parts are finite and not negative: after a clock jumped
+// they may not be.
 func (t Timing) plausible() bool {
 	for _, s := range []float64{t.Data, t.Gradient, t.Copy, t.Ring, t.Wait, t.Update, t.Other} {
 		if !(s >= 0) || math.IsInf(s, 1) {
@@ -31,7 +33,7 @@ func (t Timing) plausible() bool {
 	return true
 }
 
-// medians are those of each part by itself, and of the whole.
+// medians takes the lower median of each part by itself, and of the whole step.
 func medians(steps []Timing) Timing {
 	part := func(of func(Timing) float64) float64 { return median(steps, of) }
 	return Timing{
@@ -46,21 +48,21 @@ func medians(steps []Timing) Timing {
 	}
 }
 
-// A step is what the members of a generation say of one step. Nobody is more than
-// one step ahead of another, so two of them are all that is ever incomplete.
-type step struct {
+// stepTimings collects the members' timings of one step. No member is more than one
+// step ahead of another, so at most two steps are incomplete.
+type stepTimings struct {
 	number  ergoflow.Step
 	timings []Timing // by rank
-	heard   int
+	heard   int      // members that have reported
 }
 
-// timed takes a worker's account of a step. The ring ends for all at once, and the
-// last one to enter it waits for nobody: what others spent there beyond its time
-// they waited for it. No clocks need to agree.
-func (m *Machine) timed(g *generation, rank int, number ergoflow.Step, t Timing) {
+// recordTiming notes a worker's timing of a step. The ring ends for all members at
+// once, and the last one to enter it does not wait. So a member's wait is its time in
+// the ring less that of the last one; clocks of different hosts need not agree.
+func (m *Machine) recordTiming(g *generation, rank int, number ergoflow.Step, t Timing) {
 	s := &g.steps[number%2]
 	if s.number != number || s.timings == nil {
-		*s = step{number: number, timings: make([]Timing, len(g.members))}
+		*s = stepTimings{number: number, timings: make([]Timing, len(g.members))}
 	}
 	s.timings[rank] = t
 	if s.heard++; s.heard < len(g.members) {
@@ -83,5 +85,5 @@ func (m *Machine) timed(g *generation, rank int, number ergoflow.Step, t Timing)
 		longest = max(longest, t.Wait)
 		m.byID(id).steps.add(t)
 	}
-	m.run.looks.add(s.timings, last, longest)
+	m.run.windows.add(s.timings, last, longest)
 }

@@ -20,7 +20,7 @@ func inStep(t *testing.T) (*Machine, *generation) {
 		m.Step(time.Unix(int64(rank), 0), Hello{Session: s, Worker: Worker{ID: id, DataAddress: fmt.Sprintf("h:%d", rank)}})
 		g.members, g.ranks[id] = append(g.members, id), rank
 	}
-	m.run.looks = newLooks(g.members)
+	m.run.windows = newWindows(g.members)
 	return m, g
 }
 
@@ -28,13 +28,13 @@ func inStep(t *testing.T) (*Machine, *generation) {
 // that is waiting.
 func TestTimingSplitsTheRing(t *testing.T) {
 	m, g := inStep(t)
-	m.timed(g, 0, 1, Timing{Gradient: 1, Ring: 5, Update: 1, Other: 0.5})
-	m.timed(g, 1, 1, Timing{Gradient: 4, Ring: 2, Update: 1})
-	m.timed(g, 0, 2, Timing{Gradient: 1, Ring: 9, Update: 1}) // a step ahead of c
+	m.recordTiming(g, 0, 1, Timing{Gradient: 1, Ring: 5, Update: 1, Other: 0.5})
+	m.recordTiming(g, 1, 1, Timing{Gradient: 4, Ring: 2, Update: 1})
+	m.recordTiming(g, 0, 2, Timing{Gradient: 1, Ring: 9, Update: 1}) // a step ahead of c
 	if got := m.byID("a").steps.values; got != nil {
 		t.Fatalf("%+v before all are heard", got)
 	}
-	m.timed(g, 2, 1, Timing{Data: 1, Gradient: 2, Copy: 1, Ring: 2.5, Update: 1})
+	m.recordTiming(g, 2, 1, Timing{Data: 1, Gradient: 2, Copy: 1, Ring: 2.5, Update: 1})
 	for id, want := range map[ergoflow.WorkerID]Timing{
 		"a": {Step: 7.5, Gradient: 1, Ring: 2, Wait: 3, Update: 1, Other: 0.5},
 		"b": {Step: 7, Gradient: 4, Ring: 2, Update: 1},
@@ -44,8 +44,8 @@ func TestTimingSplitsTheRing(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", id, got, want)
 		}
 	}
-	m.timed(g, 1, 2, Timing{Gradient: 9, Ring: 1})
-	m.timed(g, 2, 2, Timing{Gradient: 3, Ring: 7})
+	m.recordTiming(g, 1, 2, Timing{Gradient: 9, Ring: 1})
+	m.recordTiming(g, 2, 2, Timing{Gradient: 3, Ring: 7})
 	if got, want := *m.Status().WaitsFor, (WaitsFor{"b", 2, 2, 5.5}); got != want {
 		t.Errorf("waits for %+v, want %+v", got, want)
 	}
@@ -61,8 +61,8 @@ func TestTimingOfJumpingClocks(t *testing.T) {
 	} {
 		m, g := inStep(t)
 		for rank := range 3 {
-			m.timed(g, rank, 1, bad)
-			m.timed(g, rank, 2, Timing{Gradient: float64(rank), Ring: 5 - float64(rank)})
+			m.recordTiming(g, rank, 1, bad)
+			m.recordTiming(g, rank, 2, Timing{Gradient: float64(rank), Ring: 5 - float64(rank)})
 		}
 		if got := len(m.byID("a").steps.values); got != 1 {
 			t.Errorf("%s: %d steps", name, got)
@@ -73,18 +73,18 @@ func TestTimingOfJumpingClocks(t *testing.T) {
 	}
 }
 
-// Windows forget what is older than their length.
-func TestWindow(t *testing.T) {
-	var w window[int]
-	for i := range 2*windowSteps + 3 {
+// Values that are older than recentSteps are forgotten.
+func TestRecent(t *testing.T) {
+	var w recent[int]
+	for i := range 2*recentSteps + 3 {
 		w.add(i)
 	}
 	sum := 0
 	for _, v := range w.values {
 		sum += v
 	}
-	last := 2*windowSteps + 2
-	if want := windowSteps * (2*last - windowSteps + 1) / 2; len(w.values) != windowSteps || sum != want {
+	last := 2*recentSteps + 2
+	if want := recentSteps * (2*last - recentSteps + 1) / 2; len(w.values) != recentSteps || sum != want {
 		t.Errorf("%d values that add up to %d, want %d", len(w.values), sum, want)
 	}
 }

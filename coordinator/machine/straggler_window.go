@@ -7,123 +7,128 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Slowness costs time, so time is what is added up. Of a worker that may compute
-// for 30 ms of every 100, two steps in three are as fast as anyone's and the third
-// takes 70 ms longer: a median of steps sees nothing, a mean sees 23 ms a step. But
-// one pause of two seconds lets a mean over ten of them look slow. So there are looks,
-// each the mean over a second, or over one step where that takes longer. Of the last
-// ten most must agree before anything is said, and their median says by how much.
+// A straggler costs time, so the machine adds up time. A worker under a CPU quota
+// that may compute for 30 ms of every 100 makes two steps in three as fast as the
+// others; the third takes 70 ms longer. A median over steps does not show that, a
+// mean does: 23 ms a step. But after one pause of two seconds a mean over ten seconds
+// is high as well. So the machine takes means over windows of a second, or of one
+// step where that takes longer. At least 7 of the last 10 windows must agree before
+// the machine acts, and the median of their means is the number that it reports.
 const (
-	lookFor    = time.Second
-	lookBack   = 10
-	leastLooks = 3 // before which there is no median
+	windowLength = time.Second
+	windowCount  = 10
+	minWindows   = 3 // for a median
 )
 
-// A look is what the members of a generation did in some steps on end. Slices are by
-// rank, times in seconds.
-type look struct {
+// A window sums up consecutive steps of a generation. Slices are by rank, times in
+// seconds.
+type window struct {
 	steps   int
-	own     []float64 // for their own parts
-	last    []int     // steps in which it entered the ring last
-	awaited []float64 // in these, by the first
+	own     []float64 // time for the member's own part
+	last    []int     // steps in which the member entered the ring last
+	awaited []float64 // time for which the first member in the ring waited for it in these
 }
 
-func newLook(world int) look {
-	return look{own: make([]float64, world), last: make([]int, world), awaited: make([]float64, world)}
+func newWindow(world int) window {
+	return window{own: make([]float64, world), last: make([]int, world), awaited: make([]float64, world)}
 }
 
-// looks are those of one generation.
-type looks struct {
+// mean is the time of a member's own part per step, in seconds: Σ own / steps.
+func (w window) mean(rank int) float64 { return w.own[rank] / float64(w.steps) }
+
+// windows are the recent ones of one generation.
+type windows struct {
 	members []ergoflow.WorkerID // by rank
-	begun   time.Time           // the open one
-	open    look
-	past    []look // the oldest first
+	begun   time.Time           // the open window
+	open    window
+	closed  []window // the oldest first
 }
 
-func newLooks(members []ergoflow.WorkerID) looks {
-	return looks{members: members, open: newLook(len(members))}
+func newWindows(members []ergoflow.WorkerID) windows {
+	return windows{members: members, open: newWindow(len(members))}
 }
 
-// add takes a step that all have made, in which the last one was waited for.
-func (l *looks) add(timings []Timing, last int, awaited float64) {
-	l.open.steps++
+// add takes a step that all members have made, the rank that entered the ring last,
+// and for how long the first one waited for it, in seconds.
+func (s *windows) add(timings []Timing, last int, awaited float64) {
+	s.open.steps++
 	for rank, t := range timings {
-		l.open.own[rank] += t.own()
+		s.open.own[rank] += t.own()
 	}
-	l.open.last[last]++
-	l.open.awaited[last] += awaited
+	s.open.last[last]++
+	s.open.awaited[last] += awaited
 }
 
-// close ends the open look once it has lasted and has a step.
-func (l *looks) close(now time.Time) bool {
-	if now.Sub(l.begun) < lookFor || l.open.steps == 0 {
+// close closes the open window where it is long enough and has a step, and reports
+// whether it did.
+func (s *windows) close(now time.Time) bool {
+	if now.Sub(s.begun) < windowLength || s.open.steps == 0 {
 		return false
 	}
-	l.past = append(l.past[max(0, len(l.past)-lookBack+1):], l.open)
-	l.open, l.begun = newLook(len(l.members)), now
+	s.closed = append(s.closed[max(0, len(s.closed)-windowCount+1):], s.open)
+	s.open, s.begun = newWindow(len(s.members)), now
 	return true
 }
 
-// mean is what a step cost a member for its own part, in seconds: Σ own / steps.
-func (k look) mean(rank int) float64 { return k.own[rank] / float64(k.steps) }
+// latest is a member's mean in the window that was closed last.
+func (s *windows) latest(rank int) float64 { return s.closed[len(s.closed)-1].mean(rank) }
 
-// latest is that of the look that was closed last.
-func (l *looks) latest(rank int) float64 { return l.past[len(l.past)-1].mean(rank) }
-
-// median is the lower median of the past looks' means; zero: not known yet.
-func (l *looks) median(rank int) float64 {
-	if len(l.past) < leastLooks {
+// median is the lower median of a member's means in the closed windows; zero: not
+// known yet.
+func (s *windows) median(rank int) float64 {
+	if len(s.closed) < minWindows {
 		return 0
 	}
-	return median(l.past, func(k look) float64 { return k.mean(rank) })
+	return median(s.closed, func(w window) float64 { return w.mean(rank) })
 }
 
-// WaitsFor says who makes the members of a generation wait, in the steps of about
-// the last ten seconds.
+// WaitsFor names the worker that delays its generation most, in the steps of about the
+// last ten seconds.
 type WaitsFor struct {
-	Worker  ergoflow.WorkerID `json:"worker"`  // that was waited for longest, all in all
-	Steps   int               `json:"steps"`   // it was last in so many
-	Of      int               `json:"of"`      // of so many
-	Seconds float64           `json:"seconds"` // that the first one waited for it, a step: the sum over all of them, divided by their number
+	Worker  ergoflow.WorkerID `json:"worker"`  // with the longest sum of waits
+	Steps   int               `json:"steps"`   // in which it was last
+	Of      int               `json:"of"`      // all steps
+	Seconds float64           `json:"seconds"` // Σ wait of the first member for it / Of
 }
 
-// waitsFor is nil where nobody has waited for anybody.
-func (l *looks) waitsFor() *WaitsFor {
-	if len(l.members) < 2 {
+// waitsFor is nil where no member has waited for another.
+func (s *windows) waitsFor() *WaitsFor {
+	if len(s.members) < 2 {
 		return nil
 	}
-	sum := newLook(len(l.members))
-	for _, k := range append(l.past[:len(l.past):len(l.past)], l.open) {
-		sum.steps += k.steps
-		for rank := range l.members {
-			sum.last[rank] += k.last[rank]
-			sum.awaited[rank] += k.awaited[rank]
+	sum := newWindow(len(s.members))
+	for _, w := range append(s.closed[:len(s.closed):len(s.closed)], s.open) {
+		sum.steps += w.steps
+		for rank := range s.members {
+			sum.last[rank] += w.last[rank]
+			sum.awaited[rank] += w.awaited[rank]
 		}
 	}
 	if sum.steps == 0 {
 		return nil
 	}
 	most := 0
-	for rank := range l.members {
+	for rank := range s.members {
 		if sum.awaited[rank] > sum.awaited[most] {
 			most = rank
 		}
 	}
-	return &WaitsFor{l.members[most], sum.last[most], sum.steps, sum.awaited[most] / float64(sum.steps)}
+	return &WaitsFor{s.members[most], sum.last[most], sum.steps, sum.awaited[most] / float64(sum.steps)}
 }
 
-// votes are what the last looks say to a question, the newest in the lowest bit.
-type votes uint16
+// An alarm is a condition in the last windows, a bit for each, the newest in the
+// lowest.
+type alarm uint16
 
-// carried: so many of the last ten say yes. An unbroken run of them is not asked
-// for: one good second ends no slowness.
-const carried = 7
+// requiredWindows of the last windowCount must meet the condition. They need not be
+// consecutive: one fast second does not end a slow phase.
+const requiredWindows = 7
 
-func (v *votes) add(yes bool) {
-	*v = *v << 1 & (1<<lookBack - 1)
-	if yes {
-		*v |= 1
+func (a *alarm) add(met bool) {
+	*a = *a << 1 & (1<<windowCount - 1)
+	if met {
+		*a |= 1
 	}
 }
 
-func (v votes) carried() bool { return bits.OnesCount16(uint16(v)) >= carried }
+func (a alarm) raised() bool { return bits.OnesCount16(uint16(a)) >= requiredWindows }
