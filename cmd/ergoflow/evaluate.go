@@ -81,9 +81,9 @@ type evaluation struct {
 	state      *state.State
 	store, out string // directories
 	backend    string
-	engine     string         // that simulates
-	workers    int            // that trained; 0 if unknown
-	stages     []report.Stage // before the evaluation
+	engine     string             // that simulates
+	workers    int                // that trained; 0 if unknown
+	stages     []report.StageTime // before the evaluation
 	json       bool
 }
 
@@ -117,8 +117,8 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	environment := report.Here()
 	environment.Workers = e.workers
 	page, err := report.Write(ctx, e.out, report.Input{
-		Results: results, Shown: shown, Losses: e.state.Losses,
-		Stages:      append(e.stages, report.Stage{Name: "evaluate", Took: time.Since(begin), Note: fmt.Sprintf("%d functions", results.Functions)}),
+		Results: results, FigureData: shown, Losses: e.state.Losses,
+		Stages:      append(e.stages, report.StageTime{Name: "evaluate", Took: time.Since(begin), Note: fmt.Sprintf("%d functions", results.Functions)}),
 		Environment: environment, Created: time.Now(),
 	})
 	if e.json {

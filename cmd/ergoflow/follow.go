@@ -47,7 +47,7 @@ func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 // long its parts took. alive says why the cluster has ended, if it has, from the
 // last status that it answered with; it is nil for a cluster of others, which may
 // have no workers yet.
-func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) ([]report.Stage, error) {
+func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) ([]report.StageTime, error) {
 	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now(), manned: alive != nil}
 	defer f.bars.end()
 	answered := time.Now()
@@ -83,7 +83,7 @@ type follower struct {
 	plan       ergoflow.Plan
 	bars       stageBars
 	begin      time.Time // of the present stage
-	stages     []report.Stage
+	stages     []report.StageTime
 	generation ergoflow.Generation
 	manned     bool // there were workers, or nobody needs to be told that there are none
 }
@@ -172,7 +172,7 @@ func (f *follower) leave(stage, detail, note string) {
 	}
 	f.bars.finish(detail)
 	now := time.Now()
-	f.stages = append(f.stages, report.Stage{Name: stage, Took: now.Sub(f.begin), Note: note})
+	f.stages = append(f.stages, report.StageTime{Name: stage, Took: now.Sub(f.begin), Note: note})
 	f.begin = now
 }
 

@@ -73,7 +73,7 @@ the one at --addr; evaluations run here.`,
 			bars := stageBars{out: os.Stderr}
 			o := reproduce.Options{
 				Studies: studies, Preset: preset, Seeds: seeds, Dir: dir, Workers: local.workers,
-				Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+				Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 					return conduct(ctx, e, &local, wire.Stage_STAGE_TRAIN)
 				},
 				Open: local.open,
@@ -87,7 +87,7 @@ the one at --addr; evaluations run here.`,
 			}
 			if addr != "" {
 				o.Workers = 0
-				o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+				o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 					return conductAt(ctx, addr, e)
 				}
 			}
@@ -159,7 +159,7 @@ func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
 
 // conductAt is conduct on a running cluster, which stays. It refuses to put
 // aside a run that is not finished there.
-func conductAt(ctx context.Context, addr string, e experiment.Experiment) ([]byte, []report.Stage, error) {
+func conductAt(ctx context.Context, addr string, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 	plan, err := e.Plan()
 	if err != nil {
 		return nil, nil, usage(err)

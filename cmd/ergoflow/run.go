@@ -179,7 +179,7 @@ are reused.`,
 // conduct runs e on a local cluster until the stage is reached. It returns the
 // final checkpoint, if the stage has one, and how long the parts took. The
 // cluster has ended when it returns.
-func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, until wire.Stage) (encoded []byte, stages []report.Stage, err error) {
+func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, until wire.Stage) (encoded []byte, stages []report.StageTime, err error) {
 	stages, err = local.conduct(ctx, e, until, func(control wire.ControlClient, run string) (err error) {
 		if until == wire.Stage_STAGE_TRAIN {
 			encoded, err = loadCheckpoint(ctx, control, run)
@@ -193,7 +193,7 @@ func conduct(ctx context.Context, e experiment.Experiment, local *localFlags, un
 // then asks its coordinator, before the cluster ends.
 func (f *localFlags) conduct(
 	ctx context.Context, e experiment.Experiment, until wire.Stage, ask func(control wire.ControlClient, run string) error,
-) ([]report.Stage, error) {
+) ([]report.StageTime, error) {
 	plan, err := e.Plan()
 	if err != nil {
 		return nil, usage(err)

@@ -18,7 +18,7 @@ type section struct {
 // sections are those whose numbers exist, each with the paper's where it prints
 // any for the experiment.
 func (r *Results) sections() []section {
-	particles, line := observed(r.Rows), r.Dim <= 1
+	particles, line := hasObservables(r.Rows), r.Dim <= 1
 	exact, mixed := len(r.ReferenceToExact) > 0, len(r.ReferenceToExact) > 0 && r.mixed() > 0
 	unmixed := exact && r.mixed() < r.Functions
 	_, hasModel := r.Row(Model)
@@ -43,7 +43,7 @@ func (r *Results) sections() []section {
 			cells := make([]string, len(some))
 			for i, q := range some {
 				cells[i] = "–"
-				if v, ok := Printed(lines, row.Kind, row.Name, q); ok {
+				if v, ok := PaperNumber(lines, row.Kind, row.Name, q); ok {
 					cells[i] = format(v)
 				}
 			}
@@ -115,10 +115,10 @@ func (r *Results) byTime(add func(exists bool, name string, columns []string, ce
 	}
 	for _, d := range []struct {
 		name string
-		of   func(Interval) Statistic
+		of   func(TimeInterval) Statistic
 	}{
-		{"Sinkhorn, mean at physical times", func(t Interval) Statistic { return t.Sinkhorn }},
-		{"W2, mean at physical times", func(t Interval) Statistic { return t.W2 }},
+		{"Sinkhorn, mean at physical times", func(t TimeInterval) Statistic { return t.Sinkhorn }},
+		{"W2, mean at physical times", func(t TimeInterval) Statistic { return t.W2 }},
 	} {
 		add(true, d.name, columns, func(row Row) []string {
 			var cells []string
@@ -191,7 +191,7 @@ func (r *Results) energies() (observables.Moments, bool) {
 func (r *Results) meanings() []string {
 	v := r.Experiment.Evaluation
 	var all []string
-	if observed(r.Rows) {
+	if hasObservables(r.Rows) {
 		all = append(all, fmt.Sprintf("feature distance: sliced W2 of %d permutation-invariant features, in standard deviations of each function's reference, over %d directions", observables.FeatureCount, observables.Directions),
 			"pooled: all states of all functions at once; energy per function: median")
 	} else {

@@ -5,7 +5,7 @@ package evaluate
 type Distance struct {
 	Name    string
 	Unit    string
-	Of      func(Function) float64
+	Of      func(FunctionResult) float64
 	Summary func(Summary) Statistic
 }
 
@@ -13,17 +13,17 @@ type Distance struct {
 // more to the exact law.
 var (
 	Sinkhorn = Distance{"Sinkhorn divergence", "units of x²",
-		func(f Function) float64 { return f.Sinkhorn }, func(s Summary) Statistic { return s.Sinkhorn }}
+		func(f FunctionResult) float64 { return f.Sinkhorn }, func(s Summary) Statistic { return s.Sinkhorn }}
 	W2 = Distance{"W2", "units of x",
-		func(f Function) float64 { return f.W2 }, func(s Summary) Statistic { return s.W2 }}
+		func(f FunctionResult) float64 { return f.W2 }, func(s Summary) Statistic { return s.W2 }}
 	W2Exact = Distance{"W2 to the exact law", "units of x",
-		func(f Function) float64 { return f.W2Exact }, func(s Summary) Statistic { return s.W2Exact }}
+		func(f FunctionResult) float64 { return f.W2Exact }, func(s Summary) Statistic { return s.W2Exact }}
 	SlicedW2 = Distance{"sliced W2", "units of x",
-		func(f Function) float64 { return f.SlicedW2 }, func(s Summary) Statistic { return s.SlicedW2 }}
+		func(f FunctionResult) float64 { return f.SlicedW2 }, func(s Summary) Statistic { return s.SlicedW2 }}
 	Features = Distance{"feature distance", "deviations of the reference",
-		func(f Function) float64 { return f.observables().FeatureW2 }, func(s Summary) Statistic { return s.observables().FeatureW2 }}
+		func(f FunctionResult) float64 { return f.observables().FeatureW2 }, func(s Summary) Statistic { return s.observables().FeatureW2 }}
 	Radial = Distance{"L² error of g(r)", "units of √x",
-		func(f Function) float64 { return f.observables().RadialError }, func(s Summary) Statistic { return s.observables().RadialError }}
+		func(f FunctionResult) float64 { return f.observables().RadialError }, func(s Summary) Statistic { return s.observables().RadialError }}
 )
 
 // Distances are the two that rows of samples in that many dimensions are compared
@@ -31,7 +31,7 @@ var (
 // does not depend on their numbers.
 func Distances(rows []Row, dim int) [2]Distance {
 	switch {
-	case observed(rows):
+	case hasObservables(rows):
 		return [2]Distance{Features, Radial}
 	case dim > 1:
 		return [2]Distance{Sinkhorn, SlicedW2}
@@ -42,8 +42,8 @@ func Distances(rows []Row, dim int) [2]Distance {
 // Distances are those of its rows.
 func (r *Results) Distances() [2]Distance { return Distances(r.Rows, r.Dim) }
 
-// observed says whether rows have observables of particles.
-func observed(rows []Row) bool {
+// hasObservables says whether rows have observables of particles.
+func hasObservables(rows []Row) bool {
 	for _, r := range rows {
 		for _, f := range r.Functions {
 			return f.Observables != nil

@@ -55,12 +55,12 @@ func TestMatchedGaussian(t *testing.T) {
 
 // Two samples that differ in their number of dimensions alone keep their points
 // whole when they are thinned.
-func TestSpreadKeepsPoints(t *testing.T) {
+func TestSubsampleKeepsPoints(t *testing.T) {
 	stored := make([]float32, 3*12)
 	for i := range stored {
 		stored[i] = float32(i)
 	}
-	part := spread(stored, 4, 3)
+	part := subsample(stored, 4, 3)
 	if len(part) != 12 {
 		t.Fatalf("%d numbers of 4 points", len(part))
 	}

@@ -22,7 +22,7 @@ const group = 16
 // function or, where there are physical times, of the longest, and of the same
 // network before training. All start every function from the same noise. release
 // frees the device.
-func networks(o Options, f family.Family, functions []function) (rows []method, release func(), err error) {
+func networks(o Options, f family.Family, functions []heldOutFunction) (rows []method, release func(), err error) {
 	e := o.Experiment
 	initial := state.Fresh(e.Velocity().Layout(), e.Seed)
 	initial.Normalisation = o.State.Normalisation
@@ -111,7 +111,7 @@ func (n *network) open(ctx context.Context, st *state.State, told []flow.Subject
 
 // draw draws samples of the functions by a state that is told of those subjects.
 // All states have the same normalisation.
-func (n *network) draw(st *state.State, functions []function, told []flow.Subject) draw {
+func (n *network) draw(st *state.State, functions []heldOutFunction, told []flow.Subject) draw {
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
 		e := n.Experiment

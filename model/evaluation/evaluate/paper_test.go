@@ -53,7 +53,7 @@ func TestPaperFindsTheVariant(t *testing.T) {
 		{"particles64d", nil, Shuffled, "shuffled sensors", FeatureCloser, 0.99},
 		{"particles64d", nil, Split, "target split", FeatureMedian, 0.1071},
 	} {
-		got, ok := Printed(Paper(configuration(t, c.name, c.settings...), c.settings...), c.kind, c.row, c.quantity)
+		got, ok := PaperNumber(Paper(configuration(t, c.name, c.settings...), c.settings...), c.kind, c.row, c.quantity)
 		if !ok {
 			got = none
 		}
@@ -72,7 +72,7 @@ func TestPaperVariantsAreDistinct(t *testing.T) {
 			}
 			lines := Paper(configuration(t, name, line.Settings...), line.Settings...)
 			for q, want := range line.Numbers {
-				if got, ok := Printed(lines, Model, "model", q); !ok || got != want {
+				if got, ok := PaperNumber(lines, Model, "model", q); !ok || got != want {
 					t.Errorf("%s, line %d %v, %s: %v, %t, want %v", name, i, line.Settings, q, got, ok, want)
 				}
 			}
@@ -110,7 +110,7 @@ func TestPaperHasNoNumbersOfSomethingElse(t *testing.T) {
 // A line that sets what numbers are of stands beside runs that do so too, and no others.
 func TestPaperOfAnotherMetric(t *testing.T) {
 	blurred := PaperRow{Settings: []string{"evaluation.blur=1"}, Kind: Model}
-	if !blurred.isVariant(configuration(t, "cn2d", "evaluation.blur=1"), measured) || blurred.isVariant(configuration(t, "cn2d"), measured) {
+	if !blurred.isVariant(configuration(t, "cn2d", "evaluation.blur=1"), measurementPaths) || blurred.isVariant(configuration(t, "cn2d"), measurementPaths) {
 		t.Error("a line with a blur of its own does not find its runs")
 	}
 }

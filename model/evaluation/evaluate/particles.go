@@ -20,23 +20,23 @@ type Observables struct {
 // of each function by itself: where a mean energy is near zero they say little,
 // and the pooled ones more.
 type ObservableSummary struct {
-	FeatureW2          Statistic `json:"feature_w2"`
-	RadialError        Statistic `json:"radial_error"`
-	MarginalKL         Statistic `json:"marginal_kl"`
-	EnergyKS           Statistic `json:"energy_ks"`
-	EnergyMeanRelative Statistic `json:"energy_mean_relative"`
-	EnergyStdRelative  Statistic `json:"energy_std_relative"`
-	Pooled             AllStates `json:"pooled"`
+	FeatureW2          Statistic         `json:"feature_w2"`
+	RadialError        Statistic         `json:"radial_error"`
+	MarginalKL         Statistic         `json:"marginal_kl"`
+	EnergyKS           Statistic         `json:"energy_ks"`
+	EnergyMeanRelative Statistic         `json:"energy_mean_relative"`
+	EnergyStdRelative  Statistic         `json:"energy_std_relative"`
+	Pooled             PooledObservables `json:"pooled"`
 }
 
-// AllStates compares all states of all functions at once.
-type AllStates struct {
+// PooledObservables compares all states of all functions at once.
+type PooledObservables struct {
 	RadialError float64              `json:"radial_error"`
 	MarginalKL  float64              `json:"marginal_kl"`
 	Energy      observables.Energies `json:"energy"`
 }
 
-func (f Function) observables() Observables {
+func (f FunctionResult) observables() Observables {
 	if f.Observables == nil {
 		return Observables{}
 	}
@@ -51,20 +51,20 @@ func (s Summary) observables() ObservableSummary {
 }
 
 // observe looks at the reference of a function of particles.
-func (f *function) observe(potential family.Potential) (err error) {
+func (f *heldOutFunction) observe(potential family.Potential) (err error) {
 	f.potential = &potential
 	f.observed, err = f.particles(f.reference)
 	return err
 }
 
 // particles looks at states of f.
-func (f function) particles(states []float32) (*observables.Observed, error) {
+func (f heldOutFunction) particles(states []float32) (*observables.Observed, error) {
 	return observables.Observe(states, f.function.System.Dim()/2, f.potential.Energy)
 }
 
 // observables compares states x with the reference of f. What is seen of x comes
 // without its features, of which the sums over functions have no use.
-func (f function) observables(x []float32) (*Observables, *observables.Observed, error) {
+func (f heldOutFunction) observables(x []float32) (*Observables, *observables.Observed, error) {
 	seen, err := f.particles(x)
 	if err != nil {
 		return nil, nil, err
@@ -88,7 +88,7 @@ func (f function) observables(x []float32) (*Observables, *observables.Observed,
 
 // pool compares the samples of a row, and what was seen of them, with the
 // references of its functions.
-func pool(functions []function, samples [][]float32, seen []*observables.Observed) (AllStates, error) {
+func pool(functions []heldOutFunction, samples [][]float32, seen []*observables.Observed) (PooledObservables, error) {
 	var states, reference, model [][]float32
 	var target, own observables.Radial
 	for i, f := range functions {
@@ -97,7 +97,7 @@ func pool(functions []function, samples [][]float32, seen []*observables.Observe
 		target.Add(f.observed.Radial)
 		own.Add(seen[i].Radial)
 	}
-	var p AllStates
+	var p PooledObservables
 	var err error
 	if p.RadialError, err = observables.RadialError(&target, &own); err != nil {
 		return p, err
@@ -113,8 +113,8 @@ func pool(functions []function, samples [][]float32, seen []*observables.Observe
 
 // kernels pools what figures show by the kinds of pair potentials, in the order
 // in which they come.
-func kernels(functions []function, seen []*observables.Observed) []Kernel {
-	var all []Kernel
+func kernels(functions []heldOutFunction, seen []*observables.Observed) []KernelKind {
+	var all []KernelKind
 	var target, own []observables.Radial
 	place := map[string]int{}
 	for i, f := range functions {
@@ -122,7 +122,7 @@ func kernels(functions []function, seen []*observables.Observed) []Kernel {
 		if !ok {
 			k = len(all)
 			place[f.potential.Kernel] = k
-			all = append(all, Kernel{Name: f.potential.Kernel, R: observables.RadialCentres()})
+			all = append(all, KernelKind{Name: f.potential.Kernel, R: observables.RadialCentres()})
 			target, own = append(target, observables.Radial{}), append(own, observables.Radial{})
 		}
 		all[k].Functions++

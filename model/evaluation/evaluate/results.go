@@ -62,11 +62,11 @@ type Results struct {
 
 // Row is one method on every function.
 type Row struct {
-	Kind      Kind       `json:"kind"`
-	Name      string     `json:"name"`
-	Note      string     `json:"note,omitempty"`
-	Functions []Function `json:"functions"`
-	Summary   Summary    `json:"summary"`
+	Kind      Kind             `json:"kind"`
+	Name      string           `json:"name"`
+	Note      string           `json:"note,omitempty"`
+	Functions []FunctionResult `json:"functions"`
+	Summary   Summary          `json:"summary"`
 	// SetupSeconds is what happens once (loading, compiling); SolveSeconds is
 	// the drawing of all samples of all functions. Both are wall time.
 	SetupSeconds float64 `json:"setup_seconds"`
@@ -82,12 +82,12 @@ type Row struct {
 	// results without it.
 	ModelCloser *int `json:"model_closer,omitempty"`
 	// Times are the row by physical times, of families that have them.
-	Times []Interval `json:"times,omitempty"`
+	Times []TimeInterval `json:"times,omitempty"`
 }
 
-// Function is one row's samples of one function against its reference. Numbers
+// FunctionResult is one row's samples of one function against its reference. Numbers
 // that its dimension does not have are zero, and left out of JSON.
-type Function struct {
+type FunctionResult struct {
 	Index             int     `json:"index"`                       // within the experiment
 	Time              float64 `json:"time,omitzero"`               // physical, of families that have it
 	Sinkhorn          float64 `json:"sinkhorn,omitzero"`           // annealed as GeomLoss does by default; not of particles
@@ -109,11 +109,11 @@ const ksLevel = 0.05
 // Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
 // the reference at the 5 % level. In more than one dimension there is no test;
 // in one its p may be zero, since exp(−2nD²) underflows.
-func (f Function) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
+func (f FunctionResult) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
 // WhereMixed are those of a row's functions whose reference has mixed, or the
 // others; none where there is no exact law to say so.
-func (r *Results) WhereMixed(functions []Function, mixed bool) (some []Function) {
+func (r *Results) WhereMixed(functions []FunctionResult, mixed bool) (some []FunctionResult) {
 	for i, d := range r.ReferenceToExact {
 		if (d < r.MixedBelow) == mixed {
 			some = append(some, functions[i])
@@ -133,7 +133,7 @@ func (r *Results) Row(k Kind) (Row, bool) {
 }
 
 // Particles reports whether the samples are of particles that may change places.
-func (r *Results) Particles() bool { return observed(r.Rows) }
+func (r *Results) Particles() bool { return hasObservables(r.Rows) }
 
 // mixed is Mixed, which results of older builds lack where it is 0.
 func (r *Results) mixed() int {

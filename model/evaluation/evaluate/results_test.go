@@ -76,12 +76,12 @@ func TestW2Exact(t *testing.T) {
 func TestMixedInJSON(t *testing.T) {
 	here, far := []float32{-1, 0, 1}, onLine{9, 1}
 	for _, tt := range []struct {
-		functions []function
+		functions []heldOutFunction
 		want      string
 	}{
-		{[]function{{reference: here, law: far}}, `"mixed":0,`},
-		{[]function{{reference: here, law: far}, {reference: here, law: onLine{0, 1}}}, `"mixed":1,`},
-		{[]function{{reference: here}}, ""},
+		{[]heldOutFunction{{reference: here, law: far}}, `"mixed":0,`},
+		{[]heldOutFunction{{reference: here, law: far}, {reference: here, law: onLine{0, 1}}}, `"mixed":1,`},
+		{[]heldOutFunction{{reference: here}}, ""},
 	} {
 		var r Results
 		r.describeReference(tt.functions)
@@ -92,18 +92,18 @@ func TestMixedInJSON(t *testing.T) {
 	}
 }
 
-func TestSpreadTakesFromAllChains(t *testing.T) {
+func TestSubsampleTakesFromAllChains(t *testing.T) {
 	stored := make([]float32, 4096) // 1,024 chains of 4, chain after chain
 	for i := range stored {
 		stored[i] = float32(i / 4)
 	}
-	part := spread(stored, 1024, 1)
+	part := subsample(stored, 1024, 1)
 	for i, chain := range part {
 		if int(chain) != i {
 			t.Fatalf("sample %d comes from chain %v", i, chain)
 		}
 	}
-	if all := spread(stored, 4096, 1); all[17] != stored[17] || len(all) != 4096 {
+	if all := subsample(stored, 4096, 1); all[17] != stored[17] || len(all) != 4096 {
 		t.Error("taking all of them reorders")
 	}
 }
@@ -236,7 +236,7 @@ func TestTableOfParticles(t *testing.T) {
 		closer := 7
 		r.Rows[i].Summary = Summary{SlicedW2: Statistic{Mean: 0.3, Median: 0.2}, Observables: o}
 		r.Rows[i].ModelCloser = &closer
-		r.Rows[i].Functions = make([]Function, 9)
+		r.Rows[i].Functions = make([]FunctionResult, 9)
 		r.Rows[i].Functions[0].Observables = &Observables{}
 	}
 	r.Rows[3].ModelCloser = nil
@@ -275,7 +275,7 @@ func TestDistancesInThePlane(t *testing.T) {
 	reference, x := make([]float32, 512), make([]float32, 512)
 	standardNormal(2).draw(reference, 1, "reference", 0)
 	gaussian{[]float64{1, 0}, [][]float64{{1}, {0, 2}}}.draw(x, 1, "x", 0)
-	f := function{
+	f := heldOutFunction{
 		index: 7, function: family.Function{System: sde.Plane{X: grid, Y: grid}},
 		reference: reference, measured: metrics.NewReference(cloud(reference, 2)),
 	}

@@ -39,15 +39,15 @@ type Options struct {
 // Run judges the state. The numbers depend on experiment and state alone, up to
 // the rounding of the backend; the times do not. It stops soon after ctx does,
 // with its error.
-func Run(ctx context.Context, o Options) (*Results, Shown, error) {
+func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	began := time.Now()
 	e := o.Experiment
 	if err := e.Validate(); err != nil {
-		return nil, Shown{}, err
+		return nil, FigureData{}, err
 	}
 	f, err := family.ByName(e.Data.Family)
 	if err != nil {
-		return nil, Shown{}, err
+		return nil, FigureData{}, err
 	}
 	stage := func(name string) func(done, total int) {
 		return func(done, total int) {
@@ -58,15 +58,15 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	}
 	functions, err := heldOut(ctx, o, f, stage("reference: sample"))
 	if err != nil {
-		return nil, Shown{}, err
+		return nil, FigureData{}, err
 	}
 	unknown, err := laws(f, e.Data.Seed, functions)
 	if err != nil {
-		return nil, Shown{}, err
+		return nil, FigureData{}, err
 	}
 	methods, release, err := o.methods(f, functions)
 	if err != nil {
-		return nil, Shown{}, err
+		return nil, FigureData{}, err
 	}
 	defer release()
 	hash := o.State.ParameterHash()
@@ -83,15 +83,15 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 		LawUnknown: unknown,
 	}
 	mixed := r.describeReference(functions)
-	var shown Shown
+	var shown FigureData
 	drawn := map[Kind][][]float32{} // the last of each kind that figures show
 	for _, m := range methods {
 		if !o.wants(m.row.Kind) {
 			continue
 		}
-		j, err := m.judged(ctx, e.Evaluation, f, mixed, stage)
+		j, err := m.evaluate(ctx, e.Evaluation, f, mixed, stage)
 		if err != nil {
-			return nil, Shown{}, fmt.Errorf("%s: %w", m.row.Name, err)
+			return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
 		}
 		r.Rows = append(r.Rows, j.row)
 		if j.row.Kind == Model && j.row.Summary.Observables != nil {
@@ -104,33 +104,33 @@ func Run(ctx context.Context, o Options) (*Results, Shown, error) {
 	r.compareWithModel()
 	shown.Percentiles = r.percentiles(functions, drawn)
 	if shown.Evolutions, err = r.evolutions(f, functions, drawn[Model]); err != nil {
-		return nil, Shown{}, err
+		return nil, FigureData{}, err
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, shown, nil
 }
 
-// judgedRow is a row with what figures show of it.
-type judgedRow struct {
+// evaluatedRow is a row with what figures show of it.
+type evaluatedRow struct {
 	row     Row
 	samples [][]float32
 	seen    []*observables.Observed // of particles
 }
 
 // judged draws the method's samples and measures them.
-func (m method) judged(
+func (m method) evaluate(
 	ctx context.Context, v experiment.Evaluation, f family.Family, mixed []bool, stage func(string) func(done, total int),
-) (judgedRow, error) {
+) (evaluatedRow, error) {
 	row := m.row
 	start := time.Now()
 	samples, setup, err := m.draw(ctx, stage(row.Name+": sample"))
 	if err != nil {
-		return judgedRow{}, err
+		return evaluatedRow{}, err
 	}
 	row.SetupSeconds, row.SolveSeconds = setup.Seconds(), (time.Since(start) - setup).Seconds()
-	found, err := judge(ctx, v, m.against, samples, stage(row.Name+": compare"))
+	found, err := compare(ctx, v, m.against, samples, stage(row.Name+": compare"))
 	if err != nil {
-		return judgedRow{}, err
+		return evaluatedRow{}, err
 	}
 	row.Functions = found.functions
 	row.summarise(mixed, f)
@@ -139,10 +139,10 @@ func (m method) judged(
 	}
 	if o := row.Summary.Observables; o != nil {
 		if o.Pooled, err = pool(m.against, samples, found.seen); err != nil {
-			return judgedRow{}, err
+			return evaluatedRow{}, err
 		}
 	}
-	return judgedRow{row, samples, found.seen}, nil
+	return evaluatedRow{row, samples, found.seen}, nil
 }
 
 // wants reports whether rows of that kind are to be made.
@@ -150,7 +150,7 @@ func (o Options) wants(k Kind) bool { return len(o.Kinds) == 0 || slices.Contain
 
 // describeReference measures the reference sets against the exact laws, where
 // there are such, and returns which of them have mixed.
-func (r *Results) describeReference(functions []function) (mixed []bool) {
+func (r *Results) describeReference(functions []heldOutFunction) (mixed []bool) {
 	count := 0
 	for _, f := range functions {
 		if f.law == nil {

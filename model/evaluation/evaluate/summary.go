@@ -30,7 +30,7 @@ type Summary struct {
 
 // Statistic describes a number over functions. The intervals are 95 % bootstraps
 // over functions (package bootstrap), or over equations where several functions are
-// of one (Units): BCa of the mean, percentiles of the median. They are null for fewer
+// of one (ResamplingUnits): BCa of the mean, percentiles of the median. They are null for fewer
 // than two of them and where all have the same value:
 // none of 8 functions does not mean none of all.
 type Statistic struct {
@@ -60,10 +60,10 @@ func describe(values []float64, units []int) Statistic {
 	return s
 }
 
-// Units are which functions are of one equation, nil where each is of its own: at
+// ResamplingUnits are which functions are of one equation, nil where each is of its own: at
 // several physical times an equation was held out once, and its functions come
 // together in a resample.
-func Units(f family.Family, functions []Function) []int {
+func ResamplingUnits(f family.Family, functions []FunctionResult) []int {
 	timed, ok := f.(family.Timed)
 	if !ok {
 		return nil
@@ -91,8 +91,8 @@ func ends(i bootstrap.Interval, err error) *[2]float64 {
 // whether the reference of function i is near the exact law, where there is one.
 // Numbers that do not exist keep zeros.
 func (r *Row) summarise(mixed []bool, f family.Family) {
-	particles, units, dim := r.Functions[0].Observables != nil, Units(f, r.Functions), f.Dim()
-	column := func(exists bool, value func(Function) float64) Statistic {
+	particles, units, dim := r.Functions[0].Observables != nil, ResamplingUnits(f, r.Functions), f.Dim()
+	column := func(exists bool, value func(FunctionResult) float64) Statistic {
 		if !exists {
 			return Statistic{}
 		}
@@ -100,12 +100,12 @@ func (r *Row) summarise(mixed []bool, f family.Family) {
 	}
 	r.Summary = Summary{
 		Sinkhorn:          column(!particles, Sinkhorn.Of),
-		SinkhornConverged: column(!particles && dim <= MaxConvergedDim, func(f Function) float64 { return f.SinkhornConverged }),
+		SinkhornConverged: column(!particles && dim <= MaxConvergedDim, func(f FunctionResult) float64 { return f.SinkhornConverged }),
 		W2:                column(dim == 1, W2.Of),
-		W2Exact:           column(mixed != nil, func(f Function) float64 { return f.W2Exact }),
+		W2Exact:           column(mixed != nil, func(f FunctionResult) float64 { return f.W2Exact }),
 		SlicedW2:          column(dim > 1, SlicedW2.Of),
-		KS:                column(dim == 1, func(f Function) float64 { return f.KS }),
-		VarianceRatio:     column(true, func(f Function) float64 { return f.VarianceRatio }),
+		KS:                column(dim == 1, func(f FunctionResult) float64 { return f.KS }),
+		VarianceRatio:     column(true, func(f FunctionResult) float64 { return f.VarianceRatio }),
 	}
 	if mixed != nil {
 		r.Summary.SinkhornMixed, r.Summary.SinkhornUnmixed = split(r.values(Sinkhorn), mixed)
@@ -113,7 +113,7 @@ func (r *Row) summarise(mixed []bool, f family.Family) {
 	}
 	if particles {
 		of := func(value func(Observables) float64) Statistic {
-			return column(true, func(f Function) float64 { return value(*f.Observables) })
+			return column(true, func(f FunctionResult) float64 { return value(*f.Observables) })
 		}
 		r.Summary.Observables = &ObservableSummary{
 			FeatureW2:          of(func(o Observables) float64 { return o.FeatureW2 }),

@@ -67,30 +67,30 @@ func functionData(w io.Writer, r *evaluate.Results) error {
 	line, particles := r.Dim <= 1, r.Particles()
 	converged := !particles && r.Dim <= evaluate.MaxConvergedDim
 	header := []string{"row", "function"}
-	var values []func(evaluate.Function) float64
+	var values []func(evaluate.FunctionResult) float64
 	for _, column := range []struct {
 		name   string
 		exists bool
-		value  func(evaluate.Function) float64
+		value  func(evaluate.FunctionResult) float64
 	}{
-		{"time", len(timeRows(r.Rows)) > 0, func(f evaluate.Function) float64 { return f.Time }},
-		{"sinkhorn", !particles, func(f evaluate.Function) float64 { return f.Sinkhorn }},
-		{"sinkhorn_converged", converged, func(f evaluate.Function) float64 { return f.SinkhornConverged }},
-		{"residual", converged, func(f evaluate.Function) float64 { return f.Residual }},
-		{"w2", line, func(f evaluate.Function) float64 { return f.W2 }},
-		{"sliced_w2", !line, func(f evaluate.Function) float64 { return f.SlicedW2 }},
-		{"ks", line, func(f evaluate.Function) float64 { return f.KS }},
-		{"ks_p", line, func(f evaluate.Function) float64 { return f.KSP }},
-		{"variance_ratio", true, func(f evaluate.Function) float64 { return f.VarianceRatio }},
-		{"w2_exact", line, func(f evaluate.Function) float64 { return f.W2Exact }},
-		{"feature_w2", particles, func(f evaluate.Function) float64 { return f.Observables.FeatureW2 }},
-		{"radial_error", particles, func(f evaluate.Function) float64 { return f.Observables.RadialError }},
-		{"marginal_kl", particles, func(f evaluate.Function) float64 { return f.Observables.MarginalKL }},
-		{"energy_ks", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.KS }},
-		{"energy_mean", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Model.Mean }},
-		{"energy_std", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Model.Std }},
-		{"energy_mean_reference", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Target.Mean }},
-		{"energy_std_reference", particles, func(f evaluate.Function) float64 { return f.Observables.Energy.Target.Std }},
+		{"time", len(timeRows(r.Rows)) > 0, func(f evaluate.FunctionResult) float64 { return f.Time }},
+		{"sinkhorn", !particles, func(f evaluate.FunctionResult) float64 { return f.Sinkhorn }},
+		{"sinkhorn_converged", converged, func(f evaluate.FunctionResult) float64 { return f.SinkhornConverged }},
+		{"residual", converged, func(f evaluate.FunctionResult) float64 { return f.Residual }},
+		{"w2", line, func(f evaluate.FunctionResult) float64 { return f.W2 }},
+		{"sliced_w2", !line, func(f evaluate.FunctionResult) float64 { return f.SlicedW2 }},
+		{"ks", line, func(f evaluate.FunctionResult) float64 { return f.KS }},
+		{"ks_p", line, func(f evaluate.FunctionResult) float64 { return f.KSP }},
+		{"variance_ratio", true, func(f evaluate.FunctionResult) float64 { return f.VarianceRatio }},
+		{"w2_exact", line, func(f evaluate.FunctionResult) float64 { return f.W2Exact }},
+		{"feature_w2", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.FeatureW2 }},
+		{"radial_error", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.RadialError }},
+		{"marginal_kl", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.MarginalKL }},
+		{"energy_ks", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.Energy.KS }},
+		{"energy_mean", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.Energy.Model.Mean }},
+		{"energy_std", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.Energy.Model.Std }},
+		{"energy_mean_reference", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.Energy.Target.Mean }},
+		{"energy_std_reference", particles, func(f evaluate.FunctionResult) float64 { return f.Observables.Energy.Target.Std }},
 	} {
 		if column.exists {
 			header, values = append(header, column.name), append(values, column.value)

@@ -39,7 +39,7 @@ func syntheticPercentile(percent int, seed uint64) evaluate.Percentile {
 		return x
 	}
 	p := evaluate.Percentile{Percent: percent, Reference: draws(0.4, 0.5), MCMC: draws(0.25, 0.5), MCMCName: "mcmc 500k steps", Model: draws(0.5, 0.6)}
-	p.Function = evaluate.Function{Index: 64512 + int(seed), Sinkhorn: 0.00123 * float64(percent), W2: 0.01 * float64(percent)}
+	p.Function = evaluate.FunctionResult{Index: 64512 + int(seed), Sinkhorn: 0.00123 * float64(percent), W2: 0.01 * float64(percent)}
 	for i := range 401 {
 		x := -6 + 12*float64(i)/400
 		pdf, cdf := 0.0, 0.0

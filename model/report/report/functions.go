@@ -104,7 +104,7 @@ func axis(d evaluate.Distance) string { return fmt.Sprintf("%s (%s)", d.Name, d.
 // annealed Sinkhorn divergence may even be negative.
 const smallest = 1e-5
 
-func fractions(rows []evaluate.Row, styles []draw.LineStyle, name string, value func(evaluate.Function) float64) *plot.Plot {
+func fractions(rows []evaluate.Row, styles []draw.LineStyle, name string, value func(evaluate.FunctionResult) float64) *plot.Plot {
 	p := newPlot()
 	p.X.Label.Text = name
 	p.Y.Min, p.Y.Max = 0, 1

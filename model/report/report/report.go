@@ -33,15 +33,15 @@ import (
 // Input is what a report is made of.
 type Input struct {
 	Results     *evaluate.Results
-	Shown       evaluate.Shown
+	FigureData  evaluate.FigureData
 	Losses      []float64 // of every step; fewer than two leave the loss curve out
-	Stages      []Stage
+	Stages      []StageTime
 	Environment Environment
 	Created     time.Time
 }
 
-// Stage is one part of the run with its wall time.
-type Stage struct {
+// StageTime is one part of the run with its wall time.
+type StageTime struct {
 	Name string
 	Took time.Duration
 	Note string

@@ -43,7 +43,7 @@ func syntheticInput(t *testing.T) Input {
 		out := evaluate.Row{Kind: row.kind, Name: row.name, SetupSeconds: 1.2, SolveSeconds: 3.4}
 		for i := range r.Functions {
 			w := row.scale * math.Exp(rng.NormFloat64())
-			out.Functions = append(out.Functions, evaluate.Function{Index: 64512 + i, W2: w, Sinkhorn: w * w / 6, W2Exact: w * 1.1, VarianceRatio: 1})
+			out.Functions = append(out.Functions, evaluate.FunctionResult{Index: 64512 + i, W2: w, Sinkhorn: w * w / 6, W2Exact: w * 1.1, VarianceRatio: 1})
 		}
 		out.Summary.W2 = evaluate.Statistic{Mean: 1.6 * row.scale, Median: row.scale, StdErr: 0.03}
 		out.Summary.Sinkhorn = evaluate.Statistic{Mean: row.scale * row.scale, Median: row.scale * row.scale / 6}
@@ -52,9 +52,9 @@ func syntheticInput(t *testing.T) Input {
 	}
 	return Input{
 		Results:     r,
-		Shown:       evaluate.Shown{Percentiles: []evaluate.Percentile{syntheticPercentile(25, 1), syntheticPercentile(50, 2), syntheticPercentile(75, 7)}},
+		FigureData:  evaluate.FigureData{Percentiles: []evaluate.Percentile{syntheticPercentile(25, 1), syntheticPercentile(50, 2), syntheticPercentile(75, 7)}},
 		Losses:      syntheticLosses(2000),
-		Stages:      []Stage{{"generate", 31 * time.Second, "64,512 functions"}, {"train", 247 * time.Second, "16,128 steps"}, {"evaluate", 52 * time.Second, ""}},
+		Stages:      []StageTime{{"generate", 31 * time.Second, "64,512 functions"}, {"train", 247 * time.Second, "16,128 steps"}, {"evaluate", 52 * time.Second, ""}},
 		Environment: Here(),
 		Created:     time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC),
 	}
@@ -157,7 +157,7 @@ func TestWriteMakesEveryFile(t *testing.T) {
 func TestEscapesNames(t *testing.T) {
 	in := syntheticInput(t)
 	in.Results.Rows[1].Name = "<script>alert(1)</script>"
-	in.Shown, in.Losses = evaluate.Shown{}, nil
+	in.FigureData, in.Losses = evaluate.FigureData{}, nil
 	path, err := Write(context.Background(), t.TempDir(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestEscapesNames(t *testing.T) {
 
 func TestWriteFailures(t *testing.T) {
 	in := syntheticInput(t)
-	in.Shown = evaluate.Shown{}
+	in.FigureData = evaluate.FigureData{}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ func (in Input) figures() []figure {
 			func(w io.Writer) error { return drawLoss(w, in.Losses) },
 			func(w io.Writer) error { return lossData(w, in.Losses) }})
 	}
-	all = append(all, samples(in.Shown, r.Dim)...)
+	all = append(all, samples(in.FigureData, r.Dim)...)
 	return append(all, ofResults(r)...)
 }
 
@@ -59,7 +59,7 @@ func mayBeNegative(distances ...evaluate.Distance) string {
 }
 
 // samples are the figures of the samples themselves.
-func samples(shown evaluate.Shown, dim int) []figure {
+func samples(shown evaluate.FigureData, dim int) []figure {
 	var all []figure
 	switch {
 	case len(shown.Percentiles) == 0:
@@ -105,7 +105,7 @@ func planeRows(shown []evaluate.Percentile) []planeRow {
 	return rows
 }
 
-func radialPanels(kernels []evaluate.Kernel) []radialPanel {
+func radialPanels(kernels []evaluate.KernelKind) []radialPanel {
 	var panels []radialPanel
 	for _, k := range kernels {
 		panels = append(panels, radialPanel{kernelName(k), k.R, k.ReferenceG, k.ModelG})
@@ -115,7 +115,7 @@ func radialPanels(kernels []evaluate.Kernel) []radialPanel {
 
 // energyPanels are that of all kernels and, where there are several families,
 // those of each.
-func energyPanels(kernels []evaluate.Kernel) []energyPanel {
+func energyPanels(kernels []evaluate.KernelKind) []energyPanel {
 	all := energyPanel{Name: "all kernels"}
 	panels := []energyPanel{{}}
 	for _, k := range kernels {
@@ -130,7 +130,7 @@ func energyPanels(kernels []evaluate.Kernel) []energyPanel {
 }
 
 // kernelName is "double gaussian, 3 kernels".
-func kernelName(k evaluate.Kernel) string {
+func kernelName(k evaluate.KernelKind) string {
 	plural := "s"
 	if k.Functions == 1 {
 		plural = ""

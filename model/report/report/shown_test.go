@@ -64,8 +64,8 @@ func TestCaptionOfFunctions(t *testing.T) {
 func TestFiguresOfThePlane(t *testing.T) {
 	in := syntheticInput(t)
 	in.Results.Dim = 2
-	for i := range in.Shown.Percentiles { // an even number of numbers is points too
-		in.Shown.Percentiles[i].X, in.Shown.Percentiles[i].PDF, in.Shown.Percentiles[i].CDF = nil, nil, nil
+	for i := range in.FigureData.Percentiles { // an even number of numbers is points too
+		in.FigureData.Percentiles[i].X, in.FigureData.Percentiles[i].PDF, in.FigureData.Percentiles[i].CDF = nil, nil, nil
 	}
 	dir, names := captions(t, in)
 	if want := []string{"loss", "samples", "functions", "spread"}; !slices.Equal(names, want) {
@@ -76,10 +76,10 @@ func TestFiguresOfThePlane(t *testing.T) {
 		sets[l[2]]++
 	}
 	n := 0
-	for _, p := range in.Shown.Percentiles {
+	for _, p := range in.FigureData.Percentiles {
 		n += len(p.Model) / 2
 	}
-	if len(sets) != 3 || sets["target"] != n || sets["generated"] != n || sets[in.Shown.Percentiles[0].MCMCName] != n {
+	if len(sets) != 3 || sets["target"] != n || sets["generated"] != n || sets[in.FigureData.Percentiles[0].MCMCName] != n {
 		t.Errorf("samples of %v, want %d each", sets, n)
 	}
 }
@@ -97,7 +97,7 @@ func TestFiguresOfParticles(t *testing.T) {
 		}
 	}
 	r, g := []float64{0.5, 1, 1.5}, []float64{0, 2, 1}
-	in.Shown = evaluate.Shown{Kernels: []evaluate.Kernel{
+	in.FigureData = evaluate.FigureData{Kernels: []evaluate.KernelKind{
 		{Name: "double_gaussian", Functions: 40, R: r, ReferenceG: g, ModelG: g, ReferenceEnergies: []float32{1, 2, 3}, ModelEnergies: []float32{2, 3, 4}},
 		{Name: "wca", Functions: 1, R: r, ReferenceG: g, ModelG: g, ReferenceEnergies: []float32{5, 6}, ModelEnergies: []float32{5, 7}},
 	}}
@@ -124,8 +124,8 @@ func TestFiguresOfParticles(t *testing.T) {
 	if spread := dataOf(t, dir, "spread.csv"); spread[1][1] != functions[1][4] {
 		t.Errorf("spread of %s, the first feature distance is %s", spread[1][1], functions[1][4])
 	}
-	in.Shown.Kernels = in.Shown.Kernels[:1]
-	if panels := energyPanels(in.Shown.Kernels); len(panels) != 1 || panels[0].Name == "all kernels" {
+	in.FigureData.Kernels = in.FigureData.Kernels[:1]
+	if panels := energyPanels(in.FigureData.Kernels); len(panels) != 1 || panels[0].Name == "all kernels" {
 		t.Errorf("panels of one kind of kernel: %+v", panels)
 	}
 }

@@ -34,10 +34,10 @@ func timeRows(rows []evaluate.Row) []evaluate.Row {
 // intervalDistances are the two that intervals of time have.
 var intervalDistances = []struct {
 	of       evaluate.Distance
-	interval func(evaluate.Interval) evaluate.Statistic
+	interval func(evaluate.TimeInterval) evaluate.Statistic
 }{
-	{evaluate.Sinkhorn, func(t evaluate.Interval) evaluate.Statistic { return t.Sinkhorn }},
-	{evaluate.W2, func(t evaluate.Interval) evaluate.Statistic { return t.W2 }},
+	{evaluate.Sinkhorn, func(t evaluate.TimeInterval) evaluate.Statistic { return t.Sinkhorn }},
+	{evaluate.W2, func(t evaluate.TimeInterval) evaluate.Statistic { return t.W2 }},
 }
 
 // drawTimes draws the means of Sinkhorn divergence and W2 over the functions in each

@@ -29,7 +29,7 @@ func syntheticTimes() []evaluate.Row {
 		row := evaluate.Row{Kind: r.kind, Name: r.name}
 		for k, mean := range r.means {
 			s := evaluate.Statistic{Mean: mean, Median: mean / 2, MeanInterval: &[2]float64{mean / 2, 2 * mean}}
-			row.Times = append(row.Times, evaluate.Interval{From: 0.05 * math.Pow(10, float64(k)), To: 0.5 * math.Pow(10, float64(k)), Functions: 64, Sinkhorn: s, W2: s})
+			row.Times = append(row.Times, evaluate.TimeInterval{From: 0.05 * math.Pow(10, float64(k)), To: 0.5 * math.Pow(10, float64(k)), Functions: 64, Sinkhorn: s, W2: s})
 		}
 		rows = append(rows, row)
 	}

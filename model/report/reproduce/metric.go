@@ -11,13 +11,13 @@ import (
 type Metric struct {
 	Key      string // in JSON
 	Name     string
-	Function func(evaluate.Function) float64
+	Function func(evaluate.FunctionResult) float64
 	Row      func(Outcome, evaluate.Row) float64
 	// Time: a wall time, of which the first seed's stands for all. It is a property of
 	// the machine, not of the seed, and other seeds may have run beside something else.
 	Time bool
 	// Among, if not nil, picks the functions that are summarised.
-	Among func(Outcome, []evaluate.Function) []evaluate.Function
+	Among func(Outcome, []evaluate.FunctionResult) []evaluate.FunctionResult
 }
 
 // Outcome is one evaluation with the training of the state behind it.
@@ -28,12 +28,12 @@ type Outcome struct {
 
 // Metrics of the tables. Divergences are in units of x², W2 in units of x.
 var (
-	sinkhorn  = Metric{Key: "sinkhorn", Name: "Sinkhorn", Function: func(f evaluate.Function) float64 { return f.Sinkhorn }}
-	converged = Metric{Key: "sinkhorn_converged", Name: "Sinkhorn converged", Function: func(f evaluate.Function) float64 { return f.SinkhornConverged }}
-	w2        = Metric{Key: "w2", Name: "W2", Function: func(f evaluate.Function) float64 { return f.W2 }}
-	w2Exact   = Metric{Key: "w2_exact", Name: "W2 to the exact law", Function: func(f evaluate.Function) float64 { return f.W2Exact }}
-	variance  = Metric{Key: "variance_ratio", Name: "variance ratio", Function: func(f evaluate.Function) float64 { return f.VarianceRatio }}
-	rejected  = Metric{Key: "ks_rejected", Name: "KS rejected", Function: func(f evaluate.Function) float64 {
+	sinkhorn  = Metric{Key: "sinkhorn", Name: "Sinkhorn", Function: func(f evaluate.FunctionResult) float64 { return f.Sinkhorn }}
+	converged = Metric{Key: "sinkhorn_converged", Name: "Sinkhorn converged", Function: func(f evaluate.FunctionResult) float64 { return f.SinkhornConverged }}
+	w2        = Metric{Key: "w2", Name: "W2", Function: func(f evaluate.FunctionResult) float64 { return f.W2 }}
+	w2Exact   = Metric{Key: "w2_exact", Name: "W2 to the exact law", Function: func(f evaluate.FunctionResult) float64 { return f.W2Exact }}
+	variance  = Metric{Key: "variance_ratio", Name: "variance ratio", Function: func(f evaluate.FunctionResult) float64 { return f.VarianceRatio }}
+	rejected  = Metric{Key: "ks_rejected", Name: "KS rejected", Function: func(f evaluate.FunctionResult) float64 {
 		if f.Rejected() {
 			return 1
 		}
@@ -68,27 +68,27 @@ var (
 	radial          = Metric{Key: "radial_error", Name: "g(r) L² error", Function: observable(func(o evaluate.Observables) float64 { return o.RadialError })}
 	marginal        = Metric{Key: "marginal_kl", Name: "marginal KL", Function: observable(func(o evaluate.Observables) float64 { return o.MarginalKL })}
 	energyKS        = Metric{Key: "energy_ks", Name: "energy KS", Function: observable(func(o evaluate.Observables) float64 { return o.Energy.KS })}
-	slicedW2        = Metric{Key: "sliced_w2", Name: "sliced W2 of coordinates", Function: func(f evaluate.Function) float64 { return f.SlicedW2 }}
-	radialPooled    = Metric{Key: "radial_error_pooled", Name: "g(r) L² error, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.RadialError })}
-	marginalPooled  = Metric{Key: "marginal_kl_pooled", Name: "marginal KL, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.MarginalKL })}
-	energyKSPooled  = Metric{Key: "energy_ks_pooled", Name: "energy KS, pooled", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.KS })}
-	energyMean      = Metric{Key: "energy_mean", Name: "mean energy", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Model.Mean })}
-	energyMeanRef   = Metric{Key: "energy_mean_reference", Name: "of the reference", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Target.Mean })}
-	energyMeanOff   = Metric{Key: "energy_mean_relative", Name: "mean energy, relative error", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.RelativeMean })}
-	energyMeanShift = Metric{Key: "energy_mean_shift", Name: "mean energy, error in std of the reference", Row: pooled(func(a evaluate.AllStates) float64 {
+	slicedW2        = Metric{Key: "sliced_w2", Name: "sliced W2 of coordinates", Function: func(f evaluate.FunctionResult) float64 { return f.SlicedW2 }}
+	radialPooled    = Metric{Key: "radial_error_pooled", Name: "g(r) L² error, pooled", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.RadialError })}
+	marginalPooled  = Metric{Key: "marginal_kl_pooled", Name: "marginal KL, pooled", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.MarginalKL })}
+	energyKSPooled  = Metric{Key: "energy_ks_pooled", Name: "energy KS, pooled", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.KS })}
+	energyMean      = Metric{Key: "energy_mean", Name: "mean energy", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.Model.Mean })}
+	energyMeanRef   = Metric{Key: "energy_mean_reference", Name: "of the reference", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.Target.Mean })}
+	energyMeanOff   = Metric{Key: "energy_mean_relative", Name: "mean energy, relative error", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.RelativeMean })}
+	energyMeanShift = Metric{Key: "energy_mean_shift", Name: "mean energy, error in std of the reference", Row: pooled(func(a evaluate.PooledObservables) float64 {
 		return (a.Energy.Model.Mean - a.Energy.Target.Mean) / a.Energy.Target.Std
 	})}
-	energyStd    = Metric{Key: "energy_std", Name: "energy std", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Model.Std })}
-	energyStdRef = Metric{Key: "energy_std_reference", Name: "of the reference", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.Target.Std })}
-	energyStdOff = Metric{Key: "energy_std_relative", Name: "energy std, relative error", Row: pooled(func(a evaluate.AllStates) float64 { return a.Energy.RelativeStd })}
+	energyStd    = Metric{Key: "energy_std", Name: "energy std", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.Model.Std })}
+	energyStdRef = Metric{Key: "energy_std_reference", Name: "of the reference", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.Target.Std })}
+	energyStdOff = Metric{Key: "energy_std_relative", Name: "energy std, relative error", Row: pooled(func(a evaluate.PooledObservables) float64 { return a.Energy.RelativeStd })}
 )
 
-func observable(of func(evaluate.Observables) float64) func(evaluate.Function) float64 {
-	return func(f evaluate.Function) float64 { return of(*f.Observables) }
+func observable(of func(evaluate.Observables) float64) func(evaluate.FunctionResult) float64 {
+	return func(f evaluate.FunctionResult) float64 { return of(*f.Observables) }
 }
 
 // pooled is zero, which is no number, where a row has no observables.
-func pooled(of func(evaluate.AllStates) float64) func(Outcome, evaluate.Row) float64 {
+func pooled(of func(evaluate.PooledObservables) float64) func(Outcome, evaluate.Row) float64 {
 	return func(_ Outcome, r evaluate.Row) float64 {
 		if r.Summary.Observables == nil {
 			return 0
@@ -100,14 +100,18 @@ func pooled(of func(evaluate.AllStates) float64) func(Outcome, evaluate.Row) flo
 // mixed is the metric of the functions whose reference has mixed.
 func mixed(m Metric) Metric {
 	m.Key, m.Name = m.Key+"_mixed", m.Name+", mixed,"
-	m.Among = func(o Outcome, all []evaluate.Function) []evaluate.Function { return o.Results.WhereMixed(all, true) }
+	m.Among = func(o Outcome, all []evaluate.FunctionResult) []evaluate.FunctionResult {
+		return o.Results.WhereMixed(all, true)
+	}
 	return m
 }
 
 // unmixed is the metric of the others.
 func unmixed(m Metric) Metric {
 	m.Key, m.Name = m.Key+"_unmixed", m.Name+", others,"
-	m.Among = func(o Outcome, all []evaluate.Function) []evaluate.Function { return o.Results.WhereMixed(all, false) }
+	m.Among = func(o Outcome, all []evaluate.FunctionResult) []evaluate.FunctionResult {
+		return o.Results.WhereMixed(all, false)
+	}
 	return m
 }
 
@@ -158,7 +162,7 @@ func (m Metric) values(o Outcome, r evaluate.Row) []float64 {
 }
 
 // functions are those of the row that are summarised; none by a number of the row.
-func (m Metric) functions(o Outcome, r evaluate.Row) []evaluate.Function {
+func (m Metric) functions(o Outcome, r evaluate.Row) []evaluate.FunctionResult {
 	switch {
 	case m.Row != nil:
 		return nil

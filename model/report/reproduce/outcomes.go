@@ -163,7 +163,7 @@ func (o outcomes) table(s Study, t Table) (Made, error) {
 // paper is what the paper prints for a cell.
 func (o outcomes) paper(s Study, row Row, c Column) (v float64, ok bool) {
 	run, _ := s.run(row.Run)
-	return evaluate.Printed(o.printed[at{run.Name, c.evaluation(row)}], row.Kind, row.Label, c.quantity())
+	return evaluate.PaperNumber(o.printed[at{run.Name, c.evaluation(row)}], row.Kind, row.Label, c.quantity())
 }
 
 // number is one cell, nil if no outcome has it.
@@ -200,7 +200,7 @@ func (o outcomes) units(s Study, row Row, c Column) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	return evaluate.Units(f, c.Metric.functions(first.of, first.row)), nil
+	return evaluate.ResamplingUnits(f, c.Metric.functions(first.of, first.row)), nil
 }
 
 // values are a column's numbers of a row, [seed][function].

@@ -16,7 +16,7 @@ func outcome(rows map[evaluate.Kind][]float64) Outcome {
 	for kind, values := range rows {
 		row := evaluate.Row{Kind: kind}
 		for _, v := range values {
-			row.Functions = append(row.Functions, evaluate.Function{W2: v})
+			row.Functions = append(row.Functions, evaluate.FunctionResult{W2: v})
 		}
 		r.Rows = append(r.Rows, row)
 	}

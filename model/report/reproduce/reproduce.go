@@ -23,7 +23,7 @@ type Options struct {
 	Workers int // that Train uses on this machine; 0: it uses others
 	// Train brings an experiment to its end, going on where an earlier attempt
 	// stopped, and returns the encoded state and how long the parts took.
-	Train func(context.Context, experiment.Experiment) ([]byte, []report.Stage, error)
+	Train func(context.Context, experiment.Experiment) ([]byte, []report.StageTime, error)
 	// Open gives what evaluations compute with. It is called when the first of a
 	// job is due and closed after the last, so that a training between two jobs
 	// finds the device free.
@@ -177,8 +177,8 @@ func (o Options) evaluate(ctx context.Context, name string, st *state.State, tas
 			losses = st.Losses
 		}
 		if _, err := report.Write(ctx, o.Dir.evaluation(key), report.Input{
-			Results: results, Shown: shown, Losses: losses, Environment: environment, Created: now,
-			Stages: []report.Stage{{Name: "evaluate", Took: time.Since(began), Note: fmt.Sprintf("%d functions", results.Functions)}},
+			Results: results, FigureData: shown, Losses: losses, Environment: environment, Created: now,
+			Stages: []report.StageTime{{Name: "evaluate", Took: time.Since(began), Note: fmt.Sprintf("%d functions", results.Functions)}},
 		}); err != nil {
 			return err
 		}

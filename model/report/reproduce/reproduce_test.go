@@ -66,9 +66,9 @@ func newBench(t *testing.T, dir string) *bench {
 	b := &bench{t: t}
 	b.o = Options{
 		Studies: []Study{tiny()}, Preset: "smoke", Seeds: 2, Dir: Directory(dir),
-		Train: func(_ context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+		Train: func(_ context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 			b.trains++
-			return initial(t, e), []report.Stage{{Name: "train", Took: 3 * time.Second}}, nil
+			return initial(t, e), []report.StageTime{{Name: "train", Took: 3 * time.Second}}, nil
 		},
 		Open: func() (*backend.Backend, simulate.Simulator, error) {
 			opened, err := backend.Open(backend.Go)
@@ -225,7 +225,9 @@ func TestGoesOn(t *testing.T) {
 	b.o.Seeds = 1
 	train := b.o.Train
 	broken := errors.New("broken")
-	b.o.Train = func(context.Context, experiment.Experiment) ([]byte, []report.Stage, error) { return nil, nil, broken }
+	b.o.Train = func(context.Context, experiment.Experiment) ([]byte, []report.StageTime, error) {
+		return nil, nil, broken
+	}
 	if _, err := Make(t.Context(), b.o); !errors.Is(err, broken) {
 		t.Fatalf("error %v", err)
 	}
@@ -261,7 +263,7 @@ func TestGoesOn(t *testing.T) {
 // A state of another run is refused before it is kept.
 func TestWrongState(t *testing.T) {
 	b := newBench(t, t.TempDir())
-	b.o.Train = func(_ context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+	b.o.Train = func(_ context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 		e.Seed = 77
 		return initial(t, e), nil, nil
 	}
@@ -280,7 +282,7 @@ func TestStateOfAnotherRun(t *testing.T) {
 	b.o.Seeds = 1
 	var other []byte
 	train := b.o.Train
-	b.o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.Stage, error) {
+	b.o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 		wrong := e
 		wrong.Seed = 77
 		other = initial(t, wrong)

@@ -283,9 +283,9 @@ func TestByTime(t *testing.T) {
 	var row evaluate.Row
 	for i := range 3 * (len(ends) - 1) {
 		k := i % (len(ends) - 1)
-		row.Functions = append(row.Functions, evaluate.Function{Time: math.Sqrt(ends[k] * ends[k+1]), W2: float64(i)})
+		row.Functions = append(row.Functions, evaluate.FunctionResult{Time: math.Sqrt(ends[k] * ends[k+1]), W2: float64(i)})
 	}
-	row.Functions = append(row.Functions, evaluate.Function{Time: ends[2], W2: -1}, evaluate.Function{Time: ends[len(ends)-1], W2: -2})
+	row.Functions = append(row.Functions, evaluate.FunctionResult{Time: ends[2], W2: -1}, evaluate.FunctionResult{Time: ends[len(ends)-1], W2: -2})
 	for k, c := range byTime(w2, Mean) {
 		want := []float64{float64(k), float64(k + 8), float64(k + 16)}
 		switch k {

@@ -78,7 +78,9 @@ func byTime(m Metric, of Summary) []Column {
 	columns := make([]Column, len(ends)-1)
 	for k := range columns {
 		during := m
-		during.Among = func(_ Outcome, all []evaluate.Function) []evaluate.Function { return evaluate.During(all, ends, k) }
+		during.Among = func(_ Outcome, all []evaluate.FunctionResult) []evaluate.FunctionResult {
+			return evaluate.WithinInterval(all, ends, k)
+		}
 		columns[k] = Column{Metric: during, Of: of, Name: fmt.Sprintf("τ %.2g to %.2g", ends[k], ends[k+1])}
 	}
 	return columns

@@ -13,9 +13,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// unsaid are the paths of what is no part of a note: labels, seeds, how the work is
+// ignoredPaths are the paths of what is no part of a note: labels, seeds, how the work is
 // divided up.
-var unsaid = []string{
+var ignoredPaths = []string{
 	"name", "preset", "seed", "data.seed", "data.shards", "data.held_out", "data.held_out_from",
 	"training.micro_batch", "training.wire", "training.reproducible", "training.checkpoint_every",
 	"training.epochs", // the steps are said
@@ -23,7 +23,7 @@ var unsaid = []string{
 }
 
 // named are the paths of settings that a note calls by names.
-func named(e experiment.Experiment) (paths []string) {
+func namedPaths(e experiment.Experiment) (paths []string) {
 	for _, s := range sizes(e) {
 		paths = append(paths, s.path)
 	}
@@ -33,19 +33,19 @@ func named(e experiment.Experiment) (paths []string) {
 	return paths
 }
 
-// counted are the fields of networks that the number of parameters speaks for.
-var counted = []string{
+// sizeFields are the fields of networks that the number of parameters speaks for.
+var sizeFields = []string{
 	"rank", "channels", "kernel", "hidden", "trunk_width", "trunk_depth", "time_embedding", "state_embedding",
 	"features", "width", "latents", "encoder_blocks", "feed_forward", "dimension", "particle_dim", "decoder_width", "decoder_blocks",
 }
 
 // otherwise is whatever else e has otherwise than full, as "path value instead of
 // value", so that a setting that has no name here is not kept back.
-func otherwise(e, full experiment.Experiment) []string {
+func settingsDiff(e, full experiment.Experiment) []string {
 	resized := e.Velocity().Layout().Size() != full.Velocity().Layout().Size()
 	all := e.StoredReference() == e.Evaluation.Samples // which are said
-	left := slices.Concat(unsaid, named(e))
-	ours, theirs := flat(e), flat(full)
+	left := slices.Concat(ignoredPaths, namedPaths(e))
+	ours, theirs := valuesByPath(e), valuesByPath(full)
 	paths := maps.Clone(ours)
 	maps.Copy(paths, theirs)
 	var rest []string
@@ -54,7 +54,7 @@ func otherwise(e, full experiment.Experiment) []string {
 		switch {
 		case ours[path] == theirs[path]:
 		case slices.Contains(left, path):
-		case resized && strings.HasPrefix(path, "model.") && slices.Contains(counted, field):
+		case resized && strings.HasPrefix(path, "model.") && slices.Contains(sizeFields, field):
 		case all && path == "data.reference_samples":
 		default:
 			rest = append(rest, fmt.Sprintf("%s %s instead of %s", path, cmp.Or(ours[path], "none"), cmp.Or(theirs[path], "none")))
@@ -64,7 +64,7 @@ func otherwise(e, full experiment.Experiment) []string {
 }
 
 // explicit has in words what a configuration may leave out, where that says the same.
-func explicit(e experiment.Experiment) experiment.Experiment {
+func withDefaults(e experiment.Experiment) experiment.Experiment {
 	d := &e.Data
 	d.ReferenceDraws = cmp.Or(d.ReferenceDraws, data.Simulated)
 	d.Training.Start, d.Reference.Start = cmp.Or(d.Training.Start, 1), cmp.Or(d.Reference.Start, 1)
@@ -72,8 +72,8 @@ func explicit(e experiment.Experiment) experiment.Experiment {
 }
 
 // flat are the values of a configuration by their dotted paths, as JSON has them.
-func flat(e experiment.Experiment) map[string]string {
-	raw, err := json.Marshal(explicit(e))
+func valuesByPath(e experiment.Experiment) map[string]string {
+	raw, err := json.Marshal(withDefaults(e))
 	if err != nil {
 		panic(fmt.Sprintf("evaluate: note on an unvalidated configuration: %v", err))
 	}

@@ -43,7 +43,7 @@ func ScaleNote(e experiment.Experiment) string {
 			note += fmt.Sprintf("; %s instead of %s", ours.text, theirs.text)
 		}
 	}
-	for _, change := range otherwise(e, full) {
+	for _, change := range settingsDiff(e, full) {
 		note += "; " + change
 	}
 	return note

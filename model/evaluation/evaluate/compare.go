@@ -28,16 +28,16 @@ const MaxConvergedDim = 3
 // directions of the sliced W2, the same for all functions and runs.
 const directions = 256
 
-// judgement is what judge found of a row.
-type judgement struct {
-	functions []Function
+// comparison is what judge found of a row.
+type comparison struct {
+	functions []FunctionResult
 	seen      []*observables.Observed // of particles; without their features
 }
 
 // judge computes every distance of a row's samples. Functions are judged one
 // after the other: the distances use all cores themselves.
-func judge(ctx context.Context, v experiment.Evaluation, functions []function, samples [][]float32, progress func(done, total int)) (judgement, error) {
-	j := judgement{make([]Function, len(functions)), make([]*observables.Observed, len(functions))}
+func compare(ctx context.Context, v experiment.Evaluation, functions []heldOutFunction, samples [][]float32, progress func(done, total int)) (comparison, error) {
+	j := comparison{make([]FunctionResult, len(functions)), make([]*observables.Observed, len(functions))}
 	for i, f := range functions {
 		if err := ctx.Err(); err != nil {
 			return j, err
@@ -57,7 +57,7 @@ func judge(ctx context.Context, v experiment.Evaluation, functions []function, s
 // Particles have no Sinkhorn divergence: points in 64 dimensions are so far apart
 // that the plan at any useful blur is a matching of points and its cost that of
 // having few of them. Two sets of 4,096 from N(0,I) are at 37 of 64 = E½|x−y|².
-func distances(v experiment.Evaluation, f function, x []float32) (d Function, seen *observables.Observed, err error) {
+func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d FunctionResult, seen *observables.Observed, err error) {
 	d.Index, d.Time = f.index, f.time
 	dim := f.function.System.Dim()
 	ours := cloud(x, dim)
@@ -86,7 +86,7 @@ func distances(v experiment.Evaluation, f function, x []float32) (d Function, se
 }
 
 // divergences computes those of Sinkhorn.
-func (d *Function) divergences(v experiment.Evaluation, f function, x metrics.Cloud) (err error) {
+func (d *FunctionResult) divergences(v experiment.Evaluation, f heldOutFunction, x metrics.Cloud) (err error) {
 	if d.Sinkhorn, err = f.measured.Sinkhorn(x, metrics.Options{Blur: v.Blur, Scaling: v.Scaling}); err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (d *Function) divergences(v experiment.Evaluation, f function, x metrics.Cl
 }
 
 // onTheLine computes what only one dimension has.
-func (d *Function) onTheLine(f function, x []float32) (err error) {
+func (d *FunctionResult) onTheLine(f heldOutFunction, x []float32) (err error) {
 	if d.W2, err = metrics.W2(x, f.reference); err != nil {
 		return err
 	}

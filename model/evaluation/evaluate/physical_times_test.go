@@ -30,7 +30,7 @@ func TestPhysicalTimes(t *testing.T) {
 			t.Fatalf("%s: intervals %+v", row.Name, row.Times)
 		}
 		for k, at := range row.Times {
-			var inside []Function
+			var inside []FunctionResult
 			for i, f := range row.Functions {
 				if i%8 == k { // one equation after the other, each at eight times
 					inside = append(inside, f)
@@ -63,7 +63,7 @@ func TestPhysicalTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range r.Rows {
-		units := Units(f, row.Functions)
+		units := ResamplingUnits(f, row.Functions)
 		if len(units) != 16 || units[0] != units[7] || units[7] == units[8] {
 			t.Fatalf("%s: functions are of the equations %v", row.Name, units)
 		}
@@ -103,23 +103,23 @@ func (thrice) Equation(i int) int { return i / 3 }
 
 // Which functions are of one equation, the family says.
 func TestUnitsAreTheFamilys(t *testing.T) {
-	functions := []Function{{Index: 6}, {Index: 7}, {Index: 8}, {Index: 9}}
-	if got := Units(thrice{}, functions); !slices.Equal(got, []int{2, 2, 2, 3}) {
+	functions := []FunctionResult{{Index: 6}, {Index: 7}, {Index: 8}, {Index: 9}}
+	if got := ResamplingUnits(thrice{}, functions); !slices.Equal(got, []int{2, 2, 2, 3}) {
 		t.Errorf("units %v", got)
 	}
-	if got := Units(thrice{}, functions[2:]); got != nil {
+	if got := ResamplingUnits(thrice{}, functions[2:]); got != nil {
 		t.Errorf("two equations with one function each are units %v", got)
 	}
-	if got := Units(struct{ family.Family }{}, functions); got != nil {
+	if got := ResamplingUnits(struct{ family.Family }{}, functions); got != nil {
 		t.Errorf("a family without times has units %v", got)
 	}
 }
 
 // Ends belong to the later interval, the last to the last one.
 func TestIntervals(t *testing.T) {
-	at := func(times ...float64) (all []Function) {
+	at := func(times ...float64) (all []FunctionResult) {
 		for _, time := range times {
-			all = append(all, Function{Time: time, W2: time, Sinkhorn: 2 * time})
+			all = append(all, FunctionResult{Time: time, W2: time, Sinkhorn: 2 * time})
 		}
 		return all
 	}

@@ -13,7 +13,7 @@ import (
 func silent(int, int) {}
 
 // heldOutOf makes the held-out functions of an evaluation.
-func heldOutOf(t *testing.T, o Options) (family.Family, []function) {
+func heldOutOf(t *testing.T, o Options) (family.Family, []heldOutFunction) {
 	t.Helper()
 	f, err := family.ByName(o.Experiment.Data.Family)
 	if err != nil {

@@ -110,7 +110,7 @@ func TestScaleNoteSaysTheRest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rest := otherwise(e, full); len(rest) > 0 { // what presets decide has names
+			if rest := settingsDiff(e, full); len(rest) > 0 { // what presets decide has names
 				t.Errorf("%s at %s: %q", name, preset, rest)
 			}
 		}

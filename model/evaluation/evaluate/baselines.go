@@ -17,8 +17,8 @@ import (
 
 // method draws one row's samples of every function.
 type method struct {
-	row     Row        // kind, name, note, steps
-	against []function // what its samples are compared with
+	row     Row               // kind, name, note, steps
+	against []heldOutFunction // what its samples are compared with
 	draw    draw
 }
 
@@ -27,7 +27,7 @@ type method struct {
 type draw func(ctx context.Context, progress func(done, total int)) (samples [][]float32, setup time.Duration, err error)
 
 // methods are all rows in the order of the table; release frees what they hold.
-func (o Options) methods(f family.Family, functions []function) (rows []method, release func(), err error) {
+func (o Options) methods(f family.Family, functions []heldOutFunction) (rows []method, release func(), err error) {
 	b := baselines{o, f, functions}
 	before := []method{b.floor()}
 	if o.wants(Split) {
@@ -51,7 +51,7 @@ func (o Options) methods(f family.Family, functions []function) (rows []method, 
 type baselines struct {
 	Options
 	family    family.Family
-	functions []function // consecutive
+	functions []heldOutFunction // consecutive
 }
 
 // all is a row whose stored samples of all functions are made at once.
@@ -62,7 +62,7 @@ func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst
 		err := sample(ctx, dst, progress)
 		samples := make([][]float32, len(b.functions))
 		for i := range samples {
-			samples[i] = spread(dst[i*stored*d:(i+1)*stored*d], n, d)
+			samples[i] = subsample(dst[i*stored*d:(i+1)*stored*d], n, d)
 		}
 		return samples, 0, err
 	}}
@@ -128,7 +128,7 @@ func (b baselines) mcmc(m experiment.MCMC) method {
 // nothing. On the line, coordinates by themselves are the whole covariance.
 func (b baselines) normals() []method {
 	d, n, seed := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Seed
-	normal := func(kind Kind, name, note string, sample func(dst []float32, fn function) error) method {
+	normal := func(kind Kind, name, note string, sample func(dst []float32, fn heldOutFunction) error) method {
 		return b.all(Row{Kind: kind, Name: name, Note: note}, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			return simulate.Each(ctx, len(b.functions), func(_ context.Context, i int) error {
 				return sample(dst[i*n*d:(i+1)*n*d], b.functions[i])
@@ -139,16 +139,16 @@ func (b baselines) normals() []method {
 	var rows []method
 	if d > 1 {
 		standard, known = "N(0,I)", "a normal with the reference's mean and covariance: knows the answer's first two moments"
-		rows = append(rows, normal(Pooled, "pooled Gaussian", "independent normal coordinates with the reference's means and variances", func(dst []float32, fn function) error {
+		rows = append(rows, normal(Pooled, "pooled Gaussian", "independent normal coordinates with the reference's means and variances", func(dst []float32, fn heldOutFunction) error {
 			return conditioning.PooledGaussian(dst, fn.reference, d, seed, fn.index)
 		}))
 	}
 	return append(rows,
-		normal(Moments, "moment-matched normal", known, func(dst []float32, fn function) error {
+		normal(Moments, "moment-matched normal", known, func(dst []float32, fn heldOutFunction) error {
 			matched(fn.reference, d).draw(dst, seed, "evaluate/moments", fn.index)
 			return nil
 		}),
-		normal(Normal, standard, "what the flow starts from", func(dst []float32, fn function) error {
+		normal(Normal, standard, "what the flow starts from", func(dst []float32, fn heldOutFunction) error {
 			standardNormal(d).draw(dst, seed, "evaluate/normal", fn.index)
 			return nil
 		}))

@@ -8,12 +8,12 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 )
 
-// Shown is what figures show beside the results: samples of few functions on the
+// FigureData is what figures show beside the results: samples of few functions on the
 // line and in the plane, sums over all functions of particles.
-type Shown struct {
+type FigureData struct {
 	Percentiles []Percentile
 	Evolutions  []Evolution // of equations at physical times
-	Kernels     []Kernel
+	Kernels     []KernelKind
 }
 
 // Percentile is the function whose leading distance is at a percentile of the
@@ -21,7 +21,7 @@ type Shown struct {
 // curves.
 type Percentile struct {
 	Percent   int
-	Function  Function // the model's numbers
+	Function  FunctionResult // the model's numbers
 	Reference []float32
 	MCMC      []float32 // of the last MCMC row, the largest budget; empty if there is none
 	MCMCName  string
@@ -30,8 +30,8 @@ type Percentile struct {
 	X, PDF, CDF []float64
 }
 
-// Kernel pools the functions whose particles have pair potentials of one kind.
-type Kernel struct {
+// KernelKind pools the functions whose particles have pair potentials of one kind.
+type KernelKind struct {
 	Name                             string
 	Functions                        int
 	R, ReferenceG, ModelG            []float64 // g(r) at distances R
@@ -49,7 +49,7 @@ const maxShownDim = 2
 
 // percentiles picks the functions at the 25th, 50th and 75th percentile of the
 // model's leading distance.
-func (r *Results) percentiles(functions []function, drawn map[Kind][][]float32) []Percentile {
+func (r *Results) percentiles(functions []heldOutFunction, drawn map[Kind][][]float32) []Percentile {
 	e := r.Experiment
 	model, ok := r.Row(Model)
 	if !ok || r.Dim > maxShownDim {

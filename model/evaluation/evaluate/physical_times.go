@@ -12,8 +12,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// Interval is a row over the functions whose physical time τ is in an interval.
-type Interval struct {
+// TimeInterval is a row over the functions whose physical time τ is in an interval.
+type TimeInterval struct {
 	From      float64   `json:"from"`
 	To        float64   `json:"to"` // excluded, but for the last
 	Functions int       `json:"functions"`
@@ -23,20 +23,20 @@ type Interval struct {
 
 // intervals describes functions by their times, between the ends in turn. Empty
 // intervals are left out.
-func intervals(functions []Function, ends []float64) []Interval {
-	var all []Interval
+func intervals(functions []FunctionResult, ends []float64) []TimeInterval {
+	var all []TimeInterval
 	for k := range len(ends) - 1 {
-		inside := Row{Functions: During(functions, ends, k)}
+		inside := Row{Functions: WithinInterval(functions, ends, k)}
 		if n := len(inside.Functions); n > 0 {
-			all = append(all, Interval{ends[k], ends[k+1], n, describe(inside.values(Sinkhorn), nil), describe(inside.values(W2), nil)})
+			all = append(all, TimeInterval{ends[k], ends[k+1], n, describe(inside.values(Sinkhorn), nil), describe(inside.values(W2), nil)})
 		}
 	}
 	return all
 }
 
-// During are the functions whose physical time is in the interval from ends[k] to
+// WithinInterval are the functions whose physical time is in the interval from ends[k] to
 // ends[k+1], which belongs to the next, but for the last.
-func During(functions []Function, ends []float64, k int) (inside []Function) {
+func WithinInterval(functions []FunctionResult, ends []float64, k int) (inside []FunctionResult) {
 	last := k == len(ends)-2
 	for _, f := range functions {
 		if f.Time >= ends[k] && (f.Time < ends[k+1] || last && f.Time == ends[k+1]) {
@@ -93,7 +93,7 @@ type Evolution struct {
 // evolutions picks the equations at the 25th, 50th and 75th percentile of the
 // model's Sinkhorn divergence, averaged over their times, of those that are there
 // at all times.
-func (r *Results) evolutions(f family.Family, functions []function, drawn [][]float32) ([]Evolution, error) {
+func (r *Results) evolutions(f family.Family, functions []heldOutFunction, drawn [][]float32) ([]Evolution, error) {
 	timed, ok := f.(family.Timed)
 	model, has := r.Row(Model)
 	if !ok || !has {

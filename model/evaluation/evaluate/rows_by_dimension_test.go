@@ -207,7 +207,7 @@ func TestRowsOfParticles(t *testing.T) {
 }
 
 // Figures have every function once, under its kind of potential.
-func checkKernels(t *testing.T, r *Results, shown Shown, functions []function) {
+func checkKernels(t *testing.T, r *Results, shown FigureData, functions []heldOutFunction) {
 	t.Helper()
 	if shown.Percentiles != nil {
 		t.Error("percentiles of samples that no figure shows")
@@ -218,7 +218,7 @@ func checkKernels(t *testing.T, r *Results, shown Shown, functions []function) {
 		if n := k.Functions * r.Samples; len(k.ReferenceEnergies) != n || len(k.ModelEnergies) != n || len(k.R) != len(k.ReferenceG) || len(k.R) != len(k.ModelG) {
 			t.Errorf("%s: %d and %d energies of %d states", k.Name, len(k.ReferenceEnergies), len(k.ModelEnergies), n)
 		}
-		if !slices.ContainsFunc(functions, func(f function) bool { return f.potential.Kernel == k.Name }) {
+		if !slices.ContainsFunc(functions, func(f heldOutFunction) bool { return f.potential.Kernel == k.Name }) {
 			t.Errorf("no function has the kernel %s", k.Name)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // function is one held-out SDE with what its rows are compared with.
-type function struct {
+type heldOutFunction struct {
 	index     int // within the experiment
 	function  family.Function
 	time      float64            // physical; 0 where the family has none
@@ -29,7 +29,7 @@ type function struct {
 }
 
 // subjects are the functions as networks are told of them.
-func subjects(functions []function) []flow.Subject {
+func subjects(functions []heldOutFunction) []flow.Subject {
 	all := make([]flow.Subject, len(functions))
 	for i, f := range functions {
 		all[i] = flow.Subject{Index: f.index, Function: f.function}
@@ -39,7 +39,7 @@ func subjects(functions []function) []flow.Subject {
 
 // heldOut reads the evaluated functions from the held-out shard, making it
 // first if the store lacks it.
-func heldOut(ctx context.Context, o Options, f family.Family, progress func(done, total int)) ([]function, error) {
+func heldOut(ctx context.Context, o Options, f family.Family, progress func(done, total int)) ([]heldOutFunction, error) {
 	e, d := o.Experiment, o.Experiment.Data
 	if err := data.Generate(ctx, d, d.HeldOutShard(), o.Store, o.Simulator, progress); err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)
@@ -54,7 +54,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 	}
 	defer s.Close()
 	first, _ := d.ShardRange(d.HeldOutShard())
-	functions := make([]function, e.Evaluation.Functions)
+	functions := make([]heldOutFunction, e.Evaluation.Functions)
 	for i := range functions {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -63,8 +63,8 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		if err != nil {
 			return nil, err
 		}
-		reference := slices.Clone(spread(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
-		functions[i] = function{
+		reference := slices.Clone(subsample(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
+		functions[i] = heldOutFunction{
 			index: first + i, function: made, reference: reference,
 			measured: metrics.NewReference(cloud(reference, f.Dim())),
 		}
@@ -87,7 +87,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 // laws finds the exact laws of the functions where the family has them. All have
 // one or none: means over some would be of other functions than their neighbours.
 // Where one cannot be computed, unknown says so; the samples are judged without.
-func laws(f family.Family, seed uint64, functions []function) (unknown string, err error) {
+func laws(f family.Family, seed uint64, functions []heldOutFunction) (unknown string, err error) {
 	exact, ok := f.(family.Exact)
 	if !ok {
 		return "", nil
@@ -113,7 +113,7 @@ func cloud(samples []float32, d int) metrics.Cloud {
 
 // spread takes n of the stored samples [N, d] at even distances, so that a part
 // of them still comes from all chains. All of them are not copied.
-func spread(stored []float32, n, d int) []float32 {
+func subsample(stored []float32, n, d int) []float32 {
 	if len(stored) == n*d {
 		return stored
 	}
