@@ -18,6 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
+	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/model/training/train"
@@ -48,6 +49,12 @@ var hints = []struct {
 	{checkpoint.ErrAmbiguous, "`ergoflow checkpoints list` shows them; give more of the ID"},
 	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
 	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{request.ErrFormulas, "name one of its functions with --function"},
+	{request.ErrCount, `in the plane: --drift "y" --drift "x - x^3 - y" --diffusion "1"`},
+	{request.ErrPlaneFormula, "formulas are in x and y"},
+	{request.ErrDiffusion, "give the diffusion of the model's family; a network knows no other kind than it was trained with"},
+	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
+	{request.ErrUnlearned, "nothing was written; give an equation like those of the training set"},
 	{data.ErrTimeStep, "a smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
 	{data.ErrNoise, "a larger diffusion, or a larger data.training.dt and data.reference.dt (docs/families.md)"},
 	{data.ErrRunsAway, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},

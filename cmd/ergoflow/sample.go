@@ -1,26 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
-	"github.com/ergoflow/ergoflow/data/equations/expression"
-	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
-	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/internal/npy"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
-	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // sampling is the document of `sample --json`.
@@ -31,24 +28,30 @@ type sampling struct {
 	Solver  string  `json:"solver"`
 	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
 	Seconds float64 `json:"seconds"`
-	// Warnings are what lies far from what the model was trained on, or between its nodes.
+	// Warnings say what is out of the training set's range, or between the model's nodes.
 	Warnings []string `json:"warnings,omitempty"`
-	*onLine
+	*lineMoments
 }
 
-// onLine is what is said of samples in one dimension alone.
-type onLine struct {
+// lineMoments are given in one dimension alone.
+type lineMoments struct {
 	Mean     float64   `json:"mean"`
 	Variance statistic `json:"variance"`
 }
 
+// sampleFlags are the flags of sample.
+type sampleFlags struct {
+	checkpoint, output string
+	request            request.Request
+	time               float64
+	n                  int
+	solver, backend    string
+	seed               uint64
+	json               bool
+}
+
 func sampleCommand() *cobra.Command {
-	var checkpoint, solverName, output, backendName string
-	var drift, diffusion []string
-	var function, n int
-	var physical float64
-	var seed uint64
-	var asJSON bool
+	var flags sampleFlags
 	cmd := &cobra.Command{
 		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
 		Short: "Draw from the invariant measure of an equation with a trained model",
@@ -68,109 +71,32 @@ physical time --time: by default the function's own, of formulas the longest.`,
   ergoflow sample --checkpoint ergoflow-runs/cn2d-scaled --drift "-x-y" --drift "x-y" --diffusion "sqrt(2)" -o x.npy`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			solver, err := ode.Parse(solverName)
-			if err != nil {
-				return usage(err)
-			}
-			if n < 1 || n > sampler.MaxNumbers {
-				return withHint(usagef("-n is %d, not in 1…%d", n, sampler.MaxNumbers), moreSamples)
-			}
-			if err := writable(output); err != nil {
-				return err
-			}
-			trained, st, err := readState(cmd.Context(), checkpoint)
-			if err != nil {
-				return err
-			}
-			e := trained.Inference()
-			if d := e.Velocity().Dim(); n > sampler.MaxNumbers/d {
-				return withHint(usagef("-n is %d, not in 1…%d for samples of %d numbers", n, sampler.MaxNumbers/d, d), moreSamples)
-			}
-			var subject flow.Subject
-			var warnings []string
-			if cmd.Flags().Changed("function") {
-				subject, err = functionOf(e, function)
-			} else {
-				subject, warnings, err = equation(e, st.Normalisation, drift, diffusion)
-			}
-			if err != nil {
-				return err
-			}
-			for _, w := range warnings {
-				fmt.Fprintln(os.Stderr, "warning:", w)
-			}
-			var asked *float64
 			if cmd.Flags().Changed("time") {
-				asked = &physical
+				flags.request.Time = &flags.time
 			}
-			at, err := atTime(e, &subject, asked)
+			out, err := flags.run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			conditioner, err := e.Conditioner(st.Normalisation)
-			if err != nil {
-				return err
-			}
-			b, err := backend.Open(backendName)
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			begin := time.Now()
-			s, err := sampler.New(b, e.Velocity(), conditioner, st)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			drawn, err := s.Sample(cmd.Context(), []flow.Subject{subject}, n, solver, seed)
-			if err == nil && !(farthest(drawn[0]) < absurd) {
-				err = errUnlearned
-			}
-			if errors.Is(err, errUnlearned) || errors.Is(err, ode.ErrNonFinite) || errors.Is(err, probe.ErrDiverged) {
-				err = withHint(err, "the model has not learned such an equation, and nothing was written; give one like those of the training set")
-			}
-			if err != nil {
-				return err
-			}
-			x, shape := drawn[0], []int{n}
-			if d := e.Velocity().Dim(); d > 1 {
-				shape = []int{n, d}
-			}
-			out := sampling{Output: output, Shape: shape, Samples: n, Solver: solver.String(), Time: at, Seconds: time.Since(begin).Seconds(), Warnings: warnings}
-			if err := npy.Write(cmd.Context(), output, npy.Array{Shape: shape, Data: x}); err != nil {
-				return err
-			}
-			said := ""
-			if at > 0 {
-				said = fmt.Sprintf(", time %.4g", at)
-			}
-			if len(shape) == 1 {
-				mean, variance := moments(x)
-				out.onLine = &onLine{mean, variance}
-				said += fmt.Sprintf(", mean %.4g", mean)
-				if n > 1 {
-					said += fmt.Sprintf(", variance %.4g", variance)
-				}
-			}
-			if asJSON {
+			if flags.json {
 				return printJSON(out)
 			}
-			fmt.Fprintf(stdout, "%s: %d samples by %s in %.2f s%s\n", output, n, out.Solver, out.Seconds, said)
+			fmt.Fprintln(stdout, out)
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (required)")
-	f.IntVar(&function, "function", 0, "function of the experiment; held-out ones follow the training functions")
-	f.StringArrayVar(&drift, "drift", nil, "b(x) as a formula; in the plane twice, in x and y")
-	f.StringArrayVar(&diffusion, "diffusion", nil, "σ(x) as a formula; in the plane up to four")
-	f.Float64Var(&physical, "time", 0, "physical time of the law, for models of laws at times")
-	f.IntVarP(&n, "samples", "n", 4096, "samples to draw")
-	f.StringVar(&solverName, "solver", "rk4-4", "euler-N, rk4-N or dopri5")
-	f.StringVarP(&output, "output", "o", "", "where the samples go, as .npy (required)")
-	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
-	f.Uint64Var(&seed, "seed", 0, "seed of the noise")
-	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	f.StringVar(&flags.checkpoint, "checkpoint", "", checkpointUsage+" (required)")
+	f.IntVar(&flags.request.Function, "function", 0, "function of the experiment; held-out ones follow the training functions")
+	f.StringArrayVar(&flags.request.Drift, "drift", nil, "b(x) as a formula; in the plane twice, in x and y")
+	f.StringArrayVar(&flags.request.Diffusion, "diffusion", nil, "σ(x) as a formula; in the plane up to four")
+	f.Float64Var(&flags.time, "time", 0, "physical time of the law, for models of laws at times")
+	f.IntVarP(&flags.n, "samples", "n", 4096, "samples to draw")
+	f.StringVar(&flags.solver, "solver", "rk4-4", "euler-N, rk4-N or dopri5")
+	f.StringVarP(&flags.output, "output", "o", "", "where the samples go, as .npy (required)")
+	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
+	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagRequired("checkpoint")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagsRequiredTogether("drift", "diffusion")
@@ -179,110 +105,130 @@ physical time --time: by default the function's own, of formulas the longest.`,
 	return cmd
 }
 
-// moreSamples is what to do where one command cannot hold as many as are wanted.
-const moreSamples = "give the command several times, each with another --seed"
-
-// absurd is where simulations are taken to have diverged.
-const absurd = 1e6
-
-var errUnlearned = fmt.Errorf("the samples reach beyond ±%g", absurd)
-
-// farthest is the largest size of a coordinate, NaN if one is.
-func farthest(x []float32) float64 {
-	far := 0.0
-	for _, v := range x {
-		far = max(far, math.Abs(float64(v)))
+// run reads the state, draws the samples and writes them.
+func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
+	solver, err := ode.Parse(f.solver)
+	if err != nil {
+		return out, usage(err)
 	}
-	return far
+	if err := f.fits(1); err != nil {
+		return out, err
+	}
+	if err := writable(f.output); err != nil {
+		return out, err
+	}
+	trained, st, err := readState(ctx, f.checkpoint)
+	if err != nil {
+		return out, err
+	}
+	e := trained.Inference()
+	dim := e.Velocity().Dim()
+	if err := f.fits(dim); err != nil {
+		return out, err
+	}
+	target, err := f.request.Resolve(e, st.Normalisation)
+	if err != nil {
+		return out, requestError(err)
+	}
+	for _, w := range target.Warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
+	}
+	x, took, err := f.draw(ctx, e, st, target, solver)
+	if err != nil {
+		return out, err
+	}
+	shape := []int{f.n}
+	if dim > 1 {
+		shape = []int{f.n, dim}
+	}
+	if err := npy.Write(ctx, f.output, npy.Array{Shape: shape, Data: x}); err != nil {
+		return out, err
+	}
+	out = sampling{
+		Output: f.output, Shape: shape, Samples: f.n, Solver: solver.String(),
+		Time: target.Time, Seconds: took.Seconds(), Warnings: target.Warnings,
+	}
+	if dim == 1 {
+		mean, variance := moments(x)
+		out.lineMoments = &lineMoments{mean, variance}
+	}
+	return out, nil
 }
 
-// functionOf is function i of the experiment's family.
-func functionOf(e experiment.Experiment, i int) (flow.Subject, error) {
-	if i < 0 {
-		return flow.Subject{}, usagef("--function is %d, not 0 or more", i)
+// fits refuses more samples of that dimension than one command can hold.
+func (f *sampleFlags) fits(dim int) error {
+	most := sampler.MaxNumbers / dim
+	if f.n >= 1 && f.n <= most {
+		return nil
 	}
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return flow.Subject{}, err
+	err := usagef("-n is %d, not in 1…%d", f.n, most)
+	if dim > 1 {
+		err = usagef("-n is %d, not in 1…%d for samples of %d numbers", f.n, most, dim)
 	}
-	function, err := f.Function(e.Data.Seed, i)
-	return flow.Subject{Index: i, Function: function}, err
+	return withHint(err, "give the command several times, each with another --seed")
 }
 
-// atTime moves the subject to a physical time if one is asked for, and returns the
-// time that its law is of: 0 where it is the invariant law.
-func atTime(e experiment.Experiment, subject *flow.Subject, asked *float64) (float64, error) {
-	f, err := family.ByName(e.Data.Family)
+// draw opens the backend and draws the samples. The time includes compilation, not the
+// opening.
+func (f *sampleFlags) draw(
+	ctx context.Context, e experiment.Experiment, st *state.State, target request.Target, solver ode.Solver,
+) ([]float32, time.Duration, error) {
+	conditioner, err := e.Conditioner(st.Normalisation)
 	if err != nil {
-		return 0, err
+		return nil, 0, err
 	}
-	timed, ok := f.(family.Timed)
-	switch {
-	case !ok && asked == nil:
-		return 0, nil
-	case !ok:
-		return 0, withHint(usagef("--time is for models of laws at physical times, and this one, of %s, has learned invariant measures", f.Name()),
-			"leave --time out, or train vn1d_time")
-	case asked == nil:
-		return timed.TimeOf(subject.Function), nil
+	b, err := backend.Open(f.backend)
+	if err != nil {
+		return nil, 0, err
 	}
-	if subject.Function, err = timed.At(subject.Function, *asked); err != nil {
-		return 0, usage(fmt.Errorf("--time: %w", err))
+	defer b.Close()
+	begin := time.Now()
+	s, err := sampler.New(b, e.Velocity(), conditioner, st)
+	if err != nil {
+		return nil, 0, err
 	}
-	return *asked, nil
+	defer s.Close()
+	x, err := target.Draw(ctx, s, f.n, solver, f.seed)
+	return x, time.Since(begin), err
 }
 
-// equation is a new one of the kind of the experiment's family, with warnings of what
-// is far from the training set.
-func equation(e experiment.Experiment, trained shard.Normalisation, drift, diffusion []string) (flow.Subject, []string, error) {
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return flow.Subject{}, nil, err
+// String is the line that sample prints.
+func (s sampling) String() string {
+	line := fmt.Sprintf("%s: %d samples by %s in %.2f s", s.Output, s.Samples, s.Solver, s.Seconds)
+	if s.Time > 0 {
+		line += fmt.Sprintf(", time %.4g", s.Time)
 	}
-	switch f := f.(type) {
-	case family.Tabulated:
-		if len(drift) != 1 || len(diffusion) != 1 {
-			return flow.Subject{}, nil, usagef("on the line --drift and --diffusion are given once")
+	if s.lineMoments != nil {
+		line += fmt.Sprintf(", mean %.4g", s.Mean)
+		if s.Samples > 1 {
+			line += fmt.Sprintf(", variance %.4g", s.Variance)
 		}
-		return onGrid(f, trained, drift[0], diffusion[0])
-	case family.TabulatedPlane:
-		return inPlane(e, f, drift, diffusion)
 	}
-	return flow.Subject{}, nil, withHint(usagef("--drift and --diffusion are for families of drifts and diffusions on a grid, and %s is none: it lacks Grid and Of (docs/families.md)", f.Name()),
-		"name one of its functions with --function")
+	return line
 }
 
-// onGrid puts formulas on the grid of a family on the line.
-func onGrid(tabulated family.Tabulated, trained shard.Normalisation, drift, diffusion string) (flow.Subject, []string, error) {
-	b, err := expression.Compile(drift)
-	if err != nil {
-		return flow.Subject{}, nil, usage(fmt.Errorf("--drift: %w", err))
+// requestError names the flag that an equation cannot be taken from, and adds the hint
+// that needs the model's grid.
+func requestError(err error) error {
+	var input *request.InputError
+	var equation *request.EquationError
+	switch {
+	case errors.As(err, &input):
+		return usage(fmt.Errorf("--%w", err))
+	case !errors.As(err, &equation):
+		return err
 	}
-	sigma, err := expression.Compile(diffusion)
-	if err != nil {
-		return flow.Subject{}, nil, usage(fmt.Errorf("--diffusion: %w", err))
+	if equation.Input != "" {
+		err = fmt.Errorf("--%w", err)
 	}
-	grid := tabulated.Grid()
-	c, err := expression.Tabulate(b, sigma, grid)
-	var all sde.Coefficients // poles and zeros may be between the model's nodes
-	if err == nil {
-		all, err = expression.Tabulate(b, sigma, family.Finer(grid, 1))
-	}
+	grid := fmt.Sprintf("the model's grid, %g…%g", equation.Grid.Lo, equation.Grid.Hi)
 	switch {
 	case errors.Is(err, sde.ErrNotFinite):
-		err = withHint(err, "drift and diffusion have to be finite on the model's grid, %g…%g", grid.Lo, grid.Hi)
+		return withHint(err, "give a drift and a diffusion that are finite on %s", grid)
 	case errors.Is(err, sde.ErrNotPositive):
-		err = withHint(fmt.Errorf("--diffusion: %w", err), "it has to be positive on the model's grid, %g…%g; its sign does not matter to the law", grid.Lo, grid.Hi)
+		return withHint(err, "give a diffusion that is positive on %s; only its square matters to the law", grid)
+	case errors.Is(err, density.ErrNotNormalisable):
+		return withHint(err, "give a drift that points inward at both ends of %s; beyond them it stays constant", grid)
 	}
-	if err != nil {
-		return flow.Subject{}, nil, err
-	}
-	if _, timed := tabulated.(family.Timed); !timed { // at a time there is a law in any case
-		if err := density.Normalisable(c); err != nil {
-			return flow.Subject{}, nil, withHint(fmt.Errorf("--drift: %w", err),
-				"there is an invariant law where the drift points inward at both ends of the model's grid, beyond which it stays as it is there")
-		}
-	}
-	function, err := tabulated.Of(c)
-	return flow.Subject{Function: function}, append(unseen(c, all), unfamiliar(c, trained)...), err
+	return err
 }

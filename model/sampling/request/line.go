@@ -1,0 +1,68 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+)
+
+// onLine puts the formulas on the grid of a family on the line.
+func (r Request) onLine(tabulated family.Tabulated, trained shard.Normalisation) (Target, error) {
+	for _, part := range []struct {
+		input    string
+		formulas []string
+	}{{"drift", r.Drift}, {"diffusion", r.Diffusion}} {
+		if n := len(part.formulas); n != 1 {
+			return Target{}, &InputError{part.input, ErrCount, fmt.Errorf("%d formulas, want one on the line", n)}
+		}
+	}
+	b, err := compile("drift", r.Drift[0])
+	if err != nil {
+		return Target{}, err
+	}
+	sigma, err := compile("diffusion", r.Diffusion[0])
+	if err != nil {
+		return Target{}, err
+	}
+	grid := tabulated.Grid()
+	c, err := expression.Tabulate(b, sigma, grid)
+	var fine sde.Coefficients // poles and zeros may lie between the model's nodes
+	if err == nil {
+		fine, err = expression.Tabulate(b, sigma, family.Finer(grid, 1))
+	}
+	switch {
+	case errors.Is(err, sde.ErrNotPositive):
+		return Target{}, &EquationError{"diffusion", grid, err}
+	case errors.Is(err, sde.ErrNotFinite):
+		return Target{}, &EquationError{"", grid, err}
+	case err != nil:
+		return Target{}, err
+	}
+	if _, timed := tabulated.(family.Timed); !timed { // at a finite time there is always a law
+		if err := density.Normalisable(c); err != nil {
+			return Target{}, &EquationError{"drift", grid, err}
+		}
+	}
+	function, err := tabulated.Of(c)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{
+		Subject:  flow.Subject{Function: function},
+		Warnings: append(betweenNodes(c, fine), outOfRange(c, trained)...),
+	}, nil
+}
+
+func compile(input, formula string) (*expression.Expression, error) {
+	compiled, err := expression.Compile(formula)
+	if err != nil {
+		return nil, &InputError{input, ErrFormula, err}
+	}
+	return compiled, nil
+}

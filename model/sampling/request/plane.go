@@ -1,0 +1,53 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+)
+
+// inPlane puts the formulas on the grid of a family in the plane.
+func (r Request) inPlane(e experiment.Experiment, f family.Family, tabulated family.TabulatedPlane) (Target, error) {
+	if n := len(r.Drift); n != 2 {
+		return Target{}, &InputError{"drift", ErrCount, fmt.Errorf("%d formulas, want two in the plane", n)}
+	}
+	if n := len(r.Diffusion); n != 1 && n != 2 && n != 4 {
+		return Target{}, &InputError{"diffusion", ErrCount, fmt.Errorf("%d formulas, want one, two or four in the plane", n)}
+	}
+	for _, part := range []struct {
+		input    string
+		formulas []string
+	}{{"drift", r.Drift}, {"diffusion", r.Diffusion}} {
+		for k, formula := range part.formulas {
+			if _, err := expression.CompileIn(formula, "x", "y"); err != nil {
+				return Target{}, &InputError{part.input, ErrPlaneFormula, fmt.Errorf("formula %d: %w", k+1, err)}
+			}
+		}
+	}
+	grid := tabulated.Grid()
+	p, err := family.NewPlane(r.Drift, r.Diffusion, grid)
+	var fine sde.Plane // poles may lie between the model's nodes
+	if err == nil {
+		fine, err = family.NewPlane(r.Drift, r.Diffusion, family.Finer(grid, 2))
+	}
+	if errors.Is(err, sde.ErrNotFinite) {
+		return Target{}, &EquationError{"", grid, err}
+	}
+	var function family.Function
+	if err == nil {
+		function, err = tabulated.Of(p)
+	}
+	if err != nil { // negative, no noise at all, or not of the family's kind
+		return Target{}, &InputError{"diffusion", ErrDiffusion, err}
+	}
+	warnings, err := outOfRangePlane(e, f, p)
+	if err != nil {
+		return Target{}, err
+	}
+	return Target{Subject: flow.Subject{Function: function}, Warnings: append(betweenNodes(p, fine), warnings...)}, nil
+}
