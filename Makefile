@@ -18,7 +18,8 @@ SEED ?=
 # it; checkptr, which -race turns on, aborts there.
 RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/experiment/... \
 	./model/training/assignment/... ./model/training/flow/... ./model/training/state/... \
-	./model/network/parameters/... ./model/sampling/ode/... ./model/evaluation/metrics/... ./worker/...
+	./model/network/parameters/... ./model/sampling/ode/... ./worker/... \
+	./model/evaluation/metrics ./model/evaluation/metrics/softmin ./model/evaluation/metrics/bucketsort
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.

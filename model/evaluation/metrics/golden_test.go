@@ -6,6 +6,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
 // golden is the file that docs/benchmarks/geomloss_golden.py writes.
@@ -20,61 +22,11 @@ type goldenCase struct {
 	Blur, Scaling, Value float64
 }
 
-type goldenCloud struct {
-	Kind       string
-	N, D       int
-	Seed       uint64
-	Parameters []float64
-}
+// goldenCloud is a law whose points are a Cloud.
+type goldenCloud testclouds.Law
 
-// uniform and bell repeat the script's arithmetic bit for bit.
-func (g goldenCloud) uniform(index, k int) float64 {
-	z := g.Seed<<32 + uint64(index)*16 + uint64(k)
-	z = z*0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	z ^= z >> 31
-	return float64(z>>11) * 0x1p-53
-}
-
-func (g goldenCloud) bell(index int) float64 {
-	var total float64
-	for k := range 12 {
-		total += g.uniform(index, k)
-	}
-	return total - 6
-}
-
-func (g goldenCloud) cloud(t testing.TB) Cloud {
-	p := g.Parameters
-	c := Cloud{N: g.N, D: g.D, X: make([]float32, g.N*g.D)}
-	for i := range g.N {
-		for axis := range g.D {
-			weight, index := 0.25, i*g.D+axis
-			if axis == 0 {
-				weight = 1
-			}
-			var v float64 // float64(a*b) keeps the compiler from fusing products into sums
-			switch g.Kind {
-			case "normal":
-				v = float64(p[0]*weight) + float64(p[1]*g.bell(index))
-			case "modes":
-				centre := p[2]
-				if g.uniform(i*g.D, 12) < p[0] {
-					centre = p[1]
-				}
-				v = float64(centre*weight) + float64(p[3]*g.bell(index))
-			case "uniform":
-				v = float64(p[0]*weight) + float64((p[1]-p[0])*g.uniform(index, 0))
-			case "ratio":
-				v = float64(p[0]*g.bell(index)) / (g.uniform(index, 12) + 0.001)
-			default:
-				t.Fatalf("unknown kind %q", g.Kind)
-			}
-			c.X[index] = float32(v)
-		}
-	}
-	return c
+func (g goldenCloud) cloud(testing.TB) Cloud {
+	return Cloud{N: g.N, D: g.D, X: testclouds.Law(g).Points()}
 }
 
 func readGolden(t testing.TB) golden {

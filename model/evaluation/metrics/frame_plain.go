@@ -1,8 +1,0 @@
-//go:build !goexperiment.simd || !amd64
-
-package metrics
-
-// frame is framePlain: this build has no vectors.
-func (t task) frame(w *tiles, from *sources, top float64, centre, star []float64) {
-	t.framePlain(w, from, 0, top, centre, star)
-}
