@@ -178,10 +178,8 @@ func (f *follower) leave(stage, detail, note string) {
 
 // whyEnded finds the reason for the end of a generation among the decisions.
 func whyEnded(st coordinator.Status, generation ergoflow.Generation) string {
-	mark := fmt.Sprintf("generation %d ends: ", generation)
 	for _, d := range slices.Backward(st.Decisions) {
-		if _, after, found := strings.Cut(d.Reason, mark); found {
-			reason, _, _ := strings.Cut(after, ";")
+		if reason, found := machine.EndReason(d.Reason, generation); found {
 			return reason
 		}
 	}

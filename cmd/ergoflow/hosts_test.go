@@ -332,7 +332,7 @@ func unreachableWorkers(t *testing.T) {
 	case <-forgetful.ended:
 	case <-time.After(patience):
 	}
-	if said := c.read(forgetful); !strings.Contains(said, "workers on other hosts do not reach 127.0.0.1:7083") {
+	if said := c.read(forgetful); !strings.Contains(said, "other hosts cannot reach 127.0.0.1:7083") {
 		t.Errorf("a worker with a data port on loopback says\n%s", said)
 	}
 	c.submit(e)

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// decision says where every member's state comes from.
+// decision is where each member takes its state from.
 type decision struct {
 	state   ergoflow.Mark
 	sources []Source // by rank
@@ -20,13 +20,13 @@ type decision struct {
 // decide chooses the state of a generation from the reports of all its members
 // and the latest checkpoint:
 //
-//  1. The state of the latest generation wins, among those the most advanced; a
-//     worker's before an equal checkpoint.
-//  2. Where states of that mark differ, the one that most members hold wins, of
-//     several such the one that the lowest rank holds. That should not happen.
-//  3. Who holds the winner keeps it; the others fetch it, spread over the
-//     holders.
-//  4. No state anywhere: all initialise from the seed.
+//  1. The state of the latest generation wins, among those the most advanced, a
+//     worker's state before an equal checkpoint.
+//  2. If states of that mark differ, which should not happen, the one that most members
+//     hold wins, or else the one of the lowest rank.
+//  3. Members with the winning state keep it; the others fetch it, each from one of
+//     these in turn.
+//  4. Without any state all members initialise from the seed.
 func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoint bool, checkpoint ergoflow.Mark) decision {
 	var best ergoflow.Mark
 	held := false
@@ -38,7 +38,7 @@ func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoin
 	d := decision{sources: make([]Source, len(members))}
 	if !held || hasCheckpoint && checkpoint.Compare(best) > 0 {
 		source := Source{Kind: Fresh}
-		d.reason = "no state anywhere: all start from the seed"
+		d.reason = "there is no state: all start from the seed"
 		if hasCheckpoint {
 			source = Source{Kind: Checkpoint, State: checkpoint}
 			d.reason = fmt.Sprintf("all continue from the checkpoint at step %d", checkpoint.Step)
@@ -102,5 +102,5 @@ func disagreement(state ergoflow.Mark, groups []group, members []Member) string 
 		}
 		parts = append(parts, fmt.Sprintf("%.12x of %s", g.hash, strings.Join(names, ", ")))
 	}
-	return fmt.Sprintf("parameters at %s differ: %s; the first is used", state, strings.Join(parts, "; "))
+	return fmt.Sprintf("parameters at %s differ: %s; the coordinator uses the first", state, strings.Join(parts, "; "))
 }

@@ -116,7 +116,7 @@ func (m *Machine) exclude(ids []ergoflow.WorkerID, why string) {
 		}
 		a := m.run.exclusions[id]
 		d := min(firstExclusion<<min(a.times, 10), maxExclusion)
-		a = exclusion{m.now.Add(d), a.times + 1, fmt.Sprintf("set aside for %v: %s", d, why)}
+		a = exclusion{m.now.Add(d), a.times + 1, fmt.Sprintf("excluded for %v: %s", d, why)}
 		if m.run.exclusions == nil {
 			m.run.exclusions = make(map[ergoflow.WorkerID]exclusion)
 		}

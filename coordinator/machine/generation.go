@@ -61,7 +61,7 @@ func (m *Machine) hasBegun(w *worker, number ergoflow.Generation) bool {
 	if number <= m.ledger.Generation {
 		return true
 	}
-	m.refuse(w.ID, fmt.Sprintf("it speaks of generation %d, the last is %d", number, m.ledger.Generation))
+	m.refuse(w.ID, fmt.Sprintf("it names generation %d, and the last is %d", number, m.ledger.Generation))
 	return false
 }
 
@@ -86,7 +86,7 @@ func (m *Machine) admit() {
 		return
 	}
 	if m.saving() {
-		return // the state is on its way; a generation now would start behind it
+		return // a generation now would start from an older state than the one being saved
 	}
 	if g := m.current; g != nil && (g.phase != running || !g.stepped || !slices.ContainsFunc(m.workers, m.couldJoin)) {
 		return
@@ -112,7 +112,11 @@ func (m *Machine) admit() {
 		if len(joiners) == 0 {
 			return
 		}
-		m.end(strings.Join(joiners, ", ") + " joins")
+		verb := "joins"
+		if len(joiners) > 1 {
+			verb = "join"
+		}
+		m.end(strings.Join(joiners, ", ") + " " + verb)
 	}
 	m.form(candidates, cmp.Or(m.ended, "training begins"))
 }
@@ -122,7 +126,7 @@ func (m *Machine) couldJoin(w *worker) bool {
 	return w.phase == prepared && !w.draining && !m.isExcluded(w) && !m.current.has(w.ID)
 }
 
-// form begins a generation. Its number is durable before anyone hears of it.
+// form begins a generation. Its number is durable before any worker is told it.
 func (m *Machine) form(members []*worker, why string) {
 	m.ledger.Generation++
 	m.persist()
@@ -150,11 +154,11 @@ func (m *Machine) report(w *worker, e Report) {
 		return
 	}
 	if _, again := g.reports[w.ID]; again {
-		m.refuse(w.ID, fmt.Sprintf("it reports to generation %d again", g.number))
+		m.refuse(w.ID, fmt.Sprintf("it reports to generation %d twice", g.number))
 		return
 	}
 	if e.HasState && !m.isPossible(e.State) {
-		m.refuse(w.ID, fmt.Sprintf("it reports %s, of %d steps and %d generations: its state is not used",
+		m.refuse(w.ID, fmt.Sprintf("it reports %s, but the run has %d steps and %d generations: the coordinator ignores its state",
 			e.State, m.ledger.Plan.Steps, m.ledger.Generation))
 		e.HasState, e.State, e.Hash = false, ergoflow.Mark{}, ""
 	}
@@ -165,7 +169,7 @@ func (m *Machine) report(w *worker, e Report) {
 	}
 }
 
-// assign tells every member its place: one decision, the same for all.
+// assign sends each member its rank, its shards and the source of its state.
 func (m *Machine) assign(g *generation) {
 	workers := m.workersOf(g)
 	members := make([]Member, len(workers))
@@ -176,7 +180,7 @@ func (m *Machine) assign(g *generation) {
 	}
 	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
 	if err != nil {
-		m.fail(err.Error()) // members differ and weigh the same: a bug
+		m.fail(err.Error()) // a bug: members have different IDs and finite weights
 		return
 	}
 	shards := make([][]int, len(units))
@@ -236,7 +240,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 		return
 	}
 	if e.Step <= w.state.Step || e.Step > m.ledger.Plan.Steps {
-		m.refuse(w.ID, fmt.Sprintf("it claims step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.state.Step))
+		m.refuse(w.ID, fmt.Sprintf("it reports step %d of %d after step %d", e.Step, m.ledger.Plan.Steps, w.state.Step))
 		return
 	}
 	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
@@ -258,7 +262,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 	}
 }
 
-// firstStep says for how long the change of membership has kept training.
+// firstStep tells how long the membership change has interrupted training.
 func (m *Machine) firstStep(g *generation, step ergoflow.Step) string {
 	text := fmt.Sprintf("generation %d makes step %d", g.number, step)
 	if !m.run.stepped.IsZero() {
@@ -278,7 +282,7 @@ func (m *Machine) complaint(w *worker, e Complaint) {
 	}
 	text := fmt.Sprintf("worker %s complains at step %d: %s", w.ID, e.Step, e.Reason)
 	if e.Peer != "" {
-		text = fmt.Sprintf("worker %s complains of %s at step %d: %s", w.ID, e.Peer, e.Step, e.Reason)
+		text = fmt.Sprintf("worker %s complains about %s at step %d: %s", w.ID, e.Peer, e.Step, e.Reason)
 	}
 	m.end(text)
 	m.failedAttempt(g.members, text)
@@ -298,7 +302,7 @@ func (m *Machine) failedAttempt(members []ergoflow.WorkerID, text string) {
 	if m.run.failedAttempts > 1 {
 		wait := min(m.config.Backoff<<(m.run.failedAttempts-2), maxBackoff)
 		m.run.notBefore = m.now.Add(wait)
-		m.because(fmt.Sprintf("%d setbacks without a step, the next generation waits %v", m.run.failedAttempts, wait))
+		m.because(fmt.Sprintf("%d generations in a row ended without a step: the coordinator waits %v before the next", m.run.failedAttempts, wait))
 	}
 }
 
@@ -309,14 +313,14 @@ func (m *Machine) failedAttempt(members []ergoflow.WorkerID, text string) {
 func (m *Machine) expelLate() {
 	g := m.current
 	if g.phase == assigned && len(g.isReady) == 0 && len(g.members) > 1 {
-		text := fmt.Sprintf("no member of generation %d was ready in %v", g.number, m.config.ReadyTimeout)
+		text := fmt.Sprintf("no member of generation %d was ready within %v", g.number, m.config.ReadyTimeout)
 		m.end(text)
 		m.failedAttempt(g.members, text)
 		return
 	}
-	why := fmt.Sprintf("no report to generation %d in %v", g.number, m.config.ReportTimeout)
+	why := fmt.Sprintf("no report to generation %d within %v", g.number, m.config.ReportTimeout)
 	if g.phase == assigned {
-		why = fmt.Sprintf("not ready for generation %d in %v", g.number, m.config.ReadyTimeout)
+		why = fmt.Sprintf("not ready for generation %d within %v", g.number, m.config.ReadyTimeout)
 	}
 	late := slices.DeleteFunc(slices.Clone(g.members), func(id ergoflow.WorkerID) bool {
 		_, reported := g.reports[id]
@@ -356,7 +360,7 @@ const (
 	stallFactor = 10
 )
 
-// end ends the present generation: whoever is still there is told at once.
+// end ends the present generation, and tells the members that are still connected.
 func (m *Machine) end(reason string) {
 	g := m.current
 	m.current, m.ended = nil, reason
@@ -365,7 +369,18 @@ func (m *Machine) end(reason string) {
 			m.send(w, Abort{g.number, reason})
 		}
 	}
-	m.because(fmt.Sprintf("generation %d ends: %s", g.number, reason))
+	m.because(endPrefix(g.number) + reason)
+}
+
+func endPrefix(generation ergoflow.Generation) string {
+	return fmt.Sprintf("generation %d ends: ", generation)
+}
+
+// EndReason returns why a generation ended, if a decision contains that.
+func EndReason(decision string, generation ergoflow.Generation) (reason string, found bool) {
+	_, after, found := strings.Cut(decision, endPrefix(generation))
+	reason, _, _ = strings.Cut(after, ";")
+	return reason, found
 }
 
 func (m *Machine) endIfMember(w *worker, reason string) {

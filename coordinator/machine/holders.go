@@ -44,7 +44,7 @@ func (m *Machine) noteAbsence() {
 	case !m.run.holdersAbsent:
 		m.run.holdersAbsent = true
 		if m.training() && !m.stopping {
-			m.because(fmt.Sprintf("no worker of generation %d is left: for %v it is waited for one to come back",
+			m.because(fmt.Sprintf("no worker of generation %d is left: the coordinator waits up to %v for one to come back",
 				m.ledger.Holders.Generation, m.config.Absence))
 		}
 	}
@@ -67,16 +67,16 @@ func (m *Machine) awaitsHolders(candidates []*worker) bool {
 // begin with; empty: there is none.
 func (m *Machine) overtaken(g *generation) string {
 	if m.run.hasCheckpoint && m.run.checkpoint.Compare(g.base) > 0 {
-		return fmt.Sprintf("a checkpoint at %s has come", m.run.checkpoint)
+		return fmt.Sprintf("a checkpoint at %s has arrived", m.run.checkpoint)
 	}
 	for _, w := range m.candidates() {
 		if w.hasState && w.state.Compare(g.base) > 0 && !g.has(w.ID) {
-			return fmt.Sprintf("%s has come with %s", w.ID, w.state)
+			return fmt.Sprintf("worker %s has arrived with %s", w.ID, w.state)
 		}
 	}
 	for _, w := range m.workers {
 		if w.saving && w.state.Compare(g.base) > 0 {
-			return fmt.Sprintf("%s of %s is being saved", w.state, w.ID)
+			return fmt.Sprintf("worker %s is saving %s", w.ID, w.state)
 		}
 	}
 	return ""

@@ -13,17 +13,17 @@ import (
 type Config struct {
 	Version       string        // that workers must have
 	PingInterval  time.Duration // 250 ms
-	PingTimeout   time.Duration // 1.5 s: a worker's silence that ends its session
-	Patience      time.Duration // 10 s: the coordinator's, after which workers look for it elsewhere
-	Lease         time.Duration // 4 s: in which a worker that was heard may apply steps
-	Absence       time.Duration // 5 s: for which the members of the last generation are waited for; longer than Lease
-	Settle        time.Duration // 2 s: for workers that still prepare, after the first has
-	ReportTimeout time.Duration // 30 s: from Form to Report; a step under way ends before
-	ReadyTimeout  time.Duration // 60 s: from Assign to Ready; states travel meanwhile
-	DrainTimeout  time.Duration // 10 s: from Drain or Stop to Leave, whatever happens
-	Rescan        time.Duration // 2 s: between looks into the shard store while generating
-	Backoff       time.Duration // 250 ms: doubled by every complaint without a step, to 5 s
-	Attempts      int           // 8: generations in a row that may end in complaints without a step
+	PingTimeout   time.Duration // 1.5 s: a worker's silence after which its session ends
+	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
+	Lease         time.Duration // 4 s: after a heartbeat, in which a worker may apply steps
+	Absence       time.Duration // 5 s: wait for a holder to come back; longer than Lease
+	Settle        time.Duration // 2 s: wait for workers that still prepare, after the first is prepared
+	ReportTimeout time.Duration // 30 s: from Form to Report; a step under way ends first
+	ReadyTimeout  time.Duration // 60 s: from Assign to Ready; members fetch states meanwhile
+	DrainTimeout  time.Duration // 10 s: from Drain or Stop to Leave, in any case
+	Rescan        time.Duration // 2 s: between scans of the shard store while generating
+	Backoff       time.Duration // 250 ms: before the third attempt in a row; doubled for each further one, up to 5 s
+	Attempts      int           // 8: generations in a row that end in complaints without a step before the run fails
 }
 
 const maxBackoff = 5 * time.Second
@@ -47,13 +47,13 @@ func (c Config) withDefaults() Config {
 // Machine is the state. It is not for use by several goroutines.
 type Machine struct {
 	config   Config
-	clock    time.Time     // as last told
-	skew     time.Duration // by which it has gone backwards, all in all
+	clock    time.Time     // of the last event
+	skew     time.Duration // sum of the clock's jumps backwards
 	now      time.Time     // of the event being handled: clock + skew
 	lastTick time.Time
 	ledger   Ledger
 	run      run
-	workers  []*worker // in the order in which they came: the order of ranks
+	workers  []*worker // in the order of their sessions, and so of ranks
 	sessions map[Session]*worker
 	ids      map[ergoflow.WorkerID]*worker
 	holders  map[ergoflow.WorkerID]bool // as the ledger has them
@@ -61,8 +61,8 @@ type Machine struct {
 	ended    string // why the last generation ended
 	stopping bool
 	stopped  bool
-	orders   uint64   // to prepare, so far
-	departed []Worker // the last maxWorkers that are no longer there, the newest last
+	orders   uint64   // to prepare, sent so far
+	departed []Worker // the last maxWorkers that are gone, the newest last
 
 	effects []Effect
 	reasons []string
@@ -77,12 +77,12 @@ type worker struct {
 	beat        uint64 // number of the last heartbeat
 	doing       string
 	phase       phase
-	order       uint64 // to prepare, the last one
-	reason      string // why it is excluded
+	order       uint64 // number of the last one to prepare
+	reason      string // why it failed
 	draining    bool
 	leaveReason string         // where draining
 	leaveBy     time.Time      // where draining
-	saving      bool           // where draining: its state is awaited as a checkpoint,
+	saving      bool           // where draining: the coordinator awaits its checkpoint,
 	saveFrom    ergoflow.Mark  // of this state or a later one
 	hasState    bool           // a state of the present run, as far as is known
 	state       ergoflow.Mark  // which
@@ -95,11 +95,11 @@ type worker struct {
 type phase int
 
 const (
-	connected  phase = iota // nothing asked of it
+	connected  phase = iota // has no order
 	generating              // told to pull jobs
 	preparing               // told to prepare
 	prepared                // may be a member
-	failed                  // excluded from the run
+	failed                  // cannot continue the run
 )
 
 // New returns the machine that continues from a ledger; the zero Ledger begins.
@@ -127,7 +127,7 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 	case Scanned:
 		m.scanned(e)
 	case Unreadable:
-		if m.concerns(e.Run) && m.run.checkpoint == e.Damaged { // else there is a newer one by now
+		if m.concerns(e.Run) && m.run.checkpoint == e.Damaged { // otherwise there is a newer one by now
 			m.run.hasCheckpoint, m.run.checkpoint = e.HasCheckpoint, e.Checkpoint
 		}
 	case Unpublished:
@@ -197,8 +197,8 @@ func (m *Machine) fromWorker(event Event) {
 	}
 }
 
-// advance does what is due, whatever the event was: it is the one place from
-// which generations begin and workers are let go.
+// advance does what is due after any event: it is the one place from which generations
+// begin and workers are dismissed.
 func (m *Machine) advance() {
 	m.release()
 	m.noteAbsence()
@@ -221,7 +221,7 @@ func (m *Machine) persist() {
 	m.emit(Persist{ledger})
 }
 
-// refuse notes what a worker that follows the protocol does not say.
+// refuse reports a message that violates the protocol.
 func (m *Machine) refuse(from ergoflow.WorkerID, reason string) {
 	m.emit(Refused{From: string(from[:min(len(from), maxID)]), Reason: reason})
 }
@@ -243,7 +243,7 @@ func (m *Machine) worker(s Session) *worker { return m.sessions[s] }
 
 func (m *Machine) byID(id ergoflow.WorkerID) *worker { return m.ids[id] }
 
-// hear returns the session's worker, now heard of, or nil.
+// hear returns the session's worker and notes that it was heard; nil: there is none.
 func (m *Machine) hear(s Session) *worker {
 	w := m.worker(s)
 	if w != nil {
@@ -264,9 +264,8 @@ func (m *Machine) remove(w *worker) {
 	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.Worker)
 }
 
-// Knows reports whether a process has been welcomed since this machine began: it is
-// a worker, or was one not long ago. The checkpoint of one that was lost may be all
-// that is left.
+// Knows reports whether a process is a worker, or one of the last that were. The
+// checkpoint of a lost worker may be the only state left.
 func (m *Machine) Knows(id ergoflow.WorkerID, secret uint64) bool {
 	if secret == 0 { // none was given
 		return false
@@ -277,8 +276,7 @@ func (m *Machine) Knows(id ergoflow.WorkerID, secret uint64) bool {
 	return slices.ContainsFunc(m.departed, func(w Worker) bool { return w.ID == id && w.Secret == secret })
 }
 
-// stop lets all workers go, as if all had asked to leave: the state that they
-// hold is saved first.
+// stop drains all workers as if each had asked to leave: their state is saved first.
 func (m *Machine) stop() {
 	m.stopping = true
 	m.because("the coordinator ends")

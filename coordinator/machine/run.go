@@ -20,7 +20,7 @@ type stage int
 
 const (
 	stageIdle       stage = iota // no run
-	stageScanning                // what exists is being found out
+	stageScanning                // the coordinator scans for shards and checkpoints
 	stageGenerating              // shards are missing
 	stageTraining
 )
@@ -70,7 +70,7 @@ func (m *Machine) start() {
 	}
 }
 
-// scan begins the run by finding out what exists.
+// scan begins the run: it asks which shards and checkpoints exist.
 func (m *Machine) scan(reason string) {
 	m.ended = ""
 	m.run = run{stage: stageScanning, published: make(map[int]bool), scannedAt: m.now}
@@ -96,7 +96,7 @@ func (m *Machine) submit(e Submit) {
 		return
 	}
 	if old != nil && !m.finished() {
-		m.because(fmt.Sprintf("run %s is put aside", old.Run))
+		m.because(fmt.Sprintf("run %s is suspended", old.Run))
 	}
 	if m.current != nil {
 		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
@@ -112,9 +112,10 @@ func (m *Machine) submit(e Submit) {
 	m.scan(fmt.Sprintf("run %s (%s) is submitted, until %s", e.Plan.Run, e.Plan.Experiment, e.Until))
 }
 
-// extend lets a run go further that is in progress. What its hash leaves out, such as
-// the interval of its checkpoints, may have changed: whoever prepares from now on
-// takes that; members of a generation do when they prepare again.
+// extend submits a run again that is in progress, perhaps until a later stage. Settings
+// that its hash leaves out, such as the interval of its checkpoints, may have changed:
+// workers that prepare from now on take these, members of a generation when they prepare
+// again.
 func (m *Machine) extend(e Submit) {
 	changed := !equalSettings(*m.ledger.Plan, e.Plan)
 	if changed || e.Until > m.ledger.Until {
@@ -122,12 +123,12 @@ func (m *Machine) extend(e Submit) {
 		m.persist()
 	}
 	m.emit(Answer{})
-	reason := fmt.Sprintf("run %s goes on, until %s", e.Plan.Run, m.ledger.Until)
+	reason := fmt.Sprintf("run %s continues, until %s", e.Plan.Run, m.ledger.Until)
 	if !changed {
 		m.because(reason)
 		return
 	}
-	m.because(reason + ", with other settings")
+	m.because(reason + ", with changed settings")
 	for _, w := range m.workers {
 		if m.training() && m.current == nil && (w.phase == preparing || w.phase == prepared) {
 			m.instruct(w)
@@ -135,7 +136,7 @@ func (m *Machine) extend(e Submit) {
 	}
 }
 
-// reset frees a worker of what it was to the last run.
+// reset clears a worker's state in the last run.
 func (w *worker) reset() {
 	w.phase, w.reason = connected, ""
 	w.hasState, w.saving, w.state = false, false, ergoflow.Mark{}
@@ -148,19 +149,19 @@ func (m *Machine) refusePlan(e Submit) string {
 	case m.stopping:
 		return "the coordinator ends"
 	case e.Until != StageGenerate && e.Until != StageTrain:
-		return fmt.Sprintf("a run cannot go until %s", e.Until)
+		return fmt.Sprintf("a run cannot end with stage %s", e.Until)
 	case p.Run == "" || len(p.Run) > maxName || len(p.Experiment) > maxName:
-		return "the run has no name, or one that is too long"
+		return fmt.Sprintf("the names of run and experiment have %d and %d bytes, not 1 to %d and up to %[3]d", len(p.Run), len(p.Experiment), maxName)
 	case p.Dataset == "" || len(p.Dataset) > maxName:
-		return "the run names no dataset, or too long a one"
+		return fmt.Sprintf("the name of the data set has %d bytes, not 1 to %d", len(p.Dataset), maxName)
 	case p.Shards < 1 || p.Shards > maxShards:
-		return fmt.Sprintf("%d shards are not 1 to %d", p.Shards, maxShards)
+		return fmt.Sprintf("%d shards, not 1 to %d", p.Shards, maxShards)
 	case p.Groups < 0 || p.Groups > p.Shards:
-		return fmt.Sprintf("%d groups of %d shards are not possible", p.Groups, p.Shards)
+		return fmt.Sprintf("%d groups for %d shards", p.Groups, p.Shards)
 	case p.Steps < 1:
-		return fmt.Sprintf("%d steps are fewer than one", p.Steps)
+		return fmt.Sprintf("%d steps, fewer than one", p.Steps)
 	case p.CheckpointEvery < 1:
-		return fmt.Sprintf("a checkpoint every %d steps is not possible", p.CheckpointEvery)
+		return fmt.Sprintf("a checkpoint every %d steps", p.CheckpointEvery)
 	case len(p.Config) > maxConfig:
 		return fmt.Sprintf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
 	}
@@ -168,24 +169,24 @@ func (m *Machine) refusePlan(e Submit) string {
 	switch {
 	case old == nil:
 	case old.Run == p.Run && !equalWork(*old, p):
-		return fmt.Sprintf("run %s is known with another plan", p.Run)
+		return fmt.Sprintf("run %s has another plan already", p.Run)
 	case old.Run != p.Run && !m.finished() && !e.Replace:
 		return fmt.Sprintf("run %s (%s) is not finished: step %d of %d", old.Run, old.Experiment, m.run.step, old.Steps)
 	}
 	return ""
 }
 
-// equalWork reports whether two plans of a run agree in what its hash determines.
+// equalWork reports whether two plans of a run agree in what its hash covers.
 func equalWork(a, b ergoflow.Plan) bool {
 	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Groups == b.Groups && a.Steps == b.Steps
 }
 
-// equalSettings reports whether they agree in what it leaves out.
+// equalSettings reports whether two plans of a run agree in what its hash leaves out.
 func equalSettings(a, b ergoflow.Plan) bool {
 	return a.Experiment == b.Experiment && a.CheckpointEvery == b.CheckpointEvery && bytes.Equal(a.Config, b.Config)
 }
 
-// concerns reports whether an event is of the run in progress.
+// concerns reports whether an event belongs to the run in progress.
 func (m *Machine) concerns(run string) bool {
 	return m.ledger.Plan != nil && m.ledger.Plan.Run == run && !m.finished()
 }
@@ -194,15 +195,15 @@ func (m *Machine) scanned(e Scanned) {
 	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run {
 		return
 	}
-	if e.HasCheckpoint { // a newer one may have been saved since that look
+	if e.HasCheckpoint { // a newer one may have been saved since that scan
 		m.noteCheckpoint(e.Checkpoint)
-		// A ledger that was lost, or is an old copy, has to go on after the states
-		// that there are: later generations count more.
+		// After the ledger was lost, or replaced by an old copy, numbers continue after
+		// those of existing states: later generations take precedence.
 		m.ledger.Generation = max(m.ledger.Generation, e.Checkpoint.Generation)
 	}
 	m.run.step = max(m.run.step, e.Checkpoint.Step)
 	if m.run.stage == stageTraining {
-		return // an answer that comes late
+		return // a late answer
 	}
 	m.run.present = make(map[int]bool)
 	for _, k := range e.Present {
@@ -238,7 +239,7 @@ func (m *Machine) publish() {
 }
 
 // unpublished lets the next scan publish jobs again that did not reach the queue, or
-// left it without a shard.
+// that are done while their shard is missing.
 func (m *Machine) unpublished(e Unpublished) {
 	if !m.concerns(e.Run) {
 		return
@@ -246,10 +247,10 @@ func (m *Machine) unpublished(e Unpublished) {
 	for _, k := range e.Shards {
 		delete(m.run.published, k)
 	}
-	m.emit(Warn{fmt.Sprintf("%d jobs are published again: %s", len(e.Shards), e.Reason)})
+	m.emit(Warn{fmt.Sprintf("the coordinator publishes %d jobs again: %s", len(e.Shards), e.Reason)})
 }
 
-// rescan looks into the store again: results may be lost, shards arrive by
+// rescan scans the store again: results of jobs may be lost, and shards may arrive in
 // other ways.
 func (m *Machine) rescan() {
 	if m.finished() || m.run.stage != stageGenerating && m.run.stage != stageScanning {
@@ -275,7 +276,7 @@ func (m *Machine) dead(e Dead) {
 	}
 }
 
-// complete leaves generation behind when all shards exist.
+// complete ends the generation of data when all shards exist, and reports whether they do.
 func (m *Machine) complete() bool {
 	plan := m.ledger.Plan
 	switch {
@@ -295,7 +296,7 @@ func (m *Machine) complete() bool {
 	return true
 }
 
-// saved also hears of states of a run that failed: workers that leave bring theirs.
+// saved also takes states of a failed run: its workers save theirs when they leave.
 func (m *Machine) saved(e Saved) {
 	if m.ledger.Plan == nil || m.ledger.Plan.Run != e.Run || m.ledger.Finished || !m.isPossible(e.State) {
 		return
@@ -304,8 +305,8 @@ func (m *Machine) saved(e Saved) {
 	for _, w := range m.workers {
 		if w.saving && e.Final && e.State.Compare(w.saveFrom) >= 0 {
 			if m.isHolder(w) {
-				// It makes no step any more, and so nobody of its generation does:
-				// nothing needs any of them.
+				// It makes no more steps, so its generation makes none either, and the
+				// coordinator need not wait for any member of it.
 				m.setHolders(nil)
 				m.persist()
 			}
@@ -318,15 +319,15 @@ func (m *Machine) saved(e Saved) {
 	}
 }
 
-// noteCheckpoint keeps the checkpoint that counts most.
+// noteCheckpoint keeps the checkpoint that takes precedence.
 func (m *Machine) noteCheckpoint(state ergoflow.Mark) {
 	if !m.run.hasCheckpoint || state.Compare(m.run.checkpoint) > 0 {
 		m.run.hasCheckpoint, m.run.checkpoint = true, state
 	}
 }
 
-// notSaved: training goes on without a checkpoint, except at the end, where the
-// members would wait for ever: they try again, as after a complaint.
+// notSaved lets training continue without a checkpoint, except for the last one: its
+// members would wait for ever, so they try again, as after a complaint.
 func (m *Machine) notSaved(e NotSaved) {
 	if !m.concerns(e.Run) || m.run.stage != stageTraining {
 		return

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bounds of what a worker may say of itself, and of how many there may be.
+// Bounds of what a worker says of itself, and of the number of workers.
 const (
 	maxID      = 128
 	maxAddress = 256
@@ -19,9 +19,9 @@ func (m *Machine) hello(e Hello) {
 		// A worker may notice a broken stream before the coordinator does.
 		case v.Worker == e.Worker:
 			m.expel(v, "the same process opens a new session")
-		// Its host was cut off while it was started again: nothing told of its end.
+		// It was started again while its host was cut off, so its stream did not break.
 		case v.DataAddress == e.Worker.DataAddress && m.now.Sub(v.heard) > 2*m.config.PingInterval:
-			m.expel(v, "silent, and another process came in its place")
+			m.expel(v, "silent, and another process took its address")
 		}
 	}
 	if refusal := m.refusal(e); refusal != "" {
@@ -35,13 +35,13 @@ func (m *Machine) hello(e Hello) {
 		if m.isPossible(e.State) {
 			w.hasState, w.state = true, e.State
 		} else {
-			m.refuse(w.ID, fmt.Sprintf("it brings %s, of %d steps and %d generations: its state is not used",
+			m.refuse(w.ID, fmt.Sprintf("it brings %s, but the run has %d steps and %d generations: the coordinator ignores its state",
 				e.State, m.ledger.Plan.Steps, m.ledger.Generation))
 		}
 	}
 	m.add(w)
 	m.send(w, Welcome{m.config.PingInterval, m.config.Patience, m.config.Lease})
-	m.because(fmt.Sprintf("worker %s came (%s)", w.ID, w.Device))
+	m.because(fmt.Sprintf("worker %s connected (%s)", w.ID, w.Device))
 	m.instruct(w)
 }
 
@@ -53,53 +53,53 @@ func (m *Machine) refusal(e Hello) string {
 	case w.ID == "" || len(w.ID) > maxID:
 		return fmt.Sprintf("the id has %d bytes, not 1 to %d", len(w.ID), maxID)
 	case w.Version != m.config.Version:
-		return fmt.Sprintf("worker has version %.32q, coordinator %q", w.Version, m.config.Version)
+		return fmt.Sprintf("the worker has version %.32q, the coordinator %q", w.Version, m.config.Version)
 	case len(m.workers) >= maxWorkers:
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
 	case e.Newest > m.ledger.Generation:
-		return fmt.Sprintf("it was in generation %d, and this coordinator has had %d: it is another, or has lost its ledger; start the worker again", e.Newest, m.ledger.Generation)
+		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", e.Newest, m.ledger.Generation)
 	case w.Loopback && m.elsewhere(w):
-		return fmt.Sprintf("workers on other hosts do not reach %s, where it takes gradients: give it --listen with an address that they do", w.DataAddress)
+		return fmt.Sprintf("workers on other hosts cannot reach %s, where this one receives gradients: start it with --listen and an address that they reach", w.DataAddress)
 	case m.byID(w.ID) != nil:
 		return fmt.Sprintf("a worker %s is connected already", w.ID)
 	}
 	for _, v := range m.workers {
 		if v.DataAddress == w.DataAddress {
-			return fmt.Sprintf("worker %s is served at %s already", v.ID, w.DataAddress)
+			return fmt.Sprintf("worker %s has the data address %s already", v.ID, w.DataAddress)
 		}
 		if v.Loopback && w.Elsewhere {
-			return fmt.Sprintf("it does not reach worker %s, which takes gradients at %s: start that one again, with --listen and an address that other hosts reach",
+			return fmt.Sprintf("it cannot reach worker %s, which receives gradients at %s: start that one again with --listen and an address that other hosts reach",
 				v.ID, v.DataAddress)
 		}
 	}
 	return ""
 }
 
-// elsewhere reports whether a worker, or one of those that there are, is on another
-// host than the coordinator.
+// elsewhere reports whether a new worker, or any connected one, is on another host than
+// the coordinator.
 func (m *Machine) elsewhere(w Worker) bool {
 	return w.Elsewhere || slices.ContainsFunc(m.workers, func(v *worker) bool { return v.Elsewhere })
 }
 
-// heartbeat notes what a worker does, and what it holds that it was not a member
-// for: should all members be lost, it may be the newest state there is.
+// heartbeat notes what a worker does, and the state that it has come to by following a
+// member: if all members are lost, that may be the newest state.
 func (m *Machine) heartbeat(w *worker, e Heartbeat) {
 	w.doing, w.beat = e.Doing, max(w.beat, e.Number)
 	if !m.concerns(e.Run) || m.current != nil && m.current.has(w.ID) || w.hasState && e.State.Compare(w.state) <= 0 {
 		return
 	}
 	if !m.isPossible(e.State) {
-		m.refuse(w.ID, fmt.Sprintf("it follows %s, of %d steps and %d generations: its state is not used",
+		m.refuse(w.ID, fmt.Sprintf("it follows %s, but the run has %d steps and %d generations: the coordinator ignores its state",
 			e.State, m.ledger.Plan.Steps, m.ledger.Generation))
 		return
 	}
 	w.hasState, w.state = true, e.State
 }
 
-// alive hears of a worker by parts of its checkpoint. One that leaves with the only
-// copy of the state is waited for as long as they come.
+// alive takes parts of a worker's checkpoint as a sign of life. While they come, the
+// coordinator waits for a worker that leaves with the only copy of the state.
 func (m *Machine) alive(e Alive) {
 	w := m.byID(e.Worker)
 	if w == nil || w.Secret != e.Secret {
@@ -117,7 +117,7 @@ func (m *Machine) closed(e Closed) {
 	}
 }
 
-// lose forgets a worker whose session ended, and ends the generation it is in.
+// lose removes a worker whose session ended, and ends the generation it is in.
 func (m *Machine) lose(w *worker, reason string) {
 	m.remove(w)
 	text := fmt.Sprintf("lost worker %s: %s", w.ID, reason)
@@ -131,18 +131,18 @@ func (m *Machine) expel(w *worker, reason string) {
 	m.lose(w, reason)
 }
 
-// tick pings, and ends what has taken too long. Time that the coordinator itself
-// was stopped for, seen as a gap between ticks, is nobody's delay: what came
-// meanwhile is still in the queue.
+// tick pings the workers, and ends what has taken too long. A gap between ticks means
+// that the coordinator itself was stopped. That time does not count: messages that came
+// meanwhile are still in the queue.
 func (m *Machine) tick() {
 	passed, gap := m.now.Sub(m.lastTick), time.Duration(0)
 	if !m.lastTick.IsZero() && passed > m.config.PingTimeout/2 {
 		passed, gap = 0, passed
 	}
-	m.run.holdersAbsentFor += passed // not what it was stopped for: who came back meanwhile is still in the queue
+	m.run.holdersAbsentFor += passed
 	m.lastTick = m.now
 	for _, w := range m.snapshot() {
-		w.heard = earlier(w.heard.Add(gap), m.now) // it may have been heard since
+		w.heard = earlier(w.heard.Add(gap), m.now) // a message may have come since
 		if silence := m.now.Sub(w.heard); silence > m.config.PingTimeout {
 			m.expel(w, fmt.Sprintf("silent for %v", silence.Round(10*time.Millisecond)))
 			continue
@@ -183,13 +183,13 @@ func (m *Machine) drain(w *worker, why string) {
 	w.draining, w.leaveReason = true, why
 	w.leaveBy = m.now.Add(m.config.DrainTimeout)
 	if !m.stopping {
-		m.because(fmt.Sprintf("worker %s wants to leave", w.ID))
+		m.because(fmt.Sprintf("worker %s asks to leave", w.ID))
 	}
 }
 
-// release lets draining workers go: at once where nothing needs them, else when
-// the generation without them runs or the state that only they hold is saved,
-// and in any case after the drain time-out.
+// release dismisses draining workers: at once where they are not needed, otherwise when
+// the generation without them runs, or the state that only they have is saved, and in
+// any case after the drain time-out.
 func (m *Machine) release() {
 	if !slices.ContainsFunc(m.workers, func(w *worker) bool { return w.draining }) {
 		return
@@ -201,7 +201,7 @@ func (m *Machine) release() {
 		if m.now.After(w.leaveBy) {
 			why := w.leaveReason
 			if w.saving {
-				why += ", without a checkpoint: none came in time"
+				why += ", without a checkpoint: none arrived in time"
 			}
 			m.dismiss(w, why)
 			continue
@@ -211,9 +211,9 @@ func (m *Machine) release() {
 		case m.ledger.Plan != nil && !m.ledger.Finished && m.lastHolder(w): // of a failed run too
 			w.saving, w.saveFrom = true, w.state
 			m.send(w, Save{m.ledger.Generation})
-			m.because(fmt.Sprintf("worker %s is asked for a checkpoint: nobody who stays has the state", w.ID))
+			m.because(fmt.Sprintf("the coordinator asks worker %s for a checkpoint: no worker that stays has the state", w.ID))
 		case m.current != nil && m.current.has(w.ID):
-			if !m.saving() { // else the saver needs the ring to reach the end of its step
+			if !m.saving() { // otherwise the saving worker needs the ring to finish its step
 				m.end(fmt.Sprintf("worker %s leaves", w.ID))
 			}
 		case m.current != nil && m.current.phase != running:
@@ -232,8 +232,8 @@ func (m *Machine) dismiss(w *worker, why string) {
 	m.endIfMember(w, text)
 }
 
-// lastHolder reports whether w's state is newer than the latest checkpoint and
-// would go with it: no other worker that holds it stays or saves it.
+// lastHolder reports whether w's state is newer than the latest checkpoint and would be
+// lost with w: no other worker that has it stays or saves it.
 func (m *Machine) lastHolder(w *worker) bool {
 	if !w.hasState || m.run.hasCheckpoint && m.run.checkpoint.Compare(w.state) >= 0 {
 		return false
@@ -246,7 +246,7 @@ func (m *Machine) lastHolder(w *worker) bool {
 	return true
 }
 
-// saving reports whether a checkpoint is awaited of a worker that leaves.
+// saving reports whether the coordinator awaits a checkpoint from a worker that leaves.
 func (m *Machine) saving() bool {
 	return slices.ContainsFunc(m.workers, func(w *worker) bool { return w.saving })
 }
@@ -263,23 +263,23 @@ func (m *Machine) workerPrepared(w *worker, e Prepared) {
 	}
 }
 
-// workerFailed excludes a worker from the run.
+// workerFailed drops a worker from the run for good.
 func (m *Machine) workerFailed(w *worker, e Failed) {
 	if m.ledger.Plan == nil || e.Run != m.ledger.Plan.Run || m.finished() || w.phase == failed {
 		return
 	}
 	w.phase, w.reason = failed, e.Reason
-	text := fmt.Sprintf("worker %s cannot go on with the run: %s", w.ID, e.Reason)
+	text := fmt.Sprintf("worker %s cannot continue the run: %s", w.ID, e.Reason)
 	m.emit(Warn{text})
 	m.because(text)
 	if slices.ContainsFunc(m.workers, func(v *worker) bool { return v.phase != failed }) {
 		m.endIfMember(w, text)
 		return
 	}
-	m.fail("no worker can go on with the run; " + text)
+	m.fail("no worker can continue the run; " + text)
 }
 
-// instruct tells a worker what the run wants of it.
+// instruct tells a worker what to do for the run.
 func (m *Machine) instruct(w *worker) {
 	if w.phase == failed || w.draining || m.ledger.Plan == nil || m.finished() {
 		return
@@ -295,8 +295,8 @@ func (m *Machine) instruct(w *worker) {
 	}
 }
 
-// followed is the member that a newcomer follows: not the one that writes the
-// checkpoints, where there is another.
+// followed is the member that a newcomer follows: the one of the last rank, since rank 0
+// writes the checkpoints.
 func (m *Machine) followed() Member {
 	g := m.current
 	if g == nil || g.phase != running {
