@@ -23,7 +23,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
-SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/device|/worker$$|/worker/replica|/docs/
+SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate chaos lint tidy race reproduce-smoke bench bench-peers \

@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/npy"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
-	"github.com/ergoflow/ergoflow/model/evaluation/metrics/device"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics/ondevice"
 	"github.com/ergoflow/ergoflow/model/training/assignment"
 )
 
@@ -131,7 +131,7 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 		return 0, err
 	}
 	defer b.Close()
-	s := device.New(b)
+	s := ondevice.NewSinkhorn(b)
 	defer s.Close()
 	return s.Divergence(ctx, x, y, o)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
-	"github.com/ergoflow/ergoflow/model/evaluation/conditioning"
+	"github.com/ergoflow/ergoflow/model/evaluation/controls"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -87,7 +87,7 @@ func (b baselines) split() ([]method, error) {
 	against, samples := slices.Clone(b.functions), make([][]float32, len(b.functions))
 	for i := range against {
 		f := &against[i]
-		first, second, err := conditioning.SplitChains(f.reference, chains, d)
+		first, second, err := controls.SplitChains(f.reference, chains, d)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (b baselines) normals() []method {
 	if d > 1 {
 		standard, known = "N(0,I)", "a normal with the reference's mean and covariance: knows the answer's first two moments"
 		rows = append(rows, normal(Pooled, "pooled Gaussian", "independent normal coordinates with the reference's means and variances", func(dst []float32, fn heldOutFunction) error {
-			return conditioning.PooledGaussian(dst, fn.reference, d, seed, fn.index)
+			return controls.PooledGaussian(dst, fn.reference, d, seed, fn.index)
 		}))
 	}
 	return append(rows,

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/model/evaluation/conditioning"
+	"github.com/ergoflow/ergoflow/model/evaluation/controls"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
@@ -35,7 +35,7 @@ func networks(o Options, f family.Family, functions []heldOutFunction) (rows []m
 	}
 	add(Model, "model", note, o.State, told)
 	if len(functions) > 1 {
-		others, err := conditioning.Derangement(len(functions), e.Data.Seed)
+		others, err := controls.Derangement(len(functions), e.Data.Seed)
 		if err != nil {
 			return nil, nil, err
 		}

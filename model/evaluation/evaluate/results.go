@@ -9,7 +9,7 @@
 package evaluate
 
 import (
-	"github.com/ergoflow/ergoflow/model/evaluation/conditioning"
+	"github.com/ergoflow/ergoflow/model/evaluation/controls"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -161,7 +161,7 @@ func (r *Results) compareWithModel() {
 	leading := r.Distances()[0]
 	for i, row := range r.Rows {
 		if row.Kind != Model {
-			wins := conditioning.Wins(model.values(leading), row.values(leading))
+			wins := controls.Wins(model.values(leading), row.values(leading))
 			r.Rows[i].ModelCloser = &wins
 		}
 	}

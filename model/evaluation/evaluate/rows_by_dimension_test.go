@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
-	"github.com/ergoflow/ergoflow/model/evaluation/conditioning"
+	"github.com/ergoflow/ergoflow/model/evaluation/controls"
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -69,7 +69,7 @@ func TestShuffledSensors(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	others, err := conditioning.Derangement(3, o.Experiment.Data.Seed)
+	others, err := controls.Derangement(3, o.Experiment.Data.Seed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@
 // in units of their joint diameter, in float64, before they are uploaded: so
 // neither their place nor their scale matters, costs are at most ½, and most
 // points of clouds with outliers are near 0, where float32 is finest.
-package device
+package ondevice
 
 import (
 	"context"
@@ -33,9 +33,9 @@ type Sinkhorn struct {
 	joins    map[join]*backend.Program
 }
 
-// New compiles nothing: the first divergence of clouds of a size does, for all
+// NewSinkhorn compiles nothing: the first divergence of clouds of a size does, for all
 // up to the next power of two.
-func New(b *backend.Backend) *Sinkhorn {
+func NewSinkhorn(b *backend.Backend) *Sinkhorn {
 	return &Sinkhorn{b, blockTerms, make(map[softmin]*backend.Program), make(map[join]*backend.Program)}
 }
 

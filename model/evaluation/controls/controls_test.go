@@ -1,4 +1,4 @@
-package conditioning
+package controls
 
 import (
 	"fmt"

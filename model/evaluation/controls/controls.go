@@ -3,7 +3,7 @@
 // observations than with those of another function, and better than a law with
 // the right moments and no structure; and it cannot be better than two halves of
 // the target are alike.
-package conditioning
+package controls
 
 import (
 	"fmt"
@@ -81,7 +81,7 @@ func SplitChains(samples []float32, chains, dim int) (first, second []float32, e
 // smaller distance. Both slices are of the same functions in the same order.
 func Wins(correct, other []float64) int {
 	if len(correct) != len(other) {
-		panic("conditioning: distances are not paired")
+		panic("controls: distances are not paired")
 	}
 	wins := 0
 	for i, d := range correct {

@@ -1,4 +1,4 @@
-package device
+package ondevice
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 
 func opened(t *testing.T, b *backend.Backend) *Sinkhorn {
 	t.Helper()
-	s := New(b)
+	s := NewSinkhorn(b)
 	t.Cleanup(s.Close)
 	return s
 }
