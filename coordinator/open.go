@@ -1,0 +1,174 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/data/jobs"
+)
+
+// makeDirectories makes those of the coordinator and of the shard store where they are
+// missing, and checks that the store can be read.
+func makeDirectories(c Config) error {
+	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+		return fmt.Errorf("coordinator's directory: %w", err)
+	}
+	err := os.MkdirAll(c.Store, 0o755)
+	if err == nil {
+		_, err = os.ReadDir(c.Store)
+	}
+	if err != nil {
+		return fmt.Errorf("shard store: %w", err)
+	}
+	return nil
+}
+
+// state is what a coordinator finds in its directory.
+type state struct {
+	ledger      *ledger
+	known       machine.Ledger // as the ledger has it
+	addresses   Addresses      // of the last process; zero: this is the first
+	checkpoints *checkpoint.Store
+}
+
+// openState locks the directory and opens what is in it.
+func openState(dir string, closing *closer) (*state, error) {
+	ledger, err := openLedger(dir)
+	if err != nil {
+		return nil, err
+	}
+	closing.add(ledger.close)
+	s := &state{ledger: ledger}
+	if err := removeAddresses(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err // of a coordinator that was killed
+	}
+	if err := errors.Join(ledger.load(keyAddresses, &s.addresses), ledger.load(keyLedger, &s.known)); err != nil {
+		return nil, err
+	}
+	if s.checkpoints, err = checkpoint.Open(CheckpointPath(dir), false); err != nil {
+		return nil, err
+	}
+	closing.add(s.checkpoints.Close)
+	return s, nil
+}
+
+// services are how others reach the coordinator.
+type services struct {
+	listener net.Listener // of the control service
+	queue    *jobs.Queue
+	natsURL  string
+	members  *gossip.Gossip
+}
+
+// openServices opens them, where port 0 is asked for at the ports of the last process.
+func openServices(ctx context.Context, c Config, last Addresses, closing *closer) (*services, error) {
+	var s services
+	var err error
+	if s.listener, err = reopen(last.Control, c.Listen, listen); err != nil {
+		return nil, err
+	}
+	closing.add(func() error { s.listener.Close(); return nil }) // the gRPC server closes it, too
+	if s.queue, s.natsURL, err = openJobs(ctx, c, last, closing); err != nil {
+		return nil, err
+	}
+	closing.add(func() error { s.queue.Close(); return nil })
+	control := gossip.Advertise(s.listener.Addr().String())
+	s.members, err = reopen(last.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
+		return gossip.Join(ctx, gossip.Config{
+			Name: fmt.Sprintf("coordinator-%s-%d", control, os.Getpid()), Bind: bind,
+			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	closing.add(s.members.Close)
+	return &s, nil
+}
+
+func (s *services) addresses() Addresses {
+	return Addresses{
+		PID: os.Getpid(), Version: ergoflow.Build(),
+		Control: gossip.Advertise(s.listener.Addr().String()), Gossip: s.members.Address(), NATS: jobs.Public(s.natsURL),
+	}
+}
+
+func listen(address string) (net.Listener, error) {
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("control service cannot listen on %s: %w", address, err)
+	}
+	return l, nil
+}
+
+// openJobs opens the job queue and returns its URL. Without Config.NATS it serves one
+// on the host of the control service, which workers can reach.
+func openJobs(ctx context.Context, c Config, last Addresses, closing *closer) (*jobs.Queue, string, error) {
+	if c.NATS != "" {
+		queue, err := jobs.Open(ctx, c.NATS)
+		return queue, c.NATS, err
+	}
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return nil, "", fmt.Errorf("control address: %w", err)
+	}
+	dir := filepath.Join(c.Dir, "nats")
+	if err := os.RemoveAll(dir); err != nil { // nothing in it is needed again
+		return nil, "", err
+	}
+	server, err := reopen(hostOf(last.NATS), net.JoinHostPort(host, "0"),
+		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address) })
+	if err != nil {
+		return nil, "", err
+	}
+	closing.add(func() error { server.Close(); return nil })
+	address := "nats://" + gossip.Advertise(hostOf(server.URL()))
+	queue, err := jobs.OpenInMemory(ctx, address)
+	return queue, address, err
+}
+
+// hostOf is the host:port of a URL.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// reopen opens the wanted address. Where that has port 0 it tries the port of the last
+// address first, so that a restarted coordinator is found where it was.
+func reopen[T any](last, wanted string, open func(address string) (T, error)) (T, error) {
+	host, port, err := net.SplitHostPort(wanted)
+	if err == nil && port == "0" {
+		if _, old, err := net.SplitHostPort(last); err == nil && old != "0" {
+			if opened, err := open(net.JoinHostPort(host, old)); err == nil {
+				return opened, nil
+			}
+		}
+	}
+	return open(wanted)
+}
+
+// closer closes things in the reverse order of their opening.
+type closer struct{ closers []func() error }
+
+func (c *closer) add(f func() error) { c.closers = append(c.closers, f) }
+
+func (c *closer) close() error {
+	var errs []error
+	for i := len(c.closers) - 1; i >= 0; i-- {
+		errs = append(errs, c.closers[i]())
+	}
+	return errors.Join(errs...)
+}
