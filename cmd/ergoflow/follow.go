@@ -18,7 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report"
 )
 
 // statusEvery is how often a run is asked how far it is.

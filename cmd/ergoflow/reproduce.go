@@ -14,7 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/device"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
 )
 

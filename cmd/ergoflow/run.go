@@ -14,7 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report"
 )
 
 // experimentFlags choose a configuration.

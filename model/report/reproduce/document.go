@@ -7,7 +7,8 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/report/figures"
 )
 
 // Source cites where the paper's numbers are printed.
@@ -76,7 +77,7 @@ type Cell struct {
 
 // Figure is a figure of a study: NAME/Name.png in the report, with Name.csv.
 type Figure struct {
-	report.Caption
+	figures.Caption
 	Paper    string `json:"paper"` // the figure of the paper that it stands for
 	png, csv []byte
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report"
 )
 
 // digits writes three significant digits, without an exponent from 0.0001 to a

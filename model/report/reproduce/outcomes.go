@@ -8,7 +8,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report/figures"
 )
 
 // at names the evaluations of a run's states, one for each seed.
@@ -56,12 +56,12 @@ func (d Directory) collect(j Job, into outcomes) (fact RunFact, main *judgement,
 // figures are those of an evaluation's report, drawn again where its numbers are
 // enough for that, and, in place of its costs and spread, those of the study.
 func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
-	captions, err := report.Captions(shown.Dir)
+	captions, err := figures.Captions(shown.Dir)
 	if err != nil {
 		return nil, err
 	}
 	var made []Figure
-	add := func(d report.Drawn) {
+	add := func(d figures.Drawn) {
 		if note := s.Figures[d.Name].Note; note != "" {
 			d.Text += " " + note
 		}
@@ -82,7 +82,7 @@ func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
 		if len(points) < 2 {
 			continue
 		}
-		drawn, err := report.DrawCosts(c.Name, points, c.Error)
+		drawn, err := figures.DrawCosts(c.Name, points, c.Error)
 		if err != nil {
 			return nil, err
 		}
@@ -92,11 +92,11 @@ func (o outcomes) figures(s Study, shown *judgement) ([]Figure, error) {
 }
 
 // figure is one of an evaluation's report.
-func (o outcomes) figure(s Study, shown *judgement, c report.Caption) (report.Drawn, error) {
+func (o outcomes) figure(s Study, shown *judgement, c figures.Caption) (figures.Drawn, error) {
 	if c.Name == "spread" && len(s.Spread) > 0 {
-		return report.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0])
+		return figures.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0])
 	}
-	d, follows, err := report.Redraw(&shown.Results, c.Name)
+	d, follows, err := figures.Redraw(&shown.Results, c.Name)
 	if follows || err != nil {
 		return d, err
 	}
@@ -122,11 +122,11 @@ func (o outcomes) named(s Study, rows []Row) []evaluate.Row {
 }
 
 // costs are the points of a figure, of the first seed.
-func (o outcomes) costs(s Study, c Costs) []report.ParetoPoint {
-	var points []report.ParetoPoint
+func (o outcomes) costs(s Study, c Costs) []figures.CostPoint {
+	var points []figures.CostPoint
 	for _, point := range c.Points {
 		if found := o.rows(s, point.Row, point.Evaluation); len(found) > 0 {
-			for _, p := range report.Costs([]evaluate.Row{found[0].row}, c.Error) { // none if it has no cost
+			for _, p := range figures.CostPoints([]evaluate.Row{found[0].row}, c.Error) { // none if it has no cost
 				p.Series, p.Name = point.Series, point.Name
 				points = append(points, p)
 			}

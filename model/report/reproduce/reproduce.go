@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
-	"github.com/ergoflow/ergoflow/model/report/report"
+	"github.com/ergoflow/ergoflow/model/report"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 

@@ -1,0 +1,237 @@
+package figures
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// CostPoint is what a method costs and how far its samples are off.
+type CostPoint struct {
+	Series string // circles of one series are joined in their order
+	Name   string // within the series
+	Model  bool   // a star; others are circles
+	// Seconds is wall time, Simulated the steps of all chains of a function, Steps
+	// what follows one another on the way to a sample: steps of a chain, evaluations
+	// of a network along the flow. Where one is 0, the point is not in that panel.
+	Seconds, Simulated, Steps float64
+	Error                     float64 // above 0
+	Low, High                 float64 // its confidence interval; both 0 for none
+}
+
+func (p CostPoint) validate() error {
+	for _, v := range []float64{p.Seconds, p.Simulated, p.Steps, p.Low, p.High} {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return fmt.Errorf("%s: %v is negative or not finite", p.Name, v)
+		}
+	}
+	if !(p.Error > 0) || math.IsInf(p.Error, 1) {
+		return fmt.Errorf("%s: error %v is not positive and finite", p.Name, p.Error)
+	}
+	if p.High != 0 && !(p.Low <= p.Error && p.Error <= p.High) {
+		return fmt.Errorf("%s: error %v is outside its interval from %v to %v", p.Name, p.Error, p.Low, p.High)
+	}
+	return nil
+}
+
+// drawCosts draws error against wall time, against simulated steps and against
+// sequential ones, as PNG. All axes are logarithmic; left and below is better. Who
+// simulates nothing is a line across among those who do. measure names the error.
+func drawCosts(w io.Writer, points []CostPoint, measure string) error {
+	series := joined(points)
+	panels := []costPanel{
+		{name: "Wall time for all functions (s)", cost: func(p CostPoint) float64 { return p.Seconds }, series: series},
+		{name: "Simulated steps per function", cost: func(p CostPoint) float64 { return p.Simulated }, series: series, free: true},
+		{name: "Sequential steps per sample", cost: func(p CostPoint) float64 { return p.Steps }, series: series},
+	}
+	lo, hi := math.Inf(1), 0.0
+	for _, point := range points {
+		if err := point.validate(); err != nil {
+			return fmt.Errorf("figure of costs: %w", err)
+		}
+		lo, hi = min(lo, point.Error), max(hi, point.Error, point.High)
+		if point.Low > 0 {
+			lo = min(lo, point.Low)
+		}
+	}
+	plots := [][]*plot.Plot{nil}
+	var costs []string
+	for k := range panels {
+		panels[k].choose(points)
+		if len(panels[k].points)+len(panels[k].across) < 2 || len(panels[k].points) == 0 {
+			continue
+		}
+		panels[k].named = len(plots[0]) == 0
+		p := panels[k].plot()
+		p.Y.Min, p.Y.Max = lo/1.8, hi*1.8
+		if len(plots[0]) > 0 {
+			p.Y.Tick.Marker = unlabelled{logTicks{}}
+		}
+		plots[0] = append(plots[0], p)
+		costs = append(costs, panels[k].name)
+	}
+	columns := len(plots[0])
+	if columns == 0 {
+		return errors.New("figure of costs: fewer than two points have a cost")
+	}
+	width := max(2.7*vg.Length(columns), 3.2)*vg.Inch + 0.6*vg.Inch
+	c := vgimg.NewWith(vgimg.UseWH(width, 3.1*vg.Inch), vgimg.UseDPI(dpi))
+	whole := draw.New(c)
+	inner := draw.Crop(whole, 22, -10, 20, -22)
+	var names legend
+	for i, s := range series {
+		names = append(names, entry{s, line(seriesColor(i), 1.5)})
+	}
+	names.draw(whole, whole.Max.Y-10)
+	canvases := plot.Align(plots, draw.Tiles{Rows: 1, Cols: columns, PadX: 16}, inner)
+	for j, p := range plots[0] {
+		p.Draw(canvases[0][j])
+		abscissaName(whole, canvases[0][j], p, costs[j])
+	}
+	first := canvases[0][0]
+	first.Min.X = inner.Min.X
+	axisName(first, plots[0][0], measure)
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
+		return fmt.Errorf("figure of costs: %w", err)
+	}
+	return nil
+}
+
+// costPanel has the points that have one kind of cost.
+type costPanel struct {
+	name   string
+	cost   func(CostPoint) float64
+	free   bool // who has none of this cost is shown as a line across
+	points []CostPoint
+	across []CostPoint
+	series []string
+	named  bool // circles too: not in further panels, where series stand closer
+}
+
+// joined are the names of the circles' series in their order.
+func joined(points []CostPoint) []string {
+	var names []string
+	for _, p := range points {
+		if !p.Model && !slices.Contains(names, p.Series) {
+			names = append(names, p.Series)
+		}
+	}
+	return names
+}
+
+func seriesColor(i int) color.RGBA {
+	colors := []color.RGBA{green, purple, blue}
+	return colors[i%len(colors)]
+}
+
+func (m *costPanel) choose(points []CostPoint) {
+	for _, p := range points {
+		switch {
+		case m.cost(p) > 0:
+			m.points = append(m.points, p)
+		case m.free && p.Model:
+			m.across = append(m.across, p)
+		}
+	}
+}
+
+func (m costPanel) plot() *plot.Plot {
+	p := newPlot()
+	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, logTicks{}
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, logTicks{}
+	lo, hi := math.Inf(1), 0.0
+	for _, point := range m.points {
+		lo, hi = min(lo, m.cost(point)), max(hi, m.cost(point))
+	}
+	room := math.Pow(hi/lo, 0.12) * 1.6 // for the names at the ends
+	p.X.Min, p.X.Max = lo/room, hi*room
+	p.Add(horizontalGrid{}, m)
+	return p
+}
+
+func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
+	trX, trY := p.Transforms(&c)
+	marks := make([]mark, len(m.points))
+	paths := make([][]vg.Point, len(m.series))
+	var taken []vg.Rectangle // by marks, then by names
+	for i, point := range m.points {
+		marks[i] = mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: vermilion}
+		k := &marks[i]
+		if s := slices.Index(m.series, point.Series); !point.Model {
+			k.color = seriesColor(s)
+			paths[s] = append(paths[s], k.at)
+		}
+		k.low, k.high = k.at.Y-4, k.at.Y+4
+		if point.High > 0 {
+			k.low, k.high = min(k.low, trY(max(point.Low, p.Y.Min))), max(k.high, trY(point.High))
+		}
+		taken = append(taken, vg.Rectangle{Min: vg.Point{X: k.at.X - 4, Y: k.low}, Max: vg.Point{X: k.at.X + 4, Y: k.high}})
+	}
+	for s, path := range paths {
+		c.StrokeLines(line(tint(seriesColor(s), 0.5), 0.8), path)
+	}
+	style := textStyle(textSize, black)
+	for _, point := range m.across {
+		y := trY(point.Error)
+		c.StrokeLine2(line(vermilion, 1, 4, 3), c.Min.X, y, c.Max.X, y)
+		named := textStyle(textSize, vermilion)
+		named.XAlign, named.YAlign = text.XLeft, text.YBottom
+		c.FillText(named, vg.Point{X: c.Min.X + 4, Y: y + 2}, point.Name+": no simulated steps")
+	}
+	places := make([]vg.Rectangle, len(m.points))
+	for i, point := range m.points {
+		if !point.Model && !m.named {
+			continue
+		}
+		places[i] = marks[i].place(style.Width(point.Name), c.Rectangle, taken)
+		taken = append(taken, places[i])
+		marks[i].lead(c, places[i]) // below what comes
+	}
+	for i, point := range m.points {
+		k := marks[i]
+		if point.High > 0 {
+			whisker := line(tint(k.color, 0.7), 0.9)
+			c.StrokeLine2(whisker, k.at.X, k.low, k.at.X, k.high)
+			c.StrokeLine2(whisker, k.at.X-2.5, k.high, k.at.X+2.5, k.high)
+			if point.Low > 0 { // an interval that reaches zero has no end to see
+				c.StrokeLine2(whisker, k.at.X-2.5, k.low, k.at.X+2.5, k.low)
+			}
+		}
+		if point.Model {
+			c.FillPolygon(k.color, star(k.at, 6.5))
+		} else {
+			c.DrawGlyph(draw.GlyphStyle{Color: k.color, Radius: 3.2, Shape: draw.CircleGlyph{}}, k.at)
+		}
+		if point.Model || m.named {
+			style.Color = black
+			if len(m.series) > 1 { // to which mark a name among others belongs
+				style.Color = k.color
+			}
+			c.FillText(style, vg.Point{X: (places[i].Min.X + places[i].Max.X) / 2, Y: (places[i].Min.Y + places[i].Max.Y) / 2}, point.Name)
+		}
+	}
+}
+
+// costData writes what drawCosts draws as CSV.
+func costData(w io.Writer, points []CostPoint) error {
+	return writeCSV(w, []string{"series", "row", "seconds", "simulated_steps", "sequential_steps", "error", "low", "high"}, func(row func(...string) error) error {
+		for _, p := range points {
+			if err := p.validate(); err != nil {
+				return fmt.Errorf("data of costs: %w", err)
+			}
+			if err := row(p.Series, p.Name, number(p.Seconds), number(p.Simulated), number(p.Steps), number(p.Error), number(p.Low), number(p.High)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
