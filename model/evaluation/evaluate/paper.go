@@ -1,91 +1,140 @@
 package evaluate
 
-// PaperTitle is what all of it is printed in.
-const PaperTitle = "Deep operator learning for efficient sampling from invariant measures of stochastic differential equations"
+import (
+	"cmp"
+	"reflect"
+	"slices"
+	"strings"
 
-// publication is what the paper prints of an experiment.
-type publication struct {
-	source string
-	rows   []PaperRow
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// Quantity is a number of a row as the paper prints it: a metric and, where it is
+// of every function, how it is summarised over them.
+type Quantity string
+
+// What the paper prints.
+const (
+	SinkhornMean    Quantity = "sinkhorn mean"
+	SinkhornMedian  Quantity = "sinkhorn median"
+	W2Mean          Quantity = "w2 mean"
+	W2Median        Quantity = "w2 median"
+	Seconds         Quantity = "seconds"       // wall clock of all samples with loading and start-up
+	SolveSeconds    Quantity = "solve_seconds" // without them
+	TrainSeconds    Quantity = "train_seconds"
+	Updates         Quantity = "updates"
+	FeatureMean     Quantity = "feature_w2 mean"
+	FeatureMedian   Quantity = "feature_w2 median"
+	FeatureCloser   Quantity = "feature_w2 closer" // fraction of functions for which the model's is smaller
+	RadialMean      Quantity = "radial_error mean"
+	RadialPooled    Quantity = "radial_error_pooled"
+	MarginalMean    Quantity = "marginal_kl mean"
+	MarginalPooled  Quantity = "marginal_kl_pooled"
+	EnergyKSPooled  Quantity = "energy_ks_pooled"
+	EnergyMean      Quantity = "energy_mean" // pooled, as are the next five
+	EnergyStd       Quantity = "energy_std"
+	EnergyMeanOf    Quantity = "energy_mean_reference"
+	EnergyStdOf     Quantity = "energy_std_reference"
+	EnergyMeanOffBy Quantity = "energy_mean_relative"
+	EnergyStdOffBy  Quantity = "energy_std_relative"
+)
+
+// PaperRow is a line of the paper's tables: a single run, no error bars.
+type PaperRow struct {
+	// Settings make the variant of the experiment that the line is of, as on the
+	// command line; none: the experiment as it is.
+	Settings []string
+	Kind     Kind
+	Names    []string // of our rows that it stands beside; none: all of the kind
+	Numbers  map[Quantity]float64
 }
 
-// paper has every number of the paper's tables that a row of ours can stand
-// beside, by experiment. Where it leaves open what a number is over, the number
-// is under each of the readings.
-var paper = map[string]publication{
-	"vn1d": {PaperTitle + ", tables 1d_vn and 1d_params; one RTX 5090 (model), one EPYC 9575F (MCMC); 1,024 test functions", []PaperRow{
-		{Kind: Model, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.018, SinkhornMedian: 0.002, W2Mean: 0.204, W2Median: 0.125, Seconds: 19.0,
-			Updates: 32256, TrainSeconds: 263.1}},
-		{Kind: MCMC, Names: []string{"mcmc"}, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.001, SinkhornMedian: 0.0002, W2Mean: 0.083, W2Median: 0.04, Seconds: 8.6}},
-	}},
-	// Budgets are seconds there and steps here (spec C4); beside σ₀ = 1 they stand
-	// too, at which they fit (C2).
-	"rare1d": {PaperTitle + ", tables 1d_rare and 1d_params, and the text on solvers; one RTX 5090 (model), one EPYC 9575F (MCMC); 1,024 test functions", []PaperRow{
-		{Settings: []string{"evaluation.solver=rk4-4"}, Kind: Model, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.131, SinkhornMedian: 0.011, W2Mean: 0.447, W2Median: 0.239, Seconds: 20.6, SolveSeconds: 1.4,
-			Updates: 32256, TrainSeconds: 296.5}},
-		{Settings: []string{"evaluation.solver=dopri5"}, Kind: Model, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.130, SolveSeconds: 7.4}},
-		{Kind: MCMC, Names: []string{"mcmc 23k steps", "σ₀=1, 23k steps"}, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.348, SinkhornMedian: 0.039, W2Mean: 0.708, W2Median: 0.474, Seconds: 6.3}},
-		{Kind: MCMC, Names: []string{"mcmc 45k steps", "σ₀=1, 45k steps"}, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.326, SinkhornMedian: 0.019, W2Mean: 0.659, W2Median: 0.381, Seconds: 12.4}},
-		{Kind: MCMC, Names: []string{"mcmc 90k steps", "σ₀=1, 90k steps"}, Numbers: map[Quantity]float64{
-			SinkhornMean: 0.299, SinkhornMedian: 0.009, W2Mean: 0.614, W2Median: 0.281, Seconds: 24.6}},
-		{Kind: MCMC, Names: []string{"mcmc 500k steps", "σ₀=1, 500k steps"}, Numbers: map[Quantity]float64{ // "converged"
-			SinkhornMean: 0.254, SinkhornMedian: 0.003, W2Mean: 0.535, W2Median: 0.161, Seconds: 136.9}},
-	}},
-	"cn2d": {inThePlane + ", tables d2_sinkhorn and d2_extra", []PaperRow{
-		planeRow(0.0180, 252.0),
-		planeRow(0.0415, 87.8, "model.sensor.representation=point"),
-		planeRow(0.0324, 82.8, "model.sensor.representation=endpoint"),
-		planeRow(0.0370, 226.2, "model.sensor.aggregator=mean"),
-		planeRow(0.0246, 238.4, "model.sensor.aggregator=deepsets"),
-		planeRow(0.0169, 258.9, "model.sensor.conditioning=film"),
-		planeRow(0.0203, 248.6, "model.sensor.conditioning=dot"),
-		planeRow(0.0189, 253.9, "model.sensor.conditioning=concat"),
-		planeRow(0.0180, 180.1, "model.sensor.sensors=64"),
-		planeRow(0.0187, 303.4, "model.sensor.sensors=128"),
-	}},
-	"cn2d_grid": {inThePlane + ", table d2_sinkhorn", []PaperRow{planeRow(0.0209, 40.3)}},
-	"cn2d_transfer": {inThePlane + ", table d2_transfer", []PaperRow{
-		transferRow(0.0284, "model.sensor.sensors=512", "evaluation.sensors=512"),
-		transferRow(0.0172, "model.sensor.sensors=512", "evaluation.sensors=1024"),
-		transferRow(0.0131, "model.sensor.sensors=512", "evaluation.sensors=2048"),
-		transferRow(0.0287, "model.sensor.sensors=1024", "evaluation.sensors=512"),
-		transferRow(0.0175, "model.sensor.sensors=1024", "evaluation.sensors=1024"),
-		transferRow(0.0125, "model.sensor.sensors=1024", "evaluation.sensors=2048"),
-		transferRow(0.0312, "model.sensor.sensors=2048", "evaluation.sensors=512"),
-		transferRow(0.0184, "model.sensor.sensors=2048", "evaluation.sensors=1024"),
-		transferRow(0.0131, "model.sensor.sensors=2048", "evaluation.sensors=2048"),
-		transferRow(0.0271, "training.sensors=[512,1024,2048]", "evaluation.sensors=512"),
-		transferRow(0.0177, "training.sensors=[512,1024,2048]", "evaluation.sensors=1024"),
-		transferRow(0.0125, "training.sensors=[512,1024,2048]", "evaluation.sensors=2048"),
-	}},
-	// Energies have other scales there: no ranges of kernels that we tried give
-	// them (C13), so that only relative ones compare.
-	"particles64d": {PaperTitle + ", tables d4_ablation and d4_obs_metrics; one RTX 5090; 100 test kernels, other ranges of parameters than ours: energies of the target 638.76 ± 1504.73", []PaperRow{
-		{Kind: Model, Numbers: map[Quantity]float64{
-			FeatureMean: 1.786, FeatureMedian: 1.0159, RadialMean: 0.6865, RadialPooled: 0.6865,
-			MarginalMean: 0.00121, MarginalPooled: 0.00121, EnergyKSPooled: 0.1585,
-			EnergyMean: 614.40, EnergyMeanOf: 638.76, EnergyMeanOffBy: -0.038,
-			EnergyStd: 1472.60, EnergyStdOf: 1504.73, EnergyStdOffBy: -0.021, Updates: 2048}},
-		{Kind: Shuffled, Numbers: map[Quantity]float64{FeatureMean: 30.1422, FeatureMedian: 15.9140, FeatureCloser: 0.99}},
-		{Kind: Pooled, Numbers: map[Quantity]float64{FeatureMean: 23.1144, FeatureMedian: 13.9604, FeatureCloser: 0.99}},
-		{Kind: Normal, Numbers: map[Quantity]float64{FeatureMean: 20.0154, FeatureMedian: 12.3747, FeatureCloser: 0.98}},
-		{Kind: Split, Numbers: map[Quantity]float64{FeatureMean: 0.2038, FeatureMedian: 0.1071}},
-	}},
+// Paper are the paper's lines for evaluations of that configuration: those of the
+// variant that it is, whatever its sizes; none if the paper has no such table, or
+// where other numbers would stand beside the paper's: of another metric, another
+// reference, or probes that see otherwise. Lines behind which there is no network do
+// not depend on the variant. Where a preset's sizes make two variants one, settings
+// decide, the ones that it was made with.
+func Paper(e experiment.Experiment, settings ...string) []PaperRow {
+	preset, err := experiment.ByName(e.Name, e.Preset)
+	if err != nil || preset.Data.Family != e.Data.Family {
+		return nil
+	}
+	all := paper[e.Name].rows
+	var paths []string
+	for _, p := range all {
+		for _, s := range p.Settings {
+			path, _, _ := strings.Cut(s, "=")
+			paths = append(paths, path)
+		}
+	}
+	var rows []PaperRow
+	for _, p := range all {
+		decide := measurementPaths
+		if p.Kind == Model || p.Kind == Shuffled {
+			decide = slices.Concat(measurementPaths, paths)
+		}
+		if p.isVariant(e, decide) {
+			rows = append(rows, p)
+		}
+	}
+	slices.SortStableFunc(rows, func(p, q PaperRow) int { return cmp.Compare(q.sharedSettings(settings), p.sharedSettings(settings)) })
+	return rows
 }
 
-const inThePlane = PaperTitle + "; one RTX 5090; 100 test fields"
-
-func planeRow(sinkhorn, seconds float64, settings ...string) PaperRow {
-	return PaperRow{Settings: settings, Kind: Model, Numbers: map[Quantity]float64{
-		SinkhornMean: sinkhorn, TrainSeconds: seconds}}
+// measured are the paths that decide what numbers are of, whatever the network.
+var measurementPaths = []string{
+	"evaluation.blur", "evaluation.scaling", "probes",
+	"data.reference.dt", "data.reference.start", "data.reference_draws", "data.training.start",
 }
 
-func transferRow(sinkhorn float64, settings ...string) PaperRow {
-	return PaperRow{Settings: settings, Kind: Model, Numbers: map[Quantity]float64{SinkhornMean: sinkhorn}}
+// shares is how many settings p has among those, less those that it has besides.
+func (p PaperRow) sharedSettings(settings []string) (n int) {
+	for _, s := range p.Settings {
+		if slices.Contains(settings, s) {
+			n++
+		} else {
+			n--
+		}
+	}
+	return n
 }
+
+// isVariant reports whether e has at the paths the settings of p, and at those that
+// p does not set what its preset has.
+func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
+	variant, err := experiment.Load(e.Name, e.Preset, "", p.Settings)
+	if err != nil {
+		return false
+	}
+	variant, e = withSensorCount(withDefaults(variant)), withSensorCount(withDefaults(e))
+	return !slices.ContainsFunc(paths, func(path string) bool {
+		theirs, err := variant.Field(path)
+		ours, other := e.Field(path)
+		return err != nil || other != nil || !reflect.DeepEqual(ours, theirs)
+	})
+}
+
+// withSensorCount says how many sensors an evaluation has that has those of the
+// training.
+func withSensorCount(e experiment.Experiment) experiment.Experiment {
+	if s := e.Inference().Model.Sensor; s != nil {
+		e.Evaluation.Sensors = s.Sensors
+	}
+	return e
+}
+
+// PaperNumber is the number that lines have for a row of that kind and name; the
+// empty name is that of the first row of the kind.
+func PaperNumber(rows []PaperRow, kind Kind, name string, q Quantity) (v float64, ok bool) {
+	for _, p := range rows {
+		if p.Kind == kind && (name == "" || len(p.Names) == 0 || slices.Contains(p.Names, name)) {
+			v, ok = p.Numbers[q]
+			return v, ok
+		}
+	}
+	return 0, false
+}
+
+// PaperSource cites where the numbers of an experiment are printed.
+func PaperSource(name string) string { return paper[name].source }
