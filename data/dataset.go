@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -80,13 +81,21 @@ const (
 	LeastStep, LargestStep = 1e-9, 1.
 )
 
-// Validate reports the first field that is out of range, by its path in an
-// experiment's YAML.
-func (d Dataset) Validate() error {
+// ErrFamily is an error of the family that a data set names or defines.
+var ErrFamily = errors.New("data.family")
+
+// Resolve returns the family of a valid data set; callers hand it on, since a definition
+// is compiled each time. The error is ErrFamily, or names the first field that is out of
+// range by its path in an experiment's YAML.
+func (d Dataset) Resolve() (family.Family, error) {
 	f, err := family.ByName(d.Family)
 	if err != nil {
-		return fmt.Errorf("data.family: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
+	return f, d.validate(f)
+}
+
+func (d Dataset) validate(f family.Family) error {
 	for _, field := range []struct {
 		name            string
 		value, min, max int
@@ -99,42 +108,31 @@ func (d Dataset) Validate() error {
 		{"reference_samples", d.ReferenceSamples, 0, MaxSamples},
 	} {
 		if field.value < field.min || field.value > field.max {
-			return fmt.Errorf("data.%s: %d is out of range, want %d to %d", field.name, field.value, field.min, field.max)
+			return fmt.Errorf("data.%s is %d: must be from %d to %d", field.name, field.value, field.min, field.max)
 		}
 	}
 	if d.Functions%d.Shards != 0 {
-		return fmt.Errorf("data.shards: %d shards do not divide %d functions", d.Shards, d.Functions)
+		return fmt.Errorf("data.functions is %d: must be a multiple of data.shards (%d)", d.Functions, d.Shards)
 	}
 	if d.Functions/d.Shards > MaxPerShard {
-		return fmt.Errorf("data.shards: %d functions per shard, want at most %d", d.Functions/d.Shards, MaxPerShard)
+		return fmt.Errorf("data.shards is %d: must leave at most %d functions per shard, not %d", d.Shards, MaxPerShard, d.Functions/d.Shards)
 	}
 	if share := d.Functions / d.Shards; d.HeldOutFrom < d.Functions && d.HeldOutFrom%share != 0 {
-		return fmt.Errorf("data.held_out_from: %d is within a training shard, want a multiple of %d or at least %d", d.HeldOutFrom, share, d.Functions)
+		return fmt.Errorf("data.held_out_from is %d, inside a training shard: must be a multiple of %d, or at least %d", d.HeldOutFrom, share, d.Functions)
 	}
 	if held, most := heldValues(f), max(d.Functions/d.Shards, d.HeldOut); held > 0 && most > maxHeld/held {
-		return fmt.Errorf("data.shards: %d functions in a shard with %d values of later fields each, want at most %d functions", most, held, maxHeld/held)
+		return fmt.Errorf("data.shards is %d: must leave at most %d functions per shard, not %d: each has %d values in fields after the first", d.Shards, maxHeld/held, most, held)
 	}
 	for _, s := range []struct {
-		name    string
+		path    string
 		scheme  simulate.Scheme
 		samples int
 	}{
-		{"training", d.Training, d.Samples},
-		{"reference", d.Reference, d.referenceSamples()},
+		{"data.training", d.Training, d.Samples},
+		{"data.reference", d.Reference, d.StoredReference()},
 	} {
-		if err := s.scheme.Validate(); err != nil {
-			return fmt.Errorf("data.%s: %w", s.name, err)
-		}
-		if dt := s.scheme.DT; dt < LeastStep || dt > LargestStep {
-			return fmt.Errorf("data.%s.dt: %g is out of range, want %g to %g", s.name, dt, LeastStep, LargestStep)
-		}
-		if s.samples%s.scheme.Chains != 0 {
-			return fmt.Errorf("data.%s.chains: %d chains do not divide %d samples", s.name, s.scheme.Chains, s.samples)
-		}
-		if timed, ok := f.(family.Timed); ok {
-			if err := timed.Observes(s.scheme, s.samples); err != nil {
-				return fmt.Errorf("data.%s: %w", s.name, err)
-			}
+		if err := ValidateScheme(s.path, s.scheme, s.samples, f); err != nil {
+			return err
 		}
 	}
 	if timed, ok := f.(family.Timed); ok {
@@ -147,6 +145,26 @@ func (d Dataset) Validate() error {
 	}
 	if err := d.ReferenceDraws.validate(f); err != nil {
 		return fmt.Errorf("data.reference_draws: %w", err)
+	}
+	return nil
+}
+
+// ValidateScheme reports the first field of a scheme at a path of an experiment's YAML
+// that is out of range, or does not suit that many samples of functions of f.
+func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if s.DT < LeastStep || s.DT > LargestStep {
+		return fmt.Errorf("%s.dt is %g: must be from %g to %g", path, s.DT, LeastStep, LargestStep)
+	}
+	if samples%s.Chains != 0 {
+		return fmt.Errorf("%s.chains is %d: must be a divisor of the %d samples", path, s.Chains, samples)
+	}
+	if timed, ok := f.(family.Timed); ok {
+		if err := timed.Observes(s, samples); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	return nil
 }
@@ -192,18 +210,14 @@ func heldValues(f family.Family) int {
 	return held
 }
 
-func (d Dataset) referenceSamples() int {
-	if d.ReferenceSamples == 0 {
-		return d.Samples
-	}
-	return d.ReferenceSamples
-}
+// StoredReference is how many samples the held-out shard has of each function.
+func (d Dataset) StoredReference() int { return cmp.Or(d.ReferenceSamples, d.Samples) }
 
 // Hash names the data set: 32 hexadecimal digits that follow from everything
 // its bytes depend on.
 func (d Dataset) Hash() string {
 	// Two ways to say the same have one hash.
-	d.ReferenceSamples = d.referenceSamples()
+	d.ReferenceSamples = d.StoredReference()
 	if d.HeldOutFrom == d.Functions {
 		d.HeldOutFrom = 0
 	}
@@ -216,7 +230,7 @@ func (d Dataset) Hash() string {
 		Format int `json:"format"`
 		Dataset
 	}{format, d})
-	if err != nil { // only numbers that JSON lacks, which Validate refuses
+	if err != nil { // only numbers that JSON lacks, which Resolve refuses
 		panic(fmt.Sprintf("data: hash of an invalid description: %v", err))
 	}
 	sum := sha256.Sum256(canonical)
@@ -255,7 +269,7 @@ func (d Dataset) header(k int, f family.Family) shard.Header {
 		First: first, Count: count, Dim: f.Dim(), Fields: f.Fields(), Samples: d.Samples,
 	}
 	if k == d.HeldOutShard() {
-		h.Purpose, h.Samples = shard.Reference, d.referenceSamples()
+		h.Purpose, h.Samples = shard.Reference, d.StoredReference()
 	}
 	return h
 }

@@ -24,7 +24,7 @@ func atTimes(d Dataset) Dataset {
 	d.Family, d.Functions = "vn1d_time", 24
 	d.Training = simulate.Scheme{DT: 0.5, BurnIn: 100, Thin: 1, Chains: d.Samples}
 	d.Reference = d.Training
-	d.Reference.Chains = d.referenceSamples()
+	d.Reference.Chains = d.StoredReference()
 	return d
 }
 
@@ -51,7 +51,7 @@ func TestValidateTimes(t *testing.T) {
 	between := atTimes(tiny())
 	between.Shards, between.HeldOut, between.HeldOutFrom = 3, 8, 16
 	for _, d := range []Dataset{atTimes(tiny()), between} {
-		if err := d.Validate(); err != nil {
+		if _, err := d.Resolve(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -68,7 +68,7 @@ func TestValidateTimes(t *testing.T) {
 	} {
 		d := atTimes(tiny())
 		change(&d)
-		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := d.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -76,30 +76,30 @@ func TestValidateTimes(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for _, d := range []Dataset{tiny(), func() Dataset { d := tiny(); d.ReferenceSamples = 256; return d }()} {
-		if err := d.Validate(); err != nil {
+		if _, err := d.Resolve(); err != nil {
 			t.Errorf("%+v: %v", d, err)
 		}
 	}
 	for want, change := range map[string]func(*Dataset){
 		`data.family: no family is called "x"`: func(d *Dataset) { d.Family = "x" },
-		"data.functions: 0":                    func(d *Dataset) { d.Functions = 0 },
-		"data.held_out: -1":                    func(d *Dataset) { d.HeldOut = -1 },
-		"data.held_out_from: 6 is within a training shard, want a multiple of 4 or at least 12": func(d *Dataset) { d.HeldOutFrom = 6 },
-		"data.held_out_from: -4":                   func(d *Dataset) { d.HeldOutFrom = -4 },
-		"data.shards: 0":                           func(d *Dataset) { d.Shards = 0 },
-		"data.shards: 5 shards do not divide":      func(d *Dataset) { d.Shards = 5 },
-		"data.shards: 1048576 functions per shard": func(d *Dataset) { d.Functions, d.Shards = 1<<20, 1 },
-		"data.samples: 0":                          func(d *Dataset) { d.Samples = 0 },
-		"data.samples: 9223372036854775807":        func(d *Dataset) { d.Samples = math.MaxInt },
-		"data.reference_samples: -1":               func(d *Dataset) { d.ReferenceSamples = -1 },
-		"data.training: time step":                 func(d *Dataset) { d.Training.DT = math.NaN() },
-		"data.training.dt: 1e-300 is out of range": func(d *Dataset) { d.Training.DT = 1e-300 },
-		"data.reference.dt: 1.9 is out of range":   func(d *Dataset) { d.Reference.DT = 1.9 },
-		"data.training.chains: 60 chains do not":   func(d *Dataset) { d.Training.Chains = 60 },
+		"data.functions is 0":                  func(d *Dataset) { d.Functions = 0 },
+		"data.held_out is -1":                  func(d *Dataset) { d.HeldOut = -1 },
+		"data.held_out_from is 6, inside a training shard: must be a multiple of 4, or at least 12": func(d *Dataset) { d.HeldOutFrom = 6 },
+		"data.held_out_from is -4": func(d *Dataset) { d.HeldOutFrom = -4 },
+		"data.shards is 0":         func(d *Dataset) { d.Shards = 0 },
+		"data.functions is 12: must be a multiple of data.shards (5)":     func(d *Dataset) { d.Shards = 5 },
+		"data.shards is 1: must leave at most 524288 functions per shard": func(d *Dataset) { d.Functions, d.Shards = 1<<20, 1 },
+		"data.samples is 0":                             func(d *Dataset) { d.Samples = 0 },
+		"data.samples is 9223372036854775807":           func(d *Dataset) { d.Samples = math.MaxInt },
+		"data.reference_samples is -1":                  func(d *Dataset) { d.ReferenceSamples = -1 },
+		"data.training: time step":                      func(d *Dataset) { d.Training.DT = math.NaN() },
+		"data.training.dt is 1e-300":                    func(d *Dataset) { d.Training.DT = 1e-300 },
+		"data.reference.dt is 1.9":                      func(d *Dataset) { d.Reference.DT = 1.9 },
+		"data.training.chains is 60: must be a divisor": func(d *Dataset) { d.Training.Chains = 60 },
 		"data.training: standard deviation of the start is 1e+06, want 0 (for 1) to 100000": func(d *Dataset) { d.Training.Start = 1e6 },
-		"data.reference: thinning":                 func(d *Dataset) { d.Reference.Thin = 0 },
-		"data.reference.chains: 128 chains do not": func(d *Dataset) { d.ReferenceSamples = 100 },
-		`data.draws: "best" is none of`:            func(d *Dataset) { d.Draws = "best" },
+		"data.reference: thinning":                        func(d *Dataset) { d.Reference.Thin = 0 },
+		"data.reference.chains is 128: must be a divisor": func(d *Dataset) { d.ReferenceSamples = 100 },
+		`data.draws: "best" is none of`:                   func(d *Dataset) { d.Draws = "best" },
 		`data.draws: "exact" draws of cn2d: its laws are not known`: func(d *Dataset) {
 			d.Family, d.Draws = "cn2d", Exact
 		},
@@ -109,7 +109,7 @@ func TestValidate(t *testing.T) {
 	} {
 		d := tiny()
 		change(&d)
-		if err := d.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := d.Resolve(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestHeldOutFrom(t *testing.T) {
 	for from, want := range map[int][]int{4: {0, 9, 13, 4}, 8: {0, 4, 13, 8}, 12: {0, 4, 8, 12}, 40: {0, 4, 8, 40}} {
 		d := tiny()
 		d.HeldOutFrom = from
-		if err := d.Validate(); err != nil {
+		if _, err := d.Resolve(); err != nil {
 			t.Fatal(err)
 		}
 		for k, want := range want {

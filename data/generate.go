@@ -23,7 +23,8 @@ import (
 func Generate(
 	ctx context.Context, d Dataset, k int, store *shard.Dir, by simulate.Simulator, progress func(done, total int),
 ) (err error) {
-	if err := d.Validate(); err != nil {
+	f, err := d.Resolve()
+	if err != nil {
 		return err
 	}
 	if k < 0 || k > d.HeldOutShard() {
@@ -31,10 +32,6 @@ func Generate(
 	}
 	if progress == nil {
 		progress = func(int, int) {}
-	}
-	f, err := family.ByName(d.Family)
-	if err != nil {
-		return err
 	}
 	h := d.header(k, f)
 	if store.Has(h.Dataset, k) {

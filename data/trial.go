@@ -39,17 +39,13 @@ const (
 	resolution    = 1e-7 // of states, which are float32, beside their size
 )
 
-// Try looks at first functions: between the nodes, where they are formulas
+// Try looks at the first functions of the data set, whose family is f: between the nodes, where they are formulas
 // (family.Written), and simulated for a moment, as the data set does. It refuses
 // chains that diverge, overshoot (ErrTimeStep), run away (ErrRunsAway) or do not feel
 // their noise (ErrNoise); warnings say that chains are outside the grid often, where
 // coefficients are constant, or that tables miss something. Not simulated are exact
 // draws and what has no grid, as particles.
-func (d Dataset) Try(ctx context.Context) (warnings []string, err error) {
-	f, err := family.ByName(d.Family)
-	if err != nil {
-		return nil, err
-	}
+func (d Dataset) Try(ctx context.Context, f family.Family) (warnings []string, err error) {
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
 		return nil, nil
 	}
@@ -77,7 +73,7 @@ func (d Dataset) Try(ctx context.Context) (warnings []string, err error) {
 		draws   Draws
 	}{
 		{"training", d.Training, d.Samples, d.Draws},
-		{"reference", d.Reference, d.referenceSamples(), d.ReferenceDraws},
+		{"reference", d.Reference, d.StoredReference(), d.ReferenceDraws},
 	} {
 		if part.draws == Exact {
 			continue

@@ -50,7 +50,7 @@ func TestTry(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Family = definition.String()
-		warnings, err := d.Try(t.Context())
+		warnings, err := tryOut(t, d)
 		warning := strings.Join(warnings, "; ")
 		if !errors.Is(err, c.want) || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) {
 			t.Errorf("%s with a from %s: warning %q, error %v", c.drift, c.law, warning, err)
@@ -65,15 +65,15 @@ func TestTry(t *testing.T) {
 func TestTryWhatIsSimulated(t *testing.T) {
 	d := tiny()
 	d.Training.DT = 2
-	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) {
+	if _, err := tryOut(t, d); !errors.Is(err, ErrTimeStep) {
 		t.Errorf("a time step of 2: %v", err)
 	}
 	d.Draws = Exact
-	if warnings, err := d.Try(t.Context()); len(warnings) > 0 || err != nil {
+	if warnings, err := tryOut(t, d); len(warnings) > 0 || err != nil {
 		t.Errorf("exact draws: warnings %q, error %v", warnings, err)
 	}
 	d.Reference.DT = 2
-	if _, err := d.Try(t.Context()); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {
+	if _, err := tryOut(t, d); !errors.Is(err, ErrTimeStep) || !strings.Contains(err.Error(), "data.reference: ") {
 		t.Errorf("a time step of the reference of 2: %v", err)
 	}
 }
@@ -83,11 +83,20 @@ func TestTrySteps(t *testing.T) {
 	d := tiny()
 	for _, dt := range []float64{1e-300, 1e-18} {
 		d.Training.DT = dt
-		if _, err := d.Try(t.Context()); !errors.Is(err, ErrNoise) {
+		if _, err := tryOut(t, d); !errors.Is(err, ErrNoise) {
 			t.Errorf("a time step of %g: %v", dt, err)
 		}
 	}
 	if !still([]float32{1, 1, 1, 2, 2, 2}, 1) || still([]float32{1, 1, 1, 2, 2, 3}, 1) || still([]float32{1, 2, 1, 2, 1, 3}, 2) {
 		t.Error("whether chains are still is not seen")
 	}
+}
+
+func tryOut(t *testing.T, d Dataset) (warnings []string, err error) {
+	t.Helper()
+	f, err := family.ByName(d.Family)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Try(t.Context(), f)
 }

@@ -66,7 +66,11 @@ func dataReplicaOf(t testing.TB, name string, sets ...string) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &replica{plan: plan, experiment: e, batches: e.BatchPlan()}
+	f, err := e.Family()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{plan: plan, experiment: e, family: f, batches: e.BatchPlan()}
 	store := shard.NewDir(t.TempDir())
 	for k := range plan.Shards {
 		if err := data.Generate(t.Context(), e.Data, k, store, simulate.Fastest(), nil); err != nil {
@@ -79,7 +83,7 @@ func dataReplicaOf(t testing.TB, name string, sets ...string) *replica {
 		t.Cleanup(func() { s.Close() })
 		r.shards = append(r.shards, s)
 	}
-	if r.normalisation, err = e.Normalisation(t.Context(), store); err != nil {
+	if r.normalisation, err = e.Normalisation(t.Context(), f, store); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.condition(); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -30,6 +31,7 @@ import (
 type replica struct {
 	plan          ergoflow.Plan
 	experiment    experiment.Experiment
+	family        family.Family
 	batches       batch.Plan
 	shards        []*shard.Shard // all of them, mapped: only what is used is read
 	normalisation shard.Normalisation
@@ -92,7 +94,11 @@ func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, 
 	if have := exp.Hash(); have != plan.Run {
 		return nil, fmt.Errorf("run %.12s: this build reads its configuration as run %.12s", plan.Run, have)
 	}
-	r := &replica{plan: plan, experiment: exp, batches: exp.BatchPlan(), saver: w.saver}
+	f, err := exp.Family()
+	if err != nil {
+		return nil, err
+	}
+	r := &replica{plan: plan, experiment: exp, family: f, batches: exp.BatchPlan(), saver: w.saver}
 	if err := r.checkReproducible(w.backend); err != nil {
 		return nil, err
 	}
@@ -122,7 +128,7 @@ func (r *replica) open(ctx context.Context, w *worker, store *shard.Dir) (err er
 
 // openShards maps the shards that are not mapped yet.
 func (r *replica) openShards(ctx context.Context, store *shard.Dir) (err error) {
-	if r.normalisation, err = r.experiment.Normalisation(ctx, store); err != nil {
+	if r.normalisation, err = r.experiment.Normalisation(ctx, r.family, store); err != nil {
 		return err
 	}
 	for k := range r.shards {
@@ -233,7 +239,7 @@ func (r *replica) largest() int {
 // condition makes the conditioners.
 func (r *replica) condition() error {
 	for _, alternative := range r.experiment.Alternatives() {
-		c, err := alternative.Conditioner(r.normalisation)
+		c, err := alternative.Conditioner(r.family, r.normalisation)
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -116,7 +117,10 @@ func checkpointsImportCommand() *cobra.Command {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
 			if encoded, err = state.Unseal(encoded); err == nil { // the store has seals of its own
-				_, err = e.Conditioner(st.Normalisation)
+				var f family.Family
+				if f, err = e.Family(); err == nil {
+					_, err = e.Conditioner(f, st.Normalisation)
+				}
 			}
 			if err != nil {
 				return fmt.Errorf("%s: %w: %w", args[0], state.ErrCorrupt, err)

@@ -63,7 +63,7 @@ var hints = []struct {
 	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
 	{family.ErrBetween, "more nodes, or formulas without what is between them: simulated are the values at nodes with lines between (docs/families.md)"},
 	{family.ErrNoEquation, "the definition's formulas have to give every function of the data set one: change them or the laws of the parameters (docs/families.md)"},
-	{experiment.ErrFamily, "docs/families.md says what a family is, and what is refused"},
+	{data.ErrFamily, "docs/families.md says what a family is, and what is refused"},
 	{flow.ErrInput, "the network has to read fields that the family stores: change model.deeponet.fields or data.family"},
 	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},
 	{metrics.ErrEmpty, "both arrays need at least one row"},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/internal/npy"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -126,14 +127,18 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err := f.fits(dim); err != nil {
 		return out, err
 	}
-	target, err := f.request.Resolve(e, st.Normalisation)
+	equations, err := e.Family()
+	if err != nil {
+		return out, err
+	}
+	target, err := f.request.Resolve(e, equations, st.Normalisation)
 	if err != nil {
 		return out, requestError(err)
 	}
 	for _, w := range target.Warnings {
 		fmt.Fprintln(os.Stderr, "warning:", w)
 	}
-	x, took, err := f.draw(ctx, e, st, target, solver)
+	x, took, err := f.draw(ctx, e, equations, st, target, solver)
 	if err != nil {
 		return out, err
 	}
@@ -171,9 +176,9 @@ func (f *sampleFlags) fits(dim int) error {
 // draw opens the backend and draws the samples. The time includes compilation, not the
 // opening.
 func (f *sampleFlags) draw(
-	ctx context.Context, e experiment.Experiment, st *state.State, target request.Target, solver ode.Solver,
+	ctx context.Context, e experiment.Experiment, equations family.Family, st *state.State, target request.Target, solver ode.Solver,
 ) ([]float32, time.Duration, error) {
-	conditioner, err := e.Conditioner(st.Normalisation)
+	conditioner, err := e.Conditioner(equations, st.Normalisation)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -15,9 +14,9 @@ import (
 // Benchmark measures that many training steps of one worker on the experiment's
 // functions, with noise for their samples.
 func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int) (train.Measurement, error) {
-	f, err := family.ByName(e.Data.Family)
+	f, err := e.Family()
 	if err != nil {
-		return train.Measurement{}, fmt.Errorf("%w: %w", ErrFamily, err)
+		return train.Measurement{}, err
 	}
 	return train.Benchmark(ctx, b, train.Workload{
 		Experiment: e.Name, Config: e.Trainer(), Coupling: e.Training.Coupling, Functions: e.Training.BatchFunctions,
@@ -30,11 +29,11 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
 			if e.Probes != nil {
 				var err error
-				if n, err = e.Normalisation(ctx, nil); err != nil {
+				if n, err = e.Normalisation(ctx, f, nil); err != nil {
 					return nil, err
 				}
 			}
-			return e.Alternatives()[0].Conditioner(n) // of Config.Model
+			return e.Alternatives()[0].Conditioner(f, n) // of Config.Model
 		},
 	}, steps)
 }
@@ -42,9 +41,9 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 // Miniature makes the same training steps, that many, on the least data that they
 // can be made on: one batch of functions, hardly simulated.
 func (e Experiment) Miniature(steps int) (Experiment, error) {
-	f, err := family.ByName(e.Data.Family)
+	f, err := e.Family()
 	if err != nil {
-		return e, fmt.Errorf("%w: %w", ErrFamily, err)
+		return e, err
 	}
 	const least = 16 // samples to evaluate with, which nobody does
 	d := &e.Data

@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
 )
@@ -58,14 +59,17 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if err := e.resolveFamily(filepath.Dir(yamlPath)); err != nil {
 		return Experiment{}, err
 	}
+	fromFile := e.Data.Family
 	e.Name, e.Preset = name, preset
 	for _, s := range sets {
 		if err := e.set(s); err != nil {
 			return Experiment{}, err
 		}
 	}
-	if err := e.resolveFamily("."); err != nil {
-		return Experiment{}, err
+	if e.Data.Family != fromFile {
+		if err := e.resolveFamily("."); err != nil {
+			return Experiment{}, err
+		}
 	}
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err
@@ -73,14 +77,21 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	return e, nil
 }
 
-// ErrFamily is an error of the family that an experiment names or defines.
-var ErrFamily = errors.New("data.family")
+// Family returns the family of a valid experiment. A command resolves it once, at its
+// beginning, and hands it on.
+func (e Experiment) Family() (family.Family, error) {
+	f, err := family.ByName(e.Data.Family)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", data.ErrFamily, err)
+	}
+	return f, nil
+}
 
 // resolveFamily puts the definition of a family that is written in the place of
 // its file, so that the experiment says all of itself.
 func (e *Experiment) resolveFamily(dir string) (err error) {
 	if e.Data.Family, err = family.Resolve(e.Data.Family, dir); err != nil {
-		return fmt.Errorf("%w: %w", ErrFamily, err)
+		return fmt.Errorf("%w: %w", data.ErrFamily, err)
 	}
 	return nil
 }

@@ -60,20 +60,13 @@ func (e Experiment) Velocity() velocity.Model {
 // modelFits reports a network that is not for the family, of another dimension or
 // with inputs that its functions do not have; and batches that are too large to
 // be coupled.
-func (e Experiment) modelFits() error {
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrFamily, err)
-	}
+func (e Experiment) modelFits(f family.Family) error {
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]
 	if model.Dim() != f.Dim() {
 		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, as states of %s have", f.Dim(), f.Name())}
 	}
 	if err := e.inputsFit(f, path, model); err != nil {
-		return err
-	}
-	if err := e.timesFit(f); err != nil {
 		return err
 	}
 	t := e.Training

@@ -63,13 +63,9 @@ func feature(input string, k int) string { return fmt.Sprintf("%s[%d]", input, k
 // fields by the manifests of its shards, which the store must have, every feature
 // of probes over those of its first functions, 1,024 or all if there are fewer. It
 // is the same on every worker.
-func (e Experiment) Normalisation(ctx context.Context, store *shard.Dir) (shard.Normalisation, error) {
+func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *shard.Dir) (shard.Normalisation, error) {
 	if e.Probes == nil {
 		return e.Data.Normalisation(store)
-	}
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale())
 	if err != nil {
@@ -93,11 +89,7 @@ func (e Experiment) firstFunctions() []int {
 
 // Conditioner makes the network's inputs, in training as afterwards, standardised
 // as in training: from the fields that shards store, or from probes.
-func (e Experiment) Conditioner(n shard.Normalisation) (flow.Conditioner, error) {
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFamily, err)
-	}
+func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Conditioner, error) {
 	inputs := e.Velocity().Inputs()
 	if e.Probes == nil {
 		return flow.NewStored(inputs, f.Fields(), gridOf(f), n)

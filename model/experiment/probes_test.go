@@ -96,11 +96,11 @@ func TestScaleOfProbes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := e.Normalisation(t.Context(), nil)
+		f, err := e.Family()
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := family.ByName(e.Data.Family)
+		n, err := e.Normalisation(t.Context(), f, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,18 +133,22 @@ func TestScaleOfProbes(t *testing.T) {
 // and conditions any number of sensors; one of another kind of network is refused.
 func TestNormalisationOfProbes(t *testing.T) {
 	for _, name := range []string{"cn2d", "cn2d_transfer", "particles64d"} {
-		of := func(sets ...string) (Experiment, shard.Normalisation) {
+		of := func(sets ...string) (Experiment, family.Family, shard.Normalisation) {
 			e, err := Load(name, "smoke", "", sets)
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := e.Normalisation(t.Context(), nil)
+			f, err := e.Family()
 			if err != nil {
 				t.Fatal(err)
 			}
-			return e, n
+			n, err := e.Normalisation(t.Context(), f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e, f, n
 		}
-		e, n := of()
+		e, f, n := of()
 		if err := n.Validate(); err != nil || len(n) != e.Model.Sensor.Features {
 			t.Errorf("%s: %v, error %v", name, n, err)
 		}
@@ -152,7 +156,7 @@ func TestNormalisationOfProbes(t *testing.T) {
 			"seed=2": true, "data.samples=128": true, "model.sensor.width=32": true, "evaluation.sensors=3": true,
 			"data.seed=2": false, "data.functions=64": name == "particles64d", "model.sensor.sensors=17": false, "model.sensor.steps=9": false, "probes.dt=0.1": false,
 		} {
-			if _, other := of(set, "training.batch_functions=8"); maps.Equal(other, n) != same {
+			if _, _, other := of(set, "training.batch_functions=8"); maps.Equal(other, n) != same {
 				t.Errorf("%s, %s: the same normalisation is %v, want %v", name, set, !same, same)
 			}
 		}
@@ -160,7 +164,7 @@ func TestNormalisationOfProbes(t *testing.T) {
 		few := e
 		few.Evaluation.Sensors = 1
 		for experiment, inputs := range map[*Experiment][][]float32{&few: alone, &e: among} {
-			c, err := experiment.Inference().Conditioner(n)
+			c, err := experiment.Inference().Conditioner(f, n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +175,7 @@ func TestNormalisationOfProbes(t *testing.T) {
 		if size := e.Model.Sensor.Steps * e.Model.Sensor.Features; len(alone[0]) != size || !slices.Equal(alone[0], among[0][:size]) {
 			t.Errorf("%s: one sensor is not the first of all", name)
 		}
-		if _, err := e.Conditioner(shard.Normalisation{"drift": {Std: 1}}); err == nil {
+		if _, err := e.Conditioner(f, shard.Normalisation{"drift": {Std: 1}}); err == nil {
 			t.Errorf("%s: the normalisation of a grid", name)
 		}
 	}

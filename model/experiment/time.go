@@ -1,9 +1,6 @@
 package experiment
 
 import (
-	"fmt"
-
-	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
@@ -46,18 +43,4 @@ func vn1dTime(s lineSizes) Experiment {
 	e.Data.Training, e.Data.Reference = scheme, scheme
 	e.Data.Training.Chains, e.Data.Reference.Chains = s.samples, s.evalSamples
 	return e
-}
-
-// timesFit reports baselines whose chains do not end at their functions' times.
-func (e Experiment) timesFit(f family.Family) error {
-	timed, ok := f.(family.Timed)
-	if !ok {
-		return nil
-	}
-	for i, m := range e.Evaluation.MCMC {
-		if err := timed.Observes(m.Scheme, e.Evaluation.Samples); err != nil {
-			return fmt.Errorf("evaluation.mcmc[%d].scheme: %w", i, err)
-		}
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/ergoflow/ergoflow/data/equations/family"
 )
 
 // ErrAstray says that probes tell little of an equation.
@@ -24,13 +22,13 @@ const (
 // those that diverge (probe.ErrDiverged) and functions of which most are astray
 // (ErrAstray).
 func (e Experiment) Try(ctx context.Context) (warnings []string, err error) {
-	warnings, err = e.Data.Try(ctx)
+	f, err := e.Family()
+	if err != nil {
+		return nil, err
+	}
+	warnings, err = e.Data.Try(ctx, f)
 	if err != nil || e.Probes == nil {
 		return warnings, err
-	}
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFamily, err)
 	}
 	c := e.probes()
 	c.Sensors = min(c.Sensors, triedSensors)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/model/network/layers"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -27,18 +27,16 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("%s is %s: must be %s", e.Field, cut(fmt.Sprint(e.Value)), e.Want)
 }
 
-// Validate reports the first field out of range as a *FieldError, or what
-// data set, network or batch composition refuse, which name theirs themselves.
+// Validate reports the first field out of range: as a *FieldError, or in the words of
+// the data set, the batch plan or the network, which know their own bounds.
 func (e Experiment) Validate() error {
+	f, err := e.Data.Resolve()
+	if err != nil {
+		return err
+	}
 	t, v := e.Training, e.Evaluation
-	// Ranges first: what follows divides by these numbers.
 	if err := first(
-		integer("data.functions", e.Data.Functions, 1, data.MaxFunctions),
-		integer("data.held_out", e.Data.HeldOut, 1, data.MaxPerShard),
-		integer("data.shards", e.Data.Shards, 1, data.MaxShards),
-		integer("data.samples", e.Data.Samples, 1, data.MaxSamples),
-		integer("training.batch_functions", t.BatchFunctions, 1, 1<<20),
-		integer("training.batch_samples", t.BatchSamples, 1, 1<<16),
+		e.BatchPlan().Validate(),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
 		precision("training.precision", t.Precision),
 		wire("training.wire", t.Wire),
@@ -52,7 +50,7 @@ func (e Experiment) Validate() error {
 		number("training.clip_norm", t.ClipNorm, 1e-12, 1e12),
 		integer("training.checkpoint_every", t.CheckpointEvery, 1, 1<<40),
 		integer("evaluation.functions", v.Functions, 1, e.Data.HeldOut),
-		integer("evaluation.samples", v.Samples, 16, e.StoredReference()),
+		integer("evaluation.samples", v.Samples, 16, e.Data.StoredReference()),
 		number("evaluation.blur", v.Blur, 1e-4, 100),
 		number("evaluation.scaling", v.Scaling, 0.01, 0.99),
 		solver("evaluation.solver", v.Solver),
@@ -62,7 +60,7 @@ func (e Experiment) Validate() error {
 	}
 	for i, m := range v.MCMC {
 		path := fmt.Sprintf("evaluation.mcmc[%d]", i)
-		if err := m.validate(path, v.Samples); err != nil {
+		if err := m.validate(path, v.Samples, f); err != nil {
 			return err
 		}
 		// A row's random stream is called after it.
@@ -73,17 +71,10 @@ func (e Experiment) Validate() error {
 	if t.Reproducible && t.Wire != "" && t.Wire != ergoflow.WireFloat32 {
 		return &FieldError{"training.wire", fmt.Sprintf("%q", t.Wire), "f32 where training is reproducible: whole numbers travel as they are"}
 	}
-	if err := e.divisible(); err != nil {
+	if err := e.Model.validate(); err != nil {
 		return err
 	}
-	if err := first(
-		e.Data.Validate(),
-		e.Model.validate(),
-		e.BatchPlan().Validate(),
-	); err != nil {
-		return err
-	}
-	if err := e.modelFits(); err != nil {
+	if err := e.modelFits(f); err != nil {
 		return err
 	}
 	return e.stateFits()
@@ -94,31 +85,6 @@ func first(errs ...error) error {
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// StoredReference is how many samples the held-out shard has per function.
-func (e Experiment) StoredReference() int {
-	if e.Data.ReferenceSamples == 0 {
-		return e.Data.Samples
-	}
-	return e.Data.ReferenceSamples
-}
-
-// divisible holds the batch composition together: every shard gives the same
-// number of functions to every batch, and every pass the same block of samples.
-func (e Experiment) divisible() error {
-	d, t := e.Data, e.Training
-	switch {
-	case d.Functions%d.Shards != 0:
-		return &FieldError{"data.functions", d.Functions, fmt.Sprintf("a multiple of data.shards (%d)", d.Shards)}
-	case t.BatchFunctions%d.Shards != 0:
-		return &FieldError{"training.batch_functions", t.BatchFunctions, fmt.Sprintf("a multiple of data.shards (%d)", d.Shards)}
-	case d.Functions%t.BatchFunctions != 0:
-		return &FieldError{"training.batch_functions", t.BatchFunctions, fmt.Sprintf("a divisor of data.functions (%d)", d.Functions)}
-	case d.Samples%t.BatchSamples != 0:
-		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("a divisor of data.samples (%d)", d.Samples)}
 	}
 	return nil
 }
@@ -148,25 +114,12 @@ func (e Experiment) stateFits() error {
 // maxRowName keeps a row's label on its line of the table.
 const maxRowName = 40
 
-func (m MCMC) validate(path string, samples int) error {
-	s := m.Scheme
+func (m MCMC) validate(path string, samples int, f family.Family) error {
 	unprintable := func(r rune) bool { return !unicode.IsPrint(r) }
 	if n := utf8.RuneCountInString(m.Name); strings.TrimSpace(m.Name) == "" || n > maxRowName || strings.ContainsFunc(m.Name, unprintable) {
 		return &FieldError{path + ".name", fmt.Sprintf("%.*q", maxRowName, m.Name), fmt.Sprintf("a line of 1 to %d printable characters: it labels a row", maxRowName)}
 	}
-	if err := first(
-		number(path+".scheme.dt", s.DT, data.LeastStep, data.LargestStep),
-		integer(path+".scheme.burn_in", s.BurnIn, 0, 1<<32),
-		integer(path+".scheme.thin", s.Thin, 1, 1<<31),
-		integer(path+".scheme.chains", s.Chains, 1, samples),
-		number(path+".scheme.start", s.Start, 0, simulate.Reach), // 0: as 1
-	); err != nil {
-		return err
-	}
-	if samples%s.Chains != 0 {
-		return &FieldError{path + ".scheme.chains", s.Chains, fmt.Sprintf("a divisor of evaluation.samples (%d)", samples)}
-	}
-	return nil
+	return data.ValidateScheme(path+".scheme", m.Scheme, samples, f)
 }
 
 func coupling(path string, c flow.Coupling) error {

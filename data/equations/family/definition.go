@@ -95,28 +95,40 @@ func Load(path string) (Definition, error) {
 	return d, nil
 }
 
-// Parse reads a definition in YAML. It refuses fields that a definition does not
-// have and whatever Family refuses.
+// Parse reads a definition in YAML. It refuses unknown fields, what Family refuses, and
+// formulas that cannot be simulated: it makes the first functions of seed 0 and compares
+// their formulas with their tables between the nodes (Written).
 func Parse(raw []byte) (Definition, error) {
-	d, _, err := parse(raw)
-	return d, err
+	d, err := decode(raw)
+	if err != nil {
+		return Definition{}, err
+	}
+	f, err := d.Family()
+	if err != nil {
+		return Definition{}, err
+	}
+	for i := range definitionTrials {
+		if _, err := f.(Written).Between(0, i); err != nil {
+			return Definition{}, err
+		}
+	}
+	return d, nil
 }
 
-// parse is Parse with the family, of which functions have been made.
-func parse(raw []byte) (Definition, Family, error) {
+func decode(raw []byte) (Definition, error) {
 	if err := yamltext.Check(raw); err != nil {
-		return Definition{}, nil, fmt.Errorf("family: %w", err)
+		return Definition{}, fmt.Errorf("family: %w", err)
 	}
 	var d Definition
 	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
 	if err := decoder.Decode(&d); err != nil {
 		if errors.Is(err, io.EOF) {
-			return Definition{}, nil, errors.New("family: the definition is empty")
+			return Definition{}, errors.New("family: the definition is empty")
 		}
-		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false)) // without an excerpt: one line
+		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false)) // without an excerpt: one line
 	}
 	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
-		return Definition{}, nil, errors.New("family: more than one document")
+		return Definition{}, errors.New("family: more than one document")
 	}
 	// The decoder cuts fractions off.
 	var whole struct {
@@ -124,23 +136,21 @@ func parse(raw []byte) (Definition, Family, error) {
 		Grid struct{ Nodes float64 }
 	}
 	if err := yaml.Unmarshal(raw, &whole); err != nil {
-		return Definition{}, nil, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false))
+		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false))
 	}
 	if whole.Dim != float64(d.Dim) || whole.Grid.Nodes != float64(d.Grid.Nodes) {
-		return Definition{}, nil, errors.New("family: dim and grid.nodes must be whole numbers")
+		return Definition{}, errors.New("family: dim and grid.nodes must be whole numbers")
 	}
-	f, err := d.Family()
-	return d, f, err
+	return d, nil
 }
 
-// Family makes the family. It reports the first field that is out of range or not
-// understood, and makes the first functions of seed 0 to see that they can be
-// simulated and are nothing between the nodes that they are not at them (Written).
+// Family compiles the definition. It reports the first field that is out of range or
+// that it cannot read.
 //
 // The family's name is the definition's, followed by 16 hexadecimal digits of the
-// SHA-256 of its contents: what data sets are called after changes with any
-// formula. Parameters are drawn for the name alone and each on its own, so that a
-// change of formulas leaves their values as they are.
+// SHA-256 of its contents, so that a changed formula makes another data set. The random
+// streams of parameters depend on the definition's name and the parameter's alone, so
+// that a changed formula leaves their values as they are.
 func (d Definition) Family() (Family, error) {
 	if !definitionName.MatchString(d.Name) {
 		return nil, errors.New("family: name: want up to 40 lower-case letters, digits and underscores, a letter first")
@@ -149,16 +159,10 @@ func (d Definition) Family() (Family, error) {
 	if err != nil {
 		return nil, fmt.Errorf("family %s: %w", d.Name, err)
 	}
-	var family Family = formulaPlane{f}
 	if d.Dim == 1 {
-		family = formulaLine{f, line{f.grid}}
+		return formulaLine{f, line{f.grid}}, nil
 	}
-	for i := range definitionTrials {
-		if _, err := family.(Written).Between(0, i); err != nil {
-			return nil, err
-		}
-	}
-	return family, nil
+	return formulaPlane{f}, nil
 }
 
 // compile reads the parts of a definition.

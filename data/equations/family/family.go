@@ -120,10 +120,14 @@ func Names() []string {
 }
 
 // ByName finds a family, by its name or by its definition as Definition.String
-// gives it. The error lists the known names.
+// gives it, which it compiles: callers keep the family. The error lists the known names.
 func ByName(name string) (Family, error) {
 	if strings.HasPrefix(name, "{") {
-		return written(name)
+		d, err := decode([]byte(name))
+		if err != nil {
+			return nil, err
+		}
+		return d.Family()
 	}
 	for _, f := range families {
 		if f.Name() == name {

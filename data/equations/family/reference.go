@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 )
 
 // Resolve turns what a configuration says of its family into what ByName takes,
@@ -38,26 +37,4 @@ func (d Definition) String() string {
 		panic(fmt.Sprintf("family: an invalid definition: %v", err))
 	}
 	return string(line)
-}
-
-// latest is the family that was last asked for by its definition: a process has
-// one, which it asks for again and again.
-var latest struct {
-	sync.Mutex
-	line   string
-	family Family
-}
-
-func written(line string) (Family, error) {
-	latest.Lock()
-	defer latest.Unlock()
-	if latest.family != nil && latest.line == line {
-		return latest.family, nil
-	}
-	_, f, err := parse([]byte(line))
-	if err != nil {
-		return nil, err
-	}
-	latest.line, latest.family = line, f
-	return f, nil
 }

@@ -10,10 +10,7 @@
 // functions from every shard.
 package batch
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Plan describes the batches of a training run.
 type Plan struct {
@@ -32,33 +29,30 @@ type Pick struct {
 	Pass     int // times that the function was visited before, over all epochs
 }
 
-// Validate reports sizes that are out of range or do not divide one another.
+// Bounds of a Plan.
+const (
+	maxBatchFunctions = 1 << 20
+	maxBatchSamples   = 1 << 16
+)
+
+// Validate reports a batch that is out of range, or that does not take the same number
+// of functions from every shard and whole blocks of samples, by its path in an
+// experiment's YAML.
 func (p Plan) Validate() error {
-	for _, size := range []struct {
-		name  string
-		value int
-	}{
-		{"shards", p.Shards},
-		{"functions per shard", p.FunctionsPerShard},
-		{"samples", p.Samples},
-		{"batch functions", p.BatchFunctions},
-		{"batch samples", p.BatchSamples},
-	} {
-		if size.value < 1 || size.value > math.MaxInt32 {
-			return fmt.Errorf("batch: %s is %d, want 1 to %d", size.name, size.value, math.MaxInt32)
-		}
-	}
-	for _, d := range []struct {
-		whole, part         int
-		wholeName, partName string
-	}{
-		{p.Samples, p.BatchSamples, "stored samples", "batch samples"},
-		{p.BatchFunctions, p.Shards, "batch functions", "shards"},
-		{p.FunctionsPerShard, max(1, p.BatchFunctions/p.Shards), "functions per shard", "batch functions per shard"},
-	} {
-		if d.whole%d.part != 0 {
-			return fmt.Errorf("batch: %d %s cannot be divided by %d %s", d.whole, d.wholeName, d.part, d.partName)
-		}
+	functions := p.Shards * p.FunctionsPerShard
+	switch {
+	case min(p.Shards, p.FunctionsPerShard, p.Samples) < 1:
+		return fmt.Errorf("%d shards of %d functions with %d samples: all must be positive", p.Shards, p.FunctionsPerShard, p.Samples)
+	case p.BatchFunctions < 1 || p.BatchFunctions > maxBatchFunctions:
+		return fmt.Errorf("training.batch_functions is %d: must be from 1 to %d", p.BatchFunctions, maxBatchFunctions)
+	case p.BatchSamples < 1 || p.BatchSamples > maxBatchSamples:
+		return fmt.Errorf("training.batch_samples is %d: must be from 1 to %d", p.BatchSamples, maxBatchSamples)
+	case p.BatchFunctions%p.Shards != 0:
+		return fmt.Errorf("training.batch_functions is %d: must be a multiple of data.shards (%d)", p.BatchFunctions, p.Shards)
+	case functions%p.BatchFunctions != 0:
+		return fmt.Errorf("training.batch_functions is %d: must be a divisor of data.functions (%d)", p.BatchFunctions, functions)
+	case p.Samples%p.BatchSamples != 0:
+		return fmt.Errorf("training.batch_samples is %d: must be a divisor of data.samples (%d)", p.BatchSamples, p.Samples)
 	}
 	return nil
 }

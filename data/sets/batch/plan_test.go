@@ -192,15 +192,15 @@ func TestPermutationIsUniform(t *testing.T) {
 func TestValidate(t *testing.T) {
 	good := plans[0]
 	for want, change := range map[string]func(*Plan){
-		"shards is 0":                             func(p *Plan) { p.Shards = 0 },
-		"functions per shard is -1":               func(p *Plan) { p.FunctionsPerShard = -1 },
-		"samples is 0":                            func(p *Plan) { p.Samples = 0 },
-		"batch functions is 0":                    func(p *Plan) { p.BatchFunctions = 0 },
-		"batch samples is 0":                      func(p *Plan) { p.BatchSamples = 0 },
-		"stored samples cannot be divided":        func(p *Plan) { p.BatchSamples = 5 },
-		"9 batch functions cannot be divided":     func(p *Plan) { p.BatchFunctions = 9 },
-		"3 batch functions cannot be divided":     func(p *Plan) { p.BatchFunctions = 3 },
-		"6 functions per shard cannot be divided": func(p *Plan) { p.BatchFunctions = 16 },
+		"0 shards of":                   func(p *Plan) { p.Shards = 0 },
+		"-1 functions":                  func(p *Plan) { p.FunctionsPerShard = -1 },
+		"0 samples":                     func(p *Plan) { p.Samples = 0 },
+		"training.batch_functions is 0": func(p *Plan) { p.BatchFunctions = 0 },
+		"training.batch_samples is 0":   func(p *Plan) { p.BatchSamples = 0 },
+		"training.batch_samples is 5: must be a divisor":    func(p *Plan) { p.BatchSamples = 5 },
+		"training.batch_functions is 9: must be a multiple": func(p *Plan) { p.BatchFunctions = 9 },
+		"training.batch_functions is 3: must be a multiple": func(p *Plan) { p.BatchFunctions = 3 },
+		"training.batch_functions is 16: must be a divisor": func(p *Plan) { p.BatchFunctions = 16 },
 	} {
 		p := good
 		change(&p)

@@ -70,7 +70,7 @@ func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst
 
 func (b baselines) floor() method {
 	e := b.Experiment
-	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set"}, e.StoredReference(),
+	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set"}, e.Data.StoredReference(),
 		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			draws := e.Data.DrawsOf("floor", b.functions[0].index, len(b.functions))
 			return family.Sample(ctx, b.family, dst, draws, b.Simulator, progress)

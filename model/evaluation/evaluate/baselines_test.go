@@ -32,7 +32,7 @@ func TestMCMCIsOfTheHeldOutEquations(t *testing.T) {
 	o := smoke(t, nil, "vn1d")
 	o.Experiment.Seed, o.Experiment.Data.Seed = 2, 3
 	o.Experiment.Evaluation.Functions = 3
-	o.Experiment.Evaluation.Samples = o.Experiment.StoredReference()
+	o.Experiment.Evaluation.Samples = o.Experiment.Data.StoredReference()
 	same := o.Experiment.Data.Reference
 	shorter := same
 	shorter.BurnIn, shorter.Chains = 7, 16

@@ -28,7 +28,7 @@ func networks(o Options, f family.Family, functions []heldOutFunction) (rows []m
 	initial.Normalisation = o.State.Normalisation
 	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
 	steps := evaluations(e.Evaluation.Solver)
-	n := &network{Options: o}
+	n := &network{Options: o, family: f}
 	told := subjects(functions)
 	add := func(kind Kind, name, note string, st *state.State, told []flow.Subject) {
 		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(st, functions, told)})
@@ -74,6 +74,7 @@ func evaluations(solver string) int {
 // network is on the device from its first row on, with the state of the last.
 type network struct {
 	Options
+	family  family.Family
 	sampler *sampler.Sampler // nil before
 	loaded  *state.State
 }
@@ -97,7 +98,7 @@ func (n *network) open(ctx context.Context, st *state.State, told []flow.Subject
 		return n.sampler.Load(st)
 	}
 	e := n.Experiment.Inference()
-	conditioner, err := e.Conditioner(st.Normalisation)
+	conditioner, err := e.Conditioner(n.family, st.Normalisation)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,11 @@ func observedSmoke(t *testing.T, name string) Options {
 		t.Fatal(err)
 	}
 	o.Experiment, o.State = e, state.Fresh(e.Velocity().Layout(), e.Seed)
-	if o.State.Normalisation, err = e.Normalisation(context.Background(), o.Store); err != nil {
+	f, err := e.Family()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.State.Normalisation, err = e.Normalisation(context.Background(), f, o.Store); err != nil {
 		t.Fatal(err)
 	}
 	return o

@@ -45,7 +45,7 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	if err := e.Validate(); err != nil {
 		return nil, FigureData{}, err
 	}
-	f, err := family.ByName(e.Data.Family)
+	f, err := e.Family()
 	if err != nil {
 		return nil, FigureData{}, err
 	}

@@ -43,7 +43,7 @@ var sizeFields = []string{
 // value", so that a setting that has no name here is not kept back.
 func settingsDiff(e, full experiment.Experiment) []string {
 	resized := e.Velocity().Layout().Size() != full.Velocity().Layout().Size()
-	all := e.StoredReference() == e.Evaluation.Samples // which are said
+	all := e.Data.StoredReference() == e.Evaluation.Samples // which are said
 	left := slices.Concat(ignoredPaths, namedPaths(e))
 	ours, theirs := valuesByPath(e), valuesByPath(full)
 	paths := maps.Clone(ours)

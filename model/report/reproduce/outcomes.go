@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/report/figures"
 )
@@ -196,7 +195,7 @@ func (o outcomes) units(s Study, row Row, c Column) ([]int, error) {
 		return nil, nil
 	}
 	first := all[0]
-	f, err := family.ByName(first.of.Results.Experiment.Data.Family)
+	f, err := first.of.Results.Experiment.Family()
 	if err != nil {
 		return nil, err
 	}

@@ -88,14 +88,11 @@ func (e *EquationError) Error() string {
 
 func (e *EquationError) Unwrap() error { return e.Err }
 
-// Resolve finds the equation that the request asks for. trained is the normalisation
-// of the model's state.
-func (r Request) Resolve(e experiment.Experiment, trained shard.Normalisation) (Target, error) {
-	f, err := family.ByName(e.Data.Family)
-	if err != nil {
-		return Target{}, err
-	}
+// Resolve finds the equation that the request asks for. f is the experiment's family,
+// trained the normalisation of the model's state.
+func (r Request) Resolve(e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
 	var t Target
+	var err error
 	if len(r.Drift)+len(r.Diffusion) == 0 {
 		t.Subject, err = function(f, e.Data.Seed, r.Function)
 	} else {

@@ -37,7 +37,7 @@ func TestEquationsWithoutLaw(t *testing.T) {
 		{"vn1d_time", []string{"-x"}, []string{"-1"}, sde.ErrNotPositive, "diffusion"},
 		{"cn2d", []string{"1/(x+5)", "y"}, []string{"1"}, sde.ErrNotFinite, ""},
 	} {
-		_, err := request.Request{Drift: test.drift, Diffusion: test.diffusion}.Resolve(load(t, test.experiment), nil)
+		_, err := resolve(t, request.Request{Drift: test.drift, Diffusion: test.diffusion}, load(t, test.experiment))
 		if !errors.Is(err, test.want) {
 			t.Errorf("%s, drift %q, diffusion %q: error %v, want %v", test.experiment, test.drift, test.diffusion, err, test.want)
 		}
@@ -68,7 +68,7 @@ func TestMalformedRequests(t *testing.T) {
 		"time without times":    {"vn1d", request.Request{Time: &early}, request.ErrTimeless, "time"},
 		"time before the first": {"vn1d_time", request.Request{Time: &early}, request.ErrRange, "time"},
 	} {
-		_, err := test.request.Resolve(load(t, test.experiment), nil)
+		_, err := resolve(t, test.request, load(t, test.experiment))
 		var input *request.InputError
 		if !errors.Is(err, test.kind) || !errors.As(err, &input) || input.Input != test.input {
 			t.Errorf("%s: error %v, want %v of %q", name, err, test.kind, test.input)
@@ -80,20 +80,20 @@ func TestMalformedRequests(t *testing.T) {
 func TestTimes(t *testing.T) {
 	e := load(t, "vn1d_time")
 	formulas := request.Request{Drift: []string{"-x"}, Diffusion: []string{"1"}}
-	longest, err := formulas.Resolve(e, nil)
+	longest, err := resolve(t, formulas, e)
 	if err != nil {
 		t.Fatal(err)
 	}
-	own, err := request.Request{Function: 256}.Resolve(e, nil)
+	own, err := resolve(t, request.Request{Function: 256}, e)
 	if err != nil || own.Subject.Index != 256 || !(own.Time > 0 && own.Time < longest.Time) {
 		t.Errorf("function 256 is %d, at time %g of at most %g, error %v", own.Subject.Index, own.Time, longest.Time, err)
 	}
 	asked := longest.Time / 2
 	formulas.Time = &asked
-	if got, err := formulas.Resolve(e, nil); err != nil || got.Time != asked {
+	if got, err := resolve(t, formulas, e); err != nil || got.Time != asked {
 		t.Errorf("asked for time %g, got %g, error %v", asked, got.Time, err)
 	}
-	if got, err := (request.Request{Function: 1}).Resolve(load(t, "vn1d"), nil); err != nil || got.Time != 0 {
+	if got, err := resolve(t, request.Request{Function: 1}, load(t, "vn1d")); err != nil || got.Time != 0 {
 		t.Errorf("an invariant law is at time %g, error %v", got.Time, err)
 	}
 }
@@ -113,7 +113,7 @@ func TestBetweenNodes(t *testing.T) {
 		{"cn2d", []string{"1/(x-0.001)", "-y"}, []string{"sqrt(2)"}, "the drift between two nodes of the grid, at (0, "},
 		{"cn2d", []string{"-x", "-y + (abs(y) < 0.1 ? 12 : 0)"}, []string{"sqrt(2)"}, "the drift between two nodes of the grid, at ("},
 	} {
-		target, err := request.Request{Drift: test.drift, Diffusion: test.diffusion}.Resolve(load(t, test.experiment), nil)
+		target, err := resolve(t, request.Request{Drift: test.drift, Diffusion: test.diffusion}, load(t, test.experiment))
 		got := ""
 		for _, w := range target.Warnings {
 			if strings.Contains(w, "between two nodes") {
@@ -124,4 +124,13 @@ func TestBetweenNodes(t *testing.T) {
 			t.Errorf("%s, drift %q, diffusion %q: %q, error %v", test.experiment, test.drift, test.diffusion, target.Warnings, err)
 		}
 	}
+}
+
+func resolve(t *testing.T, r request.Request, e experiment.Experiment) (request.Target, error) {
+	t.Helper()
+	f, err := e.Family()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Resolve(e, f, nil)
 }
