@@ -71,6 +71,37 @@ type Plan struct {
 	Config          json.RawMessage `json:"config"` // the whole configuration
 }
 
+// Bounds of a plan.
+const (
+	maxShards = 1 << 16
+	maxName   = 256     // bytes
+	maxConfig = 1 << 20 // bytes
+)
+
+// Validate returns the first field that is out of range. The coordinator calls it
+// before it accepts a run, a worker before it prepares for one.
+func (p Plan) Validate() error {
+	switch {
+	case p.Run == "" || len(p.Run) > maxName:
+		return fmt.Errorf("the name of the run has %d bytes, not 1 to %d", len(p.Run), maxName)
+	case len(p.Experiment) > maxName:
+		return fmt.Errorf("the name of the experiment has %d bytes, more than %d", len(p.Experiment), maxName)
+	case p.Dataset == "" || len(p.Dataset) > maxName:
+		return fmt.Errorf("the name of the data set has %d bytes, not 1 to %d", len(p.Dataset), maxName)
+	case p.Shards < 1 || p.Shards > maxShards:
+		return fmt.Errorf("%d shards, not 1 to %d", p.Shards, maxShards)
+	case p.Groups < 0 || p.Groups > p.Shards:
+		return fmt.Errorf("%d groups for %d shards", p.Groups, p.Shards)
+	case p.Steps < 1:
+		return fmt.Errorf("%d steps, fewer than one", p.Steps)
+	case p.CheckpointEvery < 1:
+		return fmt.Errorf("a checkpoint every %d steps", p.CheckpointEvery)
+	case len(p.Config) > maxConfig:
+		return fmt.Errorf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
+	}
+	return nil
+}
+
 // Units is how many parts of the data are placed on workers, and so how many
 // workers can take part: groups of shards, or shards.
 func (p Plan) Units() int {

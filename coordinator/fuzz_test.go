@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
 )
@@ -47,7 +48,7 @@ func FuzzSession(f *testing.F) {
 			effects, _ := m.Step(now, e)
 			for _, effect := range effects {
 				if send, ok := effect.(machine.Send); ok {
-					if _, err := proto.Marshal(messages.Of(send.Message)); err != nil {
+					if _, err := proto.Marshal(messages.ToWorker(send.Message)); err != nil {
 						t.Fatalf("%T cannot be sent: %v", send.Message, err)
 					}
 				}
@@ -57,15 +58,15 @@ func FuzzSession(f *testing.F) {
 			}
 		}
 		for {
-			message, err := wiretest.Next[wire.WorkerMessage](&data)
+			said, err := wiretest.Next[wire.WorkerMessage](&data)
 			if err != nil {
 				break
 			}
-			if event := convert.Event(1, message); event != nil {
+			if event := heard(1, said); event != nil {
 				tell(member, event)
 			}
 			// The prepared would be admitted, which is a generation of its own.
-			if event := convert.Event(2, message); event != nil && message.GetPrepared() == nil {
+			if event := heard(2, said); event != nil && said.GetPrepared() == nil {
 				tell(m, event)
 			}
 		}
@@ -74,6 +75,18 @@ func FuzzSession(f *testing.F) {
 			t.Fatalf("generation %d of 1, training, became %d of %d, %s", generation, s.Generation, s.WorldSize, s.State)
 		}
 	})
+}
+
+// heard is a worker's message as an event; nil: it has no known body.
+func heard(s machine.Session, m *wire.WorkerMessage) machine.Event {
+	switch m := convert.FromWorker(m).(type) {
+	case nil:
+		return nil
+	case message.Hello:
+		return machine.Opened{Session: s, Hello: m}
+	default:
+		return machine.Received{Session: s, Message: m}
+	}
 }
 
 // training returns a machine in whose generation worker a, session 1, trains.
@@ -85,11 +98,11 @@ func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 		machine.Start{},
 		machine.Submit{Plan: p, Until: machine.StageTrain},
 		machine.Scanned{Run: "r", Present: []int{0, 1, 2}},
-		machine.Hello{Session: 1, Worker: machine.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}},
-		machine.Prepared{Session: 1, Run: "r", Number: 1},
-		machine.Report{Session: 1, Generation: 1},
-		machine.Ready{Session: 1, Generation: 1},
-		machine.Progress{Session: 1, Generation: 1, Step: 1, Loss: 1},
+		machine.Opened{Session: 1, Hello: message.Hello{Worker: message.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}}},
+		machine.Received{Session: 1, Message: message.Prepared{Run: "r", Number: 1}},
+		machine.Received{Session: 1, Message: message.Report{Generation: 1}},
+		machine.Received{Session: 1, Message: message.Ready{Generation: 1}},
+		machine.Received{Session: 1, Message: message.Progress{Generation: 1, Step: 1, Loss: 1}},
 	} {
 		m.Step(now, e)
 	}
@@ -167,13 +180,13 @@ func FuzzPlan(f *testing.F) {
 		if proto.Unmarshal(data, &p) != nil {
 			return
 		}
-		checked, err := p.Checked()
-		if err != nil {
+		plan := convert.Plan(&p)
+		if plan.Validate() != nil {
 			return
 		}
-		back, err := wire.PlanOf(checked).Checked()
-		if err != nil || back.Run != checked.Run || back.Shards != checked.Shards || back.Steps != checked.Steps {
-			t.Fatalf("%+v became %+v, %v", checked, back, err)
+		back := convert.Plan(convert.PlanToWire(plan))
+		if err := back.Validate(); err != nil || back.Run != plan.Run || back.Shards != plan.Shards || back.Steps != plan.Steps {
+			t.Fatalf("%+v became %+v, %v", plan, back, err)
 		}
 	})
 }

@@ -128,7 +128,7 @@ func (l *loop) execute(effect machine.Effect) {
 		}
 	case machine.Send:
 		if s := l.sessions[e.Session]; s != nil {
-			s.send(l.messages.Of(e.Message))
+			s.send(l.messages.ToWorker(e.Message))
 		}
 	case machine.Close:
 		if s := l.sessions[e.Session]; s != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
@@ -123,20 +124,21 @@ func (v *service) read(stream wire.Control_SessionServer, s *session, greeted ch
 		if !limit.Allow() {
 			return status.Errorf(codes.ResourceExhausted, "more than %d messages a second", messageRate)
 		}
-		if (m.GetHello() != nil) != first {
+		received := convert.FromWorker(m)
+		hello, isHello := received.(message.Hello)
+		if isHello != first {
 			return status.Error(codes.InvalidArgument, "a session has one hello, which comes first")
 		}
-		event := convert.Event(s.number, m)
-		if event == nil {
+		if received == nil {
 			return status.Error(codes.InvalidArgument, "a message without a body that is known")
 		}
 		alive := true
 		if first {
-			alive = v.loop.do(func() { v.open(s, m) })
+			alive = v.loop.do(func() { v.open(s, hello) })
 			close(greeted)
 			first = false
 		} else {
-			alive = v.loop.post(event)
+			alive = v.loop.post(machine.Received{Session: s.number, Message: received})
 		}
 		if !alive {
 			return status.Error(codes.Unavailable, "the coordinator ends")
@@ -145,19 +147,18 @@ func (v *service) read(stream wire.Control_SessionServer, s *session, greeted ch
 }
 
 // open gives the session its number and presents the worker to the machine.
-func (v *service) open(s *session, hello *wire.WorkerMessage) {
+func (v *service) open(s *session, hello message.Hello) {
 	if s.closed {
 		return // the hello came too late
 	}
 	v.loop.last++
 	s.number = v.loop.last
-	if id := hello.GetHello().GetId(); id != "" {
+	if id := string(hello.Worker.ID); id != "" {
 		s.from = convert.Clip(id)
 	}
 	v.loop.sessions[s.number] = s
-	event := convert.Event(s.number, hello).(machine.Hello)
-	event.Worker.Elsewhere, event.Worker.Loopback = s.elsewhere, gossip.IsLoopback(event.Worker.DataAddress)
-	v.loop.step(event)
+	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
+		Elsewhere: s.elsewhere, Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
 }
 
 // write sends what is queued. When the loop has closed the queue it returns the

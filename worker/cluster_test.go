@@ -17,6 +17,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -143,7 +144,7 @@ func (h *harness) submit(sets ...string) experiment.Experiment {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
+	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
 		h.t.Fatal(err)
 	}
 	return e
@@ -289,7 +290,7 @@ func TestRefusedPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan.Run = "0123456789abcdef0123456789abcdef"
-	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
+	if _, err := h.control.Submit(t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
 		t.Fatal(err)
 	}
 	deadline := time.Now().Add(time.Minute)

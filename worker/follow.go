@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
@@ -45,7 +46,7 @@ type following struct {
 // follow begins to follow the peer, and returns when the replica has caught up or
 // cannot. Only the session's work calls it, unfollow and awaitLast: one at a time.
 // told hears of every state that the replica comes to hold.
-func (r *replica) follow(ctx context.Context, peer *wire.Member, log *slog.Logger, told func(ergoflow.Mark)) {
+func (r *replica) follow(ctx context.Context, peer message.Member, log *slog.Logger, told func(ergoflow.Mark)) {
 	r.unfollow()
 	long, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpTime+followTime)
 	f := &following{cancel: cancel, done: make(chan struct{})}
@@ -54,7 +55,7 @@ func (r *replica) follow(ctx context.Context, peer *wire.Member, log *slog.Logge
 	go func() {
 		defer close(f.done)
 		if err := r.takeUpdates(long, peer, log, told, sync.OnceFunc(func() { close(caughtUp) })); err != nil && long.Err() == nil {
-			log.Warn("cannot follow; the state will be fetched", "peer", peer.GetId(), "error", err)
+			log.Warn("cannot follow; the state will be fetched", "peer", peer.ID, "error", err)
 		}
 	}()
 	timer := time.NewTimer(catchUpTime)
@@ -96,7 +97,7 @@ func (r *replica) awaitLast(ctx context.Context) {
 
 // takeUpdates takes the peer's state, unless this one is newer, and makes its
 // updates until it has no more of them.
-func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, log *slog.Logger, told func(ergoflow.Mark), caughtUp func()) error {
+func (r *replica) takeUpdates(ctx context.Context, peer message.Member, log *slog.Logger, told func(ergoflow.Mark), caughtUp func()) error {
 	conn, err := dialPeer(peer)
 	if err != nil {
 		return err
@@ -107,11 +108,11 @@ func (r *replica) takeUpdates(ctx context.Context, peer *wire.Member, log *slog.
 	if err != nil {
 		return err
 	}
-	ours, theirs, err := r.takeState(stream, func(bytes int) { logTransfer(log, "state", peer.GetId(), bytes, began) })
+	ours, theirs, err := r.takeState(stream, func(bytes int) { logTransfer(log, "state", string(peer.ID), bytes, began) })
 	if err != nil {
 		return err
 	}
-	log.Info("following", "peer", peer.GetId(), "held", ours, "took", theirs)
+	log.Info("following", "peer", peer.ID, "held", ours, "took", theirs)
 	told(theirs)
 	return r.makeUpdates(stream, told, caughtUp)
 }

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
@@ -69,7 +70,7 @@ func made(t *testing.T, r *replica, g ergoflow.Generation, updates int) {
 }
 
 // serve has a peer serve.
-func serve(t *testing.T, peer wire.PeerServer) *wire.Member {
+func serve(t *testing.T, peer wire.PeerServer) message.Member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -83,10 +84,10 @@ func serve(t *testing.T, peer wire.PeerServer) *wire.Member {
 		server.Stop()
 		<-done
 	})
-	return &wire.Member{Id: "leader", DataAddress: l.Addr().String()}
+	return message.Member{ID: "leader", DataAddress: l.Addr().String()}
 }
 
-func (r *replica) served(t *testing.T) *wire.Member {
+func (r *replica) served(t *testing.T) message.Member {
 	w := new(worker)
 	w.replica.Store(r)
 	return serve(t, &peerServer{w: w})

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/jobs"
@@ -17,14 +17,14 @@ import (
 
 // generate pulls jobs and makes shards until ctx ends. A job that this worker
 // does not finish is redelivered to another; making a shard twice is harmless.
-func (w *worker) generate(ctx context.Context, order *wire.Generate) error {
-	queue, err := jobs.Connect(order.NatsUrl)
+func (w *worker) generate(ctx context.Context, order message.Generate) error {
+	queue, err := jobs.Connect(order.NATS)
 	if err != nil {
 		return err
 	}
 	defer queue.Close()
 	store := shard.NewDir(order.Store)
-	return queue.Work(ctx, order.Plan.GetRun(), string(w.id), func(ctx context.Context, job jobs.Job) error {
+	return queue.Work(ctx, order.Plan.Run, string(w.id), func(ctx context.Context, job jobs.Job) error {
 		var dataset data.Dataset
 		if err := json.Unmarshal(job.Dataset, &dataset); err != nil {
 			return fmt.Errorf("job for shard %d: %w", job.Shard, err)

@@ -35,7 +35,7 @@ func TestWhatIsTakenIsAccountedFor(t *testing.T) {
 			r := dataReplicaOf(t, name, sets...)
 			const n = 6
 			var l ledger.Ledger
-			for _, membership := range [][][]uint32{{{0, 2}, {1, 3}}, {{3, 0, 1}, {2}}} {
+			for _, membership := range [][][]int{{{0, 2}, {1, 3}}, {{3, 0, 1}, {2}}} {
 				var records [n]ledger.Record
 				for rank, shards := range membership {
 					for step, used := range usedBy(t, r, rank, shards, n) {
@@ -62,7 +62,7 @@ func TestWhatIsTakenIsAccountedFor(t *testing.T) {
 }
 
 // usedBy are the records of a rank's first n steps.
-func usedBy(t *testing.T, r *replica, rank int, shards []uint32, n int) (records []ledger.Record) {
+func usedBy(t *testing.T, r *replica, rank int, shards []int, n int) (records []ledger.Record) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	p := prefetch(ctx, r, shards)

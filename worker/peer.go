@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
@@ -77,17 +78,17 @@ func inChunks(data []byte, size int, send func([]byte) error) error {
 // gRPC's default, which begins with 64 KiB, takes twice as long on loopback.
 const window = 4 * chunkBytes
 
-func dialPeer(peer *wire.Member) (*grpc.ClientConn, error) {
+func dialPeer(peer message.Member) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(peer.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), grpc.WithReadBufferSize(chunkBytes/4))
 	if err != nil {
-		return nil, fmt.Errorf("dial peer %s at %s: %w", peer.Id, peer.DataAddress, err)
+		return nil, fmt.Errorf("dial peer %s at %s: %w", peer.ID, peer.DataAddress, err)
 	}
 	return conn, nil
 }
 
 // fetchFromPeer reads a state from another worker.
-func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
+func fetchFromPeer(ctx context.Context, peer message.Member, r *replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
 	began := time.Now()
 	conn, err := dialPeer(peer)
 	if err != nil {
@@ -96,7 +97,7 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 	defer conn.Close()
 	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{Run: r.plan.Run, Step: int64(want.Step), Made: uint64(want.Generation)})
 	if err != nil {
-		return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
+		return nil, fmt.Errorf("state from peer %s: %w", peer.ID, err)
 	}
 	var encoded bytes.Buffer
 	encoded.Grow(3*4*r.trainer.Size() + 1<<20) // three vectors, and most losses and ledgers
@@ -106,16 +107,16 @@ func fetchFromPeer(ctx context.Context, peer *wire.Member, r *replica, want ergo
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("state from peer %s: %w", peer.Id, err)
+			return nil, fmt.Errorf("state from peer %s: %w", peer.ID, err)
 		}
 		switch {
 		case len(chunk.Data) == 0: // of which any number could come
-			return nil, fmt.Errorf("state from peer %s: an empty chunk after %d bytes", peer.Id, encoded.Len())
+			return nil, fmt.Errorf("state from peer %s: an empty chunk after %d bytes", peer.ID, encoded.Len())
 		case encoded.Len()+len(chunk.Data) > ergoflow.MaxState:
-			return nil, fmt.Errorf("state from peer %s exceeds %d bytes", peer.Id, ergoflow.MaxState)
+			return nil, fmt.Errorf("state from peer %s exceeds %d bytes", peer.ID, ergoflow.MaxState)
 		}
 		encoded.Write(chunk.Data)
 	}
-	logTransfer(log, "state", peer.Id, encoded.Len(), began)
+	logTransfer(log, "state", string(peer.ID), encoded.Len(), began)
 	return state.Decode(encoded.Bytes(), r.experiment.Velocity().Layout())
 }

@@ -31,7 +31,7 @@ type prefetcher struct {
 
 // prefetch starts assembling from the replica's present step for the given
 // shards. It ends with ctx.
-func prefetch(ctx context.Context, r *replica, shards []uint32) *prefetcher {
+func prefetch(ctx context.Context, r *replica, shards []int) *prefetcher {
 	p := &prefetcher{
 		ready: make(chan *stepBatch, ahead),
 		free:  make(chan *stepBatch, ahead+1),
@@ -106,14 +106,14 @@ func (p *prefetcher) wait() { <-p.done }
 
 // cut makes micro-batches of a rank's shards. Where training is reproducible none
 // has shards of two groups; ends says where the groups end.
-func (r *replica) cut(shards []uint32) (micro [][]uint32, ends []int) {
+func (r *replica) cut(shards []int) (micro [][]int, ends []int) {
 	if !r.reproducible() {
 		micro = microBatches(shards, r.largest())
 		return micro, []int{len(micro)}
 	}
 	for u := range r.plan.Units() {
 		first, end := r.plan.Unit(u)
-		var group []uint32
+		var group []int
 		for _, k := range shards {
 			if int(k) >= first && int(k) < end {
 				group = append(group, k)
@@ -130,8 +130,8 @@ func (r *replica) cut(shards []uint32) (micro [][]uint32, ends []int) {
 // microBatches cuts the shards into groups of at most so many, whose lengths are
 // powers of two, largest first: no membership needs a shape that is not compiled
 // already.
-func microBatches(shards []uint32, most int) [][]uint32 {
-	var groups [][]uint32
+func microBatches(shards []int, most int) [][]int {
+	var groups [][]int
 	for len(shards) > 0 {
 		n := 1 << (bits.Len(uint(min(len(shards), most))) - 1)
 		groups = append(groups, shards[:n])

@@ -23,9 +23,9 @@ func TestMain(m *testing.M) {
 
 func TestMicroBatches(t *testing.T) {
 	for n := range 130 {
-		shards := make([]uint32, n)
+		shards := make([]int, n)
 		for i := range shards {
-			shards[i] = uint32(3 * i)
+			shards[i] = 3 * i
 		}
 		groups := microBatches(shards, 1<<16)
 		if got := slices.Concat(groups...); !slices.Equal(got, shards) && n > 0 {
@@ -110,7 +110,7 @@ func rows(b *stepBatch) [][]float32 {
 }
 
 // steps reads the first n steps' batches that a rank with these shards computes.
-func steps(t *testing.T, r *replica, shards []uint32, n int) [][][]float32 {
+func steps(t *testing.T, r *replica, shards []int, n int) [][][]float32 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	p := prefetch(ctx, r, shards)
@@ -142,8 +142,8 @@ func TestBatchDoesNotDependOnMembership(t *testing.T) {
 
 func membershipChangesNothing(t *testing.T, r *replica) {
 	const n = 6
-	want := steps(t, r, []uint32{0, 1, 2, 3}, n)
-	for _, split := range [][][]uint32{
+	want := steps(t, r, []int{0, 1, 2, 3}, n)
+	for _, split := range [][][]int{
 		{{0, 2}, {1, 3}},
 		{{3, 0, 1}, {2}},
 		{{0}, {1}, {2}, {3}},
@@ -179,7 +179,7 @@ func membershipChangesNothing(t *testing.T, r *replica) {
 func TestPrefetchEndsWithItsContext(t *testing.T) {
 	r := dataReplica(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	p := prefetch(ctx, r, []uint32{0, 1})
+	p := prefetch(ctx, r, []int{0, 1})
 	cancel()
 	p.wait()
 	for range ahead + 1 { // what was ready may still be taken
@@ -193,7 +193,7 @@ func TestPrefetchEndsWithItsContext(t *testing.T) {
 func TestPrefetchEndsWithTheRun(t *testing.T) {
 	r := dataReplica(t)
 	r.plan.Steps = 2
-	if got := len(steps(t, r, []uint32{0}, 2)); got != 2 {
+	if got := len(steps(t, r, []int{0}, 2)); got != 2 {
 		t.Errorf("%d steps", got)
 	}
 }
@@ -217,7 +217,7 @@ func TestRecentLoss(t *testing.T) {
 // Micro-batches keep to their bound and hold the same batch.
 func TestBoundedMicroBatches(t *testing.T) {
 	r := dataReplica(t) // batches of 16 functions from 4 shards
-	all := []uint32{0, 1, 2, 3}
+	all := []int{0, 1, 2, 3}
 	want := steps(t, r, all, 1)
 	for bound, sizes := range map[int][]int{0: {16}, 1: {4, 4, 4, 4}, 7: {4, 4, 4, 4}, 8: {8, 8}, 12: {8, 8}, 16: {16}, 99: {16}} {
 		r.experiment.Training.MicroBatch = bound

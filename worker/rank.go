@@ -8,7 +8,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
@@ -17,18 +17,18 @@ import (
 type rank struct {
 	session *session
 	replica *replica // nil: never prepared
-	assign  *wire.Assign
+	assign  message.Assign
 	orders  chan protocol.Effect // Compute, Apply and Save
 
 	ring    *allreduce.Ring
 	batches *prefetcher
 	sum     []float32     // of the step that is computed, over all ranks
 	used    ledger.Record // what it was made of
-	timing  *wire.Timing
+	timing  message.Timing
 	watch   *stopwatch // nil before the first step
 }
 
-func newRank(s *session, assign *wire.Assign) *rank {
+func newRank(s *session, assign message.Assign) *rank {
 	// At most a save and a step are ordered at a time.
 	return &rank{session: s, replica: s.w.replica.Load(), assign: assign, orders: make(chan protocol.Effect, 4)}
 }
@@ -37,7 +37,7 @@ func newRank(s *session, assign *wire.Assign) *rank {
 func (r *rank) run(ctx context.Context) error {
 	err := r.takePart(ctx)
 	if e, ok := errors.AsType[*allreduce.Error](err); ok && e.Peer >= 0 && e.Peer < len(r.assign.Members) {
-		return &protocol.Blame{Peer: r.assign.Members[e.Peer].Id, Err: err}
+		return &protocol.Blame{Peer: r.assign.Members[e.Peer].ID, Err: err}
 	}
 	return err
 }
@@ -64,7 +64,7 @@ func (r *rank) takePart(ctx context.Context) error {
 	defer r.batches.wait()
 	defer cancel()
 	defer r.replica.dismissAll()
-	r.session.post(protocol.Joined{Step: int64(r.replica.at())})
+	r.session.post(protocol.Joined{Step: r.replica.at()})
 	for {
 		select {
 		case order := <-r.orders:
@@ -83,8 +83,8 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 		peers[i] = m.DataAddress
 	}
 	id := allreduce.Identity{
-		Generation: ergoflow.Generation(r.assign.Generation),
-		Rank:       int(r.assign.Rank),
+		Generation: r.assign.Generation,
+		Rank:       r.assign.Rank,
 		World:      len(peers),
 	}
 	format, err := allreduce.ParseWire(string(r.replica.experiment.Training.Wire))
@@ -117,7 +117,7 @@ func (r *rank) compute(ctx context.Context) error {
 	if r.watch == nil { // the first step of the generation
 		r.watch = newStopwatch()
 	}
-	r.timing = &wire.Timing{Other: r.watch.lap()}
+	r.timing = message.Timing{Other: r.watch.lap()}
 	at := r.replica.at()
 
 	batch, err := r.batches.next(ctx)
@@ -140,13 +140,13 @@ func (r *rank) compute(ctx context.Context) error {
 // apply makes the one update that all ranks make.
 func (r *rank) apply() error {
 	r.timing.Other += r.watch.lap()
-	loss, samples, err := r.replica.apply(r.sum, r.used, ergoflow.Generation(r.assign.Generation), r.workers())
+	loss, samples, err := r.replica.apply(r.sum, r.used, r.assign.Generation, r.workers())
 	if err != nil {
 		return fmt.Errorf("update of step %d: %w", r.replica.at(), err)
 	}
 	r.timing.Update = r.watch.lap()
-	r.session.post(protocol.Applied{Progress: &wire.Progress{
-		Step: int64(r.replica.at()), Loss: loss, Samples: samples, Timing: r.timing,
+	r.session.post(protocol.Applied{Progress: message.Progress{
+		Step: r.replica.at(), Loss: loss, Samples: samples, Timing: r.timing,
 	}})
 	return nil
 }

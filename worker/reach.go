@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
@@ -42,7 +43,7 @@ func (p *peerServer) Reach(ctx context.Context, request *wire.ReachRequest) (*wi
 
 // awaitReach waits until the peer reaches this worker's data port, or ctx ends. A
 // peer that does not answer decides nothing.
-func (w *worker) awaitReach(ctx context.Context, peer *wire.Member) {
+func (w *worker) awaitReach(ctx context.Context, peer message.Member) {
 	conn, err := dialPeer(peer)
 	if err != nil {
 		return
@@ -58,11 +59,11 @@ func (w *worker) awaitReach(ctx context.Context, peer *wire.Member) {
 		}
 		reason := fmt.Sprintf("it cannot connect to %s, where this worker takes gradients: %s (see --listen)", w.address, status.Convert(err).Message())
 		if reason != said {
-			w.log.Warn("not admitted before a member reaches this worker", "peer", peer.GetId(), "error", reason)
+			w.log.Warn("not admitted before a member reaches this worker", "peer", peer.ID, "error", reason)
 			said = reason
 		}
 		if s := w.current.Load(); s != nil {
-			s.post(protocol.Refused{From: peer.GetId(), Reason: reason})
+			s.post(protocol.Refused{From: string(peer.ID), Reason: reason})
 		}
 		select {
 		case <-time.After(dialPause):

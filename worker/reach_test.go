@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
@@ -50,7 +51,7 @@ func TestAwaitReach(t *testing.T) {
 	}
 	closed.Close()
 	w := &worker{address: closed.Addr().String(), log: slog.New(slog.NewTextHandler(&log, nil))}
-	w.awaitReach(t.Context(), &wire.Member{Id: "gone", DataAddress: w.address})
+	w.awaitReach(t.Context(), message.Member{ID: "gone", DataAddress: w.address})
 	w.awaitReach(t.Context(), serve(t, wire.UnimplementedPeerServer{}))
 	if log.Len() > 0 {
 		t.Errorf("log: %s", &log)

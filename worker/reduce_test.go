@@ -9,7 +9,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
 )
@@ -91,7 +91,7 @@ func TestSumInBuckets(t *testing.T) {
 	}
 	alone := wide(b)
 	ctx, cancel := context.WithCancel(t.Context())
-	batches := prefetch(ctx, alone, []uint32{0})
+	batches := prefetch(ctx, alone, []int{0})
 	defer batches.wait()
 	defer cancel()
 	batch, err := batches.next(ctx)
@@ -122,7 +122,7 @@ func TestSumInBuckets(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					k := &rank{replica: replica, ring: ring, assign: &wire.Assign{Rank: uint32(i)}, timing: new(wire.Timing), watch: newStopwatch()}
+					k := &rank{replica: replica, ring: ring, assign: message.Assign{Rank: i}, watch: newStopwatch()}
 					if err := k.total(ctx, 5, batch); err != nil {
 						return err
 					}
@@ -152,7 +152,7 @@ func TestSumInBuckets(t *testing.T) {
 func TestGradientEndsBetweenMicroBatches(t *testing.T) {
 	r := trainableOn(t, backendtest.Fast(t), dataReplicaOf(t, "vn1d"))
 	ctx, cancel := context.WithCancelCause(t.Context())
-	batches := prefetch(ctx, r, []uint32{0, 1, 2})
+	batches := prefetch(ctx, r, []int{0, 1, 2})
 	defer batches.wait()
 	over := errors.New("generation 1 is over")
 	defer cancel(over)

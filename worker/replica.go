@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
@@ -55,7 +55,7 @@ type replica struct {
 
 // prepare builds the replica of a run, or keeps the one that is there, and has it
 // follow whom the order says; told hears what state it comes to hold by that.
-func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(ergoflow.Mark)) error {
+func (w *worker) prepare(ctx context.Context, order message.Prepare, told func(ergoflow.Mark)) error {
 	r := w.replica.Load()
 	if r == nil || !r.suits(order.Plan) {
 		w.drop()
@@ -65,7 +65,7 @@ func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(erg
 		}
 		w.replica.Store(r)
 	}
-	if order.Follow != nil {
+	if order.Follow != (message.Member{}) {
 		w.awaitReach(ctx, order.Follow)
 		r.follow(ctx, order.Follow, w.log, told)
 	}
@@ -74,18 +74,18 @@ func (w *worker) prepare(ctx context.Context, order *wire.Prepare, told func(erg
 
 // suits reports whether the replica can be kept: it is of the plan's run and has its
 // settings, or a state, which is worth more than settings that the run's hash leaves out.
-func (r *replica) suits(plan *wire.Plan) bool {
+func (r *replica) suits(plan ergoflow.Plan) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.plan.Run == plan.GetRun() && (r.held || bytes.Equal(r.plan.Config, plan.GetConfig()))
+	return r.plan.Run == plan.Run && (r.held || bytes.Equal(r.plan.Config, plan.Config))
 }
 
 // newReplica maps and verifies the run's shards and compiles every shape that any
 // membership can need, so that admission costs the others nothing.
-func newReplica(ctx context.Context, w *worker, order *wire.Prepare) (*replica, error) {
-	plan, err := order.Plan.Checked()
-	if err != nil {
-		return nil, err
+func newReplica(ctx context.Context, w *worker, order message.Prepare) (*replica, error) {
+	plan := order.Plan
+	if err := plan.Validate(); err != nil {
+		return nil, fmt.Errorf("plan of run %.12s: %w", plan.Run, err)
 	}
 	exp, err := experiment.Parse(plan.Config)
 	if err != nil {
@@ -195,9 +195,9 @@ func (r *replica) compile(ctx context.Context, w *worker) (err error) {
 // would wait for it. Half of the shards is the most that a worker gets beside
 // another.
 func (r *replica) rehearse(ctx context.Context) error {
-	shards := make([]uint32, (r.plan.Shards+1)/2)
+	shards := make([]int, (r.plan.Shards+1)/2)
 	for k := range shards {
-		shards[k] = uint32(k)
+		shards[k] = k
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	batches := prefetch(ctx, r, shards)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +11,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
@@ -70,14 +70,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 	s := &session{
 		w: w, control: control, address: address, ctx: ctx,
 		out: make(chan *wire.WorkerMessage, outboxSize), ended: make(chan error, 1),
-		protocol: protocol.NewSession(w.present(&wire.Hello{
-			Id:          string(w.id),
-			Version:     ergoflow.Build(),
-			DataAddress: w.address,
-			Device:      w.backend.Name,
-			Pid:         int32(os.Getpid()),
-			Secret:      w.secret,
-		})),
+		protocol: protocol.NewSession(w.hello()),
 	}
 	s.post(protocol.Opened{})
 	w.current.Store(s)
@@ -136,10 +129,11 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 			s.post(protocol.Broken{Err: err})
 			return
 		}
-		if m.GetWelcome() != nil {
+		received := convert.FromCoordinator(m)
+		if _, ok := received.(message.Welcome); ok {
 			s.w.log.Info("joined", "coordinator", address)
 		}
-		s.post(protocol.Received{Message: m})
+		s.post(protocol.Received{Message: received})
 	}
 }
 
@@ -178,7 +172,7 @@ func (s *session) execute(effect protocol.Effect) {
 	case protocol.Prepare:
 		s.start(func(ctx context.Context) error {
 			return s.w.prepare(ctx, e.Order, func(m ergoflow.Mark) {
-				s.post(protocol.Followed{Run: e.Order.GetPlan().GetRun(), Mark: m})
+				s.post(protocol.Followed{Run: e.Order.Plan.Run, Mark: m})
 			})
 		})
 	case protocol.Describe:
@@ -210,22 +204,16 @@ func (s *session) execute(effect protocol.Effect) {
 	}
 }
 
-// send hands a message to the stream. Reasons are errors, which may hold any bytes, a
-// path's for example; protobuf sends text alone.
-func (s *session) send(m *wire.WorkerMessage) {
-	if failed := m.GetFailed(); failed != nil {
-		failed.Reason = strings.ToValidUTF8(failed.Reason, "\ufffd")
-		s.w.log.Error("cannot go on with the run", "run", failed.Run, "error", failed.Reason)
-	}
-	if complaint := m.GetComplaint(); complaint != nil {
-		complaint.Reason = strings.ToValidUTF8(complaint.Reason, "\ufffd")
-		s.w.log.Warn("generation broke", "generation", complaint.Generation, "step", complaint.Step, "error", complaint.Reason)
-	}
-	if refusal := m.GetRefusal(); refusal != nil {
-		refusal.Reason = strings.ToValidUTF8(refusal.Reason, "\ufffd")
+// send queues a message for the stream.
+func (s *session) send(m message.FromWorker) {
+	switch m := m.(type) {
+	case message.Failed:
+		s.w.log.Error("cannot go on with the run", "run", m.Run, "error", m.Reason)
+	case message.Complaint:
+		s.w.log.Warn("generation broke", "generation", m.Generation, "step", m.Step, "error", m.Reason)
 	}
 	select {
-	case s.out <- m:
+	case s.out <- convert.ToCoordinator(m):
 	default:
 		s.end(errors.New("the coordinator does not read"))
 	}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
@@ -78,21 +79,21 @@ func (r *replica) load(st *state.State, made ergoflow.Generation) error {
 }
 
 // take brings the state of a generation into place.
-func (r *replica) take(ctx context.Context, s *session, source *wire.Source) error {
+func (r *replica) take(ctx context.Context, s *session, source message.Source) error {
 	var st *state.State
 	var err error
-	want := ergoflow.Mark{Generation: ergoflow.Generation(source.GetMade()), Step: ergoflow.Step(source.GetStep())}
-	switch source.GetKind() {
-	case wire.Source_KIND_OWN:
+	want := source.State
+	switch source.Kind {
+	case message.SourceOwn:
 		return r.expect(want)
-	case wire.Source_KIND_PEER:
+	case message.SourcePeer:
 		st, err = fetchFromPeer(ctx, source.Peer, r, want, s.w.log)
-	case wire.Source_KIND_CHECKPOINT:
+	case message.SourceCheckpoint:
 		st, err = fetchCheckpoint(ctx, s.control, r, want, s.w.log)
-	case wire.Source_KIND_FRESH:
+	case message.SourceFresh:
 		st = state.Fresh(r.experiment.Velocity().Layout(), r.experiment.Seed)
 	default:
-		return fmt.Errorf("unknown source of state %v", source.GetKind())
+		return fmt.Errorf("unknown source of state: %s", source.Kind)
 	}
 	if err != nil {
 		return err
@@ -113,23 +114,32 @@ func (r *replica) expect(want ergoflow.Mark) error {
 	return nil
 }
 
-// present fills in what the worker holds from before, for the coordinator to
-// know who comes back.
-func (w *worker) present(hello *wire.Hello) *wire.Hello {
-	hello.Newest = uint64(w.rings.Newest())
+// hello presents the worker to the coordinator, with the state that it holds from
+// before.
+func (w *worker) hello() message.Hello {
+	hello := message.Hello{
+		Worker: message.Worker{
+			ID:          w.id,
+			Version:     ergoflow.Build(),
+			DataAddress: w.address,
+			Device:      w.backend.Name,
+			PID:         os.Getpid(),
+			Secret:      w.secret,
+		},
+		Newest: w.rings.Newest(),
+	}
 	if r := w.replica.Load(); r != nil {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		mark := r.mark()
-		hello.Run, hello.HasState, hello.Made, hello.Step = r.plan.Run, r.held, uint64(mark.Generation), int64(mark.Step)
+		hello.Run, hello.HasState, hello.State = r.plan.Run, r.held, r.mark()
 	}
 	return hello
 }
 
 // report says which state the worker holds, for the coordinator to choose the
 // generation's from.
-func (w *worker) report(ctx context.Context, generation uint64) (*wire.Report, error) {
-	report := &wire.Report{Generation: generation}
+func (w *worker) report(ctx context.Context, generation ergoflow.Generation) (message.Report, error) {
+	report := message.Report{Generation: generation}
 	r := w.replica.Load()
 	if r == nil {
 		return report, nil
@@ -142,9 +152,9 @@ func (w *worker) report(ctx context.Context, generation uint64) (*wire.Report, e
 	}
 	theta := make([]float32, r.trainer.Size())
 	if err := r.trainer.State(theta, nil, nil); err != nil {
-		return nil, err
+		return message.Report{}, err
 	}
 	hash := state.HashParameters(theta)
-	report.HasState, report.Made, report.Step, report.ParameterHash = true, uint64(r.made), int64(len(r.losses)), hash[:]
+	report.HasState, report.State, report.Hash = true, r.mark(), string(hash[:])
 	return report, nil
 }

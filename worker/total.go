@@ -77,7 +77,7 @@ func (r *rank) totalInFixedPoint(ctx context.Context, at ergoflow.Step, b *stepB
 func (r *rank) workers() []ergoflow.WorkerID {
 	ids := make([]ergoflow.WorkerID, len(r.assign.Members))
 	for i, m := range r.assign.Members {
-		ids[i] = ergoflow.WorkerID(m.Id)
+		ids[i] = m.ID
 	}
 	return ids
 }

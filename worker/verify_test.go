@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -66,7 +66,7 @@ func TestDamagedShard(t *testing.T) {
 	defer compute.Close()
 	w := &worker{backend: compute, log: slog.New(slog.DiscardHandler)}
 	w.saver = newSaver("a", 1, w.log)
-	_, err = newReplica(t.Context(), w, &wire.Prepare{Plan: wire.PlanOf(plan), Store: store.Root()})
+	_, err = newReplica(t.Context(), w, message.Prepare{Plan: plan, Store: store.Root()})
 	if !errors.Is(err, shard.ErrCorrupt) || !strings.Contains(err.Error(), "shard-00002.safetensors") {
 		t.Errorf("error %v, want ErrCorrupt and the file", err)
 	}

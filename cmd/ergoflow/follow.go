@@ -12,6 +12,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -36,7 +37,7 @@ const restartPatience = time.Minute
 func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: until, Replace: replace, Version: ergoflow.Build()})
+	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Replace: replace, Version: ergoflow.Build()})
 	if err != nil {
 		return rpcError("submit "+plan.Experiment, err)
 	}

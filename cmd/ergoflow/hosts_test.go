@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -157,7 +158,7 @@ func (c *hostCluster) submit(e experiment.Experiment) {
 	}
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	request := &wire.SubmitRequest{Plan: wire.PlanOf(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}
+	request := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}
 	if _, err := c.control.Submit(ctx, request); err != nil {
 		c.t.Fatal(err)
 	}

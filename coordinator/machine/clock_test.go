@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // A clock that is set back, or forward between two ticks, costs nobody the
@@ -27,19 +29,19 @@ func TestClockThatJumps(t *testing.T) {
 			return reason
 		}
 		step(Start{})
-		step(Hello{Session: 1, Worker: Worker{ID: "a", Version: "v1", DataAddress: "a:1"}})
+		step(Opened{Session: 1, Hello: message.Hello{Worker: message.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}}})
 		for range 8 {
 			now = now.Add(50 * time.Millisecond)
 			step(Tick{})
 		}
 		now = now.Add(jump)
 		if c.heard {
-			step(Heartbeat{Session: 1})
+			step(Received{1, message.Heartbeat{}})
 		}
 		if got := step(Tick{}); strings.Contains(got, "close") {
 			t.Errorf("clock jumps by %v: %s", jump, got)
 		}
-		step(Heartbeat{Session: 1})
+		step(Received{1, message.Heartbeat{}})
 		var closed time.Duration
 		for silence := time.Duration(0); silence < 10*time.Second && closed == 0; silence += 50 * time.Millisecond {
 			now = now.Add(50 * time.Millisecond)

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // decision is where each member takes its state from.
 type decision struct {
 	state   ergoflow.Mark
-	sources []Source // by rank
+	sources []message.Source // by rank
 	reason  string
 	warning string // empty: none
 }
@@ -27,7 +28,7 @@ type decision struct {
 //  3. Members with the winning state keep it; the others fetch it, each from one of
 //     these in turn.
 //  4. Without any state all members initialise from the seed.
-func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoint bool, checkpoint ergoflow.Mark) decision {
+func decide(members []message.Member, reports map[ergoflow.WorkerID]message.Report, hasCheckpoint bool, checkpoint ergoflow.Mark) decision {
 	var best ergoflow.Mark
 	held := false
 	for _, r := range reports {
@@ -35,12 +36,12 @@ func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoin
 			best, held = r.State, true
 		}
 	}
-	d := decision{sources: make([]Source, len(members))}
+	d := decision{sources: make([]message.Source, len(members))}
 	if !held || hasCheckpoint && checkpoint.Compare(best) > 0 {
-		source := Source{Kind: Fresh}
+		source := message.Source{Kind: message.SourceFresh}
 		d.reason = "there is no state: all start from the seed"
 		if hasCheckpoint {
-			source = Source{Kind: Checkpoint, State: checkpoint}
+			source = message.Source{Kind: message.SourceCheckpoint, State: checkpoint}
 			d.reason = fmt.Sprintf("all continue from the checkpoint at step %d", checkpoint.Step)
 		}
 		for rank := range d.sources {
@@ -58,10 +59,10 @@ func decide(members []Member, reports map[ergoflow.WorkerID]Report, hasCheckpoin
 	fetching := 0
 	for rank := range members {
 		if slices.Contains(winner, rank) {
-			d.sources[rank] = Source{Kind: Own, State: best}
+			d.sources[rank] = message.Source{Kind: message.SourceOwn, State: best}
 			continue
 		}
-		d.sources[rank] = Source{Kind: Peer, State: best, Peer: members[winner[fetching%len(winner)]]}
+		d.sources[rank] = message.Source{Kind: message.SourcePeer, State: best, Peer: members[winner[fetching%len(winner)]]}
 		fetching++
 	}
 	d.reason = fmt.Sprintf("%d of %d members hold step %d, %d fetch it", len(winner), len(members), best.Step, fetching)
@@ -75,7 +76,7 @@ type group struct {
 }
 
 // groupByHash groups the members that hold a state, the winner first.
-func groupByHash(members []Member, reports map[ergoflow.WorkerID]Report, state ergoflow.Mark) []group {
+func groupByHash(members []message.Member, reports map[ergoflow.WorkerID]message.Report, state ergoflow.Mark) []group {
 	var groups []group
 	for rank, member := range members {
 		r := reports[member.ID]
@@ -93,7 +94,7 @@ func groupByHash(members []Member, reports map[ergoflow.WorkerID]Report, state e
 	return groups
 }
 
-func disagreement(state ergoflow.Mark, groups []group, members []Member) string {
+func disagreement(state ergoflow.Mark, groups []group, members []message.Member) string {
 	var parts []string
 	for _, g := range groups {
 		var names []string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // An Effect is what the adapter shall do. Effects are executed in order.
@@ -20,7 +21,7 @@ type (
 	Send struct {
 		Session Session
 		To      ergoflow.WorkerID
-		Message Message
+		Message message.FromCoordinator
 	}
 	// Close ends a session, after what was sent to it.
 	Close struct {

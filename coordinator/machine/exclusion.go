@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // Some workers make every generation fail: no other worker reaches their data port, or
@@ -50,7 +51,7 @@ type complaints map[ergoflow.WorkerID]map[ergoflow.WorkerID]bool
 
 // noteComplaint counts a complaint about a peer, or where it names none about the
 // worker's own device. Complaints of a generation that another one has ended count too.
-func (m *Machine) noteComplaint(by ergoflow.WorkerID, e Complaint) {
+func (m *Machine) noteComplaint(by ergoflow.WorkerID, e message.Complaint) {
 	about := cmp.Or(e.Peer, by)
 	if !m.training() || e.Generation+1 < m.ledger.Generation || m.byID(about) == nil {
 		return

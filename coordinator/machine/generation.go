@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/placement"
 )
 
@@ -19,7 +20,7 @@ type generation struct {
 	members  []ergoflow.WorkerID // by rank
 	ranks    map[ergoflow.WorkerID]int
 	shards   [][]int // by rank, once assigned
-	reports  map[ergoflow.WorkerID]Report
+	reports  map[ergoflow.WorkerID]message.Report
 	isReady  map[ergoflow.WorkerID]bool
 	patience time.Duration // for the reports, then for the readies
 	waited   time.Duration // for them; while it runs, since the last step
@@ -134,7 +135,7 @@ func (m *Machine) form(members []*worker, why string) {
 	m.current = &generation{
 		number:   m.ledger.Generation,
 		ranks:    make(map[ergoflow.WorkerID]int),
-		reports:  make(map[ergoflow.WorkerID]Report),
+		reports:  make(map[ergoflow.WorkerID]message.Report),
 		isReady:  make(map[ergoflow.WorkerID]bool),
 		patience: m.config.ReportTimeout,
 	}
@@ -143,12 +144,12 @@ func (m *Machine) form(members []*worker, why string) {
 		m.current.ranks[w.ID] = rank
 		m.current.members = append(m.current.members, w.ID)
 		names = append(names, string(w.ID))
-		m.send(w, Form{m.current.number, why})
+		m.send(w, message.Form{Generation: m.current.number, Reason: why})
 	}
 	m.because(fmt.Sprintf("generation %d forms of %s", m.current.number, strings.Join(names, ", ")))
 }
 
-func (m *Machine) report(w *worker, e Report) {
+func (m *Machine) report(w *worker, e message.Report) {
 	g := m.memberOf(w, e.Generation, reporting)
 	if g == nil {
 		return
@@ -172,9 +173,9 @@ func (m *Machine) report(w *worker, e Report) {
 // assign sends each member its rank, its shards and the source of its state.
 func (m *Machine) assign(g *generation) {
 	workers := m.workersOf(g)
-	members := make([]Member, len(workers))
+	members := make([]message.Member, len(workers))
 	for rank, w := range workers {
-		members[rank] = Member{w.ID, w.DataAddress}
+		members[rank] = message.Member{ID: w.ID, DataAddress: w.DataAddress}
 		w.steps = recent[Timing]{} // they take another time with another number of shards
 		w.slowness.change = 0
 	}
@@ -200,7 +201,7 @@ func (m *Machine) assign(g *generation) {
 	m.run.step = d.state.Step
 	m.run.uneven, m.run.windows = 0, newWindows(g.members)
 	for rank, w := range workers {
-		m.send(w, Assign{
+		m.send(w, message.Assign{
 			Generation: g.number, Rank: rank, Members: members,
 			Shards: shards[rank], Source: d.sources[rank], Saves: rank == 0,
 		})
@@ -208,7 +209,7 @@ func (m *Machine) assign(g *generation) {
 	m.because(fmt.Sprintf("generation %d: %s", g.number, d.reason))
 }
 
-func (m *Machine) ready(w *worker, e Ready) {
+func (m *Machine) ready(w *worker, e message.Ready) {
 	g := m.memberOf(w, e.Generation, assigned)
 	if g == nil {
 		return
@@ -229,12 +230,12 @@ func (m *Machine) ready(w *worker, e Ready) {
 	for _, id := range g.members {
 		v := m.byID(id)
 		v.hasState, v.state = true, g.base
-		m.send(v, Go{g.number})
+		m.send(v, message.Go{Generation: g.number})
 	}
 	m.because(fmt.Sprintf("generation %d goes: %d workers from step %d", g.number, len(g.members), g.base.Step))
 }
 
-func (m *Machine) progress(w *worker, e Progress) {
+func (m *Machine) progress(w *worker, e message.Progress) {
 	g := m.memberOf(w, e.Generation, running)
 	if g == nil {
 		return
@@ -245,7 +246,7 @@ func (m *Machine) progress(w *worker, e Progress) {
 	}
 	w.state = ergoflow.Mark{Generation: g.number, Step: e.Step}
 	g.longestStep, g.waited, g.stalled = max(g.longestStep, g.waited), 0, false
-	m.recordTiming(g, g.ranks[w.ID], e.Step, e.Timing)
+	m.recordTiming(g, g.ranks[w.ID], e.Step, timingOf(e.Timing))
 	if !g.stepped {
 		g.stepped, m.run.proven = true, g.ranks
 		m.because(m.firstStep(g, e.Step))
@@ -271,7 +272,7 @@ func (m *Machine) firstStep(g *generation, step ergoflow.Step) string {
 	return text
 }
 
-func (m *Machine) complaint(w *worker, e Complaint) {
+func (m *Machine) complaint(w *worker, e message.Complaint) {
 	g := m.current
 	if !m.hasBegun(w, e.Generation) {
 		return
@@ -366,7 +367,7 @@ func (m *Machine) end(reason string) {
 	m.current, m.ended = nil, reason
 	for _, id := range g.members {
 		if w := m.byID(id); w != nil {
-			m.send(w, Abort{g.number, reason})
+			m.send(w, message.Abort{Generation: g.number, Reason: reason})
 		}
 	}
 	m.because(endPrefix(g.number) + reason)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // Config holds the machine's times and bounds. Zero values mean the defaults.
@@ -61,16 +62,23 @@ type Machine struct {
 	ended    string // why the last generation ended
 	stopping bool
 	stopped  bool
-	orders   uint64   // to prepare, sent so far
-	departed []Worker // the last maxWorkers that are gone, the newest last
+	orders   uint64    // to prepare, sent so far
+	departed []process // the last maxWorkers that are gone, the newest last
 
 	effects []Effect
 	reasons []string
 }
 
+// process is a worker, as it describes itself and as the coordinator sees it.
+type process struct {
+	message.Worker
+	elsewhere bool // on another host than the coordinator
+	loopback  bool // its data address is one of its own host alone
+}
+
 // worker is one session.
 type worker struct {
-	Worker
+	process
 	session     Session
 	heard       time.Time // last message
 	pinged      time.Time
@@ -142,58 +150,42 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.notSaved(e)
 	case Stop:
 		m.stop()
-	case Hello:
-		m.hello(e)
+	case Opened:
+		m.opened(e)
+	case Received:
+		if w := m.hear(e.Session); w != nil {
+			m.received(w, e.Message)
+		}
 	case Closed:
 		m.closed(e)
 	case Alive:
 		m.alive(e)
-	default:
-		m.fromWorker(event)
 	}
 	m.advance()
 	return m.effects, joinReasons(m.reasons)
 }
 
-// fromWorker handles the messages of an open session.
-func (m *Machine) fromWorker(event Event) {
-	switch e := event.(type) {
-	case Heartbeat:
-		if w := m.hear(e.Session); w != nil {
-			m.heartbeat(w, e)
-		}
-	case Prepared:
-		if w := m.hear(e.Session); w != nil {
-			m.workerPrepared(w, e)
-		}
-	case Report:
-		if w := m.hear(e.Session); w != nil {
-			m.report(w, e)
-		}
-	case Ready:
-		if w := m.hear(e.Session); w != nil {
-			m.ready(w, e)
-		}
-	case Progress:
-		if w := m.hear(e.Session); w != nil {
-			m.progress(w, e)
-		}
-	case Complaint:
-		if w := m.hear(e.Session); w != nil {
-			m.complaint(w, e)
-		}
-	case Drain:
-		if w := m.hear(e.Session); w != nil {
-			m.drain(w, "drained")
-		}
-	case Failed:
-		if w := m.hear(e.Session); w != nil {
-			m.workerFailed(w, e)
-		}
-	case Refusal:
-		if w := m.hear(e.Session); w != nil {
-			m.refuse(ergoflow.WorkerID(e.From), fmt.Sprintf("by worker %s: %s", w.ID, e.Reason))
-		}
+// received handles a message of an open session.
+func (m *Machine) received(w *worker, received message.FromWorker) {
+	switch e := received.(type) {
+	case message.Heartbeat:
+		m.heartbeat(w, e)
+	case message.Prepared:
+		m.workerPrepared(w, e)
+	case message.Report:
+		m.report(w, e)
+	case message.Ready:
+		m.ready(w, e)
+	case message.Progress:
+		m.progress(w, e)
+	case message.Complaint:
+		m.complaint(w, e)
+	case message.Drain:
+		m.drain(w, "drained")
+	case message.Failed:
+		m.workerFailed(w, e)
+	case message.Refusal:
+		m.refuse(ergoflow.WorkerID(e.From), fmt.Sprintf("by worker %s: %s", w.ID, e.Reason))
 	}
 }
 
@@ -212,8 +204,8 @@ func (m *Machine) advance() {
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
 
-func (m *Machine) send(w *worker, message Message) {
-	m.emit(Send{Session: w.session, To: w.ID, Message: message})
+func (m *Machine) send(w *worker, what message.FromCoordinator) {
+	m.emit(Send{Session: w.session, To: w.ID, Message: what})
 }
 
 func (m *Machine) persist() {
@@ -261,7 +253,7 @@ func (m *Machine) remove(w *worker) {
 	delete(m.sessions, w.session)
 	delete(m.ids, w.ID)
 	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
-	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.Worker)
+	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.process)
 }
 
 // Knows reports whether a process is a worker, or one of the last that were. The
@@ -273,7 +265,7 @@ func (m *Machine) Knows(id ergoflow.WorkerID, secret uint64) bool {
 	if w := m.byID(id); w != nil && w.Secret == secret {
 		return true
 	}
-	return slices.ContainsFunc(m.departed, func(w Worker) bool { return w.ID == id && w.Secret == secret })
+	return slices.ContainsFunc(m.departed, func(w process) bool { return w.ID == id && w.Secret == secret })
 }
 
 // stop drains all workers as if each had asked to leave: their state is saved first.

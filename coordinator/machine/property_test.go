@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
@@ -49,8 +50,8 @@ type chaos struct {
 	persisted  ergoflow.Generation // in the ledger on disk
 	ledger     Ledger
 	formed     map[ergoflow.Generation]map[ergoflow.WorkerID]Session
-	reported   map[ergoflow.Generation]map[ergoflow.WorkerID]Report
-	assigned   map[ergoflow.Generation][]Assign
+	reported   map[ergoflow.Generation]map[ergoflow.WorkerID]message.Report
+	assigned   map[ergoflow.Generation][]message.Assign
 	ready      map[ergoflow.Generation]map[ergoflow.WorkerID]bool
 	gone       map[ergoflow.Generation]bool // aborted or finished
 	latest     ergoflow.Generation
@@ -61,8 +62,8 @@ type chaos struct {
 func newChaos(seed uint64) *chaos {
 	c := &chaos{r: random.New(seed, "machine/property"), now: time.Unix(0, 0),
 		open:   map[Session]ergoflow.WorkerID{},
-		formed: map[ergoflow.Generation]map[ergoflow.WorkerID]Session{}, reported: map[ergoflow.Generation]map[ergoflow.WorkerID]Report{},
-		assigned: map[ergoflow.Generation][]Assign{}, ready: map[ergoflow.Generation]map[ergoflow.WorkerID]bool{},
+		formed: map[ergoflow.Generation]map[ergoflow.WorkerID]Session{}, reported: map[ergoflow.Generation]map[ergoflow.WorkerID]message.Report{},
+		assigned: map[ergoflow.Generation][]message.Assign{}, ready: map[ergoflow.Generation]map[ergoflow.WorkerID]bool{},
 		gone: map[ergoflow.Generation]bool{}}
 	c.plan = ergoflow.Plan{Run: "r", Dataset: "d", Shards: 1 + c.r.IntN(8), Steps: 50, CheckpointEvery: 5}
 	c.restart()
@@ -115,19 +116,20 @@ func (c *chaos) random() {
 	case n < 50:
 		c.event(Tick{})
 	case n < 55:
-		c.event(Prepared{s, "r", c.machine.orders - uint64(c.r.IntN(2))})
+		c.event(Received{s, message.Prepared{Run: "r", Number: c.machine.orders - uint64(c.r.IntN(2))}})
 	case n < 60:
-		c.event(Report{s, g, c.r.IntN(2) == 0, ergoflow.Mark{Generation: c.made(), Step: step}, string('a' + rune(c.r.IntN(2)))})
+		c.event(Received{s, message.Report{Generation: g, HasState: c.r.IntN(2) == 0, State: ergoflow.Mark{Generation: c.made(), Step: step},
+			Hash: string('a' + rune(c.r.IntN(2)))}})
 	case n < 65:
-		c.event(Ready{s, g})
+		c.event(Received{s, message.Ready{Generation: g}})
 	case n < 80:
-		c.event(Progress{Session: s, Generation: g, Step: step, Samples: 10})
+		c.event(Received{s, message.Progress{Generation: g, Step: step, Samples: 10}})
 	case n < 83:
-		c.event(Complaint{Session: s, Generation: g, Step: step, Reason: "ring"})
+		c.event(Received{s, message.Complaint{Generation: g, Step: step, Reason: "ring"}})
 	case n < 85:
-		c.event(Drain{s})
+		c.event(Received{s, message.Drain{}})
 	case n < 86:
-		c.event(Failed{s, "r", "no"})
+		c.event(Received{s, message.Failed{Run: "r", Reason: "no"}})
 	case n < 90:
 		c.save(step)
 	case n < 95:
@@ -142,8 +144,8 @@ func (c *chaos) random() {
 		c.now = c.now.Add(time.Duration(c.r.IntN(15)) * time.Second)
 		c.event(Tick{})
 	default:
-		c.event(Heartbeat{Session: s, Doing: "x", Number: c.r.Uint64N(9), Run: []string{"r", ""}[c.r.IntN(2)],
-			State: ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}})
+		c.event(Received{s, message.Heartbeat{Doing: "x", Number: c.r.Uint64N(9), Run: []string{"r", ""}[c.r.IntN(2)],
+			State: ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}}})
 	}
 }
 
@@ -151,7 +153,9 @@ func (c *chaos) hello(id ergoflow.WorkerID) {
 	c.next++
 	c.open[c.next] = id
 	held := ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}
-	c.event(Hello{c.next, Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, "r", c.r.IntN(2) == 0, held, 0})
+	c.event(Opened{Session: c.next, Hello: message.Hello{
+		Worker: message.Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, Run: "r", HasState: c.r.IntN(2) == 0, State: held,
+	}})
 }
 
 // made is a generation that may have made a state, or not.
@@ -181,17 +185,18 @@ func (c *chaos) scanned() {
 // answer is what a worker that behaves says.
 func (c *chaos) answer(send Send) {
 	switch m := send.Message.(type) {
-	case Ping:
-		c.event(Heartbeat{Session: send.Session, Number: m.Heard + 1})
-	case Prepare:
-		c.event(Prepared{send.Session, m.Plan.Run, m.Number})
-	case Form:
-		c.event(Report{send.Session, m.Generation, true, ergoflow.Mark{Generation: m.Generation - 1, Step: c.machine.Status().Step}, "a"})
-	case Assign:
-		c.event(Ready{send.Session, m.Generation})
-	case Go:
-		c.event(Progress{Session: send.Session, Generation: m.Generation, Step: c.machine.Status().Step + 1, Samples: 10})
-	case Save:
+	case message.Ping:
+		c.event(Received{send.Session, message.Heartbeat{Number: m.Heard + 1}})
+	case message.Prepare:
+		c.event(Received{send.Session, message.Prepared{Run: m.Plan.Run, Number: m.Number}})
+	case message.Form:
+		held := ergoflow.Mark{Generation: m.Generation - 1, Step: c.machine.Status().Step}
+		c.event(Received{send.Session, message.Report{Generation: m.Generation, HasState: true, State: held, Hash: "a"}})
+	case message.Assign:
+		c.event(Received{send.Session, message.Ready{Generation: m.Generation}})
+	case message.Go:
+		c.event(Received{send.Session, message.Progress{Generation: m.Generation, Step: c.machine.Status().Step + 1, Samples: 10}})
+	case message.Save:
 		c.save(c.machine.Status().Step)
 	}
 }
@@ -233,22 +238,8 @@ func (c *chaos) event(e Event) {
 		c.fault = fmt.Sprintf("%#v: two machines differ: %v %q, %v %q", e, effects, reason, again, because)
 		return
 	}
-	switch e := e.(type) {
-	case Report:
-		if id, ok := c.open[e.Session]; ok && c.formed[e.Generation][id] == e.Session && len(c.assigned[e.Generation]) == 0 {
-			if _, twice := c.reported[e.Generation][id]; !twice {
-				c.reported[e.Generation][id] = e
-			}
-		}
-	case Ready:
-		if id, ok := c.open[e.Session]; ok && c.formed[e.Generation][id] == e.Session && len(c.assigned[e.Generation]) > 0 {
-			c.ready[e.Generation][id] = true
-		}
-	case Progress:
-		after := c.machine.Status().Step
-		if (c.gone[e.Generation] || e.Generation != c.latest || before.State != "training") && after != before.Step {
-			c.fault = fmt.Sprintf("progress %+v moved the step from %d to %d in state %s", e, before.Step, after, before.State)
-		}
+	if e, ok := e.(Received); ok {
+		c.note(e, before)
 	}
 	for _, effect := range effects {
 		if c.fault == "" {
@@ -260,6 +251,29 @@ func (c *chaos) event(e Event) {
 			if !slices.ContainsFunc(s.Workers, func(w WorkerStatus) bool { return w.ID == id }) {
 				c.fault = fmt.Sprintf("%#v: generation %d goes on without its member %s", e, s.Generation, id)
 			}
+		}
+	}
+}
+
+// note keeps what the machine has heard, and checks that no other generation's
+// progress moves the step.
+func (c *chaos) note(e Received, before Status) {
+	id, open := c.open[e.Session]
+	switch m := e.Message.(type) {
+	case message.Report:
+		if open && c.formed[m.Generation][id] == e.Session && len(c.assigned[m.Generation]) == 0 {
+			if _, twice := c.reported[m.Generation][id]; !twice {
+				c.reported[m.Generation][id] = m
+			}
+		}
+	case message.Ready:
+		if open && c.formed[m.Generation][id] == e.Session && len(c.assigned[m.Generation]) > 0 {
+			c.ready[m.Generation][id] = true
+		}
+	case message.Progress:
+		after := c.machine.Status().Step
+		if (c.gone[m.Generation] || m.Generation != c.latest || before.State != "training") && after != before.Step {
+			c.fault = fmt.Sprintf("progress %+v moved the step from %d to %d in state %s", m, before.Step, after, before.State)
 		}
 	}
 }
@@ -286,7 +300,7 @@ func (c *chaos) check(effect Effect) {
 		}
 		c.outbox = append(c.outbox, e)
 		switch m := e.Message.(type) {
-		case Form:
+		case message.Form:
 			if m.Generation > c.latest {
 				if m.Generation != c.latest+1 && c.latest == c.persisted {
 					fail("numbers are skipped after %d", c.latest)
@@ -296,16 +310,16 @@ func (c *chaos) check(effect Effect) {
 				}
 				c.latest = m.Generation
 				c.formed[m.Generation] = map[ergoflow.WorkerID]Session{}
-				c.reported[m.Generation] = map[ergoflow.WorkerID]Report{}
+				c.reported[m.Generation] = map[ergoflow.WorkerID]message.Report{}
 				c.ready[m.Generation] = map[ergoflow.WorkerID]bool{}
 			}
 			if m.Generation != c.persisted || m.Generation != c.latest {
 				fail("persisted is %d, latest %d", c.persisted, c.latest)
 			}
 			c.formed[m.Generation][e.To] = e.Session
-		case Assign:
+		case message.Assign:
 			c.checkAssign(e.To, m, fail)
-		case Go:
+		case message.Go:
 			if c.gone[m.Generation] || m.Generation != c.latest {
 				fail("it has ended")
 			}
@@ -316,7 +330,7 @@ func (c *chaos) check(effect Effect) {
 				fail("%d of %d are assigned", len(c.assigned[m.Generation]), len(c.formed[m.Generation]))
 			}
 			c.partition(c.assigned[m.Generation], fail)
-		case Abort:
+		case message.Abort:
 			if m.Generation != c.latest {
 				fail("the latest is %d", c.latest)
 			}
@@ -336,7 +350,7 @@ func (c *chaos) anyOpen(members map[ergoflow.WorkerID]Session) bool {
 	return false
 }
 
-func (c *chaos) checkAssign(to ergoflow.WorkerID, a Assign, fail func(string, ...any)) {
+func (c *chaos) checkAssign(to ergoflow.WorkerID, a message.Assign, fail func(string, ...any)) {
 	g := a.Generation
 	switch {
 	case c.gone[g] || g != c.latest:
@@ -357,20 +371,20 @@ func (c *chaos) checkAssign(to ergoflow.WorkerID, a Assign, fail func(string, ..
 	}
 	own := c.reported[g][to]
 	switch source := a.Source; source.Kind {
-	case Own:
+	case message.SourceOwn:
 		if !own.HasState || own.State != best || source.State != best {
 			fail("it reported %+v, the best is %s", own, best)
 		}
-	case Peer:
+	case message.SourcePeer:
 		peer := c.reported[g][source.Peer.ID]
 		if source.Peer.ID == to || !peer.HasState || peer.State != best || source.State != best {
 			fail("the peer reported %+v, the best is %s", peer, best)
 		}
-	case Checkpoint:
+	case message.SourceCheckpoint:
 		if has && source.State.Compare(best) <= 0 {
 			fail("a member holds %s", best)
 		}
-	case Fresh:
+	case message.SourceFresh:
 		if has {
 			fail("a member holds %s", best)
 		}
@@ -389,7 +403,7 @@ func (c *chaos) possible(m ergoflow.Mark) bool {
 	return m.Step >= 0 && m.Step <= c.plan.Steps && m.Generation <= c.persisted
 }
 
-func (c *chaos) partition(assigns []Assign, fail func(string, ...any)) {
+func (c *chaos) partition(assigns []message.Assign, fail func(string, ...any)) {
 	owned := make([]bool, c.plan.Shards)
 	for _, a := range assigns {
 		if len(a.Shards) == 0 {

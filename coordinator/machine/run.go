@@ -6,13 +6,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-)
-
-// Bounds of a plan.
-const (
-	maxShards = 1 << 16
-	maxConfig = 1 << 20
-	maxName   = 256
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // stage of the run that is neither finished nor failed.
@@ -150,20 +144,9 @@ func (m *Machine) refusePlan(e Submit) string {
 		return "the coordinator ends"
 	case e.Until != StageGenerate && e.Until != StageTrain:
 		return fmt.Sprintf("a run cannot end with stage %s", e.Until)
-	case p.Run == "" || len(p.Run) > maxName || len(p.Experiment) > maxName:
-		return fmt.Sprintf("the names of run and experiment have %d and %d bytes, not 1 to %d and up to %[3]d", len(p.Run), len(p.Experiment), maxName)
-	case p.Dataset == "" || len(p.Dataset) > maxName:
-		return fmt.Sprintf("the name of the data set has %d bytes, not 1 to %d", len(p.Dataset), maxName)
-	case p.Shards < 1 || p.Shards > maxShards:
-		return fmt.Sprintf("%d shards, not 1 to %d", p.Shards, maxShards)
-	case p.Groups < 0 || p.Groups > p.Shards:
-		return fmt.Sprintf("%d groups for %d shards", p.Groups, p.Shards)
-	case p.Steps < 1:
-		return fmt.Sprintf("%d steps, fewer than one", p.Steps)
-	case p.CheckpointEvery < 1:
-		return fmt.Sprintf("a checkpoint every %d steps", p.CheckpointEvery)
-	case len(p.Config) > maxConfig:
-		return fmt.Sprintf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
+	}
+	if err := p.Validate(); err != nil {
+		return err.Error()
 	}
 	old := m.ledger.Plan
 	switch {
@@ -347,7 +330,7 @@ func (m *Machine) finish(why string) {
 	m.persist()
 	m.current = nil
 	for _, w := range m.workers {
-		m.send(w, Finish{m.ledger.Plan.Run})
+		m.send(w, message.Finish{Run: m.ledger.Plan.Run})
 		w.reset()
 	}
 	m.because(fmt.Sprintf("run %s is finished: %s", m.ledger.Plan.Run, why))
@@ -363,7 +346,7 @@ func (m *Machine) fail(reason string) {
 	}
 	for _, w := range m.workers {
 		if w.phase == generating {
-			m.send(w, Finish{m.ledger.Plan.Run})
+			m.send(w, message.Finish{Run: m.ledger.Plan.Run})
 			w.phase = connected
 		}
 	}

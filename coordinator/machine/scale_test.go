@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // members is more than any group that ergoflow has trained with.
@@ -50,8 +51,8 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 		return effects
 	}
 	hello := func(s Session) {
-		step("hello", Hello{Session: s, Worker: Worker{ID: ergoflow.WorkerID(fmt.Sprintf("host-%d", s)), Version: "v1",
-			DataAddress: fmt.Sprintf("10.0.%d.%d:7080", s/256, s%256)}})
+		step("hello", Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprintf("host-%d", s)), Version: "v1",
+			DataAddress: fmt.Sprintf("10.0.%d.%d:7080", s/256, s%256)}}})
 	}
 	all := func(f func(s Session)) {
 		for s := Session(1); s <= members; s++ {
@@ -66,10 +67,10 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 			b.Fatal("no generation forms")
 		}
 		for _, id := range g.members {
-			step("report", Report{Session: m.byID(id).session, Generation: g.number, HasState: true, State: ergoflow.Mark{Step: 1}, Hash: "h"})
+			step("report", Received{m.byID(id).session, message.Report{Generation: g.number, HasState: true, State: ergoflow.Mark{Step: 1}, Hash: "h"}})
 		}
 		for _, id := range g.members {
-			step("ready", Ready{Session: m.byID(id).session, Generation: g.number})
+			step("ready", Received{m.byID(id).session, message.Ready{Generation: g.number}})
 		}
 		if m.state() != StateTraining {
 			b.Fatalf("the machine is %s", m.state())
@@ -85,18 +86,18 @@ func thousand(b *testing.B, shards int) map[string]time.Duration {
 	for s := Session(1); s < members; s++ {
 		hello(s)
 	}
-	all(func(s Session) { step("prepared", Prepared{Session: s, Run: "r", Number: m.worker(s).order}) })
+	all(func(s Session) { step("prepared", Received{s, message.Prepared{Run: "r", Number: m.worker(s).order}}) })
 	form()
 	all(func(s Session) {
-		step("progress", Progress{Session: s, Generation: m.current.number, Step: 2, Loss: 1, Samples: 1})
+		step("progress", Received{s, message.Progress{Generation: m.current.number, Step: 2, Loss: 1, Samples: 1}})
 	})
-	all(func(s Session) { step("heartbeat", Heartbeat{Session: s}) })
+	all(func(s Session) { step("heartbeat", Received{s, message.Heartbeat{}}) })
 	step("tick", Tick{})
 	step("lost", Closed{Session: 500, Reason: "the stream broke"})
 	form()
-	step("progress", Progress{Session: 1, Generation: m.current.number, Step: 3, Loss: 1, Samples: 1})
+	step("progress", Received{1, message.Progress{Generation: m.current.number, Step: 3, Loss: 1, Samples: 1}})
 	hello(members)
-	step("joined", Prepared{Session: members, Run: "r", Number: m.worker(members).order})
+	step("joined", Received{members, message.Prepared{Run: "r", Number: m.worker(members).order}})
 	form()
 	begin := used(b)
 	if n := len(m.Status().Workers); n != members-1 {
@@ -132,10 +133,10 @@ func TestMoreWorkersThanARing(t *testing.T) {
 	step(Submit{Plan: ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: shards, Steps: 100, CheckpointEvery: 10}, Until: StageTrain})
 	step(Scanned{Run: "r", Present: present})
 	for s := Session(1); s <= workers; s++ {
-		step(Hello{Session: s, Worker: Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), Version: "v1", DataAddress: fmt.Sprint("h", s, ":1")}})
+		step(Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: ergoflow.WorkerID(fmt.Sprint("w", s)), Version: "v1", DataAddress: fmt.Sprint("h", s, ":1")}}})
 	}
 	for s := Session(1); s <= workers; s++ {
-		step(Prepared{Session: s, Run: "r", Number: m.worker(s).order})
+		step(Received{s, message.Prepared{Run: "r", Number: m.worker(s).order}})
 	}
 	if m.current == nil || len(m.current.members) != ergoflow.MaxWorld {
 		t.Fatalf("generation %+v of %d workers", m.current, workers)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 var update = flag.Bool("update", false, "rewrite the traces in testdata")
@@ -151,9 +152,15 @@ func (p *player) do(command string, words []string) {
 		if stateful {
 			p.held[id] = state
 		}
-		p.event(Hello{p.next, Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"),
-			DataAddress: text("addr", "host-"+id+":1"), Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1)),
-			Elsewhere: slices.Contains(args, "elsewhere"), Loopback: slices.Contains(args, "loopback")}, p.run, stateful, p.held[id], ergoflow.Generation(number("newest", 0))})
+		p.event(Opened{
+			Session: p.next,
+			Hello: message.Hello{
+				Worker: message.Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"), DataAddress: text("addr", "host-"+id+":1"),
+					Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))},
+				Run: p.run, HasState: stateful, State: p.held[id], Newest: ergoflow.Generation(number("newest", 0)),
+			},
+			Elsewhere: slices.Contains(args, "elsewhere"), Loopback: slices.Contains(args, "loopback"),
+		})
 		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
 			p.sessions[id] = old
 		}
@@ -203,11 +210,11 @@ func (p *player) do(command string, words []string) {
 		if w := p.machine.worker(session); w != nil {
 			order = int(w.order)
 		}
-		p.event(Prepared{session, text("run", p.run), uint64(number("order", order))})
+		p.event(Received{session, message.Prepared{Run: text("run", p.run), Number: uint64(number("order", order))}})
 	case "failed":
-		p.event(Failed{session, text("run", p.run), "it does not compile"})
+		p.event(Received{session, message.Failed{Run: text("run", p.run), Reason: "it does not compile"}})
 	case "drain":
-		p.event(Drain{session})
+		p.event(Received{session, message.Drain{}})
 	case "close":
 		delete(p.sessions, id)
 		p.event(Closed{session, "the stream broke"})
@@ -215,12 +222,12 @@ func (p *player) do(command string, words []string) {
 		if !stateful {
 			state = ergoflow.Mark{}
 		}
-		p.event(Report{session, generation, stateful, state, text("hash", "h")})
+		p.event(Received{session, message.Report{Generation: generation, HasState: stateful, State: state, Hash: text("hash", "h")}})
 	case "ready":
-		p.event(Ready{session, generation})
+		p.event(Received{session, message.Ready{Generation: generation}})
 	case "progress":
 		p.held[id] = ergoflow.Mark{Generation: generation, Step: step}
-		p.event(Progress{Session: session, Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100})
+		p.event(Received{session, message.Progress{Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100}})
 	case "steps":
 		for range number("n", 1) {
 			p.now = p.now.Add(time.Second)
@@ -228,7 +235,7 @@ func (p *player) do(command string, words []string) {
 			p.everyoneSteps(func(id string, shards int) float64 { return 1e-3 * float64(number(id, 10)*shards) })
 		}
 	case "complain":
-		p.event(Complaint{session, generation, step, ergoflow.WorkerID(text("peer", "")), "the ring broke"})
+		p.event(Received{session, message.Complaint{Generation: generation, Step: step, Peer: ergoflow.WorkerID(text("peer", "")), Reason: "the ring broke"}})
 	case "auto":
 		for _, id := range args {
 			p.auto[id] = true
@@ -269,9 +276,9 @@ func (p *player) event(e Event) {
 	var pinged, answers []Event
 	for _, effect := range effects {
 		send, isSend := effect.(Send)
-		if ping, isPing := send.Message.(Ping); isSend && isPing {
+		if ping, isPing := send.Message.(message.Ping); isSend && isPing {
 			if !p.muted[string(send.To)] {
-				pinged = append(pinged, Heartbeat{Session: send.Session, Number: ping.Heard + 1})
+				pinged = append(pinged, Received{send.Session, message.Heartbeat{Number: ping.Heard + 1}})
 			}
 			continue
 		}
@@ -315,22 +322,22 @@ func (p *player) everyoneSteps(own func(id string, shards int) float64) {
 		id := string(w.ID)
 		step := w.Step + 1
 		p.held[id] = ergoflow.Mark{Generation: p.ledger.Generation, Step: step}
-		p.event(Progress{Session: p.sessions[id], Generation: p.ledger.Generation, Step: step,
-			Loss: 1 / float64(step+1), Samples: 100, Timing: Timing{Gradient: times[i], Ring: longest - times[i] + 1e-3}})
+		p.event(Received{p.sessions[id], message.Progress{Generation: p.ledger.Generation, Step: step,
+			Loss: 1 / float64(step+1), Samples: 100, Timing: message.Timing{Gradient: times[i], Ring: longest - times[i] + 1e-3}}})
 	}
 }
 
 // answer is what an automatic worker says to a message.
 func (p *player) answer(id string, send Send) []Event {
 	switch m := send.Message.(type) {
-	case Prepare:
-		return []Event{Prepared{send.Session, m.Plan.Run, m.Number}}
-	case Form:
+	case message.Prepare:
+		return []Event{Received{send.Session, message.Prepared{Run: m.Plan.Run, Number: m.Number}}}
+	case message.Form:
 		held, has := p.held[id]
-		return []Event{Report{send.Session, m.Generation, has, held, "h"}}
-	case Assign:
+		return []Event{Received{send.Session, message.Report{Generation: m.Generation, HasState: has, State: held, Hash: "h"}}}
+	case message.Assign:
 		p.held[id] = m.Source.State
-		return []Event{Ready{send.Session, m.Generation}}
+		return []Event{Received{send.Session, message.Ready{Generation: m.Generation}}}
 	}
 	return nil
 }

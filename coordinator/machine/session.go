@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // Bounds of what a worker says of itself, and of the number of workers.
@@ -13,40 +16,43 @@ const (
 	maxWorkers = 4096
 )
 
-func (m *Machine) hello(e Hello) {
-	if v := m.byID(e.Worker.ID); v != nil {
+func (m *Machine) opened(e Opened) {
+	hello := e.Hello
+	p := process{Worker: hello.Worker, elsewhere: e.Elsewhere, loopback: e.Loopback}
+	if v := m.byID(p.ID); v != nil {
 		switch {
 		// A worker may notice a broken stream before the coordinator does.
-		case v.Worker == e.Worker:
+		case v.process == p:
 			m.expel(v, "the same process opens a new session")
 		// It was started again while its host was cut off, so its stream did not break.
-		case v.DataAddress == e.Worker.DataAddress && m.now.Sub(v.heard) > 2*m.config.PingInterval:
+		case v.DataAddress == p.DataAddress && m.now.Sub(v.heard) > 2*m.config.PingInterval:
 			m.expel(v, "silent, and another process took its address")
 		}
 	}
-	if refusal := m.refusal(e); refusal != "" {
-		m.emit(Send{e.Session, e.Worker.ID, Refuse{refusal}})
-		m.emit(Close{e.Session, e.Worker.ID, "refused: " + refusal})
-		m.refuse(e.Worker.ID, refusal)
+	if refusal := m.refusal(p, hello.Newest); refusal != "" {
+		m.emit(Send{e.Session, p.ID, message.Refuse{Reason: refusal}})
+		m.emit(Close{e.Session, p.ID, "refused: " + refusal})
+		m.refuse(p.ID, refusal)
 		return
 	}
-	w := &worker{Worker: e.Worker, session: e.Session, heard: m.now, pinged: m.now}
-	if e.HasState && m.concerns(e.Run) {
-		if m.isPossible(e.State) {
-			w.hasState, w.state = true, e.State
+	w := &worker{process: p, session: e.Session, heard: m.now, pinged: m.now}
+	if hello.HasState && m.concerns(hello.Run) {
+		if m.isPossible(hello.State) {
+			w.hasState, w.state = true, hello.State
 		} else {
 			m.refuse(w.ID, fmt.Sprintf("it brings %s, but the run has %d steps and %d generations: the coordinator ignores its state",
-				e.State, m.ledger.Plan.Steps, m.ledger.Generation))
+				hello.State, m.ledger.Plan.Steps, m.ledger.Generation))
 		}
 	}
 	m.add(w)
-	m.send(w, Welcome{m.config.PingInterval, m.config.Patience, m.config.Lease})
+	m.send(w, message.Welcome{PingInterval: m.config.PingInterval, Patience: m.config.Patience, Lease: m.config.Lease})
 	m.because(fmt.Sprintf("worker %s connected (%s)", w.ID, w.Device))
 	m.instruct(w)
 }
 
-func (m *Machine) refusal(e Hello) string {
-	w := e.Worker
+// refusal is why a process may not open a session; empty: it may. Newest is the last
+// generation that it was in.
+func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 	switch {
 	case m.stopping:
 		return "the coordinator ends"
@@ -58,9 +64,9 @@ func (m *Machine) refusal(e Hello) string {
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
-	case e.Newest > m.ledger.Generation:
-		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", e.Newest, m.ledger.Generation)
-	case w.Loopback && m.elsewhere(w):
+	case newest > m.ledger.Generation:
+		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", newest, m.ledger.Generation)
+	case w.loopback && m.elsewhere(w):
 		return fmt.Sprintf("workers on other hosts cannot reach %s, where this one receives gradients: start it with --listen and an address that they reach", w.DataAddress)
 	case m.byID(w.ID) != nil:
 		return fmt.Sprintf("a worker %s is connected already", w.ID)
@@ -69,7 +75,7 @@ func (m *Machine) refusal(e Hello) string {
 		if v.DataAddress == w.DataAddress {
 			return fmt.Sprintf("worker %s has the data address %s already", v.ID, w.DataAddress)
 		}
-		if v.Loopback && w.Elsewhere {
+		if v.loopback && w.elsewhere {
 			return fmt.Sprintf("it cannot reach worker %s, which receives gradients at %s: start that one again with --listen and an address that other hosts reach",
 				v.ID, v.DataAddress)
 		}
@@ -79,13 +85,13 @@ func (m *Machine) refusal(e Hello) string {
 
 // elsewhere reports whether a new worker, or any connected one, is on another host than
 // the coordinator.
-func (m *Machine) elsewhere(w Worker) bool {
-	return w.Elsewhere || slices.ContainsFunc(m.workers, func(v *worker) bool { return v.Elsewhere })
+func (m *Machine) elsewhere(w process) bool {
+	return w.elsewhere || slices.ContainsFunc(m.workers, func(v *worker) bool { return v.elsewhere })
 }
 
 // heartbeat notes what a worker does, and the state that it has come to by following a
 // member: if all members are lost, that may be the newest state.
-func (m *Machine) heartbeat(w *worker, e Heartbeat) {
+func (m *Machine) heartbeat(w *worker, e message.Heartbeat) {
 	w.doing, w.beat = e.Doing, max(w.beat, e.Number)
 	if !m.concerns(e.Run) || m.current != nil && m.current.has(w.ID) || w.hasState && e.State.Compare(w.state) <= 0 {
 		return
@@ -149,7 +155,7 @@ func (m *Machine) tick() {
 		}
 		if m.now.Sub(w.pinged) >= m.config.PingInterval {
 			w.pinged = m.now
-			m.send(w, Ping{w.beat})
+			m.send(w, message.Ping{Heard: w.beat})
 		}
 	}
 	switch g := m.current; {
@@ -210,7 +216,7 @@ func (m *Machine) release() {
 		case w.saving:
 		case m.ledger.Plan != nil && !m.ledger.Finished && m.lastHolder(w): // of a failed run too
 			w.saving, w.saveFrom = true, w.state
-			m.send(w, Save{m.ledger.Generation})
+			m.send(w, message.Save{Generation: m.ledger.Generation})
 			m.because(fmt.Sprintf("the coordinator asks worker %s for a checkpoint: no worker that stays has the state", w.ID))
 		case m.current != nil && m.current.has(w.ID):
 			if !m.saving() { // otherwise the saving worker needs the ring to finish its step
@@ -224,7 +230,7 @@ func (m *Machine) release() {
 }
 
 func (m *Machine) dismiss(w *worker, why string) {
-	m.send(w, Leave{why})
+	m.send(w, message.Leave{Reason: why})
 	m.emit(Close{w.session, w.ID, why})
 	m.remove(w)
 	text := fmt.Sprintf("worker %s left (%s)", w.ID, why)
@@ -252,7 +258,7 @@ func (m *Machine) saving() bool {
 }
 
 // workerPrepared makes a worker a candidate.
-func (m *Machine) workerPrepared(w *worker, e Prepared) {
+func (m *Machine) workerPrepared(w *worker, e message.Prepared) {
 	if !m.training() || e.Run != m.ledger.Plan.Run || w.phase != preparing || e.Number != w.order {
 		return
 	}
@@ -264,7 +270,7 @@ func (m *Machine) workerPrepared(w *worker, e Prepared) {
 }
 
 // workerFailed drops a worker from the run for good.
-func (m *Machine) workerFailed(w *worker, e Failed) {
+func (m *Machine) workerFailed(w *worker, e message.Failed) {
 	if m.ledger.Plan == nil || e.Run != m.ledger.Plan.Run || m.finished() || w.phase == failed {
 		return
 	}
@@ -287,21 +293,21 @@ func (m *Machine) instruct(w *worker) {
 	switch m.run.stage {
 	case stageGenerating:
 		w.phase = generating
-		m.send(w, Generate{*m.ledger.Plan})
+		m.send(w, message.Generate{Plan: *m.ledger.Plan})
 	case stageTraining:
 		m.orders++
 		w.phase, w.order = preparing, m.orders
-		m.send(w, Prepare{w.order, *m.ledger.Plan, m.followed()})
+		m.send(w, message.Prepare{Number: w.order, Plan: *m.ledger.Plan, Follow: m.followed()})
 	}
 }
 
 // followed is the member that a newcomer follows: the one of the last rank, since rank 0
 // writes the checkpoints.
-func (m *Machine) followed() Member {
+func (m *Machine) followed() message.Member {
 	g := m.current
 	if g == nil || g.phase != running {
-		return Member{}
+		return message.Member{}
 	}
 	v := m.byID(g.members[len(g.members)-1])
-	return Member{v.ID, v.DataAddress}
+	return message.Member{ID: v.ID, DataAddress: v.DataAddress}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // Timing breaks a worker's step down, in seconds.
@@ -16,6 +17,12 @@ type Timing struct {
 	Wait     float64 `json:"wait"`     // for that one
 	Update   float64 `json:"update"`   // with the sum's way to the device
 	Other    float64 `json:"other"`    // between these: what is next, whether it may be applied
+}
+
+// timingOf takes over what a worker measured; Step and Wait follow from all members'
+// timings (see timed).
+func timingOf(t message.Timing) Timing {
+	return Timing{Data: t.Data, Gradient: t.Gradient, Copy: t.Copy, Ring: t.Ring, Update: t.Update, Other: t.Other}
 }
 
 // own is the time of the worker's own part: it does not depend on others, and grows

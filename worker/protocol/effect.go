@@ -3,7 +3,8 @@ package protocol
 import (
 	"errors"
 
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // An Effect is what the adapter shall do. Effects are executed in order and
@@ -14,14 +15,14 @@ type Effect interface{ effect() }
 // cancelled, and its last event is Ended.
 type (
 	// Generate pulls jobs and makes shards until cancelled.
-	Generate struct{ Order *wire.Generate }
+	Generate struct{ Order message.Generate }
 	// Prepare maps the shards of a run and compiles its graphs.
-	Prepare struct{ Order *wire.Prepare }
+	Prepare struct{ Order message.Prepare }
 	// Describe asks for Described, of the state that is held.
-	Describe struct{ Generation uint64 }
+	Describe struct{ Generation ergoflow.Generation }
 	// Join begins a rank: state, ring, then Joined; after that it does what it is
 	// told until cancelled.
-	Join struct{ Assign *wire.Assign }
+	Join struct{ Assign message.Assign }
 	// Drop frees what is held of the run.
 	Drop struct{}
 )
@@ -40,7 +41,7 @@ type (
 // Other effects.
 type (
 	// Send hands a message to the coordinator.
-	Send struct{ Message *wire.WorkerMessage }
+	Send struct{ Message message.FromWorker }
 	// Save takes a checkpoint of the present state, by the rank between its steps
 	// where there is one, and uploads it beside whatever follows. One that is
 	// under way makes it superfluous, unless it is Final: no step follows, so that

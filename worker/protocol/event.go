@@ -2,7 +2,7 @@ package protocol
 
 import (
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // An Event is what may befall a session.
@@ -12,8 +12,8 @@ type Event interface{ event() }
 type (
 	// Opened comes once, first: the stream to the coordinator is open.
 	Opened struct{}
-	// Received is a message of the coordinator.
-	Received struct{ Message *wire.CoordinatorMessage }
+	// Received is a message of the coordinator; nil: one that this worker does not know.
+	Received struct{ Message message.FromCoordinator }
 	// Broken: the stream ended.
 	Broken struct{ Err error }
 	// Tick tells the time.
@@ -27,13 +27,13 @@ type (
 // Events of the work under way.
 type (
 	// Described answers Describe.
-	Described struct{ Report *wire.Report }
+	Described struct{ Report message.Report }
 	// Joined answers Join: state in place, ring connected.
-	Joined struct{ Step int64 }
+	Joined struct{ Step ergoflow.Step }
 	// Summed: the ring of the step that was to be computed has ended here.
 	Summed struct{}
-	// Applied answers Apply.
-	Applied struct{ Progress *wire.Progress }
+	// Applied answers Apply. The session fills in the generation.
+	Applied struct{ Progress message.Progress }
 	// Followed: by following another worker this one has come to hold a state.
 	Followed struct {
 		Run  string

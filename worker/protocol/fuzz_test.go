@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
 )
@@ -27,14 +30,14 @@ func FuzzReceived(f *testing.F) {
 	seed(&wire.CoordinatorMessage{}, save, start, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{}}})
 	seed(prepare, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Generate{}}, abort, &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{}})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		w := &device{t: t, session: NewSession(&wire.Hello{Id: "a"}), now: time.Unix(1_000_000, 0)}
+		w := &device{t: t, session: NewSession(message.Hello{Worker: message.Worker{ID: "a"}}), now: time.Unix(1_000_000, 0)}
 		w.post(Opened{})
 		for {
 			m, err := wiretest.Next[wire.CoordinatorMessage](&data)
 			if err != nil {
 				return
 			}
-			w.post(Received{m})
+			w.post(Received{convert.FromCoordinator(m)})
 			w.work()
 		}
 	})
@@ -48,7 +51,7 @@ type device struct {
 	effect              Effect // that began the work under way; nil: idle
 	joined              bool
 	computing, computed bool
-	step                int64
+	step                ergoflow.Step
 	over                bool
 }
 
@@ -95,14 +98,14 @@ func (d *device) work() {
 			before := d.step
 			d.post(Summed{})
 			if d.step > before {
-				d.post(Applied{&wire.Progress{Step: d.step}})
+				d.post(Applied{message.Progress{Step: d.step}})
 			}
 		default:
 			d.effect = nil
 			d.post(Ended{errors.New("the ring broke")})
 		}
 	case Describe:
-		d.post(Described{&wire.Report{}})
+		d.post(Described{message.Report{}})
 		d.end()
 	default:
 		d.end()

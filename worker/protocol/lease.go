@@ -1,6 +1,8 @@
 package protocol
 
-import "time"
+import (
+	"time"
+)
 
 // A lease is how long steps may be applied without a word of the coordinator.
 // Members that it cannot hear it replaces after a while by others that go on

@@ -4,19 +4,20 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // rankState is how far a rank is in its generation.
 type rankState struct {
-	generation uint64
-	saves      bool  // this rank writes the checkpoints
-	joined     bool  // the state is in place and the ring connected
-	gone       bool  // all are ready
-	step       int64 // updates applied
-	busy       bool  // between Compute and Applied
-	summed     bool  // of which the ring has ended here
-	saveAsked  bool  // the coordinator wants a checkpoint at the next boundary
+	generation ergoflow.Generation
+	saves      bool          // this rank writes the checkpoints
+	joined     bool          // the state is in place and the ring connected
+	gone       bool          // all are ready
+	step       ergoflow.Step // updates applied
+	busy       bool          // between Compute and Applied
+	summed     bool          // of which the ring has ended here
+	saveAsked  bool          // the coordinator wants a checkpoint at the next boundary
 	askedAt    time.Time
 	savedLast  bool
 	unsaved    int // checkpoints that were Final and did not arrive
@@ -31,40 +32,40 @@ const boundaryPatience = 2 * time.Second
 const maxUnsaved = 4
 
 // form ends whatever is under way and reports what is held.
-func (s *Session) form(form *wire.Form) {
-	if form.GetGeneration() <= s.formed {
+func (s *Session) form(form message.Form) {
+	if form.Generation <= s.formed {
 		return
 	}
-	s.formed = form.GetGeneration()
-	s.replace(fmt.Sprintf("generation %d forms: %s", form.GetGeneration(), form.GetReason()),
-		&work{kind: describing, effect: Describe{form.GetGeneration()}, rankState: rankState{generation: form.GetGeneration()}})
+	s.formed = form.Generation
+	s.replace(fmt.Sprintf("generation %d forms: %s", form.Generation, form.Reason),
+		&work{kind: describing, effect: Describe{form.Generation}, rankState: rankState{generation: form.Generation}})
 }
 
-func (s *Session) assign(assign *wire.Assign) {
-	if assign.GetGeneration() != s.formed || assign.GetGeneration() <= s.assigned {
+func (s *Session) assign(assign message.Assign) {
+	if assign.Generation != s.formed || assign.Generation <= s.assigned {
 		return
 	}
-	s.assigned = assign.GetGeneration()
-	s.replace(fmt.Sprintf("generation %d is assigned", assign.GetGeneration()),
-		&work{kind: stepping, effect: Join{assign}, rankState: rankState{generation: assign.GetGeneration(), saves: assign.GetSaves()}})
+	s.assigned = assign.Generation
+	s.replace(fmt.Sprintf("generation %d is assigned", assign.Generation),
+		&work{kind: stepping, effect: Join{assign}, rankState: rankState{generation: assign.Generation, saves: assign.Saves}})
 }
 
 // abort ends a generation, and lets go of what waits for it.
-func (s *Session) abort(abort *wire.Abort) {
+func (s *Session) abort(abort message.Abort) {
 	of := func(w *work) bool {
-		return w != nil && (w.kind == stepping || w.kind == describing) && w.generation == abort.GetGeneration()
+		return w != nil && (w.kind == stepping || w.kind == describing) && w.generation == abort.Generation
 	}
-	s.assigned = max(s.assigned, abort.GetGeneration()) // it is over, whatever is still said of it
+	s.assigned = max(s.assigned, abort.Generation) // it is over, whatever is still said of it
 	if of(s.next) {
 		s.next = nil
 	}
 	if of(s.work) {
-		s.cancel(fmt.Sprintf("generation %d aborted: %s", abort.GetGeneration(), abort.GetReason()))
+		s.cancel(fmt.Sprintf("generation %d aborted: %s", abort.Generation, abort.Reason))
 	}
 }
 
 // rank is the rank of a generation, under way or waiting for the device.
-func (s *Session) rank(generation uint64) *work {
+func (s *Session) rank(generation ergoflow.Generation) *work {
 	for _, w := range []*work{s.next, s.work} {
 		if w != nil && w.kind == stepping && w.generation == generation {
 			return w
@@ -76,7 +77,7 @@ func (s *Session) rank(generation uint64) *work {
 func (s *Session) joined(w *work, e Joined) {
 	w.joined, w.step = true, e.Step
 	if !w.cancelled {
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: w.generation}}})
+		s.send(message.Ready{Generation: w.generation})
 	}
 	s.proceed()
 }
@@ -102,7 +103,7 @@ func (s *Session) proceed() {
 	}
 	switch {
 	case !w.gone || s.parting:
-	case w.step < s.plan.GetSteps():
+	case w.step < s.plan.Steps:
 		w.busy = true
 		s.emit(Compute{})
 	case w.saves && !w.savedLast: // the coordinator ends the generation once it is safe
@@ -112,11 +113,11 @@ func (s *Session) proceed() {
 }
 
 func (s *Session) applied(w *work, e Applied) {
-	w.busy, w.step = false, e.Progress.GetStep()
+	w.busy, w.step = false, e.Progress.Step
 	e.Progress.Generation = w.generation
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: e.Progress}})
-	every := s.plan.GetCheckpointEvery()
-	if !w.cancelled && !w.saveAsked && w.saves && every > 0 && w.step%every == 0 && w.step < s.plan.GetSteps() {
+	s.send(e.Progress)
+	every := s.plan.CheckpointEvery
+	if !w.cancelled && !w.saveAsked && w.saves && every > 0 && w.step%every == 0 && w.step < s.plan.Steps {
 		s.emit(Save{})
 	}
 	s.proceed()

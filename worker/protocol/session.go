@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // helloTimeout bounds the wait for the coordinator's first answer.
@@ -13,27 +14,27 @@ const helloTimeout = 5 * time.Second
 // Session is the state of one connection to the coordinator. It is not for use
 // by several goroutines.
 type Session struct {
-	hello    *wire.Hello
+	hello    message.Hello
 	now      time.Time // of the event being handled
 	heard    time.Time // of the coordinator
 	patience time.Duration
 	lease    lease
 	over     bool
-	formed   uint64 // the last generation that was to form
-	assigned uint64 // the last one of which a place was taken
-	parting  bool   // the state was asked for: steps after it would be lost
+	formed   ergoflow.Generation // the last generation that was to form
+	assigned ergoflow.Generation // the last one of which a place was taken
+	parting  bool                // the state was asked for: steps after it would be lost
 
-	plan     *wire.Plan // of the run that was prepared
-	followed Followed   // since the work under way began, or the last one
-	work     *work      // under way; nil when idle
-	next     *work      // begins when the one under way has ended
+	plan     ergoflow.Plan // of the run that was prepared
+	followed Followed      // since the work under way began, or the last one
+	work     *work         // under way; nil when idle
+	next     *work         // begins when the one under way has ended
 
 	effects []Effect
 }
 
 // NewSession returns the session of a worker that presents itself by hello. Its
 // first event must be Opened.
-func NewSession(hello *wire.Hello) *Session { return &Session{hello: hello, patience: helloTimeout} }
+func NewSession(hello message.Hello) *Session { return &Session{hello: hello, patience: helloTimeout} }
 
 // Step handles one event.
 func (s *Session) Step(now time.Time, event Event) []Effect {
@@ -44,7 +45,7 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 	switch e := event.(type) {
 	case Opened:
 		s.heard = now
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: s.hello}})
+		s.send(s.hello)
 	case Received:
 		s.heard = now
 		s.receive(e.Message)
@@ -62,9 +63,9 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 	case Followed:
 		s.followed = e
 	case Drain:
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
+		s.send(message.Drain{})
 	case Refused:
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Refusal{Refusal: &wire.Refusal{From: e.From, Reason: e.Reason}}})
+		s.send(message.Refusal{From: e.From, Reason: e.Reason})
 	default:
 		s.fromWork(event)
 	}
@@ -72,36 +73,35 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 }
 
 // receive carries out one order of the coordinator.
-func (s *Session) receive(m *wire.CoordinatorMessage) {
-	switch body := m.GetBody().(type) {
-	case *wire.CoordinatorMessage_Welcome:
-		s.welcome(body.Welcome)
-	case *wire.CoordinatorMessage_Refuse:
-		s.end(fmt.Errorf("%w: %s", ErrRefused, body.Refuse.GetReason()))
-	case *wire.CoordinatorMessage_Ping:
-		s.ping(body.Ping)
-	case *wire.CoordinatorMessage_Generate:
-		s.replace("the coordinator orders generating", &work{kind: generating, effect: Generate{body.Generate}, run: body.Generate.GetPlan().GetRun()})
-	case *wire.CoordinatorMessage_Prepare:
-		s.replace("the coordinator orders preparing", &work{kind: preparing, effect: Prepare{body.Prepare}, run: body.Prepare.GetPlan().GetRun(),
-			order: body.Prepare})
-	case *wire.CoordinatorMessage_Form:
-		s.form(body.Form)
-	case *wire.CoordinatorMessage_Assign:
-		s.assign(body.Assign)
-	case *wire.CoordinatorMessage_Go:
-		if w := s.rank(body.Go.GetGeneration()); w != nil {
+func (s *Session) receive(received message.FromCoordinator) {
+	switch m := received.(type) {
+	case message.Welcome:
+		s.welcome(m)
+	case message.Refuse:
+		s.end(fmt.Errorf("%w: %s", ErrRefused, m.Reason))
+	case message.Ping:
+		s.ping(m)
+	case message.Generate:
+		s.replace("the coordinator orders generating", &work{kind: generating, effect: Generate{m}, run: m.Plan.Run})
+	case message.Prepare:
+		s.replace("the coordinator orders preparing", &work{kind: preparing, effect: Prepare{m}, run: m.Plan.Run, order: m})
+	case message.Form:
+		s.form(m)
+	case message.Assign:
+		s.assign(m)
+	case message.Go:
+		if w := s.rank(m.Generation); w != nil {
 			w.gone = true
 			s.proceed()
 		}
-	case *wire.CoordinatorMessage_Abort:
-		s.abort(body.Abort)
-	case *wire.CoordinatorMessage_Save:
+	case message.Abort:
+		s.abort(m)
+	case message.Save:
 		s.save()
-	case *wire.CoordinatorMessage_Finish:
+	case message.Finish:
 		s.replace("the run is finished", &work{kind: dropping, effect: Drop{}})
-	case *wire.CoordinatorMessage_Leave:
-		s.replace("the coordinator lets go", &work{kind: leaving, reason: body.Leave.GetReason()})
+	case message.Leave:
+		s.replace("the coordinator lets go", &work{kind: leaving, reason: m.Reason})
 	}
 }
 
@@ -110,31 +110,26 @@ func (s *Session) receive(m *wire.CoordinatorMessage) {
 // silent coordinator is long: one that was killed breaks its streams at once, so
 // that only a host that was stopped, cut off or starved is silent; nobody else
 // conducts the run meanwhile, and looking for it costs a generation.
-func (s *Session) welcome(w *wire.Welcome) {
-	if patience := seconds(w.GetPatience()); patience > 0 {
-		s.patience = patience
+func (s *Session) welcome(w message.Welcome) {
+	if w.Patience > 0 {
+		s.patience = w.Patience
 	}
-	s.lease.length = seconds(w.GetLease())
+	s.lease.length = w.Lease
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
-func (s *Session) ping(p *wire.Ping) {
-	s.lease.heard(p.GetHeard())
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
-		Doing: s.doing(), Number: s.lease.beat(s.now),
-		Run: s.followed.Run, Made: uint64(s.followed.Mark.Generation), Step: int64(s.followed.Mark.Step),
-	}}})
+func (s *Session) ping(p message.Ping) {
+	s.lease.heard(p.Heard)
+	s.send(message.Heartbeat{Doing: s.doing(), Number: s.lease.beat(s.now), Run: s.followed.Run, State: s.followed.Mark})
 	s.proceed() // a step may have waited for the lease
 }
 
 func (s *Session) emit(e Effect) { s.effects = append(s.effects, e) }
 
-func (s *Session) send(m *wire.WorkerMessage) { s.emit(Send{m}) }
+func (s *Session) send(m message.FromWorker) { s.emit(Send{m}) }
 
 // failed tells the coordinator that this worker cannot go on with the run.
 func (s *Session) failed(run string, err error) {
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: run, Reason: err.Error()}}})
+	s.send(message.Failed{Run: run, Reason: err.Error()})
 }
 
 // end closes the session; the adapter waits for the work that is under way.

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // driver brings a session into a situation and says in words what it does.
@@ -18,51 +19,49 @@ type driver struct {
 }
 
 func open(t *testing.T) *driver {
-	d := &driver{t: t, now: time.Unix(1000, 0), s: NewSession(&wire.Hello{Id: "w"})}
+	d := &driver{t: t, now: time.Unix(1000, 0), s: NewSession(message.Hello{Worker: message.Worker{ID: "w"}})}
 	d.expect(Opened{}, "hello")
-	d.expect(welcome(10, 4), "")
+	d.expect(welcome(10*time.Second, 4*time.Second), "")
 	return d
 }
 
-func welcome(patience, lease float64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{Patience: patience, Lease: lease}}}}
+func welcome(patience, lease time.Duration) Event {
+	return Received{message.Welcome{Patience: patience, Lease: lease}}
 }
 
 func ping(heard uint64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Ping{Ping: &wire.Ping{Heard: heard}}}}
+	return Received{message.Ping{Heard: heard}}
 }
 
-func prepare(steps, every int64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Prepare{Prepare: &wire.Prepare{
-		Plan: &wire.Plan{Run: "r", Steps: steps, CheckpointEvery: every},
-	}}}}
+func prepare(steps, every ergoflow.Step) Event {
+	return Received{message.Prepare{Plan: ergoflow.Plan{Run: "r", Steps: steps, CheckpointEvery: every}}}
 }
 
-func form(g uint64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Form{Form: &wire.Form{Generation: g}}}}
+func form(g ergoflow.Generation) Event {
+	return Received{message.Form{Generation: g}}
 }
 
-func assign(g uint64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{Assign: &wire.Assign{Generation: g, Saves: true}}}}
+func assign(g ergoflow.Generation) Event {
+	return Received{message.Assign{Generation: g, Saves: true}}
 }
 
-func goes(g uint64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{Go: &wire.Go{Generation: g}}}}
+func goes(g ergoflow.Generation) Event {
+	return Received{message.Go{Generation: g}}
 }
 
-func abort(g uint64) Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Abort{Abort: &wire.Abort{Generation: g}}}}
+func abort(g ergoflow.Generation) Event {
+	return Received{message.Abort{Generation: g}}
 }
 
 func save() Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Save{Save: &wire.Save{}}}}
+	return Received{message.Save{}}
 }
 
 func leave() Event {
-	return Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{Reason: "drained"}}}}
+	return Received{message.Leave{Reason: "drained"}}
 }
 
-func applied(step int64) Event { return Applied{&wire.Progress{Step: step}} }
+func applied(step ergoflow.Step) Event { return Applied{message.Progress{Step: step}} }
 
 // expect handles an event and compares the effects, in words.
 func (d *driver) expect(e Event, want string) {
@@ -79,8 +78,7 @@ func (d *driver) expect(e Event, want string) {
 func words(e Effect) string {
 	switch e := e.(type) {
 	case Send:
-		name := fmt.Sprintf("%T", e.Message.Body)
-		return strings.ToLower(name[strings.LastIndex(name, "_")+1:])
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e.Message), "message."))
 	case Save:
 		if e.Final {
 			return "save finally"
@@ -92,17 +90,17 @@ func words(e Effect) string {
 }
 
 // rank brings the session to generation g, at a step, before Go.
-func (d *driver) rank(g uint64, step int64) {
+func (d *driver) rank(g ergoflow.Generation, step ergoflow.Step) {
 	d.t.Helper()
 	d.expect(form(g), "describe")
-	d.expect(Described{&wire.Report{Generation: g}}, "report")
+	d.expect(Described{message.Report{Generation: g}}, "report")
 	d.expect(Ended{}, "")
 	d.expect(assign(g), "join")
 	d.expect(Joined{Step: step}, "ready")
 }
 
 // prepared brings the session to where it may be a member, with a lease.
-func prepared(t *testing.T, steps, every int64) *driver {
+func prepared(t *testing.T, steps, every ergoflow.Step) *driver {
 	d := open(t)
 	d.expect(prepare(steps, every), "prepare")
 	d.expect(Ended{}, "prepared")
@@ -143,7 +141,7 @@ func TestCancelledWork(t *testing.T) {
 	d.expect(ping(2), "heartbeat")
 	d.expect(Ended{Err: errors.New("cancelled")}, "describe")
 	d.expect(abort(2), "cancel")
-	d.expect(Described{&wire.Report{}}, "")
+	d.expect(Described{message.Report{}}, "")
 	d.expect(Ended{}, "")
 	d.expect(assign(2), "")
 }
@@ -246,21 +244,21 @@ func TestSaveOfAnInterruptedStep(t *testing.T) {
 
 // A complaint names the member that the error blames, and nobody where it is our own.
 func TestComplaintsNameThePeer(t *testing.T) {
-	for peer, err := range map[string]error{
+	for peer, err := range map[ergoflow.WorkerID]error{
 		"b": fmt.Errorf("step 3: %w", &Blame{"b", errors.New("connection refused")}),
 		"":  errors.New("the device is lost"),
 	} {
 		d := prepared(t, 10, 5)
 		d.rank(1, 0)
 		d.expect(goes(1), "compute")
-		var got *wire.Complaint
+		var got message.Complaint
 		for _, e := range d.s.Step(d.now, Ended{Err: err}) {
 			if send, ok := e.(Send); ok {
-				got = send.Message.GetComplaint()
+				got, _ = send.Message.(message.Complaint)
 			}
 		}
-		if got.GetPeer() != peer || got.GetReason() != err.Error() {
-			t.Errorf("%v became %v", err, got)
+		if got.Peer != peer || got.Reason != err.Error() {
+			t.Errorf("%v became %+v", err, got)
 		}
 	}
 }
@@ -286,17 +284,16 @@ func TestPatience(t *testing.T) {
 
 // One that never answers is left sooner.
 func TestNoWelcome(t *testing.T) {
-	d := &driver{t: t, now: time.Unix(0, 0), s: NewSession(&wire.Hello{})}
+	d := &driver{t: t, now: time.Unix(0, 0), s: NewSession(message.Hello{})}
 	d.expect(Opened{}, "hello")
 	d.now = d.now.Add(5010 * time.Millisecond)
 	d.expect(Tick{}, "end: the coordinator is silent for 5.01s")
 }
 
-// A message without a body, or of a field that is not known, does nothing.
+// A message that is not known does nothing, nor do orders of no generation.
 func TestEmptyMessages(t *testing.T) {
 	d := open(t)
-	d.expect(Received{&wire.CoordinatorMessage{}}, "")
 	d.expect(Received{}, "")
-	d.expect(Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Assign{}}}, "")
-	d.expect(Received{&wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Go{}}}, "")
+	d.expect(Received{message.Assign{}}, "")
+	d.expect(Received{message.Go{}}, "")
 }

@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // work is what uses the device, or waits for it.
@@ -12,10 +13,10 @@ type work struct {
 	kind      kind
 	effect    Effect // that begins it
 	cancelled bool
-	run       string        // where generating or preparing
-	order     *wire.Prepare // where preparing
-	reason    string        // where leaving
-	rankState               // where describing (the generation alone) or stepping
+	run       string          // where generating or preparing
+	order     message.Prepare // where preparing
+	reason    string          // where leaving
+	rankState                 // where describing (the generation alone) or stepping
 }
 
 type kind int
@@ -82,7 +83,7 @@ func (s *Session) fromWork(event Event) {
 	switch e := event.(type) {
 	case Described:
 		if !w.cancelled {
-			s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: e.Report}})
+			s.send(e.Report)
 		}
 	case Joined:
 		s.joined(w, e)
@@ -111,8 +112,8 @@ func (s *Session) ended(w *work, err error) {
 	switch {
 	case w.cancelled:
 	case err == nil && w.kind == preparing:
-		s.plan = w.order.GetPlan()
-		s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: w.run, Number: w.order.GetNumber()}}})
+		s.plan = w.order.Plan
+		s.send(message.Prepared{Run: w.run, Number: w.order.Number})
 	case err == nil:
 	case w.kind == stepping:
 		s.complain(w, err)
@@ -127,18 +128,16 @@ func (s *Session) ended(w *work, err error) {
 // complain says why a generation cannot go on, and because of whom: without a name
 // because of this worker.
 func (s *Session) complain(w *work, err error) {
-	peer := ""
+	var peer ergoflow.WorkerID
 	if blame, ok := errors.AsType[*Blame](err); ok {
 		peer = blame.Peer
 	}
-	s.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
-		Generation: w.generation, Step: w.step, Peer: peer, Reason: err.Error(),
-	}}})
+	s.send(message.Complaint{Generation: w.generation, Step: w.step, Peer: peer, Reason: err.Error()})
 }
 
 // Blame is what a rank ends with because of another.
 type Blame struct {
-	Peer string
+	Peer ergoflow.WorkerID
 	Err  error
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // checker knows what really happened, and holds against it what may never be:
@@ -45,7 +46,7 @@ type node struct {
 	number int // of its parameters
 }
 
-func (n *node) hash() []byte { return []byte(fmt.Sprint(n.number)) }
+func (n *node) hash() string { return fmt.Sprint(n.number) }
 
 func (n *node) String() string {
 	if n == nil {
@@ -129,7 +130,7 @@ func (w *world) forge(n *node, mark ergoflow.Mark) *node {
 // ordered looks at what the coordinator tells a worker.
 func (w *world) ordered(c *coordinator, e machine.Send) {
 	switch m := e.Message.(type) {
-	case machine.Form:
+	case message.Form:
 		if incarnation, known := w.formed[m.Generation]; known {
 			if incarnation != c.incarnation {
 				w.fail("rule 3: generation %d is formed again after a restart", m.Generation)
@@ -146,7 +147,7 @@ func (w *world) ordered(c *coordinator, e machine.Send) {
 				w.there = append(w.there, holding{p, p.node})
 			}
 		}
-	case machine.Go:
+	case message.Go:
 		if r := w.rings[m.Generation]; r != nil && !r.gone {
 			r.gone = true
 			w.goes(c, r)

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // coordinator is the process around a machine, and its disks.
@@ -20,7 +19,6 @@ type coordinator struct {
 	sessions    map[machine.Session]*stream
 	last        machine.Session
 	scanning    bool
-	messages    *convert.Messages
 
 	disk        machine.Ledger
 	checkpoints []*node // durable
@@ -32,7 +30,7 @@ func (c *coordinator) start() {
 	c.up, c.hangs, c.scanning = true, 0, false
 	c.incarnation++
 	c.machine = machine.New(c.w.sabotage.config(machine.Config{Version: "v"}), c.disk)
-	c.sessions, c.messages = map[machine.Session]*stream{}, &convert.Messages{}
+	c.sessions = map[machine.Session]*stream{}
 	c.w.logf("coordinator starts")
 	c.step(machine.Start{})
 	c.step(machine.Submit{Plan: c.w.plan, Until: machine.StageTrain})
@@ -81,22 +79,24 @@ func (c *coordinator) ordered() []*stream {
 	return all
 }
 
-func (c *coordinator) receive(s *stream, m *wire.WorkerMessage) {
-	if m.GetHello() != nil {
-		if s.number != 0 {
-			return // a session has one, the adapter sees to that
+func (c *coordinator) receive(s *stream, m message.FromWorker) {
+	if _, beat := m.(message.Heartbeat); !beat {
+		c.w.logf("coordinator ◄ %s: %s%+v", s.worker.id, strings.TrimPrefix(fmt.Sprintf("%T", m), "message."), m)
+	}
+	hello, ok := m.(message.Hello)
+	if !ok {
+		for _, e := range c.w.sabotage.events(c, machine.Received{Session: s.number, Message: m}) {
+			c.step(e)
 		}
-		c.last++
-		s.number = c.last
-		c.sessions[s.number] = s
+		return
 	}
-	e := convert.Event(s.number, m)
-	if _, beat := e.(machine.Heartbeat); !beat {
-		c.w.logf("coordinator ◄ %s: %s%+v", s.worker.id, strings.TrimPrefix(fmt.Sprintf("%T", e), "machine."), e)
+	if s.number != 0 {
+		return // a session has one, the adapter sees to that
 	}
-	for _, e := range c.w.sabotage.events(c, e) {
-		c.step(e)
-	}
+	c.last++
+	s.number = c.last
+	c.sessions[s.number] = s
+	c.step(machine.Opened{Session: s.number, Hello: c.w.sabotage.hello(hello)})
 }
 
 func (c *coordinator) streamBroke(s *stream, why string) {
@@ -146,13 +146,13 @@ func (c *coordinator) execute(effect machine.Effect) {
 		}
 		c.disk = e.Ledger
 	case machine.Send:
-		if _, ping := e.Message.(machine.Ping); !ping {
+		if _, ping := e.Message.(message.Ping); !ping {
 			w.logf("coordinator ► %s", e)
 		}
 		w.ordered(c, e)
-		message := c.messages.Of(w.sabotage.order(c, e))
+		order := w.sabotage.order(c, e)
 		if s := c.sessions[e.Session]; s != nil {
-			s.down(message)
+			s.down(order)
 		}
 	case machine.Close:
 		w.logf("coordinator %s", e)

@@ -1,19 +1,16 @@
 package simulation
 
 import (
-	"fmt"
-
-	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // follow takes a member's state, where it can be reached and is ahead, and its
 // updates from then on.
-func (p *process) follow(m *wire.Member) {
+func (p *process) follow(m message.Member) {
 	p.leader = nil
-	peer := p.w.process(ergoflow.WorkerID(m.GetId()))
-	if peer == nil || fmt.Sprintf("%s:%d", peer.id, peer.pid) != m.GetDataAddress() || peer.node == nil ||
+	peer := p.w.process(m.ID)
+	if peer == nil || peer.address() != m.DataAddress || peer.node == nil ||
 		p.w.open(p.id, peer.id) > 0 || p.w.open(peer.id, p.id) > 0 {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
@@ -39,8 +39,8 @@ type process struct {
 // work is what uses the device.
 type work struct {
 	cancelled bool
-	busyUntil time.Duration // the device cannot be interrupted
-	assign    *wire.Assign  // of a rank
+	busyUntil time.Duration  // the device cannot be interrupted
+	assign    message.Assign // of a rank
 	ring      *ring
 	sum       *sum
 }
@@ -78,11 +78,11 @@ func (p *process) look() {
 		p.at(p.w.between(150*time.Millisecond, 400*time.Millisecond), p.look)
 		return
 	}
-	hello := &wire.Hello{Id: string(p.id), Version: "v", DataAddress: fmt.Sprintf("%s:%d", p.id, p.pid), Device: "none", Pid: int32(p.pid), Secret: uint64(p.pid)}
+	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}}
 	if p.prepared {
 		hello.Run = p.w.plan.Run
 		if p.node != nil {
-			hello.HasState, hello.Made, hello.Step = true, p.made(), int64(p.node.mark.Step)
+			hello.HasState, hello.State = true, p.mark()
 		}
 	}
 	p.stream = &stream{w: p.w, worker: p, incarnation: c.incarnation}
@@ -94,12 +94,15 @@ func (p *process) look() {
 	p.tick(p.session)
 }
 
-// made is the generation of the state's mark, as it is told.
-func (p *process) made() uint64 {
+func (p *process) address() string { return fmt.Sprintf("%s:%d", p.id, p.pid) }
+
+// mark is the state's mark, as the coordinator is told.
+func (p *process) mark() ergoflow.Mark {
+	mark := p.node.mark
 	if p.w.sabotage.noMarks && p.w.newest != nil {
-		return uint64(p.w.newest.generation) // all states say the same, so that their steps decide
+		mark.Generation = p.w.newest.generation // all states say the same, so that their steps decide
 	}
-	return uint64(p.node.mark.Generation)
+	return mark
 }
 
 func (p *process) tick(session *protocol.Session) {
@@ -120,9 +123,10 @@ func (p *process) drain() {
 	}
 }
 
-func (p *process) receive(s *stream, m *wire.CoordinatorMessage) {
+func (p *process) receive(s *stream, m message.FromCoordinator) {
 	if p.stream == s && p.session != nil {
-		p.letGo = p.letGo || m.GetLeave() != nil
+		_, leave := m.(message.Leave)
+		p.letGo = p.letGo || leave
 		p.post(protocol.Received{Message: p.w.sabotage.received(m)})
 	}
 }
@@ -164,7 +168,7 @@ func (p *process) execute(effect protocol.Effect) {
 	case protocol.Send:
 		p.stream.up(e.Message)
 	case protocol.Prepare:
-		settings := string(e.Order.GetPlan().GetConfig())
+		settings := string(e.Order.Plan.Config)
 		took := p.w.between(time.Millisecond, 20*time.Millisecond)
 		if !p.prepared || p.node == nil && p.settings != settings { // a state is worth more than settings
 			took = p.w.between(100*time.Millisecond, 3*time.Second)
@@ -292,11 +296,11 @@ func (p *process) broke(w *work, err error) {
 	}
 }
 
-func (p *process) describe(generation uint64) {
+func (p *process) describe(generation ergoflow.Generation) {
 	p.leader = nil
-	report := &wire.Report{Generation: generation}
+	report := message.Report{Generation: generation}
 	if p.node != nil {
-		report.HasState, report.Made, report.Step, report.ParameterHash = true, p.made(), int64(p.node.mark.Step), p.node.hash()
+		report.HasState, report.State, report.Hash = true, p.mark(), p.node.hash()
 	}
 	p.post(protocol.Described{Report: report})
 	p.post(protocol.Ended{})

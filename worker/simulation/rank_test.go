@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
 // join takes the state and connects the ring, and then waits for orders.
-func (p *process) join(assign *wire.Assign) {
+func (p *process) join(assign message.Assign) {
 	if !p.prepared {
 		p.w.fail("rule 10: %s is a member of generation %d and is not prepared", p, assign.Generation)
 	}
 	w := &work{assign: assign}
 	p.work = w
-	if p.w.sabotage.admitEarly && assign.Source.Kind != wire.Source_KIND_OWN {
+	if p.w.sabotage.admitEarly && assign.Source.Kind != message.SourceOwn {
 		p.connect(w) // and the state comes when it comes
 	}
 	p.take(w, func() {
@@ -30,7 +30,7 @@ func (p *process) join(assign *wire.Assign) {
 // take brings the state of a generation into place.
 func (p *process) take(w *work, taken func()) {
 	source := w.assign.Source
-	want := ergoflow.Mark{Generation: ergoflow.Generation(source.Made), Step: ergoflow.Step(source.Step)}
+	want := source.State
 	put := func(n *node) {
 		if p.work == w && !w.cancelled {
 			p.node = n
@@ -39,7 +39,7 @@ func (p *process) take(w *work, taken func()) {
 	}
 	fail := func(format string, args ...any) { p.broke(w, fmt.Errorf(format, args...)) }
 	switch source.Kind {
-	case wire.Source_KIND_OWN:
+	case message.SourceOwn:
 		if p.w.sabotage.forgetLaggard && p.node != nil && p.node.mark != want {
 			p.node = p.w.forge(p.node, want) // takes what it has for what it should have
 		}
@@ -48,12 +48,12 @@ func (p *process) take(w *work, taken func()) {
 			return
 		}
 		taken()
-	case wire.Source_KIND_FRESH:
+	case message.SourceFresh:
 		p.at(p.w.between(0, 50*time.Millisecond), func() { put(p.w.root) })
-	case wire.Source_KIND_CHECKPOINT:
+	case message.SourceCheckpoint:
 		p.fetchCheckpoint(want, put, fail)
-	case wire.Source_KIND_PEER:
-		p.fetch(w, ergoflow.WorkerID(source.Peer.Id), source.Peer.DataAddress, want, put, fail)
+	case message.SourcePeer:
+		p.fetch(w, source.Peer, want, put, fail)
 	}
 }
 
@@ -83,26 +83,26 @@ func (p *process) fetchCheckpoint(want ergoflow.Mark, put func(*node), fail func
 }
 
 // fetch reads the state from a peer.
-func (p *process) fetch(w *work, id ergoflow.WorkerID, address string, want ergoflow.Mark, put func(*node), fail func(string, ...any)) {
+func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put func(*node), fail func(string, ...any)) {
 	p.at(p.w.delay(), func() {
-		peer := p.w.process(id)
-		if peer == nil || fmt.Sprintf("%s:%d", peer.id, peer.pid) != address {
-			fail("state from peer %s: connection refused", id)
+		peer := p.w.process(from.ID)
+		if peer == nil || peer.address() != from.DataAddress {
+			fail("state from peer %s: connection refused", from.ID)
 			return
 		}
-		if d := p.w.open(p.id, id); d > 0 { // it waits
-			p.at(d, func() { p.fetch(w, id, address, want, put, fail) })
+		if d := p.w.open(p.id, from.ID); d > 0 { // it waits
+			p.at(d, func() { p.fetch(w, from, want, put, fail) })
 			return
 		}
 		p.w.on(&peer.host, p.w.delay(), func() {
 			if !peer.alive || peer.node == nil || !p.fits(peer.node, want) {
-				p.at(p.w.delay(), func() { fail("state from peer %s: it holds none at %s", id, want) })
+				p.at(p.w.delay(), func() { fail("state from peer %s: it holds none at %s", from.ID, want) })
 				return
 			}
 			n := peer.node
 			p.at(p.w.between(time.Millisecond, 800*time.Millisecond), func() {
 				if !peer.alive {
-					fail("state from peer %s: the stream broke", id)
+					fail("state from peer %s: the stream broke", from.ID)
 					return
 				}
 				put(n)
@@ -114,7 +114,7 @@ func (p *process) fetch(w *work, id ergoflow.WorkerID, address string, want ergo
 // connect takes the place in the ring; it is connected when all have.
 func (p *process) connect(w *work) {
 	w.ring = p.w.ring(w.assign)
-	w.ring.join(p, int(w.assign.Rank))
+	w.ring.join(p, w.assign.Rank)
 }
 
 // connected is told by the ring.
@@ -122,16 +122,16 @@ func (p *process) connected(w *work) {
 	if p.work != w || w.cancelled {
 		return
 	}
-	step := int64(0)
+	step := ergoflow.Step(0)
 	if p.node != nil {
-		step = int64(p.node.mark.Step)
+		step = p.node.mark.Step
 	}
 	p.post(protocol.Joined{Step: step})
 }
 
 func (p *process) leaveRing() {
 	if p.work != nil && p.work.ring != nil {
-		p.work.ring.leave(int(p.work.assign.Rank))
+		p.work.ring.leave(p.work.assign.Rank)
 	}
 }
 
@@ -146,7 +146,7 @@ func (p *process) compute() {
 			if state == nil {
 				state = p.w.root // memory that nobody has written to
 			}
-			w.ring.contribute(int(w.assign.Rank), part{state: state, shards: w.assign.Shards})
+			w.ring.contribute(w.assign.Rank, part{state: state, shards: w.assign.Shards})
 		}
 	})
 }
@@ -173,7 +173,7 @@ func (p *process) apply() {
 	p.tell(before)
 	p.at(p.w.between(100*time.Microsecond, 5*time.Millisecond), func() {
 		if p.work == w {
-			p.post(protocol.Applied{Progress: &wire.Progress{Step: int64(n.mark.Step), Loss: 1, Samples: 1}})
+			p.post(protocol.Applied{Progress: message.Progress{Step: n.mark.Step, Loss: 1, Samples: 1}})
 		}
 	})
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // ring is the ring of one generation. A step's ring ends for a member when all
@@ -30,19 +30,18 @@ type place struct {
 // part is what a member adds to a sum.
 type part struct {
 	state  *node // of which it is the gradient
-	shards []uint32
+	shards []int
 }
 
 // sum is what a ring brings.
 type sum struct{ parts []part }
 
-func (w *world) ring(a *wire.Assign) *ring {
-	g := ergoflow.Generation(a.Generation)
-	r := w.rings[g]
+func (w *world) ring(a message.Assign) *ring {
+	r := w.rings[a.Generation]
 	if r == nil {
 		n := len(a.Members)
-		r = &ring{w: w, generation: g, places: make([]place, n), parts: make([]part, n), missing: n, applied: map[ergoflow.Step]int{}}
-		w.rings[g] = r
+		r = &ring{w: w, generation: a.Generation, places: make([]place, n), parts: make([]part, n), missing: n, applied: map[ergoflow.Step]int{}}
+		w.rings[a.Generation] = r
 	}
 	return r
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/machine"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // sabotage breaks the protocol in one known way. All of it is done to what goes
@@ -50,33 +50,29 @@ func (s sabotage) config(c machine.Config) machine.Config {
 	return c
 }
 
+// hello changes what a worker says of itself.
+func (s sabotage) hello(h message.Hello) message.Hello {
+	h.HasState = h.HasState && !s.noPresence
+	return h
+}
+
 // events changes what the machine hears of a worker.
-func (s sabotage) events(c *coordinator, e machine.Event) []machine.Event {
-	switch e := e.(type) {
-	case machine.Hello:
-		if s.noPresence {
-			e.HasState = false
-		}
+func (s sabotage) events(c *coordinator, e machine.Received) []machine.Event {
+	if _, ok := e.Message.(message.Progress); !ok || !s.localCommit {
 		return []machine.Event{e}
-	case machine.Progress:
-		if !s.localCommit {
-			break
-		}
-		var all []machine.Event // everybody's, if it is one's
-		for _, other := range c.ordered() {
-			e.Session = other.number
-			all = append(all, e)
-		}
-		return all
 	}
-	return []machine.Event{e}
+	var all []machine.Event // everybody's, if it is one's
+	for _, other := range c.ordered() {
+		all = append(all, machine.Received{Session: other.number, Message: e.Message})
+	}
+	return all
 }
 
 // order changes what the machine tells a worker.
-func (s sabotage) order(c *coordinator, e machine.Send) machine.Message {
-	if m, ok := e.Message.(machine.Assign); ok && s.forgetLaggard {
+func (s sabotage) order(c *coordinator, e machine.Send) message.FromCoordinator {
+	if m, ok := e.Message.(message.Assign); ok && s.forgetLaggard {
 		if stream := c.sessions[e.Session]; stream != nil && stream.worker.node != nil {
-			m.Source.Kind = machine.Own
+			m.Source.Kind = message.SourceOwn
 			return m
 		}
 	}
@@ -84,11 +80,10 @@ func (s sabotage) order(c *coordinator, e machine.Send) machine.Message {
 }
 
 // received changes what a worker hears.
-func (s sabotage) received(m *wire.CoordinatorMessage) *wire.CoordinatorMessage {
-	if welcome := m.GetWelcome(); welcome != nil && s.noLease {
-		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
-			PingInterval: welcome.PingInterval, Patience: welcome.Patience,
-		}}}
+func (s sabotage) received(m message.FromCoordinator) message.FromCoordinator {
+	if welcome, ok := m.(message.Welcome); ok && s.noLease {
+		welcome.Lease = 0
+		return welcome
 	}
 	return m
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/machine"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // stream is one session's connection. Messages keep their order in each
@@ -22,7 +22,7 @@ type stream struct {
 }
 
 // up sends a worker's message; it arrives once or, rarely, twice.
-func (s *stream) up(m *wire.WorkerMessage) {
+func (s *stream) up(m message.FromWorker) {
 	if s.workerClosed {
 		return
 	}
@@ -35,7 +35,7 @@ func (s *stream) up(m *wire.WorkerMessage) {
 	}
 }
 
-func (s *stream) down(m *wire.CoordinatorMessage) {
+func (s *stream) down(m message.FromCoordinator) {
 	if s.coordinatorClosed {
 		return
 	}

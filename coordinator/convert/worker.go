@@ -1,0 +1,120 @@
+package convert
+
+import (
+	"math"
+	"strings"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+const (
+	maxText = 2048 // bytes of a sentence that is kept and passed on
+	maxHash = 64   // bytes, more than any hash has
+)
+
+// FromWorker converts a message of a worker; nil: its body is unknown or missing.
+func FromWorker(m *wire.WorkerMessage) message.FromWorker {
+	switch b := m.GetBody().(type) {
+	case *wire.WorkerMessage_Hello:
+		h := b.Hello
+		return message.Hello{
+			Worker: message.Worker{ID: ergoflow.WorkerID(h.GetId()), Version: h.GetVersion(), DataAddress: h.GetDataAddress(),
+				Device: Clip(h.GetDevice()), PID: int(h.GetPid()), Secret: h.GetSecret()},
+			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep()), Newest: ergoflow.Generation(h.GetNewest()),
+		}
+	case *wire.WorkerMessage_Heartbeat:
+		h := b.Heartbeat
+		return message.Heartbeat{Doing: Clip(h.GetDoing()), Number: h.GetNumber(), Run: h.GetRun(), State: mark(h.GetMade(), h.GetStep())}
+	case *wire.WorkerMessage_Prepared:
+		return message.Prepared{Run: b.Prepared.GetRun(), Number: b.Prepared.GetNumber()}
+	case *wire.WorkerMessage_Report:
+		r := b.Report
+		hash := r.GetParameterHash()
+		return message.Report{Generation: ergoflow.Generation(r.GetGeneration()), HasState: r.GetHasState(),
+			State: mark(r.GetMade(), r.GetStep()), Hash: string(hash[:min(len(hash), maxHash)])}
+	case *wire.WorkerMessage_Ready:
+		return message.Ready{Generation: ergoflow.Generation(b.Ready.GetGeneration())}
+	case *wire.WorkerMessage_Progress:
+		p, t := b.Progress, b.Progress.GetTiming()
+		return message.Progress{
+			Generation: ergoflow.Generation(p.GetGeneration()), Step: ergoflow.Step(p.GetStep()), Loss: p.GetLoss(), Samples: p.GetSamples(),
+			Timing: message.Timing{Data: finite(t.GetData()), Gradient: finite(t.GetGradient()), Copy: finite(t.GetCopy()),
+				Ring: finite(t.GetRing()), Update: finite(t.GetUpdate()), Other: finite(t.GetOther())},
+		}
+	case *wire.WorkerMessage_Complaint:
+		c := b.Complaint
+		return message.Complaint{Generation: ergoflow.Generation(c.GetGeneration()), Step: ergoflow.Step(c.GetStep()),
+			Peer: ergoflow.WorkerID(Clip(c.GetPeer())), Reason: Clip(c.GetReason())}
+	case *wire.WorkerMessage_Drain:
+		return message.Drain{}
+	case *wire.WorkerMessage_Failed:
+		return message.Failed{Run: b.Failed.GetRun(), Reason: Clip(b.Failed.GetReason())}
+	case *wire.WorkerMessage_Refusal:
+		return message.Refusal{From: Clip(b.Refusal.GetFrom()), Reason: Clip(b.Refusal.GetReason())}
+	}
+	return nil
+}
+
+// ToCoordinator converts a message that a worker sends.
+func ToCoordinator(m message.FromWorker) *wire.WorkerMessage {
+	switch m := m.(type) {
+	case message.Hello:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
+			Id: string(m.Worker.ID), Version: m.Worker.Version, DataAddress: m.Worker.DataAddress, Device: m.Worker.Device,
+			Pid: int32(m.Worker.PID), Secret: m.Worker.Secret, Run: m.Run, HasState: m.HasState,
+			Made: uint64(m.State.Generation), Step: int64(m.State.Step), Newest: uint64(m.Newest),
+		}}}
+	case message.Heartbeat:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{
+			Doing: m.Doing, Number: m.Number, Run: m.Run, Made: uint64(m.State.Generation), Step: int64(m.State.Step),
+		}}}
+	case message.Prepared:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: m.Run, Number: m.Number}}}
+	case message.Report:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Report{Report: &wire.Report{
+			Generation: uint64(m.Generation), HasState: m.HasState,
+			Made: uint64(m.State.Generation), Step: int64(m.State.Step), ParameterHash: []byte(m.Hash),
+		}}}
+	case message.Ready:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: uint64(m.Generation)}}}
+	case message.Progress:
+		t := m.Timing
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Progress{Progress: &wire.Progress{
+			Generation: uint64(m.Generation), Step: int64(m.Step), Loss: m.Loss, Samples: m.Samples,
+			Timing: &wire.Timing{Data: t.Data, Gradient: t.Gradient, Copy: t.Copy, Ring: t.Ring, Update: t.Update, Other: t.Other},
+		}}}
+	case message.Complaint:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
+			Generation: uint64(m.Generation), Step: int64(m.Step), Peer: string(m.Peer), Reason: valid(m.Reason),
+		}}}
+	case message.Drain:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}}
+	case message.Failed:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: m.Run, Reason: valid(m.Reason)}}}
+	case message.Refusal:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Refusal{Refusal: &wire.Refusal{From: m.From, Reason: valid(m.Reason)}}}
+	}
+	return nil
+}
+
+func mark(made uint64, step int64) ergoflow.Mark {
+	return ergoflow.Mark{Generation: ergoflow.Generation(made), Step: ergoflow.Step(step)}
+}
+
+// Clip bounds a sentence from outside, at the end of a character: protobuf sends
+// valid UTF-8 only.
+func Clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }
+
+// valid makes a reason valid UTF-8. Reasons are errors, which may hold any bytes,
+// for example those of a path.
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
+
+// finite returns 0 for what JSON cannot write in the status: NaN and ±∞.
+func finite(f float64) float64 {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0
+	}
+	return f
+}

@@ -1,0 +1,101 @@
+package message
+
+import "github.com/ergoflow/ergoflow"
+
+// FromWorker is a message that a worker sends to the coordinator.
+type FromWorker interface{ fromWorker() }
+
+type (
+	// Hello opens a session: it is the first message, and comes once.
+	Hello struct {
+		Worker   Worker
+		Run      string // whose state the worker holds from before; empty: none
+		HasState bool
+		State    ergoflow.Mark
+		Newest   ergoflow.Generation // the newest whose ring the process has joined; 0: none
+	}
+	// Heartbeat answers Ping. Every message is a sign of life; the Number of the last
+	// heartbeat goes back with the next Ping.
+	Heartbeat struct {
+		Doing  string // for people
+		Number uint64 // counts the heartbeats of a session from 1
+		Run    string // whose state the worker holds by following a member; empty: none
+		State  ergoflow.Mark
+	}
+	// Prepared answers Prepare: shards are mapped, graphs compiled, and the worker may
+	// become a member.
+	Prepared struct {
+		Run    string
+		Number uint64 // of the Prepare
+	}
+	// Report answers Form with the state that the worker holds.
+	Report struct {
+		Generation ergoflow.Generation
+		HasState   bool
+		State      ergoflow.Mark
+		Hash       string // SHA-256 of the parameters; the coordinator compares it only
+	}
+	// Ready answers Assign: the state is in place and the ring is connected.
+	Ready struct{ Generation ergoflow.Generation }
+	// Progress: the worker has applied one step.
+	Progress struct {
+		Generation ergoflow.Generation
+		Step       ergoflow.Step // updates applied, this one included
+		Loss       float64
+		Samples    int64 // of the whole batch
+		Timing     Timing
+	}
+	// Complaint: a neighbour in the ring failed, or the worker's own part did.
+	Complaint struct {
+		Generation ergoflow.Generation
+		Step       ergoflow.Step
+		Peer       ergoflow.WorkerID // that the worker blames; empty: nobody but itself
+		Reason     string
+	}
+	// Drain: the worker wants to leave.
+	Drain struct{}
+	// Failed: the worker cannot go on with the run, for example because its graphs do
+	// not compile.
+	Failed struct {
+		Run    string
+		Reason string
+	}
+	// Refusal: the worker has refused a stream to its data port.
+	Refusal struct {
+		From   string // the stream's address
+		Reason string
+	}
+)
+
+// Worker is a process, as it describes itself.
+type Worker struct {
+	ID          ergoflow.WorkerID // unique per process
+	Version     string            // of the program; must equal the coordinator's
+	DataAddress string            // host:port of its gradients and states
+	Device      string            // for example "xla:cpu"
+	PID         int
+	// Secret is a random number that only the process and the coordinator know:
+	// nobody else can take over its session or upload in its name.
+	Secret uint64
+}
+
+// Timing is how long the parts of one step took on one worker, in seconds.
+type Timing struct {
+	Data     float64 // waiting for the batch
+	Gradient float64 // including the batch's transfer to the device
+	Copy     float64 // waiting for the gradient's transfer to the host
+	Ring     float64 // including the wait for slower ranks
+	Update   float64 // including the sum's transfer to the device
+	Other    float64 // between these, since the last update
+}
+
+func (Hello) fromWorker()     {}
+func (Heartbeat) fromWorker() {}
+func (Prepared) fromWorker()  {}
+func (Report) fromWorker()    {}
+func (Ready) fromWorker()     {}
+func (Progress) fromWorker()  {}
+func (Complaint) fromWorker() {}
+func (Drain) fromWorker()     {}
+func (Failed) fromWorker()    {}
+func (Refusal) fromWorker()   {}
