@@ -2,15 +2,17 @@ package metrics
 
 import "math"
 
-// anderson accelerates a fixed-point iteration g ← G(g) (Anderson 1965; type
-// II): the next iterate is the combination of the last images G(g) whose
-// residuals G(g) − g, combined alike, are smallest in the Euclidean norm.
+// anderson accelerates a fixed-point iteration g ← G(g) (Anderson, J. ACM 12,
+// 1965; type II). The next iterate is an affine combination of the last images
+// G(g): the one whose residuals G(g) − g, combined with the same weights, are
+// smallest in the Euclidean norm.
 type anderson struct {
-	images, residuals [][]float64 // the last ones, oldest first
+	images, residuals [][]float64 // at most depth+1, oldest first
 	depth             int
 }
 
-// next takes an iterate and its image, and overwrites the iterate with the next.
+// next takes an iterate and its image G(g) and overwrites the iterate with the
+// next one.
 func (a *anderson) next(g, image []float64) {
 	residual := make([]float64, len(g))
 	for i := range g {
@@ -26,8 +28,8 @@ func (a *anderson) next(g, image []float64) {
 	if m == 0 {
 		return
 	}
-	// Minimise |r − Σ γ_k (r_{k+1} − r_k)| by normal equations with a little
-	// damping; the products are between differences, small numbers of one size.
+	// Minimise |r − Σ γ_k (r_{k+1} − r_k)| by damped normal equations. Products of
+	// differences, which are all of one size, keep these well scaled.
 	gram, right := make([][]float64, m), make([]float64, m)
 	for k := range m {
 		gram[k] = make([]float64, m)
@@ -61,9 +63,9 @@ func differenceProduct(a, b, c, d []float64) float64 {
 	return sum
 }
 
-// solveSymmetric overwrites right with the solution of a positive
-// semi-definite system, damped by 1e-10 of its diagonal, by Cholesky
-// factorisation in place. It is false if the matrix is not fit for that.
+// solveSymmetric overwrites right with the solution of a positive semi-definite
+// system whose diagonal is raised by 1e-10 of itself, by Cholesky factorisation
+// in place. It is false if the matrix is not positive definite even so.
 func solveSymmetric(matrix [][]float64, right []float64) bool {
 	n := len(right)
 	for i := range n {

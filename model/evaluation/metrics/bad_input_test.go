@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// measures are all distances between two clouds.
-var measures = []struct {
+// allMetrics lists every metric of the package.
+var allMetrics = []struct {
 	name  string
-	line  bool // for one dimension alone
-	exact bool // of equal numbers of points
+	line  bool // in one dimension only
+	exact bool // between equal numbers of points only
 	slow  bool // minutes under the race detector where there is more than one dimension
 	value func(x, y Cloud) (float64, error)
 }{
@@ -41,7 +41,8 @@ func points(n int, coordinates ...float32) Cloud {
 	return c
 }
 
-// Each distance refuses each input that has no answer, and says where it is.
+// Every metric refuses clouds that have no distance, and says which cloud, and which
+// point of it, is wrong.
 func TestEveryMetricRefuses(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
 	good := points(3, 1)
@@ -50,7 +51,7 @@ func TestEveryMetricRefuses(t *testing.T) {
 		x, y Cloud
 		want error
 		says string
-		line bool // it can be told from the coordinates alone
+		line bool // a metric on the line sees it, too
 	}{
 		{"first empty", Line(nil), good, ErrEmpty, "first cloud", true},
 		{"second empty", good, Line(nil), ErrEmpty, "second cloud", true},
@@ -60,9 +61,11 @@ func TestEveryMetricRefuses(t *testing.T) {
 		{"no dimension", Cloud{N: 3}, Cloud{N: 3}, ErrShape, "dimension 0", false},
 		{"65 dimensions", points(1, make([]float32, 65)...), points(1, make([]float32, 65)...), ErrShape, "dimension 65", false},
 		{"other dimension", good, points(3, 1, 2), ErrShape, "1 and in 2", false},
+		{"negative size", Cloud{N: -1, D: 1}, good, ErrShape, "-1 points", false},
+		{"product overflows", Cloud{N: math.MaxInt/2 + 1, D: 2}, good, ErrShape, "points are outside", false},
 		{"too few coordinates", Cloud{N: 3, D: 2, X: make([]float32, 5)}, points(3, 1, 2), ErrShape, "5 coordinates", false},
 	} {
-		for _, m := range measures {
+		for _, m := range allMetrics {
 			if m.line && !tt.line {
 				continue
 			}
@@ -100,7 +103,7 @@ func TestEveryMetricOfAtoms(t *testing.T) {
 				x[k], y[k] = tt.a, tt.b
 			}
 			distance := math.Abs(float64(tt.a)-float64(tt.b)) * math.Sqrt(float64(d))
-			for _, metric := range measures {
+			for _, metric := range allMetrics {
 				if metric.line && d > 1 || metric.exact && tt.n != tt.m {
 					continue
 				}
@@ -127,8 +130,8 @@ func TestEveryMetricOfAtoms(t *testing.T) {
 	}
 }
 
-// Clouds far out lose nothing but what float32 coordinates cannot say: against
-// the same clouds at the origin, and against a closed form.
+// Far from the origin clouds have the distances that they have at the origin, and
+// that of a translation is known: only float32 coordinates lose digits.
 func TestEveryMetricIgnoresTranslation(t *testing.T) {
 	const offset = 1 << 20
 	for _, d := range []int{1, 2, 3} {
@@ -143,7 +146,7 @@ func TestEveryMetricIgnoresTranslation(t *testing.T) {
 			return moved
 		}
 		farX, farY := far(x, offset), far(y, offset)
-		for _, m := range measures {
+		for _, m := range allMetrics {
 			if d > 1 && (m.line || testing.Short() && m.slow) {
 				continue
 			}
@@ -177,7 +180,7 @@ func TestEveryMetricOfHeavyTails(t *testing.T) {
 	for _, d := range []int{1, 2, 3} {
 		x := goldenCloud{Kind: "ratio", N: 90, D: d, Seed: 93, Parameters: []float64{1}}.cloud(t)
 		y := goldenCloud{Kind: "ratio", N: 90, D: d, Seed: 94, Parameters: []float64{2}}.cloud(t)
-		for _, m := range measures {
+		for _, m := range allMetrics {
 			if m.line && d > 1 {
 				continue
 			}
@@ -193,17 +196,25 @@ func TestEveryMetricOfHeavyTails(t *testing.T) {
 	}
 }
 
-// Options at and beyond their limits: refused, or of the value that they must
-// have. A huge blur sees the difference of the means alone.
-func TestSinkhornOptions(t *testing.T) {
+// Options outside their range are errors. At the ends of it values are known: to a
+// huge blur, only the means differ.
+func TestOptions(t *testing.T) {
 	x := goldenCloud{Kind: "normal", N: 100, D: 2, Seed: 95, Parameters: []float64{0, 1}}.cloud(t)
 	y := goldenCloud{Kind: "normal", N: 80, D: 2, Seed: 96, Parameters: []float64{1, 1}}.cloud(t)
 	for _, o := range []Options{
-		{Blur: -0.05}, {Blur: math.NaN()}, {Blur: math.Inf(1)}, {Blur: 1e18}, {Blur: 1e-18},
+		{Blur: -0.05}, {Blur: math.NaN()}, {Blur: math.Inf(1)}, {Blur: 1e18}, {Blur: 1e-18}, {Blur: 1e-200},
 		{Scaling: -0.5}, {Scaling: 1}, {Scaling: 2}, {Scaling: math.NaN()}, {Scaling: math.Nextafter(1, 0)},
 	} {
 		_, err := Sinkhorn(x, y, o)
 		check(t, "Sinkhorn", err, ErrOption)
+	}
+	for _, o := range []ConvergedOptions{{Blur: -1}, {Tolerance: -1}, {Tolerance: math.NaN()}, {MaxIterations: -1}} {
+		_, err := SinkhornConverged(x, y, o)
+		check(t, "SinkhornConverged", err, ErrOption)
+	}
+	for _, n := range []int{-1, 1 << 30} {
+		_, err := SlicedW2(x, y, n, 0)
+		check(t, "SlicedW2", err, ErrOption)
 	}
 	var shift [2]float64
 	for i, v := range x.X {
@@ -218,5 +229,12 @@ func TestSinkhornOptions(t *testing.T) {
 		if err != nil || !(math.Abs(got-want) <= 1e-4*want) {
 			t.Errorf("%+v: %v (%v), half the square of the means' difference is %v", o, got, err, want)
 		}
+	}
+}
+
+func check(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want one that is %q", what, err, want)
 	}
 }

@@ -1,10 +1,3 @@
-// Package metrics measures how far two samples are from being draws of the same
-// law: debiased Sinkhorn divergence (with GeomLoss's schedule, or converged),
-// Wasserstein-2 distance in one dimension and of small clouds, sliced
-// Wasserstein-2, and Kolmogorov–Smirnov tests.
-//
-// Points are float32, sums float64. Work is spread over GOMAXPROCS goroutines
-// that end before a function returns; results do not depend on their number.
 package metrics
 
 import (
@@ -22,13 +15,13 @@ const MaxDimension = softmin.MaxDimension
 const MaxPoints = 1 << 24
 
 var (
-	// ErrEmpty says that a cloud has no points.
+	// ErrEmpty: a cloud has no points.
 	ErrEmpty = errors.New("no points")
-	// ErrShape says that sizes or dimensions do not fit.
+	// ErrShape: numbers of points, coordinates or dimensions do not fit.
 	ErrShape = errors.New("shape mismatch")
-	// ErrNonFinite says that a coordinate is NaN or infinite.
+	// ErrNonFinite: a coordinate is NaN or infinite.
 	ErrNonFinite = errors.New("not finite")
-	// ErrOption says that an option has no meaning.
+	// ErrOption: an option is out of its range.
 	ErrOption = errors.New("invalid option")
 )
 
@@ -61,7 +54,7 @@ func (c Cloud) validate() error {
 	return nil
 }
 
-// validatePair checks two clouds and that they live in the same space.
+// validatePair checks two clouds and that they have the same dimension.
 func validatePair(x, y Cloud) error {
 	if err := x.validate(); err != nil {
 		return fmt.Errorf("first cloud: %w", err)

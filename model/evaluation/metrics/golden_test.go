@@ -2,8 +2,6 @@ package metrics
 
 import (
 	"encoding/json"
-	"fmt"
-	"math"
 	"os"
 	"testing"
 
@@ -42,40 +40,4 @@ func readGolden(t testing.TB) golden {
 		t.Fatalf("%d cases", len(g.Cases))
 	}
 	return g
-}
-
-func TestSinkhornEqualsGeomLoss(t *testing.T) {
-	for _, c := range readGolden(t).Cases {
-		if testing.Short() && (c.Scaling > 0.5 || c.X.N*c.X.D > 2000) {
-			continue // more steps and more points: minutes under the race detector, and nothing new
-		}
-		t.Run(fmt.Sprintf("%s/blur=%g/scaling=%g", c.Name, c.Blur, c.Scaling), func(t *testing.T) {
-			x, y := c.X.cloud(t), c.Y.cloud(t)
-			got, err := Sinkhorn(x, y, Options{Blur: c.Blur, Scaling: c.Scaling})
-			if err != nil {
-				t.Fatal(err)
-			}
-			relative := math.Abs(got-c.Value) / math.Abs(c.Value)
-			t.Logf("%.12g, GeomLoss %.12g, relative difference %.1e", got, c.Value, relative)
-			if !(relative <= 1e-6) {
-				t.Errorf("%.12g, GeomLoss %.12g, relative difference %.1e", got, c.Value, relative)
-			}
-		})
-	}
-}
-
-func BenchmarkSinkhorn(b *testing.B) {
-	for _, c := range readGolden(b).Cases {
-		if c.X.N < 2048 && c.Name != "1D heavy tails" {
-			continue
-		}
-		b.Run(fmt.Sprintf("%s/scaling=%g", c.Name, c.Scaling), func(b *testing.B) {
-			x, y := c.X.cloud(b), c.Y.cloud(b)
-			for b.Loop() {
-				if _, err := Sinkhorn(x, y, Options{Blur: c.Blur, Scaling: c.Scaling}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
 }

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// KS is the two-sample Kolmogorov–Smirnov test: the statistic sup |F − G| of
-// the empirical distribution functions, and its asymptotic p-value, that is the
-// probability of a larger statistic for samples of one continuous law. Ties are
-// allowed and make the p-value conservative.
+// KS is the two-sample Kolmogorov–Smirnov test: the statistic sup |F − G| of the
+// empirical distribution functions, and its asymptotic p-value, the probability
+// of a larger statistic for two samples of one continuous law. Ties are allowed;
+// they make the p-value conservative.
 func KS(x, y []float32) (statistic, p float64, err error) {
 	if err := validatePair(Line(x), Line(y)); err != nil {
 		return 0, 0, fmt.Errorf("kolmogorov-smirnov test: %w", err)
@@ -35,7 +35,8 @@ func KS(x, y []float32) (statistic, p float64, err error) {
 
 // kolmogorov is the probability that the statistic of an effective sample of
 // size n exceeds d: the limit law Q(λ) at Stephens' λ = (√n + 0.12 + 0.11/√n) d
-// (J. R. Stat. Soc. B 32, 1970), by whichever of its two series converges fast.
+// (J. R. Stat. Soc. B 32, 1970). Of its two series, it sums the one that converges
+// faster.
 func kolmogorov(d, n float64) float64 {
 	root := math.Sqrt(n)
 	lambda := (root + 0.12 + 0.11/root) * d

@@ -1,11 +1,11 @@
 package metrics
 
 // monotoneDuals are potentials (f, g) of exact optimal transport between two
-// sorted samples on the line with cost ½|x−y|²: f_i + g_j ≤ ½|x_i − y_j|²,
-// with equality on the support of the monotone coupling. That support is a
-// staircase, and the equalities along it fix the potentials; where both samples
-// advance at once (always, for equal sizes) there is an interval of solutions,
-// and the middle is taken:
+// sorted samples on the line with cost ½|x−y|²: f_i + g_j ≤ ½|x_i − y_j|², with
+// equality on the support of the monotone coupling. That support is a staircase,
+// and the equalities along it determine the potentials. Where both samples advance
+// at once (always, for equal sizes) an interval of values solves them; this takes
+// its middle,
 //
 //	f_{i+1} − f_i = (x_{i+1} − x_i)(x̄ − ȳ),   x̄, ȳ the means of the two neighbours,
 //

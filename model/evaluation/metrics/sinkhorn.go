@@ -5,20 +5,21 @@ package metrics
 //
 //	S = OT_ε(α,β) − ½ OT_ε(α,α) − ½ OT_ε(β,β),
 //
-// as GeomLoss's SamplesLoss("sinkhorn", p=2) computes it: ε falls from the
-// squared diameter to Blur² by Scaling² (see epsilons), each temperature gets
-// one simultaneous update of all four potentials that is averaged with the
-// value before, and one last update is not averaged. With
+// as GeomLoss's SamplesLoss("sinkhorn", p=2) computes it. ε falls from the
+// squared diameter to Blur² in steps of Scaling² (see epsilons). At each ε, all
+// four potentials move halfway to their softmin at once; at the end they move
+// there in full. With
 //
 //	softmin(ε, g)(x) = −ε log (1/M) Σ_j exp((g_j − ½|x−y_j|²)/ε),
 //
-// S = mean(f_βα − f_αα) + mean(g_αβ − g_ββ). This stops before convergence,
-// and the value depends on Scaling: it is the number that the literature
-// reports. SinkhornConverged goes on.
+// S = mean(f_βα − f_αα) + mean(g_αβ − g_ββ). The schedule stops before
+// convergence, so the value depends on Scaling; it is the number that the
+// literature reports. SinkhornConverged iterates to the fixed point.
 //
-// The unit is that of the coordinates, squared. Time is quadratic in the number
-// of points at worst, memory is linear. Clouds whose points all coincide are at
-// distance 0 (GeomLoss fails on them).
+// The unit is that of the coordinates, squared. Time is at worst quadratic in
+// the number of points, memory is linear: package softmin computes the softmins,
+// and its path.go chooses the fast path of each. Clouds whose points all coincide
+// are at distance 0 (GeomLoss fails on them).
 //
 // See J. Feydy, Geometric data analysis, beyond convolutions, 2020, sec. 3.3.3.
 func Sinkhorn(x, y Cloud, o Options) (float64, error) {

@@ -10,9 +10,10 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/softmin"
 )
 
-// Benchmark times Sinkhorn with its default options, and SinkhornConverged in
-// one dimension, on two clouds of that many points: a standard normal one and
-// two modes at ±2 along the first axis; and on both with heavy tails. The context is looked at between values.
+// Benchmark times Sinkhorn with its default options, and SinkhornConverged in one
+// dimension, on two clouds of that many points: a standard normal one and one of
+// two modes at ±2 along the first axis; and in the plane with the tails of the
+// Cauchy law too. It checks the context between values.
 func Benchmark(ctx context.Context, points, rounds int) ([]stopwatch.Measurement, error) {
 	if points < 1 || points > 1<<20 {
 		return nil, fmt.Errorf("%d points are outside 1 to %d: %w", points, 1<<20, ErrOption)
@@ -69,8 +70,8 @@ func benchmarkClouds(n, d int) (x, y Cloud) {
 	return x, y
 }
 
-// cauchy divides each point by a normal number, so that tails become those of
-// the Cauchy law; numbers below 0.01 count as that.
+// cauchy divides each point by |z| of a normal z, at least 0.01, which gives it
+// the tails of the Cauchy law.
 func cauchy(c Cloud) Cloud {
 	source := random.New(0, "metrics/benchmark/cauchy", uint64(c.N))
 	for i := range c.N {

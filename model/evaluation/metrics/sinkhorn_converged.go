@@ -5,35 +5,40 @@ import (
 	"math"
 )
 
-// ConvergedOptions of SinkhornConverged. The zero value is usable.
+// ConvergedOptions are the options of SinkhornConverged; the zero value has the
+// defaults.
 type ConvergedOptions struct {
-	Blur          float64 // as in Options; 0 means 0.05
-	Tolerance     float64 // largest residual of a converged result; 0 means 1e-4
-	MaxIterations int     // of each of the three problems; 0 means 500
+	Blur          float64 // σ, the root of ε, in the unit of the coordinates; 0 means 0.05
+	Tolerance     float64 // residual at which the iteration ends; 0 means 1e-4
+	MaxIterations int     // for each of the three problems; 0 means 500
 }
 
-// Converged is what SinkhornConverged found.
+// Converged is the result of SinkhornConverged.
 type Converged struct {
 	Value      float64 // S, in the unit of the coordinates squared
-	Residual   float64 // largest L1 violation of a marginal; see SinkhornConverged
-	Iterations int     // of the cross problem, after the initial potentials
+	Residual   float64 // largest L1 violation of a marginal: see SinkhornConverged
+	Iterations int     // of the cross problem
 	Converged  bool    // Residual ≤ Tolerance
 }
 
-// SinkhornConverged is the debiased Sinkhorn divergence of Sinkhorn at the
-// solution of the three entropic problems, free of any schedule. It iterates
-// until the residual is at most Tolerance: with π_ij = exp((f_i + g_j −
-// ½|x_i−y_j|²)/ε)/(NM), the L1 distance Σ_j |Σ_i π_ij − 1/M| of a marginal from
-// what it should be (the other marginal is exact), the largest over the three
-// problems. The value is a dual objective, so its error is of second order in
-// that of the potentials: about 1e-5 ε at the default tolerance.
+// SinkhornConverged is the debiased Sinkhorn divergence at the solution of its
+// three entropic problems, so it depends on no schedule. It iterates until the
+// residual is at most Tolerance. With the plan
+//
+//	π_ij = exp((f_i + g_j − ½|x_i−y_j|²)/ε)/(NM),
+//
+// the residual is the L1 distance Σ_j |Σ_i π_ij − 1/M| of a marginal from the
+// uniform one (the other marginal is exact), the largest over the three problems.
+// The value is a dual objective: its error is of second order in that of the
+// potentials, about 1e-5 ε at the default tolerance.
 //
 // In one dimension the potentials start from the exact duals of the monotone
 // coupling plus the self potentials, which carry the −(ε/2) log density of the
-// entropic correction: far modes of unequal mass, on which plain iterations
-// converge exponentially slowly, start balanced. In more dimensions they start
-// from an annealing with scaling 0.9. The iterations are accelerated
-// (anderson). Reaching MaxIterations is not an error: see Converged.
+// entropic correction. So far modes of unequal mass start balanced; from zero,
+// the iteration converges exponentially slowly on them. In more dimensions the
+// potentials start from an annealing with scaling 0.9. Anderson's method
+// accelerates the iteration. Reaching MaxIterations is no error: Converged is
+// then false.
 func SinkhornConverged(x, y Cloud, o ConvergedOptions) (Converged, error) {
 	return NewReference(y).SinkhornConverged(x, o)
 }
@@ -96,8 +101,8 @@ func (r *Reference) sinkhornConverged(x Cloud, o ConvergedOptions) (Converged, e
 }
 
 // solveSelf iterates f ← f + ⅔(softmin(f) − f) on a self problem. The softmin's
-// derivative has eigenvalues in [−1, 0], so the error shrinks by 3 at every
-// iteration at least. From zero, half a softmin is the first guess.
+// derivative has eigenvalues in [−1, 0], so each iteration divides the error by 3
+// at least. The first guess is half the softmin of zero.
 func (p *potentials) solveSelf(f *dual, eps float64, o ConvergedOptions) (residual float64) {
 	p.update(eps, 0.5, f)
 	for i := 1; ; i++ {
@@ -113,8 +118,8 @@ func (p *potentials) solveSelf(f *dual, eps float64, o ConvergedOptions) (residu
 }
 
 // toDual shifts a self potential so that its mean is half the dual objective,
-// mean(f) − (ε/2)(Σπ − 1): that differs from the optimum in second order only,
-// the mean itself in first. next is the softmin of f.
+// mean(f) − (ε/2)(Σπ − 1). The objective differs from the optimum in second order
+// only, the mean itself in first. next is the softmin of f.
 func toDual(f, next []float64, eps float64) {
 	var excess float64
 	for i, v := range f {
@@ -137,7 +142,7 @@ func (p *potentials) solveCross(eps float64, o ConvergedOptions) (iterations int
 		if residual <= o.Tolerance || iterations >= o.MaxIterations {
 			return iterations, residual
 		}
-		if residual > 2*best { // the acceleration overshot: a plain step, and start again
+		if residual > 2*best { // the acceleration overshot: restart it from a plain step
 			accelerated.restart()
 			best = math.Inf(1)
 		}
@@ -146,8 +151,8 @@ func (p *potentials) solveCross(eps float64, o ConvergedOptions) (iterations int
 	}
 }
 
-// violation is the L1 distance of a marginal of the plan from the uniform one,
-// where next is the softmin that would make it exact.
+// violation is the L1 distance of a marginal of the plan from the uniform one;
+// next is the softmin, which would make it exact.
 func violation(potential, next []float64, eps float64) float64 {
 	var sum float64
 	for i, v := range potential {

@@ -6,24 +6,25 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/softmin"
 )
 
-// dual is one of the four dual vectors of the debiased problem, in the order of
-// the points of the measure it belongs to: an update is the softmin of the
-// values of another, or of its own, on the points of from.
+// dual is one of the four potentials of the debiased problem: its values at the
+// points of to, in the measure's order. An update is the softmin of source's
+// values, at the points of from; in a self problem source is the dual itself.
 type dual struct {
 	value, next []float64
 	to, from    *softmin.Measure
 	source      *dual
 }
 
-// potentials are the dual vectors: fBA and fAA belong to α, gAB and gBB to β.
+// potentials are the four of the debiased problem: fBA and fAA at the points of
+// α, gAB and gBB at those of β.
 type potentials struct {
 	fBA, gAB, fAA, gBB dual
 	softmins           softmin.Evaluator
 	transforms         []softmin.Transform
 }
 
-// newPotentials takes clouds that are valid and of the same dimension, and their
-// joint diameter.
+// newPotentials starts at zero. The clouds have passed validatePair; diameter is
+// their joint one.
 func newPotentials(x Cloud, r *Reference, diameter float64) *potentials {
 	var group sync.WaitGroup
 	if r.measure == nil {
@@ -43,8 +44,8 @@ func newPotentials(x Cloud, r *Reference, diameter float64) *potentials {
 
 func newMeasure(c Cloud) *softmin.Measure { return softmin.NewMeasure(c.N, c.D, c.X) }
 
-// anneal sets duals, all of them zero, to the softmin of zero at the first
-// temperature and then does one half-averaged update at each.
+// anneal moves duals, which are zero, to the softmin of zero at the first
+// temperature, and then halfway to their softmin at each.
 func (p *potentials) anneal(schedule []float64, moving ...*dual) {
 	p.update(schedule[0], 1, moving...)
 	for _, eps := range schedule {
@@ -52,8 +53,7 @@ func (p *potentials) anneal(schedule []float64, moving ...*dual) {
 	}
 }
 
-// update moves duals a part of the way to their softmin, all from the values
-// before.
+// update moves duals a part of the way to their softmin, all at once.
 func (p *potentials) update(eps, part float64, moving ...*dual) {
 	p.evaluate(eps, moving...)
 	for _, d := range moving {
@@ -61,7 +61,7 @@ func (p *potentials) update(eps, part float64, moving ...*dual) {
 	}
 }
 
-// evaluate computes what duals move to.
+// evaluate sets next of each dual to the softmin of its source.
 func (p *potentials) evaluate(eps float64, duals ...*dual) {
 	p.transforms = p.transforms[:0]
 	for _, d := range duals {
@@ -82,8 +82,8 @@ func move(x, towards []float64, part float64) {
 	}
 }
 
-// meanDifference is the mean of a − b: differences first, since they are small
-// beside the potentials.
+// meanDifference is the mean of a − b. It takes differences first, since they are
+// small beside the potentials.
 func meanDifference(a, b []float64) float64 {
 	var sum float64
 	for i, v := range a {

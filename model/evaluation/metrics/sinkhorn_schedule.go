@@ -5,14 +5,15 @@ import (
 	"math"
 )
 
-// Options of the Sinkhorn divergence. The zero value is GeomLoss's default.
+// Options are those of the Sinkhorn divergence; the zero value has GeomLoss's
+// defaults.
 type Options struct {
 	Blur    float64 // scale σ of the final ε = σ², in the unit of the coordinates; 0 means 0.05
 	Scaling float64 // ratio of successive blur scales, in (0, 1); 0 means 0.5
 }
 
-// maxSchedule bounds the number of temperatures: scalings of 0.999 and above
-// over many decades are refused instead of running for hours.
+// maxSchedule bounds the number of temperatures: a scaling of 0.999 and above
+// over many decades is an error instead of hours of work.
 const maxSchedule = 20_000
 
 func (o Options) withDefaults() (Options, error) {
@@ -31,10 +32,10 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// Schedule checks what Sinkhorn checks and returns the joint diameter and its
-// temperatures, in the coordinates' unit squared; none if the diameter is 0,
-// where the divergence is too. The first is that of the first update and, like
-// all others, of an averaged one; the last is also that of the last update.
+// Schedule validates as Sinkhorn does and returns the joint diameter and the
+// temperatures, in the coordinates' unit squared. There are none if the diameter
+// is 0, where the divergence is 0 too. Each is that of one averaged update; the
+// first is also that of the initial one, and the last that of the final one.
 func Schedule(x, y Cloud, o Options) (diam float64, schedule []float64, err error) {
 	if o, err = o.withDefaults(); err != nil {
 		return 0, nil, err
@@ -50,8 +51,8 @@ func Schedule(x, y Cloud, o Options) (diam float64, schedule []float64, err erro
 }
 
 // epsilons is the annealing schedule of GeomLoss (epsilon_schedule, p = 2): the
-// squared diameter, then the squared diameter again and on in steps of
-// scaling² while above blur², then blur².
+// squared diameter; then from the squared diameter, once more, in steps of
+// scaling² while above blur²; then blur².
 func epsilons(diameter float64, o Options) ([]float64, error) {
 	start, stop, step := 2*math.Log(diameter), 2*math.Log(o.Blur), 2*math.Log(o.Scaling)
 	count := max(0, math.Ceil((stop-start)/step)) // numpy.arange's length

@@ -11,17 +11,17 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/bucketsort"
 )
 
-// defaultDirections is how many directions SlicedW2 takes unless told.
+// defaultDirections is the number of directions that 0 stands for.
 const defaultDirections = 256
 
-// maxDirections bounds SlicedW2's work and memory.
+// maxDirections bounds the work and the memory of SlicedW2.
 const maxDirections = 1 << 20
 
 // SlicedW2 is the sliced Wasserstein-2 distance: the root of the mean, over
 // directions θ drawn uniformly from the unit sphere, of W2² between the
 // projections ⟨θ, x⟩ and ⟨θ, y⟩ (Bonneel et al., J. Math. Imaging Vis. 51,
-// 2015). Direction i depends on (seed, i) alone. Zero directions means 256. In
-// one dimension it equals W2.
+// 2015). Direction i is a function of (seed, i). Zero directions means 256. The
+// unit is that of the coordinates. In one dimension it equals W2.
 func SlicedW2(x, y Cloud, directions int, seed uint64) (float64, error) {
 	if err := validatePair(x, y); err != nil {
 		return 0, fmt.Errorf("sliced wasserstein distance: %w", err)
@@ -59,7 +59,7 @@ func SlicedW2(x, y Cloud, directions int, seed uint64) (float64, error) {
 	}
 	group.Wait()
 	var sum float64
-	for _, s := range squares { // in order: the same sum whatever ran where
+	for _, s := range squares { // in order, so that the sum does not depend on goroutines
 		sum += s
 	}
 	return math.Sqrt(sum / float64(directions)), nil

@@ -10,8 +10,8 @@ import (
 //
 //	W2² = ∫₀¹ (F⁻¹(u) − G⁻¹(u))² du,
 //
-// exact for any two sizes: the monotone coupling is optimal. It is in the unit
-// of the samples. Time is that of sorting.
+// exact for any two sizes, since the monotone coupling is optimal. The unit is
+// that of the samples. Time is that of sorting.
 func W2(x, y []float32) (float64, error) {
 	if err := validatePair(Line(x), Line(y)); err != nil {
 		return 0, fmt.Errorf("wasserstein distance: %w", err)
@@ -23,7 +23,7 @@ func W2(x, y []float32) (float64, error) {
 }
 
 // squaredW2 is W2² of sorted samples. Quantile functions are constant between
-// multiples of 1/N and 1/M; positions are counted in units of 1/NM, exactly.
+// multiples of 1/N and 1/M, so positions in units of 1/NM are exact integers.
 func squaredW2[T float32 | float64](a, b []T) float64 {
 	n, m := len(a), len(b)
 	var sum, part float64

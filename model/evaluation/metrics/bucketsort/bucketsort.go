@@ -1,7 +1,7 @@
 // Package bucketsort sorts numbers that are spread over their range, as
-// projections and distances are, in time linear in their number: into as many
-// equal buckets as there are numbers, and each bucket, of one or two then, by
-// comparison. Where they cluster it is an ordinary sort.
+// projections and distances are, in time linear in their number. It puts n numbers
+// into n equal buckets and sorts each bucket by comparison. Where numbers cluster
+// in few buckets it takes the time of an ordinary sort.
 package bucketsort
 
 import (
@@ -9,14 +9,14 @@ import (
 	"slices"
 )
 
-// Sorter keeps the buckets from one sort to the next. The zero value is ready;
-// it is for one goroutine at a time.
+// Sorter keeps its memory from one sort to the next. The zero value is ready. A
+// Sorter is for one goroutine at a time.
 type Sorter struct {
 	ends []int32
 }
 
-// Sort puts the numbers of src, which are finite, into dst in rising order. The
-// two are equally long and do not overlap.
+// Sort puts the numbers of src, which are finite, into dst in rising order. It
+// panics unless the two are equally long; they must not overlap.
 func (s *Sorter) Sort(dst, src []float64) {
 	if len(dst) != len(src) {
 		panic("bucketsort: lengths differ")
@@ -26,7 +26,7 @@ func (s *Sorter) Sort(dst, src []float64) {
 	}
 	lo, hi := src[0], src[0]
 	for _, v := range src {
-		if v < lo { // quicker than min and max, which look for NaN and −0
+		if v < lo { // quicker than min and max, which handle NaN and −0
 			lo = v
 		}
 		if v > hi {
@@ -49,7 +49,7 @@ func (s *Sorter) Sort(dst, src []float64) {
 	for b := range last {
 		s.ends[b+1] += s.ends[b]
 	}
-	for _, v := range src { // ends hold starts here, and move up to ends
+	for _, v := range src { // ends hold starts here, which move up to the ends
 		b := bucket(v)
 		dst[s.ends[b]] = v
 		s.ends[b]++
@@ -63,7 +63,8 @@ func (s *Sorter) Sort(dst, src []float64) {
 	}
 }
 
-// sortShort spares the common buckets of a few a call and a choice of method.
+// sortShort sorts a bucket, mostly of a few numbers: by insertion, which is
+// quicker there than a call of slices.Sort.
 func sortShort(v []float64) {
 	if len(v) > 12 {
 		slices.Sort(v)
