@@ -25,13 +25,13 @@ type Addresses struct {
 
 const addressesFile = "coordinator.json"
 
-// ReadAddresses says where the coordinator on a directory of this machine is.
-// It fails with ErrNotRunning where the file is not there.
+// ReadAddresses returns the addresses of the coordinator that runs on a directory of this
+// machine. It fails with ErrNotRunning where their file is missing.
 func ReadAddresses(dir string) (a Addresses, err error) {
 	path := filepath.Join(dir, addressesFile)
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return a, fmt.Errorf("%w: %s is not there", ErrNotRunning, path)
+		return a, fmt.Errorf("%w: %s is missing", ErrNotRunning, path)
 	}
 	if err == nil {
 		err = json.Unmarshal(b, &a)
@@ -42,7 +42,7 @@ func ReadAddresses(dir string) (a Addresses, err error) {
 	return a, nil
 }
 
-// write makes the file appear at once and whole.
+// write writes the file atomically.
 func (a Addresses) write(dir string) error {
 	b, err := json.MarshalIndent(a, "", "  ")
 	if err != nil {

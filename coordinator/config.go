@@ -14,7 +14,7 @@ import (
 
 // Config of a coordinator.
 type Config struct {
-	Dir      string       // of its state; made where it is not there
+	Dir      string       // of its state; made where it is missing
 	Listen   string       // control service, host:port; default 127.0.0.1:0
 	Gossip   string       // gossip, host:port; default 127.0.0.1:0
 	Store    string       // shard store's directory, as workers see it; default Dir/shards
@@ -22,13 +22,13 @@ type Config struct {
 	Insecure bool         // allows addresses beyond loopback
 	Log      *slog.Logger // default slog.Default()
 
-	// PlanOf makes the plan of a configuration, and fails where the configuration is
-	// none: a run with another plan is refused. Default: any plan is taken.
+	// PlanOf makes the plan of a configuration, and fails where that is invalid. The
+	// coordinator refuses a run with another plan. Default: it accepts any plan.
 	PlanOf func(config []byte) (ergoflow.Plan, error)
 
-	Ready func(Addresses) // called once, when everything is served
+	Ready func(Addresses) // called once, when all services are open
 
-	timing machine.Config // tests hurry
+	timing machine.Config // tests shorten it
 }
 
 func (c Config) validated() (Config, error) {

@@ -12,9 +12,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 )
 
-// scan finds out which shards and checkpoints of a run exist, one look at a
-// time. The results of its jobs are listened to from before the look, so that
-// none is missed between.
+// scan finds out which shards and checkpoints of a run exist, one scan at a time. It
+// subscribes to the results of the run's jobs before it scans, so that it misses none.
 func (l *loop) scan(plan ergoflow.Plan) {
 	if l.scanning {
 		return
@@ -47,7 +46,7 @@ func (l *loop) scan(plan ergoflow.Plan) {
 func (l *loop) newest(run string) (checkpoint.Info, bool) {
 	all, err := l.saved.Run(run)
 	if err != nil {
-		l.log.Warn("checkpoints cannot be listed", "error", err)
+		l.log.Warn("cannot list the checkpoints", "error", err)
 	}
 	for _, info := range all {
 		if l.readable.Load() == info.ID {
@@ -57,20 +56,20 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 			l.readable.Store(info.ID)
 			return info, true
 		} else {
-			l.log.Warn("a checkpoint is passed over", "id", info.ID, "error", err)
+			l.log.Warn("skipping a checkpoint that cannot be read", "id", info.ID, "error", err)
 		}
 	}
 	return checkpoint.Info{}, false
 }
 
-// watch listens to the results of a run's jobs from now on, and no longer to
-// those of another run.
+// watch subscribes to the results of a run's jobs, and ends the subscription to those of
+// another run.
 func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 	ctx, cancel := context.WithCancel(ctx)
 	results, err := l.queue.Results(ctx, plan.Run)
 	if err != nil {
 		cancel()
-		l.log.Warn("job results are not heard; the store is looked at instead", "error", err)
+		l.log.Warn("cannot subscribe to job results; scanning the store instead", "error", err)
 		return
 	}
 	taken := l.do(func() {
@@ -89,18 +88,18 @@ func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 	})
 }
 
-// result passes on what became of a job.
+// result reports a job's outcome to the machine.
 func (l *loop) result(plan ergoflow.Plan, r jobs.Result) {
 	switch {
 	case r.Dead:
 		l.post(machine.Dead{Run: r.Run, Shard: r.Shard, Reason: fmt.Sprintf("%s (on %s, attempt %d)", r.Error, r.Worker, r.Attempt)})
 	case r.Error != "":
-		l.log.Warn("a job failed and will be tried again", "shard", r.Shard, "worker", r.Worker, "attempt", r.Attempt, "error", r.Error)
+		l.log.Warn("a job failed; the queue hands it out again", "shard", r.Shard, "worker", r.Worker, "attempt", r.Attempt, "error", r.Error)
 	case l.store.Has(plan.Dataset, r.Shard):
 		l.post(machine.Generated{Run: r.Run, Shard: r.Shard})
 	default:
 		l.post(machine.Unpublished{Run: r.Run, Shards: []int{r.Shard}, Reason: fmt.Sprintf(
-			"%s is done with shard %d, which is not in the store %s: do workers see the same directory?", r.Worker, r.Shard, l.store.Root())})
+			"%s is done with shard %d, which is not in the store %s: do all machines see the same directory?", r.Worker, r.Shard, l.store.Root())})
 	}
 }
 
@@ -117,9 +116,9 @@ func (l *loop) publish(plan ergoflow.Plan, shards []int) {
 	})
 }
 
-// jobsArePossible reports a plan of which no queue takes the jobs: it would wait for
-// its shards for ever.
-func jobsArePossible(plan ergoflow.Plan) error {
+// validateJobs reports a plan whose jobs no queue accepts: its run would wait for its
+// shards for ever.
+func validateJobs(plan ergoflow.Plan) error {
 	list, err := makeJobs(plan, []int{0})
 	if err != nil {
 		return err
@@ -127,8 +126,8 @@ func jobsArePossible(plan ergoflow.Plan) error {
 	return list[0].Validate()
 }
 
-// makeJobs takes the data's description out of the configuration, the only part
-// of it that is looked at here.
+// makeJobs makes the jobs of shards. Of the configuration it reads the description of the
+// data alone.
 func makeJobs(plan ergoflow.Plan, shards []int) ([]jobs.Job, error) {
 	var config struct {
 		Data json.RawMessage `json:"data"`
@@ -137,7 +136,7 @@ func makeJobs(plan ergoflow.Plan, shards []int) ([]jobs.Job, error) {
 		return nil, fmt.Errorf("configuration of run %s: %w", plan.Run, err)
 	}
 	if config.Data == nil {
-		return nil, errors.New("the configuration says nothing of data")
+		return nil, errors.New("the configuration has no field data")
 	}
 	list := make([]jobs.Job, len(shards))
 	for i, k := range shards {

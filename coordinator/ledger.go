@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	// ErrRunning: another coordinator has the directory.
+	// ErrRunning: another coordinator runs on the directory.
 	ErrRunning = errors.New("another coordinator runs on this directory")
-	// ErrLedger: coordinator.db is damaged. Without it a run goes on from its
-	// checkpoints when it is submitted again.
+	// ErrLedger: coordinator.db is damaged. Without the file a run that is submitted
+	// again continues from its checkpoints.
 	ErrLedger = errors.New("damaged ledger")
 )
 
@@ -26,7 +26,7 @@ var (
 	keyAddresses      = []byte("addresses")
 )
 
-// ledger is what survives the process. Its file is also the lock that keeps a
+// ledger is the state that survives the process. Its file is also the lock that keeps a
 // second coordinator out.
 type ledger struct{ db *bbolt.DB }
 
@@ -47,7 +47,7 @@ func openLedger(dir string) (*ledger, error) {
 	return &ledger{db}, nil
 }
 
-// load reads a key into v, which stays as it is where the key is not there.
+// load reads a key into v, which stays unchanged where the key is missing.
 func (l *ledger) load(key []byte, v any) error {
 	err := boltfile.Guard(func() error {
 		return l.db.View(func(tx *bbolt.Tx) error {

@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Refusal is something that was asked or said and not acted on, for the status.
+// Refusal is a request or message that the coordinator refused, for the status.
 type Refusal struct {
 	Time   time.Time `json:"time"` // the last time
 	From   string    `json:"from"` // a worker's id as it gave it, or an address
 	Reason string    `json:"reason"`
-	Count  int       `json:"count"` // of the same from the same, in a row of others or not
+	Count  int       `json:"count"` // of refusals with the same From and Reason
 }
 
-// keptRefusals is how many different ones the status shows.
+// keptRefusals is the number of different refusals in the status.
 const keptRefusals = 20
 
-// refusals keeps the last ones. It belongs to the loop. Who is refused may try
-// again for ever, so the same is counted, and logged when its count is a power
-// of ten.
+// refusals keeps the last ones. It belongs to the loop. A refused process may try again
+// for ever, so equal refusals are counted, and logged when the count is a power of ten.
 type refusals struct {
 	log  *slog.Logger
 	last []Refusal // by time of the last occurrence

@@ -152,7 +152,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	for config, want := range map[string]string{
 		`{`:            "configuration",
-		`{"model":{}}`: "nothing of data",
+		`{"model":{}}`: "no field data",
 		`{"data":"` + strings.Repeat("x", 1<<16) + `"}`: "more than",
 	} {
 		vain := &wire.Plan{Run: "run3", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: []byte(config)}

@@ -48,7 +48,7 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 		v.loop.do(func() { v.loop.refused.add(caller(ctx), "a run: "+err.Error()) })
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	if err := jobsArePossible(convert.Plan(r.GetPlan())); err != nil {
+	if err := validateJobs(convert.Plan(r.GetPlan())); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	var refusal string

@@ -27,21 +27,21 @@ var (
 	ErrSpace = errors.New("no space left on the disk; what was stored before is intact")
 )
 
-// lockTimeout is how long another process may take to let go of the file.
+// lockTimeout is how long to wait until another process closes the file.
 const lockTimeout = time.Second
 
-// reserved is how much address space a file is mapped into from the start, in
-// bytes. Growing the map waits for all readers, and a reader may be a slow
-// client that takes a snapshot.
+// reserved is the address space that a file is mapped into from the start, in bytes.
+// Growing the map would wait for all readers, and a reader may be a slow client that
+// takes a snapshot.
 const reserved = 1 << 30
 
-// growth is by how much a file grows, in bytes, when it must. bbolt's own 16 MiB
-// would make every small file that long.
+// growth is the number of bytes by which a file grows. bbolt's default of 16 MiB would
+// make every small file that long.
 const growth = 1 << 20
 
-// Open opens the file at path after checking its structure. For writing it is
-// made where it is not there. The free list is not stored: bbolt would rewrite
-// it with every commit.
+// Open opens the file at path after checking its structure, and makes it where it is
+// missing unless readOnly. The free list is not stored: bbolt would rewrite it with every
+// commit.
 func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 	if !readOnly {
 		err = Guard(func() error { return create(path) })
@@ -56,7 +56,7 @@ func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 		})
 	}
 	var named *fs.PathError
-	if errors.As(err, &named) { // by the same name
+	if errors.As(err, &named) { // it names the path, too
 		err = named.Err
 	}
 	if err != nil {
@@ -65,11 +65,11 @@ func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// create makes the file where it is not there, under another name at first: a crash
-// or a full disk leaves no empty one, which nobody could tell from a damaged one.
+// create makes the file where it is missing, under another name first: otherwise a crash
+// or a full disk could leave an empty file, which looks like a damaged one.
 func create(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil // Open says what is wrong with it
+		return nil // inspect reports damage
 	}
 	first := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s-%d", filepath.Base(path), os.Getpid()))
 	defer os.Remove(first)
@@ -80,7 +80,7 @@ func create(path string) error {
 	if err := db.Close(); err != nil {
 		return err
 	}
-	// Another process may have been faster: a link, unlike a name, replaces nothing.
+	// Another process may have been faster: a link, unlike a rename, replaces nothing.
 	if err := os.Link(first, path); errors.Is(err, fs.ErrExist) {
 		return nil
 	} else if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
@@ -90,8 +90,8 @@ func create(path string) error {
 	}
 }
 
-// open is bbolt.Open with our options. Where it panics the file is closed, and
-// with that unlocked, on the way out.
+// open is bbolt.Open with our options. Where that panics, open closes the file, which
+// unlocks it.
 func open(path string, readOnly bool) (*bbolt.DB, error) {
 	var file *os.File
 	done := false
@@ -120,8 +120,8 @@ func open(path string, readOnly bool) (*bbolt.DB, error) {
 	return db, nil
 }
 
-// Guard runs an operation on a database that Open returned. Whatever a damaged
-// file does to it comes out as ErrCorrupt, a full disk as ErrSpace.
+// Guard runs an operation on a database that Open returned. It returns panics and faults
+// of a damaged file as ErrCorrupt, and a full disk as ErrSpace.
 func Guard(operation func() error) (err error) {
 	faults := debug.SetPanicOnFault(true)
 	defer func() {
@@ -140,8 +140,7 @@ func Guard(operation func() error) (err error) {
 	return operation()
 }
 
-// isFull looks at the text as well: bbolt does not wrap the error of a file
-// that cannot grow.
+// isFull also checks the text: bbolt does not wrap the error of a file that cannot grow.
 func isFull(err error) bool {
 	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EDQUOT} {
 		if errors.Is(err, full) || strings.HasSuffix(err.Error(), full.Error()) {

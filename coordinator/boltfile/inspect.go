@@ -17,8 +17,8 @@ import (
 // position 4, key size 4, value size 4), positions from the element's start.
 // Pages 0 and 1 hold meta records: magic 4, version 4, page size 4, flags 4,
 // root page 8, sequence 8, freelist 8, high-water mark 8, transaction 8, and
-// FNV-1a of all these 8. Integers are as the machine has them; that is
-// little-endian wherever this program runs.
+// FNV-1a of all these 8. Integers have the machine's byte order; that is little-endian
+// wherever this program runs.
 const (
 	boltMagic   = 0xED0CDAED
 	boltVersion = 2
@@ -31,9 +31,9 @@ const (
 	maxDepth    = 64
 )
 
-// inspector walks all pages that the newest valid meta record reaches. It reads
-// with ReadAt and believes nothing: bbolt, which walks the same pages when it
-// opens a file without a stored free list, would panic in a goroutine of its own.
+// inspector walks all pages that the newest valid meta record reaches, with ReadAt, and
+// checks every number. bbolt walks the same pages when it opens a file without a stored
+// free list, and would panic in a goroutine of its own.
 type inspector struct {
 	file     *os.File
 	pageSize int64
@@ -56,7 +56,7 @@ func inspect(path string) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() == 0 { // bbolt would take it for a new one; ours are never there without content
+	if info.Size() == 0 { // bbolt would take it for a new file; ours are never empty
 		return fmt.Errorf("%w: it is empty", ErrCorrupt)
 	}
 	in := &inspector{file: file, seen: make(map[uint64]bool)}

@@ -1,16 +1,15 @@
 // Package checkpoint stores the states of runs in one bbolt file.
 //
-// A checkpoint is a sequence of bytes, opaque here, cut into chunks of 128 KiB.
-// Chunks are content-addressed: equal chunks are stored once and counted. A
-// checkpoint is published by one transaction that brings its chunks, its list
-// of chunks and its description; there is no moment at which half of it, or a
-// "latest" without its bytes, can be seen. Old checkpoints are deleted by later
-// transactions. Every chunk is verified whenever it is read, and the whole
-// against its own hash.
+// A checkpoint is a sequence of bytes, opaque here, cut into chunks of 128 KiB. Chunks
+// are content-addressed: equal chunks are stored once, with a count of references. One
+// transaction publishes a checkpoint with its chunks, its list of chunks and its
+// description: readers never see half of it, or a "latest" without its bytes. Later
+// transactions delete old checkpoints. Every read verifies each chunk, and the whole
+// checkpoint against its own hash.
 //
 // # Format
 //
-// Integers are big-endian; a number n names a checkpoint or chunk for ever.
+// Integers are big-endian. A number n names a checkpoint or chunk and is not reused.
 //
 //	meta         "format"       → "1"
 //	checkpoints  n (8 bytes)    → Info as JSON
@@ -18,15 +17,14 @@
 //	chunks       n (8 bytes)    → data, at most 128 KiB
 //	index        SHA-256        → n of the chunk (8 bytes), references (8 bytes)
 //
-// Chunks are keyed by number and not by hash so that a new checkpoint appends
-// to the tree: inserted at hashes, every chunk would rewrite its neighbours.
+// Chunks are keyed by number, so that a new checkpoint appends to the tree. Keyed by
+// hash, every chunk would rewrite its neighbours.
 //
 // # Limits
 //
-// bbolt's file does not shrink: space of deleted checkpoints is used for new
-// ones. One process at a time may have the file open for writing, and then
-// nobody else for reading: others ask the coordinator for a snapshot. A
-// checkpoint is held in memory while it is saved or read.
+// bbolt's file does not shrink: new checkpoints use the space of deleted ones. Only one
+// process may have the file open for writing, and then no other for reading: others ask
+// the coordinator for a snapshot. A checkpoint is in memory while it is saved or read.
 package checkpoint
 
 import (
@@ -40,12 +38,12 @@ var (
 	ErrLocked = boltfile.ErrLocked
 	// ErrNotFound: no checkpoint has this name.
 	ErrNotFound = errors.New("no such checkpoint")
-	// ErrAmbiguous: several checkpoints' names begin so.
+	// ErrAmbiguous: the names of several checkpoints have this prefix.
 	ErrAmbiguous = errors.New("several checkpoints match")
-	// ErrCorrupt: the file is damaged; the error names what is.
+	// ErrCorrupt: the file is damaged; the error names the damaged part.
 	ErrCorrupt = boltfile.ErrCorrupt
-	// ErrMismatch: the bytes are not what was announced.
-	ErrMismatch = errors.New("checkpoint is not what was announced")
+	// ErrMismatch: the bytes differ from the description.
+	ErrMismatch = errors.New("the checkpoint differs from its description")
 	// ErrSpace: the disk is full.
 	ErrSpace = boltfile.ErrSpace
 )

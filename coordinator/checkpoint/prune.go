@@ -25,7 +25,7 @@ func (s *Store) Delete(id string) error {
 func remove(tx *bbolt.Tx, c stored) error {
 	manifest := tx.Bucket(bucketManifests).Get(c.key)
 	for len(manifest) >= 32 {
-		// Copied: what is put and deleted may move under the slice.
+		// Cloned: puts and deletes may move the bytes that the slice refers to.
 		if err := dropChunk(tx, slices.Clone(manifest[:32])); err != nil {
 			return err
 		}
@@ -34,13 +34,13 @@ func remove(tx *bbolt.Tx, c stored) error {
 	return errors.Join(tx.Bucket(bucketManifests).Delete(c.key), tx.Bucket(bucketCheckpoints).Delete(c.key))
 }
 
-// Prune keeps, of every run, the keep first checkpoints (at least one), as Run
-// orders them, and the best ones by loss, and deletes the others, which it returns.
+// Prune keeps of every run the first keep checkpoints (at least one), as Run orders them,
+// and the best ones by loss. It deletes the others and returns them.
 func (s *Store) Prune(keep, best int) (deleted []Info, err error) {
 	err = s.guard("prune", func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			deleted = nil
-			all, _ := list(tx) // what cannot be read is not ours to delete
+			all, _ := list(tx) // checkpoints without a readable description stay
 			retained := retain(all, max(keep, 1), best)
 			for _, c := range all {
 				if retained[string(c.key)] {

@@ -14,7 +14,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Latest as an ID is the checkpoint that the run which saved last goes on from.
+// Latest as an ID names the checkpoint from which the run that saved last would continue.
 const Latest = "latest"
 
 // stored is a checkpoint with its number.
@@ -23,8 +23,8 @@ type stored struct {
 	info Info
 }
 
-// list returns the checkpoints in the order in which they were saved, and of those
-// whose description cannot be read an error each. The others do not suffer from them.
+// list returns the checkpoints in the order in which they were saved, and an error for
+// each one whose description cannot be read.
 func list(tx *bbolt.Tx) (all []stored, damage []error) {
 	records := tx.Bucket(bucketCheckpoints).Cursor()
 	for k, v := records.First(); k != nil; k, v = records.Next() {
@@ -38,8 +38,8 @@ func list(tx *bbolt.Tx) (all []stored, damage []error) {
 	return all, damage
 }
 
-// find returns the checkpoint with this ID, the latest, or the only one whose
-// ID begins so.
+// find returns the checkpoint with this ID, the latest, or the only one whose ID has
+// this prefix.
 func find(tx *bbolt.Tx, id string) (stored, error) {
 	all, damage := list(tx)
 	if id == Latest && len(all) > 0 {
@@ -83,8 +83,8 @@ func (s *Store) List() ([]Info, error) {
 	return infos, err
 }
 
-// Run returns a run's checkpoints, those of the latest generation first, among
-// them the most advanced.
+// Run returns a run's checkpoints: those of the latest generation first, and of a
+// generation the most advanced first.
 func (s *Store) Run(run string) ([]Info, error) {
 	all, err := s.List()
 	if err != nil {
@@ -96,8 +96,7 @@ func (s *Store) Run(run string) ([]Info, error) {
 	return all, nil
 }
 
-// Get describes a checkpoint, by its ID, a prefix of it that only one has, or
-// Latest.
+// Get describes a checkpoint, named by its ID, a unique prefix of that, or Latest.
 func (s *Store) Get(id string) (info Info, err error) {
 	err = s.view("get", func(tx *bbolt.Tx) error {
 		c, err := find(tx, id)
@@ -107,7 +106,7 @@ func (s *Store) Get(id string) (info Info, err error) {
 	return info, err
 }
 
-// Read returns a checkpoint's bytes, each chunk and the whole verified.
+// Read returns a checkpoint's bytes, after it has verified each chunk and the whole.
 func (s *Store) Read(id string) (info Info, data []byte, err error) {
 	err = s.view("read", func(tx *bbolt.Tx) error {
 		c, err := find(tx, id)
@@ -131,8 +130,8 @@ func (s *Store) Read(id string) (info Info, data []byte, err error) {
 	return info, data, err
 }
 
-// eachChunk visits a checkpoint's chunks in order, verified. The slices are
-// valid only during the visit.
+// eachChunk verifies a checkpoint's chunks and visits them in order. The slices are valid
+// only during the visit.
 func eachChunk(tx *bbolt.Tx, c stored, visit func([]byte)) error {
 	manifest := tx.Bucket(bucketManifests).Get(c.key)
 	count := int((c.info.Size + chunkSize - 1) / chunkSize)
@@ -158,8 +157,8 @@ func eachChunk(tx *bbolt.Tx, c stored, visit func([]byte)) error {
 	return nil
 }
 
-// Verify reads every chunk of every checkpoint. Its error joins one for each
-// checkpoint that is damaged, naming the first bad chunk.
+// Verify reads every chunk of every checkpoint. Its error joins one for each damaged
+// checkpoint, which names the first bad chunk.
 func (s *Store) Verify(ctx context.Context) error {
 	var all []stored
 	var damage []error

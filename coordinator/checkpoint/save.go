@@ -33,7 +33,7 @@ type Info struct {
 // Mark names the state.
 func (i Info) Mark() ergoflow.Mark { return ergoflow.Mark{Generation: i.Generation, Step: i.Step} }
 
-// Loss of a checkpoint. One that is not finite is null in JSON and NaN here.
+// Loss of a checkpoint. One that is not finite is null in JSON, and NaN after decoding.
 type Loss float64
 
 // MarshalJSON implements json.Marshaler.
@@ -53,10 +53,10 @@ func (l *Loss) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*float64)(l))
 }
 
-// Save stores data, which must have info.Size bytes and the hash info.SHA256 unless
-// that is empty, and returns their description with its ID. When it returns
-// without error they are durable; otherwise nothing has changed. Saving what is
-// there already returns that, mended where it was damaged.
+// Save stores data and returns its description with the ID. Data must have info.Size
+// bytes, and the hash info.SHA256 unless that is empty. After Save has returned without
+// error the checkpoint is durable; after an error nothing has changed. For data that is
+// stored already Save returns that checkpoint, and repairs damaged chunks of it.
 func (s *Store) Save(info Info, data []byte) (Info, error) {
 	err := s.guard("save", func() error {
 		if err := complete(&info, data); err != nil {
@@ -70,11 +70,11 @@ func (s *Store) Save(info Info, data []byte) (Info, error) {
 	return info, nil
 }
 
-// complete checks the description against the bytes and completes it.
+// complete checks the description against the bytes and fills in the rest of it.
 func complete(info *Info, data []byte) error {
 	switch {
 	case info.Size < 1 || info.Size > MaxSize:
-		return fmt.Errorf("%w: %d bytes are not 1 to %d", ErrMismatch, info.Size, int64(MaxSize))
+		return fmt.Errorf("%w: %d bytes, not 1 to %d", ErrMismatch, info.Size, int64(MaxSize))
 	case info.Run == "" || info.Step < 0:
 		return fmt.Errorf("%w: run %q, step %d", ErrMismatch, info.Run, info.Step)
 	case int64(len(data)) != info.Size:
@@ -94,12 +94,12 @@ func complete(info *Info, data []byte) error {
 	return nil
 }
 
-// publish is the one transaction.
+// publish is the transaction of Save.
 func publish(tx *bbolt.Tx, info *Info, data []byte) error {
 	all, _ := list(tx)
 	for _, old := range all {
 		if old.info.ID == info.ID && old.info.SHA256 == info.SHA256 && old.info.Run == info.Run {
-			made := max(info.Generation, old.info.Generation) // a later one may have made the same bytes again
+			made := max(info.Generation, old.info.Generation) // a later generation may have made the same bytes
 			*info = old.info
 			info.Generation = made
 			if _, err := addChunks(tx, data, 0); err != nil {
@@ -143,8 +143,8 @@ func addChunks(tx *bbolt.Tx, data []byte, references uint64) (manifest []byte, e
 	return manifest, nil
 }
 
-// addChunk adds references to a chunk, which is stored where it is not there,
-// and again where what is stored is damaged.
+// addChunk adds references to a chunk. It stores the chunk where it is missing or
+// damaged.
 func addChunk(tx *bbolt.Tx, sum [32]byte, chunk []byte, more uint64) error {
 	index, chunks := tx.Bucket(bucketIndex), tx.Bucket(bucketChunks)
 	if entry := index.Get(sum[:]); entry != nil {
@@ -169,7 +169,7 @@ func addChunk(tx *bbolt.Tx, sum [32]byte, chunk []byte, more uint64) error {
 	return index.Put(sum[:], append(number(n), number(more)...))
 }
 
-// dropChunk takes one reference away, and with the last one the chunk.
+// dropChunk removes one reference, and with the last one the chunk.
 func dropChunk(tx *bbolt.Tx, sum []byte) error {
 	index := tx.Bucket(bucketIndex)
 	n, references, err := parseEntry(index.Get(sum))

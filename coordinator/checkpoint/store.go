@@ -29,10 +29,10 @@ type Store struct {
 	path string
 }
 
-// Open opens the store at path. For writing it is made where it is not there.
-// The structure of the file is checked first, so that damage is an error
-// (ErrCorrupt) and not a fault; the chunks themselves are checked when they are
-// read, or by Verify. ErrLocked says that another process has it open.
+// Open opens the store at path, and makes it where it is missing unless readOnly. It
+// checks the structure of the file first, so that damage is an error (ErrCorrupt) and not
+// a fault. Reads and Verify check the chunks. ErrLocked means that another process has
+// the file open.
 func Open(path string, readOnly bool) (*Store, error) {
 	db, err := boltfile.Open(path, readOnly)
 	if err != nil {
@@ -45,8 +45,8 @@ func Open(path string, readOnly bool) (*Store, error) {
 	return s, nil
 }
 
-// OpenCopy opens a copy of the store at path for reading. Its errors name the latter,
-// by which the user knows it.
+// OpenCopy opens a copy of the store at path for reading. Its errors name path, which the
+// user knows.
 func OpenCopy(copied, path string) (*Store, error) {
 	s, err := Open(copied, true)
 	if err == nil {
@@ -55,7 +55,7 @@ func OpenCopy(copied, path string) (*Store, error) {
 	return s, err
 }
 
-// prepare makes the buckets of a new store, and refuses other formats.
+// prepare makes the buckets of a new store, and checks the format of an old one.
 func (s *Store) prepare() error {
 	if s.db.IsReadOnly() {
 		return s.db.View(checkFormat)

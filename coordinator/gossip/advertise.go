@@ -32,8 +32,7 @@ func Advertise(address string) string {
 	return net.JoinHostPort(first.String(), port)
 }
 
-// ErrInsecure: an address that others can reach was asked for, and nothing
-// protects it.
+// ErrInsecure: other hosts can reach the address, and nothing protects it.
 var ErrInsecure = errors.New("listening beyond loopback is neither encrypted nor authenticated yet")
 
 // IsLoopback reports whether an address to listen on, host:port, is reachable

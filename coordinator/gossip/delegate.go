@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// delegate is what memberlist calls: for the metadata, and at every change.
-// No user messages travel in the gossip.
+// delegate is called by memberlist for the metadata and at every change. There are no
+// user messages in the gossip.
 type delegate struct{ g *Gossip }
 
 func (d delegate) NodeMeta(int) []byte             { return d.g.meta }
@@ -18,14 +18,14 @@ func (d delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (d delegate) LocalState(bool) []byte          { return nil }
 func (d delegate) MergeRemoteState([]byte, bool)   {}
 
-// Nodes are read while memberlist holds its lock, which it does here and nowhere
-// else: those that its Members returns it goes on writing to.
+// Nodes may be read here alone, where memberlist holds its lock: it keeps writing to
+// those that its Members returns.
 func (d delegate) NotifyJoin(n *memberlist.Node)   { d.g.seen(n) }
 func (d delegate) NotifyLeave(n *memberlist.Node)  { d.g.gone(n) }
 func (d delegate) NotifyUpdate(n *memberlist.Node) { d.g.seen(n) }
 
-// quiet turns memberlist's chatter into debug records: what it calls an error,
-// a probe that failed say, is a suggestion here.
+// quiet logs memberlist's messages at debug level: its errors, such as a failed probe,
+// are hints here.
 type quiet struct{ slog.Handler }
 
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {

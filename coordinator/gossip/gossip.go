@@ -1,9 +1,8 @@
-// Package gossip is how the processes of a cluster find one another: every
-// process joins a memberlist, whose metadata says what the process is and where
-// it is served.
+// Package gossip lets the processes of a cluster find one another: every process joins a
+// memberlist, whose metadata has its role and its addresses.
 //
-// Gossip suggests and nothing more. That a member is listed means that someone
-// heard of it lately; who trains is decided by sessions with the coordinator.
+// Gossip is a hint only. A listed member was heard of lately; sessions with the
+// coordinator decide which workers train.
 package gossip
 
 import (
@@ -32,12 +31,12 @@ const (
 var (
 	// ErrNoSeed: none of the seeds answered.
 	ErrNoSeed = errors.New("no gossip seed answered")
-	// ErrNoCoordinator: no member says that it is the coordinator.
+	// ErrNoCoordinator: no member has the coordinator's role.
 	ErrNoCoordinator = errors.New("no coordinator in the gossip")
 )
 
-// Meta is what a member says of itself. Encoded as JSON it has at most
-// memberlist.MetaMaxSize (512) bytes.
+// Meta describes a member. Encoded as JSON it has at most memberlist.MetaMaxSize (512)
+// bytes.
 type Meta struct {
 	Role           string `json:"role"`
 	ControlAddress string `json:"control,omitempty"` // host:port of the control service
@@ -78,9 +77,9 @@ type Gossip struct {
 	healer sync.WaitGroup
 }
 
-// Join starts to gossip and contacts the seeds until one answers. It fails with
-// ErrNoSeed, naming them, when none has within c.Wait, and with the context's
-// error when that ends before.
+// Join starts to gossip and contacts the seeds until one answers. If none answers within
+// c.Wait it fails with ErrNoSeed and their addresses, and if ctx ends before, with its
+// error.
 func Join(ctx context.Context, c Config) (*Gossip, error) {
 	host, port, err := resolve(c.Bind)
 	if err != nil {
@@ -114,8 +113,8 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	return g, nil
 }
 
-// bindError gives memberlist's error, which is text alone, the kind that callers
-// look for.
+// bindError turns memberlist's error, which is only a text, into one that callers can
+// compare with.
 func bindError(err error) error {
 	if strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
 		return syscall.EADDRINUSE
@@ -123,9 +122,9 @@ func bindError(err error) error {
 	return err
 }
 
-// dialTimeout bounds the wait for a member that does not answer. Join asks one after
-// the other, and knows no context: a dead seed must keep neither the search for a
-// coordinator nor the end of the process for memberlist's 10 s.
+// dialTimeout bounds the wait for a member that does not answer. memberlist's Join asks
+// the seeds one after the other and takes no context: its default of 10 s per dead seed
+// would delay the search for a coordinator and the end of the process.
 const dialTimeout = 2 * time.Second
 
 // profile is memberlist's local timing on loopback and its LAN timing elsewhere.
@@ -144,8 +143,8 @@ func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	return conf
 }
 
-// contact asks the seeds in turn, again every quarter second, in a goroutine
-// that ends with the wait: memberlist's Join knows no context.
+// contact asks the seeds in turn, and again a quarter second later, until the wait ends. It
+// does that in a goroutine: memberlist's Join takes no context.
 func (g *Gossip) contact(ctx context.Context, seeds []string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -199,7 +198,7 @@ func (g *Gossip) Members() []Member {
 	return slices.SortedFunc(maps.Values(g.members), func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// seen notes what a node says of itself.
+// seen notes a node and its metadata.
 func (g *Gossip) seen(n *memberlist.Node) {
 	meta, err := decodeMeta(n.Meta)
 	g.mu.Lock()
@@ -212,7 +211,7 @@ func (g *Gossip) seen(n *memberlist.Node) {
 	g.notify()
 }
 
-// gone forgets a node.
+// gone removes a node.
 func (g *Gossip) gone(n *memberlist.Node) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,9 +219,9 @@ func (g *Gossip) gone(n *memberlist.Node) {
 	g.notify()
 }
 
-// Coordinator waits until a member says that it is the coordinator and returns
-// its control address: that of the one started last, where a restarted
-// coordinator and its predecessor are both still listed.
+// Coordinator waits for a member with the coordinator's role and returns its control
+// address. Where a restarted coordinator and its predecessor are both listed, it takes the
+// one that was started last.
 func (g *Gossip) Coordinator(ctx context.Context) (string, error) {
 	for {
 		changed := g.Changed()
@@ -246,21 +245,21 @@ func (g *Gossip) coordinator() (found Member, ok bool) {
 	return found, ok
 }
 
-// Changed returns a channel that is closed when a member next joins, leaves or
-// changes what it says of itself.
+// Changed returns a channel that is closed when a member next joins, leaves or changes
+// its metadata.
 func (g *Gossip) Changed() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.changed
 }
 
-// notify tells who waits for a change; mu is held.
+// notify wakes those that wait for a change; mu is held.
 func (g *Gossip) notify() {
 	close(g.changed)
 	g.changed = make(chan struct{})
 }
 
-// Close tells the others, waits up to half a second for the word to spread, and
+// Close tells the other members, waits up to half a second until that has spread, and
 // stops gossiping. It may be called again.
 func (g *Gossip) Close() error {
 	g.mu.Lock()
@@ -272,15 +271,15 @@ func (g *Gossip) Close() error {
 	}
 	g.stop()
 	g.healer.Wait()
-	// An unheard farewell is no failure: the others find out by probing.
+	// A farewell that is lost is no failure: the others detect the end by probing.
 	if err := g.list.Leave(500 * time.Millisecond); err != nil {
 		slog.Debug("gossip: leave", "error", err)
 	}
 	return g.list.Shutdown()
 }
 
-// resolve is the IP and the port of an address to listen on. memberlist takes a host
-// that is no IP for all interfaces.
+// resolve returns the IP and the port of an address to listen on: memberlist would listen
+// on all interfaces for a host that is no IP.
 func resolve(bind string) (host string, port int, err error) {
 	if host, _, err = net.SplitHostPort(bind); err != nil {
 		return "", 0, fmt.Errorf("gossip on %q: %w", bind, err)

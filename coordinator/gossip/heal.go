@@ -10,10 +10,10 @@ import (
 // healInterval is how often a member without a coordinator looks for one.
 const healInterval = time.Second
 
-// heal joins again while no coordinator is in sight. A coordinator that
-// restarts comes back with an empty list of members, and a member that was cut
-// off has been forgotten: memberlist by itself mends neither. The seeds are
-// asked, and wherever a coordinator was last seen.
+// heal joins again while no member is a coordinator. A restarted coordinator has an empty
+// list of members, and a member that was cut off has been removed from all lists:
+// memberlist by itself repairs neither. heal asks the seeds and the address of the last
+// coordinator.
 func (g *Gossip) heal(ctx context.Context, seeds []string) {
 	ticker := time.NewTicker(healInterval)
 	defer ticker.Stop()
@@ -32,7 +32,7 @@ func (g *Gossip) heal(ctx context.Context, seeds []string) {
 			continue
 		}
 		if _, err := g.list.Join(targets); err != nil {
-			slog.Debug("gossip: no coordinator in sight", "asked", targets, "error", flat(err))
+			slog.Debug("gossip: no coordinator found", "asked", targets, "error", flat(err))
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/memberlist"
 )
 
-// decodeMeta reads what a member says of itself. Any process that reaches the
-// gossip may say anything: addresses must at least be ones that can be dialled.
+// decodeMeta decodes a member's metadata. Any process that reaches the gossip may send
+// anything, so addresses must at least have the form host:port.
 func decodeMeta(b []byte) (Meta, error) {
 	var m Meta
 	if len(b) > memberlist.MetaMaxSize {
@@ -19,7 +19,7 @@ func decodeMeta(b []byte) (Meta, error) {
 		return m, err
 	}
 	if m.Role != RoleCoordinator && m.Role != RoleWorker {
-		return m, fmt.Errorf("role %q is not known", m.Role)
+		return m, fmt.Errorf("unknown role %q", m.Role)
 	}
 	for _, address := range []string{m.ControlAddress, m.DataAddress} {
 		if address == "" {

@@ -10,7 +10,7 @@ import (
 func TestDecodeMetaRefuses(t *testing.T) {
 	for data, want := range map[string]string{
 		``:                                      "JSON",
-		`{"role":"king"}`:                       "not known",
+		`{"role":"king"}`:                       "unknown role",
 		`{"role":"coordinator","control":"x"}`:  "missing port",
 		`{"role":"worker","data":"a:b:c"}`:      "too many colons",
 		`{"role":"` + strings.Repeat("x", 512):  "more than 512",

@@ -1,5 +1,5 @@
-// Package placement says which worker owns which shard, as a pure function of
-// the two lists: nobody needs to remember what was placed before.
+// Package placement assigns shards to workers, as a pure function of the two lists: it
+// needs no record of earlier placements.
 //
 // It is weighted rendezvous hashing (Thaler and Ravishankar 1998) with bounded
 // loads. Shard s and worker w of weight W have the score
@@ -10,8 +10,8 @@
 // with quota q = S·W/ΣW every worker gets ⌊q⌋ or ⌊q⌋+1 of S shards, so that
 // with equal weights counts differ by at most one. The pair with the highest
 // score among shards without an owner and workers with room is matched first.
-// As both sides rank by the same score, this is the stable matching, and a
-// worker that comes or goes displaces little beyond what it must take or leave.
+// As both sides rank by the same score, this is the stable matching, and a worker that
+// joins or leaves moves few shards beyond those that it must take or leave.
 package placement
 
 import (
@@ -22,7 +22,7 @@ import (
 	"slices"
 )
 
-// Worker is who may own shards.
+// Worker is a possible owner of shards.
 type Worker struct {
 	ID     string
 	Weight float64 // relative speed; zero means 1
@@ -46,9 +46,9 @@ func Place(shards int, workers []Worker) ([][]int, error) {
 	hasRoom := func(w int) bool {
 		return len(placed[w]) < room[w] || len(placed[w]) == room[w] && extras > 0
 	}
-	// Greedy over all pairs by falling score, of which a shard shows only its best
-	// among workers with room: who is full stays full. Of a thousand workers and as
-	// many shards the million pairs are hashed, but neither kept nor sorted.
+	// Greedy over all pairs by falling score. The queue has only each shard's best pair
+	// among workers with room, since a full worker stays full. So the million pairs of a
+	// thousand workers and shards are hashed, but neither stored nor sorted.
 	r := newRanking(workers, weights)
 	best := &queue{before: r.before}
 	for shard := range shards {
@@ -97,7 +97,7 @@ func validate(workers []Worker) (weights []float64, err error) {
 // may own one more.
 func quotas(shards int, weights []float64) (room []int, extras int) {
 	var total float64
-	for _, w := range slices.Sorted(slices.Values(weights)) { // sorted: the sum knows no order
+	for _, w := range slices.Sorted(slices.Values(weights)) { // sorted: the sum must not depend on the order
 		total += w
 	}
 	room = make([]int, len(weights))
@@ -109,7 +109,7 @@ func quotas(shards int, weights []float64) (room []int, extras int) {
 	return room, extras
 }
 
-// ranking knows what the scores depend on.
+// ranking has what the scores depend on.
 type ranking struct {
 	workers []Worker
 	weights []float64
@@ -129,13 +129,12 @@ func newRanking(workers []Worker, weights []float64) ranking {
 }
 
 // best is the shard's pair with the highest score among the workers that are
-// eligible; there must be one. Most workers are passed by without a logarithm: the
-// score of one with u is at most −most/ln u, so that it beats s only if
-// u > exp(−most/s).
+// eligible; there must be one. Most workers need no logarithm: the score of a worker
+// with u is at most −most/ln u, so it exceeds s only if u > exp(−most/s).
 func (r ranking) best(shard int, eligible func(w int) bool) pair {
 	found := pair{shard: shard, worker: -1}
 	row := mix(uint64(shard) + 1)
-	least := uint64(0) // 53-bit hashes below it are beaten already
+	least := uint64(0) // 53-bit hashes below it cannot win
 	for w, id := range r.hashes {
 		hash := mix(id^row) >> 11
 		if hash < least || !eligible(w) {
@@ -145,7 +144,7 @@ func (r ranking) best(shard int, eligible func(w int) bool) pair {
 		if found.worker < 0 || r.before(p, found) {
 			found, least = p, hash
 			if r.weights[w] < r.most {
-				least = uint64(max(0, math.Exp(-r.most/p.score)*(1<<53)-4)) // less a little for rounding
+				least = uint64(max(0, math.Exp(-r.most/p.score)*(1<<53)-4)) // minus a margin for rounding
 			}
 		}
 	}
