@@ -22,6 +22,7 @@ import csv
 import datetime
 import hashlib
 import json
+import lzma
 import os
 import pathlib
 import random
@@ -171,7 +172,7 @@ def kept(page, asked, *columns):
     if not before or seedless(before[1]) != seedless(asked):
         sys.exit(f"--keep: {page} is of another command: {before[1] if before else 'none'}")
     found = {}
-    with open(page.with_suffix(".csv"), newline="") as f:
+    with lzma.open(page.with_suffix(".csv.xz"), "rt", newline="") as f:
         for row in csv.DictReader(f):
             of = (*(row[c] for c in columns), int(row["seed"]))
             found.setdefault(of, {})[int(row["function"])] = {d: float(row[d]) for d in DISTANCES}
@@ -303,11 +304,11 @@ def main():
     for experiment, runs in done:
         lines += table(o, experiment, runs)
     write(o.out, lines)
-    with open(o.out.with_suffix(".csv"), "w", newline="") as f:
+    with lzma.open(o.out.with_suffix(".csv.xz"), "wt", newline="") as f:
         writer = csv.writer(f, lineterminator="\n")
         writer.writerow(["experiment", "variant", "seed", "function", *DISTANCES])
         writer.writerows(rows)
-    print(f"wrote {o.out} and {o.out.with_suffix('.csv')}", file=sys.stderr)
+    print(f"wrote {o.out} and {o.out.with_suffix('.csv.xz')}", file=sys.stderr)
 
 
 if __name__ == "__main__":

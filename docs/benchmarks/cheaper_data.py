@@ -23,6 +23,7 @@ import argparse
 import copy
 import csv
 import functools
+import lzma
 import math
 import pathlib
 import random
@@ -225,7 +226,7 @@ def main():
         "",
     ]
     ablation.write(o.out, head + lines)
-    with open(o.out.with_suffix(".csv"), "w", newline="") as f:
+    with lzma.open(o.out.with_suffix(".csv.xz"), "wt", newline="") as f:
         writer = csv.writer(f, lineterminator="\n")
         writer.writerow(["experiment", "axis", "value", "seed", "function", *ablation.DISTANCES])
         writer.writerows(rows)
@@ -235,7 +236,7 @@ def main():
     o.out.with_suffix(".svg").write_text("\n".join(
         [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{310 * len(drawings)}" font-family="sans-serif" font-size="12">',
          '<rect width="100%" height="100%" fill="white"/>', *body, "</svg>", ""]))
-    print(f"wrote {o.out}, {o.out.with_suffix('.csv').name} and {o.out.with_suffix('.svg').name} beside it", file=sys.stderr)
+    print(f"wrote {o.out}, {o.out.with_suffix('.csv.xz').name} and {o.out.with_suffix('.svg').name} beside it", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,13 @@ table.
 """
 
 import argparse
-import json
 import pathlib
 import random
 import statistics
 import sys
 
 from ablation import DISTANCES, distances
-from record import RECORD
+from record import RECORD, evaluations
 
 RESAMPLES = 5_000
 
@@ -27,11 +26,10 @@ RESAMPLES = 5_000
 SOLVER = "rk4-4"  # the presets': rare1d is judged with others besides
 
 
-def model(directories, experiment, preset):
+def model(sources, experiment, preset):
     """Distances by seed, function and metric."""
     seeds = {}
-    for path in sorted(p for d in directories for p in d.glob("evaluations/*/results.json")):
-        results = json.loads(path.read_text())
+    for results in (r for source in sources for r in evaluations(source)):
         e = results["experiment"]
         if (e["name"], e["preset"], e["evaluation"]["solver"]) == (experiment, preset, SOLVER) and any(r["kind"] == "model" for r in results["rows"]):
             if e["seed"] in seeds:

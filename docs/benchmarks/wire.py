@@ -13,6 +13,7 @@ import argparse
 import csv
 import datetime
 import json
+import lzma
 import math
 import pathlib
 import statistics
@@ -106,7 +107,7 @@ def main():
     for wire in WIRES:
         curves[wire], results[wire] = train(wire, o)
     o.write.with_suffix(".svg").write_text(figure(curves))
-    with open(o.write.with_suffix(".csv"), "w", newline="") as f:
+    with lzma.open(o.write.with_suffix(".csv.xz"), "wt", newline="") as f:
         rows = csv.writer(f)
         rows.writerow(["step", *curves])
         rows.writerows([i + 1, *losses] for i, losses in enumerate(zip(*curves.values())))
