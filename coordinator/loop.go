@@ -2,8 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -14,7 +12,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
@@ -173,23 +170,4 @@ func (l *loop) status() Status {
 		s.Reason = l.reasons[n-1].Reason
 	}
 	return s
-}
-
-// accepts reports why a checkpoint with this header may not be stored now. A late
-// one of an earlier generation may be all that is left.
-func (l *loop) accepts(h *wire.CheckpointHeader) error {
-	s := l.machine.Status()
-	switch {
-	case h == nil:
-		return errors.New("it does not begin with its header")
-	case !l.machine.Knows(ergoflow.WorkerID(h.Worker), h.Secret):
-		return fmt.Errorf("%.64q is no worker that was welcomed", convert.Clip(h.Worker))
-	case s.Run != h.Run:
-		return fmt.Errorf("run %.64q is not the one in progress, %q", h.Run, s.Run)
-	case h.Generation > uint64(s.Generation):
-		return fmt.Errorf("generation %d has not begun, the last is %d", h.Generation, s.Generation)
-	case h.Step < 0 || h.Step > int64(s.Steps):
-		return fmt.Errorf("step %d is not one of %d", h.Step, s.Steps)
-	}
-	return nil
 }

@@ -186,12 +186,12 @@ func TestRefusedUploads(t *testing.T) {
 		code   codes.Code
 		reason string
 	}{
-		"a stranger":          {func(h *wire.CheckpointHeader) { h.Worker = "b" }, state, stranger, `"b" is no worker`},
-		"in another's name":   {func(h *wire.CheckpointHeader) { h.Secret++ }, state, stranger, `"a" is no worker`},
-		"without a secret":    {func(h *wire.CheckpointHeader) { h.Secret = 0 }, state, stranger, `"a" is no worker`},
+		"a stranger":          {func(h *wire.CheckpointHeader) { h.Worker = "b" }, state, stranger, `"b" is not a worker`},
+		"in another's name":   {func(h *wire.CheckpointHeader) { h.Secret++ }, state, stranger, `"a" is not a worker`},
+		"without a secret":    {func(h *wire.CheckpointHeader) { h.Secret = 0 }, state, stranger, `"a" is not a worker`},
 		"of another run":      {func(h *wire.CheckpointHeader) { h.Run = "x" }, state, stranger, "not the one in progress"},
 		"from the future":     {func(h *wire.CheckpointHeader) { h.Generation = 9 }, state, stranger, "generation 9 has not begun"},
-		"after the end":       {func(h *wire.CheckpointHeader) { h.Step = 31 }, state, stranger, "step 31 is not one"},
+		"after the end":       {func(h *wire.CheckpointHeader) { h.Step = 31 }, state, stranger, "step 31 is not one of"},
 		"truncated":           {func(*wire.CheckpointHeader) {}, state[:len(state)-1], wrong, "ends after"},
 		"too long":            {func(*wire.CheckpointHeader) {}, append(slices.Clone(state), 0), wrong, "more than its"},
 		"of another hash":     {func(h *wire.CheckpointHeader) { h.Sha256[0]++ }, state, wrong, "announced was"},

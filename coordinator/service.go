@@ -122,7 +122,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	refuse := func(reason error) { v.loop.refused.add(from, "a checkpoint: "+reason.Error()) }
 	var refusal error
 	if !v.loop.do(func() {
-		if refusal = v.loop.accepts(h); refusal != nil {
+		if refusal = v.checkUpload(h); refusal != nil {
 			refuse(refusal)
 		}
 	}) {
@@ -164,6 +164,18 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		v.loop.log.Warn("old checkpoints stay", "error", err)
 	}
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
+}
+
+// checkUpload asks the machine whether a checkpoint with this header may be stored. The
+// loop calls it.
+func (v *service) checkUpload(h *wire.CheckpointHeader) error {
+	if h == nil {
+		return errors.New("it does not begin with its header")
+	}
+	return v.loop.machine.CheckUpload(machine.Upload{
+		Worker: ergoflow.WorkerID(convert.Clip(h.Worker)), Secret: h.Secret, Run: h.Run,
+		State: ergoflow.Mark{Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step)},
+	})
 }
 
 // stateFormat begins the name of every format of a training state (docs/formats.md).

@@ -256,18 +256,6 @@ func (m *Machine) remove(w *worker) {
 	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.process)
 }
 
-// Knows reports whether a process is a worker, or one of the last that were. The
-// checkpoint of a lost worker may be the only state left.
-func (m *Machine) Knows(id ergoflow.WorkerID, secret uint64) bool {
-	if secret == 0 { // none was given
-		return false
-	}
-	if w := m.byID(id); w != nil && w.Secret == secret {
-		return true
-	}
-	return slices.ContainsFunc(m.departed, func(w process) bool { return w.ID == id && w.Secret == secret })
-}
-
 // stop drains all workers as if each had asked to leave: their state is saved first.
 func (m *Machine) stop() {
 	m.stopping = true

@@ -26,6 +26,7 @@ import (
 //     everything committed; and it does end once faults have stopped.
 //  9. A worker that the coordinator lets go does not come back.
 //  10. Nobody is a member who has not prepared as it was last told to.
+//  11. A checkpoint is not stored of a stranger, nor of a state that cannot be.
 type checker struct {
 	broken string // which rule, and how; empty: none
 
@@ -181,6 +182,23 @@ func (w *world) goes(c *coordinator, r *ring) {
 	w.logf("given up: %s", w.committed)
 	w.happened["committed steps given up"]++
 	w.committed = nil
+}
+
+// uploaded looks at a checkpoint that the coordinator takes: it must refuse the same
+// from a process with another secret, of another run, and of a state that cannot be.
+func (w *world) uploaded(c *coordinator, taken machine.Upload) {
+	for what, change := range map[string]func(*machine.Upload){
+		"a stranger's":              func(u *machine.Upload) { u.Secret++ },
+		"another run's":             func(u *machine.Upload) { u.Run += "2" },
+		"one of a generation ahead": func(u *machine.Upload) { u.State.Generation = c.machine.Status().Generation + 1 },
+		"one after the last step":   func(u *machine.Upload) { u.State.Step = w.plan.Steps + 1 },
+	} {
+		forged := taken
+		change(&forged)
+		if c.machine.CheckUpload(forged) == nil {
+			w.fail("rule 11: the coordinator takes %s checkpoint: %+v", what, forged)
+		}
+	}
 }
 
 // observe looks at what the coordinator says after every event.

@@ -206,10 +206,13 @@ func (c *coordinator) newest() *node {
 // durable.
 func (c *coordinator) save(p *process, n *node, final bool) {
 	w := c.w
-	s := c.machine.Status()
-	if s.Run != w.plan.Run || n.mark.Generation > s.Generation || !c.machine.Knows(p.id, uint64(p.pid)) {
-		return // refused
+	upload := machine.Upload{Worker: p.id, Secret: uint64(p.pid), Run: w.plan.Run, State: n.mark}
+	if err := c.machine.CheckUpload(upload); err != nil {
+		w.logf("coordinator refuses the checkpoint %s of %s: %v", n.mark, p, err)
+		w.happened["checkpoints refused"]++
+		return
 	}
+	w.uploaded(c, upload)
 	if !w.calm && w.oneIn(w.weather.unsaved) {
 		c.step(machine.NotSaved{Run: w.plan.Run, Step: n.mark.Step, Reason: "no space left"})
 		return
