@@ -95,7 +95,7 @@ func vanish(t *testing.T, world int, topology Topology, n, victim int, step ergo
 // tampered passes a rank's messages through change, which returns what is to
 // be sent in place of message i.
 type tampered struct {
-	*memoryLink
+	*inProcessLink
 	i      int
 	change func(i int, message []byte) [][]byte
 }
@@ -183,13 +183,13 @@ func TestForgedMessagesAreRefused(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%v", name, topology), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					const world, forger = 3, 1
-					m := NewMemory()
+					m := NewInProcess()
 					c := memoryClusterOn(m, world)
 					m.tamper = func(greeting hello, address string, o outgoing) outgoing {
 						if greeting.id.Rank != forger || address != c.peers[forger+1] {
 							return o
 						}
-						return &tampered{memoryLink: o.(*memoryLink), change: test.change}
+						return &tampered{inProcessLink: o.(*inProcessLink), change: test.change}
 					}
 					rings, err := c.join(t.Context(), 7, Options{Topology: topology})
 					if err != nil {

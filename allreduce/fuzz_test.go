@@ -25,8 +25,8 @@ func (l *script) receive(f *frame) error {
 	b := l.messages[0]
 	l.messages = l.messages[1:]
 	var data mem.BufferSlice
-	for len(b) > memoryPiece {
-		data, b = append(data, mem.SliceBuffer(b[:memoryPiece])), b[memoryPiece:]
+	for len(b) > pieceBytes {
+		data, b = append(data, mem.SliceBuffer(b[:pieceBytes])), b[pieceBytes:]
 	}
 	return f.decode(append(data, mem.SliceBuffer(b)))
 }

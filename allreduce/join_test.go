@@ -150,7 +150,7 @@ func TestNewGenerationFences(t *testing.T) {
 			}
 		}
 		// A laggard that still believes in generation 5 is told so.
-		laggard := c.servers[0].dialer.(*Memory).Listen("laggard")
+		laggard := c.servers[0].dialer.(*InProcess).Listen("laggard")
 		_, err := laggard.Join(t.Context(), Identity{5, 1, 2}, []string{c.peers[0], "laggard"}, Options{})
 		if !errors.Is(err, ErrFenced) || !strings.Contains(err.Error(), "newest is 6") {
 			t.Errorf("laggard: %v", err)
@@ -163,7 +163,7 @@ func TestNewGenerationFences(t *testing.T) {
 // Streams that wait for a generation are bounded, and give up their place.
 func TestWaitingStreamsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMemory()
+		m := NewInProcess()
 		m.Listen("target")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -198,7 +198,7 @@ func TestSecondPredecessorIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memoryCluster(t, 2)
 		rings := mustJoin(t, c, 1, Options{})
-		m := c.servers[0].dialer.(*Memory)
+		m := c.servers[0].dialer.(*InProcess)
 		_, _, err := m.dial(t.Context(), c.peers[1], hello{id: Identity{1, 0, 2}})
 		if !errors.Is(err, ErrRefused) || !strings.Contains(fmt.Sprint(err), "connected already") {
 			t.Errorf("second predecessor: %v", err)
@@ -213,7 +213,7 @@ func TestSecondPredecessorIsRefused(t *testing.T) {
 func TestStrangerComesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memoryCluster(t, 2)
-		m := c.servers[0].dialer.(*Memory)
+		m := c.servers[0].dialer.(*InProcess)
 		refused := make(chan error, 2)
 		for _, token := range []Token{{}, {15: 2}} {
 			go func() {
@@ -238,7 +238,7 @@ func TestStrangerComesFirst(t *testing.T) {
 func TestFloodOfFarGenerations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := memoryCluster(t, 2)
-		m := c.servers[0].dialer.(*Memory)
+		m := c.servers[0].dialer.(*InProcess)
 		for range 2 * maxWaiting {
 			go m.dial(t.Context(), c.peers[1], hello{id: Identity{1 << 60, 0, 2}})
 		}

@@ -33,19 +33,19 @@ func (r *Ring) exchange(s schedule, x vector) error {
 // total receives everyone's chunk c and adds it up with ours, in rank order.
 func (r *Ring) total(s schedule, c int, x vector) error {
 	lo, hi := s.span(move{phaseExchange, s.rank, c})
-	aside := s.world > 2 && s.rank > 0 // of two, either may come first
-	if aside {
-		x.putAside(lo, hi)
+	own := s.world > 2 && s.rank > 0 // of two, either may come first
+	if own {
+		x.keepOwn(lo, hi)
 	}
 	for rank := range s.world {
 		if rank == s.rank {
-			if aside {
-				x.addAside(lo, hi)
+			if own {
+				x.addOwn(lo, hi)
 			}
 			continue
 		}
 		from := r.sources[(rank-s.rank+s.world)%s.world-1]
-		if err := r.receive(from, s, move{phaseExchange, rank, c}, x, rank > 0 || !aside); err != nil {
+		if err := r.receive(from, s, move{phaseExchange, rank, c}, x, rank > 0 || !own); err != nil {
 			return err
 		}
 	}

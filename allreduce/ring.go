@@ -113,7 +113,7 @@ func (r *Ring) Wire() Wire { return r.opts.Wire }
 // peer. The ring has then failed and v holds neither its old values nor the
 // sum; nothing reads it any more.
 func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
-	x := floats{v: v, wire: r.opts.Wire, aside: &r.floats}
+	x := floats{v: v, wire: r.opts.Wire, own: &r.floats}
 	if isShort(len(v), x.format()) {
 		x.wire = Float32
 	}
@@ -136,7 +136,7 @@ func (r *Ring) AllReduceInt64(step ergoflow.Step, v []int64) error {
 	if err := r.begin(step); err != nil {
 		return err
 	}
-	return r.reduce(words{v: v, aside: &r.words})
+	return r.reduce(words{v: v, own: &r.words})
 }
 
 // residual is what rounding has kept back in this bucket so far.

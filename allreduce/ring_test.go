@@ -23,11 +23,11 @@ type cluster struct {
 }
 
 func memoryCluster(_ testing.TB, world int) cluster {
-	m := NewMemory()
+	m := NewInProcess()
 	return memoryClusterOn(m, world)
 }
 
-func memoryClusterOn(m *Memory, world int) cluster {
+func memoryClusterOn(m *InProcess, world int) cluster {
 	var c cluster
 	for r := range world {
 		address := fmt.Sprintf("memory-%d", r)

@@ -15,9 +15,9 @@ type vector interface {
 	// decode reads a payload that has the right length into [lo, hi): added, or
 	// copied.
 	decode(lo, hi int, f *frame, add bool)
-	// putAside copies numbers [lo, hi) to where addAside adds them from.
-	putAside(lo, hi int)
-	addAside(lo, hi int)
+	// keepOwn copies numbers [lo, hi) to where addOwn adds them from.
+	keepOwn(lo, hi int)
+	addOwn(lo, hi int)
 }
 
 // mode is what is sent, which matters where the wire rounds.
@@ -34,7 +34,7 @@ type floats struct {
 	v        []float32
 	wire     Wire
 	residual []float32 // Int8: what rounding has kept back so far, of v's length
-	aside    *[]float32
+	own    *[]float32
 }
 
 func (x floats) length() int    { return len(x.v) }
@@ -86,9 +86,9 @@ func (x floats) decode(lo, hi int, f *frame, add bool) {
 	}
 }
 
-func (x floats) putAside(lo, hi int) { *x.aside = append((*x.aside)[:0], x.v[lo:hi]...) }
+func (x floats) keepOwn(lo, hi int) { *x.own = append((*x.own)[:0], x.v[lo:hi]...) }
 
-func (x floats) addAside(lo, hi int) { addTo(x.v[lo:hi], *x.aside) }
+func (x floats) addOwn(lo, hi int) { addTo(x.v[lo:hi], *x.own) }
 
 // decodeFloat32 reads len(dst) numbers: added, or copied.
 func decodeFloat32(dst []float32, src []byte, add bool) {
@@ -111,7 +111,7 @@ func decodeFloat32(dst []float32, src []byte, add bool) {
 // words is a vector of 64-bit integers, whose sum does not depend on order.
 type words struct {
 	v     []int64
-	aside *[]int64
+	own *[]int64
 }
 
 func (x words) length() int    { return len(x.v) }
@@ -144,10 +144,10 @@ func (x words) decode(lo, hi int, f *frame, add bool) {
 	})
 }
 
-func (x words) putAside(lo, hi int) { *x.aside = append((*x.aside)[:0], x.v[lo:hi]...) }
+func (x words) keepOwn(lo, hi int) { *x.own = append((*x.own)[:0], x.v[lo:hi]...) }
 
-func (x words) addAside(lo, hi int) {
-	for i, w := range *x.aside {
+func (x words) addOwn(lo, hi int) {
+	for i, w := range *x.own {
 		x.v[lo+i] += w
 	}
 }

@@ -29,7 +29,7 @@ func TestWiresAreKnown(t *testing.T) {
 func TestCountsAreNotRounded(t *testing.T) {
 	const size = 10_000
 	for _, format := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16, allreduce.Int8} {
-		network, peers := allreduce.NewMemory(), []string{"a", "b", "c"}
+		network, peers := allreduce.NewInProcess(), []string{"a", "b", "c"}
 		var servers []*allreduce.Server
 		for _, p := range peers {
 			servers = append(servers, network.Listen(p))
@@ -112,7 +112,7 @@ func TestSumInBuckets(t *testing.T) {
 		}
 	}
 	for _, format := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16} {
-		network, peers := allreduce.NewMemory(), []string{"a", "b"}
+		network, peers := allreduce.NewInProcess(), []string{"a", "b"}
 		servers := []*allreduce.Server{network.Listen("a"), network.Listen("b")}
 		errs := make(chan error)
 		for i, replica := range replicas {

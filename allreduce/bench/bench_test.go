@@ -8,7 +8,7 @@ import (
 )
 
 func TestMeasure(t *testing.T) {
-	net := allreduce.NewMemory()
+	net := allreduce.NewInProcess()
 	peers := []string{"a", "b"}
 	servers := []*allreduce.Server{net.Listen("a"), net.Listen("b")}
 	type outcome struct {
@@ -46,7 +46,7 @@ func TestMeasure(t *testing.T) {
 func near(a, b float64) bool { return a > 0.999*b && a < 1.001*b }
 
 func TestMeasureRefusesNonsense(t *testing.T) {
-	ring, err := allreduce.NewMemory().Listen("a").Join(t.Context(), allreduce.Identity{Generation: 1, World: 1}, []string{"a"}, allreduce.Options{})
+	ring, err := allreduce.NewInProcess().Listen("a").Join(t.Context(), allreduce.Identity{Generation: 1, World: 1}, []string{"a"}, allreduce.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,25 +11,25 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// memoryPiece is where received messages are split: inside a number more often
+// pieceBytes is where received messages are split: inside a number more often
 // than not.
-const memoryPiece = 4099
+const pieceBytes = 4099
 
-// Memory is a network inside one process, for tests: servers on it speak the
+// InProcess is a network inside one process, for tests: servers on it speak the
 // same bytes as over gRPC, and block only in ways that testing/synctest sees.
-type Memory struct {
+type InProcess struct {
 	mu      sync.Mutex
 	servers map[string]*Server
 	// tamper, where set, wraps every new link.
 	tamper func(greeting hello, address string, o outgoing) outgoing
 }
 
-// NewMemory returns a network without servers.
-func NewMemory() *Memory { return &Memory{servers: make(map[string]*Server)} }
+// NewInProcess returns a network without servers.
+func NewInProcess() *InProcess { return &InProcess{servers: make(map[string]*Server)} }
 
 // Listen returns a server that is reached at the address, replacing any that
 // was there.
-func (m *Memory) Listen(address string) *Server {
+func (m *InProcess) Listen(address string) *Server {
 	s := newServer(m)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -37,14 +37,14 @@ func (m *Memory) Listen(address string) *Server {
 	return s
 }
 
-func (m *Memory) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
+func (m *InProcess) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
 	m.mu.Lock()
 	peer, tamper := m.servers[address], m.tamper
 	m.mu.Unlock()
 	if peer == nil {
 		return nil, hello{}, fmt.Errorf("%w: nobody listens at %s", ErrPeerLost, address)
 	}
-	l := &memoryLink{
+	l := &inProcessLink{
 		messages: make(chan []byte, slots),
 		greeted:  make(chan hello, 1),
 		parting:  make(chan struct{}),
@@ -70,8 +70,8 @@ func (m *Memory) dial(ctx context.Context, address string, greeting hello) (outg
 	}
 }
 
-// memoryLink is both ends of one stream.
-type memoryLink struct {
+// inProcessLink is both ends of one stream.
+type inProcessLink struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	messages chan []byte
@@ -81,7 +81,7 @@ type memoryLink struct {
 	err      error
 }
 
-func (l *memoryLink) send(h header, encode func(scratch func() []byte) []byte) error {
+func (l *inProcessLink) send(h header, encode func(scratch func() []byte) []byte) error {
 	return l.put(encodeMessage(h, encode))
 }
 
@@ -93,7 +93,7 @@ func encodeMessage(h header, encode func(scratch func() []byte) []byte) []byte {
 	return b
 }
 
-func (l *memoryLink) put(message []byte) error {
+func (l *inProcessLink) put(message []byte) error {
 	select {
 	case l.messages <- message:
 		return nil
@@ -104,14 +104,14 @@ func (l *memoryLink) put(message []byte) error {
 	}
 }
 
-func (l *memoryLink) settle(int) error { return nil } // send has copied
+func (l *inProcessLink) settle(int) error { return nil } // send has copied
 
-func (l *memoryLink) finish() error {
+func (l *inProcessLink) finish() error {
 	close(l.messages)
 	return nil
 }
 
-func (l *memoryLink) wait() error {
+func (l *inProcessLink) wait() error {
 	select {
 	case <-l.parting:
 		return nil
@@ -122,22 +122,22 @@ func (l *memoryLink) wait() error {
 	}
 }
 
-func (l *memoryLink) close() {
+func (l *inProcessLink) close() {
 	l.cancel()
 	<-l.ended
 }
 
-func (l *memoryLink) welcome(h hello) error {
+func (l *inProcessLink) welcome(h hello) error {
 	l.greeted <- h
 	return nil
 }
 
-func (l *memoryLink) goodbye(ergoflow.Generation) error {
+func (l *inProcessLink) goodbye(ergoflow.Generation) error {
 	close(l.parting)
 	return nil
 }
 
-func (l *memoryLink) receive(f *frame) error {
+func (l *inProcessLink) receive(f *frame) error {
 	select {
 	case b, ok := <-l.messages:
 		if !ok {
@@ -145,7 +145,7 @@ func (l *memoryLink) receive(f *frame) error {
 		}
 		var data mem.BufferSlice
 		for len(b) > 0 {
-			n := min(len(b), memoryPiece)
+			n := min(len(b), pieceBytes)
 			data, b = append(data, mem.SliceBuffer(b[:n])), b[n:]
 		}
 		return f.decode(data)
