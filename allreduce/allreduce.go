@@ -36,10 +36,10 @@ type Options struct {
 
 	Plan  string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
 	Build string // what computes it, e.g. the program's version; as Plan
-	Token Token  // by which members of the generation know each other from strangers
+	Token Token  // shared by the members of the generation and no other process
 }
 
-// A Token is a number that somebody whom all members trust has told them alone.
+// A Token is a random number that the coordinator gives to the members alone.
 type Token [tokenBytes]byte
 
 const tokenBytes = 16
@@ -75,16 +75,16 @@ func isLabel(s string) bool {
 type Topology uint8
 
 const (
-	ByWorld Topology = iota // Mesh up to MeshWorld ranks, where between hosts long sums go round a ring, else Circle
+	ByWorld Topology = iota // Mesh up to MeshWorld ranks (long sums between hosts still go round a ring), else Circle
 	Mesh                    // every rank with every other
 	Circle                  // every rank with its two neighbours
 )
 
-// MeshWorld is the largest world that is connected all with all. See
+// MeshWorld is the largest world in which all ranks are connected with each other. See
 // docs/decisions/allreduce.md.
 const MeshWorld = 8
 
-// in is the topology in a world of that size.
+// in resolves ByWorld for a world of that size.
 func (t Topology) in(world int) Topology {
 	if t == ByWorld {
 		if world <= MeshWorld {

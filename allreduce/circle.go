@@ -1,9 +1,9 @@
 package allreduce
 
-// The schedule where every rank is connected with its two neighbours, if not with all.
+// The loop over the schedule that uses only the links to the two neighbours.
 
-// circle runs the ring: reduce-scatter, then all-gather. Sends are issued from
-// the receive loop.
+// circle runs the ring: reduce-scatter, then all-gather. The receive loop issues
+// the sends.
 func (r *Ring) circle(s schedule, x vector) error {
 	successor, predecessor := r.sinks[0], r.sources[len(r.sources)-1]
 	send := func(i int) error {

@@ -11,11 +11,10 @@ import (
 // closeTimeout bounds the closing handshake.
 const closeTimeout = 2 * time.Second
 
-// Close leaves the ring. On a healthy ring it first confirms with all
-// neighbours that nothing is in flight, for two seconds at most, so all ranks
-// should close at about the same time; to abandon a ring, cancel its context
-// before. The error says that a neighbour did not confirm; the ring is closed
-// all the same.
+// Close leaves the ring. On a healthy ring it first confirms with all neighbours
+// that nothing is in flight, for two seconds at most, so all ranks should close at
+// about the same time. To abandon a ring, cancel its context before. An error means
+// that a neighbour did not confirm; the ring is closed in any case.
 func (r *Ring) Close() error {
 	if !r.mu.TryLock() {
 		r.cancel(ErrClosed) // an AllReduce is running: end it
@@ -44,10 +43,10 @@ func (r *Ring) Close() error {
 	return err
 }
 
-// farewell ends our streams and reads the sources' to their ends, upon which
-// serve says goodbye to them. Whoever gets a goodbye disconnects. Having got
-// ours and seen the sources disconnect, all links are known to be done: this
-// process may exit without breaking anything off.
+// farewell ends our streams and reads the sources' streams to their ends; then serve
+// sends each source a goodbye. A rank that gets a goodbye disconnects. Once this rank
+// has got its goodbyes and seen the sources disconnect, all its links are done, and the
+// process may exit without breaking a stream.
 func (r *Ring) farewell() error {
 	for _, to := range r.sinks {
 		if err := to.out.finish(); err != nil {

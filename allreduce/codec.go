@@ -22,7 +22,7 @@ type header struct {
 	phase      phase
 	format     format
 	length     uint32 // of the payload, in bytes; 24 bits
-	shared     bool   // the payload stands in shared memory
+	shared     bool   // the payload is in shared memory
 }
 
 // sharedBit of the number format's byte.
@@ -60,18 +60,17 @@ func parseHeader(b *[headerBytes]byte) header {
 	}
 }
 
-// frame is a received message. The payload is the bytes of data after the
-// header, in as many pieces as the network delivered, or a slot of memory.
+// frame is a received message. Its payload is the bytes of data after the header, in
+// as many pieces as the network delivered, or a slot of shared memory.
 type frame struct {
 	header header
 	data   mem.BufferSlice
-	taken  []byte        // the payload in memory; nil: it is in data
-	memory *sharedMemory // where taken is
-	slot   byte          // of it
+	taken  []byte        // the payload in shared memory; nil if it is in data
+	memory *sharedMemory // of taken
+	slot   byte          // of taken
 }
 
-// decode checks a message and takes a reference to its bytes; free gives it
-// back.
+// decode checks a message and takes a reference to its bytes, which free releases.
 func (f *frame) decode(data mem.BufferSlice) error {
 	n := data.Len()
 	if n < headerBytes {
@@ -99,8 +98,8 @@ func (f *frame) decode(data mem.BufferSlice) error {
 	return nil
 }
 
-// take finds the payload of a message that says it stands in memory, and frees the
-// frame if it does not.
+// take finds the payload of a message that has it in shared memory. On an error it
+// frees the frame.
 func (f *frame) take(memory *sharedMemory) error {
 	if memory == nil {
 		f.free()
@@ -117,7 +116,7 @@ func (f *frame) take(memory *sharedMemory) error {
 		return err
 	}
 	f.memory, f.taken = memory, taken
-	f.header.shared = false // how it came is nobody else's concern
+	f.header.shared = false // the schedule's headers do not have it
 	return nil
 }
 
@@ -148,8 +147,8 @@ func (f *frame) payload(visit func(piece []byte)) {
 	}
 }
 
-// numbers visits the payload as pieces of whole numbers of size bytes, at most
-// 8: pieces of the network may end within one.
+// numbers visits the payload as pieces of whole numbers of size bytes, at most 8. The
+// network's pieces may end within a number.
 func (f *frame) numbers(size int, visit func(piece []byte)) {
 	var carry [8]byte
 	held := 0

@@ -10,19 +10,19 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Below gRPC. It copies what it writes into a buffer and what it reads out of
-// one; for a gradient these are the largest costs after the kernel's own two
-// copies. Connections of a ring therefore gather and scatter: frames go to the
-// kernel from where the numbers are, and come to where they are read.
+// Connections below gRPC. gRPC copies what it writes into a buffer and what it reads
+// out of one. For a gradient these copies are the largest cost after the kernel's own
+// two. Connections of a ring therefore gather and scatter (writev, readv): frames go to
+// the kernel from where the numbers are, and arrive where they are read.
 
 const (
 	frameHeaderBytes = 9
 	grpcPrefixBytes  = 5
-	frameBytes       = 16 << 10 // gRPC's largest
-	// copiedBytes bounds what is copied rather than referred to.
+	frameBytes       = 16 << 10 // the largest that gRPC sends
+	// copiedBytes bounds the pieces that are copied instead of referred to.
 	copiedBytes = 1 << 10
-	// aheadBytes is how much is read behind what was asked for: a message of ranks on
-	// one host.
+	// aheadBytes is how much a read takes beyond what gRPC asked for: one message of
+	// ranks on one host.
 	aheadBytes = 16 * (frameBytes + frameHeaderBytes)
 )
 
@@ -32,16 +32,15 @@ type vectored interface {
 	readv(first, second []byte) (int, error)
 }
 
-// gathering is a connection on which gRPC, without a write buffer, writes frame
-// by frame. It hands the kernel a message at a time. Pieces are referred to
-// until then, which the streams of a ring allow: a payload is released when the
-// last of it has been written. Not so messages in general, so that it is for
-// rings alone.
+// gathering is a connection on which gRPC, without a write buffer, writes frame by
+// frame. It hands the kernel one message at a time and refers to its pieces until then.
+// The streams of a ring allow this: they release a payload when the last piece of it
+// has been written. Other gRPC streams do not, so gathering is for rings alone.
 type gathering struct {
 	net.Conn
 	system  vectored
-	frame   int // bytes of the present data frame that are to come
-	message int // and of the message
+	frame   int // bytes of the present data frame that are still to come
+	message int // bytes of the present message that are still to come
 	pieces  [][]byte
 	copied  []byte
 }
@@ -54,8 +53,8 @@ func newGathering(c net.Conn) (net.Conn, error) {
 	return &gathering{Conn: c, system: system, copied: make([]byte, 0, copiedBytes)}, nil
 }
 
-// Write follows what gRPC writes only as far as it is sure that more of the
-// same message comes at once; else it sends all that there is.
+// Write parses what gRPC writes just enough to know whether more of the same message
+// follows at once. If that is not certain, it sends what it has.
 func (c *gathering) Write(b []byte) (int, error) {
 	more := false
 	switch {
@@ -98,16 +97,16 @@ func (c *gathering) flush() error {
 	return err
 }
 
-// scattering is a connection from which gRPC, without a read buffer, reads frame
-// by frame: a header, then what follows it. What is asked for goes to its place, and
-// in the same system call comes what has arrived behind it, to be copied from here:
-// a copy in the cache costs less than a call for each frame.
+// scattering is a connection from which gRPC, without a read buffer, reads frame by
+// frame: a header, then what follows it. One system call reads what gRPC asks for to its
+// place, and what has arrived behind it to ahead, from where later reads copy it. A copy
+// within the cache costs less than a system call for each frame.
 type scattering struct {
 	net.Conn
 	system vectored
 	ahead  [aheadBytes]byte
-	lo, hi int          // what there is of ahead
-	begin  func() error // reads what comes before gRPC; nil: has, or nothing does
+	lo, hi int          // the bytes of ahead that are not read yet
+	begin  func() error // reads what precedes gRPC's bytes; nil when done, or without any
 }
 
 func (c *scattering) Read(p []byte) (int, error) {
@@ -152,7 +151,7 @@ func (l listener) Accept() (net.Conn, error) {
 	return s, nil
 }
 
-// vectoredOf returns nil where the connection or the system has no such calls.
+// vectoredOf returns nil if the connection or the system has no such calls.
 func vectoredOf(c net.Conn) (vectored, error) {
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -165,8 +164,8 @@ func vectoredOf(c net.Conn) (vectored, error) {
 	return newVectored(raw), nil
 }
 
-// frames is where a server reads frames to. Unlike gRPC's own pool it does not
-// clear what is about to be overwritten.
+// frames is the pool of a server's read buffers. Unlike gRPC's own pool it does not
+// clear buffers that are about to be overwritten.
 type frames struct{ pool sync.Pool }
 
 var _ mem.BufferPool = (*frames)(nil)

@@ -7,16 +7,16 @@ import (
 	"unsafe"
 )
 
-// system calls readv and writev on a socket that does not block. They are made
-// raw, without telling Go's scheduler: it would take the processor away from
-// calls that copy for longer than 20 µs and hand it back through another thread.
+// system calls readv and writev on a non-blocking socket. The calls are raw, so Go's
+// scheduler does not see them: it would take the processor away from calls that copy
+// for longer than 20 µs and hand it back through another thread.
 type system struct {
 	raw         syscall.RawConn
 	read, write call
 }
 
-// A call is one at a time; what it needs is kept between calls, so that none
-// allocates.
+// A call is one readv or writev at a time. It keeps its memory between calls, so that
+// none allocates.
 type call struct {
 	trap    uintptr
 	vectors []syscall.Iovec
@@ -34,7 +34,7 @@ func newVectored(raw syscall.RawConn) vectored {
 	return s
 }
 
-// most pieces that one call takes: IOV_MAX.
+// maxVectors is the largest number of pieces in one call: IOV_MAX.
 const maxVectors = 1024
 
 func (c *call) add(b []byte) {
@@ -45,7 +45,7 @@ func (c *call) add(b []byte) {
 	}
 }
 
-// try reports whether the call is done; if not, the socket is not ready.
+// try reports whether the call is done; false means that the socket is not ready.
 func (c *call) try(fd uintptr) bool {
 	for {
 		vectors := c.vectors[:min(len(c.vectors), maxVectors)]

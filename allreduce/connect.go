@@ -56,7 +56,7 @@ func (r *Ring) dial(d dialer, to *sink) error {
 	return nil
 }
 
-// serve lends a source's stream to the ring until either ends.
+// serve gives a source's stream to the ring until one of the two ends.
 func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	us := hello{id: r.id, opts: r.opts}
 	want := us
@@ -81,7 +81,7 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	case <-from.drained:
 	case <-ctx.Done():
 		err := errStreamEnded
-		from.reading.Lock() // whoever reads it says why
+		from.reading.Lock() // a reader that is in the middle knows the cause and reports it first
 		defer from.reading.Unlock()
 		r.cancel(r.blame("receive", h.id.Rank, err))
 		return err
@@ -92,14 +92,14 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 		return err
 	}
 	select {
-	case <-ctx.Done(): // it has read the goodbye, or is gone
+	case <-ctx.Done(): // the peer has read the goodbye, or is gone
 		return nil
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)
 	}
 }
 
-// source returns that rank, nil where it does not send to us.
+// source returns the source with that rank, or nil if the rank does not send to us.
 func (r *Ring) source(rank int) *source {
 	for _, from := range r.sources {
 		if from.rank == rank {
@@ -109,8 +109,8 @@ func (r *Ring) source(rank int) *source {
 	return nil
 }
 
-// watch owns the end of a sink's stream. It sees at once that the other fails,
-// even while this rank waits for somebody else.
+// watch waits for the end of a sink's stream. So this rank sees at once that the
+// peer fails, even while it waits for another rank.
 func (r *Ring) watch(to *sink) {
 	defer close(to.ended)
 	defer to.out.close()

@@ -10,18 +10,18 @@ import (
 )
 
 var (
-	// ErrFenced: the generation is over, a newer one has been joined.
+	// ErrFenced means that the generation is over: this process has joined a newer one.
 	ErrFenced = errors.New("generation fenced")
-	// ErrRefused: the neighbour's identity or options do not fit ours.
+	// ErrRefused means that the neighbour's identity or options do not fit ours.
 	ErrRefused = errors.New("handshake refused")
-	// ErrProtocol: a neighbour sent what the schedule does not allow here.
+	// ErrProtocol means that a neighbour sent what the schedule does not allow here.
 	ErrProtocol = errors.New("protocol violated")
-	// ErrPeerLost: a neighbour's stream ended before its closing handshake.
+	// ErrPeerLost means that a neighbour's stream ended before its closing handshake.
 	ErrPeerLost = errors.New("peer lost")
-	// ErrClosed: the ring has been closed on this rank.
+	// ErrClosed means that the ring has been closed on this rank.
 	ErrClosed = errors.New("ring closed")
 
-	errNotShared   = fmt.Errorf("%w: payload in memory that is not shared", ErrProtocol)
+	errNotShared   = fmt.Errorf("%w: payload in shared memory on a link without any", ErrProtocol)
 	errStreamEnded = fmt.Errorf("%w: its stream ended", ErrPeerLost)
 )
 
@@ -32,7 +32,7 @@ type Error struct {
 	Rank       int
 	Step       ergoflow.Step // -1 outside of a step
 	Bucket     int           // call of AllReduce within the step
-	Peer       int           // rank that failed, or that was waited for; -1 where there is none
+	Peer       int           // rank that failed, or that this rank waited for; -1 if there is none
 	Address    string        // data address of that peer
 	Err        error
 }
@@ -52,8 +52,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// wrap describes err. A ring that has been ended reports what ended it: the
-// first cause, not what followed from it.
+// wrap describes err. A ring that has ended reports the first cause, not what
+// followed from it.
 func (r *Ring) wrap(op string, peer int, err error) error {
 	cause := context.Cause(r.ctx)
 	if cause == nil {
@@ -68,14 +68,14 @@ func (r *Ring) wrap(op string, peer int, err error) error {
 	return r.describe(op, peer, cause)
 }
 
-// describe adds who, when and where to err. The caller holds mu, or is Join.
+// describe adds rank, peer and step to err. The caller holds mu, or is Join.
 func (r *Ring) describe(op string, peer int, err error) error {
 	e := r.blame(op, peer, err)
 	e.Step, e.Bucket = r.step, r.bucket
 	return e
 }
 
-// blame is describe for those who run beside AllReduce and do not know the step.
+// blame is describe for goroutines beside AllReduce, which do not know the step.
 func (r *Ring) blame(op string, peer int, err error) *Error {
 	e := &Error{Op: op, Generation: r.id.Generation, Rank: r.id.Rank, Step: -1, Peer: peer, Err: err}
 	if peer >= 0 && peer < len(r.peers) {

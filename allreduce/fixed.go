@@ -2,18 +2,17 @@ package allreduce
 
 import "math"
 
-// FixedPoint adds numbers up as whole multiples of 2^Exponent, so that the sum
-// is the same bits in any order: integers are exact and float32 is not.
+// FixedPoint adds numbers as whole multiples of 2^Exponent. Integer sums are exact,
+// so the result has the same bits in any order.
 type FixedPoint struct {
 	Exponent int // of the unit
-	// Terms bounds how many numbers are added up, over all ranks: more might
-	// overflow.
+	// Terms bounds the number of terms over all ranks; more might overflow.
 	Terms int
 }
 
-// Add rounds v to units, nearest, ties to even, and adds it to words. It reports
-// whether all numbers fit: are finite and at most 2^62/Terms units. If not, the
-// words mean nothing.
+// Add rounds v to units, to nearest, ties to even, and adds it to words. It reports
+// whether all numbers fit, that is, are finite and at most 2^62/Terms units. If they do
+// not, the words are invalid.
 func (f FixedPoint) Add(words []int64, v []float32) bool {
 	words = words[:len(v)]
 	limit := math.Ldexp(1, 62) / float64(f.Terms)
@@ -21,7 +20,7 @@ func (f FixedPoint) Add(words []int64, v []float32) bool {
 	fit := true
 	for i, x := range v {
 		units := math.RoundToEven(float64(x) * scale)
-		fit = fit && math.Abs(units) <= limit // not so of NaN
+		fit = fit && math.Abs(units) <= limit // false for NaN
 		words[i] += int64(units)
 	}
 	return fit

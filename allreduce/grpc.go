@@ -21,19 +21,19 @@ import (
 const (
 	streamWindow = 8 << 20
 	connWindow   = 32 << 20
-	// slots is how many messages to one rank may wait for the network.
+	// slots is the largest number of messages to one rank that wait for the network.
 	slots = 2 * maxDepth
 
-	// connectTime is how long a connection may take. One whose first packet is lost is
-	// tried again after a second.
+	// connectTime bounds the time to connect. TCP repeats a lost first packet after a
+	// second.
 	connectTime = 3 * time.Second
 
 	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
 )
 
-// ServerOptions are what a ring needs of the gRPC server it is registered on:
-// flow-control windows that hold the messages in flight, and reads without a
-// buffer between, which [Serve] is for.
+// ServerOptions are what a ring needs of the gRPC server that it is registered on:
+// flow-control windows that hold the messages in flight, and reads without a buffer,
+// which [Serve] supplies.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.StaticStreamWindowSize(streamWindow),
@@ -83,8 +83,8 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	return toStatus(err)
 }
 
-// stale reports a generation that nobody can believe in who is not replaying, or was
-// stopped for long. In the one before the newest are those who have not heard yet.
+// stale reports a generation so old that only a replay, or a process that was stopped
+// for long, uses it. Members that have not heard of the newest one use the one before.
 func (s *Server) stale(g ergoflow.Generation) bool { return g+1 < s.Newest() }
 
 // caller is the host that a stream comes from.
@@ -101,11 +101,11 @@ func caller(ctx context.Context) string {
 
 type streamIncoming struct {
 	stream grpc.ServerStream
-	memory *sharedMemory // once the greeting is read; nil: none
+	memory *sharedMemory // set when the greeting is read; nil if there is none
 }
 
 func (in streamIncoming) welcome(h hello) error {
-	// Headers end the client's keeping of messages for a retry.
+	// After the headers the client no longer keeps messages for a retry.
 	if err := in.stream.SendHeader(nil); err != nil {
 		return fromStatus(err)
 	}
@@ -161,7 +161,7 @@ type streamOutgoing struct {
 	generation ergoflow.Generation
 	conn       *grpc.ClientConn
 	stream     grpc.ClientStream
-	memory     *sharedMemory // nil: none
+	memory     *sharedMemory // nil if there is none
 	idle       []*slot       // the sender's
 	released   chan *slot    // by the transport, in the order of messages
 
@@ -170,8 +170,8 @@ type streamOutgoing struct {
 	closed bool
 }
 
-// connect keeps the network connection, so that close need not wait for a peer
-// that has stopped reading.
+// connect remembers the network connection, so that close need not wait for a peer that
+// has stopped reading.
 func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn, error) {
 	c, err := dial(ctx, address)
 	if err != nil {
@@ -201,8 +201,8 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// Reach reports what would keep this process from linking to the data address,
-// host:port, of another: it connects as a link does, and no more.
+// Reach connects to the data address, host:port, of another process as a link does, and
+// disconnects. Its error says why a link would fail.
 func Reach(ctx context.Context, address string) error {
 	c, err := dial(ctx, address)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 // codecName is the content subtype that selects codec on either side.
 const codecName = "ergoflow-ring"
 
-// message is what the codec sends: a header and bytes that stay the sender's.
+// message is what the codec sends: a header and bytes that the sender keeps.
 type message struct {
 	header  header
 	payload []byte
-	slot    *slot // gets the payload back; nil: it is garbage collected
+	slot    *slot // learns when the payload is written; nil if the garbage collector frees it
 }
 
-// slot is one message's storage. As the pool of its payload's buffer it learns
-// when the transport has written it: SendMsg returns before.
+// slot is one message's storage. It is the pool of its payload's buffer, and so learns
+// when the transport has written it; SendMsg returns earlier.
 type slot struct {
 	home    chan<- *slot
 	head    [headerBytes]byte

@@ -16,7 +16,7 @@ const (
 	helloBytes = 18 + tokenBytes
 )
 
-// hello is what both ends of a stream tell each other first.
+// hello is the first message in each direction of a stream.
 type hello struct {
 	id   Identity
 	opts Options
@@ -81,8 +81,8 @@ func parseHello(f *frame, want phase) (hello, error) {
 
 func goodbye(g ergoflow.Generation) header { return header{generation: g, phase: phaseGoodbye} }
 
-// check refuses a greeting from another rank, world, program, plan or wire
-// format than want, and from one who was not told the generation's token.
+// check refuses a greeting that differs from want in rank, world, build, plan, wire or
+// topology, or that lacks the generation's token.
 func (h hello) check(want hello) error {
 	theirs, ours := h.opts, want.opts
 	theirs.Topology, ours.Topology = theirs.Topology.in(h.id.World), ours.Topology.in(want.id.World)

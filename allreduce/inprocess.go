@@ -11,24 +11,23 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// pieceBytes is where received messages are split: inside a number more often
-// than not.
+// pieceBytes is where received messages are split. It is prime, so most pieces end
+// inside a number, as the network's may.
 const pieceBytes = 4099
 
-// InProcess is a network inside one process, for tests: servers on it speak the
+// InProcess is a network inside one process, for tests. Servers on it exchange the
 // same bytes as over gRPC, and block only in ways that testing/synctest sees.
 type InProcess struct {
 	mu      sync.Mutex
 	servers map[string]*Server
-	// tamper, where set, wraps every new link.
+	// tamper wraps every new link, unless it is nil.
 	tamper func(greeting hello, address string, o outgoing) outgoing
 }
 
 // NewInProcess returns a network without servers.
 func NewInProcess() *InProcess { return &InProcess{servers: make(map[string]*Server)} }
 
-// Listen returns a server that is reached at the address, replacing any that
-// was there.
+// Listen returns a server at the address and replaces any earlier one there.
 func (m *InProcess) Listen(address string) *Server {
 	s := newServer(m)
 	m.mu.Lock()
@@ -42,7 +41,7 @@ func (m *InProcess) dial(ctx context.Context, address string, greeting hello) (o
 	peer, tamper := m.servers[address], m.tamper
 	m.mu.Unlock()
 	if peer == nil {
-		return nil, hello{}, fmt.Errorf("%w: nobody listens at %s", ErrPeerLost, address)
+		return nil, hello{}, fmt.Errorf("%w: no server listens at %s", ErrPeerLost, address)
 	}
 	l := &inProcessLink{
 		messages: make(chan []byte, slots),

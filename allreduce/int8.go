@@ -8,16 +8,14 @@ import "math"
 //
 //	q·2^(e−127),  e = 127 + ⌈log₂(max|x|/127)⌉ of its block, at least 1.
 //
-// e = 255 marks a block with a number that is not finite, or too large: all of
-// it reads as NaN. Powers of two make decoding exact and encoding what was
-// decoded exact again (the largest |q| of a block is 64 at least), so that
-// passing on changes nothing.
+// e = 255 marks a block with a number that is too large or not finite: the whole block
+// reads as NaN. With powers of two decoding is exact, and so is encoding of decoded
+// numbers (the largest |q| of a block is at least 64): passing on changes nothing.
 //
-// Error feedback: what rounding a number took away is kept and added to the
-// number that is sent in its place at the next call, so that over many calls
-// the sum of what is received differs from the sum of what was meant by one
-// rounding error, not by as many as there were calls. (Seide et al. 2014;
-// Karimireddy et al. 2019.)
+// Error feedback: the sender keeps the rounding error of each number and adds it to the
+// number that it sends in the same place at the next call. Over many calls the sum of
+// the received numbers then differs from the exact sum by one rounding error, not by one
+// per call. (Seide et al. 2014; Karimireddy et al. 2019.)
 
 const (
 	blockLength   = 256
@@ -28,9 +26,9 @@ const (
 
 func blocks(n int) int { return (n + blockLength - 1) / blockLength }
 
-// quantise writes v to dst. With a residual, it sends v + residual, keeps there
-// what rounding takes away, and replaces v by what receivers read; without, v
-// has been read from the wire before and comes out unchanged.
+// quantise writes v to dst. With a residual it sends v + residual, stores the rounding
+// error in residual, and replaces v by what receivers read. Without one, v was read
+// from the wire before and stays unchanged.
 func quantise(dst []byte, v, residual []float32) {
 	exponents, q := dst[:blocks(len(v))], dst[blocks(len(v)):]
 	for b := range exponents {
@@ -52,23 +50,23 @@ func quantiseBlock(q []byte, v, residual []float32) byte {
 			q[i] = 0
 			v[i] = float32(math.NaN())
 		}
-		clear(residual) // a new start, should the caller go on
+		clear(residual) // the caller may continue with other numbers
 		return notFinite
 	}
 	e := exponent(largest)
 	if residual == nil {
-		var none [blockLength]float32 // zeros come out, and v as it was
+		var none [blockLength]float32 // v is exact: the errors are zero
 		residual = none[:len(v)]
 	}
 	roundInt8(q, v, residual, powerOfTwo(e), powerOfTwo(2*exponentBias-e))
 	return e
 }
 
-// powerOfTwo is 2^(e−127), as float32 has it.
+// powerOfTwo is 2^(e−127).
 func powerOfTwo(e byte) float32 { return math.Float32frombits(uint32(e) << 23) }
 
-// exponent is the biased exponent of the step for a block of that maximum: the
-// least at which it rounds to 127 at most.
+// exponent is the biased exponent of the step for a block with that largest magnitude:
+// the least at which it rounds to at most 127.
 func exponent(largest float32) byte {
 	if largest == 0 {
 		return leastExponent
@@ -80,7 +78,7 @@ func exponent(largest float32) byte {
 	return byte(min(max(power+exponentBias, leastExponent), notFinite))
 }
 
-// dequantise reads len(dst) numbers: added, or copied.
+// dequantise reads len(dst) numbers and adds them to dst, or copies them there.
 func dequantise(dst []float32, f *frame, add bool) {
 	b := make([]byte, 0, format(Int8).bytes(len(dst)))
 	f.payload(func(p []byte) { b = append(b, p...) })

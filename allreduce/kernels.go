@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// The loops over numbers in plain Go: what the vector kernels must equal bit
-// for bit, and their tails.
+// The loops over numbers in plain Go. The vector kernels must equal them bit for bit,
+// and use them for their tails.
 
 func addToPlain(dst, src []float32) {
 	src = src[:len(dst)]
@@ -48,8 +48,8 @@ func addBFloat16Plain(dst []float32, src []byte) {
 	}
 }
 
-// largestBitsPlain is the largest magnitude as bits; those of infinities and NaN are
-// above any number's.
+// largestBitsPlain is the largest magnitude as bits. Infinities and NaN have larger bits
+// than any number.
 func largestBitsPlain(v []float32) uint32 {
 	var bits uint32
 	for _, x := range v {
@@ -58,8 +58,8 @@ func largestBitsPlain(v []float32) uint32 {
 	return bits
 }
 
-// roundMagic, added, rounds to an integer, ties to even, and leaves it in the
-// lowest bits.
+// Adding roundMagic rounds to an integer, ties to even, and leaves it in the lowest
+// bits.
 const roundMagic = 1.5 * (1 << 23)
 
 func roundInt8Plain(q []byte, v, residual []float32, scale, inverse float32) {

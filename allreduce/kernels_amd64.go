@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// Shifts are by vectors of counts. A count that is one number is moved into its
-// register by an instruction of SSE, in every turn of the loop, which costs Intel's
-// processors a hundred cycles where the upper halves of registers are in use.
+// Shifts are by vectors of counts. For a scalar count the compiler uses an SSE
+// instruction in every iteration, which costs Intel's processors a hundred cycles while
+// the upper halves of registers are in use.
 
 var hasAVX2 = archsimd.X86.AVX2()
 
-// addTo adds src to dst; the lengths are equal.
+// addTo adds src to dst, which have equal lengths.
 func addTo(dst, src []float32) {
 	src = src[:len(dst)]
 	if hasAVX2 {
@@ -30,7 +30,7 @@ func addTo(dst, src []float32) {
 	addToPlain(dst, src)
 }
 
-// encodeBFloat16 writes src, rounded, to dst, which has two bytes for each.
+// encodeBFloat16 rounds src and writes it to dst, two bytes for each number.
 func encodeBFloat16(dst []byte, src []float32) {
 	dst = dst[:2*len(src)]
 	if hasAVX2 && aligned(dst) {
@@ -38,7 +38,7 @@ func encodeBFloat16(dst []byte, src []float32) {
 			x := archsimd.LoadFloat32x8((*[8]float32)(src[:8]))
 			y := archsimd.LoadFloat32x8((*[8]float32)(src[8:16]))
 			a, b := upperHalf(x), upperHalf(y)
-			// Packing takes four of each by turns.
+			// Packing takes four of each operand in turn.
 			c, d := a.Select128FromPair(0, 2, b), a.Select128FromPair(1, 3, b)
 			c.AsInt32x8().SaturateToUint16ConcatGrouped(d.AsInt32x8()).Store((*[16]uint16)(unsafe.Pointer((*[32]byte)(dst))))
 			dst, src = dst[32:], src[16:]
@@ -48,7 +48,7 @@ func encodeBFloat16(dst []byte, src []float32) {
 	encodeBFloat16Plain(dst, src)
 }
 
-// upperHalf rounds eight numbers to bfloat16, to even; NaN stay what they are.
+// upperHalf rounds eight numbers to bfloat16, ties to even. NaN stays NaN.
 func upperHalf(x archsimd.Float32x8) archsimd.Uint32x8 {
 	half, one, quiet := archsimd.BroadcastUint32x8(0x7fff), archsimd.BroadcastUint32x8(1), archsimd.BroadcastUint32x8(0x40)
 	count := archsimd.BroadcastUint32x8(16)
@@ -96,7 +96,7 @@ func aligned(b []byte) bool {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))%2 == 0
 }
 
-// largestBits is the largest magnitude, as bits.
+// largestBits is the largest magnitude as bits.
 func largestBits(v []float32) uint32 {
 	var bits uint32
 	if hasAVX2 {
@@ -115,8 +115,8 @@ func largestBits(v []float32) uint32 {
 	return max(bits, largestBitsPlain(v))
 }
 
-// What packing interleaves, in order again: bytes within the halves of a vector, and
-// then fours of bytes.
+// These undo the interleaving of packing: first bytes within the halves of a vector,
+// then groups of four bytes.
 var (
 	inHalves = [32]int8{
 		0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15,
@@ -125,7 +125,7 @@ var (
 	inFours = [8]uint32{0, 4, 1, 5, 2, 6, 3, 7}
 )
 
-// roundInt8 writes v, in steps of scale, to q, and what is lost to residual; v
+// roundInt8 writes v in steps of scale to q, and the rounding errors to residual. v
 // becomes what receivers read.
 func roundInt8(q []byte, v, residual []float32, scale, inverse float32) {
 	if hasAVX2 {
@@ -154,7 +154,8 @@ func roundInt8(q []byte, v, residual []float32, scale, inverse float32) {
 	roundInt8Plain(q, v, residual, scale, inverse)
 }
 
-// decodeInt8 reads len(dst) numbers in steps of scale: added, or copied.
+// decodeInt8 reads len(dst) numbers in steps of scale and adds them to dst, or copies
+// them there.
 func decodeInt8(dst []float32, q []byte, scale float32, add bool) {
 	if hasAVX2 {
 		step := archsimd.BroadcastFloat32x8(scale)

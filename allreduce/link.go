@@ -8,22 +8,22 @@ import (
 
 // outgoing is the stream to a rank. One goroutine sends.
 type outgoing interface {
-	// send queues a message. encode returns its payload, made in scratch or
-	// standing elsewhere; that must then not change until settle says so, or
-	// close returns.
+	// send queues a message. encode returns its payload, which it writes to scratch
+	// or which stands elsewhere. The payload must not change until settle or close
+	// says that the transport is done with it.
 	send(h header, encode func(scratch func() []byte) []byte) error
-	// settle waits until the transport refers to the payloads of the newest
-	// pending messages at most.
+	// settle waits until the transport refers to no payloads but those of the newest
+	// pending messages.
 	settle(pending int) error
 	// finish says that no more messages follow.
 	finish() error
 	// wait blocks until the receiver says goodbye, nil, or the stream breaks.
 	wait() error
-	// close disconnects at once, whatever is queued.
+	// close disconnects at once and drops what is queued.
 	close()
 }
 
-// incoming is the stream from a rank. It ends when the accept that was given it
+// incoming is the stream from a rank. It ends when the accept that it was given to
 // returns.
 type incoming interface {
 	// welcome completes the handshake.
@@ -31,7 +31,7 @@ type incoming interface {
 	// receive reads the next message into f, which the caller frees; io.EOF
 	// after the sender's finish.
 	receive(f *frame) error
-	// goodbye tells the sender that everything up to its finish is read.
+	// goodbye tells the sender that this rank has read everything up to its finish.
 	goodbye(ergoflow.Generation) error
 }
 

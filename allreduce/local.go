@@ -8,10 +8,10 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Serve has a server made with [ServerOptions] serve l until it is stopped.
-// address is where others reach l. Processes of the same user on the same machine
-// that dial it come by a local socket instead, where the system has those: the same
-// stream, with the numbers in shared memory (docs/decisions/allreduce.md).
+// Serve lets a server made with [ServerOptions] serve l until it is stopped. Others
+// reach l at address. On Linux, processes of the same user on the same machine connect
+// by a local socket instead, which carries the same stream with the numbers in shared
+// memory (docs/decisions/allreduce.md).
 func Serve(g *grpc.Server, l net.Listener, address string) error {
 	listeners := []net.Listener{l}
 	if local := listenLocally(address); local != nil {
@@ -20,7 +20,7 @@ func Serve(g *grpc.Server, l net.Listener, address string) error {
 	var group errgroup.Group
 	for _, l := range listeners {
 		group.Go(func() error {
-			defer g.Stop() // neither serves without the other
+			defer g.Stop() // if one listener ends, so does the other
 			if err := g.Serve(listener{l}); !errors.Is(err, grpc.ErrServerStopped) {
 				return err
 			}

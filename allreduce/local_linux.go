@@ -8,19 +8,20 @@ import (
 	"syscall"
 )
 
-// Local sockets are abstract ones with the TCP address in their names. So they leave
-// no files and end with their process; and since names, like ports, are those of a
-// network namespace, who finds one has found the owner of the address.
+// Local sockets are abstract Unix sockets with the TCP address in their names. They
+// leave no files and end with their process. Their names, like ports, belong to a
+// network namespace, so the socket of a name belongs to the owner of that address.
 
-// localBufferBytes is asked for where the system's default would hold less than two
-// messages. It may give less.
+// localBufferBytes is the buffer size to ask for: the system's default may hold less
+// than two messages. The system may give less.
 const localBufferBytes = 1 << 20
 
 func localName(address string) string {
 	return fmt.Sprintf("@ergoflow-ring-%d/%s", protocolVersion, address)
 }
 
-// listenLocally returns nil if the name is taken or none: TCP does without it.
+// listenLocally returns nil if it cannot listen, e.g. because the name is taken. Then
+// peers use TCP.
 func listenLocally(address string) net.Listener {
 	l, err := net.Listen("unix", localName(address))
 	if err != nil {
@@ -39,7 +40,7 @@ func (l localListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// dialLocally returns nil where no process of this user listens under the name.
+// dialLocally returns nil if no process of this user listens under the name.
 func dialLocally(ctx context.Context, address string) net.Conn {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", localName(address))
@@ -53,8 +54,8 @@ func dialLocally(ctx context.Context, address string) net.Conn {
 	return nil
 }
 
-// isOurs says whether the other end is of our user. Unlike a port that is in use, a
-// name can be taken by anybody before its time; and anybody may dial it.
+// isOurs reports whether the other end belongs to our user. Any user may take a name
+// that is not in use yet, and any user may dial it.
 func isOurs(c *net.UnixConn) bool {
 	raw, err := c.SyscallConn()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"net"
 )
 
-// Abstract sockets are Linux's.
+// Only Linux has abstract sockets.
 
 func listenLocally(string) net.Listener { return nil }
 

@@ -1,8 +1,8 @@
 package allreduce
 
-// The schedules where every rank is connected with every other.
+// The loops over the schedules in which every rank is connected with every other.
 
-// exchange sends everyone's vector to everyone and adds them up in rank order,
+// exchange sends every rank's vector to every rank, which adds them up in rank order,
 // chunk by chunk.
 func (r *Ring) exchange(s schedule, x vector) error {
 	own := func(chunk int) move { return move{phaseExchange, s.rank, chunk} }
@@ -13,7 +13,7 @@ func (r *Ring) exchange(s schedule, x vector) error {
 		}
 	}
 	for c := range s.chunks {
-		for _, to := range r.sinks { // it is about to be overwritten
+		for _, to := range r.sinks { // the sum is about to overwrite chunk c
 			if err := r.settle(to, min(c+depth, s.chunks)-c-1); err != nil {
 				return err
 			}
@@ -30,10 +30,10 @@ func (r *Ring) exchange(s schedule, x vector) error {
 	return nil
 }
 
-// total receives everyone's chunk c and adds it up with ours, in rank order.
+// total receives every rank's chunk c and adds it to ours, in rank order.
 func (r *Ring) total(s schedule, c int, x vector) error {
 	lo, hi := s.span(move{phaseExchange, s.rank, c})
-	own := s.world > 2 && s.rank > 0 // of two, either may come first
+	own := s.world > 2 && s.rank > 0 // the sum of two numbers does not depend on their order
 	if own {
 		x.keepOwn(lo, hi)
 	}
@@ -52,8 +52,8 @@ func (r *Ring) total(s schedule, c int, x vector) error {
 	return nil
 }
 
-// direct sums segment r on rank r and hands the sum to everyone. To each rank go
-// parts 0 … depth-1, then in turn sum c and part c+depth.
+// direct sums segment r on rank r, which sends the sum to every rank. Each rank gets
+// parts 0 … depth-1, then sum c and part c+depth in turn.
 func (r *Ring) direct(s schedule, x vector) error {
 	parts := func(chunk int) error {
 		for _, to := range r.sinks {

@@ -25,8 +25,8 @@ type Ring struct {
 	ctx    context.Context // ends with the ring; its cause says why
 	cancel context.CancelCauseFunc
 
-	// Both in the order of ranks that begins behind ours. In a circle the
-	// successor, and the predecessor.
+	// Both in the order of ranks from ours + 1 on, mod W. In a circle sinks has the
+	// successor alone, and sources the predecessor.
 	sinks   []*sink
 	sources []*source
 	closing atomic.Bool
@@ -36,8 +36,8 @@ type Ring struct {
 	step      ergoflow.Step
 	bucket    int
 	residuals [][]float32 // Int8: what rounding kept back, by bucket
-	floats    []float32   // aside
-	words     []int64     // aside
+	floats    []float32   // copy of this rank's numbers, for exchange
+	words     []int64     // likewise
 }
 
 // A sink is a rank that we send to.
@@ -53,7 +53,7 @@ type source struct {
 	in      incoming      // set by connect
 	reading sync.Mutex    // held while in is read
 	arrived chan incoming // its stream, once
-	claimed atomic.Bool   // a stream has taken its place
+	claimed atomic.Bool   // a stream has connected as this rank
 	drained chan struct{} // closed when its stream is read to its end
 	parted  chan struct{} // closed when its stream is gone
 }
@@ -61,7 +61,7 @@ type source struct {
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
 	r := &Ring{id: id, peers: peers, opts: opts, topology: opts.Topology, payload: chunkBytes, step: -1}
 	mesh := opts.Topology.in(id.World) == Mesh
-	if onOneHost(peers) { // no link to save
+	if onOneHost(peers) { // no slow link to spare
 		r.payload = localChunkBytes
 		if mesh {
 			r.topology = Mesh
@@ -81,7 +81,7 @@ func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ri
 	return r
 }
 
-// onOneHost says whether all addresses are of one host.
+// onOneHost reports whether all addresses have one host.
 func onOneHost(addresses []string) bool {
 	host := func(address string) string {
 		if h, _, err := net.SplitHostPort(address); err == nil {
@@ -97,21 +97,21 @@ func onOneHost(addresses []string) bool {
 	return true
 }
 
-// Identity is the place that was joined.
+// Identity is this rank's place in its generation.
 func (r *Ring) Identity() Identity { return r.id }
 
 // Wire is the number format of the ring's messages.
 func (r *Ring) Wire() Wire { return r.opts.Wire }
 
 // AllReduce replaces v by the sum of all ranks' v. Every rank ends with the
-// same bits. Vectors must have the same length on all ranks; repeated calls
-// with one step are its buckets, numbered as they come, and steps must not
-// decrease. Short vectors, of 16 KiB at most, travel as float32 on any wire.
+// same bits. Vectors must have the same length on all ranks. Repeated calls with
+// one step are its buckets, in order, and steps must not decrease. Short vectors,
+// of 16 KiB at most, travel as float32 on any wire.
 //
-// It ends at once when the Join context does, when a neighbour's stream breaks
-// or brings what the schedule does not allow, with an [*Error] that names the
-// peer. The ring has then failed and v holds neither its old values nor the
-// sum; nothing reads it any more.
+// It fails at once, with an [*Error] that names the peer, when the Join context
+// ends, or when a neighbour's stream breaks or brings what the schedule does not
+// allow. Then the ring has failed, v holds neither its old values nor the sum, and
+// nothing reads it any more.
 func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 	x := floats{v: v, wire: r.opts.Wire, own: &r.floats}
 	if isShort(len(v), x.format()) {
@@ -128,8 +128,8 @@ func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 	return r.reduce(x)
 }
 
-// AllReduceInt64 is AllReduce for 64-bit integers. Sums wrap around; they do not
-// depend on the number of ranks or their order.
+// AllReduceInt64 is AllReduce for 64-bit integers. Sums wrap around, and do not
+// depend on the number or order of the ranks.
 func (r *Ring) AllReduceInt64(step ergoflow.Step, v []int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,7 +139,7 @@ func (r *Ring) AllReduceInt64(step ergoflow.Step, v []int64) error {
 	return r.reduce(words{v: v, own: &r.words})
 }
 
-// residual is what rounding has kept back in this bucket so far.
+// residual is the rounding error of this bucket so far, to be fed back.
 func (r *Ring) residual(n int) []float32 {
 	if missing := r.bucket + 1 - len(r.residuals); missing > 0 {
 		r.residuals = append(r.residuals, make([][]float32, missing)...)
@@ -193,19 +193,19 @@ func (r *Ring) reduce(x vector) error {
 	}
 	if err != nil {
 		r.cancel(err)
-		r.release() // the transport has let go of x
+		r.release() // after it the transport no longer refers to x
 	}
 	return err
 }
 
-// release waits until a ring that has been cancelled has no more streams out.
+// release waits until a cancelled ring has no outgoing stream left.
 func (r *Ring) release() {
 	for _, to := range r.sinks {
 		<-to.ended
 	}
 }
 
-// flush waits until nothing that is queued refers to its numbers any more.
+// flush waits until no queued message refers to the vector any more.
 func (r *Ring) flush() error {
 	for _, to := range r.sinks {
 		if err := r.settle(to, 0); err != nil {
@@ -215,7 +215,7 @@ func (r *Ring) flush() error {
 	return nil
 }
 
-// settle waits until at most so many messages to a sink refer to their numbers.
+// settle waits until at most pending messages to a sink refer to the vector.
 func (r *Ring) settle(to *sink, pending int) error {
 	if err := to.out.settle(pending); err != nil {
 		return r.wrap("send", to.rank, err)
@@ -241,7 +241,7 @@ func (r *Ring) send(to *sink, s schedule, m move, x vector, how mode) error {
 	return nil
 }
 
-// sendAll sends everyone the same, as what all are to hold.
+// sendAll sends every rank the same finished numbers.
 func (r *Ring) sendAll(s schedule, m move, x vector) error {
 	how := publish
 	for _, to := range r.sinks {
@@ -253,8 +253,8 @@ func (r *Ring) sendAll(s schedule, m move, x vector) error {
 	return nil
 }
 
-// read reads a source's next message. A stream ends by what was wrong with it as
-// well: the reader, who knows, ends the ring before serve sees the stream gone.
+// read reads a source's next message. A faulty message also ends the stream; the
+// reader, which knows the fault, ends the ring before serve sees the stream end.
 func (r *Ring) read(from *source, f *frame) error {
 	from.reading.Lock()
 	defer from.reading.Unlock()
@@ -265,7 +265,7 @@ func (r *Ring) read(from *source, f *frame) error {
 	return err
 }
 
-// receive reads message m into x: added, or copied.
+// receive reads message m and adds it to x, or copies it there.
 func (r *Ring) receive(from *source, s schedule, m move, x vector, add bool) error {
 	var f frame
 	if err := r.read(from, &f); err != nil {

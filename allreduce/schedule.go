@@ -1,18 +1,18 @@
 package allreduce
 
-// Who sends what when, as pure functions of (rank, world, vector length). What a
-// rank sends to another follows from these numbers alone, so that a receiver
-// knows every header beforehand. Three schedules; docs/decisions/allreduce.md
-// says which is taken when and why.
+// Which rank sends what when, as pure functions of (rank, world, vector length). These
+// numbers alone determine every message, so a receiver knows every header beforehand.
+// There are three schedules; docs/decisions/allreduce.md says when each is used and
+// why.
 //
 // All of them cut the vector into segments (exchange: one) and every segment
 // into the same number of chunks, one message each.
 //
-// Exchange, where all are connected and vectors are short. Every rank sends its
+// Exchange, where all ranks are connected and vectors are short. Every rank sends its
 // whole vector to every rank, and all add them up in rank order. One hop.
 //
-// Direct, where all are connected. Rank r sums segment r: it receives everyone's
-// part of it, adds, and sends the sum to everyone. Two hops.
+// Direct, where all ranks are connected. Rank r sums segment r: it receives the other
+// ranks' parts of it, adds them, and sends the sum to all. Two hops.
 //
 // Ring, between neighbours. In stage k = 0 … 2(W-1)-1 rank r sends segment
 // (r-k) mod W to its successor and receives segment (r-k-1) mod W from its
@@ -20,28 +20,28 @@ package allreduce
 // so that after them it holds the finished segment (r+1) mod W; in the others
 // (all-gather) it overwrites.
 //
-// Direct and ring move 2(W-1)/W of the vector's size per rank, the least
-// possible, and add up segment s in the same order: ranks s, s+1, … mod W. Each
-// sum is made once and copied: all ranks end with the same bits.
+// Direct and ring move 2(W-1)/W of the vector's size per rank, the least possible, and
+// add up segment s in the same order: ranks s, s+1, … mod W. Each sum is computed once
+// and copied, so all ranks end with the same bits.
 
 const (
-	// chunkBytes is the largest payload of one message, between ranks that are on
-	// several hosts: longer ones leave a slow link idle between the two hops. With all
-	// headers it fills two segments of TCP over loopback and no small third.
+	// chunkBytes is the largest payload of one message between ranks on several hosts.
+	// Longer ones leave a slow link idle between the two hops. With all headers it
+	// fills exactly two TCP segments over loopback.
 	chunkBytes = 130_848
-	// localChunkBytes is that on one host: with all headers 16 frames of HTTP/2.
+	// localChunkBytes is the largest on one host: with all headers 16 HTTP/2 frames.
 	localChunkBytes = 16*frameBytes - grpcPrefixBytes - headerBytes
 	// maxDepth is how many messages of a kind (parts, sums) a rank sends ahead of
-	// what it has received. Twice that many must stay below the stream's
-	// flow-control window: then not every link can be full, and sends from the
-	// receive loop cannot deadlock.
+	// what it has received. Twice that many must fit into the stream's flow-control
+	// window: then some link always has room, and sends from the receive loop cannot
+	// deadlock.
 	maxDepth = 4
-	// exchangeBytes is the largest vector (as float32) that is exchanged.
+	// exchangeBytes is the size in memory of the largest vector that is exchanged.
 	exchangeBytes = 16 << 10
-	// circleBytes is the smallest vector that goes round a ring though all are
-	// connected, where they are on several hosts.
+	// circleBytes is the smallest vector that goes round a ring although all ranks are
+	// connected, if they are on several hosts.
 	circleBytes = 1 << 20
-	// maxChunks is what the header's chunk field can count.
+	// maxChunks is the range of the header's chunk field.
 	maxChunks = 1 << 16
 )
 
@@ -81,7 +81,7 @@ func newSchedule(rank, world int, t Topology, n int, f format, payload int) sche
 		s.kind = circling
 	case world > 2 && !isShort(n, f):
 		s.kind = direct
-	default: // of two ranks, either way moves as much
+	default: // with two ranks an exchange moves no more than direct
 		segment = n
 	}
 	most := f.most(payload)
@@ -89,12 +89,12 @@ func newSchedule(rank, world int, t Topology, n int, f format, payload int) sche
 	return s
 }
 
-// isShort says whether a vector is bound by latency. Its size as memory has it
-// counts, so that the wire does not change the schedule.
+// isShort reports whether latency bounds a vector's time. It counts the size in memory,
+// so that the wire does not change the schedule.
 func isShort(n int, f format) bool { return inMemory(n, f) <= exchangeBytes }
 
-// isLong says whether a vector is bound by the link, in a format that a ring's partial
-// sums are not rounded to.
+// isLong reports whether the link bounds a vector's time, and its format does not round
+// the partial sums of a ring.
 func isLong(n int, f format) bool {
 	return (f == format(Float32) || f == formatInt64) && inMemory(n, f) >= circleBytes
 }
@@ -132,12 +132,11 @@ func cut(n, parts, i int) (lo, hi int) {
 	return n * i / parts, n * (i + 1) / parts
 }
 
-// Round a ring. With M chunks per segment, message i ≥ M passes on what message
-// i-M brought; with depth ≤ M messages in flight, message j+depth may therefore
-// be sent as soon as message j is received, and the ring needs no other
-// synchronisation.
+// The ring. With M chunks per segment, message i ≥ M passes on what message i-M
+// brought. With depth ≤ M messages in flight, a rank may therefore send message j+depth
+// as soon as it has received message j. The ring needs no other synchronisation.
 
-// messages counts what each rank sends round the ring, which is what it receives.
+// messages is the number of messages that each rank sends round the ring, and receives.
 func (s schedule) messages() int { return 2 * (s.world - 1) * s.chunks }
 
 // sent is the i-th message to the successor, and how it is encoded.

@@ -13,12 +13,12 @@ import (
 // maxWaiting bounds the streams that wait for a generation not joined yet.
 const maxWaiting = 2 * maxMesh
 
-// maxMesh bounds the ranks that may be connected all with all.
+// maxMesh bounds the ranks of a mesh.
 const maxMesh = 64
 
-// Server holds one process's place in the ring, generation after generation:
-// it accepts its neighbours' streams and dials them. All methods
-// are safe for concurrent use.
+// Server holds one process's place in the ring, generation after generation. It
+// accepts its neighbours' streams and dials them. All methods are safe for concurrent
+// use.
 type Server struct {
 	dialer  dialer
 	refused func(from string, err error)
@@ -40,8 +40,8 @@ func newServer(d dialer) *Server {
 	return &Server{dialer: d, refused: func(string, error) {}, changed: make(chan struct{})}
 }
 
-// OnRefusal has f called with the address of everyone whose stream does not fit, and
-// why. It is to be set before the server serves; f must not block.
+// OnRefusal sets f, which the server calls for every stream that it refuses, with the
+// sender's host and the reason. Call it before the server serves; f must not block.
 func (s *Server) OnRefusal(f func(from string, err error)) { s.refused = f }
 
 // Join takes the place id among peers, the data addresses by rank, and returns
@@ -78,8 +78,8 @@ func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Opt
 	return r, nil
 }
 
-// Newest is the latest generation whose ring has been joined here, or was about to
-// be; 0: none. Earlier ones cannot be joined any more.
+// Newest is the latest generation that this process has joined or begun to join; zero
+// before the first. Earlier ones cannot be joined any more.
 func (s *Server) Newest() ergoflow.Generation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +148,8 @@ func (s *Server) await(ctx context.Context, g ergoflow.Generation) (*Ring, error
 	return s.current, nil
 }
 
-// evict ends the waiting of the stream with the furthest generation, of several the
-// last: who makes numbers up keeps nobody out whose generation comes next.
+// evict ends the wait of the stream with the furthest generation; of several, the last.
+// So streams of invented generations cannot keep out members of the next one.
 func (s *Server) evict() {
 	furthest := 0
 	for i, w := range s.waiting {

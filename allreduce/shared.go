@@ -10,36 +10,36 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// Between ranks of one machine numbers need not pass through the kernel, which copies
-// them twice and makes and frees the pages between. The ends of a local link share
-// memory: the sender puts a payload into a slot of it, the message has the slot's
-// number instead, and the receiver adds from the slot. Who finds no slot free sends the
-// payload in the message as elsewhere: nobody ever waits for one.
+// Between ranks of one machine the kernel would copy the numbers twice, and allocate and
+// free the pages between. Instead the ends of a local link share memory: the sender puts
+// a payload into a slot, the message carries the slot's number, and the receiver adds
+// from the slot. A sender that finds no free slot sends the payload in the message, so
+// no rank ever waits for a slot.
 
 const (
 	// sharedSlots is how many payloads a link's memory holds.
 	sharedSlots = 16
 	// slotBytes holds the longest payload.
 	slotBytes = 16 * frameBytes
-	// flagBytes is a cache line for each slot, on a page before them. It begins with
-	// whether the slot is used: set by the sender, reset by the receiver.
+	// flagBytes is one cache line for each slot, on a page before the slots. It begins
+	// with the slot's flag, which the sender sets and the receiver resets.
 	flagBytes   = 64
 	firstSlot   = 4 << 10
 	sharedBytes = firstSlot + sharedSlots*slotBytes
-	// sharedLeast is the shortest payload that goes this way.
+	// sharedLeast is the shortest payload that uses shared memory.
 	sharedLeast = 4 << 10
 )
 
-// An exchange settles by counting messages whose payload is in no slot: none of those
-// that it has out may lack one.
+// An exchange counts messages whose payload is in no slot when it settles. So every
+// message that it has in flight must find a slot.
 const _ = uint(sharedSlots - 2*maxDepth)
 
-// sharedMemory is one end of a link's memory. Empty, which it may be at first and is
-// after close, it takes nothing. A receiver that writes to it spoils numbers, which it
-// could as well by sending wrong ones, and no more.
+// sharedMemory is one end of a link's memory. It is empty before fill and after close,
+// and then takes nothing. A receiver that writes to it can spoil numbers, as it could by
+// sending wrong ones, and nothing else.
 type sharedMemory struct {
 	mu     sync.Mutex // held while a slot is used
-	pages  []byte     // nil: empty
+	pages  []byte     // nil if empty
 	closed bool
 }
 
@@ -49,9 +49,9 @@ func (m *sharedMemory) used(i int) *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&m.pages[i*flagBytes]))
 }
 
-// put has encode make a payload in a slot, or copies it there, and returns the slot. It
-// does neither and returns false where none is free. Of the free ones it takes the
-// first, which has been in the caches latest.
+// put lets encode write a payload to a slot, or copies it there, and returns the slot. It
+// does neither and returns false if no slot is free. It takes the first free slot, which
+// is the most likely to be in the caches.
 func (m *sharedMemory) put(encode func(scratch func() []byte) []byte) (byte, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,7 +83,7 @@ func (m *sharedMemory) take(slot byte, n int) ([]byte, error) {
 	return m.slot(int(slot))[:n], nil
 }
 
-// give makes a slot that was taken free.
+// give frees a slot that was taken.
 func (m *sharedMemory) give(slot byte) {
 	m.used(int(slot)).Store(0)
 	m.mu.Unlock()
@@ -100,7 +100,7 @@ func (m *sharedMemory) fill(pages []byte) {
 	m.pages = pages
 }
 
-// close waits for whoever uses a slot.
+// close waits until no slot is in use by this end.
 func (m *sharedMemory) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,14 +111,14 @@ func (m *sharedMemory) close() {
 	}
 }
 
-// localConn is a local socket whose ends share memory, for as long as it is open.
+// localConn is a local socket whose ends share memory while it is open.
 type localConn struct {
 	*net.UnixConn
 	address localAddr
 }
 
-// localAddr brings a connection's memory to the streams on it: gRPC tells them their
-// peer's address, and nothing else of the connection.
+// localAddr carries a connection's memory to the streams on it: gRPC gives them their
+// peer's address and nothing else of the connection.
 type localAddr struct {
 	net.Addr
 	memory *sharedMemory
@@ -135,7 +135,7 @@ func (c *localConn) Close() error {
 	return c.UnixConn.Close()
 }
 
-// memoryOf is the memory that a stream's ends share, nil where they do not.
+// memoryOf is the memory that a stream's ends share, or nil.
 func memoryOf(stream context.Context) *sharedMemory {
 	p, ok := peer.FromContext(stream)
 	if !ok {

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Who dials a local socket makes the memory and sends its descriptor with the
-// connection's first byte, which says how many there are: one, or none where the
-// system gave none.
+// The process that dials a local socket makes the memory. It sends the memory's
+// descriptor with the connection's first byte, which is the number of descriptors: one,
+// or zero if the system gave no memory.
 
-// sealed: the memory cannot shrink under the feet of either end, which would kill it.
+// sealed memory cannot shrink while either end uses it: that would kill the process.
 const sealed = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
 
 // offer makes the memory and sends it.
 func (c *localConn) offer() error {
 	fd, pages, err := newPages()
-	if err != nil { // the kernel's copies will do
+	if err != nil { // the link works without, by the kernel's copies
 		_, err = c.Write([]byte{0})
 		return err
 	}
@@ -33,8 +33,8 @@ func newPages() (fd int, pages []byte, err error) {
 	if err != nil {
 		return 0, nil, os.NewSyscallError("memfd_create", err)
 	}
-	// Allocated now: later, want of memory would be a signal. Older kernels let any
-	// signal interrupt this.
+	// Allocate now: later a lack of memory would be a signal that kills the process.
+	// On older kernels any signal interrupts this call.
 	for err = unix.EINTR; errors.Is(err, unix.EINTR); {
 		err = unix.Fallocate(fd, 0, 0, sharedBytes)
 	}
@@ -49,7 +49,7 @@ func newPages() (fd int, pages []byte, err error) {
 	return fd, pages, err
 }
 
-// accept receives what offer sends, from our user: others have TCP.
+// accept receives what offer sends. It refuses other users, which have TCP.
 func (c *localConn) accept() error {
 	if !isOurs(c.UnixConn) {
 		return fmt.Errorf("%w: a local link of another user", ErrRefused)
@@ -89,7 +89,7 @@ func (c *localConn) accept() error {
 	return nil
 }
 
-// checkPages wants what newPages makes.
+// checkPages refuses memory that is not as newPages makes it.
 func checkPages(fd int) error {
 	seals, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
 	if err != nil {

@@ -5,36 +5,36 @@ import (
 	"math"
 )
 
-// A vector is what a call sums, and how its numbers travel.
+// A vector is what a call sums, with its format on the wire.
 type vector interface {
 	length() int
 	format() format
-	// encode returns numbers [lo, hi) as they travel: in place where memory and
+	// encode returns numbers [lo, hi) in the wire's format: in place if memory and
 	// wire agree, else in scratch, which holds a whole message.
 	encode(m mode, lo, hi int, scratch func() []byte) []byte
-	// decode reads a payload that has the right length into [lo, hi): added, or
-	// copied.
+	// decode reads a payload of the right length and adds it to [lo, hi), or copies it
+	// there.
 	decode(lo, hi int, f *frame, add bool)
-	// keepOwn copies numbers [lo, hi) to where addOwn adds them from.
+	// keepOwn copies numbers [lo, hi); addOwn adds that copy later.
 	keepOwn(lo, hi int)
 	addOwn(lo, hi int)
 }
 
-// mode is what is sent, which matters where the wire rounds.
+// mode is what a message carries, which matters if the wire rounds.
 type mode uint8
 
 const (
-	contribute mode = iota // a part of a sum; nobody reads it here any more
-	publish                // what everyone is to hold: becomes what receivers read
-	passOn                 // what has been published, by this rank or another
+	contribute mode = iota // a part of a sum; this rank does not read it again
+	publish                // a finished sum: v becomes what receivers read
+	passOn                 // a sum that was published, by this rank or another
 )
 
 // floats is a vector of float32 on any wire.
 type floats struct {
 	v        []float32
 	wire     Wire
-	residual []float32 // Int8: what rounding has kept back so far, of v's length
-	own    *[]float32
+	residual []float32 // Int8: rounding errors so far, of v's length
+	own      *[]float32
 }
 
 func (x floats) length() int    { return len(x.v) }
@@ -90,7 +90,7 @@ func (x floats) keepOwn(lo, hi int) { *x.own = append((*x.own)[:0], x.v[lo:hi]..
 
 func (x floats) addOwn(lo, hi int) { addTo(x.v[lo:hi], *x.own) }
 
-// decodeFloat32 reads len(dst) numbers: added, or copied.
+// decodeFloat32 reads len(dst) numbers and adds them to dst, or copies them there.
 func decodeFloat32(dst []float32, src []byte, add bool) {
 	switch aligned := numbersOf[float32](src); {
 	case !add && littleEndian:
@@ -110,7 +110,7 @@ func decodeFloat32(dst []float32, src []byte, add bool) {
 
 // words is a vector of 64-bit integers, whose sum does not depend on order.
 type words struct {
-	v     []int64
+	v   []int64
 	own *[]int64
 }
 

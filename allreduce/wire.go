@@ -16,8 +16,7 @@ const (
 	// BFloat16 halves the bytes: the upper half of a float32, rounded to
 	// nearest, ties to even.
 	BFloat16
-	// Int8 quarters them: blocks with one exponent, whose rounding errors are
-	// fed back into the next sum (int8.go).
+	// Int8 quarters them: blocks with one exponent, with error feedback (int8.go).
 	Int8
 )
 
@@ -58,7 +57,7 @@ func (f format) String() string {
 	return Wire(f).String()
 }
 
-// bytes is what n numbers take.
+// bytes is the size of n numbers on the wire.
 func (f format) bytes(n int) int {
 	switch f {
 	case format(BFloat16):
@@ -71,7 +70,7 @@ func (f format) bytes(n int) int {
 	return 4 * n
 }
 
-// most is how many numbers fit into so many bytes, in whole blocks.
+// most is how many numbers fit into that many bytes, in whole blocks.
 func (f format) most(bytes int) int {
 	switch f {
 	case format(BFloat16):
@@ -86,13 +85,13 @@ func (f format) most(bytes int) int {
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// bytesOf are the bytes of numbers as memory has them.
+// bytesOf is the memory of the numbers.
 func bytesOf[T float32 | int64](v []T) []byte {
 	var t T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), int(unsafe.Sizeof(t))*len(v))
 }
 
-// numbersOf is the reverse, where b is aligned for it, else nil.
+// numbersOf is the reverse of bytesOf, or nil if b is not aligned for it.
 func numbersOf[T float32 | int64](b []byte) []T {
 	var t T
 	p, size := unsafe.Pointer(unsafe.SliceData(b)), unsafe.Sizeof(t)
