@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,166 +98,11 @@ func (p *player) play(script string) string {
 			continue
 		}
 		p.out.WriteString(line)
-		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(line, "#") {
-			p.do(fields[0], fields[1:])
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, "#") {
+			p.do(parseCommand(p.t, line))
 		}
 	}
 	return p.out.String()
-}
-
-// do plays one command; key=value words are options, the others arguments.
-func (p *player) do(command string, words []string) {
-	var args []string
-	option := map[string]string{}
-	for _, w := range words {
-		if k, v, ok := strings.Cut(w, "="); ok {
-			option[k] = v
-		} else {
-			args = append(args, w)
-		}
-	}
-	number := func(key string, otherwise int) int {
-		if v, ok := option[key]; ok {
-			n, err := strconv.Atoi(v)
-			if err != nil {
-				p.t.Fatalf("%s %v: %v", command, words, err)
-			}
-			return n
-		}
-		return otherwise
-	}
-	text := func(key, otherwise string) string {
-		if v, ok := option[key]; ok {
-			return v
-		}
-		return otherwise
-	}
-	id := ""
-	if len(args) > 0 {
-		id = args[0]
-	}
-	session := p.sessions[id]
-	generation := ergoflow.Generation(number("generation", int(p.ledger.Generation)))
-	step := ergoflow.Step(number("step", 0))
-	made := ergoflow.Generation(number("made", int(p.ledger.Generation)))
-	state := ergoflow.Mark{Generation: made, Step: step}
-	_, stateful := option["step"]
-	switch command {
-	case "hello":
-		p.next++
-		old := p.sessions[id]
-		p.sessions[id] = p.next
-		delete(p.held, id)
-		if stateful {
-			p.held[id] = state
-		}
-		p.event(Opened{
-			Session: p.next,
-			Hello: message.Hello{
-				Worker: message.Worker{ID: ergoflow.WorkerID(id), Version: text("version", "v1"), DataAddress: text("addr", "host-"+id+":1"),
-					Device: "go", PID: number("pid", 1), Secret: uint64(number("secret", 1))},
-				Run: p.run, HasState: stateful, State: p.held[id], Newest: ergoflow.Generation(number("newest", 0)),
-			},
-			Elsewhere: slices.Contains(args, "elsewhere"), Loopback: slices.Contains(args, "loopback"),
-		})
-		if p.sessions[id] == 0 && old != 0 { // refused: the old one stays
-			p.sessions[id] = old
-		}
-	case "submit":
-		plan := ergoflow.Plan{Run: id, Experiment: "vn1d/smoke", Dataset: "data-" + id, Shards: number("shards", 4), Groups: number("groups", 0),
-			Steps: ergoflow.Step(number("steps", 10)), CheckpointEvery: ergoflow.Step(number("every", 5)), Config: []byte("{}")}
-		until := StageTrain
-		if text("until", "train") == "generate" {
-			until = StageGenerate
-		}
-		p.run, p.shards = id, plan.Shards
-		p.event(Submit{plan, until, slices.Contains(args, "replace")})
-	case "scanned":
-		e := Scanned{Run: p.run}
-		if v := text("shards", "all"); v == "all" {
-			for k := range p.shards + 1 {
-				e.Present = append(e.Present, k)
-			}
-		} else {
-			for s := range strings.SplitSeq(v, ",") {
-				if k, err := strconv.Atoi(s); err == nil {
-					e.Present = append(e.Present, k)
-				}
-			}
-		}
-		if _, ok := option["checkpoint"]; ok {
-			e.HasCheckpoint, e.Checkpoint = true, ergoflow.Mark{Generation: made, Step: ergoflow.Step(number("checkpoint", 0))}
-		}
-		p.event(e)
-	case "unreadable":
-		_, has := option["checkpoint"]
-		p.event(Unreadable{p.run, state, has, ergoflow.Mark{Generation: made, Step: ergoflow.Step(number("checkpoint", 0))}})
-	case "generated":
-		p.event(Generated{p.run, number("shard", 0)})
-	case "unpublished":
-		p.event(Unpublished{p.run, []int{number("shard", 0)}, "the queue is not there"})
-	case "dead":
-		p.event(Dead{p.run, number("shard", 0), "drift is not finite"})
-	case "saved":
-		p.event(Saved{p.run, state, slices.Contains(args, "final")})
-	case "unsaved":
-		p.event(NotSaved{p.run, step, "no space left"})
-	case "alive":
-		p.event(Alive{ergoflow.WorkerID(id), uint64(number("secret", 1))})
-	case "prepared":
-		order := 0
-		if w := p.machine.worker(session); w != nil {
-			order = int(w.order)
-		}
-		p.event(Received{session, message.Prepared{Run: text("run", p.run), Number: uint64(number("order", order))}})
-	case "failed":
-		p.event(Received{session, message.Failed{Run: text("run", p.run), Reason: "it does not compile"}})
-	case "drain":
-		p.event(Received{session, message.Drain{}})
-	case "close":
-		delete(p.sessions, id)
-		p.event(Closed{session, "the stream broke"})
-	case "report":
-		if !stateful {
-			state = ergoflow.Mark{}
-		}
-		p.event(Received{session, message.Report{Generation: generation, HasState: stateful, State: state, Hash: text("hash", "h")}})
-	case "ready":
-		p.event(Received{session, message.Ready{Generation: generation}})
-	case "progress":
-		p.held[id] = ergoflow.Mark{Generation: generation, Step: step}
-		p.event(Received{session, message.Progress{Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100}})
-	case "steps":
-		for range number("n", 1) {
-			p.now = p.now.Add(time.Second)
-			p.event(Tick{})
-			p.everyoneSteps(func(id string, shards int) float64 { return 1e-3 * float64(number(id, 10)*shards) })
-		}
-	case "complain":
-		p.event(Received{session, message.Complaint{Generation: generation, Step: step, Peer: ergoflow.WorkerID(text("peer", "")), Reason: "the ring broke"}})
-	case "auto":
-		for _, id := range args {
-			p.auto[id] = true
-		}
-	case "mute":
-		p.muted[id] = true
-	case "after", "stall":
-		d, err := time.ParseDuration(id)
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		p.pass(d, command == "stall")
-	case "restart":
-		p.machine = New(Config{Version: "v1"}, p.ledger)
-		clear(p.sessions)
-		p.event(Start{})
-	case "stop":
-		p.event(Stop{})
-	case "status":
-		p.status()
-	default:
-		p.t.Fatalf("unknown command %q", command)
-	}
 }
 
 func (p *player) pass(d time.Duration, stalled bool) {
