@@ -87,9 +87,9 @@ func TestRunThroughLossAndJoin(t *testing.T) {
 	}
 }
 
-// A coordinator that restarts is where it was, goes on counting generations,
-// and continues the run by itself: from the workers' state, or without them
-// from the checkpoint.
+// A restarted coordinator has the same addresses, continues the numbers of generations,
+// and continues the run by itself: from the workers' state, or without workers from the
+// checkpoint.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func TestRestart(t *testing.T) {
 	b.kill()
 }
 
-// When the coordinator is told to end, the state is saved and workers leave.
+// A coordinator that is told to end saves the state and lets the workers leave.
 func TestEndSavesTheState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -235,9 +235,9 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A checkpoint that was damaged on disk is passed over for an older one, also where it
-// was whole when the run began.
-func TestDamagedCheckpointIsPassedOver(t *testing.T) {
+// The coordinator skips a checkpoint that was damaged on disk and uses an older one, also
+// where it was whole when the run began.
+func TestDamagedCheckpointIsSkipped(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
 		t.Run(map[bool]string{false: "before the scan", true: "after it"}[late], func(t *testing.T) {
@@ -285,13 +285,14 @@ func TestDamagedCheckpointIsPassedOver(t *testing.T) {
 			connect(t, s, "a", -1) // from step 10, which it checks
 			s.await("step 20 is stored anew", func(st Status) bool { return st.Checkpoint != nil && *st.Checkpoint >= 20 })
 			if _, data, err := download(t.Context(), s.client, twenty); err != nil || !bytes.Equal(data, stateAt(20)) {
-				t.Errorf("load of the mended one: %v", err)
+				t.Errorf("load of the repaired one: %v", err)
 			}
 		})
 	}
 }
 
-// damage flips a bit of text in the file, in place: who has it open sees it.
+// damage flips a bit of text in the file, in place, so that processes with the file open
+// see it.
 func damage(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -391,6 +392,6 @@ func TestSubmitOnAFullDisk(t *testing.T) {
 		t.Errorf("the answer is %v", err)
 	}
 	if err := <-done; err == nil {
-		t.Error("the coordinator goes on")
+		t.Error("the coordinator continues")
 	}
 }

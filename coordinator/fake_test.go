@@ -123,7 +123,7 @@ func (s *server) status() Status {
 	return st
 }
 
-// await polls the status, as a person would, until it is as wanted.
+// await polls the status until it is as wanted.
 func (s *server) await(what string, wanted func(Status) bool) Status {
 	s.t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -182,9 +182,8 @@ func makeShard(store *shard.Dir, k int) error {
 	return err
 }
 
-// fake is a worker that follows the protocol without computing anything: its
-// state at step s is a few bytes that say so. It steps as fast as the pace
-// channel lets it.
+// fake is a worker that follows the protocol without computing anything: its state at
+// step s is a few bytes with that number. It steps as fast as the pace channel lets it.
 type fake struct {
 	t       *testing.T
 	id      string

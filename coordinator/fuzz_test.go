@@ -22,9 +22,9 @@ import (
 )
 
 // FuzzSession feeds a session's bytes, a sequence of length-prefixed messages, to
-// a machine with a worker that trains: as another worker's, and as its own. Whatever
-// a worker says that is not a member, the other's generation stays. What the machine
-// answers can be sent and the status written, whoever speaks.
+// a machine with a worker that trains: as another worker's, and as its own. A worker that
+// is no member cannot end the other's generation. The machine's answers can be encoded,
+// and the status written, in any case.
 func FuzzSession(f *testing.F) {
 	seed := func(messages ...*wire.WorkerMessage) { f.Add(wiretest.Join(f, messages...)) }
 	hello := &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "m", Version: "v1", DataAddress: "m:1", Device: "go", Pid: 2}}}
@@ -120,7 +120,7 @@ func (p *parts) Recv() (*wire.CheckpointPart, error) {
 	return wiretest.Next[wire.CheckpointPart](&p.rest)
 }
 
-// FuzzUpload: of a checkpoint nothing is stored, or what was announced.
+// FuzzUpload: the store has the announced checkpoint, or nothing of it.
 func FuzzUpload(f *testing.F) {
 	saved, err := checkpoint.Open(filepath.Join(f.TempDir(), "checkpoints.db"), false)
 	if err != nil {
@@ -167,7 +167,7 @@ func FuzzUpload(f *testing.F) {
 	})
 }
 
-// FuzzPlan: what is taken for a plan is within bounds and comes back the same.
+// FuzzPlan: an accepted plan is within bounds and survives conversion.
 func FuzzPlan(f *testing.F) {
 	raw, err := proto.Marshal(plan)
 	if err != nil {

@@ -29,9 +29,9 @@ func child(dir string) {
 	}
 }
 
-// A coordinator killed in the middle of training loses nothing that anyone
-// heard of: the next one goes on with a higher generation, at the same
-// addresses, with the workers' state.
+// A coordinator killed in the middle of training loses nothing that any worker was told:
+// the next one continues with a higher generation, at the same addresses, from the
+// workers' state.
 func TestKilledCoordinator(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -22,8 +22,8 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// What is against the protocol is refused, with a reason on the status, and two
-// workers that train meanwhile do not notice: their generation stays.
+// The coordinator refuses messages that violate the protocol, with a reason in the status.
+// The generation of two workers that train meanwhile stays.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -90,7 +90,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 
-	// A message that is none at all.
+	// Bytes that are no message.
 	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +166,8 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// An upload by a stranger, or of something else than a state of the run, is refused,
-// listed and without effect: training does not take it for a failure of the store.
+// An upload by a process that is no worker, or of anything but a state of the run, is
+// refused, listed and has no effect: it does not count as a failure of the store.
 func TestRefusedUploads(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
@@ -217,7 +217,7 @@ func TestRefusedUploads(t *testing.T) {
 	if st := s.status(); st.Checkpoint != nil || slices.ContainsFunc(st.Decisions, func(d Decision) bool { return strings.Contains(d.Reason, "not stored") }) {
 		t.Errorf("they had an effect: %+v", st)
 	}
-	// The checkpoint of one that was lost may be all that is left.
+	// The checkpoint of a lost worker may be the only state left.
 	a.kill()
 	s.await("it is gone", func(st Status) bool { return len(st.Workers) == 0 })
 	if _, err := upload(t.Context(), s.client, announce("a", state, 5), state); err != nil {
@@ -276,7 +276,7 @@ func (truncating) Marshal(v any) (mem.BufferSlice, error) {
 
 func (truncating) Unmarshal(mem.BufferSlice, any) error { return nil }
 
-// The same from the same is one entry that counts, and few lines in the log.
+// Equal refusals are one entry with a count, and few lines in the log.
 func TestRefusalsAreCounted(t *testing.T) {
 	var log bytes.Buffer
 	r := refusals{log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -15,7 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Some truths need a process to kill or to limit: the test binary starts itself.
+// Some tests need a process to kill or to limit: the test binary starts itself.
 const (
 	childMode = "CHECKPOINT_TEST_CHILD"
 	childPath = "CHECKPOINT_TEST_PATH"
@@ -117,7 +117,7 @@ func TestKilledWhileSaving(t *testing.T) {
 			}
 		}
 		if n := chunkCount(t, s); n != 0 {
-			t.Errorf("round %d: %d chunks belong to nobody", round, n)
+			t.Errorf("round %d: %d chunks belong to no checkpoint", round, n)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)

@@ -31,8 +31,8 @@ func damaged(t *testing.T) (file []byte, want map[string][]byte) {
 	return file, want
 }
 
-// survey opens a damaged file and reads all it lists. Whatever comes out must
-// be right or an error.
+// survey opens a damaged file and reads all checkpoints that it lists. Each must come back
+// right, or as an error.
 func survey(t *testing.T, file []byte, want map[string][]byte) (read int, err error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "damaged.db")
@@ -78,7 +78,7 @@ func TestFlippedChunkIsNamed(t *testing.T) {
 	}
 }
 
-// Saving a damaged checkpoint again, or another with the same chunk, mends it.
+// Saving a damaged checkpoint again, or another with the same chunk, repairs it.
 func TestSavingAgainMends(t *testing.T) {
 	file, want := damaged(t)
 	piece := want["r-000001-"+hashOf(want, 1)][5000:5100]
@@ -120,8 +120,8 @@ func hashOf(want map[string][]byte, step int) string {
 	return ""
 }
 
-// A description that cannot be read costs its own checkpoint: the others are listed,
-// read, saved and pruned, and Verify names it.
+// A description that cannot be read affects its own checkpoint alone: the others are
+// listed, read, saved and pruned, and Verify names it.
 func TestDamagedDescription(t *testing.T) {
 	file, want := damaged(t)
 	broken := bytes.Replace(file, []byte(`"step":1,`), []byte(`"step":x,`), -1)
@@ -211,7 +211,7 @@ func TestFileCutOffWhileOpen(t *testing.T) {
 	}
 }
 
-// An empty file was a store: it is not made a new one, whoever opens it.
+// An empty file was a store before: opening it does not make it a new one.
 func TestEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "checkpoints.db")
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
@@ -227,7 +227,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// A new store is there with content or not at all, and alone.
+// A new store appears with its content or not at all, and leaves no other file.
 func TestNewFile(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "checkpoints.db")

@@ -121,7 +121,7 @@ func TestNames(t *testing.T) {
 	if info, err := s.Get(Latest); err != nil || info.Run != "xyz" {
 		t.Errorf("latest: %+v, %v", info, err)
 	}
-	// A late upload of an earlier generation is not what the run goes on from.
+	// The run does not continue from a late upload of an earlier generation.
 	if _, err := s.Save(Info{Run: "xyz", Experiment: "vn1d/smoke", Generation: 2, Step: 9, Size: 10}, payload(4, 10)); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestSnapshotIsAStore(t *testing.T) {
 	}
 }
 
-// A reader that does not read, a stalled client say, does not stop saves.
+// A reader that does not read, such as a stalled client, does not stop saves.
 func TestStalledSnapshotBlocksNothing(t *testing.T) {
 	s := newStore(t)
 	save(t, s, "r", 0, 1, payload(0, 10*chunkSize))

@@ -31,8 +31,8 @@ func join(t *testing.T, name string, meta Meta, seeds ...string) *Gossip {
 	return g
 }
 
-// Any member will do as a seed: the third joins through the second and still
-// finds the coordinator.
+// Any member can be a seed: the third joins through the second and still finds the
+// coordinator.
 func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
 	c := join(t, "c", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, c.Address())
@@ -59,8 +59,8 @@ func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
 	}
 }
 
-// A coordinator that goes and comes back, elsewhere, is found again; so is one
-// that is waited for before it exists.
+// A coordinator that ends and starts again at another address is found again; so is one
+// that starts after the search for it.
 func TestCoordinatorComesBack(t *testing.T) {
 	first, err := Join(t.Context(), Config{Name: "c1", Bind: "127.0.0.1:0",
 		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:1"}})
@@ -166,8 +166,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// A member that says again that it lives is written down anew while others read
-// who is there: something for the race detector.
+// memberlist updates a member's record while others read the list of members: this is a
+// test for the race detector.
 func TestMembersAreReadWhileTheyChange(t *testing.T) {
 	a := join(t, "a", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	b := join(t, "b", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, a.Address())

@@ -8,9 +8,9 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// A clock that is set back, or forward between two ticks, costs nobody the
-// session, and time goes on from there. What came while the coordinator was stopped
-// may be handled before the first tick after it, or after that.
+// A clock that is set back, or forward between two ticks, costs no worker its session,
+// and time continues from there. Messages that came while the coordinator was stopped
+// may be handled before the first tick after that, or later.
 func TestClockThatJumps(t *testing.T) {
 	for _, c := range []struct {
 		jump  time.Duration
@@ -50,7 +50,7 @@ func TestClockThatJumps(t *testing.T) {
 			}
 		}
 		if closed < time.Second || closed > 2*time.Second {
-			t.Errorf("after a jump by %v, a silent worker is let go after %v; it should be the ping time-out, 1.5 s", jump, closed)
+			t.Errorf("after a jump by %v, a silent worker is expelled after %v, want the ping time-out, 1.5 s", jump, closed)
 		}
 	}
 }

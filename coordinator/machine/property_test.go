@@ -13,10 +13,10 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
-// TestInvariants lets chaos loose on the machine: workers that come, go, fall
-// silent, lie about their steps and answer generations long gone, submissions,
-// scans, checkpoints and restarts. After every event the invariants of checker
-// must hold; in the end, with workers that behave, training must go on.
+// TestInvariants sends the machine random events: workers that connect, leave, fall
+// silent, report false steps and answer old generations; submissions, scans, checkpoints
+// and restarts. After every event the invariants of chaos.check must hold. In the end,
+// with workers that follow the protocol, training must continue.
 func TestInvariants(t *testing.T) {
 	seeds := 1500
 	if testing.Short() {
@@ -36,8 +36,7 @@ func TestInvariants(t *testing.T) {
 	}
 }
 
-// chaos drives a machine and a twin, which must do the same, and checks what
-// they do.
+// chaos drives a machine and a twin, which must have the same effects, and checks these.
 type chaos struct {
 	r             *rand.Rand
 	now           time.Time
@@ -158,7 +157,7 @@ func (c *chaos) hello(id ergoflow.WorkerID) {
 	}})
 }
 
-// made is a generation that may have made a state, or not.
+// made is a generation that may, or cannot, have made a state.
 func (c *chaos) made() ergoflow.Generation { return ergoflow.Generation(c.r.IntN(int(c.latest) + 2)) }
 
 func (c *chaos) save(step ergoflow.Step) {
@@ -182,7 +181,7 @@ func (c *chaos) scanned() {
 	c.event(e)
 }
 
-// answer is what a worker that behaves says.
+// answer is the answer of a worker that follows the protocol.
 func (c *chaos) answer(send Send) {
 	switch m := send.Message.(type) {
 	case message.Ping:
@@ -201,7 +200,8 @@ func (c *chaos) answer(send Send) {
 	}
 }
 
-// recover lets two workers come that behave, and time pass: a step must follow.
+// recover connects two workers that follow the protocol, and lets time pass: they must
+// make a step.
 func (c *chaos) recover() {
 	c.event(Submit{Plan: c.plan, Until: StageTrain})
 	c.scanned()
@@ -255,8 +255,8 @@ func (c *chaos) event(e Event) {
 	}
 }
 
-// note keeps what the machine has heard, and checks that no other generation's
-// progress moves the step.
+// note records an event of the machine, and checks that progress of another generation
+// does not change the step.
 func (c *chaos) note(e Received, before Status) {
 	id, open := c.open[e.Session]
 	switch m := e.Message.(type) {
@@ -278,7 +278,7 @@ func (c *chaos) note(e Received, before Status) {
 	}
 }
 
-// check holds one effect against what was before.
+// check compares one effect with those before it.
 func (c *chaos) check(effect Effect) {
 	fail := func(format string, args ...any) {
 		c.fault = fmt.Sprintf("%s: %s", effect, fmt.Sprintf(format, args...))
@@ -339,8 +339,8 @@ func (c *chaos) check(effect Effect) {
 	}
 }
 
-// anyOpen reports whether a session is open: a generation whose last member is
-// lost has nobody to tell that it ended.
+// anyOpen reports whether any session is open: otherwise no worker is left to be told
+// that the generation has ended.
 func (c *chaos) anyOpen(members map[ergoflow.WorkerID]Session) bool {
 	for _, s := range members {
 		if _, ok := c.open[s]; ok {

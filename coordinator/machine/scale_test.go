@@ -15,9 +15,9 @@ import (
 // members is more than any group that ergoflow has trained with.
 const members = 1000
 
-// BenchmarkThousandMembers is the processor time of the longest decision while a
-// thousand workers come, train, report their steps, one is lost and one joins;
-// shards are as many as workers, or four times.
+// BenchmarkThousandMembers reports the processor time of the longest decision while a
+// thousand workers connect, train and report their steps, one is lost and one joins.
+// There are as many shards as workers, or four times as many.
 //
 //	go test ./coordinator/machine -run '^$' -bench Thousand
 func BenchmarkThousandMembers(b *testing.B) {

@@ -16,10 +16,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the traces in testdata")
 
-// TestScripts replays testdata/*.txt. A script is a list of events, one a line;
-// the indented lines under each are what the machine answered: its effects in
-// order (pings left out), then "= reason". Lines with # are comments. -update
-// rewrites the answers.
+// TestScripts replays testdata/*.txt. A script is a list of events, one a line. The
+// indented lines under each are the machine's answer: its effects in order, without
+// pings, then "= reason". Lines with # are comments. -update rewrites the answers.
 //
 //	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback]   a worker opens a session, with a state
 //	submit RUN shards=N [groups=N] steps=N [every=N] [until=generate] [replace]
@@ -30,8 +29,8 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 //	ready|progress|complain ID ...
 //	steps [n=N] [ID=T…]             every member makes N steps, one a second, a worker's
 //	                                part of which takes it T ms per shard (default 10)
-//	auto ID…                        these report (what they last stepped to) and are ready by themselves
-//	mute ID                         answers pings no more
+//	auto ID…                        these prepare, report their last step and get ready by themselves
+//	mute ID                         answers no more pings
 //	after DURATION                  time passes in ticks of 250 ms, answered by heartbeats
 //	stall DURATION                  time passes without ticks: the coordinator is stopped
 //	restart                         a new machine with the persisted ledger, all sessions gone
@@ -148,13 +147,13 @@ func (p *player) event(e Event) {
 	}
 }
 
-// members are those of the generation that trains.
+// members are the workers that train.
 func (p *player) members() []WorkerStatus {
 	return slices.DeleteFunc(p.machine.Status().Workers, func(w WorkerStatus) bool { return w.Rank < 0 || w.State != "training" })
 }
 
-// everyoneSteps has the members of the generation make a step, each with its own part
-// in its time in seconds, and the ring take one millisecond.
+// everyoneSteps lets all members make a step. own is the time of a member's own part in
+// seconds; the ring takes one millisecond.
 func (p *player) everyoneSteps(own func(id string, shards int) float64) {
 	workers := p.members()
 	times, longest := make([]float64, len(workers)), 0.0
@@ -171,7 +170,7 @@ func (p *player) everyoneSteps(own func(id string, shards int) float64) {
 	}
 }
 
-// answer is what an automatic worker says to a message.
+// answer is an automatic worker's answer to a message.
 func (p *player) answer(id string, send Send) []Event {
 	switch m := send.Message.(type) {
 	case message.Prepare:

@@ -10,14 +10,13 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// A host is a worker's, and says how long work takes on it that begins at a time.
-// All are in seconds.
+// A host returns how long work takes that begins at a time, in seconds.
 type host func(now, work float64) float64
 
 func healthy(_, work float64) float64 { return work }
 
-// quota is that of a CPU cgroup: one thread may run so long in every period, and
-// stands still for the rest of it.
+// quota is a host with the CPU quota of a cgroup: one thread may run for the budget in
+// every period, and is stopped for the rest of it.
 func quota(budget, period float64) host {
 	var current, used float64
 	return func(now, work float64) float64 {
@@ -51,7 +50,7 @@ func noisy(seed uint64) host {
 	}
 }
 
-// pausing stands still once after some time, for so long.
+// pausing is stopped once, for a pause that begins after some time.
 func pausing(after, pause float64) host {
 	begin := 0.0
 	return func(now, work float64) float64 {
@@ -77,7 +76,7 @@ func newRing(t *testing.T) *player {
 	return p
 }
 
-// ring lets them step on their hosts for a while; healthy ones need not be named.
+// ring lets the workers step on their hosts for a while; hosts are healthy by default.
 func (p *player) ring(d time.Duration, hosts map[string]host) {
 	p.t.Helper()
 	for end := p.now.Add(d); p.now.Before(end); {
@@ -99,7 +98,7 @@ func (p *player) ring(d time.Duration, hosts map[string]host) {
 	}
 }
 
-// of is what the status says of a worker.
+// of is a worker's status.
 func (p *player) of(id string) WorkerStatus {
 	for _, w := range p.machine.Status().Workers {
 		if string(w.ID) == id {
@@ -112,14 +111,14 @@ func (p *player) of(id string) WorkerStatus {
 
 func (p *player) moves() int { return strings.Count(p.out.String(), " ends: shards move") }
 
-// Who may compute for 30 ms in 100 makes two steps in three as fast as the others,
-// and is slow all the same.
+// A worker that may compute for 30 ms in 100 makes two steps in three as fast as the
+// others, and is a straggler all the same.
 func TestPaceUnderQuota(t *testing.T) {
 	p := newRing(t)
 	throttled := map[string]host{"c": quota(0.03, 0.1)}
 	p.ring(5*time.Second, throttled)
 	if p.of("c").Slow || p.moves() != 0 {
-		t.Fatalf("judged after 5 s:\n%s", p.out.String())
+		t.Fatalf("a decision after 5 s:\n%s", p.out.String())
 	}
 	if f := p.machine.Status().WaitsFor; f == nil || f.Worker != "c" {
 		t.Errorf("waits for %+v", f)
@@ -140,8 +139,8 @@ func TestPaceUnderQuota(t *testing.T) {
 	}
 }
 
-// With few shards a worker stays below its quota, with its part of them it does not:
-// they do not swing for ever.
+// With few shards a worker stays below its quota, with more it does not: shards do not
+// move back and forth for ever.
 func TestPaceSwings(t *testing.T) {
 	p := newRing(t)
 	p.ring(30*time.Minute, map[string]host{"c": quota(0.02, 0.1)})
@@ -150,7 +149,7 @@ func TestPaceSwings(t *testing.T) {
 	}
 }
 
-// Steps that vary on all alike, and rarely much, make nobody slow.
+// Times that vary on all workers alike make none a straggler.
 func TestPaceOfNoise(t *testing.T) {
 	p := newRing(t)
 	p.ring(10*time.Minute, map[string]host{"a": noisy(1), "b": noisy(2), "c": noisy(3)})
@@ -159,8 +158,8 @@ func TestPaceOfNoise(t *testing.T) {
 	}
 }
 
-// Nor does one pause, whenever it is; two seconds would make a mean over ten of them
-// slow.
+// Nor does one pause, at any time. A pause of two seconds would make the mean over ten
+// seconds slow.
 func TestPaceOfPause(t *testing.T) {
 	for _, pause := range []float64{1, 2} {
 		for _, after := range []float64{1, 5, 11.5, 30} {
@@ -173,7 +172,8 @@ func TestPaceOfPause(t *testing.T) {
 	}
 }
 
-// One good second in five ends no slowness, and one bad one is none.
+// One fast second in five does not end a slow phase, and one slow second does not begin
+// one.
 func TestPaceOfMostWindows(t *testing.T) {
 	during := func(from, until float64) host {
 		return func(now, work float64) float64 {
@@ -190,7 +190,7 @@ func TestPaceOfMostWindows(t *testing.T) {
 	}
 }
 
-// Of two that are last in turn, the one that is waited for longer counts.
+// Of two workers that are last in turn, WaitsFor names the one with the longer waits.
 func TestWaitsForByTime(t *testing.T) {
 	l := newWindows([]ergoflow.WorkerID{"a", "b"})
 	if l.waitsFor() != nil {

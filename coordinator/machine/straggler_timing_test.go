@@ -25,8 +25,8 @@ func inStep(t *testing.T) (*Machine, *generation) {
 	return m, g
 }
 
-// Who enters the ring last spends the least time in it; what others spend beyond
-// that is waiting.
+// The member that enters the ring last spends the least time in it; the others' time
+// beyond that is waiting.
 func TestTimingSplitsTheRing(t *testing.T) {
 	m, g := inStep(t)
 	m.recordTiming(g, 0, 1, Timing{Gradient: 1, Ring: 5, Update: 1, Other: 0.5})

@@ -40,7 +40,7 @@ func owners(t *testing.T, shards int, w []Worker, placed [][]int) []string {
 		}
 	}
 	if i := slices.Index(owner, ""); i >= 0 {
-		t.Fatalf("shard %d belongs to nobody", i)
+		t.Fatalf("shard %d belongs to no worker", i)
 	}
 	return owner
 }
