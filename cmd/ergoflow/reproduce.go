@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
 // maxSeeds of a reproduction: beyond it is surely a typing error.
@@ -35,14 +36,14 @@ func reproduceCommand() *cobra.Command {
 	var preset, addr string
 	var seeds int
 	var asJSON bool
-	names := strings.Join(append(reproduce.Names(), "all"), ", ")
+	names := strings.Join(append(studies.Names(), "all"), ", ")
 	cmd := &cobra.Command{
 		Use:   "reproduce EXPERIMENT|all",
 		Short: "Make the paper's tables and figures again, ours beside theirs",
 		Long: `Trains and evaluates everything that stands behind an experiment's tables and
 figures, with several seeds, and writes one HTML page, a Markdown page for each
 experiment and all numbers as JSON. Experiments are
-  ` + strings.Join(reproduce.Names(), ", ") + `
+  ` + strings.Join(studies.Names(), ", ") + `
 of which cn2d has cn2d_grid as a part. vn1d_time, laws at physical times, is not the
 paper's: it has no numbers of it.
 
@@ -53,7 +54,7 @@ the one at --addr; evaluations run here.`,
 		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5",
 		Args:    exactly(1, "one of: "+names),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			studies, err := reproduce.Select(args[0], preset)
+			selected, err := studies.Select(args[0], preset)
 			if err != nil {
 				return usage(err)
 			}
@@ -63,7 +64,7 @@ the one at --addr; evaluations run here.`,
 			if seeds < 1 || seeds > maxSeeds {
 				return usagef("--seeds is %d, not in 1…%d", seeds, maxSeeds)
 			}
-			if err := trainable(cmd.Context(), studies, preset, seeds, addr, &local); err != nil {
+			if err := trainable(cmd.Context(), selected, preset, seeds, addr, &local); err != nil {
 				return err
 			}
 			if local.dir == "" {
@@ -72,7 +73,7 @@ the one at --addr; evaluations run here.`,
 			dir := reproduce.Directory(local.dir)
 			bars := stageBars{out: os.Stderr}
 			o := reproduce.Options{
-				Studies: studies, Preset: preset, Seeds: seeds, Dir: dir, Workers: local.workers,
+				Studies: selected, Preset: preset, Seeds: seeds, Dir: dir, Workers: local.workers,
 				Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 					return conduct(ctx, e, &local, wire.Stage_STAGE_TRAIN)
 				},
@@ -119,7 +120,7 @@ the one at --addr; evaluations run here.`,
 
 // trainable refuses what a training would fail for, before it counts as an attempt:
 // too many workers, a cluster that is not there.
-func trainable(ctx context.Context, studies []reproduce.Study, preset string, seeds int, addr string, local *localFlags) error {
+func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, addr string, local *localFlags) error {
 	if addr != "" {
 		conn, control, err := clusterFlags{addr: addr}.dial()
 		if err != nil {
@@ -131,7 +132,7 @@ func trainable(ctx context.Context, studies []reproduce.Study, preset string, se
 		}
 		return knownNames(local.backend, local.engine)
 	}
-	jobs, err := reproduce.Plan(studies, preset, seeds)
+	jobs, err := reproduce.Plan(selected, preset, seeds)
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,8 @@ import (
 // numbers depend on besides.
 type Directory string
 
-// Training is training.json: what is known of how a state came to be.
-type Training struct {
+// TrainingRecord is training.json: what is known of how a state came to be.
+type TrainingRecord struct {
 	Experiment string `json:"experiment"`
 	Preset     string `json:"preset"`
 	Run        string `json:"run"` // hash of the configuration
@@ -37,20 +37,20 @@ type Training struct {
 	// Attempts counts how often the training was begun; of more than one the
 	// stages are those of the last.
 	Attempts    int                `json:"attempts"`
-	Stages      []Stage            `json:"stages"`
+	Stages      []StageSeconds     `json:"stages"`
 	Loss        float64            `json:"loss"`        // mean of the last tenth, at most 250 steps
 	Environment report.Environment `json:"environment"` // empty of a cluster of other machines
 	Finished    time.Time          `json:"finished"`    // zero: not yet
 }
 
-// Stage is a part of a run with its wall time.
-type Stage struct {
+// StageSeconds is a part of a run with its wall time.
+type StageSeconds struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds"`
 }
 
 // seconds of a stage; 0 where it is unknown.
-func (t Training) seconds(stage string) float64 {
+func (t TrainingRecord) seconds(stage string) float64 {
 	for _, s := range t.Stages {
 		if s.Name == stage {
 			return s.Seconds
@@ -59,8 +59,8 @@ func (t Training) seconds(stage string) float64 {
 	return 0
 }
 
-// judged is judged.json.
-type judged struct {
+// completion is judged.json.
+type completion struct {
 	Environment report.Environment `json:"environment"`
 	Created     time.Time          `json:"created"`
 }
@@ -80,16 +80,16 @@ func (d Directory) report(parts ...string) string {
 func (d Directory) Shards() string { return filepath.Join(string(d), "shards") }
 
 // training reads what is known of a run; of one that was never begun, nothing.
-func (d Directory) training(hash string) (Training, error) {
-	var t Training
+func (d Directory) training(hash string) (TrainingRecord, error) {
+	var t TrainingRecord
 	err := readJSON(filepath.Join(d.run(hash), "training.json"), &t)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Training{}, nil
+		return TrainingRecord{}, nil
 	}
 	return t, err
 }
 
-func (d Directory) writeTraining(t Training) error {
+func (d Directory) writeTraining(t TrainingRecord) error {
 	return d.writeJSON(filepath.Join(d.run(t.Run), "training.json"), t)
 }
 
@@ -121,10 +121,10 @@ func (d Directory) writeState(hash string, encoded []byte) error {
 	return atomicfile.Write(d.statePath(hash), encoded)
 }
 
-// judgement reads a finished evaluation; nil if there is none.
-func (d Directory) judgement(key string) (*judgement, error) {
-	j := judgement{Dir: d.evaluation(key)}
-	err := readJSON(filepath.Join(j.Dir, "judged.json"), &j.judged)
+// storedEvaluation reads a finished evaluation; nil if there is none.
+func (d Directory) storedEvaluation(key string) (*storedEvaluation, error) {
+	j := storedEvaluation{Dir: d.evaluation(key)}
+	err := readJSON(filepath.Join(j.Dir, "judged.json"), &j.completion)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -137,14 +137,14 @@ func (d Directory) judgement(key string) (*judgement, error) {
 	return &j, nil
 }
 
-// judgement is a finished evaluation.
-type judgement struct {
-	judged
+// storedEvaluation is a finished evaluation.
+type storedEvaluation struct {
+	completion
 	Dir     string // its report
 	Results evaluate.Results
 }
 
-func (d Directory) writeJudged(key string, j judged) error {
+func (d Directory) writeCompletion(key string, j completion) error {
 	return d.writeJSON(filepath.Join(d.evaluation(key), "judged.json"), j)
 }
 

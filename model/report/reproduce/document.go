@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
 	"github.com/ergoflow/ergoflow/model/report/figures"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
 // Source cites where the paper's numbers are printed.
@@ -16,23 +17,23 @@ const Source = evaluate.PaperTitle + "; networks on one RTX 5090, MCMC on one EP
 
 // Document has every number of a reproduction; its JSON is reproduce.json.
 type Document struct {
-	Version string       `json:"version"`
-	Preset  string       `json:"preset"`
-	Seeds   int          `json:"seeds"`
-	Missing int          `json:"missing"` // jobs that are not done yet
-	Created time.Time    `json:"created"`
-	Source  string       `json:"source"` // of the paper's numbers
-	Studies []Reproduced `json:"studies"`
+	Version string        `json:"version"`
+	Preset  string        `json:"preset"`
+	Seeds   int           `json:"seeds"`
+	Missing int           `json:"missing"` // jobs that are not done yet
+	Created time.Time     `json:"created"`
+	Source  string        `json:"source"` // of the paper's numbers
+	Studies []StudyResult `json:"studies"`
 }
 
-// Reproduced is a study with what there is of it.
-type Reproduced struct {
+// StudyResult is a study with what there is of it.
+type StudyResult struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Scale says what is smaller than in the paper, or that nothing is.
-	Scale  string `json:"scale"`
-	Scaled bool   `json:"scaled"`
-	Tables []Made `json:"tables"`
+	Scale  string        `json:"scale"`
+	Scaled bool          `json:"scaled"`
+	Tables []FilledTable `json:"tables"`
 	// Configuration is that of the first run, ConfiguredIn where the paper prints its.
 	Configuration []Setting `json:"configuration"`
 	ConfiguredIn  string    `json:"configured_in"`
@@ -43,26 +44,26 @@ type Reproduced struct {
 	Experiment experiment.Experiment `json:"experiment"`
 }
 
-// Made is a table with our numbers.
-type Made struct {
-	ID      string       `json:"id"`
-	Title   string       `json:"title"`
-	Source  string       `json:"source"`
-	Columns []ColumnName `json:"columns"`
-	Rows    []Line       `json:"rows"`
-	Notes   []string     `json:"notes"`
+// FilledTable is a table with our numbers.
+type FilledTable struct {
+	ID      string         `json:"id"`
+	Title   string         `json:"title"`
+	Source  string         `json:"source"`
+	Columns []FilledColumn `json:"columns"`
+	Rows    []FilledRow    `json:"rows"`
+	Notes   []string       `json:"notes"`
 }
 
-// ColumnName names a column.
-type ColumnName struct {
-	Name    string  `json:"name"`
-	Metric  string  `json:"metric"`
-	Of      Summary `json:"of"`
-	Printed bool    `json:"printed"` // the paper has some of its numbers
+// FilledColumn names a column.
+type FilledColumn struct {
+	Name    string            `json:"name"`
+	Metric  string            `json:"metric"`
+	Of      studies.Aggregate `json:"of"`
+	Printed bool              `json:"printed"` // the paper has some of its numbers
 }
 
 // Line is a row of a table.
-type Line struct {
+type FilledRow struct {
 	Name  string        `json:"name"`
 	Kind  evaluate.Kind `json:"kind"`
 	Cells []Cell        `json:"cells"`
@@ -84,15 +85,15 @@ type Figure struct {
 
 // RunFact says how a state was made and judged.
 type RunFact struct {
-	Run        string `json:"run"`
-	Updates    int    `json:"updates"`
-	Parameters int    `json:"parameters"` // of the network
-	Training   `json:"training"`
-	Judged     []JudgedFact `json:"evaluations"`
+	Run            string `json:"run"`
+	Updates        int    `json:"updates"`
+	Parameters     int    `json:"parameters"` // of the network
+	TrainingRecord `json:"training"`
+	Judged         []EvaluationFact `json:"evaluations"`
 }
 
-// JudgedFact says how an evaluation was made.
-type JudgedFact struct {
+// EvaluationFact says how an evaluation was made.
+type EvaluationFact struct {
 	Name        string             `json:"name"`
 	Key         string             `json:"key"` // its directory
 	Seconds     float64            `json:"seconds"`
@@ -102,12 +103,12 @@ type JudgedFact struct {
 }
 
 // document collects what there is.
-func (d Directory) document(studies []Study, jobs []Job, preset string, seeds int) (*Document, error) {
+func (d Directory) document(chosen []studies.Study, jobs []PlannedRun, preset string, seeds int) (*Document, error) {
 	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: Source}
-	for _, s := range studies {
-		r := Reproduced{Name: s.Name, Title: s.Title, Notes: s.Notes}
-		have := newOutcomes()
-		var shown *judgement // the preset's evaluation of the first job, whose figures are shown
+	for _, s := range chosen {
+		r := StudyResult{Name: s.Name, Title: s.Title, Notes: s.Notes}
+		have := newCollection()
+		var shown *storedEvaluation // the preset's evaluation of the first job, whose figures are shown
 		for _, j := range jobs {
 			if j.Study != s.Name {
 				continue
@@ -120,7 +121,7 @@ func (d Directory) document(studies []Study, jobs []Job, preset string, seeds in
 				shown, r.Experiment = main, j.Experiment
 			}
 			r.Runs = append(r.Runs, fact)
-			if len(fact.Judged) < len(j.Tasks) {
+			if len(fact.Judged) < len(j.Evaluations) {
 				doc.Missing++
 			}
 		}

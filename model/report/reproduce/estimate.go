@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/ergoflow/ergoflow/model/evaluation/bootstrap"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
 // Estimate is a number of ours. Functions are held-out equations drawn from the
@@ -21,14 +22,14 @@ type Estimate struct {
 
 // estimate summarises values[seed][function], of the same functions for every
 // seed; units are the bootstrap's.
-func estimate(values [][]float64, units []int, s Summary) (*Estimate, error) {
+func estimate(values [][]float64, units []int, s studies.Aggregate) (*Estimate, error) {
 	e := &Estimate{}
 	for _, v := range values {
-		e.Seeds = append(e.Seeds, s.of(v))
-		e.Value += s.of(v) / float64(len(values))
+		e.Seeds = append(e.Seeds, s.Of(v))
+		e.Value += s.Of(v) / float64(len(values))
 	}
 	over := bootstrap.MeanOverSeeds
-	if s == Median {
+	if s == studies.Median {
 		over = bootstrap.MedianOverSeeds
 	}
 	i, err := over(values, units, 0)

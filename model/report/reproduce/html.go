@@ -30,10 +30,10 @@ func render(doc *Document) ([]byte, error) {
 		"ours":              ours,
 		"how":               func() string { return how },
 		"isModel":           func(k evaluate.Kind) bool { return k == evaluate.Model },
-		"unfinished":        Reproduced.unfinished,
+		"unfinished":        StudyResult.unfinished,
 		"again":             RunFact.again,
-		"shownOf":           Reproduced.shownOf,
-		"configurationNote": Reproduced.configurationNote,
+		"shownOf":           StudyResult.shownOf,
+		"configurationNote": StudyResult.configurationNote,
 		"stands":            Figure.stands,
 		"image": func(f Figure) template.URL {
 			return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(f.png))

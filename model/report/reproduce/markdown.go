@@ -11,7 +11,7 @@ const how = "Ours: the mean over seeds of a mean or median over held-out functio
 
 // Markdown is the study as a page for docs/results; figures are in the folder
 // beside it.
-func (r Reproduced) Markdown(doc *Document) string {
+func (r StudyResult) Markdown(doc *Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s, %s preset\n\n    ergoflow reproduce %s --preset %s --seeds %d\n\n", r.Name, doc.Preset, r.Name, doc.Preset, doc.Seeds)
 	if n := r.unfinished(); n > 0 {
@@ -32,7 +32,7 @@ func (r Reproduced) Markdown(doc *Document) string {
 	b.WriteString("\n## Runs\n\n| run | seed | updates | parameters | data | training | loss | evaluation | hash |\n|---|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	for _, f := range r.Runs {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s%s | %s | %s | `%.12s` |\n", f.Run, f.Seed, digits(float64(f.Updates)), digits(float64(f.Parameters)),
-			f.Data(), f.Train(), f.again(), f.LastLoss(), f.Judge(), f.Training.Run)
+			f.Data(), f.Train(), f.again(), f.LastLoss(), f.Judge(), f.TrainingRecord.Run)
 	}
 	if len(r.Runs) > 0 {
 		fmt.Fprintf(&b, "\nWall times. %s\n", r.Runs[0].Machine())
@@ -48,7 +48,7 @@ func (r Reproduced) Markdown(doc *Document) string {
 	return b.String()
 }
 
-func (t Made) markdown(scaled bool) string {
+func (t FilledTable) markdown(scaled bool) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s", t.Title)
 	if t.Source != "" {
@@ -96,7 +96,7 @@ func ours(scaled bool) string {
 	return "ours"
 }
 
-func (r Reproduced) unfinished() int {
+func (r StudyResult) unfinished() int {
 	n := 0
 	for _, f := range r.Runs {
 		if len(f.Judged) == 0 {
@@ -107,7 +107,7 @@ func (r Reproduced) unfinished() int {
 }
 
 // shownOf says of which runs the figures are.
-func (r Reproduced) shownOf() string {
+func (r StudyResult) shownOf() string {
 	scale := ""
 	if r.Scaled {
 		scale = ", scaled"
@@ -119,14 +119,14 @@ func (r Reproduced) shownOf() string {
 }
 
 // configured cites where the paper prints its settings.
-func (r Reproduced) configured() string {
+func (r StudyResult) configured() string {
 	if r.ConfiguredIn == "" {
 		return ""
 	}
 	return " (" + r.ConfiguredIn + ")"
 }
 
-func (r Reproduced) configurationNote() string {
+func (r StudyResult) configurationNote() string {
 	note := "A dash: the paper does not say, or has no such thing."
 	if r.Scaled {
 		note += " What it does not say was chosen for the full preset."

@@ -10,44 +10,41 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
 // format enters the key of every evaluation: it changes when the same
 // configuration comes to mean other numbers.
 const format = "ergoflow/reproduce/1"
 
-// Job is one run with one seed: a training and the evaluations of its state.
-type Job struct {
-	Study      string
-	Run        string
-	Seed       uint64
-	Experiment experiment.Experiment
-	Tasks      []Task
+// PlannedRun is one run with one seed: a training and the evaluations of its state.
+type PlannedRun struct {
+	Study       string
+	Run         string
+	Seed        uint64
+	Experiment  experiment.Experiment
+	Evaluations []PlannedEvaluation
 }
 
-// Task is one evaluation of a job's state.
-type Task struct {
-	Evaluation string // name; empty: the preset's own
+// PlannedEvaluation is one evaluation of a job's state.
+type PlannedEvaluation struct {
+	Name       string // name; empty: the preset's own
 	Experiment experiment.Experiment
 	Kinds      []evaluate.Kind
 	// Paper is what the paper prints of it; nothing of a part of the functions.
 	Paper []evaluate.PaperRow
 }
 
-// trained are the rows that depend on the trained state, and so on the seed:
-// for the others one seed says everything.
-var trained = []evaluate.Kind{evaluate.Model, evaluate.Shuffled, evaluate.Longest}
-
 // Plan lists the jobs of the studies at a preset, seeds 1 to n. Of a study's first
 // run, whose figures are shown, every row is made with the first seed; of other
 // runs, and with other seeds where a row depends on the state, what the tables
 // name.
-func Plan(studies []Study, preset string, seeds int) ([]Job, error) {
-	var jobs []Job
-	for _, s := range studies {
+func Plan(chosen []studies.Study, preset string, seeds int) ([]PlannedRun, error) {
+	var jobs []PlannedRun
+	for _, s := range chosen {
 		for _, r := range s.Runs {
 			for seed := range seeds {
-				job, err := s.job(r, preset, uint64(seed+1))
+				job, err := planRun(s, r, preset, uint64(seed+1))
 				if err != nil {
 					return nil, fmt.Errorf("%s, run %s: %w", s.Name, r.Name, err)
 				}
@@ -59,25 +56,25 @@ func Plan(studies []Study, preset string, seeds int) ([]Job, error) {
 	return jobs, nil
 }
 
-func (s Study) job(r Run, preset string, seed uint64) (Job, error) {
+func planRun(s studies.Study, r studies.RunSpec, preset string, seed uint64) (PlannedRun, error) {
 	set := append(r.Set[:len(r.Set):len(r.Set)], "seed="+strconv.FormatUint(seed, 10))
 	e, err := experiment.Load(r.Experiment, preset, "", set)
 	if err != nil {
-		return Job{}, err
+		return PlannedRun{}, err
 	}
-	if e.Evaluation.MCMC, err = budgets(e.Evaluation, r.Budgets); err != nil {
-		return Job{}, err
+	if e.Evaluation.MCMC, err = studies.MCMCRows(e.Evaluation, r.Budgets); err != nil {
+		return PlannedRun{}, err
 	}
-	job := Job{Run: r.Name, Seed: seed, Experiment: e}
-	for _, v := range append([]Evaluation{{}}, r.Evaluations...) {
+	job := PlannedRun{Run: r.Name, Seed: seed, Experiment: e}
+	for _, v := range append([]studies.EvaluationSpec{{}}, r.Evaluations...) {
 		shown := v.Name == "" && r.Name == s.Runs[0].Name
-		kinds, wanted := s.wanted(r, v, seed, shown)
+		kinds, wanted := wantedKinds(s, r, v, seed, shown)
 		if !wanted {
 			continue
 		}
 		judged, err := experiment.Load(r.Experiment, preset, "", append(set[:len(set):len(set)], v.Set...))
 		if err != nil {
-			return Job{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
+			return PlannedRun{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
 		}
 		if v.Functions > 0 {
 			judged.Evaluation.Functions = min(v.Functions, judged.Evaluation.Functions)
@@ -85,60 +82,60 @@ func (s Study) job(r Run, preset string, seed uint64) (Job, error) {
 		if v.Budgets == nil {
 			v.Budgets = r.Budgets
 		}
-		if judged.Evaluation.MCMC, err = budgets(judged.Evaluation, v.Budgets); err != nil {
-			return Job{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
+		if judged.Evaluation.MCMC, err = studies.MCMCRows(judged.Evaluation, v.Budgets); err != nil {
+			return PlannedRun{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
 		}
 		if judged.Hash() != e.Hash() {
-			return Job{}, fmt.Errorf("evaluation %s changes what is trained", v.Name)
+			return PlannedRun{}, fmt.Errorf("evaluation %s changes what is trained", v.Name)
 		}
-		task := Task{Evaluation: v.Name, Experiment: judged, Kinds: kinds}
+		task := PlannedEvaluation{Name: v.Name, Experiment: judged, Kinds: kinds}
 		if v.Functions == 0 {
 			task.Paper = evaluate.Paper(judged, slices.Concat(r.Set, v.Set)...)
 		}
-		job.Tasks = append(job.Tasks, task)
+		job.Evaluations = append(job.Evaluations, task)
 	}
 	return job, nil
 }
 
-// wanted are the rows that an evaluation makes; none of them named means all.
-func (s Study) wanted(r Run, v Evaluation, seed uint64, shown bool) (kinds []evaluate.Kind, some bool) {
+// wantedKinds are the rows that an evaluation makes; none of them named means all.
+func wantedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, seed uint64, shown bool) (kinds []evaluate.Kind, some bool) {
 	switch {
 	case seed == 1 && shown:
 		return nil, true
 	case seed == 1 && len(v.Kinds) > 0:
 		return v.Kinds, true
 	}
-	named := s.named(r, v, seed)
+	named := namedKinds(s, r, v, seed)
 	for _, k := range evaluate.Kinds() {
-		if slices.Contains(named, k) && (seed == 1 || slices.Contains(trained, k)) {
+		if slices.Contains(named, k) && (seed == 1 || slices.Contains(studies.OfTrainedState, k)) {
 			kinds = append(kinds, k)
 		}
 	}
 	return kinds, len(kinds) > 0
 }
 
-// named are the kinds of rows that tables and figures have of an evaluation with a seed.
-func (s Study) named(r Run, v Evaluation, seed uint64) (kinds []evaluate.Kind) {
-	add := func(row Row, evaluation string) {
+// namedKinds are the kinds of rows that tables and figures have of an evaluation with a seed.
+func namedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, seed uint64) (kinds []evaluate.Kind) {
+	add := func(row studies.RowSpec, evaluation string) {
 		if row.Once && seed > 1 {
 			return
 		}
-		if of, ok := s.run(row.Run); ok && of.Name == r.Name && evaluation == v.Name {
+		if of, ok := s.FindRun(row.Run); ok && of.Name == r.Name && evaluation == v.Name {
 			kinds = append(kinds, row.Kind)
 		}
 	}
 	for _, c := range s.Costs {
 		for _, p := range c.Points {
-			add(p.Row, p.Evaluation)
+			add(p.RowSpec, p.Evaluation)
 		}
 	}
 	for _, row := range s.Spread {
 		add(row, row.Evaluation)
 	}
 	for _, t := range s.Tables {
-		for _, row := range append(t.Rows[:len(t.Rows):len(t.Rows)], t.base()) {
+		for _, row := range append(t.Rows[:len(t.Rows):len(t.Rows)], t.BaseRow()) {
 			for _, c := range t.Columns {
-				add(row, c.evaluation(row))
+				add(row, c.EvaluationOf(row))
 			}
 		}
 	}
@@ -146,7 +143,7 @@ func (s Study) named(r Run, v Evaluation, seed uint64) (kinds []evaluate.Kind) {
 }
 
 // key names the evaluation by everything its numbers depend on.
-func (t Task) key() string {
+func (t PlannedEvaluation) key() string {
 	v := t.Experiment.Evaluation
 	if len(t.Kinds) > 0 && !slices.Contains(t.Kinds, evaluate.MCMC) {
 		v.MCMC = nil // not run

@@ -1,3 +1,20 @@
+// Package reproduce makes the paper's tables and figures again and puts ours
+// beside them. What belongs to a table — the runs behind it, the evaluations of
+// their states, the rows and columns — is declared as data (Studies), and what the
+// paper prints there is in package evaluate; everything else follows:
+//
+//	Study ── runs ──► Plan: one job per run and seed
+//	                    │ train, unless the state is there
+//	                    │ evaluate, unless the results are there
+//	                    ▼
+//	          Directory: runs/HASH, evaluations/HASH
+//	                    │
+//	                    ▼
+//	          Document ──► report/index.html, NAME.md, NAME/, reproduce.json
+//
+// Nothing is done twice: a trained state is found by the hash of its
+// configuration, an evaluation by that and the hash of its own. A reproduction
+// that was killed goes on where it was.
 package reproduce
 
 import (
@@ -11,12 +28,13 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // Options of Make. All are needed.
 type Options struct {
-	Studies []Study
+	Studies []studies.Study
 	Preset  string
 	Seeds   int // 1 or more
 	Dir     Directory
@@ -60,15 +78,15 @@ func Make(ctx context.Context, o Options) (*Document, error) {
 
 // job trains and evaluates what is missing. A state that is needed and was not
 // kept, as in docs/results/record, is trained again.
-func (o Options) job(ctx context.Context, name string, job Job) error {
+func (o Options) job(ctx context.Context, name string, job PlannedRun) error {
 	hash := job.Experiment.Hash()
 	t, err := o.Dir.training(hash)
 	if err != nil {
 		return err
 	}
-	var missing []Task
-	for _, task := range job.Tasks {
-		done, err := o.Dir.judgement(task.key())
+	var missing []PlannedEvaluation
+	for _, task := range job.Evaluations {
+		done, err := o.Dir.storedEvaluation(task.key())
 		if err != nil {
 			return err
 		}
@@ -99,9 +117,9 @@ func (o Options) job(ctx context.Context, name string, job Job) error {
 }
 
 // train returns the trained state, which it has written down.
-func (o Options) train(ctx context.Context, job Job, attempt int) (*state.State, error) {
+func (o Options) train(ctx context.Context, job PlannedRun, attempt int) (*state.State, error) {
 	e := job.Experiment
-	t := Training{Experiment: e.Name, Preset: e.Preset, Run: e.Hash(), Seed: job.Seed,
+	t := TrainingRecord{Experiment: e.Name, Preset: e.Preset, Run: e.Hash(), Seed: job.Seed,
 		Attempts: attempt}
 	if o.Workers > 0 {
 		t.Environment = o.here()
@@ -124,7 +142,7 @@ func (o Options) train(ctx context.Context, job Job, attempt int) (*state.State,
 		return nil, err
 	}
 	for _, s := range stages {
-		t.Stages = append(t.Stages, Stage{s.Name, s.Took.Seconds()})
+		t.Stages = append(t.Stages, StageSeconds{s.Name, s.Took.Seconds()})
 	}
 	t.Loss = lastLosses(st.Losses)
 	t.Finished = time.Now().UTC()
@@ -151,7 +169,7 @@ func lastLosses(losses []float64) float64 {
 	return sum / float64(n)
 }
 
-func (o Options) evaluate(ctx context.Context, name string, st *state.State, tasks []Task) error {
+func (o Options) evaluate(ctx context.Context, name string, st *state.State, tasks []PlannedEvaluation) error {
 	b, simulator, err := o.Open()
 	if err != nil {
 		return err
@@ -159,8 +177,8 @@ func (o Options) evaluate(ctx context.Context, name string, st *state.State, tas
 	defer b.Close()
 	for _, task := range tasks {
 		what := name + ": evaluate"
-		if task.Evaluation != "" {
-			what += " " + task.Evaluation
+		if task.Name != "" {
+			what += " " + task.Name
 		}
 		o.Say(what)
 		began := time.Now()
@@ -173,7 +191,7 @@ func (o Options) evaluate(ctx context.Context, name string, st *state.State, tas
 		}
 		key, environment, now := task.key(), o.here(), time.Now().UTC()
 		var losses []float64
-		if task.Evaluation == "" { // the curve belongs to the run, which has one such task
+		if task.Name == "" { // the curve belongs to the run, which has one such task
 			losses = st.Losses
 		}
 		if _, err := report.Write(ctx, o.Dir.evaluation(key), report.Input{
@@ -182,7 +200,7 @@ func (o Options) evaluate(ctx context.Context, name string, st *state.State, tas
 		}); err != nil {
 			return err
 		}
-		if err := o.Dir.writeJudged(key, judged{environment, now}); err != nil {
+		if err := o.Dir.writeCompletion(key, completion{environment, now}); err != nil {
 			return err
 		}
 	}

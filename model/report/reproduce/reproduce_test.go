@@ -20,31 +20,40 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // tiny is a study that two seeds of untrained networks are enough for.
-func tiny() Study {
-	return Study{
+func tiny(t *testing.T) studies.Study {
+	t.Helper()
+	var columns []studies.ColumnSpec
+	for _, key := range []string{"sinkhorn", "w2"} {
+		columns = append(columns, studies.ColumnSpec{Metric: metric(t, key), Aggregate: studies.Mean}, studies.ColumnSpec{Metric: metric(t, key), Aggregate: studies.Median})
+	}
+	for _, key := range []string{"solve_seconds", "simulated_steps", "sequential_steps"} {
+		columns = append(columns, studies.ColumnSpec{Metric: metric(t, key)})
+	}
+	return studies.Study{
 		Name: "tiny", Title: "a study of the test",
-		Runs: []Run{{
+		Runs: []studies.RunSpec{{
 			Name: "vn1d", Experiment: "vn1d",
 			Set: []string{"data.functions=64", "evaluation.samples=128", "evaluation.functions=4", "data.held_out=4"},
-			Evaluations: []Evaluation{
+			Evaluations: []studies.EvaluationSpec{
 				{Name: "euler", Set: []string{"evaluation.solver=euler-2"}, Kinds: []evaluate.Kind{evaluate.Model}},
-				{Name: "budgets", Kinds: []evaluate.Kind{evaluate.MCMC}, Budgets: []Budget{{"short", 0.01, 100}, {"long", 0.01, 400}}},
+				{Name: "budgets", Kinds: []evaluate.Kind{evaluate.MCMC}, Budgets: []studies.MCMCBudget{{Name: "short", DT: 0.01, Steps: 100}, {Name: "long", DT: 0.01, Steps: 400}}},
 			},
 		}},
-		Costs: []Costs{{Name: "costs", Error: evaluate.W2Exact, Points: []Point{
-			{"by steps", Row{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"}},
-			{"by network", Row{Name: "network", Kind: evaluate.Model}},
+		Costs: []studies.CostFigure{{Name: "costs", Error: evaluate.W2Exact, Points: []studies.CostFigurePoint{
+			{Series: "by steps", RowSpec: studies.RowSpec{Name: "long one", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"}},
+			{Series: "by network", RowSpec: studies.RowSpec{Name: "network", Kind: evaluate.Model}},
 		}}},
-		Figures:       map[string]Shown{"costs": {Paper: "fig:none", Note: "A note of the test."}},
+		Figures:       map[string]studies.FigureNote{"costs": {Paper: "fig:none", Note: "A note of the test."}},
 		ConfiguredIn:  "tab:some",
 		Configuration: map[string]string{"updates": "32,256", "sensors": "none"},
-		Tables: []Table{{
-			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: budgeted,
-			Rows: []Row{
+		Tables: []studies.TableSpec{{
+			ID: "tiny", Title: "a table of the test", Source: "tab:none", Columns: columns,
+			Rows: []studies.RowSpec{
 				{Name: "rk4", Kind: evaluate.Model},
 				{Name: "euler", Evaluation: "euler", Kind: evaluate.Model},
 				{Name: "long", Evaluation: "budgets", Kind: evaluate.MCMC, Label: "long"},
@@ -65,7 +74,7 @@ type bench struct {
 func newBench(t *testing.T, dir string) *bench {
 	b := &bench{t: t}
 	b.o = Options{
-		Studies: []Study{tiny()}, Preset: "smoke", Seeds: 2, Dir: Directory(dir),
+		Studies: []studies.Study{tiny(t)}, Preset: "smoke", Seeds: 2, Dir: Directory(dir),
 		Train: func(_ context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
 			b.trains++
 			return initial(t, e), []report.StageTime{{Name: "train", Took: 3 * time.Second}}, nil
@@ -183,7 +192,7 @@ func (b *bench) checkReport(doc *Document) {
 	}
 	text := string(page)
 	// Of the table and of the configuration.
-	if strings.Count(text, "<th>ours, scaled</th>") != len(budgeted)+1 || strings.Contains(text, "<th>ours</th>") {
+	if strings.Count(text, "<th>ours, scaled</th>") != len(doc.Studies[0].Tables[0].Columns)+1 || strings.Contains(text, "<th>ours</th>") {
 		t.Error("not every column of ours says that it is scaled")
 	}
 	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "Mean W2 to the exact law", "A note of the test. Beside the paper&#39;s fig:none.", "<td>updates</td><td>16</td><td class=\"paper\">32,256</td>", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
@@ -256,7 +265,7 @@ func TestGoesOn(t *testing.T) {
 		}
 	}
 	if fact := doc.Studies[0].Runs[0]; fact.Attempts != 2 || fact.seconds("train") != 3 || fact.Loss != 2 {
-		t.Errorf("training %+v", fact.Training)
+		t.Errorf("training %+v", fact.TrainingRecord)
 	}
 }
 
@@ -317,11 +326,11 @@ func TestStatesNotKept(t *testing.T) {
 	if b.trains != 2 {
 		t.Errorf("%d trainings, though nothing was missing", b.trains)
 	}
-	job, err := tiny().job(tiny().Runs[0], "smoke", 2)
+	job, err := planRun(tiny(t), tiny(t).Runs[0], "smoke", 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(b.o.Dir.evaluation(job.Tasks[0].key())); err != nil {
+	if err := os.RemoveAll(b.o.Dir.evaluation(job.Evaluations[0].key())); err != nil {
 		t.Fatal(err)
 	}
 	if doc := b.make(); b.trains != 3 || doc.Missing != 0 || len(b.evaluations()) != 5 {

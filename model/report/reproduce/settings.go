@@ -3,7 +3,6 @@ package reproduce
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -25,13 +24,6 @@ type Setting struct {
 
 // Printed is what the paper says.
 func (s Setting) Printed() string { return cmp.Or(s.Paper, "–") }
-
-// with are settings of several experiments and those of one.
-func with(several, own map[string]string) map[string]string {
-	all := maps.Clone(several)
-	maps.Copy(all, own)
-	return all
-}
 
 // settings are those of an experiment that decide what is made, learned and judged.
 func settings(e experiment.Experiment, paper map[string]string) []Setting {

@@ -1,4 +1,4 @@
-package reproduce
+package studies
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 var vn1dTime = Study{
 	Name:  "vn1d_time",
 	Title: "1D variable noise, at a physical time",
-	Runs:  []Run{{Name: "vn1d_time", Experiment: "vn1d_time"}},
-	Tables: []Table{
+	Runs:  []RunSpec{{Name: "vn1d_time", Experiment: "vn1d_time"}},
+	Tables: []TableSpec{
 		{
 			ID:      "vn1d_time",
 			Title:   "Samples against simulated ones, all times together",
@@ -58,30 +58,30 @@ var vn1dTime = Study{
 			Rows:    heard[:1],
 		},
 	},
-	Figures: map[string]Shown{"evolution": {Note: "In every panel the state is across and the density upwards."}},
+	Figures: map[string]FigureNote{"evolution": {Note: "In every panel the state is across and the density upwards."}},
 	Notes:   []string{"The paper names laws at physical times as an open direction and has no numbers for them. Each held-out equation is there at eight times; intervals are over equations."},
 }
 
 var (
 	// Rows that show whether the time and the equation are heard.
-	heard = []Row{
+	heard = []RowSpec{
 		{Name: "model", Kind: evaluate.Model},
 		{Name: "model told of the longest time", Kind: evaluate.Longest},
 		{Name: "model told of another function", Kind: evaluate.Shuffled},
 	}
-	timeControls = append([]Row{{Name: "invariant law", Kind: evaluate.Invariant}}, controls[:3]...)
+	timeControls = append([]RowSpec{{Name: "invariant law", Kind: evaluate.Invariant}}, controls[:3]...)
 )
 
 // byTime has a column for each interval of physical time.
-func byTime(m Metric, of Summary) []Column {
+func byTime(m Metric, of Aggregate) []ColumnSpec {
 	ends := times()
-	columns := make([]Column, len(ends)-1)
+	columns := make([]ColumnSpec, len(ends)-1)
 	for k := range columns {
 		during := m
 		during.Among = func(_ Outcome, all []evaluate.FunctionResult) []evaluate.FunctionResult {
 			return evaluate.WithinInterval(all, ends, k)
 		}
-		columns[k] = Column{Metric: during, Of: of, Name: fmt.Sprintf("τ %.2g to %.2g", ends[k], ends[k+1])}
+		columns[k] = ColumnSpec{Metric: during, Aggregate: of, Name: fmt.Sprintf("τ %.2g to %.2g", ends[k], ends[k+1])}
 	}
 	return columns
 }

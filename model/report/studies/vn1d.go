@@ -1,4 +1,4 @@
-package reproduce
+package studies
 
 import (
 	"slices"
@@ -10,22 +10,22 @@ import (
 var vn1d = Study{
 	Name:  "vn1d",
 	Title: "1D variable noise",
-	Runs: []Run{{
+	Runs: []RunSpec{{
 		Name:       "vn1d",
 		Experiment: "vn1d",
-		Evaluations: []Evaluation{{
+		Evaluations: []EvaluationSpec{{
 			Name:    "budgets",
 			Kinds:   []evaluate.Kind{evaluate.MCMC},
 			Budgets: vn1dBudgets,
 		}},
 	}},
-	Tables: []Table{
+	Tables: []TableSpec{
 		{
 			ID:      "vn1d",
 			Title:   "Samples against the reference",
 			Source:  "tab:1d_vn",
 			Columns: distances,
-			Rows: append([]Row{
+			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				halves, told,
@@ -36,7 +36,7 @@ var vn1d = Study{
 			ID:      "vn1d-law",
 			Title:   "Samples against the exact law, and tests",
 			Columns: laws,
-			Rows: append([]Row{
+			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				halves, told,
@@ -49,14 +49,14 @@ var vn1d = Study{
 		{
 			ID:    "vn1d-mixing",
 			Title: "Where the reference has mixed, and where not",
-			Columns: []Column{
-				{Metric: mixed(sinkhorn), Of: Mean}, {Metric: mixed(sinkhorn), Of: Median},
-				{Metric: unmixed(sinkhorn), Of: Mean}, {Metric: unmixed(sinkhorn), Of: Median},
-				{Metric: mixed(w2), Of: Mean}, {Metric: mixed(w2), Of: Median},
-				{Metric: unmixed(w2), Of: Mean}, {Metric: unmixed(w2), Of: Median},
-				{Metric: mixed(w2Exact), Of: Mean}, {Metric: unmixed(w2Exact), Of: Mean},
+			Columns: []ColumnSpec{
+				{Metric: mixed(sinkhorn), Aggregate: Mean}, {Metric: mixed(sinkhorn), Aggregate: Median},
+				{Metric: unmixed(sinkhorn), Aggregate: Mean}, {Metric: unmixed(sinkhorn), Aggregate: Median},
+				{Metric: mixed(w2), Aggregate: Mean}, {Metric: mixed(w2), Aggregate: Median},
+				{Metric: unmixed(w2), Aggregate: Mean}, {Metric: unmixed(w2), Aggregate: Median},
+				{Metric: mixed(w2Exact), Aggregate: Mean}, {Metric: unmixed(w2Exact), Aggregate: Mean},
 			},
-			Rows: append([]Row{
+			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				halves, told,
@@ -66,9 +66,9 @@ var vn1d = Study{
 		{
 			ID:      "vn1d-budgets",
 			Title:   "MCMC at several budgets",
-			Columns: slices.Concat(budgeted[:4], laws[:2], []Column{{Metric: mixed(sinkhorn), Of: Mean}, {Metric: unmixed(sinkhorn), Of: Mean}}, budgeted[4:]),
+			Columns: slices.Concat(budgeted[:4], laws[:2], []ColumnSpec{{Metric: mixed(sinkhorn), Aggregate: Mean}, {Metric: unmixed(sinkhorn), Aggregate: Mean}}, budgeted[4:]),
 			Rows: append(budgetRows("", "budgets", vn1dBudgets),
-				Row{Name: "model", Kind: evaluate.Model}, Row{Name: "floor", Kind: evaluate.Floor}),
+				RowSpec{Name: "model", Kind: evaluate.Model}, RowSpec{Name: "floor", Kind: evaluate.Floor}),
 			Notes: []string{
 				"Euler–Maruyama, dt 0.01, 64 chains, a fifth of the steps of each as burn-in. Rows are called after what a chain may take; the columns of steps have what it took, since samples are whole steps apart.",
 				"Do not read the mean divergence from the reference as the error of long chains. Where the reference has mixed, they are at least as near to it as its floor; where it has not, MCMC beyond 10k steps goes on towards the exact law, and away from the reference. The model has learned from chains with the burn-in of the reference, errs there as they do, and so comes out nearer to it. Which samples are nearer to the exact law, its columns say; even 500k steps have not reached it on every function.",
@@ -79,14 +79,14 @@ var vn1d = Study{
 			Title:   "Training",
 			Source:  "tab:1d_params",
 			Columns: trainings,
-			Rows:    []Row{{Name: "model", Kind: evaluate.Model}},
+			Rows:    []RowSpec{{Name: "model", Kind: evaluate.Model}},
 		},
 	},
-	Costs: []Costs{
+	Costs: []CostFigure{
 		{Name: "costs", Error: evaluate.Sinkhorn, Points: vn1dPoints},
 		{Name: "costs-exact", Error: evaluate.W2Exact, Points: vn1dPoints},
 	},
-	Figures: map[string]Shown{
+	Figures: map[string]FigureNote{
 		"percentiles": {Paper: "fig:1d_vn_samples"},
 		"loss":        {Paper: "fig:1d_vn_training"},
 		"costs":       {Note: "It turns up because the reference is itself simulated: beyond 10k steps MCMC goes on towards the exact law, and where the reference's chains have not mixed, that is away from the reference."},
@@ -119,7 +119,7 @@ var onLine = map[string]string{
 
 var (
 	vn1dBudgets = budgetsOf("", 0.01, 100, 300, 1_000, 3_000, 10_000, 100_000, 500_000)
-	vn1dPoints  = append(budgetPoints("MCMC", "budgets", vn1dBudgets...), Point{"model", Row{Name: "model", Kind: evaluate.Model}})
+	vn1dPoints  = append(budgetPoints("MCMC", "budgets", vn1dBudgets...), CostFigurePoint{"model", RowSpec{Name: "model", Kind: evaluate.Model}})
 )
 
 // timed says what the times of tables on the line are.
@@ -128,30 +128,30 @@ const timed = "Time: of drawing all samples of all held-out functions; of the mo
 // What the tables of the one-dimensional experiments share.
 var (
 	// The paper's columns and one of ours.
-	distances = []Column{
-		{Metric: sinkhorn, Of: Mean}, {Metric: sinkhorn, Of: Median},
-		{Metric: w2, Of: Mean}, {Metric: w2, Of: Median},
+	distances = []ColumnSpec{
+		{Metric: sinkhorn, Aggregate: Mean}, {Metric: sinkhorn, Aggregate: Median},
+		{Metric: w2, Aggregate: Mean}, {Metric: w2, Aggregate: Median},
 		{Metric: seconds},
-		{Metric: w2, Of: Closer, Name: "model closer in W2 (fraction)"},
-		{Metric: sinkhorn, Of: Excess, Name: "Sinkhorn above the model's, mean"},
-		{Metric: w2, Of: Excess, Name: "W2 above the model's, mean"},
+		{Metric: w2, Aggregate: Closer, Name: "model closer in W2 (fraction)"},
+		{Metric: sinkhorn, Aggregate: Excess, Name: "Sinkhorn above the model's, mean"},
+		{Metric: w2, Aggregate: Excess, Name: "W2 above the model's, mean"},
 	}
-	laws = []Column{
-		{Metric: w2Exact, Of: Mean}, {Metric: w2Exact, Of: Median},
-		{Metric: converged, Of: Mean}, {Metric: converged, Of: Median},
-		{Metric: variance, Of: Mean}, {Metric: variance, Of: Median},
-		{Metric: rejected, Of: Mean, Name: "KS rejects (fraction)"},
+	laws = []ColumnSpec{
+		{Metric: w2Exact, Aggregate: Mean}, {Metric: w2Exact, Aggregate: Median},
+		{Metric: converged, Aggregate: Mean}, {Metric: converged, Aggregate: Median},
+		{Metric: variance, Aggregate: Mean}, {Metric: variance, Aggregate: Median},
+		{Metric: rejected, Aggregate: Mean, Name: "KS rejects (fraction)"},
 	}
-	budgeted = []Column{
-		{Metric: sinkhorn, Of: Mean}, {Metric: sinkhorn, Of: Median},
-		{Metric: w2, Of: Mean}, {Metric: w2, Of: Median},
+	budgeted = []ColumnSpec{
+		{Metric: sinkhorn, Aggregate: Mean}, {Metric: sinkhorn, Aggregate: Median},
+		{Metric: w2, Aggregate: Mean}, {Metric: w2, Aggregate: Median},
 		{Metric: solveSeconds}, {Metric: steps}, {Metric: sequential},
 	}
-	trainings = []Column{{Metric: updates}, {Metric: trainSeconds}, {Metric: lastLoss, Name: "loss at the end"}}
+	trainings = []ColumnSpec{{Metric: updates}, {Metric: trainSeconds}, {Metric: lastLoss, Name: "loss at the end"}}
 	// Rows that the paper does not have.
-	halves   = Row{Name: "target split", Kind: evaluate.Split}
-	told     = Row{Name: "shuffled sensors: told of another function, first seed", Kind: evaluate.Shuffled, Once: true}
-	controls = []Row{
+	halves   = RowSpec{Name: "target split", Kind: evaluate.Split}
+	told     = RowSpec{Name: "shuffled sensors: told of another function, first seed", Kind: evaluate.Shuffled, Once: true}
+	controls = []RowSpec{
 		{Name: "floor: a second reference set", Kind: evaluate.Floor},
 		{Name: "moment-matched normal", Kind: evaluate.Moments},
 		{Name: "N(0,1)", Kind: evaluate.Normal},

@@ -1,4 +1,4 @@
-package reproduce
+package studies
 
 import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 
@@ -9,20 +9,20 @@ import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 var particles64d = Study{
 	Name:  "particles64d",
 	Title: "64D interacting particles",
-	Runs: []Run{{
+	Runs: []RunSpec{{
 		Name:        "particles64d",
 		Experiment:  "particles64d",
 		Evaluations: finerSteps,
 	}},
-	Tables: []Table{
+	Tables: []TableSpec{
 		{
 			ID:     "particles64d",
 			Title:  "Does it hear what it is told?",
 			Source: "tab:d4_ablation; the split in the appendix on particles",
-			Columns: []Column{
-				{Metric: features, Of: Mean}, {Metric: features, Of: Median},
-				{Metric: features, Of: Closer, Name: "correct sensors closer (fraction)"},
-				{Metric: slicedW2, Of: Mean}, {Metric: variance, Of: Median}, {Metric: seconds},
+			Columns: []ColumnSpec{
+				{Metric: features, Aggregate: Mean}, {Metric: features, Aggregate: Median},
+				{Metric: features, Aggregate: Closer, Name: "correct sensors closer (fraction)"},
+				{Metric: slicedW2, Aggregate: Mean}, {Metric: variance, Aggregate: Median}, {Metric: seconds},
 			},
 			Rows: particleRows,
 			Notes: []string{
@@ -35,10 +35,10 @@ var particles64d = Study{
 			ID:     "particles64d-observables",
 			Title:  "Observables",
 			Source: "tab:d4_obs_metrics",
-			Columns: []Column{
-				{Metric: radial, Of: Mean}, {Metric: radial, Of: Median}, {Metric: radialPooled},
-				{Metric: marginal, Of: Mean}, {Metric: marginalPooled},
-				{Metric: energyKS, Of: Mean}, {Metric: energyKSPooled},
+			Columns: []ColumnSpec{
+				{Metric: radial, Aggregate: Mean}, {Metric: radial, Aggregate: Median}, {Metric: radialPooled},
+				{Metric: marginal, Aggregate: Mean}, {Metric: marginalPooled},
+				{Metric: energyKS, Aggregate: Mean}, {Metric: energyKSPooled},
 			},
 			Rows: particleRows,
 			Notes: []string{
@@ -51,7 +51,7 @@ var particles64d = Study{
 			ID:     "particles64d-energies",
 			Title:  "Energies, pooled over all kernels",
 			Source: "tab:d4_obs_metrics",
-			Columns: []Column{
+			Columns: []ColumnSpec{
 				{Metric: energyMean}, {Metric: energyMeanRef}, {Metric: energyMeanOff}, {Metric: energyMeanShift},
 				{Metric: energyStd}, {Metric: energyStdRef}, {Metric: energyStdOff},
 			},
@@ -64,7 +64,7 @@ var particles64d = Study{
 		{
 			ID:      "particles64d-solver",
 			Title:   "Steps of the solver, on the first 8 kernels",
-			Columns: []Column{{Metric: features, Of: Mean}, {Metric: features, Of: Median}, {Metric: radial, Of: Mean}, {Metric: solveSeconds}},
+			Columns: []ColumnSpec{{Metric: features, Aggregate: Mean}, {Metric: features, Aggregate: Median}, {Metric: radial, Aggregate: Mean}, {Metric: solveSeconds}},
 			Rows:    finerRows,
 			Notes:   []string{"Both from the same noise. The paper does not name its solver in 64 dimensions."},
 		},
@@ -73,11 +73,11 @@ var particles64d = Study{
 			Title:   "Training",
 			Source:  "in the text",
 			Columns: trainings,
-			Rows:    []Row{{Name: "model", Kind: evaluate.Model}},
+			Rows:    []RowSpec{{Name: "model", Kind: evaluate.Model}},
 			Notes:   []string{"The paper has no time of training alone: on its RTX 5090 data, training, evaluation and plots take about 40 minutes together, most of them the data. Ours are in the next table."},
 		},
 	},
-	Figures:      map[string]Shown{"radial": {Paper: "fig:d4_gr"}, "energy": {Paper: "fig:d4_energy", Note: "Across the energy of a state, upwards the density."}},
+	Figures:      map[string]FigureNote{"radial": {Paper: "fig:d4_gr"}, "energy": {Paper: "fig:d4_energy", Note: "Across the energy of a state, upwards the density."}},
 	ConfiguredIn: "in the text",
 	Configuration: map[string]string{
 		"training functions":             "2,048",
@@ -97,7 +97,7 @@ var particles64d = Study{
 }
 
 var (
-	particleRows = []Row{
+	particleRows = []RowSpec{
 		{Name: "correct sensors", Kind: evaluate.Model},
 		{Name: "shuffled sensors: those of another kernel", Kind: evaluate.Shuffled},
 		{Name: "pooled Gaussian", Kind: evaluate.Pooled},
@@ -111,11 +111,11 @@ var (
 
 	// Where the paper names no solver, four steps of RK4 are checked with sixteen on
 	// a few functions (C7).
-	finerSteps = []Evaluation{
+	finerSteps = []EvaluationSpec{
 		{Name: "rk4-4", Functions: 8, Set: []string{"evaluation.solver=rk4-4"}, Kinds: []evaluate.Kind{evaluate.Model}},
 		{Name: "rk4-16", Functions: 8, Set: []string{"evaluation.solver=rk4-16"}, Kinds: []evaluate.Kind{evaluate.Model}},
 	}
-	finerRows = []Row{
+	finerRows = []RowSpec{
 		{Name: "RK4, 4 steps", Evaluation: "rk4-4", Kind: evaluate.Model},
 		{Name: "RK4, 16 steps", Evaluation: "rk4-16", Kind: evaluate.Model},
 	}

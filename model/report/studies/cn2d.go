@@ -1,4 +1,4 @@
-package reproduce
+package studies
 
 import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 
@@ -10,7 +10,7 @@ import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 var cn2d = Study{
 	Name:  "cn2d",
 	Title: "2D constant noise",
-	Runs: []Run{
+	Runs: []RunSpec{
 		{Name: "trajectory", Experiment: "cn2d", Evaluations: finerSteps},
 		{Name: "grid", Experiment: "cn2d_grid"},
 		{Name: "point", Experiment: "cn2d", Set: []string{"model.sensor.representation=point"}},
@@ -23,14 +23,14 @@ var cn2d = Study{
 		{Name: "sensors64", Experiment: "cn2d", Set: []string{"model.sensor.sensors=64"}},
 		{Name: "sensors128", Experiment: "cn2d", Set: []string{"model.sensor.sensors=128"}},
 	},
-	Tables: []Table{
+	Tables: []TableSpec{
 		{
 			ID:      "cn2d",
 			Title:   "Representation, aggregator, conditioning",
 			Source:  "tab:d2_sinkhorn",
 			Columns: ablations,
 			Base:    &trajectories,
-			Rows: []Row{
+			Rows: []RowSpec{
 				{Name: "grid DeepONet", Run: "grid", Kind: evaluate.Model},
 				{Name: "point + Perceiver + AdaLN", Run: "point", Kind: evaluate.Model},
 				{Name: "endpoint + Perceiver + AdaLN", Run: "endpoint", Kind: evaluate.Model},
@@ -55,7 +55,7 @@ var cn2d = Study{
 			Source:  "tab:d2_extra",
 			Columns: ablations,
 			Base:    &trajectories,
-			Rows: []Row{
+			Rows: []RowSpec{
 				{Name: "trajectory + Perceiver + dot", Run: "dot", Kind: evaluate.Model},
 				{Name: "trajectory + Perceiver + concat", Run: "concat", Kind: evaluate.Model},
 				{Name: "trajectory + Perceiver + AdaLN, 64 sensors", Run: "sensors64", Kind: evaluate.Model},
@@ -65,12 +65,12 @@ var cn2d = Study{
 		{
 			ID:      "cn2d-solver",
 			Title:   "Steps of the solver, on the first 8 fields",
-			Columns: []Column{{Metric: sinkhorn, Of: Mean}, {Metric: sinkhorn, Of: Median}, {Metric: slicedW2, Of: Mean}, {Metric: solveSeconds}},
+			Columns: []ColumnSpec{{Metric: sinkhorn, Aggregate: Mean}, {Metric: sinkhorn, Aggregate: Median}, {Metric: slicedW2, Aggregate: Mean}, {Metric: solveSeconds}},
 			Rows:    finerRows,
 			Notes:   []string{"Both from the same noise, by the network with trajectories. The paper does not name its solver in the plane."},
 		},
 	},
-	Figures:       map[string]Shown{"samples": {Paper: "fig:d2_samples"}},
+	Figures:       map[string]FigureNote{"samples": {Paper: "fig:d2_samples"}},
 	ConfiguredIn:  "in the text",
 	Configuration: with(inPlane, map[string]string{"sensors": "256"}),
 	Notes: []string{"All evaluations are with 256 sensors, but that of DeepSets: its sum over sensors grows with their number, so that it is judged with as many as it was trained with. " +
@@ -82,13 +82,13 @@ var cn2d = Study{
 var cn2dTransfer = Study{
 	Name:  "cn2d_transfer",
 	Title: "2D constant noise, from one number of sensors to another",
-	Runs: []Run{
+	Runs: []RunSpec{
 		{Name: "512", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=512"}, Evaluations: otherSensors},
 		{Name: "1024", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=1024"}, Evaluations: otherSensors},
 		{Name: "2048", Experiment: "cn2d_transfer", Set: []string{"model.sensor.sensors=2048"}, Evaluations: otherSensors},
 		{Name: "mixed", Experiment: "cn2d_transfer", Set: []string{"training.sensors=[512,1024,2048]"}, Evaluations: otherSensors},
 	},
-	Tables: []Table{
+	Tables: []TableSpec{
 		{
 			ID:      "cn2d-transfer",
 			Title:   "Mean Sinkhorn divergence by sensors in evaluation",
@@ -113,8 +113,8 @@ var cn2dTransfer = Study{
 		{
 			ID:      "cn2d-transfer-beside",
 			Title:   "Beside other samples",
-			Columns: []Column{{Metric: sinkhorn, Of: Mean}, {Metric: converged, Of: Mean}, {Metric: slicedW2, Of: Mean}},
-			Rows: []Row{
+			Columns: []ColumnSpec{{Metric: sinkhorn, Aggregate: Mean}, {Metric: converged, Aggregate: Mean}, {Metric: slicedW2, Aggregate: Mean}},
+			Rows: []RowSpec{
 				{Name: "trained and evaluated with 512", Kind: evaluate.Model},
 				{Name: "the same network, told of another field", Kind: evaluate.Shuffled},
 				{Name: "MCMC", Kind: evaluate.MCMC},
@@ -148,29 +148,29 @@ var inPlane = map[string]string{
 }
 
 // bySensors has a column for each number of sensors in evaluation.
-func bySensors(m Metric, of Summary) []Column {
-	return []Column{
-		{Metric: m, Of: of, Evaluation: "512", Name: "512 sensors"},
-		{Metric: m, Of: of, Evaluation: "1024", Name: "1,024 sensors"},
-		{Metric: m, Of: of, Evaluation: "2048", Name: "2,048 sensors"},
+func bySensors(m Metric, of Aggregate) []ColumnSpec {
+	return []ColumnSpec{
+		{Metric: m, Aggregate: of, Evaluation: "512", Name: "512 sensors"},
+		{Metric: m, Aggregate: of, Evaluation: "1024", Name: "1,024 sensors"},
+		{Metric: m, Aggregate: of, Evaluation: "2048", Name: "2,048 sensors"},
 	}
 }
 
 var (
-	ablations = []Column{
-		{Metric: sinkhorn, Of: Mean}, {Metric: trainSeconds}, {Metric: sinkhorn, Of: Median},
-		{Metric: converged, Of: Mean}, {Metric: slicedW2, Of: Mean},
-		{Metric: slicedW2, Of: Excess, Name: "sliced W2 above trajectories, mean"}, {Metric: seconds},
+	ablations = []ColumnSpec{
+		{Metric: sinkhorn, Aggregate: Mean}, {Metric: trainSeconds}, {Metric: sinkhorn, Aggregate: Median},
+		{Metric: converged, Aggregate: Mean}, {Metric: slicedW2, Aggregate: Mean},
+		{Metric: slicedW2, Aggregate: Excess, Name: "sliced W2 above trajectories, mean"}, {Metric: seconds},
 	}
 	// What other parts are compared with.
-	trajectories = Row{Name: "trajectory + Perceiver + AdaLN", Run: "trajectory", Kind: evaluate.Model}
-	transferRows = []Row{
+	trajectories = RowSpec{Name: "trajectory + Perceiver + AdaLN", Run: "trajectory", Kind: evaluate.Model}
+	transferRows = []RowSpec{
 		{Name: "trained with 512", Run: "512", Kind: evaluate.Model},
 		{Name: "trained with 1,024", Run: "1024", Kind: evaluate.Model},
 		{Name: "trained with 2,048", Run: "2048", Kind: evaluate.Model},
 		{Name: "trained with all three in turn", Run: "mixed", Kind: evaluate.Model},
 	}
-	otherSensors = []Evaluation{
+	otherSensors = []EvaluationSpec{
 		{Name: "512", Set: []string{"evaluation.sensors=512"}, Kinds: []evaluate.Kind{evaluate.Model}},
 		{Name: "1024", Set: []string{"evaluation.sensors=1024"}, Kinds: []evaluate.Kind{evaluate.Model}},
 		{Name: "2048", Set: []string{"evaluation.sensors=2048"}, Kinds: []evaluate.Kind{evaluate.Model}},

@@ -8,10 +8,11 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
 // outcome is an evaluation whose rows have these distances.
-func outcome(rows map[evaluate.Kind][]float64) Outcome {
+func outcome(rows map[evaluate.Kind][]float64) studies.Outcome {
 	r := &evaluate.Results{Experiment: experiment.Experiment{Data: data.Dataset{Family: "vn1d"}}}
 	for kind, values := range rows {
 		row := evaluate.Row{Kind: kind}
@@ -20,20 +21,22 @@ func outcome(rows map[evaluate.Kind][]float64) Outcome {
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	return Outcome{Results: r}
+	return studies.Outcome{Results: r}
 }
 
 func TestTableOfKnownNumbers(t *testing.T) {
-	s := Study{Name: "s", Runs: []Run{{Name: "r"}}}
-	have := newOutcomes()
-	have.made[at{"r", ""}] = []Outcome{
+	w2, seconds, solveSeconds := metric(t, "w2"), metric(t, "seconds"), metric(t, "solve_seconds")
+	trainSeconds, steps := metric(t, "train_seconds"), metric(t, "simulated_steps")
+	s := studies.Study{Name: "s", Runs: []studies.RunSpec{{Name: "r"}}}
+	have := newCollection()
+	have.made[at{"r", ""}] = []studies.Outcome{
 		outcome(map[evaluate.Kind][]float64{evaluate.Model: {1, 2, 3, 10}, evaluate.Floor: {2, 2, 4, 4}}),
 		outcome(map[evaluate.Kind][]float64{evaluate.Model: {3, 2, 1, 2}}), // a second seed
 	}
 	have.printed[at{"r", ""}] = []evaluate.PaperRow{{Kind: evaluate.Model, Numbers: map[evaluate.Quantity]float64{evaluate.W2Mean: 0.5}}}
-	table, err := have.table(s, Table{
-		Columns: []Column{{Metric: w2, Of: Mean}, {Metric: w2, Of: Median}, {Metric: w2, Of: Closer}, {Metric: w2, Of: Excess}},
-		Rows:    []Row{{Name: "model", Kind: evaluate.Model}, {Name: "floor", Kind: evaluate.Floor}, {Name: "none", Kind: evaluate.MCMC}},
+	table, err := have.table(s, studies.TableSpec{
+		Columns: []studies.ColumnSpec{{Metric: w2, Aggregate: studies.Mean}, {Metric: w2, Aggregate: studies.Median}, {Metric: w2, Aggregate: studies.Closer}, {Metric: w2, Aggregate: studies.Excess}},
+		Rows:    []studies.RowSpec{{Name: "model", Kind: evaluate.Model}, {Name: "floor", Kind: evaluate.Floor}, {Name: "none", Kind: evaluate.MCMC}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,44 +61,30 @@ func TestTableOfKnownNumbers(t *testing.T) {
 			rows[i].SetupSeconds, rows[i].SolveSeconds = 1, s
 		}
 	}
-	for _, m := range []Metric{seconds, solveSeconds} {
-		got, err := have.number(s, Row{}, Row{Kind: evaluate.Model}, Column{Metric: m})
+	for _, m := range []studies.Metric{seconds, solveSeconds} {
+		got, err := have.number(s, studies.RowSpec{}, studies.RowSpec{Kind: evaluate.Model}, studies.ColumnSpec{Metric: m})
 		if err != nil || len(got.Seeds) != 2 || !(got.Seeds[1] >= 50) || got.Value != got.Seeds[0] || got.Interval != nil {
 			t.Errorf("%s of two seeds: %+v, %v", m.Key, got, err)
 		}
 	}
-	for _, m := range []Metric{seconds, solveSeconds, trainSeconds, steps} {
+	for _, m := range []studies.Metric{seconds, solveSeconds, trainSeconds, steps} {
 		if want := m.Key != steps.Key; m.Time != want {
 			t.Errorf("%s is a wall time: %v, want %v", m.Key, m.Time, want)
 		}
 	}
 	// What was not trained has no time of training.
 	for kind, want := range map[evaluate.Kind]float64{evaluate.Model: 7, evaluate.Shuffled: 7, evaluate.Floor: 0} {
-		of := Outcome{Training: Training{Stages: []Stage{{"train", 7}}}}
-		if got := trainSeconds.Row(of, evaluate.Row{Kind: kind}); got != want {
+		of := studies.Outcome{TrainSeconds: 7}
+		if got := trainSeconds.PerRow(of, evaluate.Row{Kind: kind}); got != want {
 			t.Errorf("%s took %v s of training, want %v", kind, got, want)
 		}
 	}
 	// Where all functions have the same value, a bootstrap shows no spread.
-	if e, err := estimate([][]float64{{0, 0, 0}}, nil, Mean); err != nil || e.Value != 0 || e.Interval != nil {
+	if e, err := estimate([][]float64{{0, 0, 0}}, nil, studies.Mean); err != nil || e.Value != 0 || e.Interval != nil {
 		t.Errorf("three zeros: %+v, %v", e, err)
 	}
 	if !table.Columns[0].Printed || table.Columns[1].Printed || *table.Rows[0].Cells[0].Paper != 0.5 || table.Rows[1].Cells[0].Paper != nil {
 		t.Errorf("the paper's number is not where it belongs: %+v", table.Columns)
-	}
-}
-
-// Every function is among the mixed or the others, by the reference of the results
-// that it is of; without exact laws there are neither.
-func TestMixedAndOthers(t *testing.T) {
-	of := outcome(map[evaluate.Kind][]float64{evaluate.Model: {1, 2, 3, 4}})
-	row := of.Results.Rows[0]
-	if some := append(mixed(w2).values(of, row), unmixed(w2).values(of, row)...); len(some) != 0 {
-		t.Errorf("without exact laws: %v", some)
-	}
-	of.Results.ReferenceToExact, of.Results.MixedBelow = []float64{0.1, 0.2, 0.3, 0}, 0.2
-	if in, out := mixed(w2).values(of, row), unmixed(w2).values(of, row); !slices.Equal(in, []float64{1, 4}) || !slices.Equal(out, []float64{2, 3}) {
-		t.Errorf("mixed %v, others %v", in, out)
 	}
 }
 

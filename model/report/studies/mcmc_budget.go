@@ -1,4 +1,4 @@
-package reproduce
+package studies
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // Budget is an Euler–Maruyama row by what it may cost.
-type Budget struct {
+type MCMCBudget struct {
 	Name  string
 	DT    float64
 	Steps int // per chain at most, a fifth of them burn-in
@@ -20,29 +20,29 @@ type Budget struct {
 const budgetChains = 64
 
 // budgetsOf are budgets of so many steps of dt, called after them.
-func budgetsOf(prefix string, dt float64, steps ...int) []Budget {
-	all := make([]Budget, len(steps))
+func budgetsOf(prefix string, dt float64, steps ...int) []MCMCBudget {
+	all := make([]MCMCBudget, len(steps))
 	for i, n := range steps {
-		all[i] = Budget{prefix + amount(n) + " steps", dt, n}
+		all[i] = MCMCBudget{prefix + amount(n) + " steps", dt, n}
 	}
 	return all
 }
 
 // budgetRows are lines of a table, one of every budget of an evaluation.
-func budgetRows(prefix, evaluation string, budgets []Budget) []Row {
-	rows := make([]Row, len(budgets))
+func budgetRows(prefix, evaluation string, budgets []MCMCBudget) []RowSpec {
+	rows := make([]RowSpec, len(budgets))
 	for i, b := range budgets {
-		rows[i] = Row{Name: prefix + amount(b.Steps) + " steps", Evaluation: evaluation, Kind: evaluate.MCMC, Label: b.Name}
+		rows[i] = RowSpec{Name: prefix + amount(b.Steps) + " steps", Evaluation: evaluation, Kind: evaluate.MCMC, Label: b.Name}
 	}
 	return rows
 }
 
 // budgetPoints are the same as points of a figure.
-func budgetPoints(series, evaluation string, budgets ...Budget) []Point {
-	points := make([]Point, len(budgets))
+func budgetPoints(series, evaluation string, budgets ...MCMCBudget) []CostFigurePoint {
+	points := make([]CostFigurePoint, len(budgets))
 	for i, row := range budgetRows("", evaluation, budgets) {
 		row.Name = amount(budgets[i].Steps)
-		points[i] = Point{series, row}
+		points[i] = CostFigurePoint{series, row}
 	}
 	return points
 }
@@ -58,11 +58,11 @@ func amount(steps int) string {
 	return strconv.Itoa(steps)
 }
 
-// budgets are the MCMC rows of an evaluation: the preset's where there are no
+// MCMCRows are the MCMC rows of an evaluation: the preset's where there are no
 // others. The first sample of a chain follows its burn-in; the others are as far
 // apart, in whole steps, as lets the last be within the budget. So up to a step for
 // every sample is left unused: 83 of 100 steps are taken for 64 samples.
-func budgets(v experiment.Evaluation, wanted []Budget) ([]experiment.MCMC, error) {
+func MCMCRows(v experiment.Evaluation, wanted []MCMCBudget) ([]experiment.MCMC, error) {
 	if len(wanted) == 0 {
 		return v.MCMC, nil
 	}

@@ -1,6 +1,10 @@
 package reproduce
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/ergoflow/ergoflow/model/report/studies"
+)
 
 // Results of long runs are found by these names: a change of them, or of what
 // enters them, trains and evaluates anew. A change of what the numbers mean has to
@@ -21,17 +25,17 @@ func TestNamesOfResults(t *testing.T) {
 		{"rare1d", "scaled", "dopri5", 2, "401ffb2759f62ace375c275651aafda6", "eac22d6a660a5bfd8704658faf15ed21"},
 		{"rare1d", "smoke", "", 1, "0f696887f3909d54de9079b65bb0d498", "bef8141a7170916a1bda4e8c790d3792"},
 	} {
-		studies, err := Select(c.study, c.preset)
+		chosen, err := studies.Select(c.study, c.preset)
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := Plan(studies, c.preset, int(c.seed))
+		jobs, err := Plan(chosen, c.preset, int(c.seed))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, j := range jobs {
-			for _, task := range j.Tasks {
-				if j.Seed != c.seed || task.Evaluation != c.evaluation {
+			for _, task := range j.Evaluations {
+				if j.Seed != c.seed || task.Name != c.evaluation {
 					continue
 				}
 				if run, key := j.Experiment.Hash(), task.key(); run != c.run || key != c.key {

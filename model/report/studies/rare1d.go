@@ -1,4 +1,4 @@
-package reproduce
+package studies
 
 import (
 	"slices"
@@ -20,11 +20,11 @@ import (
 var rare1d = Study{
 	Name:  "rare1d",
 	Title: "1D rare events",
-	Runs: []Run{{
+	Runs: []RunSpec{{
 		Name:       "rare1d",
 		Experiment: "rare1d",
 		Budgets:    rare1dBudgets,
-		Evaluations: []Evaluation{
+		Evaluations: []EvaluationSpec{
 			{
 				Name:    "sigma0-1",
 				Kinds:   []evaluate.Kind{evaluate.MCMC},
@@ -34,13 +34,13 @@ var rare1d = Study{
 			{Name: "dopri5", Set: []string{"evaluation.solver=dopri5"}, Kinds: []evaluate.Kind{evaluate.Model}},
 		},
 	}},
-	Tables: []Table{
+	Tables: []TableSpec{
 		{
 			ID:      "rare1d",
 			Title:   "Samples against the reference",
 			Source:  "tab:1d_rare",
 			Columns: distances,
-			Rows:    slices.Concat([]Row{{Name: "model", Kind: evaluate.Model}}, budgetRows("MCMC, ", "", rare1dBudgets), []Row{told}, controls),
+			Rows:    slices.Concat([]RowSpec{{Name: "model", Kind: evaluate.Model}}, budgetRows("MCMC, ", "", rare1dBudgets), []RowSpec{told}, controls),
 			Notes: []string{
 				"MCMC to the letter of the paper: σ ≈ 0.1, dt 0.001, 64 chains from N(0,1), a fifth of the steps as burn-in. 500k steps then span a time in which chains hardly leave their mode: do not compare the model with these rows alone (see the next table).",
 				"The paper gives three budgets of 6, 12 and 25 seconds on its machine; ours are numbers of steps chosen to stand for them. 500k steps are those that it calls converged. Rows are called after what a chain may take; what it took is a little less, in the columns of steps of the next table, which has the same budgets.",
@@ -51,10 +51,10 @@ var rare1d = Study{
 		{
 			ID:    "rare1d-time",
 			Title: "MCMC at the time scale that the paper's numbers fit",
-			Columns: append(budgeted[:4:4], Column{Metric: seconds}, Column{Metric: steps}, Column{Metric: sequential},
-				Column{Metric: sinkhorn, Of: Closer, Name: "model closer in Sinkhorn (fraction)"}, Column{Metric: w2, Of: Closer, Name: "model closer in W2 (fraction)"},
-				Column{Metric: sinkhorn, Of: Excess, Name: "Sinkhorn above the model's, mean"}, Column{Metric: w2, Of: Excess, Name: "W2 above the model's, mean"}),
-			Rows: slices.Concat([]Row{{Name: "model", Kind: evaluate.Model}}, budgetRows("MCMC σ₀=1, ", "sigma0-1", rare1dFast), []Row{
+			Columns: append(budgeted[:4:4], ColumnSpec{Metric: seconds}, ColumnSpec{Metric: steps}, ColumnSpec{Metric: sequential},
+				ColumnSpec{Metric: sinkhorn, Aggregate: Closer, Name: "model closer in Sinkhorn (fraction)"}, ColumnSpec{Metric: w2, Aggregate: Closer, Name: "model closer in W2 (fraction)"},
+				ColumnSpec{Metric: sinkhorn, Aggregate: Excess, Name: "Sinkhorn above the model's, mean"}, ColumnSpec{Metric: w2, Aggregate: Excess, Name: "W2 above the model's, mean"}),
+			Rows: slices.Concat([]RowSpec{{Name: "model", Kind: evaluate.Model}}, budgetRows("MCMC σ₀=1, ", "sigma0-1", rare1dFast), []RowSpec{
 				{Name: "MCMC σ₀=0.1, 100 × the time: 5M steps of 0.01", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: rare1dLong.Name},
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
 			}),
@@ -67,7 +67,7 @@ var rare1d = Study{
 			ID:      "rare1d-law",
 			Title:   "Samples against the exact law, and tests",
 			Columns: laws,
-			Rows: append([]Row{
+			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC, 500k steps", Kind: evaluate.MCMC, Label: rare1dBudgets[3].Name},
 				{Name: "MCMC σ₀=0.1, 100 × the time", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: rare1dLong.Name},
@@ -78,8 +78,8 @@ var rare1d = Study{
 			ID:      "rare1d-solvers",
 			Title:   "Solvers of the flow",
 			Source:  "appendix, 1D details (in the text)",
-			Columns: []Column{{Metric: sinkhorn, Of: Mean}, {Metric: solveSeconds}, {Metric: sinkhorn, Of: Median}, {Metric: w2, Of: Mean}, {Metric: w2, Of: Median}},
-			Rows: []Row{
+			Columns: []ColumnSpec{{Metric: sinkhorn, Aggregate: Mean}, {Metric: solveSeconds}, {Metric: sinkhorn, Aggregate: Median}, {Metric: w2, Aggregate: Mean}, {Metric: w2, Aggregate: Median}},
+			Rows: []RowSpec{
 				{Name: "RK4, 4 steps", Kind: evaluate.Model},
 				{Name: "RK4, 16 steps", Evaluation: "rk4-16", Kind: evaluate.Model},
 				{Name: "dopri5, tolerance 1e-5", Evaluation: "dopri5", Kind: evaluate.Model},
@@ -91,15 +91,15 @@ var rare1d = Study{
 			Title:   "Training",
 			Source:  "tab:1d_params",
 			Columns: trainings,
-			Rows:    []Row{{Name: "model", Kind: evaluate.Model}},
+			Rows:    []RowSpec{{Name: "model", Kind: evaluate.Model}},
 		},
 	},
-	Costs: []Costs{{Name: "costs", Error: evaluate.Sinkhorn, Points: slices.Concat(
+	Costs: []CostFigure{{Name: "costs", Error: evaluate.Sinkhorn, Points: slices.Concat(
 		budgetPoints("MCMC σ₀=1", "sigma0-1", rare1dFast...),
 		budgetPoints("MCMC σ₀=0.1", "", rare1dBudgets...),
 		budgetPoints("MCMC σ₀=0.1, 100 × the time", "sigma0-1", rare1dLong),
-		[]Point{{"model", Row{Name: "model", Kind: evaluate.Model}}})}},
-	Spread: []Row{
+		[]CostFigurePoint{{"model", RowSpec{Name: "model", Kind: evaluate.Model}}})}},
+	Spread: []RowSpec{
 		{Name: "model", Kind: evaluate.Model},
 		{Name: "MCMC σ₀=1, 500k steps", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: rare1dFast[3].Name},
 		{Name: "MCMC σ₀=0.1, 5M steps of 0.01", Evaluation: "sigma0-1", Kind: evaluate.MCMC, Label: rare1dLong.Name},
@@ -107,7 +107,7 @@ var rare1d = Study{
 		{Name: "moment-matched normal", Kind: evaluate.Moments},
 		{Name: "floor", Kind: evaluate.Floor},
 	},
-	Figures: map[string]Shown{
+	Figures: map[string]FigureNote{
 		"percentiles": {Paper: "fig:1d_rare_samples", Note: "MCMC is to the letter of the paper, σ₀ = 0.1, and hardly leaves its modes: it is no measure of MCMC at the time scale that the paper's numbers fit."},
 		"costs":       {Paper: "fig:1d_rare_compute"},
 		"spread":      {Paper: "fig:1d_rare_box"},
@@ -123,5 +123,5 @@ var rare1d = Study{
 var (
 	rare1dBudgets = budgetsOf("mcmc ", 0.001, 23_000, 45_000, 90_000, 500_000) // the preset's, but in smoke too
 	rare1dFast    = budgetsOf("σ₀=1, ", 0.1, 23_000, 45_000, 90_000, 500_000)
-	rare1dLong    = Budget{"100 × time, 5M steps", 0.01, 5_000_000}
+	rare1dLong    = MCMCBudget{"100 × time, 5M steps", 0.01, 5_000_000}
 )

@@ -1,0 +1,75 @@
+package reproduce
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
+	"github.com/ergoflow/ergoflow/model/report/studies"
+)
+
+// at names the evaluations of a run's states, one for each seed.
+type at struct{ run, evaluation string }
+
+// collection are what there is of a study.
+type collection struct {
+	made map[at][]studies.Outcome
+	// What the paper prints of an evaluation, whether it is made or not.
+	printed map[at][]evaluate.PaperRow
+}
+
+func newCollection() collection {
+	return collection{map[at][]studies.Outcome{}, map[at][]evaluate.PaperRow{}}
+}
+
+// collect adds a job's collection and describes it; main is the preset's own
+// evaluation, nil if it is missing.
+func (d Directory) collect(j PlannedRun, into collection) (fact RunFact, main *storedEvaluation, err error) {
+	e := j.Experiment
+	fact = RunFact{Run: j.Run, Updates: e.Steps(), Parameters: e.Velocity().Layout().Size()}
+	if fact.TrainingRecord, err = d.training(e.Hash()); err != nil {
+		return fact, nil, err
+	}
+	fact.TrainingRecord.Run, fact.Seed = e.Hash(), j.Seed
+	for _, t := range j.Evaluations {
+		k := at{j.Run, t.Name}
+		into.printed[k] = t.Paper
+		found, err := d.storedEvaluation(t.key())
+		if err != nil {
+			return fact, nil, err
+		}
+		if found == nil {
+			continue
+		}
+		if t.Name == "" {
+			main = found
+		}
+		fact.Judged = append(fact.Judged, EvaluationFact{t.Name, t.key(), found.Results.Seconds, found.Results.Backend, found.Created, found.Environment})
+		into.made[k] = append(into.made[k], studies.Outcome{Results: &found.Results, TrainSeconds: fact.seconds("train"), LastLoss: fact.Loss})
+	}
+	return fact, main, nil
+}
+
+// found is a row of an outcome.
+type found struct {
+	of  studies.Outcome
+	row evaluate.Row
+}
+
+// rows finds what a row names in the outcome of every seed that has it.
+func (o collection) rows(s studies.Study, named studies.RowSpec, evaluation string) []found {
+	run, ok := s.FindRun(named.Run)
+	if !ok {
+		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, named.Run))
+	}
+	var all []found
+	for _, outcome := range o.made[at{run.Name, evaluation}] {
+		i := slices.IndexFunc(outcome.Results.Rows, func(r evaluate.Row) bool {
+			return r.Kind == named.Kind && (named.Label == "" || r.Name == named.Label)
+		})
+		if i >= 0 {
+			all = append(all, found{outcome, outcome.Results.Rows[i]})
+		}
+	}
+	return all
+}
