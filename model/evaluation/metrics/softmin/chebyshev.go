@@ -3,18 +3,19 @@ package softmin
 import "math"
 
 const (
-	gridNodes   = 36 // most along an axis; a multiple of gridStep
-	gridTargets = 16 // at which an expansion is summed at once
+	gridNodes   = 36 // most nodes of an axis; a multiple of gridStep
+	gridTargets = 16 // targets at which an expansion is summed at once
 )
 
-// chebyshev has the nodes and the cosine transform for n nodes.
+// chebyshev holds n nodes and the matrix of their cosine transform.
 type chebyshev struct {
 	node   []float64 // cos(π(k+½)/n)
 	cosine []float64 // [k*stride+m]: (2/n) cos(mπ(k+½)/n), halved for m = 0
-	stride int       // n, padded to whole vectors
+	stride int       // n, rounded up to whole vectors
 }
 
-var chebyshevs [gridNodes + 1]chebyshev // by number of nodes: one, or a multiple of gridStep
+// chebyshevs are indexed by the number of nodes: 1, or a multiple of gridStep.
+var chebyshevs [gridNodes + 1]chebyshev
 
 func init() {
 	for n := range chebyshevs {
@@ -35,9 +36,9 @@ func init() {
 	}
 }
 
-// expand replaces the values by coefficients and returns how many along each
-// axis are worth summing, whole steps of them except along the first; it is not
-// ok if those of the last two degrees of an axis are not small.
+// expand replaces the values at the nodes by coefficients. It returns how many along
+// each axis leave a rest within the tolerance, rounded up to gridStep except along
+// the first. It is not ok if those of the last two degrees exceed the tolerance.
 func (g *grid) expand(tolerance float64) (terms [gridAxes]int, ok bool) {
 	g.work = resized(g.work, len(g.value))
 	for _, n := range g.nodes {
@@ -66,7 +67,7 @@ func (g *grid) expand(tolerance float64) (terms [gridAxes]int, ok bool) {
 		if n > 1 {
 			last += degrees[axis][n-1] + degrees[axis][n-2]
 		}
-		terms[axis] = worthwhile(degrees[axis][:n], tolerance)
+		terms[axis] = termsWithin(degrees[axis][:n], tolerance)
 		if axis > 0 {
 			terms[axis] = (terms[axis] + gridStep - 1) / gridStep * gridStep
 		}
@@ -74,8 +75,8 @@ func (g *grid) expand(tolerance float64) (terms [gridAxes]int, ok bool) {
 	return terms, last <= tolerance
 }
 
-// cosinesPlain is the cosine transform: it turns n values along the first axis into coefficients along the
-// last: dst[r*n+m] from value[k*rest+r].
+// cosinesPlain is the cosine transform of n values along the first axis. The
+// coefficients become the last axis: dst[r*n+m] is from value[k*rest+r].
 func cosinesPlain(dst, value []float64, n int) {
 	c := &chebyshevs[n]
 	rest := len(value) / n
@@ -91,8 +92,9 @@ func cosinesPlain(dst, value []float64, n int) {
 	}
 }
 
-// worthwhile is how many leading terms leave a rest of at most the tolerance.
-func worthwhile(size []float64, tolerance float64) int {
+// termsWithin is the least number of leading terms that leave a rest of at most the
+// tolerance.
+func termsWithin(size []float64, tolerance float64) int {
 	n := len(size)
 	for rest := 0.0; n > 1; n-- {
 		if rest += size[n-1]; rest > tolerance {
@@ -102,12 +104,12 @@ func worthwhile(size []float64, tolerance float64) int {
 	return n
 }
 
-// polynomials are T_m at a few targets, row after row.
+// polynomials are T_m, m the row, at the targets.
 type polynomials [gridNodes][gridTargets]float64
 
-// raisePlain computes rows 2 ≤ m < terms from row 1, T_m = 2z T_{m−1} − T_{m−2},
-// and sets row 0.
-func (p *polynomials) raisePlain(terms int) {
+// extendPlain sets row 0, and rows 2 ≤ m < terms from row 1, which holds z:
+// T_m = 2z T_{m−1} − T_{m−2}.
+func (p *polynomials) extendPlain(terms int) {
 	for i := range p[0] {
 		p[0][i] = 1
 	}
@@ -118,8 +120,8 @@ func (p *polynomials) raisePlain(terms int) {
 	}
 }
 
-// atPlain sums the expansion at the targets whose polynomials the grid has.
-func (g *grid) atPlain(sums *[gridTargets]float64, terms [gridAxes]int) {
+// evaluatePlain sums the expansion at the targets whose polynomials are set.
+func (g *grid) evaluatePlain(sums *[gridTargets]float64, terms [gridAxes]int) {
 	for m0 := range terms[0] {
 		var plane [gridTargets]float64
 		for m1 := range terms[1] {

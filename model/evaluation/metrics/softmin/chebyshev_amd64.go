@@ -36,16 +36,16 @@ func cosinesAVX512(dst, value []float64, n int) {
 	archsimd.ClearAVXUpperBits()
 }
 
-// raise is raisePlain on the widest vectors that the processor has.
-func (p *polynomials) raise(terms int) {
+// extend is extendPlain on the widest vectors that the processor has.
+func (p *polynomials) extend(terms int) {
 	if !hasAVX512 {
-		p.raisePlain(terms)
+		p.extendPlain(terms)
 		return
 	}
-	p.raiseAVX512(terms)
+	p.extendAVX512(terms)
 }
 
-func (p *polynomials) raiseAVX512(terms int) {
+func (p *polynomials) extendAVX512(terms int) {
 	const half = gridTargets / 2
 	one := archsimd.BroadcastFloat64x8(1)
 	for _, lo := range [...]int{0, half} {
@@ -60,17 +60,17 @@ func (p *polynomials) raiseAVX512(terms int) {
 	archsimd.ClearAVXUpperBits()
 }
 
-// at is atPlain on the widest vectors that the processor has.
-func (g *grid) at(sums *[gridTargets]float64, terms [gridAxes]int) {
+// evaluate is evaluatePlain on the widest vectors that the processor has.
+func (g *grid) evaluate(sums *[gridTargets]float64, terms [gridAxes]int) {
 	if !hasAVX512 {
-		g.atPlain(sums, terms)
+		g.evaluatePlain(sums, terms)
 		return
 	}
-	g.atAVX512(sums, terms)
+	g.evaluateAVX512(sums, terms)
 }
 
-// atAVX512 takes three rows of coefficients at once.
-func (g *grid) atAVX512(sums *[gridTargets]float64, terms [gridAxes]int) {
+// evaluateAVX512 takes three rows of coefficients at once.
+func (g *grid) evaluateAVX512(sums *[gridTargets]float64, terms [gridAxes]int) {
 	const half = gridTargets / 2
 	var sum0, sum1 archsimd.Float64x8
 	for m0 := range terms[0] {

@@ -6,6 +6,8 @@ package softmin
 
 func cosines(dst, value []float64, n int) { cosinesPlain(dst, value, n) }
 
-func (p *polynomials) raise(terms int) { p.raisePlain(terms) }
+func (p *polynomials) extend(terms int) { p.extendPlain(terms) }
 
-func (g *grid) at(sums *[gridTargets]float64, terms [gridAxes]int) { g.atPlain(sums, terms) }
+func (g *grid) evaluate(sums *[gridTargets]float64, terms [gridAxes]int) {
+	g.evaluatePlain(sums, terms)
+}

@@ -2,11 +2,12 @@ package softmin
 
 import "math"
 
-// nearlyDominant is by how many powers of two a source may exceed y*.
+// nearlyDominant is the number of powers of two by which a source may exceed y*.
 const nearlyDominant = 16
 
-// dominant finds a source whose exponent at the centre c of the box is the
-// largest or nearly, y* and A, and leaves bounds of the groups' exponents.
+// dominant finds a source whose exponent at the centre c of the box is the largest,
+// but for nearlyDominant. It writes the source, y*, to star, returns its exponent,
+// A, and sets s.bounds to bounds of the groups' exponents.
 func (t task) dominant(s *scratch, b *box, star []float64) (top float64) {
 	n, x := t.From.n, t.From.x
 	curvature := math.Log2E / (2 * t.eps)
@@ -25,7 +26,7 @@ func (t task) dominant(s *scratch, b *box, star []float64) (top float64) {
 		}
 	}
 	all := t.all()
-	// First: its maximum rules most others out.
+	// The likely group comes first: its maximum rules most others out.
 	best, top := t.searchGroup(&all, likely, b.centre, -1, math.Inf(-1))
 	for k := range t.From.groups {
 		if k != likely && s.bounds[k] > top+nearlyDominant {
@@ -43,8 +44,8 @@ func (t task) searchGroup(all *sources, k int, centre []float64, best int, top f
 	return t.search(all, g.lo, g.hi, centre, best, top)
 }
 
-// searchPlain returns the source of those in lo ≤ j < hi whose exponent at the
-// centre is the largest, and the exponent, or best and top if none exceeds that.
+// searchPlain returns the source lo ≤ j < hi whose exponent at the centre is the
+// largest, and that exponent; if none exceeds top, it returns best and top.
 func (t task) searchPlain(from *sources, lo, hi int, centre []float64, best int, top float64) (int, float64) {
 	curvature := math.Log2E / (2 * t.eps)
 	for j := lo; j < hi; j++ {

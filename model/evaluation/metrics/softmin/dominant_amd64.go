@@ -18,7 +18,7 @@ func (t task) search(from *sources, lo, hi int, centre []float64, best int, top 
 }
 
 // searchAVX512 takes eight sources at once; hi−lo must be a multiple of that.
-// Most groups hold nothing higher, which one comparison tells.
+// In most groups no exponent exceeds top, so one comparison decides.
 func (t task) searchAVX512(from *sources, lo, hi int, centre []float64, best int, top float64) (int, float64) {
 	curvature := archsimd.BroadcastFloat64x8(-math.Log2E / (2 * t.eps))
 	for j := lo; j < hi; j += 8 {

@@ -5,8 +5,8 @@ import "math"
 const (
 	roundMagic = 3 << 51 // adding it rounds a float64 of moderate size to an integer
 
-	// 2^f on [-½, ½], degree 7, relative error 4e-11 (weighted least squares
-	// driven to equal ripple).
+	// 2^f on [−½, ½], degree 7, relative error 4e-11 (weighted least squares,
+	// reweighted to equal ripple).
 	exp2c0 = 0.9999999999616819
 	exp2c1 = 0.6931471807284529
 	exp2c2 = 0.24022651198155293
@@ -16,11 +16,11 @@ const (
 	exp2c6 = 0.00015469291075062314
 	exp2c7 = 1.5201917913273411e-05
 
-	// exponentRange is the largest |x| that exp2 may see.
+	// exponentRange is the largest |x| for which exp2 is right.
 	exponentRange = 1000
 )
 
-// exp2 is 2^x for |x| ≤ 1000, with relative error 5e-11.
+// exp2 is 2^x for |x| ≤ exponentRange, with relative error 5e-11.
 func exp2(x float64) float64 {
 	shifted := x + roundMagic
 	f := x - (shifted - roundMagic)
@@ -30,12 +30,12 @@ func exp2(x float64) float64 {
 	return math.Float64frombits(math.Float64bits(p) + math.Float64bits(shifted)<<52)
 }
 
-// lanes is the number of elements that kernels take at once: their sources are
-// padded to a multiple of it (pad).
+// lanes is the number of float64 elements in a vector of AVX-512. Kernels take a
+// multiple of it: see pad.
 const lanes = 8
 
-// expSumPlain is Σ_j 2^(a_j + Σ_k u_k v_kj), where v_kj is v[k*stride+j]. No
-// exponent may leave ±exponentRange. It sums blocks of 256, then the blocks.
+// expSumPlain is Σ_j 2^(a_j + Σ_k u_k v_kj), where v_kj is v[k*stride+j].
+// Exponents must be within ±exponentRange. It sums blocks of 256, then the blocks.
 func expSumPlain(a, v []float64, stride int, u []float64) float64 {
 	if len(u) == 1 {
 		return expSumLine(a, v, u[0])
@@ -63,7 +63,7 @@ func expSumPlain(a, v []float64, stride int, u []float64) float64 {
 	return sum
 }
 
-// expSumLine is expSumPlain in one dimension, without the detour through memory.
+// expSumLine is expSumPlain in one dimension, where exponents need no array.
 func expSumLine(a, v []float64, u float64) float64 {
 	v = v[:len(a)]
 	var s0, s1 float64
@@ -78,7 +78,7 @@ func expSumLine(a, v []float64, u float64) float64 {
 	return s0 + s1
 }
 
-// pad fills up to a multiple of the vector with sources that weigh nothing.
+// pad appends sources of weight 2^−exponentRange up to a multiple of vector.
 func pad[T float32 | float64](a, v []T, stride, kept, dimensions, vector int) (padded int) {
 	padded = (kept + vector - 1) / vector * vector
 	for j := kept; j < padded; j++ {

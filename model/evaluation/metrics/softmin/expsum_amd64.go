@@ -32,8 +32,8 @@ func expSum(a, v []float64, stride int, u []float64) float64 {
 	return expSumPlain(a, v, stride, u)
 }
 
-// 2^f on [0, 1], degree 7, relative error 4e-11: exp2's polynomial for the
-// fraction that VREDUCEPD leaves and the floor that VSCALEFPD takes.
+// 2^f on [0, 1], degree 7, relative error 4e-11: exp2's polynomial for f = x − ⌊x⌋,
+// which VREDUCEPD computes; VSCALEFPD multiplies by 2^⌊x⌋.
 const (
 	floor2c0 = 0.9999999999597886
 	floor2c1 = 0.6931471860838923
@@ -45,7 +45,7 @@ const (
 	floor2c7 = 2.1498761794647722e-05
 )
 
-// expSumAVX512 takes eight sources at once, with one sum per lane.
+// expSumAVX512 takes eight sources at once, with a sum per lane.
 func expSumAVX512(a, v []float64, stride int, u []float64) float64 {
 	c0, c1 := archsimd.BroadcastFloat64x8(floor2c0), archsimd.BroadcastFloat64x8(floor2c1)
 	c2, c3 := archsimd.BroadcastFloat64x8(floor2c2), archsimd.BroadcastFloat64x8(floor2c3)
@@ -72,7 +72,7 @@ func expSumAVX512(a, v []float64, stride int, u []float64) float64 {
 	return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]))
 }
 
-// expSumAVX2 takes four sources at once, by exp2's arithmetic.
+// expSumAVX2 takes four sources at once, with the arithmetic of exp2.
 func expSumAVX2(a, v []float64, stride int, u []float64) float64 {
 	c0, c1 := archsimd.BroadcastFloat64x4(exp2c0), archsimd.BroadcastFloat64x4(exp2c1)
 	c2, c3 := archsimd.BroadcastFloat64x4(exp2c2), archsimd.BroadcastFloat64x4(exp2c3)

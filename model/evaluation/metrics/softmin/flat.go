@@ -2,20 +2,20 @@ package softmin
 
 import "math"
 
-// Where ε is far above the squared diameter all terms of a sum are nearly 1 and
-// a softmin is ε times the logarithm of nearly 1: with
-// t_j = (potential_j − ½|x−y_j|²)/ε, small, it is taken as
+// Where ε is far above the squared diameter, all terms of a sum are nearly 1, and
+// the softmin is ε times the logarithm of a number near 1, whose rounding is a
+// part of ε. With t_j = (potential_j − ½|x−y_j|²)/ε, the form
 //
-//	−ε log1p((1/M) Σ_j expm1(t_j)),
+//	−ε log1p((1/M) Σ_j expm1(t_j))
 //
-// whose error is that of t in float64 instead of a part of ε. So a blur however
-// large leaves what it should: half the squared distance of the means.
+// has only the rounding of t. So the divergence at any large blur is half the
+// squared distance of the means, as it should be.
 
-// flatRatio is above which multiple of the squared diameter ε is large: there
-// |t| is at most about ½.
+// flatRatio is the multiple of the squared diameter above which ε is large: |t| is
+// at most about ½ there.
 const flatRatio = 4
 
-// runFlat computes the targets lo ≤ i < hi.
+// runFlat computes the targets lo ≤ i < hi in that form.
 func (t task) runFlat(lo, hi int) {
 	n, inverse := t.From.n, 1/t.eps
 	for i := lo; i < hi; i++ {
@@ -32,8 +32,8 @@ func (t task) runFlat(lo, hi int) {
 	}
 }
 
-// expm1 is exp(t) − 1, quickly where |t| ≤ ½: by Taylor's polynomial, whose
-// remainder is there below 2⁻¹²/12! = 5e-13 of t.
+// expm1 is exp(t) − 1. Where |t| ≤ ½ it is Taylor's polynomial, which is faster than
+// math.Expm1 and whose remainder is below 2⁻¹²/12! = 5e-13 of t.
 func expm1(t float64) float64 {
 	if !(math.Abs(t) <= 0.5) {
 		return math.Expm1(t)

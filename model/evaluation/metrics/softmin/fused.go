@@ -5,51 +5,51 @@ import (
 	"unsafe"
 )
 
-// Two softmins that are each other's, or one that is its own, have their sums
-// from the same numbers: with the potentials f and g of rows and columns as they
-// are,
+// Two softmins that are each other's, or one that is its own, share their
+// exponentials. With the potentials f of rows and g of columns,
 //
-//	π_ij = exp((f_i + g_j − ½|x_i−y_j|²)/ε)
+//	π_ij = exp((f_i + g_j − ½|x_i−y_j|²)/ε),
 //
-// has row sums that move f and column sums that move g, one exponential for both;
-// in a self term π is symmetric, and half of it does. All π are of the size of a
-// plan where the potentials fit each other, as they do in self terms always and
-// elsewhere while ε is wide; where a sum leaves fusedLargest and its inverse the
-// sums are taken in tiles, each in its own frame.
+// row sums of π move f and column sums move g, so one exponential serves both. In a
+// self term π is symmetric, and half of it suffices. Where the potentials fit each
+// other, π is about a transport plan; that is so in self terms at every ε, elsewhere
+// while ε is large. Where a sum leaves the range from 1/fusedLargest to fusedLargest,
+// the sums are taken in tiles instead, each in its own frame.
 //
-// Rows are taken by boxes in frames as tiles are (tile.go), to which r_i =
-// (f_i − ½|u_i|² + u_i·(y*−c))/ε + A is added. Column sums are added up by strips
-// of boxes, each by one goroutine from start to end, and the strips at last.
+// Rows are taken by boxes, in the frames of tiles (tile.go), with
+// r_i = (f_i − ½|u_i|² + u_i·(y*−c))/ε + A added to the exponents. Boxes are divided
+// into strips. One goroutine adds up the column sums of a strip from start to end;
+// finish adds up the strips.
 const (
-	fusedStrips  = 16     // at most: column sums take memory for as many numbers per column
-	fusedLargest = 0x1p80 // exponents that matter stay within that: float32 holds 2^±126
-	fusedPoints  = 1024   // fewer, in either cloud, do not average errors of float32
-	fusedReach   = 8.0    // most of the half diagonal of its boxes, in units of σ
-	fusedGrid    = 4.0    // grids of boxes where they take that much less time than tiles are better
-	fusedFlush   = 16     // tiles after which column sums leave float32
-	fusedFrames  = 4      // more frames than that per box of rows cost more than is saved
+	fusedStrips  = 16     // most strips: each holds one number per column
+	fusedLargest = 0x1p80 // keeps exponents that matter within float32, 2^±126
+	fusedPoints  = 1024   // with fewer, in either cloud, errors of float32 do not average out
+	fusedReach   = 8.0    // largest half diagonal of a box, in units of σ
+	fusedGrid    = 4.0    // a grid is better if it takes so many times less than tiles
+	fusedFlush   = 16     // tiles after which column sums in float32 are added to those in float64
+	fusedFrames  = 4      // with more frames per box of rows, fusing costs more than it saves
 )
 
 // fused is a pair of transforms, or one of a measure to itself, and their sums.
 type fused struct {
-	rows, columns task   // the potential of one is what the other moves
-	boxes         []*box // of rows
-	strips        [][]float64
-	sum           []float64 // of rows
-	refused       bool      // a sum left the range: this ε is too small, and so is the next
+	rows, columns task        // the potential of one is what the other moves
+	boxes         []*box      // of rows
+	strips        [][]float64 // column sums of each strip
+	sum           []float64   // row sums
+	refused       bool        // a sum left the range: smaller ε are not tried
 }
 
-// self says whether rows and columns are the same.
+// self says whether rows and columns are the same measure.
 func (f *fused) self() bool { return f.rows.To == f.rows.From }
 
-// strip is a part of a pair's work.
+// strip is a part of a pair's boxes: every len(strips)-th, from number on.
 type strip struct {
 	*fused
 	number int
 }
 
-// fuse finds pairs among transforms and returns them and their parts; those of
-// other transforms become tasks.
+// fuse finds pairs among transforms and returns them with their strips. Transforms
+// that are not fused become tasks.
 func (s *Evaluator) fuse(whole []task) (strips []strip, pairs []*fused) {
 	taken := make([]bool, len(whole))
 	for k, rows := range whole {
@@ -77,7 +77,7 @@ func (s *Evaluator) fuse(whole []task) (strips []strip, pairs []*fused) {
 	return strips, pairs
 }
 
-// pair is what is kept of a pair.
+// pair returns the pair of these measures, from an earlier run if it had one.
 func (s *Evaluator) pair(rows, columns task) *fused {
 	for _, f := range s.fused {
 		if f.rows.To == rows.To && f.columns.To == columns.To {
@@ -89,7 +89,8 @@ func (s *Evaluator) pair(rows, columns task) *fused {
 	return f
 }
 
-// prepare takes the boxes of rows; it is false if fusing does not pay.
+// prepare collects the boxes of rows. It is false if fusing is impossible or does
+// not pay.
 func (f *fused) prepare(rows, columns task) bool {
 	if !f.fusable(rows) || !columns.tiled(0) {
 		return false
@@ -97,7 +98,7 @@ func (f *fused) prepare(rows, columns task) bool {
 	f.rows, f.columns = rows, columns
 	f.boxes = f.boxes[:0]
 	frames := 0
-	if !f.take(0, &frames) {
+	if !f.collect(0, &frames) {
 		return false
 	}
 	if frames > fusedFrames*len(f.boxes) {
@@ -110,9 +111,9 @@ func (f *fused) prepare(rows, columns task) bool {
 	return true
 }
 
-// take appends the boxes of rows below a node; it is false if a grid serves one
-// far better.
-func (f *fused) take(node int, frames *int) bool {
+// collect appends the boxes of rows below a node. It is false if a grid is far faster
+// on one of them.
+func (f *fused) collect(node int, frames *int) bool {
 	b := &f.rows.To.tree[node]
 	switch {
 	case f.rows.gridPaysBy(fusedGrid, b):
@@ -122,10 +123,10 @@ func (f *fused) take(node int, frames *int) bool {
 		*frames += f.rows.frames(b)
 		return true
 	}
-	return f.take(b.left, frames) && f.take(b.right, frames)
+	return f.collect(b.left, frames) && f.collect(b.right, frames)
 }
 
-// tiled says whether no grid serves a box below a node far better.
+// tiled says whether a grid is far faster on no box below a node.
 func (t task) tiled(node int) bool {
 	b := &t.To.tree[node]
 	switch {
@@ -137,7 +138,7 @@ func (t task) tiled(node int) bool {
 	return t.tiled(b.left) && t.tiled(b.right)
 }
 
-// appendTasks is for a pair that was refused.
+// appendTasks appends the tasks of a pair that was refused.
 func (f *fused) appendTasks(tasks []task) []task {
 	tasks = appendTasks(tasks, f.rows)
 	if !f.self() {
@@ -146,7 +147,7 @@ func (f *fused) appendTasks(tasks []task) []task {
 	return tasks
 }
 
-// frames is how many boxes below a node are within one frame each.
+// frames bounds the number of frames that the targets of a box need.
 func (t task) frames(b *box) int {
 	switch {
 	case t.within(b, fusedReach) || b.hi-b.lo == 1:
@@ -157,7 +158,7 @@ func (t task) frames(b *box) int {
 	return t.frames(&t.To.tree[b.left]) + t.frames(&t.To.tree[b.right])
 }
 
-// run adds up every fusedStrips-th box of rows.
+// run adds up the boxes of a strip.
 func (f strip) run(s *scratch) {
 	sums := f.strips[f.number]
 	clear(sums)
@@ -171,8 +172,8 @@ func (f strip) run(s *scratch) {
 	}
 }
 
-// expPairsPlain is expSumsPlain with u_0t added to the exponents of target t,
-// whose coordinates follow, that also adds to columns[j] the terms of source j.
+// expPairsPlain is expSumsPlain with u_0t added to the exponents of target t, whose
+// coordinates are u_1t, u_2t, … It also adds the terms of source j to columns[j].
 func expPairsPlain(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int) {
 	cs, as, vs, us := unsafe.Slice(columns, n), unsafe.Slice(a, n), unsafe.Slice(v, (d-1)*stride+n), unsafe.Slice(u, (d+1)*tile)
 	for t := range sums {
@@ -188,8 +189,8 @@ func expPairsPlain(sums *[tile][lanes32]float64, columns, a, v, u *float32, stri
 	}
 }
 
-// box adds up one box of rows, against columns from first on. Those before
-// middle, if any, are rows of the same box: they count as rows alone.
+// box adds up one box of rows against the columns from first on. Columns before
+// middle, in a self term, are the rows of the box itself: they add to row sums only.
 func (f *fused) box(s *scratch, b *box, strip []float64, first, middle int) {
 	t, w := f.rows, &s.tiles
 	if !t.within(b, fusedReach) && b.hi-b.lo > 1 {
@@ -229,8 +230,8 @@ func (f *fused) box(s *scratch, b *box, strip []float64, first, middle int) {
 	}
 }
 
-// frame sets the columns lo ≤ j < hi in a frame from place at on, padded, and
-// returns their number.
+// frame writes the columns lo ≤ j < hi in a frame to w from place at on, padded, and
+// returns their number with the padding.
 func (f *fused) frame(w *tiles, at, lo, hi int, top float64, centre, star []float64) int {
 	t := f.rows
 	from := sources{t.From.x[lo:], t.exponent[lo:], t.From.n, hi - lo}
@@ -239,7 +240,8 @@ func (f *fused) frame(w *tiles, at, lo, hi int, top float64, centre, star []floa
 	return pad(part.a, part.v, part.stride, hi-lo, len(star), lanes32)
 }
 
-// tile is r_i and u_i of the rows from lo on; those that are missing add nothing.
+// tile returns r_i and u_i of count rows from lo on; the rest of the eight add
+// nothing.
 func (f *fused) tile(lo, count int, top float64, centre, star []float64) (u [(MaxDimension + 1) * tile]float32) {
 	t := f.rows
 	slope, perSigma := math.Log2E/t.eps, 1/math.Sqrt(t.eps)
@@ -258,7 +260,7 @@ func (f *fused) tile(lo, count int, top float64, centre, star []float64) (u [(Ma
 	return u
 }
 
-// finish sets both softmins from the sums, or refuses.
+// finish sets both softmins from the sums, or sets refused.
 func (f *fused) finish() {
 	columns := f.strips[0]
 	for _, strip := range f.strips[1:] {
@@ -276,7 +278,8 @@ func (f *fused) finish() {
 	f.move(f.rows.Dst, f.columns.Potential, f.sum, f.rows.From.n)
 }
 
-// move sets what a potential moves to.
+// move sets dst to the softmin, by which a potential moves as sums say: it is
+// potential − ε log(sum/n).
 func (f *fused) move(dst, potential, sums []float64, n int) {
 	logarithm := math.Log(float64(n))
 	for i, sum := range sums {

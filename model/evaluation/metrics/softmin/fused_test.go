@@ -50,7 +50,7 @@ func TestFusedEqualsDefinition(t *testing.T) {
 				s.Run(tt.eps, jobs...)
 			}
 			for _, pair := range s.fused {
-				if tried := len(pair.sum) > 0; tried != (fuses && tt.tried) || pair.refused != (fuses && tt.refused) {
+				if tried := len(pair.sum) > 0; tried != (hasPairKernel && tt.tried) || pair.refused != (hasPairKernel && tt.refused) {
 					t.Errorf("%dD, %s: tried %v, refused %v", d, tt.name, tried, pair.refused)
 				}
 			}

@@ -2,48 +2,49 @@ package softmin
 
 import "math"
 
-// grid interpolates sums in the plane and in space, as line does on the line:
-// the sum is taken on a tensor grid of Chebyshev nodes (tensor.go), and its
-// expansion is summed at the targets (chebyshev.go). It serves boxes a few √ε
-// wide that hold many targets. All is float64: an expansion loses the digits by
-// which the sum varies over the box.
+// grid interpolates sums in the plane and in space, as line does in one dimension.
+// It takes the sum on a tensor grid of Chebyshev nodes (tensor.go) and sums the
+// expansion at the targets (chebyshev.go). It suits boxes a few √ε wide that hold
+// many targets. All is float64: an expansion loses the digits by which the sum
+// varies over the box.
 //
-// There are always three axes; in the plane, the first has one node.
+// There are always three axes; in the plane the first has one node.
 type grid struct {
 	nodes       [gridAxes]int
 	factor      [gridAxes][]panel
 	left        []panel
-	sums        [][lanes]float64 // what adds up to the sum at a node, row after row
-	value, work []float64        // sums, then coefficients
+	sums        [][lanes]float64 // at each node, row after row; the sum is that of the lanes
+	value, work []float64        // sums at the nodes, then coefficients
 	polynomial  [gridAxes]polynomials
 }
 
 const (
 	gridAxes = 3
 
-	// What makes grids pay, in sums in tiles at one target, as measured on Zen 4:
-	// 0.53, 0.075 and 0.19 ns per source. Sums in float64 take as long as an
-	// exponential.
+	// The cost of a grid, in units of a sum in a tile at one target. On Zen 4 a
+	// source takes 0.53 ns at a node of an axis, 0.075 ns at a node of the grid, and
+	// 0.19 ns at a target in a tile. At a target in float64 it takes an exponential.
 	gridExponential = 2.8 // at a node of an axis
 	gridProduct     = 0.4 // at a node of the grid
 
 	// gridTolerance bounds the last coefficients, relative to the smallest sum;
-	// gridSingle does where tiles are the alternative.
+	// gridSingle is the bound where tiles are the alternative.
 	gridTolerance = 1e-9
 	gridSingle    = 3e-8
 
-	gridSample = 16 // every so many sources choose the numbers of nodes
+	gridSample = 16 // one source of so many is in the sample that chooses numbers of nodes
 
-	// gridSwing bounds the exponents of factors, in both directions; those of
-	// products stay in the range of exp2.
+	// gridSwing bounds the absolute exponents of factors, so that those of products
+	// are within exponentRange.
 	gridSwing = exponentRange / 2
 )
 
-// gridPays says whether a grid with as few nodes as a box of that width may need
-// would take less time than the targets. It is cheap; choose knows better.
+// gridPays says whether a grid with the fewest nodes that a box of that width can
+// need would take less time than sums at the targets. It is a quick estimate from
+// the width; chooseNodes looks at the sources.
 func (t task) gridPays(b *box) bool { return t.gridPaysBy(1, b) }
 
-// gridPaysBy is gridPays where the targets take that much less time.
+// gridPaysBy says whether the grid would take factor times less than the targets.
 func (t task) gridPaysBy(factor float64, b *box) bool {
 	d := len(b.radius)
 	if d < 2 || d > gridAxes {
@@ -60,8 +61,8 @@ func (t task) gridPaysBy(factor float64, b *box) bool {
 	return t.gridCheaper(factor, b, nodes)
 }
 
-// gridCheaper says whether a grid takes less time than the targets of a box, if
-// those take so much less than in tiles.
+// gridCheaper says whether a grid of these nodes takes factor times less than sums
+// at the targets of a box.
 func (t task) gridCheaper(factor float64, b *box, nodes [gridAxes]int) bool {
 	exponentials, products := 0, 1
 	for _, n := range nodes {
@@ -75,8 +76,8 @@ func (t task) gridCheaper(factor float64, b *box, nodes [gridAxes]int) bool {
 	return gridExponential*float64(exponentials)+gridProduct*float64(products) < targets
 }
 
-// runGrid computes the targets of a box through its grid; it is false, and has
-// done nothing, if that would not pay or does not resolve the sum.
+// runGrid computes the targets of a box by a grid. It is false, and has done
+// nothing, if a grid would not pay or does not resolve the sum.
 func (t task) runGrid(s *scratch, b *box) bool {
 	d, g := len(b.radius), &s.grid
 	missing := gridAxes - d
@@ -86,7 +87,7 @@ func (t task) runGrid(s *scratch, b *box) bool {
 	}
 	var star, inverse [gridAxes]float64
 	kept, top, ok := t.prepareGrid(s, b, star[:d])
-	if !ok || !g.choose(s, b, kept, tolerance) || !t.gridCheaper(1, b, g.nodes) {
+	if !ok || !g.chooseNodes(s, b, kept, tolerance) || !t.gridCheaper(1, b, g.nodes) {
 		return false
 	}
 	g.tensorSums(s.a[:kept], s.v, s.stride, b.radius)
@@ -110,10 +111,10 @@ func (t task) runGrid(s *scratch, b *box) bool {
 			for i, x := range t.To.axis(k)[lo:hi] {
 				p[1][i] = (x - c) * inverse[k]
 			}
-			p.raise(terms[missing+k])
+			p.extend(terms[missing+k])
 		}
 		var sums [gridTargets]float64
-		g.at(&sums, terms)
+		g.evaluate(&sums, terms)
 		for i := lo; i < hi; i++ {
 			var u [gridAxes]float64
 			for k, c := range b.centre {
@@ -125,8 +126,8 @@ func (t task) runGrid(s *scratch, b *box) bool {
 	return true
 }
 
-// prepareGrid is prepareSpace by whole groups, with the tilt of balance. It is not ok if the exponents of
-// factors could leave ±gridSwing.
+// prepareGrid is prepareSpace by whole groups, with the tilt of balance. It is not
+// ok if the exponents of factors could leave ±gridSwing.
 func (t task) prepareGrid(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
 	s.reserve(t.From.n, len(star))
 	top = t.dominant(s, b, star)
@@ -145,9 +146,9 @@ func (t task) prepareGrid(s *scratch, b *box, star []float64) (kept int, top flo
 	return pad(s.a, s.v, s.stride, kept, len(star), lanes), top, true
 }
 
-// balance moves the tilt from y* to the mean of the sources, weighted as they are
-// at the centre of the box, in a sample: there the sum is then about the
-// smallest, and varies least.
+// balance moves the tilt from y* to the mean of a sample of the sources, weighted
+// by their terms at the centre of the box. The sum is then about the smallest at the
+// centre, and varies least over the box.
 func (t task) balance(b *box, top float64, star []float64) {
 	n, curvature := t.From.n, math.Log2E/(2*t.eps)
 	weight := 1. / gridSample
@@ -172,8 +173,8 @@ func (t task) balance(b *box, top float64, star []float64) {
 	}
 }
 
-// weighPlain sets a_j and v_j of the sources lo ≤ j < hi, from place at on. What
-// is below 2^-gridSwing of y* counts as that.
+// weighPlain sets a_j and v_j of the sources lo ≤ j < hi, from place at on. A weight
+// below 2^−gridSwing of y*'s counts as that.
 func (t task) weighPlain(s *scratch, at, lo, hi int, top float64, centre, star []float64) {
 	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
 	for j := lo; j < hi; j++ {
@@ -188,15 +189,15 @@ func (t task) weighPlain(s *scratch, at, lo, hi int, top float64, centre, star [
 	}
 }
 
-// choose sets how many nodes the axes get; it is false if that is too many. The
-// coefficients of degree m along an axis are, for one source, together at most
-// about
+// chooseNodes sets the numbers of nodes of the axes. It is false if an axis needs more
+// than gridNodes. The coefficients of degree m along an axis are, for one source,
+// together at most about
 //
 //	2^(a + Σ' r|v|) 2 I_m(z),   z = r|v| log 2,   I_m(z) ≤ (z/2)^m/m! exp(min(z, z²/4(m+1))),
 //
-// with the sum over the other axes. In a sample of the sources those of the last
-// two degrees shall be below the tolerance, a part of the sum at the centre.
-func (g *grid) choose(s *scratch, b *box, kept int, tolerance float64) bool {
+// with the sum over the other axes. For each source of a sample, those of the last
+// two degrees are to be below the tolerance times the mean term at the centre.
+func (g *grid) chooseNodes(s *scratch, b *box, kept int, tolerance float64) bool {
 	missing := gridAxes - len(b.radius)
 	g.nodes = [gridAxes]int{1, 1, 1}
 	var sum, size float64
@@ -228,7 +229,7 @@ func (g *grid) choose(s *scratch, b *box, kept int, tolerance float64) bool {
 	return true
 }
 
-// logBessel is the bound of log2 I_m(z), z ≥ 0.
+// logBessel is that bound of log2 I_m(z), z ≥ 0.
 func logBessel(m int, z float64) float64 {
 	return float64(m)*math.Log2(0.5*z) - logFactorial[m] + math.Log2E*min(z, 0.25*z*z/float64(m+1))
 }

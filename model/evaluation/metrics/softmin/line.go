@@ -8,17 +8,17 @@ import "math"
 //	Σ_j exp(h_j − (x−y_j)²/2ε) = exp(A + u(y*−c)/ε − u²/2ε) · S(u),
 //	S(u) = Σ_j exp(a_j + u(y_j−y*)/ε),   a_j = h_j − (y_j−c)²/2ε − A ≤ 0.
 //
-// S is entire, positive and convex, and within a few √ε it is resolved by few
-// Chebyshev nodes: it is summed at those, and interpolated at the targets. The
-// coefficients of even degree are sums of positive terms (modified Bessel
-// functions of the slopes), so a small last coefficient proves that the tail is
-// small; otherwise, for instance where targets of one interval go to two modes,
-// the interval is halved, down to intervals of few targets, which are summed
-// directly. Heavy tails therefore cost time, not accuracy.
+// S is entire, positive and convex, and within a few √ε few Chebyshev nodes resolve
+// it. So it is summed at the nodes and interpolated at the targets. The coefficients
+// of even degree are sums of positive terms (modified Bessel functions of the
+// slopes), so a small last coefficient proves that the tail is small. Where it is
+// not, for instance where targets of one interval go to two modes, the interval is
+// halved, down to intervals of few targets, which are summed directly. Heavy tails
+// therefore cost time, not accuracy.
 const (
 	lineNodes     = 24
 	lineWidth     = 5.0  // first intervals are at most this many √ε wide
-	lineTolerance = 1e-9 // last coefficients, relative to the smallest S
+	lineTolerance = 1e-9 // of the last coefficients, relative to the smallest S
 	lineCut       = 40.0 // sources below 2^-40 of the largest in all of the interval are dropped
 )
 
@@ -105,7 +105,7 @@ func (t task) runInterval(s *scratch) {
 	}
 }
 
-// halve computes the targets before and from middle separately.
+// halve computes the targets before middle and those from it on separately.
 func (t task) halve(s *scratch, middle int) {
 	left, right := t, t
 	left.hi, right.lo = t.lo+middle, t.lo+middle
@@ -113,10 +113,10 @@ func (t task) halve(s *scratch, middle int) {
 	right.runInterval(s)
 }
 
-// prepare leaves a_j and v_j = (y_j−y*)/ε, in units of log 2, of the sources
-// that matter for |u| ≤ radius in the scratch, and returns their number
-// (padded), the maximum A and y*. It is not ok if an exponent could leave the
-// range of exp2; with radius 0 it always is.
+// prepare writes a_j and v_j = (y_j−y*)/ε, in units of log 2, of the sources that
+// matter for |u| ≤ radius to the scratch. It returns their number (padded), the
+// maximum A and y*. It is not ok if an exponent could leave the range of exp2; with
+// radius 0 none can.
 func (t task) prepare(s *scratch, centre, radius float64) (kept int, top, star float64, ok bool) {
 	y, h := t.From.x, t.exponent
 	s.reserve(len(y), 1)
@@ -138,7 +138,7 @@ func (t task) prepare(s *scratch, centre, radius float64) (kept int, top, star f
 	best := likely * groupPoints
 	top = math.Inf(-1)
 	for step := range bounds {
-		g := step // the likely group first: its maximum rules others out
+		g := step // the likely group comes first: its maximum rules most others out
 		if step == 0 {
 			g = likely
 		} else if step <= likely {
@@ -179,11 +179,11 @@ func (t task) prepare(s *scratch, centre, radius float64) (kept int, top, star f
 	return pad(a, v, s.stride, kept, 1, lanes), top, star, true
 }
 
-// distance is that of a point from an interval.
+// distance is that of a point x from an interval.
 func distance(x, lo, hi float64) float64 { return max(lo-x, x-hi, 0) }
 
-// expand computes the Chebyshev coefficients of the values and how many of them
-// are worth summing; it is not ok if the last ones exceed the tolerance.
+// expand computes the Chebyshev coefficients of the values, and how many of them
+// leave a rest within the tolerance. It is not ok if the last two exceed it.
 func (l *line) expand(tolerance float64) (terms int, ok bool) {
 	for m := range lineNodes {
 		var c float64

@@ -12,11 +12,11 @@ import (
 type Measure struct {
 	n, d   int
 	x      []float64 // coordinate d of point i is x[d*n+i]
-	groups []box     // consecutive neighbours, all points: sources share a bound
-	tree   []box     // k-d tree from its root on; nil in one dimension
+	groups []box     // a partition into neighbours, which as sources share a bound
+	tree   []box     // k-d tree, the root first; nil in one dimension
 }
 
-// box is a range of consecutive points, lo ≤ i < hi, and where they lie.
+// box is a range of consecutive points, lo ≤ i < hi, and its bounding box.
 type box struct {
 	lo, hi      int
 	centre      []float64
@@ -49,7 +49,7 @@ func NewMeasure(n, d int, points []float32) *Measure {
 			m.x[k*n+i] = float64(points[p*d+k])
 		}
 	}
-	covered := 0 // points in groups; nodes come before their children
+	covered := 0 // points in groups so far; nodes come before their children
 	for k, b := range m.tree {
 		bounded := m.bound(b.lo, b.hi)
 		bounded.left, bounded.right = b.left, b.right
@@ -83,8 +83,8 @@ func (m *Measure) bound(lo, hi int) box {
 	return b
 }
 
-// halves are the children of a node of the tree, or the halves of the points of
-// a leaf or of another box.
+// halves are the children of a node of the tree. A leaf, or a box that is no node,
+// is halved by number of points.
 func (m *Measure) halves(b *box) [2]box {
 	if b.left != 0 {
 		return [2]box{m.tree[b.left], m.tree[b.right]}
@@ -94,15 +94,15 @@ func (m *Measure) halves(b *box) [2]box {
 }
 
 const (
-	groupPoints = 64 // consecutive sources on the line that share a bound
-	leafPoints  = 8  // points of a leaf of the k-d tree
-	nodePoints  = 32 // of a node whose points share a bound as sources
+	groupPoints = 64 // points of a group on the line
+	leafPoints  = 8  // most points of a leaf of the k-d tree
+	nodePoints  = 32 // most points of a node that is a group
 )
 
-// split orders the points into a k-d tree: it halves the range along its widest
-// axis, at the median, until few are left. first is the place of order[0]; the
-// children of a node come after it, in the order of their points. The low
-// 32 bits of order number the points; the high ones are for sorting.
+// split orders the points into a k-d tree: it halves a range at the median of its
+// widest axis until few points are left. first is the place of order[0] among all
+// points. A node's children come after it, in the order of their points. The low
+// 32 bits of an element of order are a point's number, the high ones its sort key.
 func (m *Measure) split(points []float32, order []uint64, first int) (node int) {
 	node = len(m.tree)
 	m.tree = append(m.tree, box{lo: first, hi: first + len(order)})
@@ -132,7 +132,7 @@ func (m *Measure) split(points []float32, order []uint64, first int) (node int) 
 	return node
 }
 
-// sortable is a number below 2^32 that grows with v.
+// sortable is a number below 2³² that increases with v.
 func sortable(v float32) uint64 {
 	b := math.Float32bits(v)
 	if b>>31 == 1 {
@@ -141,8 +141,8 @@ func sortable(v float32) uint64 {
 	return uint64(b | 1<<31)
 }
 
-// partition moves the n smallest keys, all different, to the front: by
-// quickselect, and by sorting what that fails to make small.
+// partition moves the n smallest keys to the front, in any order. Keys differ. It
+// is quickselect, which sorts what is left after 2 log₂ of the length rounds.
 func partition(keys []uint64, n int) {
 	for rounds := 2 * bits.Len(uint(len(keys))); rounds > 0 && len(keys) > 16; rounds-- {
 		a, b, c := keys[0], keys[len(keys)/2], keys[len(keys)-1]
@@ -160,7 +160,7 @@ func partition(keys []uint64, n int) {
 				i, j = i+1, j-1
 			}
 		}
-		switch { // up to j at most the pivot, from i on at least
+		switch { // keys up to j are at most the pivot, those from i on at least
 		case n <= j:
 			keys = keys[:j+1]
 		case n > i:

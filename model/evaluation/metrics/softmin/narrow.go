@@ -3,12 +3,12 @@ package softmin
 import "math"
 
 // At small temperatures few sources matter to a target, but many to a box of
-// targets. So boxes are halved and halved again, and each half takes from the
-// sources of its box those that matter to itself: what they cost falls with what
-// is left, and the last boxes hold one tile or what is close together.
+// targets. So boxes are halved repeatedly, and each half keeps, of the sources of
+// its box, those that matter to it. The cost falls with the number of sources left.
+// The last boxes hold one tile, or targets that are close together.
 const (
-	narrowNear = 1.5  // boxes with half diagonals of less than that many σ are not halved
-	narrowCost = 12.0 // narrowing for two halves takes the time of that many targets' sums
+	narrowNear = 1.5  // boxes whose half diagonal is less than this many σ = √ε are not halved
+	narrowCost = 12.0 // the time of narrowing for two halves, in sums at one target
 )
 
 // sources are points with their exponents: those of a measure, or those of them
@@ -19,15 +19,15 @@ type sources struct {
 }
 
 // runTiles computes the targets of a box in tiles, from the sources of the level
-// above, which came from above ones, or on the first level from all. A box whose
-// halves will need few of its sources is halved, and so is one that does not fit
+// above, which were chosen out of above ones; on the first level, from all. It
+// halves a box whose halves will need few of its sources, and one that does not fit
 // into a frame.
 func (t task) runTiles(s *scratch, b *box, level, above int) {
 	if len(s.levels) == level {
 		s.levels = append(s.levels, sources{})
 	}
 	if level > 0 && t.tooLarge(b) && 10*s.levels[level-1].n > 9*above {
-		for _, half := range t.To.halves(b) { // as little may be left out here: wait for quarters
+		for _, half := range t.To.halves(b) { // hardly any source can go yet: try again in quarters
 			t.runTiles(s, &half, level, 2*above)
 		}
 		return
@@ -51,8 +51,9 @@ func (t task) runTiles(s *scratch, b *box, level, above int) {
 // tooLarge says whether the targets of a box are too far apart for one frame.
 func (t task) tooLarge(b *box) bool { return b.hi-b.lo > 1 && !t.within(b, tileReach) }
 
-// halvingPays says whether narrowing the sources of a box for its halves takes
-// less time than it saves, if it leaves out as large a part as it did here.
+// halvingPays says whether narrowing the sources of a box for its halves takes less
+// time than it saves, on the assumption that it leaves out as large a part as it did
+// here.
 func (t task) halvingPays(b *box, kept, above int) bool {
 	if t.tooLarge(b) {
 		return true
@@ -67,9 +68,9 @@ func (t task) halvingPays(b *box, kept, above int) bool {
 // all are the sources of a task.
 func (t task) all() sources { return sources{t.From.x, t.exponent, t.From.n, t.From.n} }
 
-// narrow leaves on a level the sources that matter in a box, out of those of the
-// level above or, on the first one, of all. It writes the dominant one, y*, to
-// star and returns A.
+// narrow sets s.levels[level] to the sources that matter in a box, out of those of
+// the level above; on the first level, out of all. It writes the dominant one, y*,
+// to star and returns A.
 func (t task) narrow(s *scratch, level int, b *box, star []float64) (top float64) {
 	cut := tileCut + math.Log2(float64(t.From.n))
 	to := &s.levels[level]
@@ -107,7 +108,7 @@ func (s *sources) clear(n, dimensions int) {
 	s.exponent, s.x = resized(s.exponent, s.stride), resized(s.x, s.stride*dimensions)
 }
 
-// fill pads with sources that weigh nothing, where the first one is.
+// fill pads with sources of weight 0 at the place of the first one.
 func (s *sources) fill(dimensions int) {
 	for ; s.n%lanes != 0; s.n++ {
 		s.exponent[s.n] = math.Inf(-1)
@@ -117,10 +118,10 @@ func (s *sources) fill(dimensions int) {
 	}
 }
 
-// keepPlain appends those of the sources lo ≤ j < hi that matter. The exponent
-// of one differs from that of y* by e_j − A + u·(y_j−y*)/ε at the target c + u,
-// most in a corner of the box; if it is below −cut even there, the source adds
-// less than 2^-cut of any sum.
+// keepPlain appends those of the sources lo ≤ j < hi that matter. At the target
+// c + u, the exponent of source j exceeds that of y* by e_j − A + u·(y_j−y*)/ε, most
+// in a corner of the box. If that is below −cut even there, the source adds less than
+// 2^−cut to any sum.
 func (t task) keepPlain(to, from *sources, lo, hi int, top, cut float64, b *box, star []float64) {
 	curvature, slope := math.Log2E/(2*t.eps), math.Log2E/t.eps
 	for j := lo; j < hi; j++ {

@@ -27,7 +27,7 @@ func (s *Evaluator) Flat(eps float64) bool {
 // fusable says whether a pair may be fused at all; whether that pays is decided
 // by its boxes (prepare).
 func (f *fused) fusable(rows task) bool {
-	return fuses && rows.single && !rows.flat && !f.refused &&
+	return hasPairKernel && rows.single && !rows.flat && !f.refused &&
 		rows.To.d > 1 && min(rows.To.n, rows.From.n) >= fusedPoints
 }
 

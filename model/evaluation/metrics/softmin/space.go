@@ -2,17 +2,15 @@ package softmin
 
 import "math"
 
-// In more dimensions the sum of softmin_line.go is, with u = x − c,
+// In more dimensions the sum of line.go is, with u = x − c,
 //
 //	Σ_j exp(h_j − |x−y_j|²/2ε) = exp(A + u·(y*−c)/ε − |u|²/2ε) Σ_j exp(a_j + u·(y_j−y*)/ε)
 //
 // over the sources near enough to matter in the box around c. All large numbers
-// are in A and in the tilt, once per target; the exponents of sources that
-// matter are small, so they are exact where it counts, or good enough in float32
-// (tile). Boxes are nodes of the targets' k-d tree where the sum is taken at
-// every target: leaves, or for tiles all that are not too large for one frame;
-// or in two and three dimensions, while √ε is wide, larger ones that a grid
-// resolves (grid).
+// are in A and in the tilt u·(y*−c)/ε, once per target. The exponents of sources
+// that matter are small, so their rounding is too, in float32 even (tile.go).
+// Boxes are nodes of the targets' k-d tree: leaves; for tiles, nodes that fit into
+// one frame; for grids, larger ones.
 
 // within says whether a box's half diagonal is at most that many σ.
 func (t task) within(b *box, sigmas float64) bool {
@@ -23,8 +21,8 @@ func (t task) within(b *box, sigmas float64) bool {
 	return square <= sigmas*sigmas*t.eps
 }
 
-// runEach sums in float64 at each of the targets of a box. It is false, and has
-// done nothing, if an exponent could leave the range.
+// runEach sums in float64 at each target of a box. It is false, and has done
+// nothing, if an exponent could leave the range of exp2.
 func (t task) runEach(s *scratch, b *box) bool {
 	var star, u [MaxDimension]float64
 	d := t.To.d
@@ -42,7 +40,7 @@ func (t task) runEach(s *scratch, b *box) bool {
 	return true
 }
 
-// untilt is the softmin at c + u, given the sum.
+// untilt is the softmin at c + u, given the sum over the tilted exponents.
 func (t task) untilt(sum, top float64, u, star, centre []float64) float64 {
 	f := t.eps * (math.Log(float64(t.From.n)/sum) - math.Ln2*top)
 	for k, v := range u {
@@ -61,7 +59,7 @@ func (t task) matters(bound, top, cut float64, b, group *box, star []float64) bo
 	return bound-top+math.Log2E/t.eps*swing >= -cut
 }
 
-// prepareSpace is prepare for vectors, for the targets in b; it writes y* to
+// prepareSpace is prepare in more dimensions, for the targets in b. It writes y* to
 // star.
 func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top float64, ok bool) {
 	n, d, x := t.From.n, len(star), t.From.x
@@ -96,7 +94,7 @@ func (t task) prepareSpace(s *scratch, b *box, star []float64) (kept int, top fl
 			kept++
 		}
 	}
-	if kept == 0 { // so is this: y* alone
+	if kept == 0 { // exponents beyond 1e15, too: y* alone
 		s.a[0], kept = 0, 1
 		for axis := range d {
 			s.v[axis*s.stride] = 0

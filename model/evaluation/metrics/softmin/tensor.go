@@ -1,23 +1,23 @@
 package softmin
 
 const (
-	gridStep    = 3  // nodes come in such multiples: a product takes three rows by three
-	gridSources = 64 // that are taken at once: their factors stay in the first cache
+	gridStep    = 3  // numbers of nodes are multiples of it: kernels multiply three rows by three
+	gridSources = 64 // sources of a block, whose factors stay in the L1 cache
 )
 
 // panel holds three rows of values at a block of sources, in the order in which
-// products of rows take them.
+// kernels read them.
 type panel [gridSources / lanes][gridStep][lanes]float64
 
 // block is one number per source of a block.
 type block = [gridSources]float64
 
-// tensorSums takes the sum of sources a, v at the nodes. On a grid that is a
-// product of matrices,
+// tensorSums sets value to the sum over the sources a, v at each node. On a grid
+// that is a product of matrices,
 //
 //	S(u) = Σ_j 2^(a_j + u_0 v_0j) · 2^(u_1 v_1j) · 2^(u_2 v_2j),
 //
-// so a source needs an exponential for each node of an axis, but only a
+// so a source takes an exponential for each node of an axis, but only a
 // multiplication for each node of the grid.
 func (g *grid) tensorSums(a, v []float64, stride int, radius []float64) {
 	missing := gridAxes - len(radius)
@@ -62,7 +62,8 @@ func (g *grid) tensorSums(a, v []float64, stride int, radius []float64) {
 	}
 }
 
-// filled returns the first block of x, or what is left of it in tail, filled up.
+// filled returns the first block of x; of a shorter x, a copy in tail that is filled
+// up.
 func filled(x []float64, with float64, tail *block) *block {
 	if len(x) >= gridSources {
 		return (*block)(x)
@@ -73,7 +74,8 @@ func filled(x []float64, with float64, tail *block) *block {
 	return tail
 }
 
-// products adds all products of rows of left and of the last axis's factors.
+// products adds the products of all rows of left with all rows of the last axis's
+// factors to sums.
 func (g *grid) products(sums [][lanes]float64, left []panel) {
 	columns := g.nodes[2]
 	for i := range left {
@@ -84,7 +86,7 @@ func (g *grid) products(sums [][lanes]float64, left []panel) {
 	}
 }
 
-// expsPlain sets row i of dst to 2^(a_j + u_i v_j). No exponent may leave
+// expsPlain sets row i of dst to 2^(a_j + u_i v_j). Exponents must be within
 // ±exponentRange.
 func expsPlain(dst *panel, a, v *block, u *[gridStep]float64) {
 	for j, base := range a {
@@ -94,7 +96,7 @@ func expsPlain(dst *panel, a, v *block, u *[gridStep]float64) {
 	}
 }
 
-// multiplyPlain sets rows of dst to those of rows times one of factor.
+// multiplyPlain sets each row of dst to that of rows times row number row of factor.
 func multiplyPlain(dst, rows, factor *panel, row int) {
 	for j := range dst {
 		for i := range dst[j] {
@@ -105,8 +107,8 @@ func multiplyPlain(dst, rows, factor *panel, row int) {
 	}
 }
 
-// outerPlain adds to the lanes of sums[i*columns+k] what adds up to the product of
-// row i of left and row k of right.
+// outerPlain adds the scalar product of row i of left and row k of right to
+// sums[i*columns+k], spread over its lanes.
 func outerPlain(sums [][lanes]float64, columns int, left, right *panel) {
 	for i := range gridStep {
 		for k := range gridStep {

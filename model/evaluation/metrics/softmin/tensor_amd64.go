@@ -16,7 +16,7 @@ func exps(dst *panel, a, v *block, u *[gridStep]float64) {
 	}
 }
 
-// expsAVX512 is expSumAVX512's arithmetic.
+// expsAVX512 has the arithmetic of expSumAVX512.
 func expsAVX512(dst *panel, a, v *block, u *[gridStep]float64) {
 	c0, c1 := archsimd.BroadcastFloat64x8(floor2c0), archsimd.BroadcastFloat64x8(floor2c1)
 	c2, c3 := archsimd.BroadcastFloat64x8(floor2c2), archsimd.BroadcastFloat64x8(floor2c3)
@@ -34,7 +34,7 @@ func expsAVX512(dst *panel, a, v *block, u *[gridStep]float64) {
 	archsimd.ClearAVXUpperBits()
 }
 
-// expsAVX2 is expSumAVX2's arithmetic.
+// expsAVX2 has the arithmetic of expSumAVX2.
 func expsAVX2(dst *panel, a, v *block, u *[gridStep]float64) {
 	c0, c1 := archsimd.BroadcastFloat64x4(exp2c0), archsimd.BroadcastFloat64x4(exp2c1)
 	c2, c3 := archsimd.BroadcastFloat64x4(exp2c2), archsimd.BroadcastFloat64x4(exp2c3)
@@ -55,7 +55,8 @@ func expsAVX2(dst *panel, a, v *block, u *[gridStep]float64) {
 	archsimd.ClearAVXUpperBits()
 }
 
-// multiply is multiplyPlain on vectors, of four since memory is what it takes.
+// multiply is multiplyPlain on vectors of four: memory bounds it, so wider ones gain
+// nothing.
 func multiply(dst, rows, factor *panel, row int) {
 	if !hasAVX2 {
 		multiplyPlain(dst, rows, factor, row)
@@ -84,13 +85,12 @@ func outer(sums [][lanes]float64, columns int, left, right *panel) {
 	}
 }
 
-// outerAVX512 is in assembly since the compiler moves each sum twice for a
-// product.
+// outerAVX512 is in assembly since the compiler moves each sum twice per product.
 //
 //go:noescape
 func outerAVX512(sums *[lanes]float64, columns int, left, right *panel)
 
-// outerAVX2 takes a row by three, in two sums each.
+// outerAVX2 multiplies a row of left with three of right, with two sums each.
 func outerAVX2(sums [][lanes]float64, columns int, left, right *panel) {
 	for i := range gridStep {
 		row := (*[gridStep][lanes]float64)(sums[i*columns:])

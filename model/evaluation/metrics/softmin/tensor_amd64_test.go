@@ -101,8 +101,8 @@ func TestExpansionKernelsAgree(t *testing.T) {
 			z := math.Sin(float64(10*axis + i))
 			plain.polynomial[axis][1][i], vectors.polynomial[axis][1][i] = z, z
 		}
-		plain.polynomial[axis].raisePlain(12)
-		vectors.polynomial[axis].raiseAVX512(12)
+		plain.polynomial[axis].extendPlain(12)
+		vectors.polynomial[axis].extendAVX512(12)
 	}
 	plain.value = make([]float64, 4*9*12)
 	for i := range plain.value {
@@ -111,8 +111,8 @@ func TestExpansionKernelsAgree(t *testing.T) {
 	vectors.value = plain.value
 	for _, terms := range [][gridAxes]int{{1, 3, 3}, {4, 6, 9}, {3, 9, 12}} {
 		var want, got [gridTargets]float64
-		plain.atPlain(&want, terms)
-		vectors.atAVX512(&got, terms)
+		plain.evaluatePlain(&want, terms)
+		vectors.evaluateAVX512(&got, terms)
 		for i, w := range want {
 			if !(math.Abs(got[i]-w) <= 1e-13) {
 				t.Errorf("terms %v: %v at target %d, plain %v", terms, got[i], i, w)

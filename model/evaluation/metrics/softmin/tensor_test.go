@@ -69,10 +69,10 @@ func TestExpansionsInterpolate(t *testing.T) {
 					g.polynomial[axis][1][i] = math.Sin(float64(100*axis + 7*i))
 				}
 			}
-			g.polynomial[axis].raise(terms[axis])
+			g.polynomial[axis].extend(terms[axis])
 		}
 		var got [gridTargets]float64
-		g.at(&got, terms)
+		g.evaluate(&got, terms)
 		for i, v := range got {
 			want := value([gridAxes]float64{g.polynomial[0][1][i], g.polynomial[1][1][i], g.polynomial[2][1][i]})
 			if !(math.Abs(v-want) <= 1e-6) {

@@ -6,39 +6,39 @@ import (
 )
 
 // A tile is eight targets of one box, whose sums are taken together in float32,
-// in the coordinates of softmin_space.go and in units of σ = √ε. All that cancels
-// is subtracted in float64 before. Of the exponents that matter those of targets
-// near the centre are below ten; those of a target at tileReach are differences of
-// numbers that may be some hundreds, rounded to float32. So a sum is right to 1e-4
-// of itself at worst and to 1e-7 mostly, and since errors of targets are
-// independent, S is right to about 1e-7 of ε.
+// in the coordinates of space.go and in units of σ = √ε: the frame of the box. What
+// cancels is subtracted in float64 beforehand. The exponents that matter are below
+// ten for targets near the centre; for a target at tileReach they are differences of
+// numbers of some hundreds, rounded to float32. So the relative error of a sum is
+// 1e-4 at worst and mostly 1e-7. Errors of targets are independent, so S is right to
+// about 1e-7 of ε.
 const (
 	tile    = 8
 	lanes32 = 16 // sources are padded to a multiple of it
 
 	tileTargets = 256      // most targets of a box: enough to pay for preparing its sources
-	tileReach   = 12.0     // most of its half diagonal, in units of σ
-	tileLargest = 1 << 110 // larger sums come near the end of float32
-	tileLeast   = 0.5      // y* alone adds 1 to each; less is rounding of exponents beyond 1e15
-	tileCut     = 20.0     // what is dropped is less than 2^-20 of a sum
+	tileReach   = 12.0     // largest half diagonal of a box, in units of σ
+	tileLargest = 1 << 110 // larger sums are near the largest float32
+	tileLeast   = 0.5      // y* alone adds 1 to a sum; less comes from rounding exponents beyond 1e15
+	tileCut     = 20.0     // sources that are dropped add less than 2^-20 of a sum
 )
 
-// leastExponent bounds those of sources for float32; any below −1000 would do.
+// leastExponent keeps sources' exponents within float32; any below −1000 would do.
 const leastExponent = -1e30
 
-// tiles holds the sources as tiles take them, in units of σ and log 2.
+// tiles holds the sources in a frame, in units of σ and log 2.
 type tiles struct {
 	a, v   []float32 // v[k*stride+j] along dimension k
 	stride int
 }
 
-// expSumsPlain adds to the lanes of sums[t] what adds up to
-// Σ_j 2^(a_j + Σ_k u_kt v_kj) over the sources j < n, a multiple of lanes32. v_kj
-// is v[k*stride+j] and u_kt is u[k*tile+t]. Terms below 2^−126 may count as that;
-// beyond float32 a sum becomes infinite or not a number.
+// expSumsPlain adds Σ_j 2^(a_j + Σ_k u_kt v_kj) over the sources j < n, a multiple
+// of lanes32, to sums[t], spread over its lanes. v_kj is v[k*stride+j] and u_kt is
+// u[k*tile+t]. Terms below 2^−126 may count as that; beyond float32 a sum becomes
+// infinite or NaN.
 //
-// Kernels leave float32 after sixteen terms: where ε is large all terms are
-// nearly 1, and adding them up further rounds always the same way.
+// Kernels add sixteen terms in float32 and those sums in float64: where ε is large
+// all terms are nearly 1, and longer sums in float32 would round in one direction.
 func expSumsPlain(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	as, vs, us := unsafe.Slice(a, n), unsafe.Slice(v, (d-1)*stride+n), unsafe.Slice(u, d*tile)
 	for t := range sums {
@@ -51,9 +51,8 @@ func expSumsPlain(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d i
 	}
 }
 
-// sumTiles sums at each of the targets of a box, in tiles. It is false if a sum
-// leaves the range where float32 is good: values at some targets are then
-// arbitrary.
+// sumTiles sums at each target of a box, in tiles. It is false if a sum leaves the
+// range of tileLeast to tileLargest; values at some targets are then arbitrary.
 func (t task) sumTiles(s *scratch, from *sources, b *box, top float64, star []float64) bool {
 	d, n, perSigma := t.To.d, t.To.n, 1/math.Sqrt(t.eps)
 	var displacement [MaxDimension]float64
@@ -67,7 +66,7 @@ func (t task) sumTiles(s *scratch, from *sources, b *box, top float64, star []fl
 		count := min(tile, b.hi-first)
 		for k := range d {
 			x := t.To.x[k*n+first : k*n+first+count]
-			for i := range tile { // the last target again in place of those that are missing
+			for i := range tile { // repeats the last target in a tile of fewer than eight
 				u[k*tile+i] = float32((x[min(i, count-1)] - b.centre[k]) * perSigma)
 			}
 		}
@@ -87,7 +86,7 @@ func (t task) sumTiles(s *scratch, from *sources, b *box, top float64, star []fl
 	return true
 }
 
-// framePlain sets a_j and v_j of the sources from number first on.
+// framePlain sets a_j and v_j of the sources j ≥ first.
 func (t task) framePlain(w *tiles, from *sources, first int, top float64, centre, star []float64) {
 	curvature, perSigma := math.Log2E/(2*t.eps), math.Log2E/math.Sqrt(t.eps)
 	for j := first; j < from.n; j++ {
@@ -102,7 +101,7 @@ func (t task) framePlain(w *tiles, from *sources, first int, top float64, centre
 	}
 }
 
-// addLanes is the sum of the lanes, in pairs.
+// addLanes is the sum of the lanes, added in pairs.
 func addLanes(x *[lanes32]float64) float64 {
 	for width := lanes32 / 2; width > 0; width /= 2 {
 		for i := range width {

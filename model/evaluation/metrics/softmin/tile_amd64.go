@@ -2,8 +2,8 @@ package softmin
 
 import "golang.org/x/sys/cpu"
 
-// The tile's kernels are in assembly: the compiler gives vectors 15 of the 32
-// registers, and eight targets need 24.
+// The kernels of tiles are in assembly: eight targets need 24 vector registers, and
+// the compiler uses 15 of the 32.
 
 //go:noescape
 func expSumsAVX512(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
@@ -14,11 +14,11 @@ func expSumsAVX2(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d in
 //go:noescape
 func expPairsAVX512(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 
-// tileConstants are, as vectors: the least exponent, the number whose addition
-// rounds to integers, 2^f on [−½, ½], the highest power first, and the exponent
-// of infinity. The polynomial's relative error is 9e-8 (minimax by reweighted
-// least squares), 1.5e-7 with rounding; it is 1 at 0, since where ε is large all
-// terms are nearly that.
+// tileConstants are, as vectors: the least exponent; the number whose addition
+// rounds to integers; the polynomial for 2^f on [−½, ½], highest power first; the
+// exponent of infinity. The polynomial's relative error is 9e-8 (minimax by
+// reweighted least squares), 1.5e-7 with rounding. It is exactly 1 at 0, since where
+// ε is large all terms are near 1.
 var tileConstants = func() (c [9][8]float32) {
 	for k, v := range [9]float32{-126, 3 << 22, 0.0013264732, 0.009671515, 0.055507336, 0.24022242, 0.693147, 1, 128} {
 		for lane := range c[k] {
@@ -40,13 +40,13 @@ func expSums(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	}
 }
 
-// fuses says whether this processor has a kernel for expPairs; without, sums in
-// tiles are faster.
-var fuses = cpu.X86.HasAVX512F
+// hasPairKernel says whether this processor has a kernel for expPairs. Without one, tiles
+// are faster than fused sums.
+var hasPairKernel = cpu.X86.HasAVX512F
 
 // expPairs is expPairsPlain on the widest vectors that the processor has.
 func expPairs(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int) {
-	if fuses {
+	if hasPairKernel {
 		expPairsAVX512(sums, columns, a, v, u, stride, n, d, &tileConstants)
 		return
 	}

@@ -2,15 +2,15 @@
 
 package softmin
 
-// expSums is expSumsPlain: there are kernels for amd64 alone.
+// expSums is expSumsPlain: only amd64 has kernels.
 func expSums(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	expSumsPlain(sums, a, v, u, stride, n, d)
 }
 
-// fuses says whether this processor has a kernel for expPairs.
-const fuses = false
+// hasPairKernel says whether this processor has a kernel for expPairs.
+const hasPairKernel = false
 
-// expPairs is expPairsPlain: there are kernels for amd64 alone.
+// expPairs is expPairsPlain: only amd64 has kernels.
 func expPairs(sums *[tile][lanes32]float64, columns, a, v, u *float32, stride, n, d int) {
 	expPairsPlain(sums, columns, a, v, u, stride, n, d)
 }
