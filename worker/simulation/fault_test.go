@@ -8,106 +8,129 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
-// fault lets something go wrong, and then the next.
+// victims are what a fault strikes: two workers, which may be one, and for how long.
+type victims struct {
+	p, q *process
+	d    time.Duration
+}
+
+// faults are what can go wrong, each as likely as any other.
+var faults = [...]struct {
+	name   string
+	strike func(w *world, v victims)
+}{
+	{"worker crashes", func(w *world, v victims) { v.p.crash() }},
+	{"worker hangs", (*world).hang},
+	{"worker is drained", func(w *world, v victims) {
+		w.logf("%s is drained", v.p)
+		v.p.drain()
+	}},
+	{"worker joins", func(w *world, v victims) {
+		if len(w.alive()) < w.weather.workers+2 {
+			w.newProcess("")
+		}
+	}},
+	{"stream breaks", func(w *world, v victims) {
+		if v.p.stream != nil {
+			w.logf("the stream of %s breaks", v.p)
+			v.p.stream.snap()
+		}
+	}},
+	{"worker is cut off the coordinator", func(w *world, v victims) {
+		w.logf("%s and the coordinator are cut off for %v", v.p, v.d)
+		w.cutBoth(v.p.id, coordinatorHost, v.d)
+	}},
+	{"one way is cut", (*world).cutOneWay},
+	{"two workers are cut off", func(w *world, v victims) {
+		w.logf("%s and %s are cut off for %v", v.p, v.q, v.d)
+		w.cutBoth(v.p.id, v.q.id, v.d)
+	}},
+	{"worker is alone", func(w *world, v victims) {
+		w.logf("%s is alone for %v", v.p, v.d)
+		w.isolate(v.p.id, v.d)
+		w.cutBoth(v.p.id, coordinatorHost, v.d)
+	}},
+	{"coordinator is alone", func(w *world, v victims) {
+		w.logf("the coordinator is alone for %v", v.d)
+		w.isolate(coordinatorHost, v.d)
+	}},
+	{"coordinator crashes", func(w *world, v victims) {
+		if w.coordinator.up {
+			w.coordinator.crash()
+		}
+	}},
+	{"coordinator hangs", func(w *world, v victims) {
+		w.logf("the coordinator hangs for %v", v.d)
+		w.coordinator.hangs = w.now + v.d
+	}},
+	{"coordinator ends", func(w *world, v victims) {
+		if w.coordinator.up {
+			w.logf("the coordinator is told to end")
+			w.coordinator.stop()
+		}
+	}},
+	{"other settings are submitted", (*world).submitOtherSettings},
+}
+
+// fault lets something go wrong, and plans the next fault.
 func (w *world) fault() {
 	if w.calm {
 		return
 	}
 	w.after(w.between(0, 2*w.weather.pause), w.fault)
-	c := w.coordinator
 	all := w.alive()
 	if len(all) == 0 {
 		return
 	}
-	p := all[w.r.IntN(len(all))]
-	q := all[w.r.IntN(len(all))]
-	d := w.between(50*time.Millisecond, w.between(time.Second, 14*time.Second))
-	name := ""
-	switch w.r.IntN(14) {
-	case 0:
-		name = "worker crashes"
-		p.crash()
-	case 1:
-		name = "worker hangs"
-		w.logf("%s hangs for %v", p, d)
-		p.hangs = w.now + d
-	case 2:
-		name = "worker is drained"
-		w.logf("%s is drained", p)
-		p.drain()
-	case 3:
-		name = "worker joins"
-		if len(all) < w.weather.workers+2 {
-			w.newProcess("")
-		}
-	case 4:
-		name = "stream breaks"
-		if p.stream != nil {
-			w.logf("the stream of %s breaks", p)
-			p.stream.snap()
-		}
-	case 5:
-		name = "worker is cut off the coordinator"
-		w.logf("%s and the coordinator are cut off for %v", p, d)
-		w.cut(p.id, coordinatorHost, d)
-		w.cut(coordinatorHost, p.id, d)
-	case 6:
-		name = "one way is cut"
-		w.logf("from %s nothing comes to the coordinator for %v", p, d)
-		if w.oneIn(2) {
-			w.cut(p.id, coordinatorHost, d)
-		} else {
-			w.cut(coordinatorHost, p.id, d)
-		}
-	case 7:
-		name = "two workers are cut off"
-		w.logf("%s and %s are cut off for %v", p, q, d)
-		w.cut(p.id, q.id, d)
-		w.cut(q.id, p.id, d)
-	case 8:
-		name = "worker is alone"
-		w.logf("%s is alone for %v", p, d)
-		for _, o := range all {
-			w.cut(p.id, o.id, d)
-			w.cut(o.id, p.id, d)
-		}
-		w.cut(p.id, coordinatorHost, d)
-		w.cut(coordinatorHost, p.id, d)
-	case 9:
-		name = "coordinator is alone"
-		w.logf("the coordinator is alone for %v", d)
-		for _, o := range all {
-			w.cut(coordinatorHost, o.id, d)
-			w.cut(o.id, coordinatorHost, d)
-		}
-	case 10:
-		name = "coordinator crashes"
-		if c.up {
-			c.crash()
-		}
-	case 11:
-		name = "coordinator hangs"
-		w.logf("the coordinator hangs for %v", d)
-		c.hangs = w.now + d
-	case 12:
-		name = "coordinator ends"
-		if c.up {
-			w.logf("the coordinator is told to end")
-			c.stop()
-		}
-	case 13:
-		name = "other settings are submitted"
-		if c.up {
-			w.logf("other settings are submitted")
-			w.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
-			w.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
-			c.step(machine.Submit{Plan: w.plan, Until: machine.StageTrain})
-		}
+	v := victims{
+		p: all[w.r.IntN(len(all))],
+		q: all[w.r.IntN(len(all))],
+		d: w.between(50*time.Millisecond, w.between(time.Second, 14*time.Second)),
 	}
-	w.happened[name]++
+	fault := faults[w.r.IntN(len(faults))]
+	fault.strike(w, v)
+	w.happened[fault.name]++
 }
 
-// becalm ends all faults: links are mended, nobody hangs, everybody is there.
+func (w *world) hang(v victims) {
+	w.logf("%s hangs for %v", v.p, v.d)
+	v.p.hangs = w.now + v.d
+}
+
+// cutBoth silences both directions between two hosts.
+func (w *world) cutBoth(a, b ergoflow.WorkerID, d time.Duration) {
+	w.cut(a, b, d)
+	w.cut(b, a, d)
+}
+
+// cutOneWay silences one direction between a worker and the coordinator.
+func (w *world) cutOneWay(v victims) {
+	from, to := coordinatorHost, v.p.id
+	if w.oneIn(2) {
+		from, to = to, from
+	}
+	w.logf("from %s nothing comes to %s for %v", from, to, v.d)
+	w.cut(from, to, v.d)
+}
+
+// isolate cuts a host off all workers.
+func (w *world) isolate(host ergoflow.WorkerID, d time.Duration) {
+	for _, p := range w.alive() {
+		w.cutBoth(host, p.id, d)
+	}
+}
+
+func (w *world) submitOtherSettings(victims) {
+	if !w.coordinator.up {
+		return
+	}
+	w.logf("other settings are submitted")
+	w.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
+	w.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
+	w.coordinator.step(machine.Submit{Plan: w.plan, Until: machine.StageTrain})
+}
+
+// becalm ends all faults: links are mended, no process hangs, and all are there.
 func (w *world) becalm() {
 	w.calm = true
 	w.logf("faults are over")

@@ -168,25 +168,16 @@ func (p *process) execute(effect protocol.Effect) {
 	case protocol.Send:
 		p.stream.up(e.Message)
 	case protocol.Prepare:
-		settings := string(e.Order.Plan.Config)
-		took := p.w.between(time.Millisecond, 20*time.Millisecond)
-		if !p.prepared || p.node == nil && p.settings != settings { // a state is worth more than settings
-			took = p.w.between(100*time.Millisecond, 3*time.Second)
-			p.prepared = false
-		}
-		p.begin(&work{}, took, func() {
-			if !p.prepared {
-				p.prepared, p.settings = true, settings
-			}
-			p.follow(e.Order.Follow)
-			p.post(protocol.Ended{})
-		})
+		p.prepare(e.Order)
 	case protocol.Describe:
 		p.begin(&work{}, p.w.between(0, 20*time.Millisecond), func() { p.describe(e.Generation) })
 	case protocol.Join:
 		p.join(e.Assign)
 	case protocol.Drop:
-		p.begin(&work{}, 0, func() { p.prepared, p.node, p.leader = false, nil, nil; p.post(protocol.Ended{}) })
+		p.begin(&work{}, 0, func() {
+			p.prepared, p.node, p.leader = false, nil, nil
+			p.post(protocol.Ended{})
+		})
 	case protocol.Cancel:
 		p.cancel(e.Reason)
 	case protocol.Compute:
@@ -196,12 +187,34 @@ func (p *process) execute(effect protocol.Effect) {
 	case protocol.Save:
 		p.save(e)
 	case protocol.End:
-		p.w.logf("%s ends its session: %v", p, e.Err)
-		p.ended, p.session = e.Err, nil
-		p.stream.closeByWorker()
+		p.end(e.Err)
 	default:
 		p.w.fail("%s: unexpected %T", p, effect)
 	}
+}
+
+// prepare maps shards and compiles, which takes a while where the settings are new, and
+// then follows the member that the order names.
+func (p *process) prepare(order message.Prepare) {
+	settings := string(order.Plan.Config)
+	took := p.w.between(time.Millisecond, 20*time.Millisecond)
+	if !p.prepared || p.node == nil && p.settings != settings { // a state is worth more than settings
+		took = p.w.between(100*time.Millisecond, 3*time.Second)
+		p.prepared = false
+	}
+	p.begin(&work{}, took, func() {
+		if !p.prepared {
+			p.prepared, p.settings = true, settings
+		}
+		p.follow(order.Follow)
+		p.post(protocol.Ended{})
+	})
+}
+
+func (p *process) end(err error) {
+	p.w.logf("%s ends its session: %v", p, err)
+	p.ended, p.session = err, nil
+	p.stream.closeByWorker()
 }
 
 // rest goes on after a session has ended and its work with it.
