@@ -1,5 +1,9 @@
-// Package data describes data sets and makes their shards. A data set follows
-// from its description alone: any node makes any shard again, byte for byte.
+// Package data describes data sets (Dataset), checks them with a short simulation
+// (PilotRun) and generates their shards (Generate). The bytes of a shard depend on the
+// description alone: any node can make any shard again.
+//
+// Below it are equations (the families), simulation (the chains and probes) and sets (how
+// shards are stored, and how batches are composed of them).
 package data
 
 import (
@@ -26,29 +30,29 @@ type Dataset struct {
 	Samples   int    `json:"samples" yaml:"samples"`     // stored per training function
 	// ReferenceSamples are stored per held-out function; 0: as many as Samples.
 	ReferenceSamples int `json:"reference_samples" yaml:"reference_samples"`
-	// How training and reference samples are simulated. Exact draws, of which
-	// some families have no others, ignore both.
+	// Training and Reference say how training and reference samples are simulated. Exact
+	// draws ignore both; some families have only those.
 	Training  simulate.Scheme `json:"training" yaml:"training"`
 	Reference simulate.Scheme `json:"reference" yaml:"reference"`
-	// How training and reference samples are drawn. The empty text means
-	// Simulated, and leaves a data set the hash it had before there was a choice.
+	// Draws and ReferenceDraws say how training and reference samples are drawn. Empty
+	// means Simulated, with the hash of data sets that are older than this choice.
 	Draws          Draws `json:"draws,omitempty" yaml:"draws"`
 	ReferenceDraws Draws `json:"reference_draws,omitempty" yaml:"reference_draws"`
-	// HeldOutFrom is the number of the first held-out function, around which those
-	// for training are numbered; 0: after them all. So data sets of other sizes are
-	// judged by the same functions.
+	// HeldOutFrom is the number of the first held-out function; 0: after all training
+	// functions, whose numbers skip those held out. So data sets of different sizes can
+	// share their held-out functions.
 	HeldOutFrom int `json:"held_out_from,omitempty" yaml:"held_out_from"`
 }
 
-// Draws says how samples come about.
+// Draws says how samples are drawn.
 type Draws string
 
 const (
-	// Simulated samples are chains of Euler–Maruyama, but for families that
-	// define their functions by their laws: those draw from them.
+	// Simulated samples are Euler–Maruyama chains. Families that define their functions
+	// by their laws (family.Sampler) draw from those laws.
 	Simulated Draws = "simulated"
-	// Exact samples are independent draws from the invariant law, for families
-	// that know it (family.Exact).
+	// Exact samples are independent draws from the invariant law, for families that know
+	// it (family.KnownLaw).
 	Exact Draws = "exact"
 )
 
@@ -57,15 +61,15 @@ func (d Draws) validate(f family.Family) error {
 	case "", Simulated:
 		return nil
 	case Exact:
-		if _, ok := f.(family.Exact); !ok {
+		if _, ok := f.(family.KnownLaw); !ok {
 			return fmt.Errorf("%q draws of %s: %w", d, f.Name(), family.ErrNoLaw)
 		}
 		return nil
 	}
-	return fmt.Errorf("%.40q is none of: %s, %s", d, Simulated, Exact)
+	return fmt.Errorf("%.40q is unknown: must be %s or %s", d, Simulated, Exact)
 }
 
-// format changes when the same description comes to mean other bytes.
+// format enters the hash. It changes when the same description gives other bytes.
 const format = 4
 
 // Bounds of a Dataset.
@@ -74,10 +78,10 @@ const (
 	MaxPerShard  = 1 << 19 // functions
 	MaxShards    = 1 << 16
 	MaxSamples   = 1 << 22
-	// maxHeld bounds the values of a shard's fields after the first, which are
-	// held in memory while the first is written: 512 MiB.
+	// maxHeld bounds the values of a shard's fields after the first: they stay in memory,
+	// at most 512 MiB, while the first is written.
 	maxHeld = 1 << 27
-	// Time steps beyond these, of chains and of probes, are typing errors.
+	// Time steps of chains and probes out of this range are typing errors.
 	LeastStep, LargestStep = 1e-9, 1.
 )
 
@@ -169,8 +173,8 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 	return nil
 }
 
-// equationsApart reports an equation of which some times are held out and others
-// are for training: the held-out functions would not be new.
+// equationsApart reports an equation that training and held-out functions share, at
+// different times: the held-out functions would not be new to the model.
 func (d Dataset) equationsApart(f family.Timed) error {
 	first, count := d.ShardRange(d.HeldOutShard())
 	neighbours := [][2]int{{min(first, d.Functions) - 1, first}} // a training function and a held-out one
@@ -179,18 +183,17 @@ func (d Dataset) equationsApart(f family.Timed) error {
 	}
 	for _, n := range neighbours {
 		if f.Equation(n[0]) == f.Equation(n[1]) {
-			return fmt.Errorf("data.functions: training function %d is of the equation of the held-out one %d, want multiples of %d for functions, held_out and held_out_from",
+			return fmt.Errorf("data.functions: training function %d has the equation of held-out function %d: data.functions, data.held_out and data.held_out_from must be multiples of %d",
 				n[0], n[1], len(f.Times())-1)
 		}
 	}
 	return nil
 }
 
-// DrawsOf asks for samples of count functions as the data set has them: those of
-// training for the purpose shard.Train, those of reference for any other, each
-// purpose an independent set.
-func (d Dataset) DrawsOf(purpose string, first, count int) family.Draws {
-	draws := family.Draws{
+// SampleSpec describes the samples of count functions: as in training for the purpose
+// shard.Train, as in the reference for any other. Each purpose is an independent set.
+func (d Dataset) SampleSpec(purpose string, first, count int) family.SampleSpec {
+	draws := family.SampleSpec{
 		First: first, Count: count, Seed: d.Seed, Scheme: d.Reference, Purpose: purpose, Exact: d.ReferenceDraws == Exact,
 	}
 	if purpose == shard.Train {
@@ -199,7 +202,7 @@ func (d Dataset) DrawsOf(purpose string, first, count int) family.Draws {
 	return draws
 }
 
-// heldValues is how many values of one function a writer of shards holds.
+// heldValues is how many values of one function writeFields holds in memory.
 func heldValues(f family.Family) int {
 	held := 0
 	for k, field := range f.Fields() {
@@ -213,10 +216,9 @@ func heldValues(f family.Family) int {
 // StoredReference is how many samples the held-out shard has of each function.
 func (d Dataset) StoredReference() int { return cmp.Or(d.ReferenceSamples, d.Samples) }
 
-// Hash names the data set: 32 hexadecimal digits that follow from everything
-// its bytes depend on.
+// Hash names the data set: 32 hexadecimal digits of everything that its bytes depend on.
 func (d Dataset) Hash() string {
-	// Two ways to say the same have one hash.
+	// Equivalent descriptions have the same hash.
 	d.ReferenceSamples = d.StoredReference()
 	if d.HeldOutFrom == d.Functions {
 		d.HeldOutFrom = 0
@@ -237,12 +239,11 @@ func (d Dataset) Hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// HeldOutShard is the number of the held-out shard, which follows the training
-// shards.
+// HeldOutShard is the number of the held-out shard, after the training shards.
 func (d Dataset) HeldOutShard() int { return d.Shards }
 
-// ShardRange returns the functions of shard k: training shards are 0 to
-// Shards-1, the held-out shard is Shards.
+// ShardRange returns the functions of shard k. Training shards are 0 to Shards−1, the
+// held-out shard is Shards.
 func (d Dataset) ShardRange(k int) (first, count int) {
 	if k == d.HeldOutShard() {
 		return d.firstHeldOut(), d.HeldOut
@@ -251,7 +252,7 @@ func (d Dataset) ShardRange(k int) (first, count int) {
 	return d.TrainingFunction(k * count), count
 }
 
-// TrainingFunction is the number within the family of the i-th training function.
+// TrainingFunction is the number, within the family, of training function i.
 func (d Dataset) TrainingFunction(i int) int {
 	if i >= d.firstHeldOut() {
 		i += d.HeldOut
@@ -274,7 +275,7 @@ func (d Dataset) header(k int, f family.Family) shard.Header {
 	return h
 }
 
-// Normalisation reads the manifests of all training shards; it fails with
+// Normalisation is over all training shards, from their manifests. It fails with
 // shard.ErrNotFound if one is missing.
 func (d Dataset) Normalisation(store *shard.Dir) (shard.Normalisation, error) {
 	manifests := make([]shard.Manifest, d.Shards)

@@ -56,13 +56,13 @@ func TestValidateTimes(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Dataset){
-		"data.training: 64 chains for 128 samples of vn1d_time":                          func(d *Dataset) { d.Training.Chains = 64 },
-		"data.reference: chains of vn1d_time take dt·burn_in":                            func(d *Dataset) { d.Reference.BurnIn = 99 },
-		"data.functions: training function 11 is of the equation of the held-out one 12": func(d *Dataset) { d.Functions = 12 },
-		"data.functions: training function 23 is of the equation of the held-out one 22": func(d *Dataset) {
+		"data.training: 64 chains for 128 samples of vn1d_time":                         func(d *Dataset) { d.Training.Chains = 64 },
+		"data.reference: chains of vn1d_time take dt·burn_in":                           func(d *Dataset) { d.Reference.BurnIn = 99 },
+		"data.functions: training function 11 has the equation of held-out function 12": func(d *Dataset) { d.Functions = 12 },
+		"data.functions: training function 23 has the equation of held-out function 22": func(d *Dataset) {
 			d.Shards, d.HeldOut, d.HeldOutFrom = 3, 7, 16
 		},
-		"data.functions: training function 11 is of the equation of the held-out one 12, want": func(d *Dataset) {
+		"data.functions: training function 11 has the equation of held-out function 12: data.functions": func(d *Dataset) {
 			d.Shards, d.HeldOut, d.HeldOutFrom = 6, 4, 12
 		},
 	} {
@@ -99,7 +99,7 @@ func TestValidate(t *testing.T) {
 		"data.training: standard deviation of the start is 1e+06, want 0 (for 1) to 100000": func(d *Dataset) { d.Training.Start = 1e6 },
 		"data.reference: thinning":                        func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains is 128: must be a divisor": func(d *Dataset) { d.ReferenceSamples = 100 },
-		`data.draws: "best" is none of`:                   func(d *Dataset) { d.Draws = "best" },
+		`data.draws: "best" is unknown`:                   func(d *Dataset) { d.Draws = "best" },
 		`data.draws: "exact" draws of cn2d: its laws are not known`: func(d *Dataset) {
 			d.Family, d.Draws = "cn2d", Exact
 		},

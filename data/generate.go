@@ -12,12 +12,12 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Generate makes shard k of the data set unless the store has it. Functions are
-// made on GOMAXPROCS goroutines, or by the device that simulates, and written in
-// order. The bytes depend on (d, k) and the simulator's name; all *Engines give
-// the same. Memory beyond the file is the shard's fields but the first and two
-// stretches of samples of 64 MiB. progress, which may be nil, is told the number
-// of functions that are done, never concurrently.
+// Generate makes shard k of the data set, unless the store has it. It makes functions on
+// GOMAXPROCS goroutines, or on the device that simulates, and writes them in order. The
+// bytes depend on (d, k) and on the simulator's name; every *simulate.Engine gives the same.
+// It needs memory for the shard's fields after the first, and for two stretches of samples
+// of 64 MiB. progress, which may be nil, is called with the number of functions done, never
+// concurrently.
 //
 // On an error or a cancelled context nothing is left in the store.
 func Generate(
@@ -43,7 +43,7 @@ func Generate(
 		return err
 	}
 	defer w.Abort()
-	if !d.DrawsOf(h.Purpose, h.First, h.Count).Exact {
+	if !d.SampleSpec(h.Purpose, h.First, h.Count).Exact {
 		w.SimulatedBy(by.String())
 	}
 	if err := writeFields(ctx, d.Seed, f, h, w); err != nil {
@@ -53,15 +53,15 @@ func Generate(
 	if err := writeSamples(ctx, d, f, h, w, by, stretch, progress); err != nil {
 		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
 	}
-	if err := ctx.Err(); err != nil { // the last samples may have been made before it ended
+	if err := ctx.Err(); err != nil { // may have ended after the last samples
 		return err
 	}
 	_, err = w.Commit()
 	return err
 }
 
-// writeFields writes the first field of all functions while it collects the
-// others, then those.
+// writeFields writes the first field of all functions and collects the others in memory;
+// then it writes those.
 func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Header, w *shard.Writer) error {
 	if len(h.Fields) == 0 {
 		return nil
@@ -90,12 +90,11 @@ func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Head
 	return nil
 }
 
-// stretchBytes are the samples simulated at a time: enough for all cores of a
-// large device, little beside a shard.
+// stretchBytes are the samples simulated at a time: enough for all cores of a large
+// device, little compared with a shard.
 const stretchBytes = 64 << 20
 
-// writeSamples simulates a stretch of so many functions into a buffer while the
-// one before it is written.
+// writeSamples simulates a stretch of functions while it writes the stretch before.
 func writeSamples(
 	ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer,
 	by simulate.Simulator, stretch int, progress func(done, total int),
@@ -119,7 +118,7 @@ func writeSamples(
 				samples = make([]float32, n*h.Samples*h.Dim) // the first stretches are the largest
 			}
 			samples = samples[:n*h.Samples*h.Dim]
-			err := family.Sample(ctx, f, samples, d.DrawsOf(h.Purpose, h.First+done, n), by, func(part, _ int) { progress(done+part, h.Count) })
+			err := family.Sample(ctx, f, samples, d.SampleSpec(h.Purpose, h.First+done, n), by, func(part, _ int) { progress(done+part, h.Count) })
 			if err != nil {
 				return err
 			}
@@ -139,9 +138,8 @@ func writeSamples(
 	return group.Wait()
 }
 
-// inOrder calls produce(i) for i in [0, n) on GOMAXPROCS goroutines and
-// use(i, value) on one goroutine in the order of i. At most three values per
-// goroutine exist at a time.
+// inOrder calls produce(i) for i in [0, n) on GOMAXPROCS goroutines, and use(i, value) on
+// one goroutine in the order of i. At most three values per goroutine exist at a time.
 func inOrder[T any](ctx context.Context, n int, produce func(context.Context, int) (T, error), use func(int, T) error) error {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	type job struct {

@@ -83,7 +83,7 @@ func TestContents(t *testing.T) {
 						t.Errorf("%s shard %d: field %d of function %d differs from what the family makes", name, k, field, first+i)
 					}
 				}
-				if err := family.Sample(t.Context(), f, samples, family.Draws{
+				if err := family.Sample(t.Context(), f, samples, family.SampleSpec{
 					First: first + i, Count: 1, Seed: d.Seed, Scheme: scheme, Purpose: want.Purpose,
 				}, simulate.Fastest(), nil); err != nil {
 					t.Fatal(err)
@@ -113,7 +113,7 @@ func TestExactContents(t *testing.T) {
 			generate(t, d, k, store)
 			s := opened(t, store, d, k)
 			exact := make([]float32, s.Manifest().Count*d.Samples)
-			if err := family.Sample(t.Context(), f, exact, family.Draws{
+			if err := family.Sample(t.Context(), f, exact, family.SampleSpec{
 				First: s.Manifest().First, Count: s.Manifest().Count, Seed: d.Seed, Purpose: s.Manifest().Purpose, Exact: true,
 			}, nil, nil); err != nil {
 				t.Fatal(err)
@@ -290,7 +290,7 @@ func (bare) Name() string           { return "bare" }
 func (bare) Dim() int               { return 3 }
 func (bare) Fields() []family.Field { return nil }
 
-func (bare) Sample(_ context.Context, dst []float32, d family.Draws, progress func(done, total int)) error {
+func (bare) Sample(_ context.Context, dst []float32, d family.SampleSpec, progress func(done, total int)) error {
 	for i := range dst {
 		dst[i] = float32(d.First*len(dst)/d.Count + i)
 	}

@@ -58,7 +58,7 @@ func (f *experimentFlags) loadTried(ctx context.Context, name string) (experimen
 	if err != nil {
 		return e, err
 	}
-	warnings, err := e.Try(ctx)
+	warnings, err := e.PilotRun(ctx)
 	if err != nil {
 		return e, usage(err)
 	}

@@ -200,7 +200,7 @@ func TestPresetsAreStable(t *testing.T) {
 			}
 			for seed := range uint64(4) {
 				e.Data.Seed = seed
-				if warnings, err := e.Try(t.Context()); len(warnings) > 0 || err != nil {
+				if warnings, err := e.PilotRun(t.Context()); len(warnings) > 0 || err != nil {
 					t.Errorf("%s/%s, seed %d: warnings %q, error %v", name, preset, seed, warnings, err)
 				}
 			}

@@ -183,23 +183,23 @@ func TestNormalisationOfProbes(t *testing.T) {
 
 // Probes that leave where they start are refused or warned of before there is anything
 // to train on.
-func TestTryProbes(t *testing.T) {
+func TestPilotRunOfProbes(t *testing.T) {
 	for _, c := range []struct {
 		name, set string
 		is        error
 		warning   string
 	}{
 		{"cn2d", "probes.dt=0.01", nil, ""},
-		{"cn2d", "probes.dt=1", ErrAstray, ""},
+		{"cn2d", "probes.dt=1", ErrProbesOutOfRange, ""},
 		{"cn2d_transfer", "probes.dt=0.2", nil, "of the points of probes of cn2d are far outside"},
 		{"particles64d", "probes.dt=0.1", nil, "of the points of probes of particles64d are far outside"},
-		{"particles64d", "probes.dt=1", ErrAstray, ""},
+		{"particles64d", "probes.dt=1", ErrProbesOutOfRange, ""},
 	} {
 		e, err := Load(c.name, "smoke", "", []string{c.set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		warnings, err := e.Try(t.Context())
+		warnings, err := e.PilotRun(t.Context())
 		if got := strings.Join(warnings, "; "); !errors.Is(err, c.is) || !strings.Contains(got, c.warning) || (got == "") != (c.warning == "") {
 			t.Errorf("%s, %s: warnings %q, error %v", c.name, c.set, warnings, err)
 		}

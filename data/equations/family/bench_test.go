@@ -17,7 +17,7 @@ func BenchmarkVN1D(b *testing.B) {
 			scheme := simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 10, Chains: chains}
 			for b.Loop() {
 				for first := 0; first < functions; first += stretch {
-					d := Draws{First: first, Count: stretch, Seed: 1, Scheme: scheme, Purpose: "train"}
+					d := SampleSpec{First: first, Count: stretch, Seed: 1, Scheme: scheme, Purpose: "train"}
 					if err := Sample(b.Context(), vn1d{line{vn1dGrid}}, dst, d, simulate.Fastest(), nil); err != nil {
 						b.Fatal(err)
 					}
@@ -36,7 +36,7 @@ func BenchmarkVN1DExact(b *testing.B) {
 	dst := make([]float32, stretch*samples)
 	for b.Loop() {
 		for first := 0; first < functions; first += stretch {
-			d := Draws{First: first, Count: stretch, Seed: 1, Purpose: "train", Exact: true}
+			d := SampleSpec{First: first, Count: stretch, Seed: 1, Purpose: "train", Exact: true}
 			if err := Sample(b.Context(), vn1d{line{vn1dGrid}}, dst, d, simulate.Fastest(), nil); err != nil {
 				b.Fatal(err)
 			}

@@ -112,7 +112,7 @@ func TestCN2DSamplesAreStationary(t *testing.T) {
 	s := simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 100, Chains: chains, Start: 3}
 	residual := func(i int, s simulate.Scheme) (bx, by, energy float64) {
 		dst := make([]float32, 2*chains*per)
-		if err := Sample(context.Background(), cn2d{}, dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), cn2d{}, dst, SampleSpec{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		p := cn2dPlane(t, 1, i)
@@ -176,7 +176,7 @@ func TestCN2DRestore(t *testing.T) {
 			t.Errorf("%d fields are accepted", len(fields))
 		}
 	}
-	err := Sample(context.Background(), cn2d{}, make([]float32, 2), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
+	err := Sample(context.Background(), cn2d{}, make([]float32, 2), SampleSpec{First: 17, Count: 1}, simulate.Fastest(), nil)
 	if err == nil || !strings.Contains(err.Error(), "cn2d: function 17: time step dt is 0") {
 		t.Errorf("empty scheme: %v", err)
 	}

@@ -108,7 +108,7 @@ func Parse(raw []byte) (Definition, error) {
 		return Definition{}, err
 	}
 	for i := range definitionTrials {
-		if _, err := f.(Written).Between(0, i); err != nil {
+		if _, err := f.(Interpolated).CheckInterpolation(0, i); err != nil {
 			return Definition{}, err
 		}
 	}

@@ -97,12 +97,12 @@ func TestDefinedLineSamples(t *testing.T) {
 	f := defined(t, doubleWell)
 	s := simulate.Scheme{DT: 0.01, BurnIn: 2000, Thin: 10, Chains: 2048}
 	for i := range 4 {
-		law, err := f.(Exact).Law(1, i)
+		law, err := f.(KnownLaw).Law(1, i)
 		if err != nil {
 			t.Fatal(err)
 		}
 		dst := make([]float32, s.Chains)
-		if err := Sample(context.Background(), f, dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), f, dst, SampleSpec{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); !(k <= 1.95) {
@@ -165,7 +165,7 @@ func TestDefinedPlaneSamples(t *testing.T) {
 	const dt, chains = 0.005, 4096
 	dst := make([]float32, 2*chains)
 	s := simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 1, Chains: chains}
-	if err := Sample(context.Background(), f, dst, Draws{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+	if err := Sample(context.Background(), f, dst, SampleSpec{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var xx, yy, xy float64
@@ -187,7 +187,7 @@ func TestDefinedPlaneWithNoiseInOneDirection(t *testing.T) {
 	const dt, chains = 0.002, 4096
 	dst := make([]float32, 2*chains)
 	s := simulate.Scheme{DT: dt, BurnIn: 4000, Thin: 1, Chains: chains}
-	if err := Sample(context.Background(), f, dst, Draws{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+	if err := Sample(context.Background(), f, dst, SampleSpec{3, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var xx, vv, xv float64
@@ -352,7 +352,7 @@ func TestOtherEquations(t *testing.T) {
 		{defined(t, text+"a"), []string{"1", "1"}, false, false},
 	} {
 		f := test.family.(TabulatedPlane)
-		p, err := NewPlane([]string{"y", "-x-y"}, test.diffusion, f.Grid())
+		p, err := TabulatePlane([]string{"y", "-x-y"}, test.diffusion, f.Grid())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +368,7 @@ func TestOtherEquations(t *testing.T) {
 		}
 	}
 	for _, bad := range [][2][]string{{{"x"}, {"1"}}, {{"x", "1/(x-x)"}, {"1"}}, {{"x", "y"}, {"0"}}, {{"x", "y"}, nil}, {{"x", "q"}, {"1"}}} {
-		if _, err := NewPlane(bad[0], bad[1], cn2dAxis); err == nil {
+		if _, err := TabulatePlane(bad[0], bad[1], cn2dAxis); err == nil {
 			t.Errorf("%v and %v are an equation", bad[0], bad[1])
 		}
 	}

@@ -25,13 +25,13 @@ func TestDocumentedFamilies(t *testing.T) {
 		f := defined(t, definition)
 		const functions, chains = 16, 64
 		for i := range functions {
-			if warning, err := f.(Written).Between(1, i); warning != "" || err != nil {
+			if warning, err := f.(Interpolated).CheckInterpolation(1, i); warning != "" || err != nil {
 				t.Errorf("between nodes: warning %q, error %v", warning, err)
 			}
 		}
 		s := simulate.Scheme{DT: 0.01, BurnIn: 2000, Thin: 10, Chains: chains}
 		dst := make([]float32, functions*chains*f.Dim())
-		if err := Sample(context.Background(), f, dst, Draws{0, functions, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), f, dst, SampleSpec{0, functions, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		outside := 0

@@ -50,7 +50,7 @@ func TestWells(t *testing.T) {
 		t.Error("a model of wells cannot draw from other equations")
 	}
 	for i := range 8 {
-		law, err := f.(Exact).Law(1, i)
+		law, err := f.(KnownLaw).Law(1, i)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,6 @@
-// Package family has the families of SDEs that experiments learn. Function i of
-// a family is a function of (seed, i) alone.
+// Package family defines the families of SDEs that experiments learn: random drifts and
+// diffusions on the line and in the plane, particles, and families of a user's formulas
+// (Definition). Function i of a family depends on (seed, i) alone.
 package family
 
 import (
@@ -15,15 +16,14 @@ import (
 
 // Family is a distribution over SDEs. All methods are safe for concurrent use.
 type Family interface {
-	// Name is what experiments and shard files call the family.
+	// Name identifies the family in experiments and shard files.
 	Name() string
-	// Dim is d, the numbers of a state.
+	// Dim is the dimension of a state.
 	Dim() int
-	// Fields are the tensors that shards store of every function, in this order;
-	// none where networks see a function through probes alone.
+	// Fields are the tensors that shards store of every function, in this order. There
+	// are none where networks see functions through probes only.
 	Fields() []Field
-	// Function makes function i. It refuses what cannot be simulated, naming the
-	// function.
+	// Function makes function i. The error names a function that cannot be simulated.
 	Function(seed uint64, i int) (Function, error)
 }
 
@@ -36,68 +36,67 @@ type Function struct {
 	Fields [][]float32 // the values of the family's Fields
 }
 
-// Sampler is a family that draws by itself instead of being simulated.
+// Sampler is a family that draws its samples itself, without simulation.
 type Sampler interface {
-	// Sample is the function Sample of a family of this kind.
-	Sample(ctx context.Context, dst []float32, d Draws, progress func(done, total int)) error
+	// Sample does what the function Sample says.
+	Sample(ctx context.Context, dst []float32, d SampleSpec, progress func(done, total int)) error
 }
 
-// Exact is a one-dimensional family whose invariant laws are known.
-type Exact interface {
+// KnownLaw is a one-dimensional family whose invariant laws are known.
+type KnownLaw interface {
 	// Law is the exact invariant law of function i.
 	Law(seed uint64, i int) (Law, error)
 }
 
-// Timed is a family of laws at physical times: its functions are equations at times.
+// Timed is a family of laws at physical times: a function is an equation and a time.
 type Timed interface {
-	// Equation is the number of the equation of function i. Functions of one equation
-	// have consecutive numbers, one function for each interval of Times.
+	// Equation is the number of the equation of function i. The functions of one equation
+	// have consecutive numbers, one for each interval of Times.
 	Equation(i int) int
-	// Times are the ends of the intervals, in increasing order.
+	// Times are the boundaries of the intervals, in increasing order.
 	Times() []float64
-	// Time is that of function i.
+	// Time is the time of function i.
 	Time(seed uint64, i int) float64
-	// TimeOf is that of a function, to the precision of its fields.
+	// TimeOf is the time of f, to the precision of its fields.
 	TimeOf(f Function) float64
-	// At is the function with the equation of f at another time. It refuses times
-	// outside Times.
+	// At returns the equation of f at another time. It refuses times outside Times.
 	At(f Function, time float64) (Function, error)
-	// Observes reports a scheme whose chains do not give that many samples at the
-	// times of their functions.
+	// Observes fails for a scheme whose chains do not end at the times of their
+	// functions, with that many samples.
 	Observes(s simulate.Scheme, samples int) error
-	// Invariant is the law that the equation of function i tends to.
+	// Invariant is the limit, for long times, of the law of function i's equation.
 	Invariant(seed uint64, i int) (Law, error)
 }
 
-// Stored is a family whose functions follow from their stored fields.
+// Stored is a family whose functions can be restored from their stored fields.
 type Stored interface {
-	// Restore makes the function with these fields, which it keeps. It costs no
-	// more than a look at each value, whatever the first time cost. It refuses
-	// lengths that differ from the family's and what cannot be simulated.
+	// Restore makes the function with these fields, which it keeps. It reads each value
+	// once, however expensive Function is. It refuses fields of other lengths than the
+	// family's, and functions that cannot be simulated.
 	Restore(fields [][]float32) (Function, error)
 }
 
-// Tabulated is a one-dimensional family whose fields are drift and diffusion at
-// the nodes of one grid: Of makes a function of any other pair on it.
+// Tabulated is a one-dimensional family whose fields are drift and diffusion at the nodes
+// of one grid. Of makes a function of any other pair on that grid.
 type Tabulated interface {
 	Grid() sde.Grid
 	Of(c sde.Coefficients) (Function, error)
 }
 
-// TabulatedPlane is Tabulated in the plane, on a grid that is the same along both
-// axes. Of refuses a diffusion that functions of the family do not have.
+// TabulatedPlane is Tabulated in the plane, on a grid that is the same along both axes. Of
+// refuses a diffusion of another kind than the family's.
 type TabulatedPlane interface {
 	Grid() sde.Grid
 	Of(p sde.Plane) (Function, error)
 }
 
-// Draws asks for samples of functions First … First+Count−1.
-type Draws struct {
+// SampleSpec describes samples of functions First … First+Count−1.
+type SampleSpec struct {
 	First, Count int
 	Seed         uint64
 	Scheme       simulate.Scheme // for families that are simulated
 	Purpose      string          // names independent sets: "train", "reference", "floor"
-	Exact        bool            // independent draws from the invariant laws, see Exact
+	Exact        bool            // independent draws from the invariant laws (KnownLaw)
 }
 
 // Law is a one-dimensional probability law in closed form or by quadrature.
@@ -119,8 +118,8 @@ func Names() []string {
 	return names
 }
 
-// ByName finds a family, by its name or by its definition as Definition.String
-// gives it, which it compiles: callers keep the family. The error lists the known names.
+// ByName finds a family by its name, or compiles a definition that Definition.String
+// wrote. Callers keep the family. The error lists the known names.
 func ByName(name string) (Family, error) {
 	if strings.HasPrefix(name, "{") {
 		d, err := decode([]byte(name))
@@ -134,5 +133,5 @@ func ByName(name string) (Family, error) {
 			return f, nil
 		}
 	}
-	return nil, fmt.Errorf("no family is called %.80q, want one of: %s", name, strings.Join(Names(), ", "))
+	return nil, fmt.Errorf("no family is called %.80q: must be one of %s", name, strings.Join(Names(), ", "))
 }

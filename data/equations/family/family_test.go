@@ -40,7 +40,7 @@ func TestByName(t *testing.T) {
 			}
 		}
 	}
-	if _, err := ByName("vn2d"); err == nil || !strings.Contains(err.Error(), `no family is called "vn2d", want one of: vn1d, rare1d, cn2d, particles64d`) {
+	if _, err := ByName("vn2d"); err == nil || !strings.Contains(err.Error(), `no family is called "vn2d": must be one of vn1d, rare1d, cn2d, particles64d`) {
 		t.Errorf("unknown family: %v", err)
 	}
 }
@@ -126,7 +126,7 @@ func TestFunctions(t *testing.T) {
 					t.Fatalf("%s: function %d restored from its fields differs, error %v", f.Name(), i, err)
 				}
 			}
-			exact, ok := f.(Exact)
+			exact, ok := f.(KnownLaw)
 			if !ok {
 				continue
 			}
@@ -212,7 +212,7 @@ func TestVN1DSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, s.Chains)
-		if err := Sample(context.Background(), vn1d{line{vn1dGrid}}, dst, Draws{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), vn1d{line{vn1dGrid}}, dst, SampleSpec{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); !(k <= 1.95) {
@@ -228,7 +228,7 @@ func TestPurposes(t *testing.T) {
 		n := s.Chains * f.Dim()
 		a, b, again := make([]float32, n), make([]float32, n), make([]float32, n)
 		for dst, purpose := range map[*[]float32]string{&a: "train", &b: "reference", &again: "train"} {
-			if err := Sample(context.Background(), f, *dst, Draws{5, 1, 1, s, purpose, false}, simulate.Fastest(), nil); err != nil {
+			if err := Sample(context.Background(), f, *dst, SampleSpec{5, 1, 1, s, purpose, false}, simulate.Fastest(), nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -245,13 +245,13 @@ func TestExactDraws(t *testing.T) {
 	doubleWell := defined(t, doubleWell)
 	for _, f := range []Family{families[0], families[1], doubleWell} {
 		dst := make([]float32, functions*n)
-		draws := Draws{First: 3, Count: functions, Seed: 1, Purpose: "test", Exact: true}
+		draws := SampleSpec{First: 3, Count: functions, Seed: 1, Purpose: "test", Exact: true}
 		if err := Sample(t.Context(), f, dst, draws, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		var total float64
 		for i := range functions {
-			law, err := f.(Exact).Law(1, 3+i)
+			law, err := f.(KnownLaw).Law(1, 3+i)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,19 +266,19 @@ func TestExactDraws(t *testing.T) {
 		}
 		alone := make([]float32, n)
 		before := runtime.GOMAXPROCS(1)
-		err := Sample(t.Context(), f, alone, Draws{First: 20, Count: 1, Seed: 1, Purpose: "test", Exact: true}, simulate.Fastest(), nil)
+		err := Sample(t.Context(), f, alone, SampleSpec{First: 20, Count: 1, Seed: 1, Purpose: "test", Exact: true}, simulate.Fastest(), nil)
 		runtime.GOMAXPROCS(before)
 		if err != nil || !slices.Equal(alone, dst[17*n:18*n]) {
 			t.Errorf("%s: function 20 alone differs (%v)", f.Name(), err)
 		}
 	}
 	for _, f := range []Family{cn2d{}, particles64d{}, defined(t, vortex)} {
-		err := Sample(t.Context(), f, make([]float32, f.Dim()), Draws{Count: 1, Exact: true}, simulate.Fastest(), nil)
+		err := Sample(t.Context(), f, make([]float32, f.Dim()), SampleSpec{Count: 1, Exact: true}, simulate.Fastest(), nil)
 		if !errors.Is(err, ErrNoLaw) || !strings.Contains(err.Error(), f.Name()) {
 			t.Errorf("%s: %v", f.Name(), err)
 		}
 	}
-	if err := Sample(t.Context(), vn1d{line{vn1dGrid}}, make([]float32, 3), Draws{Count: 2, Exact: true}, nil, nil); err == nil {
+	if err := Sample(t.Context(), vn1d{line{vn1dGrid}}, make([]float32, 3), SampleSpec{Count: 2, Exact: true}, nil, nil); err == nil {
 		t.Error("three values for two functions")
 	}
 }
@@ -295,7 +295,7 @@ func TestExactDrawsWhereChainsDoNotMix(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for dst, d := range map[*[]float32]Draws{
+		for dst, d := range map[*[]float32]SampleSpec{
 			&chains: {First: i, Count: 1, Seed: 1, Scheme: s, Purpose: "test"},
 			&draws:  {First: i, Count: 1, Seed: 1, Purpose: "test", Exact: true},
 		} {
@@ -319,11 +319,11 @@ func TestExactDrawsWhereChainsDoNotMix(t *testing.T) {
 func TestSampleErrorsNameTheFunction(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := Sample(ctx, rare1d{}, make([]float32, 1), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
+	err := Sample(ctx, rare1d{}, make([]float32, 1), SampleSpec{First: 17, Count: 1}, simulate.Fastest(), nil)
 	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "rare1d") {
 		t.Errorf("cancelled: %v", err)
 	}
-	err = Sample(context.Background(), vn1d{line{vn1dGrid}}, make([]float32, 1), Draws{First: 17, Count: 1}, simulate.Fastest(), nil)
+	err = Sample(context.Background(), vn1d{line{vn1dGrid}}, make([]float32, 1), SampleSpec{First: 17, Count: 1}, simulate.Fastest(), nil)
 	if err == nil || !strings.Contains(err.Error(), "vn1d: function 17: time step dt is 0") {
 		t.Errorf("empty scheme: %v", err)
 	}
@@ -439,7 +439,7 @@ func TestRare1DSamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dst := make([]float32, 4096)
-		if err := Sample(context.Background(), rare1d{}, dst, Draws{First: i, Count: 1, Seed: 1, Purpose: "test"}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), rare1d{}, dst, SampleSpec{First: i, Count: 1, Seed: 1, Purpose: "test"}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if k := ksScaled(dst, law); !(k <= 2.2) { // 20 tests

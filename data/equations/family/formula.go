@@ -16,20 +16,20 @@ import (
 // formula is a compiled Definition.
 type formula struct {
 	name             string // with the hash
-	stem             string // without, which parameters are drawn for
+	stem             string // without it; part of the parameters' random streams
 	grid             sde.Grid
 	coordinates      [][]float64 // of the nodes, x first
 	parameters       []string    // in the order of their names
 	laws             []parameterLaw
 	drift, diffusion []*expression.Expression
-	constant         []float32 // the diffusion where it depends on nothing, otherwise nil
+	constant         []float32 // the diffusion, if it depends on no variable
 }
 
 func newFormula(d Definition, grid sde.Grid) (*formula, error) {
 	f := &formula{name: d.id(), stem: d.Name, grid: grid, parameters: slices.Sorted(maps.Keys(d.Parameters))}
 	variables := append([]string{"x", "y"}[:d.Dim:d.Dim], f.parameters...)
 	for _, name := range f.parameters {
-		// The formula of a name says whether it can be one.
+		// A name is valid if it compiles as a formula.
 		if _, err := expression.CompileIn(name, append(variables[:d.Dim:d.Dim], name)...); err != nil {
 			return nil, fmt.Errorf("parameters.%.40s: %w", name, err)
 		}
@@ -83,7 +83,7 @@ func nodes(grid sde.Grid, dim int) [][]float64 {
 
 func (f *formula) Name() string { return f.name }
 
-// draw gives the variables of function i.
+// draw returns the variables of function i: coordinates, then parameters.
 func (f *formula) draw(seed uint64, i int) [][]float64 {
 	variables := slices.Clip(f.coordinates)
 	for k, law := range f.laws {
@@ -92,9 +92,9 @@ func (f *formula) draw(seed uint64, i int) [][]float64 {
 	return variables
 }
 
-// NewPlane has the values of formulas in x and y, two of the drift and one, two or
-// four of the diffusion, at the nodes of a grid that is the same along both axes.
-func NewPlane(drift, diffusion []string, grid sde.Grid) (sde.Plane, error) {
+// TabulatePlane evaluates formulas in x and y, two of the drift and one, two or four of
+// the diffusion, at the nodes of a grid that is the same along both axes.
+func TabulatePlane(drift, diffusion []string, grid sde.Grid) (sde.Plane, error) {
 	p := sde.Plane{X: grid, Y: grid}
 	for _, part := range []struct {
 		name    string
@@ -113,8 +113,7 @@ func NewPlane(drift, diffusion []string, grid sde.Grid) (sde.Plane, error) {
 	return p, p.Validate()
 }
 
-// tabulate has the values of all formulas at the nodes, those of one node
-// together.
+// tabulate evaluates all formulas at the nodes: [nodes, formulas].
 func tabulate(formulas []*expression.Expression, variables [][]float64) []float32 {
 	n, k := len(variables[0]), len(formulas)
 	column, values := make([]float64, n), make([]float32, n*k)
@@ -127,16 +126,15 @@ func tabulate(formulas []*expression.Expression, variables [][]float64) []float3
 	return values
 }
 
-// ErrNoEquation means that a definition's formulas give one of its functions no
-// equation that has a law: whoever makes that function finds the same.
+// ErrNoEquation means that one function of a definition cannot be simulated, on any
+// machine.
 var ErrNoEquation = errors.New("no equation that can be simulated")
 
-// failed says of a function that it is none to simulate.
 func (f *formula) failed(i int, variables [][]float64, err error) error {
 	return fmt.Errorf("%s is %w: %w", f.function(i, variables), ErrNoEquation, err)
 }
 
-// function names function i and the parameters that have one value.
+// function names function i and its scalar parameters.
 func (f *formula) function(i int, variables [][]float64) string {
 	var drawn []string
 	for k, v := range variables[len(f.coordinates):] {
@@ -157,8 +155,8 @@ type formulaLine struct {
 	line
 }
 
-// Function refuses drifts that do not point inward at both ends of the grid,
-// beyond which they stay as they are there: they have no invariant law.
+// Function refuses drifts that do not point inward at both ends of the grid. Beyond the
+// ends the drift is constant, so there would be no invariant law.
 func (f formulaLine) Function(seed uint64, i int) (Function, error) {
 	variables := f.draw(seed, i)
 	c := sde.Coefficients{Grid: f.formula.grid, Drift: tabulate(f.drift, variables), Diffusion: tabulate(f.diffusion, variables)}
@@ -172,7 +170,8 @@ func (f formulaLine) Function(seed uint64, i int) (Function, error) {
 	return function, nil
 }
 
-// Law is the invariant law of the tabulated coefficients, constant outside.
+// Law is the invariant law of the tabulated coefficients, which are constant outside the
+// grid.
 func (f formulaLine) Law(seed uint64, i int) (Law, error) {
 	function, err := f.Function(seed, i)
 	if err != nil {
@@ -185,14 +184,14 @@ func (f formulaLine) Law(seed uint64, i int) (Law, error) {
 	return law, nil
 }
 
-// formulaPlane is a family in the plane. Whether its functions have invariant laws
-// is not checked; what runs away is found when it is simulated.
+// formulaPlane is a family in the plane. It does not check that its functions have
+// invariant laws; the pilot run finds chains that leave the grid.
 type formulaPlane struct{ *formula }
 
 func (formulaPlane) Dim() int { return 2 }
 
-// Fields are the drift and, unless it is the same for all functions everywhere,
-// the diffusion at the nodes, as in sde.Plane.
+// Fields are the drift and, unless it is one constant for all functions, the diffusion at
+// the nodes, as in sde.Plane.
 func (f formulaPlane) Fields() []Field {
 	fields := []Field{{Name: "drift", Shape: []int{f.grid.N, f.grid.N, 2}}}
 	if f.constant == nil {
@@ -237,12 +236,12 @@ func (f formulaPlane) Restore(fields [][]float32) (Function, error) {
 
 func (f formulaPlane) Grid() sde.Grid { return f.grid }
 
-// Of refuses another number of diffusion terms than the family's and, where all
-// functions have the same diffusion, another one.
+// Of refuses a diffusion with another number of terms than the family's, or another
+// diffusion where all functions have the same.
 func (f formulaPlane) Of(p sde.Plane) (Function, error) {
 	want, nodes := len(f.diffusion), p.Nodes()
 	if terms, _ := p.DiffusionTerms(); terms != want {
-		return Function{}, fmt.Errorf("%d formulas of the diffusion, functions of %s have %d", terms, f.name, want)
+		return Function{}, fmt.Errorf("the diffusion has %d formulas, functions of %s have %d", terms, f.name, want)
 	}
 	diffusion := p.Diffusion
 	if len(diffusion) == want {
@@ -252,7 +251,7 @@ func (f formulaPlane) Of(p sde.Plane) (Function, error) {
 		return f.Restore([][]float32{p.Drift, diffusion})
 	}
 	if !slices.Equal(diffusion, slices.Repeat(f.constant, nodes)) {
-		return Function{}, fmt.Errorf("functions of %s have the same diffusion, %v", f.name, f.constant)
+		return Function{}, fmt.Errorf("all functions of %s have the diffusion %v", f.name, f.constant)
 	}
 	return f.Restore([][]float32{p.Drift})
 }

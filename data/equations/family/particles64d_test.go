@@ -204,7 +204,7 @@ func TestParticles64DSamples(t *testing.T) {
 	s := simulate.Scheme{DT: 0.001, BurnIn: 100, Thin: 10, Chains: 16, Start: 1.5}
 	sample := func(purpose string) []float32 {
 		dst := make([]float32, 8*32*64)
-		if err := Sample(context.Background(), particles64d{}, dst, Draws{3, 8, 1, s, purpose, false}, simulate.Fastest(), nil); err != nil {
+		if err := Sample(context.Background(), particles64d{}, dst, SampleSpec{3, 8, 1, s, purpose, false}, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}
 		return dst
@@ -218,7 +218,7 @@ func TestParticles64DSamples(t *testing.T) {
 			t.Fatalf("a particle is at %v", x)
 		}
 	}
-	err := Sample(context.Background(), particles64d{}, a, Draws{17, 1, 1, simulate.Scheme{}, "train", false}, simulate.Fastest(), nil)
+	err := Sample(context.Background(), particles64d{}, a, SampleSpec{17, 1, 1, simulate.Scheme{}, "train", false}, simulate.Fastest(), nil)
 	if err == nil || !strings.Contains(err.Error(), "particles64d: function 17: time step dt is 0") {
 		t.Errorf("empty scheme: %v", err)
 	}

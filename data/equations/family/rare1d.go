@@ -74,8 +74,8 @@ func (r rare1d) Function(seed uint64, i int) (Function, error) {
 }
 
 // Sample ignores the scheme: draws from the mixture are independent and exact.
-func (r rare1d) Sample(ctx context.Context, dst []float32, d Draws, progress func(done, total int)) error {
-	return exact(ctx, r, dst, d, progress)
+func (r rare1d) Sample(ctx context.Context, dst []float32, d SampleSpec, progress func(done, total int)) error {
+	return exactDraws(ctx, r, dst, d, progress)
 }
 
 // Law is the mixture. The invariant law of the tabulated coefficients differs

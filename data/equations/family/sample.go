@@ -8,19 +8,19 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Sample fills dst, shape [d.Count, samples, f.Dim()], with draws of a family as
-// the data set has them: by the family itself (Sampler), exact where they are asked
-// for, else simulated. progress, which may be nil, is told how many functions are
-// done. Errors name the function; dst must not be used then. Exact draws of a
-// family without Exact are refused with ErrNoLaw.
+// Sample fills dst, shape [d.Count, samples, f.Dim()], with the samples that d describes:
+// drawn by the family itself (Sampler), exactly (d.Exact), or simulated. progress, which may
+// be nil, is called with the number of functions done. Errors name the function; the
+// contents of dst are undefined then. Exact draws of a family without KnownLaw fail with
+// ErrNoLaw.
 func Sample(
-	ctx context.Context, f Family, dst []float32, d Draws, by simulate.Simulator, progress func(done, total int),
+	ctx context.Context, f Family, dst []float32, d SampleSpec, by simulate.Simulator, progress func(done, total int),
 ) error {
 	if s, ok := f.(Sampler); ok {
 		return s.Sample(ctx, dst, d, progress)
 	}
 	if d.Exact {
-		return exact(ctx, f, dst, d, progress)
+		return exactDraws(ctx, f, dst, d, progress)
 	}
 	err := by.Simulate(ctx, dst, simulate.Batch{
 		First: d.First, Count: d.Count,

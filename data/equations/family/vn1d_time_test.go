@@ -163,7 +163,7 @@ func TestTimedIsTheEquationAtItsTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := make([]float32, n)
-		draws := Draws{First: i, Count: 1, Seed: 1, Scheme: simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 1, Chains: n}, Purpose: "test"}
+		draws := SampleSpec{First: i, Count: 1, Seed: 1, Scheme: simulate.Scheme{DT: 0.01, BurnIn: 5000, Thin: 1, Chains: n}, Purpose: "test"}
 		if err := Sample(t.Context(), f, x, draws, simulate.Fastest(), nil); err != nil {
 			t.Fatal(err)
 		}

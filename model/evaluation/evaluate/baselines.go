@@ -72,7 +72,7 @@ func (b baselines) floor() method {
 	e := b.Experiment
 	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set"}, e.Data.StoredReference(),
 		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
-			draws := e.Data.DrawsOf("floor", b.functions[0].index, len(b.functions))
+			draws := e.Data.SampleSpec("floor", b.functions[0].index, len(b.functions))
 			return family.Sample(ctx, b.family, dst, draws, b.Simulator, progress)
 		})
 }

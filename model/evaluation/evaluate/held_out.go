@@ -88,7 +88,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 // one or none: means over some would be of other functions than their neighbours.
 // Where one cannot be computed, unknown says so; the samples are judged without.
 func laws(f family.Family, seed uint64, functions []heldOutFunction) (unknown string, err error) {
-	exact, ok := f.(family.Exact)
+	exact, ok := f.(family.KnownLaw)
 	if !ok {
 		return "", nil
 	}

@@ -167,7 +167,7 @@ func checkNormalRow(t *testing.T, o Options, row Row) {
 		if got.W2 != w2 || got.Sinkhorn != sinkhorn {
 			t.Errorf("function %d: W2 %v and Sinkhorn %v, want %v and %v", got.Index, got.W2, got.Sinkhorn, w2, sinkhorn)
 		}
-		law, err := f.(family.Exact).Law(d.Seed, got.Index)
+		law, err := f.(family.KnownLaw).Law(d.Seed, got.Index)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func (r Request) onLine(tabulated family.Tabulated, trained shard.Normalisation)
 	c, err := expression.Tabulate(b, sigma, grid)
 	var fine sde.Coefficients // poles and zeros may lie between the model's nodes
 	if err == nil {
-		fine, err = expression.Tabulate(b, sigma, family.Finer(grid, 1))
+		fine, err = expression.Tabulate(b, sigma, family.FinerGrid(grid, 1))
 	}
 	switch {
 	case errors.Is(err, sde.ErrNotPositive):

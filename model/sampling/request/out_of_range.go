@@ -14,7 +14,7 @@ import (
 // the lines between the model's nodes.
 func betweenNodes(table, fine sde.System) []string {
 	var warnings []string
-	for _, m := range family.Misses(table, fine) {
+	for _, m := range family.Deviations(table, fine) {
 		warnings = append(warnings, m.String()+": the model reads the values at nodes only")
 	}
 	return warnings

@@ -30,10 +30,10 @@ func (r Request) inPlane(e experiment.Experiment, f family.Family, tabulated fam
 		}
 	}
 	grid := tabulated.Grid()
-	p, err := family.NewPlane(r.Drift, r.Diffusion, grid)
+	p, err := family.TabulatePlane(r.Drift, r.Diffusion, grid)
 	var fine sde.Plane // poles may lie between the model's nodes
 	if err == nil {
-		fine, err = family.NewPlane(r.Drift, r.Diffusion, family.Finer(grid, 2))
+		fine, err = family.TabulatePlane(r.Drift, r.Diffusion, family.FinerGrid(grid, 2))
 	}
 	if errors.Is(err, sde.ErrNotFinite) {
 		return Target{}, &EquationError{"", grid, err}

@@ -36,7 +36,7 @@ func TestOvershoots(t *testing.T) {
 			t.Fatal(err)
 		}
 		correlation, yes := Overshoots(t.Context(), engine, expression.NewEquation(b, sigma).Bind, simulate.Scheme{DT: c.dt}, c.steps, 1)
-		if yes != c.want || !(math.Abs(correlation-c.correlation) <= 4.5/math.Sqrt(trialChains)) {
+		if yes != c.want || !(math.Abs(correlation-c.correlation) <= 4.5/math.Sqrt(pilotChains)) {
 			t.Errorf("%s, %s by %g: %v with the correlation %.2f, want %v with %.2f", c.drift, c.diffusion, c.dt, yes, correlation, c.want, c.correlation)
 		}
 	}

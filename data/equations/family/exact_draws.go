@@ -9,14 +9,14 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// ErrNoLaw says that the laws of a family's functions are not known.
-var ErrNoLaw = errors.New("its laws are not known, so that there are no exact draws")
+// ErrNoLaw means that exact draws need a family whose laws are known (KnownLaw).
+var ErrNoLaw = errors.New("its laws are not known, so there are no exact draws")
 
-// exact is Sample with independent draws from the invariant laws: no bias of a
-// time step, no wells that chains have not found. Functions are shared by all
-// cores; each has a stream of its own.
-func exact(ctx context.Context, f Family, dst []float32, d Draws, progress func(done, total int)) error {
-	known, ok := f.(Exact)
+// exactDraws fills dst with independent draws from the invariant laws. They have no bias of
+// a time step, and visit every well. Functions run on all cores, each with a random stream
+// of its own.
+func exactDraws(ctx context.Context, f Family, dst []float32, d SampleSpec, progress func(done, total int)) error {
+	known, ok := f.(KnownLaw)
 	if !ok {
 		return fmt.Errorf("%s: %w", f.Name(), ErrNoLaw)
 	}

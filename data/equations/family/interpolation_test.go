@@ -9,10 +9,10 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// What formulas have between nodes is refused where it would be at a node, or is
-// gross, and is worth a warning where the table misses it otherwise. Random fields
-// are lines between nodes, however rough they are at them.
-func TestBetweenNodes(t *testing.T) {
+// Between nodes, values that would be refused at a node and large deviations from the table
+// are refused; other deviations give a warning. Random fields are interpolated linearly,
+// however rough they are.
+func TestCheckInterpolation(t *testing.T) {
 	const line = "name: f\ndim: 1\ngrid: {lo: -4, hi: 4, nodes: 64}\nparameters: {a: 'uniform(0.5, 2)', rough: 'field(0.01, 1)'}\n"
 	const plane = "name: f\ndim: 2\ngrid: {lo: -4, hi: 4, nodes: 32}\nparameters: {a: 'uniform(0.5, 2)', rough: 'field(0.01, 1)'}\n"
 	for _, c := range []struct {
@@ -25,19 +25,19 @@ func TestBetweenNodes(t *testing.T) {
 		{line, "'x > 0.01 ? -a + 0*rough : a'", "1", "", "", nil},
 		{line, "-a*x + 0*rough + 1/x", "1", "", "between two nodes of the grid: drift +Inf at x = 0: not finite", sde.ErrNotFinite},
 		{line, "-a*x + 0*rough", "abs(x)", "", "between two nodes of the grid: diffusion 0 at x = 0 is not positive", sde.ErrNotPositive},
-		{line, "-a*x + 0*rough + 1/(x-0.01)", "1", "at x = 0.01587, is 1", "", nil},
+		{line, "-a*x + 0*rough + 1/(x-0.01)", "1", "at x = 0.01587, differs by 1", "", nil},
 		{line, "-a*x + 0*rough", "'1 + (abs(x) < 0.05 ? 5 : 0)'", "the diffusion between two nodes of the grid, at x = ", "", nil},
-		{line, "'-a*x + 0*rough + (abs(x) < 0.05 ? 1e6 : 0)'", "1", "", "is 1e+06 off what the table has there", ErrBetween},
-		{line, "-a*x + 0*rough + 200*sin(2*pi*63/8*(x+4))", "1", "", "the drift at x = ", ErrBetween},
+		{line, "'-a*x + 0*rough + (abs(x) < 0.05 ? 1e6 : 0)'", "1", "", "differs by 1e+06 from the interpolated table", ErrInterpolation},
+		{line, "-a*x + 0*rough + 200*sin(2*pi*63/8*(x+4))", "1", "", "the drift at x = ", ErrInterpolation},
 		{plane, "[-a*x + 3*rough, -y]", "exp(rough)", "", "", nil},
 		{plane, "[-a*x + 3*rough, -y]", "1", "", "", nil},
 		{plane, "[1/x*a + 0*rough, -y]", "1", "", "between two nodes of the grid: drift", sde.ErrNotFinite},
 		{plane, "[-a*x + 0*rough, -y]", "['1', '1 + (abs(y) < 0.1 ? 5 : 0)']", "the diffusion between two nodes of the grid, at (", "", nil},
-		{plane, "[a/(x-0.001) + 0*rough, -y]", "1", "", "the drift at (0, ", ErrBetween},
+		{plane, "[a/(x-0.001) + 0*rough, -y]", "1", "", "the drift at (0, ", ErrInterpolation},
 	} {
 		d, err := Parse([]byte(c.grid + "drift: " + c.drift + "\ndiffusion: " + c.diffusion + "\n"))
 		if c.refusal != "" {
-			if err == nil || !errors.Is(err, ErrBetween) || !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.refusal) || !strings.Contains(err.Error(), "function 0 with a = ") {
+			if err == nil || !errors.Is(err, ErrInterpolation) || !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.refusal) || !strings.Contains(err.Error(), "function 0 with a = ") {
 				t.Errorf("%s, %s: %v", c.drift, c.diffusion, err)
 			}
 			continue
@@ -50,14 +50,14 @@ func TestBetweenNodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		warning, err := f.(Written).Between(1, 3)
+		warning, err := f.(Interpolated).CheckInterpolation(1, 3)
 		if err != nil || (warning == "") != (c.warning == "") || !strings.Contains(warning, c.warning) || warning != "" && !strings.Contains(warning, "function 3 with a = ") {
 			t.Errorf("%s, %s: warning %q, error %v", c.drift, c.diffusion, warning, err)
 		}
 	}
 }
 
-// Lines between nodes meet the values at them, in each direction by itself.
+// The interpolation is linear along each axis and exact at the nodes.
 func TestRefine(t *testing.T) {
 	if got := refine([]float64{1, 3, -1}, 3, 1); len(got) != 17 || got[0] != 1 || got[4] != 2 || got[8] != 3 || got[12] != 1 || got[16] != -1 {
 		t.Errorf("on the line %v", got)

@@ -6,28 +6,27 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// What a trial looks at are the last states of chains, trialStates of one after those
-// of another, each of a number for every axis.
+// The states of a pilot run are [chains, pilotStates, dim], the last states of every chain.
 
-// turning is the correlation of the two steps between a chain's states, the least
-// along any axis.
-func turning(states []float32, dim int) float64 {
+// stepCorrelation is the correlation of successive steps of a chain, the least over the
+// axes.
+func stepCorrelation(states []float32, dim int) float64 {
 	least := 1.
 	for k := range dim {
 		var product, first, second float64
-		for at := k; at < len(states); at += trialStates * dim {
+		for at := k; at < len(states); at += pilotStates * dim {
 			a, b := float64(states[at+dim]-states[at]), float64(states[at+2*dim]-states[at+dim])
 			product, first, second = product+a*b, first+a*a, second+b*b
 		}
-		if r := product / math.Sqrt(first*second); r < least { // not NaN, where there is no step along the axis
+		if r := product / math.Sqrt(first*second); r < least { // false for NaN: no chain moved along the axis
 			least = r
 		}
 	}
 	return least
 }
 
-// beyond is the part of the states that is outside the grid.
-func beyond(states []float32, axes []sde.Grid) float64 {
+// fractionOutside is the fraction of states outside the grid.
+func fractionOutside(states []float32, axes []sde.Grid) float64 {
 	count, dim := 0, len(axes)
 	for at := 0; at < len(states); at += dim {
 		for k, axis := range axes {
@@ -40,10 +39,10 @@ func beyond(states []float32, axes []sde.Grid) float64 {
 	return float64(count*dim) / float64(len(states))
 }
 
-// still reports whether no chain took a step.
-func still(states []float32, dim int) bool {
-	for at := 0; at < len(states); at += trialStates * dim {
-		for k := at + dim; k < at+trialStates*dim; k++ {
+// unmoved reports whether no chain took a step.
+func unmoved(states []float32, dim int) bool {
+	for at := 0; at < len(states); at += pilotStates * dim {
+		for k := at + dim; k < at+pilotStates*dim; k++ {
 			if states[k] != states[k-dim] {
 				return false
 			}
@@ -52,8 +51,8 @@ func still(states []float32, dim int) bool {
 	return true
 }
 
-// typicalSize is the mean size of a coordinate.
-func typicalSize(states []float32) float64 {
+// meanSize is the mean of |x| over all coordinates.
+func meanSize(states []float32) float64 {
 	sum := 0.
 	for _, x := range states {
 		sum += math.Abs(float64(x))
@@ -61,13 +60,13 @@ func typicalSize(states []float32) float64 {
 	return sum / float64(len(states))
 }
 
-// typicalNoise is the mean over the states of the largest entry of the diffusion at
-// the node that is nearest: noise may be in one direction alone.
-func typicalNoise(states []float32, system sde.System) float64 {
+// meanNoise is the mean over the states of the largest entry of the diffusion at the
+// nearest node. The largest, because noise may act in one direction only.
+func meanNoise(states []float32, system sde.System) float64 {
 	dim, sum := system.Dim(), 0.
 	for at := 0; at < len(states); at += dim {
 		largest := 0.
-		for _, s := range diffusionNear(states[at:][:dim], system) {
+		for _, s := range nearestDiffusion(states[at:][:dim], system) {
 			largest = max(largest, math.Abs(float64(s)))
 		}
 		sum += largest
@@ -75,7 +74,8 @@ func typicalNoise(states []float32, system sde.System) float64 {
 	return sum * float64(dim) / float64(len(states))
 }
 
-func diffusionNear(x []float32, system sde.System) []float32 {
+// nearestDiffusion is the diffusion at the node nearest to x.
+func nearestDiffusion(x []float32, system sde.System) []float32 {
 	nearest := func(x float32, g sde.Grid) int {
 		return int(math.Round(min(max((float64(x)-g.Lo)/g.Step(), 0), float64(g.N-1))))
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Resolve turns what a configuration says of its family into what ByName takes,
-// wherever it is asked: names stay, while a definition, given as a YAML file or
-// word by word, becomes one line. Paths are relative to dir.
+// Resolve turns a configuration's reference to a family into the text that ByName takes
+// on any machine. Names stay as they are. A definition, given as a YAML file or in place,
+// becomes one line (Definition.String). Paths are relative to dir.
 func Resolve(reference, dir string) (string, error) {
 	var d Definition
 	var err error
@@ -30,7 +30,7 @@ func Resolve(reference, dir string) (string, error) {
 	return d.String(), nil
 }
 
-// String is the definition as one line of JSON, by which data sets refer to it.
+// String is the definition as one line of JSON, as data sets store it.
 func (d Definition) String() string {
 	line, err := json.Marshal(d)
 	if err != nil { // only for numbers that JSON lacks, which Family refuses

@@ -1,0 +1,155 @@
+package data
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// Reasons why a data set must not be generated, although its samples would look like
+// any others.
+var (
+	ErrTimeStep   = errors.New("the time step is too large for its drift")
+	ErrLeavesGrid = errors.New("its chains leave the grid for good")
+	ErrNoise      = errors.New("its noise is lost in rounding")
+)
+
+// A pilot run takes milliseconds: a few chains of the first functions, at most
+// pilotSteps long.
+const (
+	pilotFunctions = 16
+	pilotChains    = 256
+	pilotSteps     = 5000
+	pilotStates    = 3       // successive ones at the end of each chain
+	pilotPurpose   = "trial" // of the random streams
+)
+
+// Bounds of a pilot run. Where a drift falls by λ per unit of length, successive steps of
+// a chain in equilibrium have the correlation −λ·dt/2. At −1 every step overshoots by more
+// than the step before, and there is no equilibrium. The least correlation of vn1d is
+// −0.02, of cn2d −0.15, which these chains estimate hardly below −0.4. At most 2 % of a
+// function's states are outside the grid there, and 0.2 % of all states.
+const (
+	leastCorrelation  = -0.75
+	refusedOutside    = 0.5  // fraction of a function's states
+	warnedOutside     = 0.02 // fraction of all states
+	float32Resolution = 1e-7 // of states, relative to their size
+)
+
+// PilotRun simulates the first functions of the data set, whose family is f, for a short
+// time, and compares their formulas with their tables between the nodes
+// (family.Interpolated). It refuses chains that diverge, overshoot (ErrTimeStep), leave the
+// grid (ErrLeavesGrid) or do not feel their noise (ErrNoise). It warns of chains that are
+// often outside the grid, where coefficients are constant, and of tables that miss part of a
+// formula. It skips exact draws, and systems without a grid, such as particles.
+func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
+	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
+		return nil, nil
+	}
+	if f, ok := f.(family.Interpolated); ok {
+		if warnings, err = checkInterpolation(f, d.Seed); err != nil {
+			return nil, err
+		}
+	}
+	first, err := f.Function(d.Seed, 0)
+	if err != nil {
+		return nil, err
+	}
+	var axes []sde.Grid
+	switch s := first.System.(type) {
+	case sde.Coefficients:
+		axes = []sde.Grid{s.Grid}
+	case sde.Plane:
+		axes = []sde.Grid{s.X, s.Y}
+	}
+	var outsideWarning string
+	for _, part := range []struct {
+		name    string
+		scheme  simulate.Scheme
+		samples int
+		draws   Draws
+	}{
+		{"training", d.Training, d.Samples, d.Draws},
+		{"reference", d.Reference, d.StoredReference(), d.ReferenceDraws},
+	} {
+		if part.draws == Exact {
+			continue
+		}
+		s := part.scheme
+		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), pilotSteps), 1, pilotChains
+		outside, err := d.pilotRun(ctx, f, axes, s)
+		if err != nil {
+			return nil, fmt.Errorf("data.%s: %w", part.name, err)
+		}
+		if outside > warnedOutside {
+			outsideWarning = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
+		}
+	}
+	if outsideWarning != "" {
+		warnings = append(warnings, outsideWarning)
+	}
+	return warnings, nil
+}
+
+// checkInterpolation returns the first warning about the first functions: the others may
+// repeat it.
+func checkInterpolation(f family.Interpolated, seed uint64) (warnings []string, err error) {
+	for i := range pilotFunctions {
+		warning, err := f.CheckInterpolation(seed, i)
+		if err != nil {
+			return nil, err
+		}
+		if warning != "" && warnings == nil {
+			warnings = []string{warning}
+		}
+	}
+	return warnings, nil
+}
+
+// pilotRun is PilotRun with one scheme. It returns the fraction of states outside the grid.
+func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid, s simulate.Scheme) (outside float64, err error) {
+	width := pilotChains * pilotStates * len(axes)
+	states := make([]float32, pilotFunctions*width)
+	spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
+	if err := family.Sample(ctx, f, states, spec, simulate.Fastest(), nil); err != nil {
+		return 0, err
+	}
+	for i := range pilotFunctions {
+		x := states[i*width:][:width]
+		function, err := f.Function(d.Seed, i)
+		if err != nil {
+			return 0, err
+		}
+		noise, least := meanNoise(x, function.System)*math.Sqrt(s.DT), float32Resolution*max(meanSize(x), axes[0].Step())
+		if unmoved(x, len(axes)) || noise < least {
+			return 0, fmt.Errorf("%s function %d: the noise of a step of %g is %.2g, float32 states resolve %.2g: %w", f.Name(), i, s.DT, noise, least, ErrNoise)
+		}
+		if r := stepCorrelation(x, len(axes)); r < leastCorrelation {
+			return 0, fmt.Errorf("%s function %d: successive steps of %g have the correlation %.2f: %w", f.Name(), i, s.DT, r, ErrTimeStep)
+		}
+		part := fractionOutside(x, axes)
+		if part > refusedOutside {
+			return 0, fmt.Errorf("%s function %d: after %d steps of %g, %.0f %% of its states are outside: %w", f.Name(), i, s.BurnIn, s.DT, 100*part, ErrLeavesGrid)
+		}
+		outside += part / pilotFunctions
+	}
+	return outside, nil
+}
+
+// Overshoots simulates that many steps of one equation's chains, at most 5,000. It returns
+// the correlation of successive steps, and whether PilotRun would refuse it (ErrTimeStep).
+// An equation that cannot be simulated does not overshoot; its simulation reports why.
+func Overshoots(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (correlation float64, yes bool) {
+	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
+	states := make([]float32, pilotChains*pilotStates)
+	if err := engine.EulerMaruyamaFunc(ctx, states, equation, s, seed, 0, pilotPurpose, nil); err != nil {
+		return 0, false
+	}
+	correlation = stepCorrelation(states, 1)
+	return correlation, correlation < leastCorrelation
+}
