@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// maxShard is more than any data set has.
+// maxShard bounds shard numbers; no data set has as many.
 const maxShard = 1 << 16
 
-// decodeJob reads a message of the queue. Anybody who reaches the server may have
-// put it there: it must be what its subject says.
+// decodeJob reads a message of the queue and checks that it fits its subject: any
+// process that reaches the server may have published it.
 func decodeJob(subject string, data []byte) (Job, error) {
 	var job Job
 	if len(data) > maxMessage {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Job is to make one shard.
+// Job is an order to make one shard.
 type Job struct {
 	Run     string          `json:"run"` // letters, digits, '-' and '_'
 	Shard   int             `json:"shard"`
@@ -29,8 +29,8 @@ type Result struct {
 	Worker  string  `json:"worker"`
 	Seconds float64 `json:"seconds"`
 	Attempt int     `json:"attempt"`         // counts from 1
-	Error   string  `json:"error,omitempty"` // empty: the shard is made
-	Dead    bool    `json:"dead,omitempty"`  // it will not be tried again
+	Error   string  `json:"error,omitempty"` // empty if the shard is made
+	Dead    bool    `json:"dead,omitempty"`  // the job has no further attempts
 }
 
 const (
@@ -42,11 +42,11 @@ const (
 	publishers    = 32 // publications under way at a time
 )
 
-// options are what the tests make shorter.
+// options are the settings that tests shorten.
 type options struct {
-	ackWait    time.Duration // silence after which a job is redelivered; ticks come five times as often
+	ackWait    time.Duration // silence after which the server redelivers a job; workers report five times as often
 	maxDeliver int           // deliveries before a job becomes a dead letter
-	retryDelay time.Duration // before the second attempt; grows with every attempt
+	retryDelay time.Duration // before the second attempt; attempt n + 1 waits n times as long
 	timeout    time.Duration // of one request to the server
 	storage    jetstream.StorageType
 }
@@ -61,21 +61,20 @@ type Queue struct {
 	js   jetstream.JetStream
 }
 
-// Open connects to a server and makes the streams if they are not there, in files:
-// jobs outlive the server.
+// Open connects to a server and creates missing streams, in files: jobs outlive the
+// server.
 func Open(ctx context.Context, url string) (*Queue, error) { return open(ctx, url, defaults) }
 
-// OpenInMemory is Open for a server that ends with its caller, which then knows
-// what is missing: the streams are in memory. A server that once found its disk
-// full would refuse to write into a file for as long as it runs.
+// OpenInMemory is Open with streams in memory, for a server that ends with its caller,
+// which can publish the jobs again. A server that has once found its disk full refuses
+// to write to a file for as long as it runs.
 func OpenInMemory(ctx context.Context, url string) (*Queue, error) {
 	o := defaults
 	o.storage = jetstream.MemoryStorage
 	return open(ctx, url, o)
 }
 
-// Connect is for workers: whoever publishes makes the streams. A server that is away
-// is waited for, by Work.
+// Connect is for workers: it creates no streams. Work waits for a server that is away.
 func Connect(url string) (*Queue, error) {
 	return connect(url, defaults, nats.RetryOnFailedConnect(true))
 }
@@ -99,7 +98,7 @@ func connect(url string, o options, more ...nats.Option) (*Queue, error) {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(200*time.Millisecond),
 	)...)
-	if _, malformed := errors.AsType[*neturl.Error](err); malformed { // it quotes all of it, with the password
+	if _, malformed := errors.AsType[*neturl.Error](err); malformed { // its text has the whole URL, with the password
 		err = errors.New("it is no URL")
 	}
 	if err != nil {
@@ -113,8 +112,8 @@ func connect(url string, o options, more ...nats.Option) (*Queue, error) {
 	return q, nil
 }
 
-// Public is a server's URL, or those of several with commas between, as anybody may
-// read it: without name, password and token.
+// Public is a server's URL, or several with commas between, without name, password and
+// token.
 func Public(servers string) string {
 	list := strings.Split(servers, ",")
 	for i, server := range list {
@@ -157,8 +156,8 @@ func subject(kind, run, shard string) string { return "ergoflow." + kind + "." +
 
 func (j Job) subject(kind string) string { return subject(kind, j.Run, strconv.Itoa(j.Shard)) }
 
-// Validate reports a job that no queue takes: a run's name that is no part of a
-// subject, a shard's number or a description of the data that is too large.
+// Validate refuses a job whose run name cannot be part of a subject, or whose shard
+// number or data set description is too large.
 func (j Job) Validate() error {
 	if j.Shard < 0 || j.Shard > maxShard {
 		return fmt.Errorf("job for shard %d", j.Shard)
@@ -182,9 +181,9 @@ func checkRun(run string) error {
 	return nil
 }
 
-// Publish puts jobs into the queue. One that waits there already, or is being
-// worked on, is left as it is; one that was done or is a dead letter gets new
-// attempts. On an error some of the jobs may be in the queue: publish again.
+// Publish puts jobs into the queue. It leaves a job that waits there or that a worker
+// has. A job that was done, or is a dead letter, gets new attempts. After an error some
+// of the jobs may be in the queue: publish again.
 func (q *Queue) Publish(ctx context.Context, jobs []Job) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(publishers)

@@ -9,10 +9,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Results delivers the results of a run that are published from this call on:
-// call it before looking into the store and publishing what is missing, and
-// none is lost. A job that was interrupted between result and acknowledgement
-// has two. The channel is closed when the context ends or the queue is closed.
+// Results delivers the results of a run that are published from this call on. Call it
+// before listing the store and publishing the missing jobs, so that none is lost. A job
+// that was interrupted between result and acknowledgement has two results. The channel
+// is closed when ctx ends or the queue is closed.
 func (q *Queue) Results(ctx context.Context, run string) (<-chan Result, error) {
 	if err := checkRun(run); err != nil {
 		return nil, err
@@ -32,8 +32,8 @@ func (q *Queue) Results(ctx context.Context, run string) (<-chan Result, error) 
 			if errors.Is(err, jetstream.ErrMsgIteratorClosed) || ctx.Err() != nil {
 				return
 			}
-			if err != nil { // the consumer makes itself anew
-				slog.Warn("job queue: results", "run", run, "error", err)
+			if err != nil { // the consumer recreates itself
+				slog.Warn("job queue: cannot read results; trying again", "run", run, "error", err)
 				wait(ctx, backOff)
 				continue
 			}
@@ -52,7 +52,7 @@ func (q *Queue) Results(ctx context.Context, run string) (<-chan Result, error) 
 	return results, nil
 }
 
-// subscribe begins after the last result there is.
+// subscribe begins after the last present result.
 func (q *Queue) subscribe(ctx context.Context, run string) (jetstream.MessagesContext, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()

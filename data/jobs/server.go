@@ -17,13 +17,13 @@ type Server struct{ nats *server.Server }
 
 const (
 	startTimeout  = 10 * time.Second
-	jetStreamRAM  = 4 << 30 // bytes of streams in memory: jobs and results of 65,536 shards, with a family's formulas in each
+	jetStreamRAM  = 4 << 30 // bytes of streams in memory: jobs and results of 65,536 shards, each with a family's formulas
 	jetStreamDisk = 4 << 30 // bytes of streams on disk: jobs and results are small
 )
 
 // Serve starts a server that keeps its streams under dir and listens on addr,
 // host:port with port 0 for a free one; an empty addr is a free loopback port.
-// A server on the same dir goes on where the last one ended. Close ends it.
+// A server on the same dir continues with the last one's streams. Close ends it.
 func Serve(dir, addr string) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
@@ -45,7 +45,7 @@ func Serve(dir, addr string) (*Server, error) {
 		JetStreamMaxMemory:     jetStreamRAM,
 		JetStreamMaxStore:      jetStreamDisk,
 		DisableJetStreamBanner: true,
-		NoSigs:                 true, // signals are the program's
+		NoSigs:                 true, // the program handles signals
 	}
 	if port == 0 {
 		options.Port = server.RANDOM_PORT
@@ -78,8 +78,8 @@ func (s *Server) Close() {
 	s.nats.WaitForShutdown()
 }
 
-// natsLog passes what an operator should see on to slog and keeps the first
-// fatal error, after which the server does not start.
+// natsLog passes the server's log on to slog and keeps the first fatal error, after
+// which the server does not start.
 type natsLog struct {
 	slog *slog.Logger
 

@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	pullWait = 5 * time.Second // one request for a job waits so long
-	idle     = 24 * time.Hour  // a run's consumer without workers is removed
+	pullWait = 5 * time.Second // how long one request for a job waits
+	idle     = 24 * time.Hour  // after which the server removes a run's consumer without workers
 	backOff  = 250 * time.Millisecond
 	maxError = 4 << 10 // bytes of an error's text in a result
 )
 
 // Work pulls the run's jobs one at a time and calls the handler for each, until
-// the context ends or the queue is closed; it returns the context's error or
-// nats.ErrConnectionClosed. While the server is away it keeps asking.
+// ctx ends or the queue is closed; it returns ctx's error or
+// nats.ErrConnectionClosed. While the server is away it tries again.
 //
-// The handler's context is ctx. If ctx ends while the handler is at work, the
-// job goes back at once; if the process dies, the server redelivers the job
-// when it has not heard of it for 5 seconds. worker names the caller in results.
+// The handler's context is ctx. If ctx ends while the handler runs, Work hands the job
+// back at once. If the process dies, the server redelivers the job after 5 s of
+// silence. worker names the caller in results.
 func (q *Queue) Work(ctx context.Context, run, worker string, handler func(context.Context, Job) error) error {
 	if err := checkRun(run); err != nil {
 		return err
@@ -50,9 +50,9 @@ func (q *Queue) Work(ctx context.Context, run, worker string, handler func(conte
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		// The server is away or was replaced; begin anew when it is back.
+		// The server is away or was replaced: make a new consumer when it is back.
 		consumer = nil
-		slog.Warn("job queue", "worker", worker, "error", err)
+		slog.Warn("job queue: cannot get a job; trying again", "worker", worker, "error", err)
 		wait(ctx, backOff)
 	}
 }
@@ -66,7 +66,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// consumer is the run's, which all of its workers share.
+// consumer returns the run's consumer, which all of its workers share.
 func (q *Queue) consumer(ctx context.Context, run string) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
@@ -75,15 +75,15 @@ func (q *Queue) consumer(ctx context.Context, run string) (jetstream.Consumer, e
 		FilterSubject: subject("jobs", run, "*"),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       q.ackWait,
-		// Unlimited here: workers count, because a message at the server's
-		// limit would stay in the queue, undelivered, without a reason.
+		// Unlimited here, because workers count the deliveries: a message at the
+		// server's limit would stay in the queue, undelivered, without a reason.
 		MaxDeliver:        -1,
 		MaxAckPending:     -1,
 		InactiveThreshold: idle,
 	})
 }
 
-// workOnce waits for one job and does it. No job is no error.
+// workOnce waits for one job and does it. It returns nil if none comes.
 func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worker string, handler func(context.Context, Job) error) error {
 	pull, cancel := context.WithTimeout(ctx, pullWait)
 	defer cancel()
@@ -121,7 +121,7 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 			return err // redelivered, and then quickly done
 		}
 		return q.remove(ctx, msg)
-	case ctx.Err() != nil: // not the job's fault
+	case ctx.Err() != nil: // the caller stopped it
 		return q.handBack(ctx, msg, meta.Sequence.Stream, job)
 	}
 	result.Error = err.Error()
@@ -138,8 +138,8 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	return msg.NakWithDelay(time.Duration(result.Attempt) * q.retryDelay)
 }
 
-// Permanent marks a handler's error as one that every worker would come to: its job
-// is not tried again.
+// Permanent marks a handler's error as one that every worker would find: its job gets
+// no further attempt.
 func Permanent(err error) error { return &permanentError{err} }
 
 type permanentError struct{ error }
@@ -161,8 +161,8 @@ func (q *Queue) keepAlive(ctx context.Context, msg jetstream.Msg) (stop func()) 
 				if errors.Is(err, nats.ErrConnectionClosed) {
 					return
 				}
-				if err != nil { // the next one may pass
-					slog.Warn("job queue: in progress", "subject", msg.Subject(), "error", err)
+				if err != nil { // the next report may arrive
+					slog.Warn("job queue: cannot report that a job is in progress", "subject", msg.Subject(), "error", err)
 				}
 			case <-ctx.Done():
 				return
@@ -175,8 +175,8 @@ func (q *Queue) keepAlive(ctx context.Context, msg jetstream.Msg) (stop func()) 
 	}
 }
 
-// bury makes the job a dead letter. The letter comes first: if the worker dies
-// now, the job is redelivered and buried again.
+// bury makes the job a dead letter. It publishes the letter before it removes the job:
+// if the worker dies between, the next delivery buries the job again.
 func (q *Queue) bury(ctx context.Context, msg jetstream.Msg, job Job, result Result) error {
 	result.Dead = true
 	if err := q.report(ctx, "dead", job, result); err != nil {
@@ -185,9 +185,9 @@ func (q *Queue) bury(ctx context.Context, msg jetstream.Msg, job Job, result Res
 	return q.remove(ctx, msg)
 }
 
-// handBack puts the job into the queue anew, so that a worker that gives it up
-// alive does not count as one that never came back, and takes the old message
-// out. The new one comes first: if the worker dies between, the job is done twice.
+// handBack publishes the job again and removes the old message, so that a worker that
+// stops in order does not count as one that never came back. It publishes first: if the
+// worker dies between, the job is done twice.
 func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, sequence uint64, job Job) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
 	defer cancel()
@@ -198,15 +198,15 @@ func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, sequence uint64
 	return q.remove(ctx, msg)
 }
 
-// remove takes the job out of the queue and waits until it is out, also when
-// ctx has ended.
+// remove removes the job from the queue and waits for the confirmation, also if ctx has
+// ended.
 func (q *Queue) remove(ctx context.Context, msg jetstream.Msg) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
 	defer cancel()
 	return msg.DoubleAck(ctx)
 }
 
-// report publishes a result, also when ctx has ended: the work is done.
+// report publishes a result, also if ctx has ended, because the work is done.
 func (q *Queue) report(ctx context.Context, kind string, job Job, result Result) error {
 	message, err := json.Marshal(result)
 	if err != nil {

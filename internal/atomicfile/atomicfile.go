@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are there whole or not at all: under a
-// temporary name beside the final one, forced to disk and renamed.
+// Package atomicfile writes files that appear complete or not at all. It writes under a
+// temporary name beside the final one, syncs, and renames.
 package atomicfile
 
 import (
@@ -12,25 +12,24 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// File is a file that nobody sees before Commit. The caller ends it with Commit
-// or Abort.
+// File is a file that is invisible before Commit. The caller ends it with Commit or
+// Abort.
 type File struct {
 	pending *renameio.PendingFile
 	dir     string
 }
 
-// Create begins what will stand at path. A symbolic link there stays, and what it
-// leads to will be replaced, with its permissions. Create fails where something
-// stands that is no regular file, such as a terminal: a rename would replace it too.
-// Errors do not name the file.
+// Create begins the file that Commit will put at path. If a symbolic link is there, it
+// stays, and Commit replaces its target and keeps the target's permissions. Create fails
+// if path is something else than a regular file, such as a terminal: a rename would
+// replace it too. Errors do not name the file.
 func Create(path string) (*File, error) {
 	path, err := target(path)
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
-	// renameio would rather begin in /tmp, but what a killed program leaves is looked
-	// for beside path.
+	// renameio prefers /tmp, but users look for what a killed program leaves beside path.
 	pending, err := renameio.NewPendingFile(path,
 		renameio.WithTempDir(dir), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
 	if err != nil {
@@ -39,7 +38,7 @@ func Create(path string) (*File, error) {
 	return &File{pending, dir}, nil
 }
 
-// unnamed takes the temporary name out of an error, which says nothing to a user.
+// unnamed removes the temporary name from an error: it means nothing to a user.
 func unnamed(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -62,12 +61,12 @@ func target(path string) (string, error) {
 	case err == nil && info.Mode().IsRegular():
 		return filepath.EvalSymlinks(path)
 	case err == nil:
-		return "", errors.New("it is there and is no file that could be replaced")
+		return "", errors.New("it exists and is not a regular file")
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", errors.New("it is a symbolic link to nothing")
+		return "", errors.New("it is a symbolic link whose target does not exist")
 	}
 	return path, nil
 }
@@ -78,8 +77,8 @@ func (f *File) Write(b []byte) (int, error) {
 	return n, unnamed(err)
 }
 
-// Commit makes the content durable and then visible. On an error the caller
-// still has to Abort.
+// Commit makes the content durable and then visible. After an error the caller must
+// still call Abort.
 func (f *File) Commit() error {
 	if err := f.pending.CloseAtomicallyReplace(); err != nil {
 		return unnamed(err)
@@ -94,7 +93,7 @@ func (f *File) Commit() error {
 // Abort removes the file unless Commit has made it visible.
 func (f *File) Abort() error { return f.pending.Cleanup() }
 
-// Write makes content the whole of the file at path, or leaves what was there.
+// Write replaces the file at path by content, or leaves it unchanged.
 func Write(path string, content []byte) error {
 	f, err := Create(path)
 	if err != nil {
@@ -109,8 +108,8 @@ func Write(path string, content []byte) error {
 	return nil
 }
 
-// Writable reports what would keep Create from making path, without making it:
-// for programs that compute for long before they write.
+// Writable reports why Create would fail at path, and leaves no file there. Programs
+// that compute for long before they write call it first.
 func Writable(path string) error {
 	f, err := Create(path)
 	if err == nil {

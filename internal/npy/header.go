@@ -33,7 +33,7 @@ var (
 func readHeader(r io.Reader, size int64) (header, int64, error) {
 	var b [12]byte
 	if _, err := io.ReadFull(r, b[:10]); err != nil || string(b[:6]) != magic {
-		return header{}, 0, formatError("it does not begin as one")
+		return header{}, 0, formatError("it does not begin with \\x93NUMPY")
 	}
 	before, n := int64(10), int64(binary.LittleEndian.Uint16(b[8:]))
 	switch b[6] {

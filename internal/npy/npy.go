@@ -10,7 +10,7 @@
 //	…       rest    the elements
 //
 // (NumPy Enhancement Proposal 1). Files are untrusted: all lengths are compared
-// with the file's size before anything is allocated.
+// with the file's size before memory is allocated.
 package npy
 
 import (
@@ -30,7 +30,7 @@ type Array struct {
 	Data  []float32
 }
 
-// ErrFormat marks files that are not .npy, or of a kind not read here.
+// ErrFormat means that a file is not .npy, or of a kind that Read does not support.
 var ErrFormat = errors.New("not an .npy file of float32 or float64 with one or two dimensions")
 
 func formatError(format string, args ...any) error {
@@ -89,7 +89,7 @@ func decode(r io.Reader, size int64) (Array, error) {
 	return Array{h.shape, data}, nil
 }
 
-// place is where the file's element k goes in C order.
+// place is the index in C order of the file's element k.
 func (h header) place(k int) int {
 	if !h.fortran || len(h.shape) < 2 {
 		return k

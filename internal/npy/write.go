@@ -13,7 +13,7 @@ import (
 )
 
 // Write writes a one- or two-dimensional array as '<f4' in C order. The file
-// appears complete or, on an error or where ctx ends, not at all.
+// appears complete or, after an error or if ctx ends, not at all.
 func Write(ctx context.Context, path string, a Array) error {
 	elements := 1
 	for _, d := range a.Shape {
@@ -35,7 +35,7 @@ func Write(ctx context.Context, path string, a Array) error {
 	return nil
 }
 
-// stretch is how many elements are written before ctx is looked at.
+// stretch is how many elements encode writes between two checks of ctx.
 const stretch = 1 << 18
 
 func encode(ctx context.Context, w io.Writer, a Array) error {
@@ -58,8 +58,8 @@ func encode(ctx context.Context, w io.Writer, a Array) error {
 		binary.LittleEndian.PutUint32(element[:], math.Float32bits(v))
 		b.Write(element[:])
 	}
-	if err := b.Flush(); err != nil { // the first of all the writes
+	if err := b.Flush(); err != nil { // returns the first error of all writes
 		return err
 	}
-	return ctx.Err() // what follows cannot be interrupted
+	return ctx.Err() // the commit that follows cannot be interrupted
 }

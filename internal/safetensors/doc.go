@@ -1,6 +1,6 @@
 // Package safetensors reads and writes the safetensors format, version 0.x of
-// the reference implementation (huggingface/safetensors), so that any Python
-// user opens our files with the stock library. A file is
+// the reference implementation (huggingface/safetensors). Python opens these files
+// with the stock library. A file is
 //
 //	offset  bytes  content
 //	0       8      n, length of the header, unsigned little-endian
@@ -15,7 +15,6 @@
 // with offsets counted from 8+n; the name "__metadata__" maps to an object of
 // strings. n is at most 100,000,000, as in the reference implementation.
 //
-// Everything is checked before it is used: a [File] that Open or Decode
-// returned has tensors whose shapes, types and offsets agree with one another
-// and with the length of the data.
+// Open and Decode check everything: the tensors of a [File] have shapes, types and
+// offsets that agree with one another and with the length of the data.
 package safetensors

@@ -40,11 +40,11 @@ func (d DType) Size() int {
 	return 0
 }
 
-// Info declares a tensor: all that the header says of it but its place.
+// Info declares a tensor: all that the header has of it except its offsets.
 type Info struct {
 	Name  string
 	DType DType
-	Shape []int // no dimensions: a scalar
+	Shape []int // empty for a scalar
 }
 
 // Bytes is the size of the tensor's data. It fails on an unknown type, a
@@ -54,8 +54,8 @@ func (i Info) Bytes() (int, error) {
 	if size == 0 {
 		return 0, fmt.Errorf("tensor %q: unknown dtype %q", i.Name, string(i.DType))
 	}
-	// Multiply all the dimensions but zeros first: [1<<62, 8, 0] is an
-	// overflow in the reference implementation, too.
+	// A later zero does not undo an overflow: [1<<62, 8, 0] is an error, as in the
+	// reference implementation.
 	n := uint64(size)
 	for _, d := range i.Shape {
 		if d < 0 {

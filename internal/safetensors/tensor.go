@@ -13,23 +13,22 @@ type Tensor struct {
 	Data []byte
 }
 
-// littleEndian: the machine's order is the format's, so views need no copy.
+// littleEndian reports that the machine has the format's byte order, so that views need
+// no copy.
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// Float32 makes an F32 tensor of values, which it shares where the machine's
-// byte order allows.
+// Float32 makes an F32 tensor of values. It shares their memory if the machine is
+// little-endian.
 func Float32(name string, shape []int, values []float32) Tensor {
 	return Tensor{Info{name, F32, shape}, bytesOf(values)}
 }
 
-// Float64 makes an F64 tensor of values, which it shares where the machine's
-// byte order allows.
+// Float64 is Float32 for F64.
 func Float64(name string, shape []int, values []float64) Tensor {
 	return Tensor{Info{name, F64, shape}, bytesOf(values)}
 }
 
-// Int64 makes an I64 tensor of values, which it shares where the machine's
-// byte order allows.
+// Int64 is Float32 for I64.
 func Int64(name string, shape []int, values []int64) Tensor {
 	return Tensor{Info{name, I64, shape}, bytesOf(values)}
 }
@@ -39,9 +38,9 @@ func Bytes(name string, values []byte) Tensor {
 	return Tensor{Info{name, U8, []int{len(values)}}, values}
 }
 
-// Float32s returns the elements of an F32 tensor: a view of Data, or a copy
-// where Data is not aligned or the machine is big-endian. A view is valid as
-// long as the [File] is open and must not be written to.
+// Float32s returns the elements of an F32 tensor: a view of Data, or a copy if Data is
+// not aligned or the machine is big-endian. A view is valid while the [File] is open.
+// Do not write to it.
 func (t Tensor) Float32s() ([]float32, error) { return elements[float32](t, F32) }
 
 // Float64s is Float32s for F64.
@@ -76,7 +75,8 @@ func elements[E element](t Tensor, want DType) ([]E, error) {
 	return out, nil
 }
 
-// bytesOf is the little-endian image of values: a view where it can be.
+// bytesOf is the little-endian image of values: a view, or a copy on a big-endian
+// machine.
 func bytesOf[E element](values []E) []byte {
 	if len(values) == 0 {
 		return []byte{}

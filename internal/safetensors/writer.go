@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Writer streams a file whose tensors are declared beforehand and then written
-// in that order, in pieces of any size.
+// Writer streams a file. NewWriter declares the tensors; Write then takes their data in
+// that order, in pieces of any size.
 type Writer struct {
 	w         io.Writer
 	size      int // of the whole file

@@ -1,5 +1,5 @@
-// Package stopwatch times what packages measure of themselves, all in the same
-// way: once to warm up, then some rounds, each long enough to be steady.
+// Package stopwatch times kernels for `ergoflow bench`, all in the same way: once to
+// warm up, then some rounds, each long enough to be steady.
 package stopwatch
 
 import (
@@ -22,12 +22,11 @@ type Measurement struct {
 	Unit    string  `json:"unit"`
 }
 
-// least is how long a round lasts at least.
+// least is the shortest duration of a round.
 const least = 200 * time.Millisecond
 
-// Measure does work once, then in each of that many rounds as often as least
-// needs, and completes m with what it took on average in a round. Amount is how
-// many units work does.
+// Measure calls work once, then in each round as often as fits into least, and fills in
+// m with the mean time per call in a round. amount is how many units one call does.
 func Measure(ctx context.Context, m Measurement, rounds int, amount float64, work func(context.Context) error) (Measurement, error) {
 	if rounds < 1 {
 		return m, fmt.Errorf("%d rounds: at least one is needed", rounds)

@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Plain says an error of the YAML library in words of YAML where it names types of
-// Go, at the same place.
+// Plain replaces Go's types in an error of the YAML library by YAML's words, with the
+// same position.
 func Plain(err error) error {
 	var typed *yaml.TypeError
 	var overflow *yaml.OverflowError
@@ -22,7 +22,7 @@ func Plain(err error) error {
 	return err
 }
 
-// Kind is what has to be written for a value of a type.
+// Kind names what a user writes for a value of a Go type.
 func Kind(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Int, reflect.Int64, reflect.Int32:
@@ -43,7 +43,7 @@ func Kind(t reflect.Type) string {
 	return t.String()
 }
 
-// given is the kind of what was written: all numbers are numbers.
+// given names the kind of what the user wrote.
 func given(t reflect.Type) string {
 	if t.Kind() >= reflect.Int && t.Kind() <= reflect.Float64 {
 		return "number"

@@ -1,6 +1,6 @@
-// Package yamltext refuses YAML that must not reach the parser: what is no text,
-// and what is so large or so deeply nested that the parser would take all memory,
-// of which it needs as much as the square of the depth.
+// Package yamltext refuses YAML before it reaches the parser: documents that are not
+// text, and documents so large or so deeply nested that the parser would use too much
+// memory, which grows with the square of the depth.
 package yamltext
 
 import (
@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// MaxBytes of a document; real ones have hundreds.
+	// MaxBytes bounds a document; real ones have hundreds of bytes.
 	MaxBytes = 64 << 10
-	// maxDepth of brackets within brackets and of dashes in a line. Indentation needs
-	// no bound of its own: it takes more bytes than MaxBytes to go deep.
+	// maxDepth bounds nested brackets and dashes in a line. Indentation needs no bound:
+	// deep indentation exceeds MaxBytes.
 	maxDepth = 64
 )
 
-// Check reports the first thing that makes a document unfit to be parsed.
+// Check reports the first reason not to parse a document.
 func Check(raw []byte) error {
 	if len(raw) > MaxBytes {
 		return fmt.Errorf("it has more than %d bytes", MaxBytes)
 	}
 	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
 	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, control) {
-		return errors.New("it is no text in UTF-8") // errors would show its bytes on a terminal
+		return errors.New("it is not text in UTF-8") // the parser's errors would print its bytes on a terminal
 	}
-	// The parser's own lexer says what is a bracket and what a quoted one. Its time
-	// and memory are those of the text's length.
+	// The parser's own lexer tells brackets from quoted ones. Its time and memory are
+	// linear in the text.
 	brackets, dashes, line := 0, 0, 0
 	for _, t := range lexer.Tokenize(string(raw)) {
 		if t.Position.Line != line {

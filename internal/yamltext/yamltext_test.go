@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 			"a: x " + strings.Repeat("- ", 1000),
 		},
 		"more than 65536 bytes":        {strings.Repeat("#", MaxBytes+1)},
-		"no text in UTF-8":             {"\x7fELF\x02\x01", "name: [\x1b[2J", "name: \xff\xfe", "f\x00"},
+		"not text in UTF-8":            {"\x7fELF\x02\x01", "name: [\x1b[2J", "name: \xff\xfe", "f\x00"},
 		"nested deeper than 64 levels": deep(1000),
 	} {
 		for _, document := range documents {

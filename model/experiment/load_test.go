@@ -223,7 +223,7 @@ func TestMissingAndOversizedFile(t *testing.T) {
 // A file that is no text is refused before an excerpt of it reaches the terminal.
 func TestBinaryFile(t *testing.T) {
 	for _, content := range []string{"\x7fELF\x02\x01", "name: [\x1b[2J", "name: \xff\xfe", "data:\n  family: f\x00"} {
-		if _, err := Load("vn1d", "", write(t, content), nil); err == nil || !strings.HasSuffix(err.Error(), "it is no text in UTF-8") {
+		if _, err := Load("vn1d", "", write(t, content), nil); err == nil || !strings.HasSuffix(err.Error(), "not text in UTF-8") {
 			t.Errorf("%q: %q", content, err)
 		}
 	}
