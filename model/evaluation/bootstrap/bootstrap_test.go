@@ -102,11 +102,11 @@ func TestMediansHaveTheirLaw(t *testing.T) {
 	for i := range values {
 		values[i] = float64(i + 1)
 	}
-	of, m, err := validate(values, nil)
+	unitOf, m, err := validate(values, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	medians := resample(of, m, 5, "test", func(counts []int32) float64 { return medianOf(counts, values) })
+	medians := resample(unitOf, m, 5, "test", func(counts []int32) float64 { return medianOf(counts, values) })
 	for k := 1; k <= n; k++ {
 		var want, got float64
 		for j := (n + 1) / 2; j <= n; j++ {

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// MeanOverSeeds is Mean for values[seed][function]: the mean over both, with
-// the functions resampled, the same of them for every seed.
+// MeanOverSeeds is Mean for values[seed][function]: the mean over both. A resample
+// draws the same functions for every seed.
 func MeanOverSeeds(values [][]float64, units []int, seed uint64) (Interval, error) {
-	if _, _, err := paired(values, units); err != nil {
+	if _, _, err := validateSeeds(values, units); err != nil {
 		return Interval{}, fmt.Errorf("interval of a mean: %w", err)
 	}
 	averages := make([]float64, len(values[0]))
@@ -21,10 +21,10 @@ func MeanOverSeeds(values [][]float64, units []int, seed uint64) (Interval, erro
 	return Mean(averages, units, seed)
 }
 
-// MedianOverSeeds is Median for values[seed][function]: the mean over seeds of
-// the medians over functions, with the same functions resampled for every seed.
+// MedianOverSeeds is Median for values[seed][function]: the mean over seeds of the
+// medians over functions. A resample draws the same functions for every seed.
 func MedianOverSeeds(values [][]float64, units []int, seed uint64) (Interval, error) {
-	of, m, err := paired(values, units)
+	unitOf, m, err := validateSeeds(values, units)
 	if err != nil {
 		return Interval{}, fmt.Errorf("interval of a median: %w", err)
 	}
@@ -51,22 +51,22 @@ func MedianOverSeeds(values [][]float64, units []int, seed uint64) (Interval, er
 		return sum / float64(len(values))
 	}
 	once := slices.Repeat([]int32{1}, n)
-	return percentile(statistic(once), resample(of, m, seed, "bootstrap/median", statistic)), nil
+	return percentile(statistic(once), resample(unitOf, m, seed, "bootstrap/median", statistic)), nil
 }
 
-// paired checks that every seed has the same number of functions, and is their
-// validate.
-func paired(values [][]float64, units []int) (of []int, m int, err error) {
+// validateSeeds is validate for every seed; it checks that all have the same number of
+// functions.
+func validateSeeds(values [][]float64, units []int) (unitOf []int, m int, err error) {
 	if len(values) == 0 {
 		return nil, 0, ErrTooFew
 	}
 	for k, v := range values {
-		if of, m, err = validate(v, units); err != nil {
+		if unitOf, m, err = validate(v, units); err != nil {
 			return nil, 0, err
 		}
 		if len(v) != len(values[0]) {
 			return nil, 0, fmt.Errorf("seed %d has %d functions, the first %d", k, len(v), len(values[0]))
 		}
 	}
-	return of, m, nil
+	return unitOf, m, nil
 }

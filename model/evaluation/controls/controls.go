@@ -1,8 +1,8 @@
-// Package conditioning makes the rows of a table that say whether a sampler
-// listens to what it is told of a function: it must be better with the right
-// observations than with those of another function, and better than a law with
-// the right moments and no structure; and it cannot be better than two halves of
-// the target are alike.
+// Package controls makes the control rows of a table. They show whether a sampler
+// uses its conditioning, the observations of a function: it has to be better with
+// those than with the observations of another function (Derangement), and better
+// than a law that has the right moments and no structure (PooledGaussian). It cannot
+// be better than the distance between two halves of the target (SplitChains).
 package controls
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
-// Derangement is a permutation of n functions without fixed points, uniform
-// among all of them: function i is told of function Derangement[i]. It is a
-// function of (seed, n). It fails for n < 2, where there is none.
+// Derangement is a permutation of n functions without fixed points, uniform among
+// all of these: function i gets the observations of function Derangement[i]. It is a
+// function of (seed, n). For n < 2 there is none, and it fails.
 func Derangement(n int, seed uint64) ([]int, error) {
 	if n < 2 {
 		return nil, fmt.Errorf("derangement of %d functions: want at least 2", n)
 	}
 	rng := random.New(seed, "conditioning/derangement")
-	for { // one permutation in e has no fixed point
+	for { // one permutation in e ≈ 2.7 has no fixed point
 		p := rng.Perm(n)
 		moved := true
 		for i, j := range p {
@@ -32,10 +32,10 @@ func Derangement(n int, seed uint64) ([]int, error) {
 	}
 }
 
-// PooledGaussian fills dst with independent normals that have mean and variance
-// of the target's coordinates, each coordinate of [N, dim] by itself. All
-// samples of one function are pooled; what ties coordinates together is lost.
-// The draws depend on (seed, function) and the moments alone.
+// PooledGaussian fills dst [M, dim] with independent normals: coordinate k has the
+// mean and the variance that coordinate k of the target [N, dim] has over all samples
+// of the function. What correlates coordinates is lost. The draws depend only on
+// (seed, function) and the moments.
 func PooledGaussian(dst, target []float32, dim int, seed uint64, function int) error {
 	if dim < 1 || len(target) == 0 || len(target)%dim != 0 || len(dst)%dim != 0 {
 		return fmt.Errorf("pooled gaussian: %d and %d coordinates are not states in %d dimensions", len(target), len(dst), dim)
@@ -62,10 +62,10 @@ func PooledGaussian(dst, target []float32, dim int, seed uint64, function int) e
 	return nil
 }
 
-// SplitChains cuts samples [chains, N/chains, dim], which lie chain after chain
-// as simulate stores them, into those of the first and of the second half of the
-// chains. Halves of every chain would share what the chain remembers and look
-// more alike than two independent references do. Both are parts of samples.
+// SplitChains cuts samples [chains, N/chains, dim], in the order of package simulate,
+// into those of the first half of the chains and those of the second. Halves of every
+// chain would be correlated, and so closer than two independent references. Both
+// results share the memory of samples.
 func SplitChains(samples []float32, chains, dim int) (first, second []float32, err error) {
 	switch {
 	case chains < 2 || chains%2 != 0:
@@ -77,8 +77,9 @@ func SplitChains(samples []float32, chains, dim int) (first, second []float32, e
 	return samples[:half:half], samples[half:], nil
 }
 
-// Wins counts the functions where the right conditioning has the strictly
-// smaller distance. Both slices are of the same functions in the same order.
+// Wins counts the functions for which the correct conditioning has the strictly
+// smaller distance. Both slices are of the same functions in the same order; it
+// panics if their lengths differ.
 func Wins(correct, other []float64) int {
 	if len(correct) != len(other) {
 		panic("controls: distances are not paired")

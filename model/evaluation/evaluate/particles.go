@@ -90,7 +90,7 @@ func (f heldOutFunction) observables(x []float32) (*Observables, *observables.Ob
 // references of its functions.
 func pool(functions []heldOutFunction, samples [][]float32, seen []*observables.Observed) (PooledObservables, error) {
 	var states, reference, model [][]float32
-	var target, own observables.Radial
+	var target, own observables.RadialHistogram
 	for i, f := range functions {
 		states = append(states, f.reference)
 		reference, model = append(reference, f.observed.Energies), append(model, seen[i].Energies)
@@ -115,7 +115,7 @@ func pool(functions []heldOutFunction, samples [][]float32, seen []*observables.
 // in which they come.
 func kernels(functions []heldOutFunction, seen []*observables.Observed) []KernelKind {
 	var all []KernelKind
-	var target, own []observables.Radial
+	var target, own []observables.RadialHistogram
 	place := map[string]int{}
 	for i, f := range functions {
 		k, ok := place[f.potential.Kernel]
@@ -123,7 +123,7 @@ func kernels(functions []heldOutFunction, seen []*observables.Observed) []Kernel
 			k = len(all)
 			place[f.potential.Kernel] = k
 			all = append(all, KernelKind{Name: f.potential.Kernel, R: observables.RadialCentres()})
-			target, own = append(target, observables.Radial{}), append(own, observables.Radial{})
+			target, own = append(target, observables.RadialHistogram{}), append(own, observables.RadialHistogram{})
 		}
 		all[k].Functions++
 		target[k].Add(f.observed.Radial)

@@ -9,29 +9,28 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
-// ErrConstant says that something does not vary by which one would have to
-// divide.
+// ErrConstant: a scale of the target, by which a comparison divides, is zero.
 var ErrConstant = errors.New("no spread")
 
-// Moments are mean and standard deviation.
+// Moments are the mean and the standard deviation of a law.
 type Moments struct {
 	Mean float64 `json:"mean"`
 	Std  float64 `json:"std"`
 }
 
-// Energies compares laws of the energy.
+// Energies compares the model's law of the energy with the target's.
 type Energies struct {
 	Model  Moments `json:"model"`
 	Target Moments `json:"target"`
-	// RelativeMean and RelativeStd are (model − target)/|target|.
+	// RelativeMean and RelativeStd are (model − target)/|target| of the moments.
 	RelativeMean float64 `json:"relative_mean"`
 	RelativeStd  float64 `json:"relative_std"`
-	KS           float64 `json:"ks"` // Kolmogorov–Smirnov statistic
+	KS           float64 `json:"ks"` // Kolmogorov–Smirnov statistic, 0 to 1
 }
 
-// CompareEnergies pools the energies of the states of all kernels, each state
-// with the same weight; one kernel alone is a list of one. It fails where the
-// target's mean is zero or its energies are all equal.
+// CompareEnergies pools the energies of the states of all interaction kernels, each
+// state with the same weight. target and model have one list per kernel. It fails
+// where the target's mean is zero or its energies are all equal.
 func CompareEnergies(target, model [][]float32) (Energies, error) {
 	a, b := slices.Concat(target...), slices.Concat(model...)
 	var e Energies

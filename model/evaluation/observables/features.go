@@ -11,7 +11,7 @@ import (
 // FeatureCount is the number of features of a state.
 const FeatureCount = 13
 
-// FeatureNames names the features in their order.
+// FeatureNames names the features, in the order of Observed.Features.
 func FeatureNames() []string {
 	return []string{
 		"energy / n",
@@ -23,11 +23,11 @@ func FeatureNames() []string {
 	}
 }
 
-// pairQuantiles are spread evenly over the bulk.
+// pairQuantiles are spread evenly over the bulk of the distances.
 var pairQuantiles = [...]float64{0.1, 0.3, 0.5, 0.7, 0.9}
 
-// features fills in what FeatureNames names, of the state that was measured.
-// With c = Σ xᵢ/n, the radius of gyration is (Σ|xᵢ−c|²/n)^½.
+// features writes the features of the state whose distances were measured last. With
+// c = Σ xᵢ/n, the radius of gyration is (Σ|xᵢ−c|²/n)^½.
 func (p *pairs) features(dst []float64, state []float32, energy float64) {
 	n := float64(p.particles)
 	var cx, cy float64
@@ -50,18 +50,18 @@ func (p *pairs) features(dst []float64, state []float32, energy float64) {
 	dst[12] = slices.Min(p.nearest)
 }
 
-// Directions is the number of directions that FeatureDistance projects on; they
-// are the same for all kernels and rows.
+// Directions is the number of directions on which FeatureDistance projects. One seed
+// has the same directions in all comparisons.
 const Directions = 256
 
-// FeatureDistance is the sliced Wasserstein-2 distance, not squared, of the
-// features of two sets of states, each standardised by the target's mean and
-// standard deviation: a number in standard deviations of the target, root mean
-// square over directions. It is not symmetric. It fails where a feature of the
-// target does not vary.
+// FeatureDistance is the sliced Wasserstein-2 distance, not squared, between the
+// features of two sets of states. Each feature is standardised by the target's mean
+// and standard deviation, so the unit is standard deviations of the target. It is not
+// symmetric. It fails where a feature of the target does not vary.
 //
-// The paper prints no formula. Not squared, halves of simulated targets are as
-// far apart as its floor says, and N(0,I) is as far off (docs/decisions).
+// The paper prints no formula. This one reproduces its floor, the distance between
+// halves of simulated targets, and its number for N(0, I):
+// docs/decisions/particle-observables.md.
 func FeatureDistance(target, x *Observed, seed uint64) (float64, error) {
 	a, b, err := standardise(target, x)
 	if err != nil {

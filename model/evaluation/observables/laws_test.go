@@ -34,7 +34,7 @@ func TestRadialOfAGaussianGas(t *testing.T) {
 // with the others, which is at the centre.
 func TestRadialOfAnEvenDisc(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
-	var r Radial
+	var r RadialHistogram
 	const n = 1 << 20
 	for range n {
 		r.count([]float64{RadialRange * math.Sqrt(rng.Float64())})
@@ -42,7 +42,7 @@ func TestRadialOfAnEvenDisc(t *testing.T) {
 	for k, g := range r.G() {
 		near(t, "g", g, 1, 6*math.Sqrt(RadialBins*RadialBins/float64(2*k+1)/n))
 	}
-	far := Radial{}
+	far := RadialHistogram{}
 	far.count([]float64{1, RadialRange, 2 * RadialRange, 1e30})
 	if far.Pairs != 4 || far.Counts[12] != 1 {
 		t.Errorf("far pairs: %+v", far)
@@ -62,13 +62,13 @@ func TestRadialErrorOfTwoGases(t *testing.T) {
 	h1, h2 := RadialRange*RadialRange/(4*s1*s1), RadialRange*RadialRange/(4*s2*s2)
 	want := math.Sqrt(h1*h1*integral(2/(4*s1*s1)) + h2*h2*integral(2/(4*s2*s2)) - 2*h1*h2*integral(1/(4*s1*s1)+1/(4*s2*s2)))
 	near(t, "L² error", got, want, 0.03*want)
-	var pooled Radial
+	var pooled RadialHistogram
 	pooled.Add(a.Radial)
 	pooled.Add(a.Radial)
 	if zero, err := RadialError(&a.Radial, &pooled); zero != 0 || err != nil {
 		t.Errorf("the same pairs twice: %v, %v", zero, err)
 	}
-	if _, err := RadialError(&a.Radial, &Radial{}); err == nil {
+	if _, err := RadialError(&a.Radial, &RadialHistogram{}); err == nil {
 		t.Error("no pairs: no error")
 	}
 }

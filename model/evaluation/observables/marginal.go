@@ -8,21 +8,21 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
-// marginalBins cover the target's mean ± marginalWidth standard deviations; the
-// outermost are open. So a stray particle changes no bin's width.
+// marginalBins bins cover the target's mean ± marginalWidth standard deviations. The
+// outermost are open, so that a stray particle changes no bin's width.
 const (
 	marginalBins  = 50
 	marginalWidth = 4.0
 )
 
-// MarginalKL is the Kullback–Leibler divergence Σ p ln(p/q), in nats, of the
-// target's law p of one particle's coordinate from that of x, q; the mean over
-// the two axes. The states of all kernels are pooled; one kernel alone is a list of
-// one. All particles of a state are pooled too, since they are indistinguishable:
-// the sampling bias (bins−1)/2·(1/N + 1/M), N and M being numbers of independent
-// positions, would exceed what there is to see in single coordinates. Bins have
-// half a count more than they have (Krichevsky and Trofimov), so that empty ones
-// cost a finite amount.
+// MarginalKL is the Kullback–Leibler divergence Σ p ln(p/q), in nats, of x's law q of
+// one particle's coordinate from the target's, p; the mean over the two axes. target
+// and x have one list of states per interaction kernel. It pools the states of all
+// kernels and, since particles are indistinguishable, all particles of a state: for
+// single coordinates the sampling bias (bins−1)/2·(1/N + 1/M), with N and M
+// independent positions, would exceed the differences between laws. Each bin gets
+// half a count more (Krichevsky and Trofimov), so that empty ones cost a finite
+// amount.
 func MarginalKL(target, x [][]float32, particles int) (float64, error) {
 	for _, states := range target {
 		if _, err := countStates(states, particles); err != nil {
@@ -51,7 +51,7 @@ func MarginalKL(target, x [][]float32, particles int) (float64, error) {
 	return sum / 2, nil
 }
 
-// coordinates are those of all particles of all kernels along an axis.
+// coordinates are those along an axis, of all particles in all states of all kernels.
 func coordinates(kernels [][]float32, axis int) []float32 {
 	var along []float32
 	for _, states := range kernels {
@@ -63,7 +63,7 @@ func coordinates(kernels [][]float32, axis int) []float32 {
 	return along
 }
 
-// marginal is the probability of each bin.
+// marginal is the estimated probability of each bin.
 func marginal(along []float32, mean, std float64) []float64 {
 	p := make([]float64, marginalBins)
 	lo, scale := mean-marginalWidth*std, marginalBins/(2*marginalWidth*std)

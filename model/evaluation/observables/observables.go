@@ -1,8 +1,8 @@
 // Package observables compares laws of indistinguishable particles in the plane
-// by what does not depend on their numbering: features of states, pair
-// correlation, marginals and energies. Coordinates would need a pairing of
-// particles, and in 64 dimensions a Gaussian without any interaction scores well
-// on them.
+// by quantities that do not depend on the numbering of particles: features of states,
+// pair correlation, marginals and energies. A comparison of coordinates would have to
+// pair particles, and in 64 dimensions a Gaussian without any interaction scores well
+// in it.
 //
 // A state of n particles is (x₁, y₁, …, x_n, y_n); states follow one another.
 // Work is spread over GOMAXPROCS goroutines that end before a function returns;
@@ -20,25 +20,25 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
-// MinParticles is the fewest particles that have all features: two have but one
-// distance, which does not spread.
+// MinParticles is the smallest number of particles that has all features: two have a
+// single distance, whose standard deviation is 0.
 const MinParticles = 3
 
-// Observed is what is seen of a set of states of one system.
+// Observed are the observables of a set of states of one system.
 type Observed struct {
 	Particles int
 	States    int
 	Features  []float64 // [States, FeatureCount], as FeatureNames names them
-	Energies  []float32 // of each state, not divided by the number of particles
-	Radial    Radial
+	Energies  []float32 // potential energy of each state, for all particles together
+	Radial    RadialHistogram
 }
 
-// blockStates is how many states a goroutine takes at a time.
+// blockStates is the number of states that a goroutine takes at a time.
 const blockStates = 64
 
-// Observe looks at states [N, 2·particles]. energy is the potential energy of a
-// state; it is called from several goroutines at once. It fails with
-// metrics.ErrEmpty, ErrShape or ErrNonFinite, the last also for energies.
+// Observe computes the observables of states [N, 2·particles]. energy is the
+// potential energy of a state; several goroutines call it at once. Errors are
+// metrics.ErrEmpty, ErrShape and ErrNonFinite, the last also for energies.
 func Observe(states []float32, particles int, energy func(state []float32) float64) (*Observed, error) {
 	n, err := countStates(states, particles)
 	if err != nil {
@@ -47,7 +47,7 @@ func Observe(states []float32, particles int, energy func(state []float32) float
 	o := &Observed{Particles: particles, States: n, Features: make([]float64, n*FeatureCount), Energies: make([]float32, n)}
 	blocks := (n + blockStates - 1) / blockStates
 	workers := min(runtime.GOMAXPROCS(0), blocks)
-	parts := make([]Radial, workers)
+	parts := make([]RadialHistogram, workers)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for w := range workers {
@@ -69,7 +69,7 @@ func Observe(states []float32, particles int, energy func(state []float32) float
 		})
 	}
 	group.Wait()
-	for _, p := range parts { // whole numbers: the same sum in any order
+	for _, p := range parts { // integers: their sum does not depend on the order
 		o.Radial.Add(p)
 	}
 	for i, e := range o.Energies {
@@ -80,7 +80,7 @@ func Observe(states []float32, particles int, energy func(state []float32) float
 	return o, nil
 }
 
-// countStates checks states and says how many there are.
+// countStates validates states and returns their number.
 func countStates(states []float32, particles int) (int, error) {
 	switch {
 	case particles < MinParticles || particles > sde.MaxParticles:
@@ -100,7 +100,8 @@ func countStates(states []float32, particles int) (int, error) {
 	return len(states) / (2 * particles), nil
 }
 
-// moments are mean and standard deviation, with the number of values as divisor.
+// moments are the mean and the standard deviation, whose divisor is the number of
+// values.
 func moments[T float32 | float64](values []T) (mean, std float64) {
 	for _, v := range values {
 		mean += float64(v)

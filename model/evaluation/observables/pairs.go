@@ -6,11 +6,12 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/bucketsort"
 )
 
-// pairs holds the distances within one state; it is for one goroutine.
+// pairs holds the distances between the particles of one state. It is for one
+// goroutine.
 type pairs struct {
 	particles int
-	distances []float64 // of the pairs i < j, sorted by measure
-	nearest   []float64 // of each particle, the distance to its nearest neighbour
+	distances []float64 // between the particles i < j, sorted
+	nearest   []float64 // from each particle to its nearest neighbour
 	raw       []float64 // distances before sorting
 	sorter    bucketsort.Sorter
 }
@@ -24,7 +25,7 @@ func newPairs(particles int) *pairs {
 	}
 }
 
-// measure fills in the distances of a state.
+// measure sets the distances to those of a state.
 func (p *pairs) measure(state []float32) {
 	for i := range p.nearest {
 		p.nearest[i] = math.Inf(1) // squared until the end
@@ -52,8 +53,8 @@ func (p *pairs) measure(state []float32) {
 	p.sorter.Sort(p.distances, p.raw)
 }
 
-// quantile interpolates between sorted values, of which n quantiles are
-// k/(n−1), k = 0…n−1 (type 7 of Hyndman and Fan, as NumPy does by default).
+// quantile interpolates linearly between n sorted values, which are the quantiles
+// k/(n−1), k = 0…n−1 (type 7 of Hyndman and Fan, NumPy's default).
 func quantile(sorted []float64, u float64) float64 {
 	at := u * float64(len(sorted)-1)
 	k := min(int(at), len(sorted)-2)

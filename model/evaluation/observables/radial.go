@@ -5,20 +5,21 @@ import (
 	"math"
 )
 
-// RadialBins equal bins of distance cover 0 to RadialRange.
+// RadialBins bins of equal width cover distances from 0 to RadialRange, in the unit
+// of positions.
 const (
 	RadialBins  = 100
 	RadialRange = 8.0
 )
 
-// Radial counts pair distances.
-type Radial struct {
+// RadialHistogram counts pair distances.
+type RadialHistogram struct {
 	Counts [RadialBins]uint64
-	Pairs  uint64 // all, also those farther apart than RadialRange
+	Pairs  uint64 // all, including those farther apart than RadialRange
 }
 
-// count adds distances in rising order.
-func (r *Radial) count(distances []float64) {
+// count adds distances, which are in rising order.
+func (r *RadialHistogram) count(distances []float64) {
 	for _, d := range distances {
 		if d >= RadialRange {
 			break
@@ -28,8 +29,8 @@ func (r *Radial) count(distances []float64) {
 	r.Pairs += uint64(len(distances))
 }
 
-// Add pools the pairs of other, for example those of another kernel of a family.
-func (r *Radial) Add(other Radial) {
+// Add adds the pairs of other, for example those of another interaction kernel.
+func (r *RadialHistogram) Add(other RadialHistogram) {
 	for k, c := range other.Counts {
 		r.Counts[k] += c
 	}
@@ -45,16 +46,16 @@ func RadialCentres() []float64 {
 	return centres
 }
 
-// G is the radial distribution function g(r), one value per bin: the density of
-// a particle's neighbours at distance r over that of a particle thrown evenly
-// into the disc of radius R = RadialRange about it,
+// G is the radial distribution function g(r), one value per bin: the density of a
+// particle's neighbours at distance r over that of neighbours spread evenly over the
+// disc of radius R = RadialRange around it,
 //
 //	g_k = (counts_k / pairs) · πR² / π(r_{k+1}² − r_k²).
 //
-// Particles in a trap have no volume of their own, so R stands for it: g = 1
-// where there is no structure out to R, and for independent N(0, s²I) particles
-// it is R²/(4s²)·exp(−r²/4s²). No pairs give zeros.
-func (r *Radial) G() []float64 {
+// Particles in a trap have no volume, so R replaces it: g = 1 where there is no
+// structure out to R, and for independent N(0, s²I) particles it is
+// R²/(4s²)·exp(−r²/4s²). Without pairs it is zero.
+func (r *RadialHistogram) G() []float64 {
 	g := make([]float64, RadialBins)
 	if r.Pairs == 0 {
 		return g
@@ -66,9 +67,9 @@ func (r *Radial) G() []float64 {
 	return g
 }
 
-// RadialError is the L² distance (∫₀ᴿ (g_x − g_target)² dr)^½ of two radial
-// distribution functions; R and r are in the unit of positions.
-func RadialError(target, x *Radial) (float64, error) {
+// RadialError is the L² distance (∫₀ᴿ (g_x − g_target)² dr)^½ between two radial
+// distribution functions, in the root of the unit of positions.
+func RadialError(target, x *RadialHistogram) (float64, error) {
 	if target.Pairs == 0 || x.Pairs == 0 {
 		return 0, errors.New("error of g(r): no pairs")
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
-// measure is a cloud on the device. It is padded to a power of two with copies
-// of its first point that weigh nothing. Their potentials are that point's, so
-// the largest term of a sum stays the largest.
+// measure is a cloud on the device, padded to a power of two with copies of its first
+// point that have weight 0. Their potentials are that point's, so the largest exponent
+// of a sum is unchanged.
 type measure struct {
 	n, padded, d int
 	points       backend.Buffer   // [d, padded]
@@ -17,16 +17,17 @@ type measure struct {
 	blocks       []backend.Buffer // the points again, [padded/len(blocks), d] each
 }
 
-// dual is a potential at the points of to: an update is the softmin of another,
-// or of itself, on the points of from.
+// dual is a potential at the points of to. An update is the softmin of source, at the
+// points of from; in a self problem source is the dual itself.
 type dual struct {
-	blocks   []backend.Buffer // as to has them
-	whole    backend.Buffer   // [to.padded]: that block, if there is one
+	blocks   []backend.Buffer // values at the blocks of to
+	whole    backend.Buffer   // [to.padded]: all blocks; the block itself if there is one
 	to, from *measure
 	source   *dual
 }
 
-// potentials are those of metrics.Sinkhorn.
+// potentials are the four of metrics.Sinkhorn: fBA and fAA at the points of a, gAB and
+// gBB at those of b.
 type potentials struct {
 	*Sinkhorn
 	a, b               measure
@@ -35,8 +36,8 @@ type potentials struct {
 
 func (p *potentials) duals() []*dual { return []*dual{&p.fBA, &p.gAB, &p.fAA, &p.gBB} }
 
-// upload starts with potentials of 0. What it returns is to be freed, also if
-// there is an error.
+// upload brings the clouds to the device, with potentials of 0. The caller frees the
+// result, also after an error.
 func (s *Sinkhorn) upload(x, y metrics.Cloud, diameter float64) (*potentials, error) {
 	p := &potentials{Sinkhorn: s}
 	p.a, p.b = measure{n: x.N, padded: powerOfTwo(x.N), d: x.D}, measure{n: y.N, padded: powerOfTwo(y.N), d: y.D}
@@ -84,8 +85,8 @@ func mean(x, y metrics.Cloud) []float64 {
 	return sum
 }
 
-// upload brings points and weights to the device, the points in blocks of up to
-// length too.
+// upload brings points and weights to the device, and the points a second time, in
+// blocks of up to length.
 func (m *measure) upload(b *backend.Backend, c metrics.Cloud, origin []float64, unit float64, length int) (err error) {
 	length = min(1<<(bits.Len(uint(length))-1), m.padded) // a power of two, so that it divides
 	points, rows, weights := make([]float32, m.d*m.padded), make([]float32, m.d*m.padded), make([]float32, m.padded)
@@ -118,7 +119,7 @@ func (m *measure) upload(b *backend.Backend, c metrics.Cloud, origin []float64, 
 // update moves all potentials a part of the way to their softmin, all from the
 // values before. The temperature is in squared diameters.
 func (p *potentials) update(eps, part float64) (err error) {
-	eps = min(max(eps, 1e-30), 1e30) // beyond, float32 knows no difference
+	eps = min(max(eps, 1e-30), 1e30) // within float32; beyond, values no longer change
 	var scalars [3]backend.Buffer
 	defer func() { backend.Free(scalars[:]...) }()
 	for i, v := range []float64{eps, 1 / eps, part} {
@@ -133,7 +134,7 @@ func (p *potentials) update(eps, part float64) (err error) {
 		}
 	}()
 	for i, d := range p.duals() {
-		program, err := p.softmin(softmin{d.to.padded / len(d.to.blocks), d.from.padded, d.from.d, eps > flatRatio})
+		program, err := p.softmin(softminShape{d.to.padded / len(d.to.blocks), d.from.padded, d.from.d, eps > flatRatio})
 		if err != nil {
 			return err
 		}
@@ -155,7 +156,7 @@ func (p *potentials) update(eps, part float64) (err error) {
 	return nil
 }
 
-// replace gives a potential new values. It owns the blocks, whatever happens.
+// replace gives a potential new values. It owns the blocks, also after an error.
 func (p *potentials) replace(d *dual, blocks []backend.Buffer) error {
 	d.free()
 	d.blocks = blocks
@@ -163,7 +164,7 @@ func (p *potentials) replace(d *dual, blocks []backend.Buffer) error {
 		d.whole = blocks[0]
 		return nil
 	}
-	program, err := p.join(join{len(blocks), d.to.padded / len(blocks)})
+	program, err := p.join(joinShape{len(blocks), d.to.padded / len(blocks)})
 	if err != nil {
 		return err
 	}

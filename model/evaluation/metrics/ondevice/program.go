@@ -9,25 +9,25 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// softmin is what moves a block of a potential a part of the way to
+// softminShape is the shape of a program that moves a block of a potential a part of
+// the way to
 //
 //	−ε log Σ_j w_j exp((g_j − ½|x_i−y_j|²)/ε).
 //
-// Its inputs are x [targets, d], y [d, sources], w and g [sources], the values
-// before [targets] and, as scalars, ε, 1/ε and the part; the output is the
-// values after. Where ε is large all terms are nearly alike, and flat takes the
-// logarithm of nearly 1 as log1p of the sum of expm1, whose rounding is of the
-// exponents and not of ε.
-type softmin struct {
+// Its inputs are x [targets, d], y [d, sources], w and g [sources], the values before
+// [targets] and, as scalars, ε, 1/ε and the part; its output is the values after. With
+// flat, for large ε, where all terms are nearly equal, it takes the logarithm of a
+// number near 1 as log1p of the sum of expm1, which rounds the exponents and not ε.
+type softminShape struct {
 	targets, sources, d int
 	flat                bool
 }
 
-// flatRatio is above which multiple of the squared diameter ε is large: there
-// exponents are not below −½.
+// flatRatio is the multiple of the squared diameter above which ε is large: exponents
+// are not below −½ there.
 const flatRatio = 2
 
-func (s *Sinkhorn) softmin(k softmin) (*backend.Program, error) {
+func (s *Sinkhorn) softmin(k softminShape) (*backend.Program, error) {
 	if p := s.softmins[k]; p != nil {
 		return p, nil
 	}
@@ -41,10 +41,10 @@ func (s *Sinkhorn) softmin(k softmin) (*backend.Program, error) {
 	return p, err
 }
 
-func (k softmin) build(in []*graph.Node) []*graph.Node {
+func (k softminShape) build(in []*graph.Node) []*graph.Node {
 	x, y, w, g, before, eps, inverse, part := in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7]
-	// One coordinate after the other: an array of all differences would be d
-	// times as large, and the product of x and y loses what differences keep.
+	// One coordinate after the other: an array of all differences would be d times as
+	// large, and |x|² + |y|² − 2xy would cancel digits.
 	var square *graph.Node
 	for i := range k.d {
 		from := graph.Slice(x, graph.AxisRange(), graph.AxisRange(i, i+1)) // [targets, 1]
@@ -72,10 +72,11 @@ func (k softmin) build(in []*graph.Node) []*graph.Node {
 	return []*graph.Node{graph.Add(before, graph.Mul(part, graph.Sub(target, before)))}
 }
 
-// join is what makes one array of the blocks of a potential.
-type join struct{ blocks, length int }
+// joinShape is the shape of a program that makes one array of the blocks of a
+// potential.
+type joinShape struct{ blocks, length int }
 
-func (s *Sinkhorn) join(k join) (*backend.Program, error) {
+func (s *Sinkhorn) join(k joinShape) (*backend.Program, error) {
 	if p := s.joins[k]; p != nil {
 		return p, nil
 	}

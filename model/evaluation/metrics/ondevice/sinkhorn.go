@@ -20,7 +20,7 @@ import (
 // MaxPoints is the largest number of points in a cloud.
 const MaxPoints = 1 << 17
 
-// blockTerms bounds how many terms of its sums a program has in memory: 64 MiB
+// blockTerms bounds the number of terms that a program has in memory at once: 64 MiB
 // an array.
 const blockTerms = 1 << 24
 
@@ -28,15 +28,15 @@ const blockTerms = 1 << 24
 // time, while no other uses the backend.
 type Sinkhorn struct {
 	backend  *backend.Backend
-	terms    int // blockTerms, but in tests
-	softmins map[softmin]*backend.Program
-	joins    map[join]*backend.Program
+	terms    int // blockTerms; fewer in tests
+	softmins map[softminShape]*backend.Program
+	joins    map[joinShape]*backend.Program
 }
 
-// NewSinkhorn compiles nothing: the first divergence of clouds of a size does, for all
-// up to the next power of two.
+// NewSinkhorn compiles nothing. The first divergence of clouds of a size compiles its
+// programs, which serve all sizes with the same next power of two.
 func NewSinkhorn(b *backend.Backend) *Sinkhorn {
-	return &Sinkhorn{b, blockTerms, make(map[softmin]*backend.Program), make(map[join]*backend.Program)}
+	return &Sinkhorn{b, blockTerms, make(map[softminShape]*backend.Program), make(map[joinShape]*backend.Program)}
 }
 
 // Close frees the programs. The backend stays open.
@@ -49,9 +49,9 @@ func (s *Sinkhorn) Close() {
 	}
 }
 
-// Divergence is metrics.Sinkhorn, with its errors, of clouds of up to MaxPoints
-// points. It differs by the rounding of float32, at worst some 1e-7 of the
-// squared diameter. The context is looked at between updates.
+// Divergence is metrics.Sinkhorn, with its errors, for clouds of up to MaxPoints
+// points. It differs by the rounding of float32, at worst some 1e-7 of the squared
+// diameter. It checks the context between updates.
 func (s *Sinkhorn) Divergence(ctx context.Context, x, y metrics.Cloud, o metrics.Options) (float64, error) {
 	value, err := s.divergence(ctx, x, y, o)
 	if err != nil {

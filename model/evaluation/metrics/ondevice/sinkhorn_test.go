@@ -131,7 +131,7 @@ func TestProgramsAreKept(t *testing.T) {
 	}
 }
 
-// What metrics.Sinkhorn refuses is refused in its words.
+// Inputs that metrics.Sinkhorn rejects are errors here, with the same reason.
 func TestSinkhornRefuses(t *testing.T) {
 	s := opened(t, backendtest.Fast(t))
 	good := cloud(1, 3, 1, modes)
@@ -168,7 +168,7 @@ func TestSinkhornRefuses(t *testing.T) {
 	}
 }
 
-// expiring is a context that is cancelled when it has been looked at so often.
+// expiring is a context that is cancelled after so many calls of Err.
 type expiring struct {
 	context.Context
 	left int
@@ -197,7 +197,7 @@ func TestCancellation(t *testing.T) {
 	before := backend.Alive()
 	for looks := range len(schedule) + 2 {
 		if _, err := s.Divergence(&expiring{context.Background(), looks}, x, y, metrics.Options{}); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled after %d looks: %v", looks, err)
+			t.Errorf("cancelled after %d checks: %v", looks, err)
 		}
 	}
 	got, err := s.Divergence(&expiring{context.Background(), len(schedule) + 2}, x, y, metrics.Options{})
