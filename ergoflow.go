@@ -71,11 +71,13 @@ type Plan struct {
 	Config          json.RawMessage `json:"config"` // the whole configuration
 }
 
-// Bounds of a plan.
+// MaxShards bounds the training shards of a data set.
+const MaxShards = 1 << 16
+
+// Other bounds of a plan, in bytes.
 const (
-	maxShards = 1 << 16
-	maxName   = 256     // bytes
-	maxConfig = 1 << 20 // bytes
+	maxName   = 256
+	maxConfig = 1 << 20
 )
 
 // Validate returns the first field that is out of range. The coordinator calls it
@@ -88,8 +90,8 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("the name of the experiment has %d bytes, more than %d", len(p.Experiment), maxName)
 	case p.Dataset == "" || len(p.Dataset) > maxName:
 		return fmt.Errorf("the name of the data set has %d bytes, not 1 to %d", len(p.Dataset), maxName)
-	case p.Shards < 1 || p.Shards > maxShards:
-		return fmt.Errorf("%d shards, not 1 to %d", p.Shards, maxShards)
+	case p.Shards < 1 || p.Shards > MaxShards:
+		return fmt.Errorf("%d shards, not 1 to %d", p.Shards, MaxShards)
 	case p.Groups < 0 || p.Groups > p.Shards:
 		return fmt.Errorf("%d groups for %d shards", p.Groups, p.Shards)
 	case p.Steps < 1:

@@ -16,7 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
-// tickInterval is how finely the machine hears of time.
+// tickInterval is the time between two ticks of the machine.
 const tickInterval = 50 * time.Millisecond
 
 // loop owns the machine. Other goroutines reach it through do.
@@ -28,13 +28,13 @@ type loop struct {
 	store     *shard.Dir
 	queue     *jobs.Queue
 	log       *slog.Logger
-	readable  atomic.Value // string: the checkpoint that was last read and found whole
+	readable  atomic.Value // string: the ID of the last checkpoint that was read without damage
 	gossip    string       // where to join, for the status
-	uploading atomic.Int32 // checkpoints that come
+	uploading atomic.Int32 // checkpoints that are arriving
 	work      chan func()
 	ended     chan struct{} // closed when run has returned
-	stopped   chan struct{} // closed when the machine has let everyone go
-	fatal     error         // why run returned, where it was not told to
+	stopped   chan struct{} // closed when all workers have left
+	fatal     error         // why run returned before ctx ended
 	helpers   sync.WaitGroup
 	ctx       context.Context // of helpers; ends with run
 	sessions  map[machine.Session]*session
@@ -43,7 +43,7 @@ type loop struct {
 	reasons   []Decision
 	refused   refusals
 	scanning  bool
-	watched   string             // run whose job results are listened to
+	watched   string             // the run whose job results are subscribed to
 	unwatch   context.CancelFunc // ends that
 }
 
@@ -53,17 +53,17 @@ type Decision struct {
 	Reason string    `json:"reason"`
 }
 
-// KeptDecisions is how many of them the status shows: all since the coordinator began, where
-// there are fewer.
+// KeptDecisions is the number of decisions in the status. If there are fewer, these are all
+// since the coordinator started.
 const KeptDecisions = 20
 
-// run handles work until ctx ends or the ledger cannot be written. Everything
-// that it started has ended when it returns.
+// run handles work until ctx ends or the ledger cannot be written. All goroutines that it
+// started have ended when it returns.
 func (l *loop) run(ctx context.Context) error {
 	helping, stop := context.WithCancel(ctx)
 	l.ctx = helping
 	defer l.helpers.Wait()
-	defer close(l.ended) // before the wait: a helper may be handing something over
+	defer close(l.ended) // before the wait: a helper may be waiting for the loop
 	defer stop()
 	defer func() {
 		for _, s := range l.sessions {
@@ -86,7 +86,7 @@ func (l *loop) run(ctx context.Context) error {
 	return l.fatal
 }
 
-// do has the loop call f, and returns when it has: false if the loop has ended.
+// do has the loop call f and waits for that. It returns false if the loop has ended.
 func (l *loop) do(f func()) bool {
 	done := make(chan struct{})
 	select {
@@ -111,7 +111,7 @@ func (l *loop) step(e machine.Event) {
 	}
 	for _, effect := range effects {
 		if l.fatal != nil {
-			return // what was to be durable is not
+			return // the ledger is not durable
 		}
 		l.execute(effect)
 	}

@@ -241,11 +241,11 @@ func TestForgedPlan(t *testing.T) {
 		forge  func(*wire.Plan)
 		reason string
 	}{
-		"another run":         {func(p *wire.Plan) { p.Run = "run2" }, "is that of run run1, not of run2"},
-		"another length":      {func(p *wire.Plan) { p.Steps++ }, "not that of its configuration"},
-		"another dataset":     {func(p *wire.Plan) { p.Dataset = "d" }, "not that of its configuration"},
+		"another run":         {func(p *wire.Plan) { p.Run = "run2" }, "belongs to run run1, not to run2"},
+		"another length":      {func(p *wire.Plan) { p.Steps++ }, "differs from the one of its configuration"},
+		"another dataset":     {func(p *wire.Plan) { p.Dataset = "d" }, "differs from the one of its configuration"},
 		"no configuration":    {func(p *wire.Plan) { p.Config = nil }, "no such family"},
-		"other checkpointing": {func(p *wire.Plan) { p.CheckpointEvery = 1 }, "not that of its configuration"},
+		"other checkpointing": {func(p *wire.Plan) { p.CheckpointEvery = 1 }, "differs from the one of its configuration"},
 	} {
 		forged := proto.Clone(plan).(*wire.Plan)
 		c.forge(forged)

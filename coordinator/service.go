@@ -34,10 +34,10 @@ const (
 type service struct {
 	wire.UnimplementedControlServer
 	loop *loop
-	// reads are checkpoints that are being read. When a generation goes on from one,
-	// all its members ask for it at once: they share one copy.
+	// reads are checkpoints that are being read. All members of a generation that
+	// continues from a checkpoint ask for it at once: they share one copy.
 	reads  singleflight.Group
-	planOf func(config []byte) (ergoflow.Plan, error) // nil: any plan is taken
+	planOf func(config []byte) (ergoflow.Plan, error) // nil: any plan is accepted
 }
 
 var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
@@ -69,8 +69,8 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 	return &wire.SubmitReply{}, nil
 }
 
-// genuine reports why a plan is not what this build would make of its configuration.
-// The run's name is a hash of that: with another one, two trainings would be one.
+// genuine returns why a plan is not the one that this build makes of its configuration.
+// The run's name is a hash of that: with another plan it would stand for two trainings.
 func (v *service) genuine(r *wire.SubmitRequest) error {
 	if r.GetVersion() != ergoflow.Build() {
 		return fmt.Errorf("it comes from version %.32q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
@@ -84,11 +84,11 @@ func (v *service) genuine(r *wire.SubmitRequest) error {
 		return fmt.Errorf("its configuration: %w", err)
 	}
 	if want.Run != have.Run {
-		return fmt.Errorf("its configuration is that of run %.12s, not of %.12s", want.Run, convert.Clip(have.Run))
+		return fmt.Errorf("its configuration belongs to run %.12s, not to %.12s", want.Run, convert.Clip(have.Run))
 	}
-	want.Config = have.Config // which may be written in another way
+	want.Config = have.Config // equal up to formatting
 	if !reflect.DeepEqual(want, have) {
-		return fmt.Errorf("run %.12s: its plan is not that of its configuration", have.Run)
+		return fmt.Errorf("run %.12s: the plan differs from the one of its configuration", have.Run)
 	}
 	return nil
 }
@@ -106,47 +106,26 @@ func (v *service) Status(context.Context, *wire.StatusRequest) (*wire.StatusRepl
 	return &wire.StatusReply{Json: b}, nil
 }
 
-// heardEvery is how often the machine is told that parts of a checkpoint come.
-const heardEvery = 200 * time.Millisecond
+// aliveInterval is the time between two signs of life of a worker that uploads.
+const aliveInterval = 200 * time.Millisecond
 
-// SaveCheckpoint implements wire.ControlServer. The machine hears of it when it
-// is durable; older ones are pruned after that. What a stranger sends, or is not what
-// its header announces, has no effect.
+// SaveCheckpoint implements wire.ControlServer. The machine is told when the checkpoint
+// is durable; then older ones are pruned. An upload by a process that is no worker, or
+// of anything but what its header announces, has no effect.
 func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
 	}
-	h := first.GetHeader()
-	from := caller(stream.Context())
-	refuse := func(reason error) { v.loop.refused.add(from, "a checkpoint: "+reason.Error()) }
-	var refusal error
-	if !v.loop.do(func() {
-		if refusal = v.checkUpload(h); refusal != nil {
-			refuse(refusal)
-		}
-	}) {
-		return errEnding
-	}
-	if refusal != nil {
-		return status.Error(codes.FailedPrecondition, refusal.Error())
+	h, from := first.GetHeader(), caller(stream.Context())
+	if err := v.admitUpload(h, from); err != nil {
+		return err
 	}
 	v.loop.uploading.Add(1)
 	defer v.loop.uploading.Add(-1)
-	var heard time.Time
-	data, err := wire.ReadCheckpoint(h, func() (*wire.CheckpointPart, error) {
-		part, err := stream.Recv()
-		if now := time.Now(); err == nil && now.Sub(heard) > heardEvery {
-			heard = now
-			v.loop.post(machine.Alive{Worker: ergoflow.WorkerID(h.Worker), Secret: h.Secret})
-		}
-		return part, err
-	})
-	if err == nil {
-		err = describes(h, data)
-	}
+	data, err := v.receive(stream, h)
 	if errors.Is(err, wire.ErrCheckpoint) {
-		v.loop.do(func() { refuse(err) })
+		v.loop.do(func() { v.refuseUpload(from, err) })
 		return storeError(err)
 	}
 	var info checkpoint.Info
@@ -166,6 +145,46 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
 }
 
+// admitUpload returns why a checkpoint with this header may not be stored now.
+func (v *service) admitUpload(h *wire.CheckpointHeader, from string) error {
+	var refusal error
+	open := v.loop.do(func() {
+		if refusal = v.checkUpload(h); refusal != nil {
+			v.refuseUpload(from, refusal)
+		}
+	})
+	switch {
+	case !open:
+		return errEnding
+	case refusal != nil:
+		return status.Error(codes.FailedPrecondition, refusal.Error())
+	}
+	return nil
+}
+
+// refuseUpload lists a refused checkpoint. The loop calls it.
+func (v *service) refuseUpload(from string, reason error) {
+	v.loop.refused.add(from, "a checkpoint: "+reason.Error())
+}
+
+// receive returns the bytes of a checkpoint, which are those that its header announces.
+// It tells the machine that parts come: they are signs of life.
+func (v *service) receive(stream wire.Control_SaveCheckpointServer, h *wire.CheckpointHeader) ([]byte, error) {
+	var told time.Time
+	data, err := wire.ReadCheckpoint(h, func() (*wire.CheckpointPart, error) {
+		part, err := stream.Recv()
+		if now := time.Now(); err == nil && now.Sub(told) > aliveInterval {
+			told = now
+			v.loop.post(machine.Alive{Worker: ergoflow.WorkerID(h.Worker), Secret: h.Secret})
+		}
+		return part, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return data, describes(h, data)
+}
+
 // checkUpload asks the machine whether a checkpoint with this header may be stored. The
 // loop calls it.
 func (v *service) checkUpload(h *wire.CheckpointHeader) error {
@@ -181,8 +200,8 @@ func (v *service) checkUpload(h *wire.CheckpointHeader) error {
 // stateFormat begins the name of every format of a training state (docs/formats.md).
 const stateFormat = "ergoflow-state-"
 
-// describes reports a header that is not that of a training state. Whether the state
-// fits the network, whoever loads it sees.
+// describes checks that data is a training state, of the header's run and step. Workers
+// that load it check that it fits the network.
 func describes(h *wire.CheckpointHeader, data []byte) error {
 	file, err := safetensors.Decode(data)
 	if err != nil {
@@ -197,7 +216,7 @@ func describes(h *wire.CheckpointHeader, data []byte) error {
 	return nil
 }
 
-// uploaded is what a header says of a checkpoint.
+// uploaded is a header as the description of a checkpoint.
 func uploaded(h *wire.CheckpointHeader) checkpoint.Info {
 	return checkpoint.Info{
 		Run: h.Run, Experiment: convert.Clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
@@ -254,11 +273,11 @@ func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step)
 		if err == nil {
 			return info, data, nil
 		}
-		v.loop.readable.CompareAndSwap(listed.ID, "") // it was whole when it was scanned
+		v.loop.readable.CompareAndSwap(listed.ID, "") // it was whole at the last scan
 		damage, damaged = errors.Join(damage, err), listed.Mark()
 	}
-	if damage != nil { // the machine must not build on it again
-		v.loop.log.Warn("a checkpoint cannot be read", "error", damage)
+	if damage != nil { // the machine must not choose it again
+		v.loop.log.Warn("cannot read a checkpoint", "error", damage)
 		info, ok := v.loop.newest(run)
 		v.loop.post(machine.Unreadable{Run: run, Damaged: damaged, HasCheckpoint: ok, Checkpoint: info.Mark()})
 		return checkpoint.Info{}, nil, damage
@@ -288,7 +307,7 @@ func (c chunkWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// storeError gives an error of the store the gRPC code that callers branch on.
+// storeError turns an error of the store into one with the gRPC code that callers check.
 func storeError(err error) error {
 	code := codes.Internal
 	switch {

@@ -22,9 +22,9 @@ import (
 
 const (
 	helloTimeout = 5 * time.Second
-	flushTimeout = time.Second // for last words to a session that is closed
-	outboxSize   = 256         // messages; a worker that reads none for that long is gone
-	// A worker sends a message a step and four a second beside; what sends more
+	flushTimeout = time.Second // for the last messages to a session that is closed
+	outboxSize   = 256         // messages; a worker that does not read them is gone
+	// A worker sends a message per step and four more a second. One that sends more
 	// than this is broken, and takes the loop's time from the others.
 	messageRate  = 2_000 // a second
 	messageBurst = 10_000
@@ -41,7 +41,7 @@ type session struct {
 	reason    string        // why; may be read after out is closed
 }
 
-// send queues a message. It never waits: who does not read is cut off.
+// send queues a message. It never waits: a worker that does not read is cut off.
 func (s *session) send(m *wire.CoordinatorMessage) {
 	if s.closed {
 		return
@@ -77,7 +77,7 @@ func (v *service) Session(stream wire.Control_SessionServer) error {
 	return err
 }
 
-// hold keeps the session until it is over, and says why it is.
+// hold keeps the session until it is over, and returns why it ended.
 func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
 	heard := make(chan error, 1) // from the reader, once it has ended
 	greeted := make(chan struct{})
@@ -100,7 +100,7 @@ func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
 		return err
 	case <-s.over:
 	}
-	select { // the last words
+	select { // the last messages
 	case err := <-written:
 		return err
 	case <-time.After(flushTimeout):
@@ -161,8 +161,8 @@ func (v *service) open(s *session, hello message.Hello) {
 		Elsewhere: s.elsewhere, Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
 }
 
-// write sends what is queued. When the loop has closed the queue it returns the
-// reason, for the other side's log.
+// write sends queued messages. When the loop has closed the queue it returns the reason,
+// for the worker's log.
 func write(stream wire.Control_SessionServer, s *session) error {
 	for m := range s.out {
 		if err := stream.Send(m); err != nil {

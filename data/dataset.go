@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -76,7 +77,6 @@ const format = 4
 const (
 	MaxFunctions = 1 << 24
 	MaxPerShard  = 1 << 19 // functions
-	MaxShards    = 1 << 16
 	MaxSamples   = 1 << 22
 	// maxHeld bounds the values of a shard's fields after the first: they stay in memory,
 	// at most 512 MiB, while the first is written.
@@ -107,7 +107,7 @@ func (d Dataset) validate(f family.Family) error {
 		{"functions", d.Functions, 1, MaxFunctions},
 		{"held_out", d.HeldOut, 1, MaxPerShard},
 		{"held_out_from", d.HeldOutFrom, 0, MaxFunctions},
-		{"shards", d.Shards, 1, MaxShards},
+		{"shards", d.Shards, 1, ergoflow.MaxShards},
 		{"samples", d.Samples, 1, MaxSamples},
 		{"reference_samples", d.ReferenceSamples, 0, MaxSamples},
 	} {

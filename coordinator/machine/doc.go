@@ -1,23 +1,23 @@
-// Package machine decides: who is in, which generation, who owns which shards,
-// where its state comes from. It is a pure state machine,
+// Package machine decides for the coordinator: which workers form a generation, which of
+// them owns which shards, and where their state comes from. It is a pure state machine,
 //
 //	(state, now, event) → (state, effects, reason)
 //
-// without clock, goroutine, randomness or I/O: the same events at the same times
-// give the same effects. Time arrives with every event and as Tick. Effects are
-// data, to be executed in order; what Persist carries must be durable before
-// any effect after it is executed. The reason is one sentence for log, status
-// and tests; it is empty where nothing was decided.
+// without clock, goroutine, randomness or I/O: the same events at the same times have
+// the same effects. Time comes with every event, and as Tick. Effects are data, to be
+// executed in order; the ledger of Persist must be durable before any later effect is
+// executed. The reason tells log, status and tests what was decided; it is empty where
+// nothing was.
 //
 // A run passes through
 //
 //	Submit ─► scanning ─► generating ─► waiting ─► forming ─► training ─► done
 //	                          │            ▲          ▲  │        │
 //	                          ▼            └──────────┼──┴────────┤
-//	                      generated     nobody is     │   loss, complaint,
-//	                      (until: generate)  left     └── joiner, drain
+//	                      generated     no worker     │   loss, complaint,
+//	                      (until: generate) is left   └── joiner, drain
 //
-// and any of them may end in failed. One generation is formed so:
+// and any of these may end in failed. A generation forms in this way:
 //
 //	coordinator            every member
 //	  Form ────────────────►  stop stepping
@@ -25,7 +25,7 @@
 //	  decide
 //	  Assign ──────────────►  rank, members, shards, source of the state
 //	       ◄──────────────── Ready: state in place, ring connected
-//	  note who holds the state
+//	  note the holders
 //	  Go ──────────────────►  step
 //	       ◄──────────────── Progress …
 //	  Abort ───────────────►  stop, at once

@@ -7,15 +7,15 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// An Effect is what the adapter shall do. Effects are executed in order.
+// An Effect is an action that the adapter executes. Effects are executed in order.
 type Effect interface {
 	fmt.Stringer
 	effect()
 }
 
 type (
-	// Persist makes the ledger durable. Effects after it must not be executed
-	// before it is; when it fails the coordinator must end.
+	// Persist makes the ledger durable, before any effect after it is executed. When it
+	// fails the coordinator must end.
 	Persist struct{ Ledger Ledger }
 	// Send hands a message to a session, without waiting for it.
 	Send struct {
@@ -23,7 +23,7 @@ type (
 		To      ergoflow.WorkerID
 		Message message.FromCoordinator
 	}
-	// Close ends a session, after what was sent to it.
+	// Close ends a session, after the messages that were sent to it.
 	Close struct {
 		Session Session
 		To      ergoflow.WorkerID
@@ -38,15 +38,14 @@ type (
 	}
 	// Answer is the answer to the Submit that had this effect; empty: accepted.
 	Answer struct{ Refusal string }
-	// Refused: something was asked or said that is against the protocol, and was
-	// not acted on. It is for people: log and status.
+	// Refused: the machine refused a request or a message. It is for log and status.
 	Refused struct {
-		From   string // who: a worker's id as it gave it
+		From   string // a worker's id as it gave it
 		Reason string
 	}
-	// Warn is for people, loudly.
+	// Warn is a warning for the log.
 	Warn struct{ Text string }
-	// Stopped answers Stop: everyone has been let go.
+	// Stopped answers Stop: all workers have left.
 	Stopped struct{}
 )
 
@@ -57,16 +56,16 @@ type Ledger struct {
 	Until      Stage               `json:"until,omitempty"`
 	Finished   bool                `json:"finished,omitempty"`
 	Failure    string              `json:"failure,omitempty"`
-	Holders    *Holders            `json:"holders,omitempty"` // nil: a checkpoint is as good as any state
+	Holders    *Holders            `json:"holders,omitempty"` // nil: the newest checkpoint has the state
 }
 
-// Holders are the members of the last generation that went. What they hold is
-// the run's state: as long as one of them may come back with it, no generation
-// without any goes on from something older.
+// Holders are the members of the last generation that was started. They have the run's
+// state: as long as one of them may come back with it, no generation without a holder
+// continues from an older state.
 type Holders struct {
 	Generation ergoflow.Generation `json:"generation"`
 	Members    []ergoflow.WorkerID `json:"members"`
-	Base       ergoflow.Mark       `json:"base"` // what the generation began with
+	Base       ergoflow.Mark       `json:"base"` // the state that the generation began with
 }
 
 func (Persist) effect() {}

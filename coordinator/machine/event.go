@@ -50,7 +50,7 @@ type (
 	Submit struct {
 		Plan    ergoflow.Plan
 		Until   Stage
-		Replace bool // put aside another run that is not finished
+		Replace bool // suspend another run that is not finished
 	}
 	// Scanned answers Scan: which of the shards 0..Plan.Shards (the last is the
 	// held-out one) exist, and the newest checkpoint that can be read.
@@ -60,7 +60,7 @@ type (
 		HasCheckpoint bool
 		Checkpoint    ergoflow.Mark
 	}
-	// Unreadable: a checkpoint could not be read; this is what is left.
+	// Unreadable: a checkpoint could not be read; Checkpoint is the newest that can.
 	Unreadable struct {
 		Run           string
 		Damaged       ergoflow.Mark
@@ -78,7 +78,7 @@ type (
 		Run   string
 		Shard int
 	}
-	// Dead: the shard's job failed as often as it may.
+	// Dead: the shard's job has failed for the last time.
 	Dead struct {
 		Run    string
 		Shard  int
@@ -88,7 +88,7 @@ type (
 	Saved struct {
 		Run   string
 		State ergoflow.Mark
-		Final bool // who saved it makes no step after it
+		Final bool // the worker that saved it makes no step after it
 	}
 	// NotSaved: a checkpoint could not be stored.
 	NotSaved struct {
@@ -100,7 +100,7 @@ type (
 	Stop struct{}
 )
 
-// Stage is how far a run shall go.
+// Stage is the last stage that a run shall reach.
 type Stage int
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// Bounds of what a worker says of itself, and of the number of workers.
+// Bounds of a worker's description, and of the number of workers.
 const (
 	maxID      = 128
 	maxAddress = 256

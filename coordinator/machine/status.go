@@ -22,7 +22,7 @@ type Status struct {
 	Shards           ShardStatus         `json:"shards"`
 	SamplesPerSecond float64             `json:"samples_per_second"`
 	Timing           Timing              `json:"timing"`    // rank 0's
-	WaitsFor         *WaitsFor           `json:"waits_for"` // null: nobody was, or there is no step yet
+	WaitsFor         *WaitsFor           `json:"waits_for"` // null: no step yet, or no member has waited
 	Failure          string              `json:"failure,omitempty"`
 	Workers          []WorkerStatus      `json:"workers"`
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Upload is what a process says of a checkpoint that it is about to send.
+// Upload describes a checkpoint that a process is about to send.
 type Upload struct {
 	Worker ergoflow.WorkerID
 	Secret uint64 // as in its Hello
@@ -16,7 +16,7 @@ type Upload struct {
 }
 
 // CheckUpload returns why the coordinator does not store a checkpoint now. It stores
-// late ones of earlier generations: such a state may be all that is left.
+// late ones of earlier generations: such a state may be the only one left.
 func (m *Machine) CheckUpload(u Upload) error {
 	var run string
 	var steps ergoflow.Step

@@ -34,8 +34,8 @@ type (
 		Store string // directory of the shard store; likewise
 	}
 	// Prepare: map shards and compile graphs for this run, and meanwhile follow a
-	// member that trains. The zero Member is nobody. Prepared answers with the Number,
-	// since an answer to an earlier Prepare may be of other settings.
+	// member that trains. The zero Member is none. Prepared answers with the Number,
+	// since an answer to an earlier Prepare may belong to other settings.
 	Prepare struct {
 		Number uint64
 		Plan   ergoflow.Plan

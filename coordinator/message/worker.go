@@ -17,7 +17,7 @@ type (
 	// Heartbeat answers Ping. Every message is a sign of life; the Number of the last
 	// heartbeat goes back with the next Ping.
 	Heartbeat struct {
-		Doing  string // for people
+		Doing  string // shown in the status
 		Number uint64 // counts the heartbeats of a session from 1
 		Run    string // whose state the worker holds by following a member; empty: none
 		State  ergoflow.Mark
@@ -49,12 +49,12 @@ type (
 	Complaint struct {
 		Generation ergoflow.Generation
 		Step       ergoflow.Step
-		Peer       ergoflow.WorkerID // that the worker blames; empty: nobody but itself
+		Peer       ergoflow.WorkerID // about which the worker complains; empty: its own part failed
 		Reason     string
 	}
 	// Drain: the worker wants to leave.
 	Drain struct{}
-	// Failed: the worker cannot go on with the run, for example because its graphs do
+	// Failed: the worker cannot continue the run, for example because its graphs do
 	// not compile.
 	Failed struct {
 		Run    string
@@ -74,8 +74,8 @@ type Worker struct {
 	DataAddress string            // host:port of its gradients and states
 	Device      string            // for example "xla:cpu"
 	PID         int
-	// Secret is a random number that only the process and the coordinator know:
-	// nobody else can take over its session or upload in its name.
+	// Secret is a random number that only the process and the coordinator know: no
+	// other process can take over its session or upload in its name.
 	Secret uint64
 }
 

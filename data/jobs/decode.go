@@ -3,10 +3,9 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
-)
 
-// maxShard bounds shard numbers; no data set has as many.
-const maxShard = 1 << 16
+	"github.com/ergoflow/ergoflow"
+)
 
 // decodeJob reads a message of the queue and checks that it fits its subject: any
 // process that reaches the server may have published it.
@@ -39,7 +38,7 @@ func decodeResult(run string, data []byte) (Result, error) {
 	switch {
 	case r.Run != run:
 		return r, fmt.Errorf("it is of run %.128q", r.Run)
-	case r.Shard < 0 || r.Shard > maxShard:
+	case r.Shard < 0 || r.Shard > ergoflow.MaxShards:
 		return r, fmt.Errorf("it is of shard %d", r.Shard)
 	case len(r.Error) > maxError:
 		return r, fmt.Errorf("its error has %d bytes, more than %d", len(r.Error), maxError)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 func TestDecodeRefuses(t *testing.T) {
@@ -49,7 +51,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%s: %v", again, err)
 			}
 		}
-		if result, err := decodeResult(run, data); err == nil && (result.Run != run || result.Shard < 0 || result.Shard > maxShard) {
+		if result, err := decodeResult(run, data); err == nil && (result.Run != run || result.Shard < 0 || result.Shard > ergoflow.MaxShards) {
 			t.Fatalf("result %+v of run %q", result, run)
 		}
 	})

@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 // Job is an order to make one shard.
@@ -159,7 +161,7 @@ func (j Job) subject(kind string) string { return subject(kind, j.Run, strconv.I
 // Validate refuses a job whose run name cannot be part of a subject, or whose shard
 // number or data set description is too large.
 func (j Job) Validate() error {
-	if j.Shard < 0 || j.Shard > maxShard {
+	if j.Shard < 0 || j.Shard > ergoflow.MaxShards {
 		return fmt.Errorf("job for shard %d", j.Shard)
 	}
 	if size := len(j.Dataset); size > maxDataset {
