@@ -23,7 +23,7 @@ type method struct {
 }
 
 // draw returns samples [n, d] of every function, and what of its time is set-up.
-// progress is told how many functions are done.
+// progress gets the number of functions that are done.
 type draw func(ctx context.Context, progress func(done, total int)) (samples [][]float32, setup time.Duration, err error)
 
 // methods are all rows in the order of the table; release frees what they hold.
@@ -47,14 +47,15 @@ func (o Options) methods(f family.Family, functions []heldOutFunction) (rows []m
 	return slices.Concat(before, learned, b.invariant(), b.normals()), release, nil
 }
 
-// baselines make the rows that need no network.
+// baselines draws the rows that need no network.
 type baselines struct {
 	Options
 	family    family.Family
 	functions []heldOutFunction // consecutive
 }
 
-// all is a row whose stored samples of all functions are made at once.
+// all is a row that samples all functions in one call; stored samples a function,
+// of which the evaluation uses its number.
 func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst []float32, progress func(done, total int)) error) method {
 	d, n := b.family.Dim(), b.Experiment.Evaluation.Samples
 	return method{row, b.functions, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
@@ -70,7 +71,7 @@ func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst
 
 func (b baselines) floor() method {
 	e := b.Experiment
-	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set"}, e.Data.StoredReference(),
+	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set: the best possible distance"}, e.Data.StoredReference(),
 		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			draws := e.Data.SampleSpec("floor", b.functions[0].index, len(b.functions))
 			return family.Sample(ctx, b.family, dst, draws, b.Simulator, progress)
@@ -78,7 +79,7 @@ func (b baselines) floor() method {
 }
 
 // split compares the second half of the reference's chains with the first: the
-// paper's floor. There is no such row where the chains have no halves.
+// paper's floor. An odd number of chains gives no such row.
 func (b baselines) split() ([]method, error) {
 	d, n, chains := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Data.Reference.Chains
 	if chains < 2 || chains%2 != 0 || n%chains != 0 {
@@ -124,8 +125,8 @@ func (b baselines) mcmc(m experiment.MCMC) method {
 	})
 }
 
-// normals are the rows that know the reference's moments, and the one that knows
-// nothing. On the line, coordinates by themselves are the whole covariance.
+// normals are the normal laws with the reference's moments, and N(0, I). On the line
+// the pooled Gaussian is the moment-matched normal, so it has no row.
 func (b baselines) normals() []method {
 	d, n, seed := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Seed
 	normal := func(kind Kind, name, note string, sample func(dst []float32, fn heldOutFunction) error) method {
@@ -135,20 +136,20 @@ func (b baselines) normals() []method {
 			}, progress)
 		})
 	}
-	standard, known := "N(0,1)", "a normal with the reference's mean and variance: knows the answer's first two moments"
+	standard, matchedNote := "N(0,1)", "the normal law with the reference's mean and variance, which the model does not get"
 	var rows []method
 	if d > 1 {
-		standard, known = "N(0,I)", "a normal with the reference's mean and covariance: knows the answer's first two moments"
+		standard, matchedNote = "N(0,I)", "the normal law with the reference's mean and covariance, which the model does not get"
 		rows = append(rows, normal(Pooled, "pooled Gaussian", "independent normal coordinates with the reference's means and variances", func(dst []float32, fn heldOutFunction) error {
 			return controls.PooledGaussian(dst, fn.reference, d, seed, fn.index)
 		}))
 	}
 	return append(rows,
-		normal(Moments, "moment-matched normal", known, func(dst []float32, fn heldOutFunction) error {
+		normal(Moments, "moment-matched normal", matchedNote, func(dst []float32, fn heldOutFunction) error {
 			matched(fn.reference, d).draw(dst, seed, "evaluate/moments", fn.index)
 			return nil
 		}),
-		normal(Normal, standard, "what the flow starts from", func(dst []float32, fn heldOutFunction) error {
+		normal(Normal, standard, "the law that the flow starts from", func(dst []float32, fn heldOutFunction) error {
 			standardNormal(d).draw(dst, seed, "evaluate/normal", fn.index)
 			return nil
 		}))

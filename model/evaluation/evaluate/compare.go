@@ -11,9 +11,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// The converged divergence stops at this residual (L1 violation of a marginal),
-// whose effect on the value is of second order, or after so many iterations;
-// the table says the largest residual.
+// The converged divergence stops at a residual of tolerance (L1 violation of a
+// marginal), whose effect on the value is of second order, or after maxIterations.
+// The table's notes give the largest residual.
 const (
 	tolerance     = 1e-4
 	maxIterations = 200
@@ -28,41 +28,41 @@ const MaxConvergedDim = 3
 // directions of the sliced W2, the same for all functions and runs.
 const directions = 256
 
-// comparison is what judge found of a row.
+// comparison has the distances of a row.
 type comparison struct {
 	functions []FunctionResult
-	seen      []*observables.Observed // of particles; without their features
+	observed  []*observables.Observed // of particles; without their features
 }
 
-// judge computes every distance of a row's samples. Functions are judged one
-// after the other: the distances use all cores themselves.
+// compare computes every distance of a row's samples. It takes one function at a
+// time, since the distances themselves use all cores.
 func compare(ctx context.Context, v experiment.Evaluation, functions []heldOutFunction, samples [][]float32, progress func(done, total int)) (comparison, error) {
-	j := comparison{make([]FunctionResult, len(functions)), make([]*observables.Observed, len(functions))}
+	c := comparison{make([]FunctionResult, len(functions)), make([]*observables.Observed, len(functions))}
 	for i, f := range functions {
 		if err := ctx.Err(); err != nil {
-			return j, err
+			return c, err
 		}
 		var err error
-		if j.functions[i], j.seen[i], err = distances(v, f, samples[i]); err != nil {
-			return j, fmt.Errorf("function %d: %w", f.index, err)
+		if c.functions[i], c.observed[i], err = distances(v, f, samples[i]); err != nil {
+			return c, fmt.Errorf("function %d: %w", f.index, err)
 		}
 		progress(i+1, len(functions))
 	}
-	return j, nil
+	return c, nil
 }
 
-// distances of x [n, d] from the reference and the exact law of f, and what was
-// seen of its particles.
+// distances are those of x [n, d] from the reference and from the exact law of f,
+// with the observables of x where f has particles.
 //
-// Particles have no Sinkhorn divergence: points in 64 dimensions are so far apart
-// that the plan at any useful blur is a matching of points and its cost that of
-// having few of them. Two sets of 4,096 from N(0,I) are at 37 of 64 = E½|x−y|².
-func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d FunctionResult, seen *observables.Observed, err error) {
+// Particles have no Sinkhorn divergence. Points in 64 dimensions are so far apart
+// that the plan at any useful blur is a matching of points, whose cost comes from
+// their small number. Two sets of 4,096 from N(0,I) are at 37 of 64 = E½|x−y|².
+func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d FunctionResult, observed *observables.Observed, err error) {
 	d.Index, d.Time = f.index, f.time
 	dim := f.function.System.Dim()
 	ours := cloud(x, dim)
 	if f.potential != nil {
-		if d.Observables, seen, err = f.observables(x); err != nil {
+		if d.Observables, observed, err = f.observables(x); err != nil {
 			return d, nil, err
 		}
 	} else if err := d.divergences(v, f, ours); err != nil {
@@ -82,10 +82,10 @@ func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d Funct
 		return d, nil, errors.New("all reference samples are equal")
 	}
 	d.VarianceRatio = trace(covariance) / trace(target)
-	return d, seen, nil
+	return d, observed, nil
 }
 
-// divergences computes those of Sinkhorn.
+// divergences computes both Sinkhorn divergences.
 func (d *FunctionResult) divergences(v experiment.Evaluation, f heldOutFunction, x metrics.Cloud) (err error) {
 	if d.Sinkhorn, err = f.measured.Sinkhorn(x, metrics.Options{Blur: v.Blur, Scaling: v.Scaling}); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (d *FunctionResult) divergences(v experiment.Evaluation, f heldOutFunction,
 	return err
 }
 
-// onTheLine computes what only one dimension has.
+// onTheLine computes the distances that exist in one dimension alone.
 func (d *FunctionResult) onTheLine(f heldOutFunction, x []float32) (err error) {
 	if d.W2, err = metrics.W2(x, f.reference); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (d *FunctionResult) onTheLine(f heldOutFunction, x []float32) (err error) {
 	if d.KS, d.KSP, err = metrics.KS(x, f.reference); err != nil {
 		return err
 	}
-	d.KSP = max(d.KSP, math.SmallestNonzeroFloat64) // underflow: zero would say that there is none
+	d.KSP = max(d.KSP, math.SmallestNonzeroFloat64) // underflow: JSON leaves out a zero
 	if f.law != nil {
 		d.W2Exact = w2Exact(x, f.law)
 	}

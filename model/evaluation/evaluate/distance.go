@@ -1,7 +1,6 @@
 package evaluate
 
-// Distance is a number of every function, the smaller the better, by which rows
-// are compared.
+// Distance is a number of every function that compares rows; lower is better.
 type Distance struct {
 	Name    string
 	Unit    string
@@ -9,8 +8,8 @@ type Distance struct {
 	Summary func(Summary) Statistic
 }
 
-// The distances of which each experiment has two to its reference, on the line one
-// more to the exact law.
+// Every experiment has two of these distances to its reference; on the line there is
+// also the one to the exact law.
 var (
 	Sinkhorn = Distance{"Sinkhorn divergence", "units of x²",
 		func(f FunctionResult) float64 { return f.Sinkhorn }, func(s Summary) Statistic { return s.Sinkhorn }}
@@ -20,15 +19,14 @@ var (
 		func(f FunctionResult) float64 { return f.W2Exact }, func(s Summary) Statistic { return s.W2Exact }}
 	SlicedW2 = Distance{"sliced W2", "units of x",
 		func(f FunctionResult) float64 { return f.SlicedW2 }, func(s Summary) Statistic { return s.SlicedW2 }}
-	Features = Distance{"feature distance", "deviations of the reference",
+	Features = Distance{"feature distance", "standard deviations of the reference",
 		func(f FunctionResult) float64 { return f.observables().FeatureW2 }, func(s Summary) Statistic { return s.observables().FeatureW2 }}
 	Radial = Distance{"L² error of g(r)", "units of √x",
 		func(f FunctionResult) float64 { return f.observables().RadialError }, func(s Summary) Statistic { return s.observables().RadialError }}
 )
 
-// Distances are the two that rows of samples in that many dimensions are compared
-// by, the leading one first. Particles that may change places are compared by what
-// does not depend on their numbers.
+// Distances are the two that compare rows of samples in dim dimensions, the leading
+// one first. Those of particles do not depend on the order of the particles.
 func Distances(rows []Row, dim int) [2]Distance {
 	switch {
 	case hasObservables(rows):
@@ -39,7 +37,7 @@ func Distances(rows []Row, dim int) [2]Distance {
 	return [2]Distance{Sinkhorn, W2}
 }
 
-// Distances are those of its rows.
+// Distances are the two that compare the rows.
 func (r *Results) Distances() [2]Distance { return Distances(r.Rows, r.Dim) }
 
 // hasObservables says whether rows have observables of particles.

@@ -8,8 +8,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 )
 
-// FigureData is what figures show beside the results: samples of few functions on the
-// line and in the plane, sums over all functions of particles.
+// FigureData is what figures need beyond the results: samples of a few functions on
+// the line and in the plane; for particles, sums over all functions.
 type FigureData struct {
 	Percentiles []Percentile
 	Evolutions  []Evolution // of equations at physical times
@@ -17,8 +17,7 @@ type FigureData struct {
 }
 
 // Percentile is the function whose leading distance is at a percentile of the
-// model's, with samples [n, d] to look at and, where it is known, the exact law as
-// curves.
+// model's, with samples [n, d] and, where it is known, the exact law as curves.
 type Percentile struct {
 	Percent   int
 	Function  FunctionResult // the model's numbers
@@ -38,21 +37,21 @@ type KernelKind struct {
 	ReferenceEnergies, ModelEnergies []float32 // of every state
 }
 
-// percents are the percentiles of functions that are shown.
+// percents are the percentiles of functions in figures.
 var percents = []int{25, 50, 75}
 
-// at is the place of a percentile among n in their order.
+// at is the index of a percentile among n sorted values.
 func at(percent, n int) int { return int(math.Round(float64(percent) / 100 * float64(n-1))) }
 
-// maxShownDim is the largest dimension whose samples figures show.
-const maxShownDim = 2
+// maxFigureDim is the largest dimension whose samples figures show.
+const maxFigureDim = 2
 
 // percentiles picks the functions at the 25th, 50th and 75th percentile of the
 // model's leading distance.
 func (r *Results) percentiles(functions []heldOutFunction, drawn map[Kind][][]float32) []Percentile {
 	e := r.Experiment
 	model, ok := r.Row(Model)
-	if !ok || r.Dim > maxShownDim {
+	if !ok || r.Dim > maxFigureDim {
 		return nil
 	}
 	order := make([]int, len(functions))
@@ -63,7 +62,7 @@ func (r *Results) percentiles(functions []heldOutFunction, drawn map[Kind][][]fl
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Compare(distance(model.Functions[a]), distance(model.Functions[b]))
 	})
-	var shown []Percentile
+	var all []Percentile
 	for _, percent := range percents {
 		i := order[at(percent, len(order))]
 		p := Percentile{Percent: percent, Function: model.Functions[i],
@@ -75,13 +74,13 @@ func (r *Results) percentiles(functions []heldOutFunction, drawn map[Kind][][]fl
 		if law := functions[i].law; law != nil {
 			p.X, p.PDF, p.CDF = curves(law, p.Reference, p.MCMC, p.Model)
 		}
-		shown = append(shown, p)
+		all = append(all, p)
 	}
-	return shown
+	return all
 }
 
-// curves tabulates a law: closely between its 10⁻⁵ quantiles, coarsely from
-// there to the ends of the samples that are shown with it.
+// curves tabulates a law: finely between its 10⁻⁵ and 1 − 10⁻⁵ quantiles, coarsely
+// from there to the outermost of the samples.
 func curves(law family.Law, samples ...[]float32) (x, pdf, cdf []float64) {
 	const points, margin, tail = 801, 20, 1e-5
 	lo, hi := law.Quantile(tail), law.Quantile(1-tail)

@@ -15,20 +15,21 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// function is one held-out SDE with what its rows are compared with.
+// heldOutFunction is one held-out SDE with the samples that its rows are compared
+// with.
 type heldOutFunction struct {
 	index     int // within the experiment
 	function  family.Function
 	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
-	measured  *metrics.Reference // the same, with the self terms that rows share
+	measured  *metrics.Reference // of reference, with the self terms that all rows share
 	law       family.Law         // nil where there is no exact one
-	// What is seen of the reference's particles; nil for other families.
+	// Observables of the reference's particles; nil for other families.
 	potential *family.Potential
 	observed  *observables.Observed
 }
 
-// subjects are the functions as networks are told of them.
+// subjects are the functions as the input of networks.
 func subjects(functions []heldOutFunction) []flow.Subject {
 	all := make([]flow.Subject, len(functions))
 	for i, f := range functions {
@@ -37,14 +38,14 @@ func subjects(functions []heldOutFunction) []flow.Subject {
 	return all
 }
 
-// heldOut reads the evaluated functions from the held-out shard, making it
-// first if the store lacks it.
+// heldOut reads the evaluated functions from the held-out shard, which it generates
+// if the store lacks it.
 func heldOut(ctx context.Context, o Options, f family.Family, progress func(done, total int)) ([]heldOutFunction, error) {
 	e, d := o.Experiment, o.Experiment.Data
 	if err := data.Generate(ctx, d, d.HeldOutShard(), o.Store, o.Simulator, progress); err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}
-	// Damaged samples would be taken for the truth.
+	// Damaged samples would make every row wrong without an error.
 	if err := o.Store.Verify(ctx, d.Hash(), d.HeldOutShard()); err != nil {
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}
@@ -84,9 +85,9 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 	return functions, nil
 }
 
-// laws finds the exact laws of the functions where the family has them. All have
-// one or none: means over some would be of other functions than their neighbours.
-// Where one cannot be computed, unknown says so; the samples are judged without.
+// laws computes the exact laws of the functions, for families that have them. All
+// functions get one or none does: otherwise the columns of a table would average over
+// different functions. unknown says why one could not be computed.
 func laws(f family.Family, seed uint64, functions []heldOutFunction) (unknown string, err error) {
 	exact, ok := f.(family.KnownLaw)
 	if !ok {
@@ -106,13 +107,13 @@ func laws(f family.Family, seed uint64, functions []heldOutFunction) (unknown st
 	return "", nil
 }
 
-// cloud is the points of samples [n, d].
+// cloud has the points of samples [n, d].
 func cloud(samples []float32, d int) metrics.Cloud {
 	return metrics.Cloud{N: len(samples) / d, D: d, X: samples}
 }
 
-// spread takes n of the stored samples [N, d] at even distances, so that a part
-// of them still comes from all chains. All of them are not copied.
+// subsample takes n of the stored samples [N, d] at even distances, so that they
+// come from all chains. For n = N it returns stored itself.
 func subsample(stored []float32, n, d int) []float32 {
 	if len(stored) == n*d {
 		return stored

@@ -81,7 +81,7 @@ diffusion: max(0.0005, abs(x) - 0.2)
 			t.Errorf("function %d is shown with a density", p.Function.Index)
 		}
 	}
-	if table := r.Table().Markdown(); !strings.Contains(table, "Nothing is compared with exact laws") || strings.Contains(table, "exact law mean") {
+	if table := r.Table().Markdown(); !strings.Contains(table, "No comparison with exact laws") || strings.Contains(table, "exact law mean") {
 		t.Error(table)
 	}
 }

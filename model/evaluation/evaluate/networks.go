@@ -15,13 +15,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// group is the number of functions between two reports of progress.
+// group is the number of functions that are sampled at once, and between two reports
+// of progress.
 const group = 16
 
-// networks are the rows of the state, of the state when it is told of another
-// function or, where there are physical times, of the longest, and of the same
-// network before training. All start every function from the same noise. release
-// frees the device.
+// networks are the rows of the trained state, with each function's own input, with
+// another function's and, where there are physical times, with the longest time; and
+// the row of the same network before training. A function starts from the same noise
+// in all of them. release frees the device.
 func networks(o Options, f family.Family, functions []heldOutFunction) (rows []method, release func(), err error) {
 	e := o.Experiment
 	initial := state.Fresh(e.Velocity().Layout(), e.Seed)
@@ -29,38 +30,38 @@ func networks(o Options, f family.Family, functions []heldOutFunction) (rows []m
 	note := fmt.Sprintf("step %d of %d, %s", o.State.Step, e.Steps(), e.Evaluation.Solver)
 	steps := evaluations(e.Evaluation.Solver)
 	n := &network{Options: o, family: f}
-	told := subjects(functions)
-	add := func(kind Kind, name, note string, st *state.State, told []flow.Subject) {
-		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(st, functions, told)})
+	own := subjects(functions)
+	add := func(kind Kind, name, note string, st *state.State, inputs []flow.Subject) {
+		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(st, functions, inputs)})
 	}
-	add(Model, "model", note, o.State, told)
+	add(Model, "model", note, o.State, own)
 	if len(functions) > 1 {
 		others, err := controls.Derangement(len(functions), e.Data.Seed)
 		if err != nil {
 			return nil, nil, err
 		}
-		shuffled := make([]flow.Subject, len(told))
+		shuffled := make([]flow.Subject, len(own))
 		for i, j := range others {
-			shuffled[i] = told[j]
+			shuffled[i] = own[j]
 		}
-		add(Shuffled, "shuffled sensors", "the model, told of another held-out function", o.State, shuffled)
+		add(Shuffled, "shuffled sensors", "the model, given the input of another held-out function", o.State, shuffled)
 	}
 	if timed, ok := f.(family.Timed); ok {
-		late, err := atLongestTime(timed, told)
+		late, err := atLongestTime(timed, own)
 		if err != nil {
 			return nil, nil, err
 		}
-		add(Longest, "model at the longest time", "the model, told of the longest time instead of the function's", o.State, late)
+		add(Longest, "model at the longest time", "the model, given the longest time instead of the function's own", o.State, late)
 	}
-	add(Untrained, "untrained model", "the same network at its initial parameters", initial, told)
+	add(Untrained, "untrained model", "the same network at its initial parameters", initial, own)
 	return rows, n.close, nil
 }
 
-// evaluations of the network along a flow; 0 where the solver chooses its steps.
+// evaluations counts those of the network along a flow; 0 for an adaptive solver.
 func evaluations(solver string) int {
 	s, err := ode.Parse(solver)
 	if err != nil {
-		return 0 // and no samples either
+		return 0 // drawing fails with the same error
 	}
 	switch s := s.(type) {
 	case ode.Euler:
@@ -71,7 +72,7 @@ func evaluations(solver string) int {
 	return 0
 }
 
-// network is on the device from its first row on, with the state of the last.
+// network stays on the device from its first row on, with the state of the last one.
 type network struct {
 	Options
 	family  family.Family
@@ -86,9 +87,9 @@ func (n *network) close() {
 	}
 }
 
-// open uploads and, the first time, compiles, which counts as set-up; one Euler
-// step stands in front of the others for that.
-func (n *network) open(ctx context.Context, st *state.State, told []flow.Subject) error {
+// open uploads the state. The first time it also takes one Euler step, which compiles
+// the network, so that compiling counts as set-up.
+func (n *network) open(ctx context.Context, st *state.State, inputs []flow.Subject) error {
 	switch {
 	case n.sampler == nil:
 	case n.loaded == st:
@@ -106,13 +107,13 @@ func (n *network) open(ctx context.Context, st *state.State, told []flow.Subject
 		return err
 	}
 	n.loaded = st
-	_, err = n.sampler.Sample(ctx, told[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)
+	_, err = n.sampler.Sample(ctx, inputs[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)
 	return err
 }
 
-// draw draws samples of the functions by a state that is told of those subjects.
-// All states have the same normalisation.
-func (n *network) draw(st *state.State, functions []heldOutFunction, told []flow.Subject) draw {
+// draw samples the functions with a state that gets these inputs. All states must have
+// the same normalisation.
+func (n *network) draw(st *state.State, functions []heldOutFunction, inputs []flow.Subject) draw {
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
 		e := n.Experiment
@@ -120,7 +121,7 @@ func (n *network) draw(st *state.State, functions []heldOutFunction, told []flow
 		if err != nil {
 			return nil, 0, err
 		}
-		if err := n.open(ctx, st, told); err != nil {
+		if err := n.open(ctx, st, inputs); err != nil {
 			return nil, 0, err
 		}
 		setup := time.Since(began)
@@ -128,7 +129,7 @@ func (n *network) draw(st *state.State, functions []heldOutFunction, told []flow
 		for len(samples) < len(functions) {
 			first := len(samples)
 			last := min(first+group, len(functions))
-			drawn, err := n.sampler.Sample(ctx, told[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].index))
+			drawn, err := n.sampler.Sample(ctx, inputs[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].index))
 			if err != nil {
 				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].index, functions[last-1].index, err)
 			}
@@ -139,7 +140,7 @@ func (n *network) draw(st *state.State, functions []heldOutFunction, told []flow
 	}
 }
 
-// noise is the seed of the group of functions that begins with that one.
+// noise is the seed of the group of functions that begins with index.
 func noise(e experiment.Experiment, index int) uint64 {
 	seed, _ := random.Key(e.Seed, "evaluate/noise", uint64(index))
 	return seed

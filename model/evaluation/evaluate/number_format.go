@@ -33,7 +33,7 @@ func seconds(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// plain is a number with as many digits as were printed.
+// plain is a number with the digits that the paper prints.
 func plain(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // percent is a signed ratio.

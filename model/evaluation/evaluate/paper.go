@@ -9,11 +9,11 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// Quantity is a number of a row as the paper prints it: a metric and, where it is
-// of every function, how it is summarised over them.
+// Quantity is a number of a row that the paper prints: a metric and, where every
+// function has one, how it is summarised over functions.
 type Quantity string
 
-// What the paper prints.
+// The quantities that the paper prints.
 const (
 	SinkhornMean    Quantity = "sinkhorn mean"
 	SinkhornMedian  Quantity = "sinkhorn median"
@@ -25,7 +25,7 @@ const (
 	Updates         Quantity = "updates"
 	FeatureMean     Quantity = "feature_w2 mean"
 	FeatureMedian   Quantity = "feature_w2 median"
-	FeatureCloser   Quantity = "feature_w2 closer" // fraction of functions for which the model's is smaller
+	FeatureCloser   Quantity = "feature_w2 closer" // fraction of functions for which the model has the smaller distance
 	RadialMean      Quantity = "radial_error mean"
 	RadialPooled    Quantity = "radial_error_pooled"
 	MarginalMean    Quantity = "marginal_kl mean"
@@ -41,20 +41,20 @@ const (
 
 // PaperRow is a line of the paper's tables: a single run, no error bars.
 type PaperRow struct {
-	// Settings make the variant of the experiment that the line is of, as on the
+	// Settings make the variant of the experiment that the line belongs to, as on the
 	// command line; none: the experiment as it is.
 	Settings []string
 	Kind     Kind
-	Names    []string // of our rows that it stands beside; none: all of the kind
+	Names    []string // of the rows that it stands beside; none: all of the kind
 	Numbers  map[Quantity]float64
 }
 
-// Paper are the paper's lines for evaluations of that configuration: those of the
-// variant that it is, whatever its sizes; none if the paper has no such table, or
-// where other numbers would stand beside the paper's: of another metric, another
-// reference, or probes that see otherwise. Lines behind which there is no network do
-// not depend on the variant. Where a preset's sizes make two variants one, settings
-// decide, the ones that it was made with.
+// Paper finds the paper's lines for evaluations of a configuration: those of its
+// variant, whatever its sizes. It finds none where the paper has no such table, and
+// none where the numbers would not compare with the paper's: another metric, another
+// reference, other probes. Lines without a network do not depend on the variant. Where
+// a preset's sizes make two variants equal, the settings decide that the configuration
+// was made with.
 func Paper(e experiment.Experiment, settings ...string) []PaperRow {
 	preset, err := experiment.ByName(e.Name, e.Preset)
 	if err != nil || preset.Data.Family != e.Data.Family {
@@ -82,13 +82,14 @@ func Paper(e experiment.Experiment, settings ...string) []PaperRow {
 	return rows
 }
 
-// measured are the paths that decide what numbers are of, whatever the network.
+// measurementPaths are the paths that decide what the numbers measure, whatever the
+// network.
 var measurementPaths = []string{
 	"evaluation.blur", "evaluation.scaling", "probes",
 	"data.reference.dt", "data.reference.start", "data.reference_draws", "data.training.start",
 }
 
-// shares is how many settings p has among those, less those that it has besides.
+// sharedSettings counts the settings of p among settings, minus its other ones.
 func (p PaperRow) sharedSettings(settings []string) (n int) {
 	for _, s := range p.Settings {
 		if slices.Contains(settings, s) {
@@ -100,8 +101,8 @@ func (p PaperRow) sharedSettings(settings []string) (n int) {
 	return n
 }
 
-// isVariant reports whether e has at the paths the settings of p, and at those that
-// p does not set what its preset has.
+// isVariant reports whether e has at all these paths the value that p sets or, where p
+// sets none, the value of its preset.
 func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
 	variant, err := experiment.Load(e.Name, e.Preset, "", p.Settings)
 	if err != nil {
@@ -115,8 +116,8 @@ func (p PaperRow) isVariant(e experiment.Experiment, paths []string) bool {
 	})
 }
 
-// withSensorCount says how many sensors an evaluation has that has those of the
-// training.
+// withSensorCount writes out the number of sensors in evaluation where it is that of
+// the training.
 func withSensorCount(e experiment.Experiment) experiment.Experiment {
 	if s := e.Inference().Model.Sensor; s != nil {
 		e.Evaluation.Sensors = s.Sensors
@@ -124,8 +125,8 @@ func withSensorCount(e experiment.Experiment) experiment.Experiment {
 	return e
 }
 
-// PaperNumber is the number that lines have for a row of that kind and name; the
-// empty name is that of the first row of the kind.
+// PaperNumber is the number in lines for a row of a kind and name; the empty name means
+// the first row of the kind.
 func PaperNumber(rows []PaperRow, kind Kind, name string, q Quantity) (v float64, ok bool) {
 	for _, p := range rows {
 		if p.Kind == kind && (name == "" || len(p.Names) == 0 || slices.Contains(p.Names, name)) {

@@ -1,6 +1,6 @@
 package evaluate
 
-// PaperTitle is what all of it is printed in.
+// PaperTitle is the title of the paper that all numbers are from.
 const PaperTitle = "Deep operator learning for efficient sampling from invariant measures of stochastic differential equations"
 
 // publication is what the paper prints of an experiment.
@@ -9,9 +9,9 @@ type publication struct {
 	rows   []PaperRow
 }
 
-// paper has every number of the paper's tables that a row of ours can stand
-// beside, by experiment. Where it leaves open what a number is over, the number
-// is under each of the readings.
+// paper has every number of the paper's tables that a row of ours can stand beside, by
+// experiment. Where the paper leaves open what a number is averaged over, the number is
+// listed under each reading.
 var paper = map[string]publication{
 	"vn1d": {PaperTitle + ", tables 1d_vn and 1d_params; one RTX 5090 (model), one EPYC 9575F (MCMC); 1,024 test functions", []PaperRow{
 		{Kind: Model, Numbers: map[Quantity]float64{
@@ -20,8 +20,8 @@ var paper = map[string]publication{
 		{Kind: MCMC, Names: []string{"mcmc"}, Numbers: map[Quantity]float64{
 			SinkhornMean: 0.001, SinkhornMedian: 0.0002, W2Mean: 0.083, W2Median: 0.04, Seconds: 8.6}},
 	}},
-	// Budgets are seconds there and steps here (spec C4); beside σ₀ = 1 they stand
-	// too, at which they fit (C2).
+	// The paper's budgets are seconds, ours are steps (spec C4). Its numbers fit σ₀ = 1
+	// (C2), so they stand beside those rows too.
 	"rare1d": {PaperTitle + ", tables 1d_rare and 1d_params, and the text on solvers; one RTX 5090 (model), one EPYC 9575F (MCMC); 1,024 test functions", []PaperRow{
 		{Settings: []string{"evaluation.solver=rk4-4"}, Kind: Model, Numbers: map[Quantity]float64{
 			SinkhornMean: 0.131, SinkhornMedian: 0.011, W2Mean: 0.447, W2Median: 0.239, Seconds: 20.6, SolveSeconds: 1.4,
@@ -64,8 +64,8 @@ var paper = map[string]publication{
 		transferRow(0.0177, "training.sensors=[512,1024,2048]", "evaluation.sensors=1024"),
 		transferRow(0.0125, "training.sensors=[512,1024,2048]", "evaluation.sensors=2048"),
 	}},
-	// Energies have other scales there: no ranges of kernels that we tried give
-	// them (C13), so that only relative ones compare.
+	// The paper's energies have another scale: no ranges of kernels that we tried give
+	// it (C13). Only relative energies compare.
 	"particles64d": {PaperTitle + ", tables d4_ablation and d4_obs_metrics; one RTX 5090; 100 test kernels, other ranges of parameters than ours: energies of the target 638.76 ± 1504.73", []PaperRow{
 		{Kind: Model, Numbers: map[Quantity]float64{
 			FeatureMean: 1.786, FeatureMedian: 1.0159, RadialMean: 0.6865, RadialPooled: 0.6865,

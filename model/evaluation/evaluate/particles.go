@@ -16,9 +16,9 @@ type Observables struct {
 	Energy      observables.Energies `json:"energy"`
 }
 
-// ObservableSummary is observables over functions. Relative energies are those
-// of each function by itself: where a mean energy is near zero they say little,
-// and the pooled ones more.
+// ObservableSummary summarises observables over functions. Relative energies are of
+// each function by itself. Where a mean energy is near zero they say little; compare
+// the pooled ones instead.
 type ObservableSummary struct {
 	FeatureW2          Statistic         `json:"feature_w2"`
 	RadialError        Statistic         `json:"radial_error"`
@@ -50,59 +50,59 @@ func (s Summary) observables() ObservableSummary {
 	return *s.Observables
 }
 
-// observe looks at the reference of a function of particles.
+// observe computes the observables of the reference, for a function with particles.
 func (f *heldOutFunction) observe(potential family.Potential) (err error) {
 	f.potential = &potential
 	f.observed, err = f.particles(f.reference)
 	return err
 }
 
-// particles looks at states of f.
+// particles computes the observables of states of f.
 func (f heldOutFunction) particles(states []float32) (*observables.Observed, error) {
 	return observables.Observe(states, f.function.System.Dim()/2, f.potential.Energy)
 }
 
-// observables compares states x with the reference of f. What is seen of x comes
-// without its features, of which the sums over functions have no use.
+// observables compares states x with the reference of f. It returns the observables
+// of x without their features, which the sums over functions do not need.
 func (f heldOutFunction) observables(x []float32) (*Observables, *observables.Observed, error) {
-	seen, err := f.particles(x)
+	observed, err := f.particles(x)
 	if err != nil {
 		return nil, nil, err
 	}
 	var o Observables
-	if o.FeatureW2, err = observables.FeatureDistance(f.observed, seen, 0); err != nil {
+	if o.FeatureW2, err = observables.FeatureDistance(f.observed, observed, 0); err != nil {
 		return nil, nil, err
 	}
-	if o.RadialError, err = observables.RadialError(&f.observed.Radial, &seen.Radial); err != nil {
+	if o.RadialError, err = observables.RadialError(&f.observed.Radial, &observed.Radial); err != nil {
 		return nil, nil, err
 	}
-	if o.MarginalKL, err = observables.MarginalKL([][]float32{f.reference}, [][]float32{x}, seen.Particles); err != nil {
+	if o.MarginalKL, err = observables.MarginalKL([][]float32{f.reference}, [][]float32{x}, observed.Particles); err != nil {
 		return nil, nil, err
 	}
-	if o.Energy, err = observables.CompareEnergies([][]float32{f.observed.Energies}, [][]float32{seen.Energies}); err != nil {
+	if o.Energy, err = observables.CompareEnergies([][]float32{f.observed.Energies}, [][]float32{observed.Energies}); err != nil {
 		return nil, nil, err
 	}
-	seen.Features = nil
-	return &o, seen, nil
+	observed.Features = nil
+	return &o, observed, nil
 }
 
-// pool compares the samples of a row, and what was seen of them, with the
-// references of its functions.
-func pool(functions []heldOutFunction, samples [][]float32, seen []*observables.Observed) (PooledObservables, error) {
+// pool compares all samples of a row, by their observables, with the references of its
+// functions.
+func pool(functions []heldOutFunction, samples [][]float32, observed []*observables.Observed) (PooledObservables, error) {
 	var states, reference, model [][]float32
 	var target, own observables.RadialHistogram
 	for i, f := range functions {
 		states = append(states, f.reference)
-		reference, model = append(reference, f.observed.Energies), append(model, seen[i].Energies)
+		reference, model = append(reference, f.observed.Energies), append(model, observed[i].Energies)
 		target.Add(f.observed.Radial)
-		own.Add(seen[i].Radial)
+		own.Add(observed[i].Radial)
 	}
 	var p PooledObservables
 	var err error
 	if p.RadialError, err = observables.RadialError(&target, &own); err != nil {
 		return p, err
 	}
-	if p.MarginalKL, err = observables.MarginalKL(states, samples, seen[0].Particles); err != nil {
+	if p.MarginalKL, err = observables.MarginalKL(states, samples, observed[0].Particles); err != nil {
 		return p, err
 	}
 	if p.Energy, err = observables.CompareEnergies(reference, model); err != nil {
@@ -111,9 +111,9 @@ func pool(functions []heldOutFunction, samples [][]float32, seen []*observables.
 	return p, nil
 }
 
-// kernels pools what figures show by the kinds of pair potentials, in the order
-// in which they come.
-func kernels(functions []heldOutFunction, seen []*observables.Observed) []KernelKind {
+// kernels pools g(r) and energies by the kind of pair potential, in order of first
+// appearance.
+func kernels(functions []heldOutFunction, observed []*observables.Observed) []KernelKind {
 	var all []KernelKind
 	var target, own []observables.RadialHistogram
 	place := map[string]int{}
@@ -127,9 +127,9 @@ func kernels(functions []heldOutFunction, seen []*observables.Observed) []Kernel
 		}
 		all[k].Functions++
 		target[k].Add(f.observed.Radial)
-		own[k].Add(seen[i].Radial)
+		own[k].Add(observed[i].Radial)
 		all[k].ReferenceEnergies = append(all[k].ReferenceEnergies, f.observed.Energies...)
-		all[k].ModelEnergies = append(all[k].ModelEnergies, seen[i].Energies...)
+		all[k].ModelEnergies = append(all[k].ModelEnergies, observed[i].Energies...)
 	}
 	for k := range all {
 		all[k].ReferenceG, all[k].ModelG = target[k].G(), own[k].G()

@@ -12,7 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// TimeInterval is a row over the functions whose physical time τ is in an interval.
+// TimeInterval summarises a row over the functions whose physical time τ is in it.
 type TimeInterval struct {
 	From      float64   `json:"from"`
 	To        float64   `json:"to"` // excluded, but for the last
@@ -21,8 +21,8 @@ type TimeInterval struct {
 	W2        Statistic `json:"w2"`
 }
 
-// intervals describes functions by their times, between the ends in turn. Empty
-// intervals are left out.
+// intervals summarises functions by their times, for each interval between two
+// successive ends. It leaves out empty ones.
 func intervals(functions []FunctionResult, ends []float64) []TimeInterval {
 	var all []TimeInterval
 	for k := range len(ends) - 1 {
@@ -34,8 +34,8 @@ func intervals(functions []FunctionResult, ends []float64) []TimeInterval {
 	return all
 }
 
-// WithinInterval are the functions whose physical time is in the interval from ends[k] to
-// ends[k+1], which belongs to the next, but for the last.
+// WithinInterval selects the functions whose physical time is in [ends[k], ends[k+1]);
+// the last interval includes its end.
 func WithinInterval(functions []FunctionResult, ends []float64, k int) (inside []FunctionResult) {
 	last := k == len(ends)-2
 	for _, f := range functions {
@@ -46,15 +46,15 @@ func WithinInterval(functions []FunctionResult, ends []float64, k int) (inside [
 	return inside
 }
 
-// invariant draws from the law that each function tends to as its time grows: how
-// far the law at its time still is from that.
+// invariant draws from the law that each function tends to as its time grows. The row
+// shows how far the law at the function's time is from it.
 func (b baselines) invariant() []method {
 	timed, ok := b.family.(family.Timed)
 	if !ok {
 		return nil
 	}
 	n, e := b.Experiment.Evaluation.Samples, b.Experiment
-	return []method{b.all(Row{Kind: Invariant, Name: "invariant law", Note: "exact draws from the law that the equation tends to, whatever the time"}, n,
+	return []method{b.all(Row{Kind: Invariant, Name: "invariant law", Note: "exact draws from the law that the equation tends to, at every time"}, n,
 		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			return simulate.Each(ctx, len(b.functions), func(_ context.Context, i int) error {
 				law, err := timed.Invariant(e.Data.Seed, b.functions[i].index)
@@ -67,7 +67,7 @@ func (b baselines) invariant() []method {
 		})}
 }
 
-// atLongestTime are the subjects as they are at the longest time.
+// atLongestTime has the subjects with the longest time instead of their own.
 func atLongestTime(timed family.Timed, subjects []flow.Subject) ([]flow.Subject, error) {
 	late, ends := slices.Clone(subjects), timed.Times()
 	for i, s := range subjects {
@@ -79,8 +79,8 @@ func atLongestTime(timed family.Timed, subjects []flow.Subject) ([]flow.Subject,
 	return late, nil
 }
 
-// Evolution is one equation at all its times, with samples of the reference and
-// of the model at each and the density of the invariant law.
+// Evolution is one equation at all its times: samples of the reference and of the
+// model at each time, and the density of the invariant law.
 type Evolution struct {
 	Percent          int       // of the mean Sinkhorn divergence of equations
 	Equation         int       // number within the family
@@ -90,9 +90,8 @@ type Evolution struct {
 	X, PDF           []float64
 }
 
-// evolutions picks the equations at the 25th, 50th and 75th percentile of the
-// model's Sinkhorn divergence, averaged over their times, of those that are there
-// at all times.
+// evolutions picks the equations at the 25th, 50th and 75th percentile of the model's
+// Sinkhorn divergence, averaged over their times, among those held out at all times.
 func (r *Results) evolutions(f family.Family, functions []heldOutFunction, drawn [][]float32) ([]Evolution, error) {
 	timed, ok := f.(family.Timed)
 	model, has := r.Row(Model)
@@ -115,7 +114,7 @@ func (r *Results) evolutions(f family.Family, functions []heldOutFunction, drawn
 		return sum
 	}
 	slices.SortStableFunc(order, func(a, b []int) int { return cmp.Compare(mean(a), mean(b)) })
-	var shown []Evolution
+	var all []Evolution
 	for _, percent := range percents {
 		if len(order) == 0 {
 			break
@@ -131,7 +130,7 @@ func (r *Results) evolutions(f family.Family, functions []heldOutFunction, drawn
 			return nil, err
 		}
 		e.X, e.PDF, _ = curves(law, slices.Concat(e.Reference, e.Model)...)
-		shown = append(shown, e)
+		all = append(all, e)
 	}
-	return shown, nil
+	return all, nil
 }

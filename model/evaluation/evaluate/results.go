@@ -1,39 +1,9 @@
-// Package evaluate judges a trained state on functions it has never seen. Every
-// row of its table is one way to get samples of each held-out function — the
-// model, the same model told of another function, the same network untrained,
-// normals with and without the reference's moments, MCMC at a budget, a second
-// independent reference set (the floor), and half
-// of the reference's own chains against the other half — and every column one
-// distance between those samples and the reference. Of particles that may change
-// places it compares what does not depend on their numbers.
 package evaluate
 
 import (
 	"github.com/ergoflow/ergoflow/model/evaluation/controls"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
-
-// Kind says what made a row's samples.
-type Kind string
-
-const (
-	Floor     Kind = "floor"     // a second reference set
-	Split     Kind = "split"     // one half of the reference's chains, against the other
-	MCMC      Kind = "mcmc"      // Euler–Maruyama at a budget
-	Model     Kind = "model"     // the trained state
-	Shuffled  Kind = "shuffled"  // the trained state, told of another held-out function
-	Longest   Kind = "longest"   // with physical times: the trained state, told of the longest
-	Untrained Kind = "untrained" // the same network at its initial parameters
-	Invariant Kind = "invariant" // with physical times: the law that the function tends to
-	Pooled    Kind = "pooled"    // in several dimensions: normal coordinates with the reference's means and variances
-	Moments   Kind = "moments"   // N(m, Σ) with the reference's mean and covariance
-	Normal    Kind = "normal"    // N(0, I)
-)
-
-// Kinds lists them in the order of a table.
-func Kinds() []Kind {
-	return []Kind{Floor, Split, MCMC, Model, Shuffled, Longest, Untrained, Invariant, Pooled, Moments, Normal}
-}
 
 // Results is one evaluation; its JSON is the result file of a run.
 type Results struct {
@@ -49,18 +19,18 @@ type Results struct {
 	Rows       []Row                 `json:"rows"`
 	// ReferenceToExact is the W2 distance of each reference set from the exact
 	// invariant law: where it is large, the reference's chains have not mixed.
-	// Like the next three it is of families with exact laws.
+	// This and the next three are for families with exact laws.
 	ReferenceToExact []float64 `json:"reference_to_exact,omitempty"`
 	Reference        Statistic `json:"reference,omitzero"` // of ReferenceToExact
 	MixedBelow       float64   `json:"mixed_below,omitzero"`
 	Mixed            *int      `json:"mixed,omitempty"` // functions with ReferenceToExact below it; may be 0
-	// LawUnknown is why there is none of these four, where the family has exact laws
-	// but one of them could not be computed.
+	// LawUnknown says why these four are missing although the family has exact laws:
+	// one of them could not be computed.
 	LawUnknown string  `json:"law_unknown,omitempty"`
 	Seconds    float64 `json:"seconds"`
 }
 
-// Row is one method on every function.
+// Row has the samples of one kind, on every function.
 type Row struct {
 	Kind      Kind             `json:"kind"`
 	Name      string           `json:"name"`
@@ -75,13 +45,13 @@ type Row struct {
 	// its chains; 0 for rows that simulate nothing.
 	SimulatedSteps int `json:"simulated_steps"`
 	// SequentialSteps follow one another on the way to a sample: steps of a
-	// chain, evaluations of the network; 0 for none, or an adaptive solver's.
+	// chain or evaluations of the network; 0 for none, and for an adaptive solver.
 	SequentialSteps int `json:"sequential_steps"`
 	// ModelCloser is the number of functions for which the model's leading
 	// distance is smaller than this row's; null in the model's own row and in
 	// results without it.
 	ModelCloser *int `json:"model_closer,omitempty"`
-	// Times are the row by physical times, of families that have them.
+	// Times has the row by physical time, for families that have it.
 	Times []TimeInterval `json:"times,omitempty"`
 }
 
@@ -107,12 +77,12 @@ type FunctionResult struct {
 const ksLevel = 0.05
 
 // Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
-// the reference at the 5 % level. In more than one dimension there is no test;
-// in one its p may be zero, since exp(−2nD²) underflows.
+// the reference at the 5 % level. The test exists in one dimension alone. Its p may
+// be zero, since exp(−2nD²) underflows.
 func (f FunctionResult) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
 
-// WhereMixed are those of a row's functions whose reference has mixed, or the
-// others; none where there is no exact law to say so.
+// WhereMixed selects the functions of a row whose reference has mixed, or the others;
+// none where there is no exact law to tell.
 func (r *Results) WhereMixed(functions []FunctionResult, mixed bool) (some []FunctionResult) {
 	for i, d := range r.ReferenceToExact {
 		if (d < r.MixedBelow) == mixed {
@@ -135,7 +105,7 @@ func (r *Results) Row(k Kind) (Row, bool) {
 // Particles reports whether the samples are of particles that may change places.
 func (r *Results) Particles() bool { return hasObservables(r.Rows) }
 
-// mixed is Mixed, which results of older builds lack where it is 0.
+// mixed is Mixed. Results of older builds leave it out where it is 0.
 func (r *Results) mixed() int {
 	if r.Mixed == nil {
 		return 0
@@ -143,7 +113,7 @@ func (r *Results) mixed() int {
 	return *r.Mixed
 }
 
-// values are a distance of all functions.
+// values has a distance of every function.
 func (r Row) values(d Distance) []float64 {
 	values := make([]float64, len(r.Functions))
 	for i, f := range r.Functions {

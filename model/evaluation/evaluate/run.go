@@ -18,27 +18,27 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// mixedBelow is the W2 distance between a reference set and the exact law up to
-// which its chains count as mixed: means are also given over those functions
-// alone, since elsewhere the reference is not the law.
+// mixedBelow is the W2 distance between a reference set and the exact law below which
+// its chains count as mixed. The table has means over those functions alone too, since
+// elsewhere the reference is not a sample of the law.
 const mixedBelow = 0.2
 
 // Options of Run. All but Kinds and Progress are needed.
 type Options struct {
 	Experiment experiment.Experiment
-	State      *state.State // to be judged; its normalisation serves the untrained network too
+	State      *state.State // trained; the untrained network uses its normalisation too
 	Backend    *backend.Backend
-	Store      *shard.Dir // has the held-out shard, or gets it
+	Store      *shard.Dir // has the held-out shard; Run generates it if it is missing
 	Simulator  simulate.Simulator
-	Kinds      []Kind // the rows that are made; none: all
-	// Progress is told the stage ("mcmc: sample", "model: compare") and how many
-	// functions of it are done, from one goroutine at a time.
+	Kinds      []Kind // rows to compute; none: all
+	// Progress gets the stage ("mcmc: sample", "model: compare") and how many of its
+	// functions are done. One goroutine at a time calls it.
 	Progress func(stage string, done, total int)
 }
 
-// Run judges the state. The numbers depend on experiment and state alone, up to
-// the rounding of the backend; the times do not. It stops soon after ctx does,
-// with its error.
+// Run evaluates the state. The numbers depend on the experiment and the state alone,
+// up to the rounding of the backend; the wall times do not. Run stops soon after ctx
+// ends, and returns its error.
 func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	began := time.Now()
 	e := o.Experiment
@@ -83,41 +83,41 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		LawUnknown: unknown,
 	}
 	mixed := r.describeReference(functions)
-	var shown FigureData
-	drawn := map[Kind][][]float32{} // the last of each kind that figures show
+	var data FigureData
+	drawn := map[Kind][][]float32{} // the last row of each kind that figures show
 	for _, m := range methods {
 		if !o.wants(m.row.Kind) {
 			continue
 		}
-		j, err := m.evaluate(ctx, e.Evaluation, f, mixed, stage)
+		evaluated, err := m.evaluate(ctx, e.Evaluation, f, mixed, stage)
 		if err != nil {
 			return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
 		}
-		r.Rows = append(r.Rows, j.row)
-		if j.row.Kind == Model && j.row.Summary.Observables != nil {
-			shown.Kernels = kernels(m.against, j.seen)
+		r.Rows = append(r.Rows, evaluated.row)
+		if evaluated.row.Kind == Model && evaluated.row.Summary.Observables != nil {
+			data.Kernels = kernels(m.against, evaluated.observed)
 		}
-		if r.Dim <= maxShownDim && (j.row.Kind == Model || j.row.Kind == MCMC) { // of many dimensions a row is 100 MB
-			drawn[j.row.Kind] = j.samples
+		if r.Dim <= maxFigureDim && (evaluated.row.Kind == Model || evaluated.row.Kind == MCMC) { // in many dimensions a row takes 100 MB
+			drawn[evaluated.row.Kind] = evaluated.samples
 		}
 	}
 	r.compareWithModel()
-	shown.Percentiles = r.percentiles(functions, drawn)
-	if shown.Evolutions, err = r.evolutions(f, functions, drawn[Model]); err != nil {
+	data.Percentiles = r.percentiles(functions, drawn)
+	if data.Evolutions, err = r.evolutions(f, functions, drawn[Model]); err != nil {
 		return nil, FigureData{}, err
 	}
 	r.Seconds = time.Since(began).Seconds()
-	return r, shown, nil
+	return r, data, nil
 }
 
-// evaluatedRow is a row with what figures show of it.
+// evaluatedRow is a row with the samples and observables that figures show.
 type evaluatedRow struct {
-	row     Row
-	samples [][]float32
-	seen    []*observables.Observed // of particles
+	row      Row
+	samples  [][]float32
+	observed []*observables.Observed // of particles
 }
 
-// judged draws the method's samples and measures them.
+// evaluate draws the method's samples and compares them with the reference.
 func (m method) evaluate(
 	ctx context.Context, v experiment.Evaluation, f family.Family, mixed []bool, stage func(string) func(done, total int),
 ) (evaluatedRow, error) {
@@ -138,18 +138,18 @@ func (m method) evaluate(
 		row.Times = intervals(row.Functions, timed.Times())
 	}
 	if o := row.Summary.Observables; o != nil {
-		if o.Pooled, err = pool(m.against, samples, found.seen); err != nil {
+		if o.Pooled, err = pool(m.against, samples, found.observed); err != nil {
 			return evaluatedRow{}, err
 		}
 	}
-	return evaluatedRow{row, samples, found.seen}, nil
+	return evaluatedRow{row, samples, found.observed}, nil
 }
 
-// wants reports whether rows of that kind are to be made.
+// wants reports whether the options ask for rows of that kind.
 func (o Options) wants(k Kind) bool { return len(o.Kinds) == 0 || slices.Contains(o.Kinds, k) }
 
-// describeReference measures the reference sets against the exact laws, where
-// there are such, and returns which of them have mixed.
+// describeReference compares the reference sets with the exact laws, where there are
+// any, and returns which sets have mixed.
 func (r *Results) describeReference(functions []heldOutFunction) (mixed []bool) {
 	count := 0
 	for _, f := range functions {

@@ -11,9 +11,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// ScaleNote says what is smaller than at full size, which is the paper's where it
-// has the experiment, or that nothing is, and everything that was chosen otherwise:
-// by a name, or by its path in the configuration. It belongs under every table.
+// ScaleNote names every setting that differs from the full preset, which has the
+// paper's sizes where the paper has the experiment. Sizes come first; other settings
+// follow by a name or by their path in the configuration. It stands under every table.
 func ScaleNote(e experiment.Experiment) string {
 	full, err := experiment.ByName(e.Name, "full")
 	if err != nil {
@@ -32,11 +32,11 @@ func ScaleNote(e experiment.Experiment) string {
 	}
 	note := "full size: " + strings.Join(here, ", ")
 	if scaled {
-		note = "scaled: " + strings.Join(here, ", ") + "; the full size"
+		note = "scaled: " + strings.Join(here, ", ") + "; full size"
 		if _, printed := paper[e.Name]; printed && e.Data.Family == full.Data.Family {
-			note += ", the paper's where it names one,"
+			note += " (the paper's where it gives one)"
 		}
-		note += " is " + strings.Join(there, ", ")
+		note += ": " + strings.Join(there, ", ")
 	}
 	for i, ours := range choices(e) {
 		if theirs := choices(full)[i]; ours.text != theirs.text {
@@ -49,11 +49,11 @@ func ScaleNote(e experiment.Experiment) string {
 	return note
 }
 
-// choice is a setting in words, with its path in the configuration.
+// choice describes a setting that is not a size, with its path in the configuration.
 type choice struct{ path, text string }
 
-// choices are what decides, beside sizes, what is learned, from what, and how it is
-// judged.
+// choices are the settings, beside sizes, that decide what is learned, from which data,
+// and how it is evaluated.
 func choices(e experiment.Experiment) []choice {
 	t := e.Training
 	return []choice{
@@ -72,8 +72,8 @@ func choices(e experiment.Experiment) []choice {
 	}
 }
 
-// Inputs are what a network is told of a function; of what is derived of the law it
-// says of what.
+// Inputs names what a network gets of a function, with the formula of inputs that
+// derive from the law.
 func Inputs(e experiment.Experiment) []string {
 	var names []string
 	for _, input := range e.Velocity().Inputs() {
@@ -89,11 +89,12 @@ func Inputs(e experiment.Experiment) []string {
 	return names
 }
 
-// size is a number with its path in the configuration; the empty one has many.
+// size is a number with its path in the configuration; the path is empty where many
+// settings decide it.
 type size struct {
 	name, path string
 	value      int
-	always     bool // said even where it is the paper's
+	always     bool // shown even where it is that of the full preset
 }
 
 func sizes(e experiment.Experiment) []size {
@@ -118,7 +119,7 @@ func sizes(e experiment.Experiment) []size {
 	}
 }
 
-// sensors of a network, 0 for none.
+// sensors counts those of a network; 0 for none.
 func sensors(e experiment.Experiment) int {
 	if s := e.Model.Sensor; s != nil {
 		return s.Sensors
@@ -126,7 +127,7 @@ func sensors(e experiment.Experiment) int {
 	return 0
 }
 
-// points that each sensor of a network records, 0 for none.
+// points counts those that each sensor of a network records; 0 for none.
 func points(e experiment.Experiment) int {
 	if s := e.Model.Sensor; s != nil {
 		return s.Steps

@@ -10,8 +10,8 @@ import (
 func TestScaleNote(t *testing.T) {
 	for preset, want := range map[string]string{
 		"full":   "full size: F=64512, B=256, S=32, steps=32256",
-		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; the full size, the paper's where it names one, is F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
-		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, training chains=128, held-out functions=128, parameters=955744; the full size, the paper's where it names one, is F=64512, B=256, S=32, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of coupling ot; inputs drift and diffusion and potential (of −log p) instead of inputs drift and diffusion",
+		"scaled": "scaled: F=64512, B=32, S=32, steps=32256, stored samples=512, held-out functions=128; full size (the paper's where it gives one): F=64512, B=256, S=32, steps=32256, stored samples=4096, held-out functions=1024",
+		"best":   "scaled: F=258048, B=32, S=32, steps=32256, stored samples=128, training chains=128, held-out functions=128, parameters=955744; full size (the paper's where it gives one): F=64512, B=256, S=32, steps=32256, stored samples=4096, training chains=64, held-out functions=1024, parameters=940928; coupling quantile instead of coupling ot; inputs drift and diffusion and potential (of −log p) instead of inputs drift and diffusion",
 		"smoke":  "scaled: F=256, B=16, S=16, steps=64, stored samples=64, training chains=16, burn-in of training chains=500, held-out functions=8, evaluation samples=512, burn-in of references=500, chains of a reference=64, parameters=",
 	} {
 		e, err := experiment.Load("vn1d", preset, "", nil)
@@ -51,7 +51,7 @@ func TestScaleNote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ScaleNote(e); strings.Contains(got, "paper") || !strings.Contains(got, "; the full size is F=516096") {
+	if got := ScaleNote(e); strings.Contains(got, "paper") || !strings.Contains(got, "; full size: F=516096") {
 		t.Errorf("an experiment that the paper does not have: %s", got)
 	}
 }

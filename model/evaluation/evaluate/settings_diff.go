@@ -13,16 +13,16 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// ignoredPaths are the paths of what is no part of a note: labels, seeds, how the work is
-// divided up.
+// ignoredPaths are the paths of settings that do not change what a table shows: labels,
+// seeds, how work is divided.
 var ignoredPaths = []string{
 	"name", "preset", "seed", "data.seed", "data.shards", "data.held_out", "data.held_out_from",
 	"training.micro_batch", "training.wire", "training.reproducible", "training.checkpoint_every",
-	"training.epochs", // the steps are said
+	"training.epochs", // the note has the steps
 	"evaluation.mcmc", // rows with notes of their own
 }
 
-// named are the paths of settings that a note calls by names.
+// namedPaths are the paths of settings that a note calls by a name.
 func namedPaths(e experiment.Experiment) (paths []string) {
 	for _, s := range sizes(e) {
 		paths = append(paths, s.path)
@@ -33,18 +33,19 @@ func namedPaths(e experiment.Experiment) (paths []string) {
 	return paths
 }
 
-// sizeFields are the fields of networks that the number of parameters speaks for.
+// sizeFields are the fields of networks that only change the number of parameters,
+// which the note has.
 var sizeFields = []string{
 	"rank", "channels", "kernel", "hidden", "trunk_width", "trunk_depth", "time_embedding", "state_embedding",
 	"features", "width", "latents", "encoder_blocks", "feed_forward", "dimension", "particle_dim", "decoder_width", "decoder_blocks",
 }
 
-// otherwise is whatever else e has otherwise than full, as "path value instead of
-// value", so that a setting that has no name here is not kept back.
+// settingsDiff lists all other settings in which e differs from full, as "path value
+// instead of value", so that a note hides no setting for which it has no name.
 func settingsDiff(e, full experiment.Experiment) []string {
 	resized := e.Velocity().Layout().Size() != full.Velocity().Layout().Size()
-	all := e.Data.StoredReference() == e.Evaluation.Samples // which are said
-	left := slices.Concat(ignoredPaths, namedPaths(e))
+	usesAll := e.Data.StoredReference() == e.Evaluation.Samples // of which the note has the number
+	known := slices.Concat(ignoredPaths, namedPaths(e))
 	ours, theirs := valuesByPath(e), valuesByPath(full)
 	paths := maps.Clone(ours)
 	maps.Copy(paths, theirs)
@@ -53,9 +54,9 @@ func settingsDiff(e, full experiment.Experiment) []string {
 		field := path[strings.LastIndex(path, ".")+1:]
 		switch {
 		case ours[path] == theirs[path]:
-		case slices.Contains(left, path):
+		case slices.Contains(known, path):
 		case resized && strings.HasPrefix(path, "model.") && slices.Contains(sizeFields, field):
-		case all && path == "data.reference_samples":
+		case usesAll && path == "data.reference_samples":
 		default:
 			rest = append(rest, fmt.Sprintf("%s %s instead of %s", path, cmp.Or(ours[path], "none"), cmp.Or(theirs[path], "none")))
 		}
@@ -63,7 +64,8 @@ func settingsDiff(e, full experiment.Experiment) []string {
 	return rest
 }
 
-// explicit has in words what a configuration may leave out, where that says the same.
+// withDefaults fills in the defaults of optional fields, so that a default compares
+// equal to the same value written out.
 func withDefaults(e experiment.Experiment) experiment.Experiment {
 	d := &e.Data
 	d.ReferenceDraws = cmp.Or(d.ReferenceDraws, data.Simulated)
@@ -71,7 +73,7 @@ func withDefaults(e experiment.Experiment) experiment.Experiment {
 	return e
 }
 
-// flat are the values of a configuration by their dotted paths, as JSON has them.
+// valuesByPath has the values of a configuration by their dotted paths, as in JSON.
 func valuesByPath(e experiment.Experiment) map[string]string {
 	raw, err := json.Marshal(withDefaults(e))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/bootstrap"
 )
 
-// Summary is a row over its functions.
+// Summary summarises a row over its functions.
 type Summary struct {
 	Sinkhorn          Statistic `json:"sinkhorn,omitzero"`
 	SinkhornConverged Statistic `json:"sinkhorn_converged,omitzero"`
@@ -30,9 +30,9 @@ type Summary struct {
 
 // Statistic describes a number over functions. The intervals are 95 % bootstraps
 // over functions (package bootstrap), or over equations where several functions are
-// of one (ResamplingUnits): BCa of the mean, percentiles of the median. They are null for fewer
-// than two of them and where all have the same value:
-// none of 8 functions does not mean none of all.
+// of one (ResamplingUnits): BCa of the mean, percentiles of the median. They are null
+// for fewer than two of them, and where all have the same value: none of 8 functions
+// does not mean none of all.
 type Statistic struct {
 	Mean           float64     `json:"mean"`
 	StdErr         float64     `json:"std_err"` // of the mean; 0 for fewer than two equations
@@ -41,8 +41,8 @@ type Statistic struct {
 	MedianInterval *[2]float64 `json:"median_interval,omitempty"`
 }
 
-// describe computes mean, standard error, median and their intervals; units are the
-// bootstrap's. No values give zeros.
+// describe computes mean, standard error, median and their intervals; units as in
+// package bootstrap. No values give zeros.
 func describe(values []float64, units []int) Statistic {
 	n := float64(len(values))
 	if n == 0 {
@@ -60,9 +60,9 @@ func describe(values []float64, units []int) Statistic {
 	return s
 }
 
-// ResamplingUnits are which functions are of one equation, nil where each is of its own: at
-// several physical times an equation was held out once, and its functions come
-// together in a resample.
+// ResamplingUnits gives the equation of every function, nil where each function is an
+// equation of its own. An equation at several physical times was held out once, so a
+// resample takes its functions together.
 func ResamplingUnits(f family.Family, functions []FunctionResult) []int {
 	timed, ok := f.(family.Timed)
 	if !ok {
@@ -87,9 +87,9 @@ func ends(i bootstrap.Interval, err error) *[2]float64 {
 	return &[2]float64{i.Low, i.High}
 }
 
-// summarise fills r.Summary from r.Functions, which are of that family; mixed[i] says
-// whether the reference of function i is near the exact law, where there is one.
-// Numbers that do not exist keep zeros.
+// summarise fills r.Summary from r.Functions of family f. mixed[i] says whether the
+// reference of function i is near the exact law, where there is one. Numbers that do
+// not exist stay zero.
 func (r *Row) summarise(mixed []bool, f family.Family) {
 	particles, units, dim := r.Functions[0].Observables != nil, ResamplingUnits(f, r.Functions), f.Dim()
 	column := func(exists bool, value func(FunctionResult) float64) Statistic {
@@ -108,8 +108,8 @@ func (r *Row) summarise(mixed []bool, f family.Family) {
 		VarianceRatio:     column(true, func(f FunctionResult) float64 { return f.VarianceRatio }),
 	}
 	if mixed != nil {
-		r.Summary.SinkhornMixed, r.Summary.SinkhornUnmixed = split(r.values(Sinkhorn), mixed)
-		r.Summary.W2Mixed, r.Summary.W2Unmixed = split(r.values(W2), mixed)
+		r.Summary.SinkhornMixed, r.Summary.SinkhornUnmixed = splitByMixing(r.values(Sinkhorn), mixed)
+		r.Summary.W2Mixed, r.Summary.W2Unmixed = splitByMixing(r.values(W2), mixed)
 	}
 	if particles {
 		of := func(value func(Observables) float64) Statistic {
@@ -132,8 +132,8 @@ func (r *Row) summarise(mixed []bool, f family.Family) {
 	}
 }
 
-// split describes the values of functions that have mixed, and of the others.
-func split(values []float64, mixed []bool) (yes, no Statistic) {
+// splitByMixing describes the values of functions that have mixed, and of the others.
+func splitByMixing(values []float64, mixed []bool) (yes, no Statistic) {
 	var in, out []float64
 	for i, v := range values {
 		if mixed[i] {

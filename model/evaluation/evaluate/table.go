@@ -11,7 +11,7 @@ type Table struct {
 	Groups  []Group    // first level of the heading
 	Columns []string   // second level, one per column
 	Rows    [][]string // len(Columns) cells each; the first names the row
-	Notes   []string   // what a reader must know, a sentence each
+	Notes   []string   // definitions and scale, a sentence each
 }
 
 // Group spans Width columns of a table.
@@ -20,7 +20,7 @@ type Group struct {
 	Width int
 }
 
-// Table lays the results out, with the paper's numbers beside them where it has
+// Table lays out the results, with the paper's numbers beside them where it prints
 // any. Distances are in units of x (Sinkhorn: of x²); times are seconds for all
 // functions.
 func (r *Results) Table() Table {
@@ -41,7 +41,7 @@ func (r *Results) Table() Table {
 	return t
 }
 
-// lineWidth is where Text goes on in a second block of the table.
+// lineWidth is the width at which Text starts another block of the table.
 const lineWidth = 120
 
 // Text renders the table with aligned columns, names left and numbers right.
@@ -57,9 +57,8 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// Blocks cuts the table into parts that are no wider than that many characters,
-// if groups of columns allow it. Each begins with the rows' names; notes are left
-// out.
+// Blocks cuts the table into parts of at most limit characters, unless a single group
+// of columns is wider. Each part begins with the rows' names and has no notes.
 func (t Table) Blocks(limit int) []Table {
 	widths := t.widths()
 	var parts []Table

@@ -1,0 +1,82 @@
+package evaluate
+
+import (
+	"fmt"
+
+	"github.com/ergoflow/ergoflow/model/evaluation/observables"
+)
+
+// notes are the sentences below a table: its scale, what its columns and rows are,
+// and what is good.
+func (r *Results) notes() []string {
+	e := r.Experiment
+	notes := []string{
+		ScaleNote(e),
+		fmt.Sprintf("%d held-out functions, %d samples each.", r.Functions, r.Samples),
+	}
+	notes = append(notes, r.meanings()...)
+	if _, ok := r.Row(Floor); ok {
+		notes = append(notes, "Distances and errors: lower is better; the floor is the best possible.")
+	}
+	if _, ok := r.Row(Model); ok {
+		notes = append(notes, fmt.Sprintf("model closer: the number of functions for which the model's %s is smaller than this row's.", r.Distances()[0].Name))
+	}
+	if len(r.ReferenceToExact) > 0 {
+		notes = append(notes, fmt.Sprintf("The reference sets are W2 %s (mean) and %s (median) from the exact law. mixed: the %d of %d functions where that is below %g, so that the chains count as mixed; others: the rest.",
+			significant(r.Reference.Mean), significant(r.Reference.Median), r.mixed(), r.Functions, r.MixedBelow))
+	}
+	if r.LawUnknown != "" {
+		notes = append(notes, fmt.Sprintf("No comparison with exact laws, since one could not be computed: %s.", r.LawUnknown))
+	}
+	if e, ok := r.energies(); ok {
+		notes = append(notes, fmt.Sprintf("Energies of the reference, pooled: %s ± %s; off by: relative to these.", significant(e.Mean), significant(e.Std)))
+	}
+	for _, row := range r.Rows {
+		if row.Note != "" {
+			notes = append(notes, row.Name+": "+row.Note)
+		}
+	}
+	if len(Paper(e)) > 0 {
+		notes = append(notes, "paper: "+PaperSource(e.Name)+".")
+	}
+	return notes
+}
+
+// energies are the pooled energies of the reference, for particles.
+func (r *Results) energies() (observables.Moments, bool) {
+	for _, row := range r.Rows {
+		if row.Kind != Split && row.Summary.Observables != nil {
+			return row.Summary.Observables.Pooled.Energy.Target, true
+		}
+	}
+	return observables.Moments{}, false
+}
+
+// meanings define the columns, a sentence each.
+func (r *Results) meanings() []string {
+	v := r.Experiment.Evaluation
+	var all []string
+	if hasObservables(r.Rows) {
+		all = append(all, fmt.Sprintf("feature distance: sliced W2 of %d permutation-invariant features, in standard deviations of each function's reference, over %d directions.", observables.FeatureCount, observables.Directions),
+			"pooled: all states of all functions at once; energy, per function: median over functions.")
+	} else {
+		all = append(all, fmt.Sprintf("Sinkhorn: divergence with cost ½|x−y|² and blur %g, annealed with scaling %g.", v.Blur, v.Scaling))
+		if r.Dim <= MaxConvergedDim {
+			all = append(all, fmt.Sprintf("Sinkhorn converged: the same, iterated until it converges (largest residual %s).", significant(r.residual())))
+		}
+	}
+	all = append(all, "95 %: bootstrap interval of the mean over functions.")
+	if r.Dim > 1 {
+		return append(all, fmt.Sprintf("sliced W2: of the coordinates, over %d directions.", directions), "variance ratio: sum of all variances, samples/reference, median (best: 1).")
+	}
+	return append(all, "KS rejected: functions whose samples the Kolmogorov–Smirnov test distinguishes from the reference at the 5 % level.", "variance ratio: samples/reference, median (best: 1).")
+}
+
+// residual is the largest of all rows.
+func (r *Results) residual() float64 {
+	worst := 0.0
+	for _, row := range r.Rows {
+		worst = max(worst, row.Summary.Residual)
+	}
+	return worst
+}
