@@ -1,20 +1,20 @@
-"""What helps on the line at the paper's training budget: trains variants of vn1d
-and rare1d that differ from a preset in a few settings, each with several seeds,
-and compares every one with the preset function by function.
+"""Ablations on the line: trains variants of vn1d and rare1d that differ from a preset
+in a few settings, each with several seeds, and compares every variant with the
+preset function by function.
 
     make build && python3 docs/benchmarks/ablation.py --preset demo --seeds 1,2,3
 
-writes docs/results/ablation.md, and ablation.csv with the distances of every
-function beside it. Hours at the demo preset. Runs that are done are not done
-again: a run's directory is named after its settings; with --keep, neither are
-those of seeds in the .csv of an earlier page. At the preset best, whose
-variants take one of its choices back each, it writes ablation-best.md and .csv.
+writes docs/results/ablation.md, and beside it ablation.csv.xz with the distances of
+every function. This takes hours at the demo preset. Finished runs are reused: a run's
+directory is named after its settings. --keep also reuses the seeds in the .csv.xz of an
+earlier page. At the preset best, each variant takes back one of the preset's choices,
+and the output is ablation-best.md and .csv.xz.
 
-All variants of a preset are judged on the same held-out functions, against the
-same reference samples. A difference is variant − preset of one function and one
-seed; its interval is the 95 % percentile interval of a bootstrap that draws
-seeds and functions anew, since both could have been others. Nothing but the
-standard library is needed.
+All variants of a preset are evaluated on the same held-out functions, against the
+same reference samples. A difference is variant − preset for one function and one
+seed; its interval is the 95 % percentile interval of a bootstrap that resamples
+seeds and functions, since both are random draws. Only the standard library is
+needed.
 """
 
 import argparse
@@ -38,10 +38,9 @@ BASE = "preset"
 NODES = {"vn1d": 64, "rare1d": 256}
 FIELDS = "model.deeponet.fields=[{name: %s, shape: [NODES]}, {name: %s, shape: [NODES]}]"
 THREE = "model.deeponet.fields=[{name: drift, shape: [NODES]}, {name: diffusion, shape: [NODES]}, {name: potential, shape: [NODES]}]"
-# Settings over the preset, where *2 and /2 change a number and @PATH is another
-# value of the preset. The sizes suit demo, scaled and full but for four times the
-# functions, which wants 128 stored samples; with another preset name the variants
-# that fit it.
+# Settings over the preset: *2 and /2 change a number, @PATH is another value of the
+# preset. The sizes suit demo, scaled and full, except for four times the functions,
+# which needs 128 stored samples; for other presets choose variants with --variants.
 VARIANTS = {
     "vn1d": {
         BASE: [],
@@ -49,7 +48,7 @@ VARIANTS = {
         "potential and σ": [FIELDS % ("potential", "diffusion")],
         "potential and score": [FIELDS % ("potential", "score")],
         "quantile coupling, potential and σ": ["training.coupling=quantile", FIELDS % ("potential", "diffusion")],
-        # As many parameters as before, within 2 % at 64 nodes and 4 % at 256.
+        # The same number of parameters, within 2 % at 64 nodes and 4 % at 256.
         "quantile coupling, drift, σ and potential": ["training.coupling=quantile", "model.deeponet.hidden=160", THREE],
         "4× functions": ["data.functions=*4", "data.samples=/4", "data.held_out_from=@data.functions"],
         "exact draws": ["data.draws=exact"],
@@ -69,7 +68,7 @@ VARIANTS = {
         "no weight decay": ["training.weight_decay=0"],
     },
 }
-# What best is made of, taken back one at a time, and what it leaves out.
+# The choices of best, each taken back alone, and options that best does not use.
 BEST = {
     "vn1d": {
         BASE: [],
@@ -93,11 +92,11 @@ BEST = {
         "learning rate 2e-3": ["training.learning_rate=0.002"],
     },
 }
-# The draws of rare1d are exact already.
+# rare1d draws exactly already.
 VARIANTS["rare1d"] = {name: sets for name, sets in VARIANTS["vn1d"].items() if "data.draws=exact" not in sets}
-CLOSE = "<!-- end measured -->"  # what stands behind it on a page stays
+CLOSE = "<!-- end measured -->"  # text after it on a page stays
 DISTANCES = ["sinkhorn", "w2", "w2_exact"]
-VISIBLE = 5e-5  # less than four decimals show is neither better nor worse, however certain
+VISIBLE = 5e-5  # smaller differences round to zero at four decimals: neither better nor worse, even if significant
 
 
 def at(config, path):
@@ -107,7 +106,7 @@ def at(config, path):
 
 
 def made(results):
-    """Build, device, machine and day of a page; and that its runs are no full ones."""
+    """Build, device, machine and date for a page, and a note that its runs are scaled down."""
     return (f"ergoflow {results['version']}, {results['backend']}, {sitting.processor()}, {datetime.date.today()}. "
             "Everything on this page is scaled down from the paper's sizes.")
 
@@ -117,7 +116,7 @@ def variants(preset, experiment):
 
 
 def resolve(sets, preset):
-    """path=*2, path=/2 and path=@other in terms of the preset's values."""
+    """Replaces path=*2, path=/2 and path=@other by numbers, from the preset's values."""
     out = []
     for s in sets:
         path, value = s.replace("NODES", str(NODES[preset["name"]])).split("=", 1)
@@ -126,14 +125,14 @@ def resolve(sets, preset):
         if value[0] in "*/":
             old, by = at(preset, path), int(value[1:])
             if value[0] == "/" and old % by:
-                sys.exit(f"ablation: {path} is {old} in this preset, no multiple of {by}")
+                sys.exit(f"ablation: {path} is {old} in this preset, not a multiple of {by}")
             value = str(old * by if value[0] == "*" else old // by)
         out.append(f"{path}={value}")
     return out
 
 
 def run(o, experiment, sets, seed):
-    """The results of one run, from its directory if it is finished."""
+    """The results of one run; a finished run is read from its directory."""
     sets = o.set + sets + [f"seed={seed}"]
     name = hashlib.sha256(json.dumps([experiment, o.preset, sets]).encode()).hexdigest()[:12]
     directory = o.dir / f"{experiment}-{o.preset}-{name}"
@@ -156,21 +155,21 @@ def run(o, experiment, sets, seed):
 
 
 def distances(results):
-    """Of the model's row: by function and metric."""
+    """The model's distances, by function and metric."""
     row = next(r for r in results["rows"] if r["kind"] == "model")
     return {f["index"]: {d: f.get(d, 0.0) for d in DISTANCES} for f in row["functions"]}
 
 
 def kept(page, asked, *columns):
-    """Of an earlier page's CSV, by its columns and the seed: the distances of every
-    function. The page must be of what is asked, but for the seeds."""
+    """The distances of every function in an earlier page's CSV, by its columns and the
+    seed. The page's command must be the same, except for the seeds."""
 
     def seedless(command):
         return re.sub(r" --seeds \S+", "", command)
 
     before = re.search("`(python3 .*?)`, ", page.read_text())
     if not before or seedless(before[1]) != seedless(asked):
-        sys.exit(f"--keep: {page} is of another command: {before[1] if before else 'none'}")
+        sys.exit(f"--keep: another command made {page}: {before[1] if before else 'none'}")
     found = {}
     with lzma.open(page.with_suffix(".csv.xz"), "rt", newline="") as f:
         for row in csv.DictReader(f):
@@ -180,7 +179,7 @@ def kept(page, asked, *columns):
 
 
 def interval(differences, rng, resamples=10_000):
-    """95 % of the mean of [seed][function] under a bootstrap of both."""
+    """The 95 % interval of the mean of [seed][function], by a bootstrap over both."""
     seeds, functions = len(differences), len(differences[0])
     means = []
     for _ in range(resamples):
@@ -195,14 +194,14 @@ def interval(differences, rng, resamples=10_000):
 
 
 def signed(x):
-    """Four decimals; of what these would show as zero, one significant digit."""
+    """Four decimals; one significant digit for numbers that four decimals round to zero."""
     return f"{x:+.4f}" if x == 0 or abs(x) >= 5e-5 else f"{x:+.0e}"
 
 
 def difference(variant, base, metric, rng):
     indices = sorted(base[0])
     if any(sorted(v) != indices for v in variant + base):
-        sys.exit("ablation: runs were judged on different functions")
+        sys.exit("ablation: the runs were evaluated on different functions")
     paired = [[v[i][metric] - b[i][metric] for i in indices] for v, b in zip(variant, base)]
     mean = statistics.fmean(x for row in paired for x in row)
     low, high = interval(paired, rng)
@@ -240,7 +239,7 @@ def table(o, experiment, runs):
 
 
 def write(out, lines):
-    """A page, with what an earlier one has behind its numbers."""
+    """Writes a page; text after the numbers of an earlier one stays."""
     out.parent.mkdir(parents=True, exist_ok=True)
     said = out.read_text().partition(CLOSE)[2] if out.exists() else "\n"
     out.write_text("\n".join(lines).rstrip() + "\n\n" + CLOSE + said)
@@ -252,12 +251,12 @@ def main():
     options.add_argument("--preset", default="demo")
     options.add_argument("--seeds", default="1,2,3")
     options.add_argument("--variants", default="", help="names, separated by semicolons (default: all)")
-    options.add_argument("--set", action="append", default=[], help="one more setting of every run, the preset's too")
+    options.add_argument("--set", action="append", default=[], help="override one setting in every run, including the preset's (repeatable)")
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
-    options.add_argument("--out", type=pathlib.Path, help="default docs/results/ablation.md, of best ablation-best.md")
+    options.add_argument("--out", type=pathlib.Path, help="page to write (default: docs/results/ablation.md, or ablation-best.md for best)")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ROOT / "bin" / "ergoflow")
-    options.add_argument("--keep", action="store_true", help="the seeds that --out has, of the same command otherwise")
+    options.add_argument("--keep", action="store_true", help="reuse the seeds in the page --out, which the same command must have made")
     o = options.parse_args()
     o.out = o.out or ROOT / "docs" / "results" / ("ablation-best.md" if o.preset == "best" else "ablation.md")
     seeds = [int(s) for s in o.seeds.split(",")]
@@ -295,10 +294,10 @@ def main():
         "",
         f"Preset `{o.preset}`, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'} of weights, batches and noise, "
         f"{any_results['functions']} held-out functions with {any_results['samples']:,} samples each, the same for all. "
-        "Differences are paired by function and seed, intervals are 95 % of a bootstrap over both"
-        + ("; " if len(seeds) > 1 else ", which one seed leaves without the spread of seeds; ") +
-        "**better** and **worse** say that the interval is without 0 and the difference not below 0.00005. With so many comparisons one in forty is "
-        "called better by chance.",
+        "Differences are paired by function and seed; intervals are 95 % of a bootstrap over both"
+        + (". " if len(seeds) > 1 else ", and with one seed lack the spread between seeds. ") +
+        "**better** and **worse** mean that the interval excludes 0 and the difference is at least 0.00005. One comparison in forty is called "
+        "better by chance.",
         "",
     ]
     for experiment, runs in done:

@@ -1,16 +1,16 @@
-"""ergoflow's all-reduce beside PyTorch's Gloo, in one sitting, each rank a process of
-this machine.
+"""Compares ergoflow's all-reduce with PyTorch's Gloo in one sitting. Each rank is a
+process on this machine.
 
     make bench-allreduce        (or: .venv/bin/python docs/benchmarks/allreduce.py)
 
-Every round times ergoflow with each wire, then Gloo (float32, its only format), one
-vector after another, so that both see the same machine; the processes of Gloo wait
-meanwhile. A time is the median of rank 0's in that round; the ratio of a round is
-Gloo's time over ergoflow's, and printed is the median of the rounds, with the least
-and largest. Ranks of either have one thread to compute with.
+Every round times ergoflow with each wire, then Gloo (float32, its only format), for one
+vector size after another, so that both run under the same load. Gloo's processes wait
+meanwhile. A time is the median of rank 0 in that round; the ratio of a round is Gloo's
+time over ergoflow's. The table has the median of the rounds, with the least and
+largest. A rank of either computes with one thread.
 
---write FILE puts every time into FILE with .json at its end, beside the cases that
-are there already, and replaces what is between the markers in FILE by the table.
+--write FILE adds every time to FILE with the extension .json, and replaces the part
+between the markers in FILE with the table.
 """
 
 import argparse
@@ -29,7 +29,7 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 
-# what a round of ours should reach against Gloo, by (world, bytes): float32, bfloat16
+# Goals for the ratio to Gloo by (world size, bytes): float32, bfloat16.
 GOALS = {
     (2, 16384): (5, None), (2, 1600000): (1.5, None), (2, 7100000): (1.5, None), (2, 64000000): (1.5, None),
     (4, 16384): (5, None), (4, 1600000): (2, None), (4, 7100000): (1, None), (4, 64000000): (0.75, 1),
@@ -37,7 +37,7 @@ GOALS = {
 
 
 def sums(size):
-    """How many sums of a size are timed in a round."""
+    """The number of sums that a round times, for vectors of a size."""
     return min(max(100_000_000 // size, 5), 300)
 
 
@@ -135,8 +135,8 @@ def main():
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--worlds", type=int, nargs="*", default=[2, 4])
     options.add_argument("--bytes", type=int, nargs="*", default=[16384, 1600000, 7100000, 64000000])
-    options.add_argument("--wires", default="f32,bf16", help="of ergoflow: f32, bf16, int8")
-    options.add_argument("--topology", default="auto", help="of ergoflow: auto, mesh, ring")
+    options.add_argument("--wires", default="f32,bf16", help="ergoflow's formats, of f32, bf16, int8 (default: %(default)s)")
+    options.add_argument("--topology", default="auto", help="ergoflow's topology: auto, mesh or ring (default: %(default)s)")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     commit = sitting.commit()

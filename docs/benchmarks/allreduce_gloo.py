@@ -1,7 +1,7 @@
 """One rank of an all-reduce over PyTorch's Gloo, for allreduce.py. The first line of
-standard input is a JSON object with rank, world and the path of a file to meet at.
-Each further line is one with bytes and rounds: it sums zeros of that size that often,
-after a warm-up, and answers the seconds of each as a JSON list.
+standard input is a JSON object with rank, world and the path of the rendezvous file.
+Each further line is an object with bytes and rounds: the rank sums zeros of that size
+that many times, after a warm-up, and answers the seconds of each as a JSON list.
 """
 
 import json

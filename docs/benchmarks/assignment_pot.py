@@ -1,14 +1,14 @@
-"""Batches of exact assignments, `ergoflow bench assignment`, beside POT and
-SciPy, in one sitting: each round times all in turn; the ratio of a round is the
-peer's median over ergoflow's; printed is the median of the rounds, with the
-least and largest.
+"""Compares `ergoflow bench assignment`, batches of exact assignments, with POT and
+SciPy in one sitting. Each round times all in turn. The ratio of a round is the peer's
+median over ergoflow's; the table has the median of the rounds, with the least and
+largest.
 
     make bench-peers        (or: .venv/bin/python docs/benchmarks/assignment_pot.py)
 
 All solve 256 problems between standard normal clouds of 64 points in two
-dimensions. ergoflow's time includes the squared distances; the peers are given
-them ready, in float64. Both peers use one thread. That costs are the same is
-for the tests: see assignment_golden.py.
+dimensions. ergoflow's time includes the squared distances; the peers receive them
+precomputed, in float64. Both peers use one thread. Tests check that the costs are the
+same: see assignment_golden.py.
 """
 
 import argparse
@@ -52,7 +52,7 @@ def main():
     options.add_argument("--points", type=int, default=64)
     options.add_argument("--problems", type=int, default=256)
     options.add_argument("--dimension", type=int, default=2)
-    options.add_argument("--threads", type=int, default=2, help="of ergoflow, beside one")
+    options.add_argument("--threads", type=int, default=2, help="ergoflow's threads, measured besides one thread (default: %(default)s)")
     o = options.parse_args()
     random = np.random.default_rng(0)
     x, y = (random.standard_normal((o.problems, o.points, o.dimension)).astype(np.float32).astype(np.float64) for _ in range(2))

@@ -1,22 +1,22 @@
-"""How cheap training data may be: the error of the model against what is stored of a
-function and how it is simulated, one thing at a time, everything else as in a
-preset, the number of updates too.
+"""How cheap training data can be: the error of the model against the number of stored
+samples, the number of functions and the simulation's settings. One of them varies at a
+time; everything else, including the number of updates, is as in a preset.
 
     make build && python3 docs/benchmarks/cheaper_data.py --preset scaled --seeds 1
 
-writes docs/results/cheaper-data.md, .csv with the distances of every function and
+writes docs/results/cheaper-data.md, .csv.xz with the distances of every function, and
 .svg. The axes:
 
-    samples     N stored samples of each function, each seen more often as there are fewer
+    samples     N stored samples of each function, each used more often when there are fewer
     functions   F training functions, likewise; the held-out ones stay the same
     burn-in     steps of a chain before its first sample
     thinning    steps between samples of a chain
-    chains      that share a function's samples
+    chains      chains that share a function's samples
 
-rare1d is drawn from its laws and has the first two alone. Hours at the scaled preset:
-every point is a training. Runs that are done are not done again, and are shared with
-ablation.py; with --keep, neither are those of seeds in the .csv of an earlier page.
-Nothing but the standard library is needed.
+rare1d draws from its exact laws and has only the first two axes. Every point is a
+training: hours at the scaled preset. Finished runs are reused, those of ablation.py
+too; --keep also reuses the seeds in the .csv.xz of an earlier page. Only the standard
+library is needed.
 """
 
 import argparse
@@ -37,7 +37,7 @@ AXES = ["samples", "functions", "burn-in", "thinning", "chains"]
 
 
 def points(axis, preset):
-    """(value, settings) of an axis, the preset's own among them."""
+    """(value, settings) along an axis, including the preset's own value."""
     data, training = preset["data"], preset["training"]
     scheme = data["training"]
     out = []
@@ -76,7 +76,7 @@ def points(axis, preset):
 
 
 def cost(preset, sets):
-    """Simulated steps per training function, with what differs from the preset."""
+    """Simulated steps per training function, for the preset with these settings."""
     data = copy.deepcopy(preset["data"])
     for s in sets:
         path, value = s.split("=")
@@ -88,14 +88,15 @@ def cost(preset, sets):
 
 
 def mean_interval(seeds, metric, rng):
-    """Mean over seeds and functions, and 95 % of its bootstrap over both."""
+    """Mean over seeds and functions, and its 95 % interval by a bootstrap over both."""
     rows = [[f[metric] for _, f in sorted(distances.items())] for distances in seeds]
     return statistics.fmean(x for row in rows for x in row), *ablation.interval(rows, rng)
 
 
 def ratio_interval(seeds, base, rng, resamples=2_000):
-    """Mean Sinkhorn divergence over the preset's, and 95 % of its bootstrap over both:
-    pairs have the same function and seed, so that it is narrower than the means'."""
+    """Mean Sinkhorn divergence divided by the preset's, and its 95 % interval by a
+    bootstrap over both. Pairs share function and seed, so the interval is narrower
+    than those of the means."""
     pairs = []
     for distances, own in zip(seeds, base):
         pairs.append([(f["sinkhorn"], own[index]["sinkhorn"]) for index, f in sorted(distances.items())])
@@ -109,14 +110,14 @@ def ratio_interval(seeds, base, rng, resamples=2_000):
 
 
 def panel(axis, series, left, lowest, highest):
-    """One axis of the figure: both axes logarithmic, the bars are intervals."""
+    """One panel of the figure: both scales logarithmic, the bars are intervals."""
     top, width, height = 40, 200, 220
 
     def y(v):
         return top + height * (1 - math.log(v / lowest) / math.log(highest / lowest))
 
     values = [p["value"] for p in series]
-    # Zero burn-in has no logarithm: it stands a step left of the others.
+    # Zero burn-in has no logarithm: it is drawn one step left of the others.
     positive = [math.log(v) for v in values if v > 0]
     gap = (positive[-1] - positive[0]) / max(len(positive) - 1, 1) or 1
     xs = [math.log(v) if v > 0 else positive[0] - gap for v in values]
@@ -153,12 +154,12 @@ def main():
     options.add_argument("--preset", default="scaled")
     options.add_argument("--seeds", default="1")
     options.add_argument("--axes", default=",".join(AXES))
-    options.add_argument("--set", action="append", default=[], help="one more setting of every run")
+    options.add_argument("--set", action="append", default=[], help="override one setting in every run (repeatable)")
     options.add_argument("--workers", type=int, default=1)
     options.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("ergoflow-runs/ablation"))
     options.add_argument("--out", type=pathlib.Path, default=ablation.ROOT / "docs" / "results" / "cheaper-data.md")
     options.add_argument("--ergoflow", type=pathlib.Path, default=ablation.ROOT / "bin" / "ergoflow")
-    options.add_argument("--keep", action="store_true", help="the seeds that --out has, of the same command otherwise")
+    options.add_argument("--keep", action="store_true", help="reuse the seeds in the page --out, which the same command must have made")
     o = options.parse_args()
     seeds = [int(s) for s in o.seeds.split(",")]
     asked = f"python3 docs/benchmarks/cheaper_data.py --experiments {o.experiments} --preset {o.preset} --seeds {o.seeds}"
@@ -172,11 +173,11 @@ def main():
     for experiment in o.experiments.split(","):
 
         def judged(axis, value, sets, seed):
-            """A seed's distances at a point, by function."""
+            """The distances of one seed at a point, by function."""
             found = earlier.get((experiment, axis, str(value), seed))
             return found or ablation.distances(ablation.run(o, experiment, sets, seed))
 
-        # A seed that is not kept says how all were configured.
+        # The last seed's run has the configuration that all share.
         any_results = ablation.run(o, experiment, [], seeds[-1])
         preset = any_results["experiment"]
         simulated = preset["data"].get("draws") != "exact" and experiment != "rare1d"
@@ -219,8 +220,8 @@ def main():
         "",
         f"Preset `{o.preset}` with one thing changed, at the same number of updates; "
         f"{len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}, {any_results['functions']} held-out functions with "
-        f"{any_results['samples']:,} samples each, the same for all. Intervals are of a bootstrap over functions"
-        + (" and seeds." if len(seeds) > 1 else ", which one seed leaves without the spread of seeds."),
+        f"{any_results['samples']:,} samples each, the same for all. Intervals are from a bootstrap over functions"
+        + (" and seeds." if len(seeds) > 1 else ", and with one seed lack the spread between seeds."),
         "",
         f"![mean divergence along each axis]({o.out.with_suffix('.svg').name})",
         "",

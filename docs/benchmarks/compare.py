@@ -1,14 +1,14 @@
 """Compares the model's rows of two presets function by function: the ratio of their
-means and the mean difference, second minus first, and on how many functions the
-second is nearer. Intervals are of 95 %, percentiles of a bootstrap over functions
-(the pages' intervals of means are BCa). Distances of a function are means over the
-seeds that both presets have.
+means, the mean difference, second minus first, and the number of functions on which
+the second is nearer. Intervals are 95 % percentiles of a bootstrap over functions (the
+pages' intervals of means are BCa). Distances of a function are means over the seeds
+that both presets have.
 
     python3 docs/benchmarks/compare.py vn1d scaled best
 
-reads docs/results/record, or the directories of reproductions that --dir names.
-Both presets must have been judged on the same held-out functions. Prints a Markdown
-table.
+reads docs/results/record.tar.xz, or the directories of reproductions given by --dir.
+Both presets must have been evaluated on the same held-out functions. Prints a
+Markdown table.
 """
 
 import argparse
@@ -21,13 +21,11 @@ from ablation import DISTANCES, distances
 from record import RECORD, evaluations
 
 RESAMPLES = 5_000
-
-
-SOLVER = "rk4-4"  # the presets': rare1d is judged with others besides
+SOLVER = "rk4-4"  # the presets'; rare1d is also evaluated with others
 
 
 def model(sources, experiment, preset):
-    """Distances by seed, function and metric."""
+    """The model's distances by seed, function and metric."""
     seeds = {}
     for results in (r for source in sources for r in evaluations(source)):
         e = results["experiment"]
@@ -46,6 +44,7 @@ def over_seeds(by_seed, seeds):
 
 
 def middle(values):
+    """The central 95 %."""
     values = sorted(values)
     return f"[{values[int(0.025 * len(values))]:.3g} to {values[int(0.975 * len(values)) - 1]:.3g}]"
 
@@ -60,10 +59,10 @@ def main():
     first, second = (model(o.dir, o.experiment, preset) for preset in (o.first, o.second))
     seeds = sorted(first.keys() & second.keys())
     if not seeds:
-        sys.exit("compare: the two have no seed in common")
+        sys.exit("compare: the two presets have no seed in common")
     first, second = over_seeds(first, seeds), over_seeds(second, seeds)
     if first.keys() != second.keys():
-        sys.exit("compare: the two were judged on different functions")
+        sys.exit("compare: the two presets were evaluated on different functions")
     print(f"Seeds {', '.join(map(str, seeds))}.\n")
     indices = sorted(first)
     print(f"| | {o.first}, mean | {o.second}, mean | ratio | difference | nearer |\n|---|---:|---:|---:|---:|---:|")

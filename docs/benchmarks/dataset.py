@@ -1,5 +1,5 @@
 """Times a whole vn1d data set, 65,536 functions with 4,096 samples each: the
-simulation alone, and made by a local cluster (coordinator, NATS, one worker,
+simulation alone, and the generation by a local cluster (coordinator, NATS, one worker,
 disk). Rewrites the table between the markers in docs/results/kernels.md.
 
     python3 docs/benchmarks/dataset.py
@@ -18,8 +18,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PAGE = os.path.join(ROOT, "docs", "results", "kernels.md")
 BEGIN, END = "<!-- begin data set -->", "<!-- end data set -->"
 CHAINS = (64, 1024)
-# Of the 65,536 functions 1,024 are held out: the cluster makes their reference
-# with 1,024 chains by default, here with as many as the rest.
+# 1,024 of the 65,536 functions are held out. By default the cluster simulates their
+# reference with 1,024 chains, here with as many as for the others.
 EXPERIMENT = "vn1d --preset full --local --workers 1"
 
 
@@ -31,7 +31,7 @@ def simulation():
 
 
 def cluster(chains):
-    """Seconds that a local cluster takes, its start and end included."""
+    """Seconds that a local cluster takes, including its start and end."""
     with tempfile.TemporaryDirectory() as directory:
         command = ["bin/ergoflow", "generate", *EXPERIMENT.split(), "--dir", directory]
         for path in ("data.training.chains", "data.reference.chains"):

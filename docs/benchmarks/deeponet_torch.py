@@ -1,6 +1,6 @@
 """The grid DeepONet of model/network/deeponet in PyTorch, written from its definition
-with torch.nn layers: reference for the golden values in
-model/network/deeponet/testdata, and what steps_torch.py measures."""
+with torch.nn layers: the reference for the golden values in
+model/network/deeponet/testdata, and the network that steps_torch.py times."""
 
 import math
 
@@ -9,8 +9,8 @@ from torch import nn
 
 
 class Branch(nn.Module):
-    """Factors [n, q·d] of a field: [n, G] on the line, [n, H, W, c] in the plane,
-    with so many numbers that all branches hear."""
+    """Factors [n, q·d] of a field: [n, G] on the line, [n, H, W, c] in the plane.
+    numbers counts the scalars that every branch receives."""
 
     def __init__(self, shape, channels, kernel, hidden, factors, numbers):
         super().__init__()
@@ -79,7 +79,7 @@ class DeepONet(nn.Module):
         return torch.einsum("nqd,nsqd->nsd", code, u)
 
     def layout(self):
-        """(name, tensor as ours is shaped) in the order of our flat vector."""
+        """(name, tensor, conversion to ergoflow's shape) in the order of its flat vector."""
         for name, branch in self.branches.items():
             convolutions = [m for m in branch.convolutions if not isinstance(m, nn.GELU)]
             for i, c in enumerate(convolutions):

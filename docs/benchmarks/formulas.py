@@ -1,13 +1,13 @@
-"""Chains of equations given as formulas, `ergoflow simulate`, beside JAX and
-numba, in one sitting: each round times all in turn; printed are medians of the
-rounds and ratios of a round's rates, median, least and largest.
+"""Compares `ergoflow simulate`, chains of equations given as formulas, with JAX and
+numba in one sitting. Each round times all in turn; the table has medians of the
+rounds, and the median, least and largest ratio of a round's rates.
 
     make bench-peers        (or: .venv/bin/python docs/benchmarks/formulas.py)
 
-All on one processor, by processor time instead of wall time, so that other
-programs on the machine show less. ergoflow's is what a run takes longer than one
-of a hundred steps; of JAX and numba no compilation counts. JAX scans over steps
-of 8,192 chains with its default generator; numba compiles loops over chains and
+All run on one processor and are timed by processor time instead of wall time, so that
+other programs on the machine matter less. ergoflow's time is the difference to a run
+of a hundred steps; the times of JAX and numba exclude compilation. JAX scans over
+steps of 8,192 chains with its default generator; numba compiles loops over chains and
 steps, with fastmath. ergoflow and numba compute in float64; JAX in float32, its
 default, and in float64.
 """
@@ -23,7 +23,7 @@ import time
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 
-os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # threads that wait for work would count
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # spinning threads would count as processor time
 
 import jax
 import jax.numpy as jnp

@@ -8,14 +8,10 @@ p=2, blur, scaling, debias=True). The clouds are not stored: they are exact
 functions of the specification written beside each value (sums, products and
 one division of 53-bit uniforms, then rounded to float32), which the Go test
 evaluates again.
-
-With --time, prints instead how long GeomLoss takes (float32, as its users run
-it, best of three) on the 4,096-point cases, as JSON.
 """
 
 import json
 import sys
-import time
 
 import geomloss
 import numpy as np
@@ -100,18 +96,6 @@ PAIRS = {
 
 def main():
     torch.set_grad_enabled(False)
-    if "--time" in sys.argv[1:]:
-        for name in ("1D modes .5 against .6", "2D modes .3 against .6"):
-            x, y = (torch.from_numpy(cloud(s)) for s in PAIRS[name])
-            for scaling in (0.5, 0.9):
-                loss = geomloss.SamplesLoss("sinkhorn", p=2, blur=0.05, scaling=scaling, backend="tensorized")
-                seconds = []
-                for _ in range(3 if scaling == 0.5 else 1):
-                    start = time.perf_counter()
-                    loss(x, y).item()
-                    seconds.append(time.perf_counter() - start)
-                print(json.dumps({"name": name, "scaling": scaling, "seconds": min(seconds), "threads": torch.get_num_threads()}))
-        return
     cases = []
     for name, (a, b) in PAIRS.items():
         x, y = (torch.from_numpy(cloud(s)).double() for s in (a, b))

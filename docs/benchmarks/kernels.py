@@ -1,5 +1,5 @@
-"""The kernels that kernels_ratio.py times: how ergoflow does them, which peers do
-them, and the goals of docs/results/kernels.md."""
+"""The kernels that kernels_ratio.py times: ergoflow's command and the peers of each,
+and the goals of docs/results/kernels.md."""
 
 from dataclasses import dataclass, field
 
@@ -10,9 +10,9 @@ JAX, JAX_FUSED = "JAX, jax.random", "JAX, fused by hand"
 class Kernel:
     name: str
     title: str
-    command: str  # of ergoflow; its rounds take 0.2 s or longer
-    what: str  # pattern of "what" of the rows of its output that count
-    unit: str  # million of these, or single ones, per second
+    command: str  # of ergoflow bench; its rounds take at least 0.2 s
+    what: str  # pattern for "what" in the rows of its output to use
+    unit: str  # the rate counts these, or millions of them, per second
     peers: dict = field(default_factory=dict)  # name → (peer's command, variant)
     million: bool = True
     rounds: int = 5
@@ -24,15 +24,15 @@ class Kernel:
 @dataclass
 class Goal:
     kernel: str
-    engines: list  # the first one measured counts
-    peer: str | None  # None: the rate itself
+    engines: list  # the goal is for the first one that was measured
+    peer: str | None  # None: the goal is for the rate itself
     least: float
     words: str
-    wanted: float | None = None
+    wanted: float | None = None  # stretch goal
 
 
 def euler(system, nodes=0, own=False):
-    """C and JAX, and those that have only the line."""
+    """C and JAX; own adds the peers that implement only the line."""
     arguments = f"--system {system} --nodes {nodes} --threads {{threads}}"
     peers = {
         "C": (f"{{c}} {system} {nodes}", "C"),

@@ -2,13 +2,14 @@
 
     make bench-kernels        (or: .venv/bin/python docs/benchmarks/kernels_ratio.py [--kernels line-64,…])
 
-Every round times ergoflow, then each peer, so that all see the same machine; a peer
-works 0.4 s or longer, ergoflow two rounds of 0.2 s or longer for each engine. The ratio of a round
-is ergoflow's rate over the peer's; shown is the median of the rounds, with the least
-and largest. Peers are started once and compile before the first round.
+Every round times ergoflow, then each peer, so that all run under the same load. A
+peer works for at least 0.4 s, ergoflow for two rounds of at least 0.2 s for each
+engine. The ratio of a round is ergoflow's rate over the peer's; the tables have the
+median of the rounds, with the least and largest. Peers start once and compile before
+the first round.
 
---write FILE replaces what is between the markers in FILE by the tables, and puts
-every measured rate into a file of that name with .json at its end.
+--write FILE replaces the part between the markers in FILE with the tables, and writes
+every measured rate to FILE with the extension .json.
 """
 
 import argparse
@@ -35,7 +36,7 @@ sys.path.insert(0, str(PEERS))
 import problem  # noqa: E402
 
 CFLAGS = "-O3 -march=native -mprefer-vector-width=512 -ffast-math -fopenmp"
-MODEL = "model\t"  # not the name
+MODEL = "model\t"  # the tab excludes the line "model name"
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 
 
@@ -44,12 +45,12 @@ def say(words):
 
 
 class Peer:
-    """A peer's process, ready; see peers/serve.py."""
+    """A peer's process after its start; peers/serve.py has the protocol."""
 
     def __init__(self, command, threads):
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)}
         if command[0] != sys.executable:
-            environment["OMP_WAIT_POLICY"] = "passive"  # the C peer: spinning halves it where cores are shared
+            environment["OMP_WAIT_POLICY"] = "passive"  # the C peer: spinning halves its rate on shared cores
         self.process = subprocess.Popen(command, cwd=PEERS, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.versions = self.answer()["versions"]
 
@@ -87,7 +88,7 @@ def start(template, threads, folder):
 
 
 def ergoflow(command, threads):
-    """What was timed; nothing where this build lacks the command."""
+    """The rows that ergoflow timed; none if this build lacks the command."""
     words = [ROOT / "bin" / "ergoflow", "bench", *command.split(), "--threads", str(threads), "--json"]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
@@ -97,8 +98,8 @@ def ergoflow(command, threads):
 
 
 def run(kernels, o, folder, versions, load):
-    """Times kernels of one command. Rates of all rounds of those that ergoflow
-    has, by kernel: {"ours": {engine: […]}, "peers": {name: […]}}."""
+    """Times the kernels of one command. Returns the rates of all rounds by kernel, for
+    kernels that ergoflow has: {"ours": {engine: […]}, "peers": {name: […]}}."""
     measured, started, checks = {}, {}, {}
     for r in range(o.rounds or kernels[0].rounds):
         rows = ergoflow(kernels[0].command, o.threads)
@@ -125,7 +126,7 @@ def run(kernels, o, folder, versions, load):
     for name, found in checks.items():
         found = {k: v for k, v in found.items() if v is not None}
         if found and max(found.values()) > 1.1 * min(found.values()):
-            raise RuntimeError(f"{name}: the peers do not solve the same problem, mean squares or costs {found}")
+            raise RuntimeError(f"{name}: the peers do not solve the same problem: mean squares or costs {found}")
     return measured
 
 
@@ -138,7 +139,7 @@ def spread(values, shown=lambda v: f"{v:.3g}" if v < 100 else f"{v:.0f}"):
 
 
 def table(kernel, rates):
-    """Engines and peers by line; by column what ergoflow does against each peer."""
+    """A line for each engine and peer, a column for the ratio to each peer."""
     peers = list(rates["peers"])
     per = ("M " if kernel.million else "") + kernel.unit + "/s"
     yield f"### {kernel.title}\n\n| | {per} | " + " | ".join(f"against {p}" for p in peers) + " |"
@@ -163,7 +164,7 @@ def goals(measured):
         median = statistics.median(values)
         verdict = "met" if median >= least else f"**not met**, {100 * median / least:.0f} %"
         if g.wanted:
-            verdict += f"; wanted {g.wanted:.0f}" + (", reached" if median >= g.wanted else ", not reached")
+            verdict += f"; stretch goal {g.wanted:.0f}" + (", reached" if median >= g.wanted else ", not reached")
         yield f"| {g.words} | {spread(values)} {engine} | {verdict} |"
 
 
@@ -215,10 +216,10 @@ def write(page, text, data):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--kernels", default=",".join(k.name for k in KERNELS))
-    options.add_argument("--rounds", type=int, help="default: those of kernels.py, 5 or 3")
-    options.add_argument("--seconds", type=float, default=0.4, help="least time of a peer's round")
+    options.add_argument("--rounds", type=int, help="rounds of every kernel (default: 5 or 3, from kernels.py)")
+    options.add_argument("--seconds", type=float, default=0.4, help="minimum duration of a peer's round, in seconds (default: %(default)s)")
     options.add_argument("--threads", type=int, default=os.cpu_count())
-    options.add_argument("--no-values", action="store_true", help="do not compare divergences")
+    options.add_argument("--no-values", action="store_true", help="skip the comparison of divergences")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     chosen, measured, versions = o.kernels.split(","), {}, {}
@@ -230,7 +231,7 @@ def main():
         for _, group in itertools.groupby((k for k in KERNELS if k.name in chosen), lambda k: k.command):
             measured.update(run(list(group), o, folder, versions, load))
         cases = [] if o.no_values else list(values(folder))
-    loads = f"load average {load[0]:.1f} before, up to {max(load):.1f} in it (its own is 2)"
+    loads = f"load average {load[0]:.1f} before, up to {max(load):.1f} during the sitting (its own share is 2)"
     lines = [machine(o, versions).format(loads) + "\n", *goals(measured), ""]
     for kernel in KERNELS:
         if kernel.name in measured:

@@ -1,15 +1,16 @@
-"""ergoflow's all-reduce over links of a given rate: one network namespace for each
-rank, joined by a bridge in another, every cable limited in both directions by tc's
-token bucket (tbf). Needs root, ip and tc (iproute2); leaves the host's network alone.
+"""ergoflow's all-reduce over links of a given rate. Each rank has a network namespace, a
+bridge in another namespace connects them, and tc's token bucket (tbf) limits both
+directions of every cable. Needs root, ip and tc (iproute2); does not change the host's
+network.
 
     make bench-link        (or: sudo python3 docs/benchmarks/link.py)
 
-In each round every wire is timed once. The fraction of the link is
-2(W-1)/W · bytes on the wire / median / rate, what a rank must send, and as much
-receive, over what its link carries; headers of TCP and Ethernet take 4 % of it.
+Each round times every wire once. The fraction of the link is
+2(W-1)/W · bytes on the wire / median / rate: the bytes that a rank must send, and
+also receive, over those that its link carries. Headers of TCP and Ethernet take 4 %.
 
---write FILE puts every time into FILE with .json at its end and replaces what is
-between the markers in FILE by the table.
+--write FILE writes every time to FILE with the extension .json and replaces the part
+between the markers in FILE with the table.
 """
 
 import argparse
@@ -35,7 +36,7 @@ def run(*words):
 
 @contextlib.contextmanager
 def network(world, mbit):
-    """Namespaces of the ranks, by name, each reached at 10.77.0.(rank + 1)."""
+    """The names of the ranks' namespaces; a rank has the address 10.77.0.(rank + 1)."""
     prefix = f"ef{os.getpid()}"
     switch, ranks = f"{prefix}s", [f"{prefix}r{r}" for r in range(world)]
     limit = ["root", "tbf", "rate", f"{mbit}mbit", "burst", "128kb", "latency", "50ms"]
@@ -114,7 +115,7 @@ def machine():
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--sums", type=int, default=15, help="timed in each round")
+    options.add_argument("--sums", type=int, default=15, help="sums timed in each round (default: %(default)s)")
     options.add_argument("--worlds", type=int, nargs="*", default=[2, 4])
     options.add_argument("--bytes", type=int, default=7100000)
     options.add_argument("--mbit", type=int, default=1000)

@@ -1,31 +1,32 @@
-"""How long training stands still when something happens to a cluster of three
-workers on this machine, and for how long with torchrun's elastic launcher.
+"""How long training stops when a cluster of three workers on this machine loses or
+gains a process, and how long with torchrun's elastic launcher.
 
     make bench-recovery     (or: .venv/bin/python docs/benchmarks/recovery.py)
 
-Timed is from the event to the next committed step: the moment at which the
-coordinator heard that all ranks had added up and applied one. For a worker that
-joins the event is that it is prepared. Times are those of the log lines, which
-have milliseconds. A killed worker or coordinator is started again, and the next
-event waits until all three train.
+A time is from the event to the next committed step: the moment at which the
+coordinator learns that all ranks have summed and applied one. For a worker that joins,
+the event is that it is prepared. Times come from the log lines, in milliseconds. The
+benchmark restarts a killed worker or coordinator, and the next event waits until all
+three workers train.
 
 torchrun gets the same faults: three workers of the same network, DDP on gloo
-(recovery_torch.py), until the first step after the fault, which may be one that
-was made before: it goes on from a snapshot. After --cap seconds without one the
-launcher is started anew. As installed (torch 2.15) it never gets that far: workers
-of the next attempt find the addresses of the last one in the store that they share
-with the launcher. So it is timed with TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which
-gives each attempt a store of its own, and a few times as installed.
+(recovery_torch.py). The time ends with the first step after the fault, which may
+repeat an earlier one, since torchrun continues from a snapshot. After --cap seconds
+without a step the benchmark starts a new launcher. As installed (torch 2.15), torchrun
+never resumes: workers of the next attempt find the addresses of the last one in the
+store that they share with the launcher. So most times are with
+TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1, which gives each attempt its own store, and a few
+as installed.
 
-A worker that joins or leaves, and a host that is lost with all on it, need a
-launcher for every worker (--nnodes 1:4, rendezvous c10d, all else as installed).
-The first launcher keeps the rendezvous: it is killed where ergoflow's coordinator
-is. Timed are a step of the number of workers that there are then, and how long
-training stood still before it; a join is timed from the launcher's start.
+A worker that joins or leaves, and a host lost with all its processes, need a launcher
+for every worker (--nnodes 1:4, rendezvous c10d, otherwise as installed). The first
+launcher hosts the rendezvous: it is killed in the event that kills ergoflow's
+coordinator. The times end with a step of the current number of workers, and include
+how long training stopped before it; a join is timed from the launcher's start.
 
---write FILE puts every time into FILE with .json at its end and replaces what is
-between the markers in FILE by the table. What is not run (no rounds) stays as it
-was there.
+--write FILE writes every time to FILE with the extension .json and replaces the part
+between the markers in FILE with the table. Parts that are not run (no rounds) keep the
+times that FILE has.
 """
 
 import argparse
@@ -51,17 +52,25 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 WORKERS = 3
-# vn1d's network; few data, so that the cluster is there soon; more steps than are made.
+# vn1d's network; little data, so that the cluster starts soon; more steps than the benchmark needs.
 SETTINGS = ["data.functions=1024", "data.shards=16", "data.samples=64", "data.training.chains=16", "data.training.burn_in=50",
             "data.held_out=8", "data.reference_samples=64", "data.reference.chains=16", "data.reference.burn_in=50",
             "evaluation.functions=8", "evaluation.samples=64",
             "training.batch_functions=32", "training.batch_samples=32", "training.steps=1000000", "training.checkpoint_every=500"]
 LINE = re.compile(r'time=(\S+) level=\w+ msg=(?:"((?:[^"\\]|\\.)*)"|(\S+))')
-PATIENCE = 300  # seconds for what must happen sooner or later
+PATIENCE = 300  # seconds to wait for an event that must happen
+# Log lines of the coordinator (coordinator/machine) and of workers (worker).
+STARTS = r"generation \d+ goes: (\d+) workers"
+STEPS = r"generation \d+ makes step (\d+)"
+PAUSE = r"makes step \d+, (\S+) after the last one"
+HELD = r"generation \d+: \d+ of \d+ members hold step (\d+)"
+ENDS = r"generation \d+ ends"
+PREPARED = r"is prepared"
+LEFT = r"^generation (broke|ended)$"  # of a worker
 
 
 def now():
-    """The time as a log line would have it, in milliseconds."""
+    """The time rounded down to milliseconds, as in a log line."""
     return math.floor(1000 * time.time()) / 1000
 
 
@@ -91,12 +100,12 @@ class Log:
         return next((at for at, message in self.lines(since) if re.search(pattern, message)), None)
 
     def stood_still(self, at):
-        """The pause that the first step of a generation ended, as the line at a time says."""
-        message = next(m for t, m in self.lines(at) if "makes step" in m)
-        return duration(re.search(r"makes step \d+, (\S+) after the last one", message)[1])
+        """The pause before the first step of a generation, from the line at that time."""
+        message = next(m for t, m in self.lines(at) if re.search(STEPS, m))
+        return duration(re.search(PAUSE, message)[1])
 
     def wait(self, pattern, since):
-        """The time of the first line since then with the pattern."""
+        """The time of the first line since then that matches the pattern."""
         deadline = time.time() + PATIENCE
         while time.time() < deadline:
             at = self.first(pattern, since)
@@ -159,23 +168,23 @@ class Cluster:
         return Process(self, name, "worker", "--join", self.gossip, "--backend", self.backend, "--threads", "1")
 
     def whole(self, since, workers=WORKERS):
-        """Waits until so many workers have made a step together."""
-        at = self.coordinator.log.wait(rf"generation \d+ goes: {workers} workers", since)
-        self.coordinator.log.wait("makes step", at)
+        """Waits until this number of workers has committed a step."""
+        at = self.coordinator.log.wait(STARTS.replace(r"(\d+)", str(workers)), since)
+        self.coordinator.log.wait(STEPS, at)
 
     def close(self):
         for p in self.processes:
             p.kill()
             p.wait()
 
-    # The events. Each returns its times in seconds and leaves three workers.
+    # Each event returns its times in seconds and leaves three workers.
 
     def measured(self, since, survivors=()):
         log = self.coordinator.log
-        at = log.wait("makes step", since)
-        times = {"step": at - since, "still": log.stood_still(at), "noticed": log.wait(r"generation \d+ ends", since) - since}
+        at = log.wait(STEPS, since)
+        times = {"step": at - since, "still": log.stood_still(at), "noticed": log.wait(ENDS, since) - since}
         if survivors:
-            times["aborted"] = max(w.log.wait("^generation (broke|ended)$", since) for w in survivors) - since
+            times["aborted"] = max(w.log.wait(LEFT, since) for w in survivors) - since
         return times
 
     def kill_workers(self, n):
@@ -202,7 +211,7 @@ class Cluster:
         begin = now()
         self.coordinator.kill()
         self.coordinator.start()
-        times = {"step": self.coordinator.log.wait("makes step", begin) - begin}
+        times = {"step": self.coordinator.log.wait(STEPS, begin) - begin}
         self.whole(begin)
         return times
 
@@ -220,7 +229,7 @@ class Cluster:
         self.extra += 1
         begin = now()
         self.workers.append(self.worker(f"joiner-{self.extra}"))
-        prepared = self.coordinator.log.wait("is prepared", begin)
+        prepared = self.coordinator.log.wait(PREPARED, begin)
         times = self.measured(prepared)
         self.whole(prepared, WORKERS + 1)
         return times
@@ -236,38 +245,38 @@ class Cluster:
 
 
 def step_times(directory):
-    """Seconds of a step of three workers in every generation that made a hundred:
-    from its first step to where the next one begins. While a worker prepares, as
-    after most events, it is longer."""
+    """Seconds per step of three workers in every generation of at least a hundred steps,
+    from its first step to the start of the next generation. A step takes longer while a
+    worker prepares, as after most events."""
     times = []
     for path in sorted(directory.glob("coordinator-*.log")):
         first, workers = None, 0
         for at, message in Log(path).lines(0):
-            if m := re.match(r"generation \d+ goes: (\d+) workers", message):
+            if m := re.match(STARTS, message):
                 workers = int(m[1])
-            elif m := re.match(r"generation \d+ makes step (\d+)", message):
+            elif m := re.match(STEPS, message):
                 first = (at, int(m[1]))
-            elif m := re.match(r"generation \d+: \d+ of \d+ members hold step (\d+)", message):
+            elif m := re.match(HELD, message):
                 if first and workers == WORKERS and int(m[1]) >= first[1] + 100:
                     times.append((at - first[0]) / (int(m[1]) - first[1]))
                 first = None
     return times
 
 
-# event: what the table calls it
+# event: its name in the table
 EVENTS = {
     "kill_one": "a worker is killed",
     "kill_two": "two of three workers are killed",
-    "kill_coordinator": "the coordinator is killed, and started again at once",
-    "stop_host": "a worker is stopped (SIGSTOP), as if its host were",
+    "kill_coordinator": "the coordinator is killed and restarted at once",
+    "stop_host": "a worker is stopped (SIGSTOP), like one on a lost host",
     "join": "a fourth worker joins",
-    "leave": "it leaves (SIGTERM)",
+    "leave": "the fourth worker leaves (SIGTERM)",
 }
-PAIRS = {"join": "leave"}  # comes with
-# what of torchrun's launchers is called otherwise
+PAIRS = {"join": "leave"}  # the second event follows the first
+# the names with a torchrun launcher for each worker
 HOSTS = {
     "kill_one": "a worker and its launcher are killed",
-    "kill_coordinator": "those that keep the rendezvous are, and started again at once",
+    "kill_coordinator": "the worker and launcher with the rendezvous are killed, and restarted at once",
     "join": EVENTS["join"],
     "leave": EVENTS["leave"],
 }
@@ -293,7 +302,7 @@ def ergoflow(o, times, steps):
 
 
 def stepped(directory, since, cap, workers=None):
-    """The times of the first step since then, of so many workers if that is asked, and
+    """The times of the first step since then, with this number of workers if given, and
     of the step before it; None after cap seconds."""
     steps, deadline = directory / "steps", time.time() + cap
     while time.time() < deadline:
@@ -329,7 +338,7 @@ class Launcher:
         begin = time.time()
         for pid in random.sample(pids, n):
             os.kill(pid, signal_)
-        # A step that was all but made when the fault struck is none after it.
+        # A step that was nearly complete at the fault does not count.
         found = stepped(self.directory, begin + 0.2, cap)
         return None if found is None else found[0] - begin
 
@@ -340,8 +349,8 @@ class Launcher:
 
 
 def kill_host(launcher):
-    """Kills a launcher and what it has started."""
-    launcher.send_signal(signal.SIGSTOP)  # it starts no more workers
+    """Kills a launcher and its workers."""
+    launcher.send_signal(signal.SIGSTOP)  # so that it starts no more workers
     if launcher.poll() is None:
         for pid in children(launcher.pid):
             os.kill(pid, signal.SIGKILL)
@@ -364,7 +373,7 @@ class Hosts:
         self.whole(WORKERS, time.time())
 
     def launch(self, keeps=False):
-        """Starts a launcher, which keeps the rendezvous or not."""
+        """Starts a launcher; keeps says whether it hosts the rendezvous."""
         self.started += 1
         with open(self.directory / f"log-{self.started}", "w") as out:
             return subprocess.Popen([pathlib.Path(sys.executable).parent / "torchrun", "--nnodes", f"1:{WORKERS + 1}", "--nproc-per-node", "1",
@@ -378,11 +387,11 @@ class Hosts:
             sys.exit("recovery: torchrun does not train:\n" + (self.directory / f"log-{self.started}").read_text()[-3000:])
 
     def timed(self, workers, since, cap):
-        """Seconds until a step of so many workers and of the pause before it; None after cap."""
+        """Seconds until a step of this number of workers, and of the pause before it; None after cap."""
         found = stepped(self.directory, since, cap, workers)
         return None if found is None else {"step": found[0] - since, "still": found[0] - found[1]}
 
-    # The events. Each leaves three workers, or is None.
+    # Each event leaves three workers, or returns None.
 
     def kill_one(self, cap):
         victim = random.randrange(1, WORKERS)
@@ -422,7 +431,7 @@ class Hosts:
 
 
 def children(pid):
-    """The pids of a process's children; workers are in sessions of their own."""
+    """The pids of a process's children; each worker has its own session."""
     return [int(p) for t in pathlib.Path(f"/proc/{pid}/task").iterdir() for p in (t / "children").read_text().split()]
 
 
@@ -463,7 +472,7 @@ def hosts(rounds, o, times):
 
 
 def percentile(values, p):
-    """The nearest rank; of 20 values the 99th percentile is the largest."""
+    """By the nearest rank: of 20 values the 99th percentile is the largest."""
     values = sorted(values)
     return values[max(0, math.ceil(p / 100 * len(values)) - 1)]
 
@@ -498,7 +507,7 @@ def table(results):
         cells = [c for key in ("step", "still") for c in theirs([t and t[key] for t in times], results["cap"])]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     if results["steps"]:
-        lines += ["", f"Between these events three workers made a step in {1000 * statistics.median(results['steps']):.0f} ms (median of {len(results['steps'])} generations, in most of which a worker prepared beside them)."]
+        lines += ["", f"Between these events a step of three workers took {1000 * statistics.median(results['steps']):.0f} ms (median of {len(results['steps'])} generations; in most of them another worker was preparing)."]
     counts = []
     for key in PARTS:
         times = {EVENTS[event]: len(v) for event, v in results[key].items() if v}
@@ -516,7 +525,7 @@ def machine(backend):
 
 
 def read(page):
-    """What is in the page's file, to be added to; nothing if there is none."""
+    """The page's .json, to which new times are added; empty if there is none."""
     path = page and page.with_suffix(".json")
     return json.loads(path.read_text()) if path and path.exists() else {"machine": {}, "steps": [], **{part: {} for part in PARTS}}
 
@@ -540,10 +549,10 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=20)
     options.add_argument("--torch-rounds", type=int, default=20)
-    options.add_argument("--torch-installed-rounds", type=int, default=2, help="as installed, and with a stopped worker: each takes --cap seconds")
-    options.add_argument("--torch-hosts-rounds", type=int, default=5, help="with a launcher for each worker: minutes each")
-    options.add_argument("--cap", type=float, default=60, help="seconds after which torchrun is given up")
-    options.add_argument("--backend", default="xla:cpu", help="of ergoflow's workers")
+    options.add_argument("--torch-installed-rounds", type=int, default=2, help="rounds as installed, and with a stopped worker; each takes --cap seconds (default: %(default)s)")
+    options.add_argument("--torch-hosts-rounds", type=int, default=5, help="rounds with a launcher for each worker; each takes minutes (default: %(default)s)")
+    options.add_argument("--cap", type=float, default=60, help="seconds to wait for torchrun's next step (default: %(default)s)")
+    options.add_argument("--backend", default="xla:cpu", help="backend of ergoflow's workers (default: %(default)s)")
     options.add_argument("--events", nargs="*", default=[e for e in EVENTS if e not in PAIRS.values()],
                          choices=[e for e in EVENTS if e not in PAIRS.values()])
     options.add_argument("--write", type=pathlib.Path)

@@ -1,5 +1,5 @@
-"""A DistributedDataParallel training on gloo for recovery.py, written as PyTorch's
-tutorial on fault tolerance with torchrun has it: a snapshot every so many steps,
+"""A DistributedDataParallel training on gloo for recovery.py, written like PyTorch's
+tutorial on fault tolerance with torchrun: a snapshot every SNAPSHOT_EVERY steps,
 loaded at the start. The network and batch are those of vn1d.
 
     torchrun --nnodes 1 --nproc-per-node 3 --max-restarts 1000 recovery_torch.py DIR

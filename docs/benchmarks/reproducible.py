@@ -1,14 +1,14 @@
-"""What --reproducible costs: steps per second with it and without, for worlds of
-workers on this machine, in turn.
+"""What --reproducible costs: steps per second with and without it, for several numbers
+of workers on this machine, in turn.
 
     make build && python3 docs/benchmarks/reproducible.py
 
-prints a Markdown table of medians over the rounds, and checks that the parameters
-of all reproducible runs are the same bytes; for comparison it counts the results of
-the others. Without it a worker has cores/workers
-threads, with it one; where both have one, what is left is the cost of rounding
-groups and of sums with twice the bytes. Steps are timed between the first and the
-last checkpoint of a run. Nothing but the standard library is needed.
+prints a Markdown table of medians over the rounds, and checks that all reproducible
+runs give the same bytes of parameters; for comparison it counts the different results
+of the default runs. A default worker has cores/workers threads, a reproducible one has
+one. Where both have one, the remaining cost is that of rounding groups and of sums with
+twice the bytes. Steps are timed between the first and the last checkpoint of a run.
+Only the standard library is needed.
 """
 
 import argparse
@@ -89,8 +89,8 @@ def main():
     for workers in o.workers:
         plain, exact = (statistics.median(speeds[workers, r]) for r in (False, True))
         print(f"| {workers} | {plain:.1f} | {exact:.1f} | {exact / plain:.2f} |")
-    print(f"\nParameters, moments and losses of all {runs} reproducible runs are the same bytes; "
-          f"{runs} default runs had {len(results[False])} different ones.")
+    print(f"\nAll {runs} reproducible runs gave the same bytes of parameters, moments and losses; "
+          f"the {runs} default runs gave {len(results[False])} different results.")
 
 
 main()

@@ -1,11 +1,11 @@
-"""How a training step scales: a model of the all-reduce, held against measurements at
-worlds 1 to 8, and what it says of 8 to 1,024 workers. Needs root, ip and tc
+"""How a training step scales: a model of the all-reduce, compared with measurements at
+world sizes 1 to 8, and its predictions for 8 to 1,024 workers. Needs root, ip and tc
 (iproute2), as link.py does.
 
     make bench-scale       (or: sudo python3 docs/benchmarks/scale.py)
 
-The model. W ranks sum n bytes; a rank's link carries B bytes a second each way; a
-message costs a, its latency and the work of sending and receiving it.
+The model: W ranks sum n bytes; a rank's link carries B bytes per second in each
+direction; a message costs a seconds, its latency and the work to send and receive it.
 
     exchange      a + (W-1) o + (W-1) n/B            all to all, whole vectors
     direct        2 (a + (W-1) o) + 2 (W-1)/W n/B    all to all, segments
@@ -14,16 +14,16 @@ message costs a, its latency and the work of sending and receiving it.
     hierarchical  rings of G ranks, one ring of W/G for each of their G segments:
                   2 (G-1 + W/G-1) a + 2 ((G-1)/G + (W/G-1)/W) n/B, at the best G
 
-o is the host's part of a, which the messages to several peers do not share. A step is
-the gradient's time over W, the sum and the update; the batch stays what it is.
+o is the host's part of a: messages to several peers overlap in all but o. A step takes
+the gradient's time over W, the sum and the update; the batch stays the same.
 
-What is measured: `ergoflow bench allreduce` with every rank in a network namespace,
+The measurement: `ergoflow bench allreduce` with every rank in a network namespace,
 its link limited by tbf to a rate at which this machine's processors do not matter. a
-is taken from the smallest vector between two ranks, B from tc less 4 % of headers;
-nothing is fitted to the rest.
+comes from the smallest vector between two ranks, B from tc minus 4 % for headers;
+nothing is fitted to the other sizes.
 
---write FILE puts times and predictions into FILE with .json at its end, replaces what
-is between the markers in FILE by tables, and draws FILE with .svg at its end.
+--write FILE writes times and predictions to FILE with the extension .json, replaces
+the part between the markers in FILE with tables, and draws FILE with the extension .svg.
 """
 
 import argparse
@@ -37,9 +37,9 @@ import link
 
 OPEN, CLOSE = link.OPEN, link.CLOSE
 HEADERS = 0.04  # of a link's rate: TCP/IP and Ethernet
-EXCHANGE = 16 << 10  # bytes up to which the program exchanges whole vectors
-CIRCLE = 1 << 20  # bytes from which it goes round a ring, though all are connected
-MESH = 8  # ranks up to which it connects all with all
+EXCHANGE = 16 << 10  # bytes up to which ergoflow exchanges whole vectors
+CIRCLE = 1 << 20  # bytes from which ergoflow uses a ring although all are connected
+MESH = 8  # ranks up to which ergoflow connects all with all
 
 
 def exchange(w, n, a, o, b):
@@ -64,7 +64,7 @@ def hierarchical(w, n, a, o, b):
 
 
 def taken(w, n, topology):
-    """The algorithm that the program takes."""
+    """The algorithm that ergoflow chooses."""
     if w == 1:
         return lambda *_: 0
     if topology == "ring" or w > MESH or topology == "auto" and w > 2 and n >= CIRCLE:
@@ -173,18 +173,18 @@ def figure():
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--sums", type=int, default=9, help="timed in each round")
+    options.add_argument("--sums", type=int, default=9, help="sums timed in each round (default: %(default)s)")
     options.add_argument("--worlds", type=int, nargs="*", default=list(range(1, 9)))
     options.add_argument("--bytes", type=int, nargs="*", default=[4, 16_384, 1_600_000, 7_100_000])
     options.add_argument("--mbit", type=int, default=200)
-    options.add_argument("--gradient", type=float, default=0.075, help="seconds on one worker, for the speed-up")
+    options.add_argument("--gradient", type=float, default=0.075, help="seconds of the gradient on one worker, for the speed-up (default: %(default)s)")
     options.add_argument("--update", type=float, default=0.004)
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     m = measure(o)
-    parts = [measured_table(m), "Milliseconds of a ring, and the least with its algorithm, by workers:\n\n" + predicted_table(),
-             f"How many times as fast as one worker a step of {1e3 * o.gradient:.0f} ms gradient and {1e3 * o.update:.0f} ms update is, "
-             "with a ring and with the best, by workers:\n\n" + step_table(o.gradient, o.update)]
+    parts = [measured_table(m), "Milliseconds of a ring, then the fastest algorithm and its milliseconds, by number of workers:\n\n" + predicted_table(),
+             f"Speed-up over one worker of a step of {1e3 * o.gradient:.0f} ms gradient and {1e3 * o.update:.0f} ms update, "
+             "with a ring and with the best algorithm, by number of workers:\n\n" + step_table(o.gradient, o.update)]
     text = "\n".join(parts)
     print(text)
     if o.write:

@@ -1,7 +1,7 @@
 """The sensor networks of model/network/sensor in PyTorch, written from their definition
-with torch.nn layers, every part and every combination: reference for the golden
-values in model/network/sensor/testdata and for verify_torch.py, and what
-steps_torch.py measures. Modules are named as our parameters are."""
+with torch.nn layers, every part and every combination: the reference for the golden
+values in model/network/sensor/testdata and for verify_torch.py, and the networks that
+steps_torch.py times. Modules have the names of ergoflow's parameters."""
 
 import math
 
@@ -207,7 +207,7 @@ class Decoder(nn.Module):
 
 
 class SensorNetwork(nn.Module):
-    """Takes the fields of our configuration; sensors and steps are of the data."""
+    """Takes the fields of ergoflow's configuration; the data have sensors and steps."""
 
     def __init__(self, representation="trajectory", aggregator="perceiver", conditioning="adaln", decoder="flat",
                  features=8, channels=(64, 128), kernel=3, hidden=128, width=128, latents=4, encoder_blocks=2,
@@ -223,7 +223,7 @@ class SensorNetwork(nn.Module):
         return self.decoder(self.encoder(probes), x, t)
 
     def layout(self):
-        """(name, parameter, its shape as ours) in the order of our flat vector."""
+        """(name, parameter, conversion to ergoflow's shape) in the order of its flat vector."""
         modules = dict(self.named_modules())
         for name, parameter in self.named_parameters():
             owner = modules[name.rpartition(".")[0]]

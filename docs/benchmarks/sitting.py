@@ -1,4 +1,4 @@
-"""What a page says of where and of what it was measured."""
+"""Processor and commit, for the first line of a page's measurements."""
 
 import pathlib
 import subprocess
@@ -12,5 +12,5 @@ def processor():
 
 
 def commit():
-    """Of the working tree; with -dirty where it has changes."""
+    """The commit of the working tree, with -dirty if it has changes."""
     return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()

@@ -1,17 +1,17 @@
-"""The training step of every experiment beside PyTorch's, in one sitting: each
-round times ergoflow, then PyTorch, so that both see the same machine; the ratio of
-a round is PyTorch's median over ergoflow's, and printed is the median of the rounds,
+"""Compares the training step of every experiment with PyTorch's in one sitting. Each
+round times ergoflow, then PyTorch, so that both run under the same load. The ratio of
+a round is PyTorch's median over ergoflow's; the table has the median of the rounds,
 with the least and largest.
 
     make bench-steps        (or: .venv/bin/python docs/benchmarks/steps.py)
 
-Compared are gradient, clipping and update of a batch in memory, at the experiment's
-full sizes but for the number of functions in the batch; a worker assembles batches
+A step is gradient, clipping and update of a batch in memory, at the experiment's full
+sizes except for the number of functions in the batch; a worker assembles batches
 beside its steps. Both use all cores and keep their memory in one arena (see
 steps_torch.py).
 
---write FILE puts every time into FILE with .json at its end, beside the cases that
-are there already, and replaces what is between the markers in FILE by the table.
+--write FILE adds every time to FILE with the extension .json, and replaces the part
+between the markers in FILE with the table.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def plane(functions=32, sensors=256, **parts):
             "functions": functions, "samples": 64, "dimension": 2, "sets": sets}
 
 
-# name: experiment, the rest for steps_torch.py
+# name: the experiment, and the arguments of steps_torch.py
 CASES = {
     "vn1d": {"experiment": "vn1d", **line(64)},
     "rare1d": {"experiment": "rare1d", **line(256)},
@@ -156,8 +156,8 @@ def main():
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--steps", type=int, default=7)
     options.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
-    options.add_argument("--variants", default="compile-f32,compile-bf16", help="of PyTorch: eager or compile, f32 or bf16")
-    options.add_argument("--precisions", default="float32,bfloat16", help="of ergoflow")
+    options.add_argument("--variants", default="compile-f32,compile-bf16", help="PyTorch's variants: eager or compile, f32 or bf16 (default: %(default)s)")
+    options.add_argument("--precisions", default="float32,bfloat16", help="ergoflow's precisions (default: %(default)s)")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     cases = {}

@@ -1,11 +1,11 @@
-"""Training steps in PyTorch on the CPU, for steps.py: gradient of a batch that is
-in memory, clipping, AdamW under OneCycle. Compiles the step that the first line of
-standard input describes, a JSON object with network, inputs, functions, samples,
-dimension, variant and threads; then takes as many steps as each further line says
-and answers their seconds as a JSON list.
+"""Training steps in PyTorch on the CPU, for steps.py: gradient of a batch in memory,
+clipping, AdamW under OneCycle. Compiles the step that the first line of standard input
+describes, a JSON object with network, inputs, functions, samples, dimension, variant
+and threads. Each further line is a number of steps; the answer is their seconds as a
+JSON list.
 
-glibc is set as ergoflow sets it for itself (fewer page faults; PyTorch gains from
-that too). Networks are computed as they are written down.
+glibc has the settings that ergoflow gives itself (fewer page faults, which also makes
+PyTorch faster). Networks are computed as defined.
 """
 
 import json

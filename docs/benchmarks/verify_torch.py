@@ -1,11 +1,11 @@
-"""Every network of the paper in PyTorch, loaded with the parameters that ergoflow
-exported, must give the velocities that ergoflow computed, in float32.
+"""Checks every network of the paper: in PyTorch, with the parameters that ergoflow
+exported, it must compute the same velocities as ergoflow, in float32.
 
     make verify-torch       (or: go run ./docs/benchmarks/velocities DIR
                              and: python docs/benchmarks/verify_torch.py DIR)
 
-The error is the largest difference over the largest velocity. Made with torch 2.15.
---write PAGE puts the table between the marks of that page of docs/results.
+The error is the largest difference over the largest velocity. Tested with torch 2.15.
+--write PAGE replaces the table between the markers of that page of docs/results.
 """
 
 import argparse
@@ -26,7 +26,7 @@ OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 
 
 def load(network, tensors):
-    """Sets every parameter of the network, each from the tensor of its name."""
+    """Sets every parameter of the network from the tensor of the same name."""
     with torch.no_grad():
         for name, parameter, arrange in network.layout():
             arrange(parameter).copy_(tensors.pop(name))

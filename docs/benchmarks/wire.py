@@ -1,12 +1,12 @@
-"""The loss of a training for each number format of the wire between workers, side by
-side: the same functions, samples, noise and order, so that what differs is rounding.
+"""The loss of a training with each number format between workers. Functions, samples,
+noise and order are the same; only rounding differs.
 
     make build && python3 docs/benchmarks/wire.py
 
 runs `ergoflow run vn1d --preset demo` for 1,000 updates on two workers with f32, bf16
-and int8, into ergoflow-runs/wire-…; runs that are done are not done again. Writes
-docs/results/wire.svg, .csv with every loss, and replaces what is between the markers
-of wire.md by the table. Nothing but the standard library is needed.
+and int8, into ergoflow-runs/wire-…; finished runs are reused. Writes
+docs/results/wire.svg, .csv.xz with every loss, and replaces the part between the
+markers of wire.md with the table. Only the standard library is needed.
 """
 
 import argparse
@@ -25,11 +25,11 @@ from logticks import logticks
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 OPEN, CLOSE = "<!-- begin measured -->", "<!-- end measured -->"
 WIRES = {"f32": "#36c", "bf16": "#c63", "int8": "#393"}
-WINDOW = 50  # updates of the moving mean that is drawn, at most
+WINDOW = 50  # at most, updates in the moving mean of the figure
 
 
 def train(wire, o):
-    """The loss of every update, and the stored result of the run."""
+    """The loss of every update, and results.json of the run."""
     folder = ROOT / "ergoflow-runs" / f"wire-{o.experiment}-{o.steps}-{wire}"
     results = folder / "report" / "results.json"
     if not results.exists():
@@ -46,7 +46,7 @@ def smooth(losses):
 
 
 def figure(curves):
-    """A panel for each wire, with the others in grey behind, on one logarithmic scale."""
+    """A panel for each format, with the others in grey, on one logarithmic scale."""
     width, height, top, gap = 250, 220, 30, 25
     drawn = {w: smooth(losses) for w, losses in curves.items()}
     highest = max(max(c[len(c) // 50:]) for c in drawn.values())
@@ -76,7 +76,7 @@ def figure(curves):
 
 
 def sinkhorn(results):
-    """The mean divergence of what the trained model samples, with its interval."""
+    """The mean divergence of the trained model's samples, with its interval."""
     summary = next(row["summary"] for row in results["rows"] if row["kind"] == "model")["sinkhorn"]
     low, high = summary["mean_interval"]
     return f"{summary['mean']:.4f} [{low:.4f} to {high:.4f}]"
@@ -100,7 +100,7 @@ def main():
     options.add_argument("--preset", default="demo")
     options.add_argument("--steps", type=int, default=1000)
     options.add_argument("--workers", type=int, default=2)
-    options.add_argument("--set", action="append", default=[], help="of ergoflow run")
+    options.add_argument("--set", action="append", default=[], help="override one setting of ergoflow run (repeatable)")
     options.add_argument("--write", type=pathlib.Path, default=ROOT / "docs" / "results" / "wire.md")
     o = options.parse_args()
     curves, results = {}, {}

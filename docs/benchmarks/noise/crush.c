@@ -3,9 +3,9 @@
  *   crush NAME small|crush|TESTS [reversed]
  *
  * TESTS are some of Crush's 96, as in 1-55 or 56-61,71-72, so that several
- * processes can share the work. TestU01 looks at the upper bits of a word more
- * than at the lower ones, at the last not at all; reversed puts the lowest
- * first. Every p-value is printed at the end. */
+ * processes can share the work. TestU01 tests the upper bits of a word more than
+ * the lower ones, and never the last; reversed puts the lowest bits first. The
+ * output ends with every p-value. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

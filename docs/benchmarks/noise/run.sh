@@ -34,7 +34,7 @@ go test -c -o "$dir/words" ./data/simulation/simulate
 
 battery() { # stream, battery[, reversed]
 	local result=$dir/$1-$2${3:+-$3}.txt
-	# The source ends by a broken pipe.
+	# A broken pipe ends the source.
 	{ nice -n 19 "$dir/words" -test.run '^TestWords$' -test.timeout 0 -stream "$1" || true; } |
 		nice -n 19 "$dir/crush" "$@" >"$result"
 	tail -n 1 "$result"

@@ -1,5 +1,5 @@
 """Batches of 256 exact assignments, 64 points against 64 in two dimensions, by POT
-and SciPy. They are given squared distances ready, in float64, and use one thread."""
+and SciPy. They receive squared distances precomputed, in float64, and use one thread."""
 
 import argparse
 

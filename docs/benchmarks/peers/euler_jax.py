@@ -1,8 +1,8 @@
 """Euler–Maruyama in JAX: jit, lax.scan over steps, chains shared by as many
 virtual devices as there are threads (faster than one device that uses both cores).
 
-Two variants, because the generator decides: "jax.random" draws the normals of a
-step by jax.random.normal from a folded key, as a user writes it; "fused" computes
+There are two variants, because the generator dominates: "jax.random" draws the normals of a
+step by jax.random.normal from a folded key, the usual way; "fused" computes
 Threefry-2x32 of (chain, step) and the inverse error function inside the step, so
 that XLA makes one loop of generator and step. Others were slower: rbg keys,
 windows of noise, one key split per step, Box–Muller, xoshiro128+ in the carry,
@@ -33,7 +33,7 @@ F = np.float32
 
 
 def clamped(x):
-    """Cell and what is left of it."""
+    """The cell of x and the position in it."""
     u = jnp.clip(x * F(P["scale"]) + F(P["offset"]), 0, F(P["top"]))
     i = u.astype(jnp.int32)
     return i, u - i

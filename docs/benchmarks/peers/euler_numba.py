@@ -1,7 +1,7 @@
 """Euler–Maruyama on the line in Numba: chains in groups of 64 shared by prange,
-xoshiro128+ and Box–Muller by the polynomials of noise.h (which says where they
-come from), loops over lanes that LLVM makes vectors of. NumPy's generator inside
-Numba is some seven times slower.
+xoshiro128+ and Box–Muller by the polynomials of noise.h (which names their
+sources), loops over lanes that LLVM vectorizes. NumPy's generator inside Numba is
+about seven times slower.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """The equations that all peers simulate, prepared for stepping: one state step
 is x += b(x)Δt + S(x)√Δt ξ with Δt = 0.01, all factors already in the tables.
-Tables are float32 and made here alone; euler.c gets them as a file.
+Tables are float32 and made only here; euler.c reads them from a file.
 """
 
 import numpy as np
@@ -54,7 +54,7 @@ def particles():
 
 
 def named(system, nodes):
-    """The problem and the number of chains by the names of the command line."""
+    """The problem with this name on the command line."""
     if system == "line":
         return line(nodes)
     if system == "particles":
@@ -63,8 +63,8 @@ def named(system, nodes):
 
 
 def amount(system):
-    """What one step of all chains counts for, in the unit of the rate: steps of
-    chains, or unordered pairs."""
+    """One step of all chains in the unit of the rate: steps of chains, or unordered
+    pairs."""
     if system == "particles":
         return COPIES * PARTICLES * (PARTICLES - 1) // 2
     return FUNCTIONS * CHAINS

@@ -1,6 +1,6 @@
-"""How the driver talks with a peer: the peer makes itself ready once (imports,
-compilation, a round to warm up), then answers every line "variant seconds" with a
-line of JSON: what it did per second while it worked at least that long."""
+"""The protocol between the driver and a peer: the peer starts once (imports,
+compilation, a round to warm up). Then it answers every line "seconds variant" with a
+line of JSON: its rate while it worked for at least that long."""
 
 import json
 import sys
@@ -8,9 +8,9 @@ import time
 
 
 def serve(variants, versions, warm=True):
-    """variants: name → function that does a piece of work and returns (amount, check),
-    where check is a number that all peers should agree on, or None. warm: do every
-    piece once at first."""
+    """variants: name → function that does a piece of work and returns (amount, check);
+    check is a number on which all peers should agree, or None. warm: do every piece
+    once before the first answer."""
     if warm:
         for work in variants.values():
             work()

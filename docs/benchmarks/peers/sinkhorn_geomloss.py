@@ -1,9 +1,9 @@
 """The debiased Sinkhorn divergence by GeomLoss: tensorized backend, its default
 schedule (p = 2, blur 0.05, scaling 0.5).
 
-As a peer it is timed in float32, as its users run it, on clouds like those of
-`ergoflow bench sinkhorn`. With --values DIRECTORY it writes pairs of clouds there
-as X.npy and Y.npy, and prints their divergence in float64.
+As a peer it runs in float32, the usual precision, on clouds like those of
+`ergoflow bench sinkhorn`. With --values DIRECTORY it writes pairs of clouds to X.npy
+and Y.npy there, and prints their divergence in float64.
 """
 
 import argparse
@@ -40,13 +40,13 @@ def mixture(d, random):
 
 
 def heavy(x, random):
-    """Points over a normal number, 0.01 or more: tails of the Cauchy law."""
+    """Points divided by the absolute value of a normal number, at least 0.01: Cauchy tails."""
     return x / np.maximum(0.01, np.abs(random.standard_normal((o.points, 1))))
 
 
 def pair(kind, d):
     """normal: two normal laws; mixture: a standard normal cloud against two modes;
-    heavy: those with heavy tails."""
+    heavy: the clouds of mixture with heavy tails."""
     random = np.random.default_rng(d)
     x = normal(d, random)
     y = 0.5 + 0.8 * normal(d, random) if kind == "normal" else mixture(d, random)

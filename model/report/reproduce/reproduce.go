@@ -77,7 +77,7 @@ func Make(ctx context.Context, o Options) (*Document, error) {
 }
 
 // job trains and evaluates what is missing. A state that is needed and was not
-// kept, as in docs/results/record, is trained again.
+// kept, as in docs/results/record.tar.xz, is trained again.
 func (o Options) job(ctx context.Context, name string, job PlannedRun) error {
 	hash := job.Experiment.Hash()
 	t, err := o.Dir.training(hash)
