@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/allreduce/bench"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 )
 
 // allReduceBench are the flags of bench allreduce.
@@ -120,7 +121,7 @@ func (b *allReduceBench) takePart(ctx context.Context, opts allreduce.Options) (
 	var l net.Listener
 	var err error
 	if b.inherited {
-		ctx = supervised(ctx)
+		ctx = conduct.Supervised(ctx)
 		f := os.NewFile(3, "listener")
 		l, err = net.FileListener(f)
 		f.Close()

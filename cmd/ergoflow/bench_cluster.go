@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -48,18 +47,14 @@ func benchCluster(ctx context.Context, e experiment.Experiment, workers int, bac
 		return m, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	var st coordinator.Status
 	local := localFlags{dir: dir, workers: workers, backend: backendName, engine: backend.Auto}
-	_, err = local.conduct(ctx, e, wire.Stage_STAGE_TRAIN, func(control wire.ControlClient, _ string) (err error) {
-		st, err = status(ctx, control)
-		return err
-	})
+	result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN)
 	if err != nil {
 		return m, err
 	}
 	b, s := e.Training.BatchFunctions, e.Training.BatchSamples
-	m = clusterMeasurement{Experiment: e.Name, Batch: fmt.Sprintf("%d×%d", b, s), World: workers, Steps: steps, WaitsFor: st.WaitsFor}
-	for _, w := range st.Workers {
+	m = clusterMeasurement{Experiment: e.Name, Batch: fmt.Sprintf("%d×%d", b, s), World: workers, Steps: steps, WaitsFor: result.Status.WaitsFor}
+	for _, w := range result.Status.Workers {
 		m.Workers = append(m.Workers, workerMeasurement{w.ID, w.Device, w.Timing})
 		m.Median = max(m.Median, w.Timing.Step)
 	}

@@ -27,10 +27,7 @@ the sum over the workers, waiting for the last of them, update, and everything e
 		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json\n  ergoflow bench step --experiment vn1d --preset demo --world 2",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if choose.preset == "" && choose.config == "" {
-				choose.preset = "full"
-			}
-			e, err := choose.load(name)
+			e, err := choose.loadFull(name)
 			if err != nil {
 				return err
 			}
@@ -65,9 +62,8 @@ the sum over the workers, waiting for the last of them, update, and everything e
 			return nil
 		},
 	}
-	choose.add(cmd)
+	choose.addFull(cmd)
 	f := cmd.Flags()
-	f.Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
 	f.StringVar(&name, "experiment", "vn1d", experimentNames())
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	f.IntVar(&steps, "steps", 30, "steps to time")

@@ -75,6 +75,12 @@ func logs(dir string) string {
 	return all.String()
 }
 
+// tailLines are the lines in the last n bytes of a file.
+func tailLines(path string, n int) []string {
+	b, _ := os.ReadFile(path)
+	return strings.Split(string(bytes.TrimSpace(b[max(0, len(b)-n):])), "\n")
+}
+
 // proven is what `verify run` shows of the one run in a directory, which must be
 // that it learned from everything once.
 func proven(t *testing.T, dir string) ledger.Proof {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -30,7 +31,7 @@ func coordinatorCommand() *cobra.Command {
 			}
 			ctx := cmd.Context()
 			if supervise {
-				ctx = supervised(ctx)
+				ctx = conduct.Supervised(ctx)
 			}
 			c.Log = logger()
 			c.PlanOf = planOf

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
@@ -89,7 +90,7 @@ func fail(w io.Writer, err error) int {
 	if errors.As(err, &u) {
 		return exitUsage
 	}
-	for _, flag := range []error{simulate.ErrEngine, backend.ErrUnknown, metrics.ErrOption} { // flags alone cause these
+	for _, flag := range []error{conduct.ErrAddress, simulate.ErrEngine, backend.ErrUnknown, metrics.ErrOption} { // flags alone cause these
 		if errors.Is(err, flag) {
 			return exitUsage
 		}

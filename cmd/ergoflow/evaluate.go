@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/device"
@@ -103,14 +104,14 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 		return err
 	}
 	begin := time.Now()
-	bars := stageBars{out: os.Stderr}
+	bars := progress.Stages{Out: os.Stderr}
 	results, shown, err := evaluate.Run(ctx, evaluate.Options{
 		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store), Simulator: simulator,
 		Progress: func(stage string, done, total int) {
-			bars.show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
+			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
 		},
 	})
-	bars.end()
+	bars.End()
 	if err != nil {
 		return err
 	}
@@ -130,9 +131,4 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	}
 	fmt.Fprintf(stdout, "report   %s\nfigures  %s\n", page, filepath.Join(e.out, "*.png"))
 	return nil
-}
-
-// defaultDir is where a run lives unless it is told otherwise.
-func defaultDir(e experiment.Experiment) string {
-	return filepath.Join("ergoflow-runs", e.Name+"-"+e.Preset)
 }

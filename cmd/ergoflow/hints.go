@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"syscall"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
@@ -31,7 +33,7 @@ var hints = []struct {
 }{
 	{gossip.ErrNoSeed, "--join takes the gossip address of any member; `coordinator.json` in the coordinator's directory has one"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
-	{errUnreachable, "is it running? `coordinator.json` in its directory has its address"},
+	{conduct.ErrUnreachable, "is it running? `coordinator.json` in its directory has its address"},
 	{coordinator.ErrNotRunning, "a run's coordinator lives only as long as the run; `ergoflow coordinator` starts one that stays"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},
 	{gossip.ErrInsecure, "on a network that you trust, add --insecure"},
@@ -55,6 +57,8 @@ var hints = []struct {
 	{request.ErrDiffusion, "give the diffusion of the model's family; a network knows no other kind than it was trained with"},
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
 	{request.ErrUnlearned, "nothing was written; give an equation like those of the training set"},
+	{conduct.ErrForgotten, "it was started again in another --dir; the same command submits the run there"},
+	{conduct.ErrReplaced, "the same command with --replace continues this run and suspends the other"},
 	{data.ErrTimeStep, "a smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
 	{data.ErrNoise, "a larger diffusion, or a larger data.training.dt and data.reference.dt (docs/families.md)"},
 	{data.ErrLeavesGrid, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},
@@ -76,6 +80,7 @@ var hints = []struct {
 	{syscall.EROFS, "the file system is read-only; choose another directory"},
 	{syscall.ENOTDIR, "a file is where a directory should be; choose another one, or move the file away"},
 	{syscall.EADDRINUSE, "another process listens there; choose another port, or 0 for any"},
+	{conduct.ErrFailed, "the workers' logs say more"}, // where its kind is none of the above
 }
 
 // hintFor returns the hint for an error, its own or that of its kind.
@@ -83,6 +88,10 @@ func hintFor(err error) string {
 	var own *hinted
 	if errors.As(err, &own) {
 		return own.hint
+	}
+	var ended *conduct.ProcessError
+	if errors.As(err, &ended) {
+		return cmp.Or(ended.Hint, "the same command continues this run; the log is "+ended.Log)
 	}
 	var inputs *experiment.InputsError
 	if errors.As(err, &inputs) {

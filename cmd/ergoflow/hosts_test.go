@@ -209,7 +209,7 @@ func (c *hostCluster) end() {
 	for _, d := range c.daemons() {
 		select {
 		case <-d.ended:
-		case <-time.After(workerGrace):
+		case <-time.After(drainGrace + 3*time.Second):
 			c.t.Errorf("%s does not leave\n%s", d.name, c.logs())
 			d.kill()
 		}

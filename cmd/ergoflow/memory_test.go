@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -65,12 +66,12 @@ func TestCoordinatorMemory(t *testing.T) {
 		})
 	}
 	c.until("a thousand workers", func(st coordinator.Status) bool { return len(st.Workers) == workers })
-	conn, control, err := clusterFlags{addr: addresses.Control}.dial()
+	client, err := conduct.Dial(addresses.Control)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	if err := submit(ctx, control, plan, wire.Stage_STAGE_GENERATE, true); err != nil {
+	defer client.Close()
+	if err := client.Submit(ctx, plan, wire.Stage_STAGE_GENERATE, true); err != nil {
 		t.Fatal(err)
 	}
 	c.until("ten thousand jobs for a thousand workers", func(st coordinator.Status) bool {

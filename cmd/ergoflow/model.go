@@ -8,7 +8,6 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
@@ -30,10 +29,7 @@ func modelCommand() *cobra.Command {
 		Example: "  ergoflow model vn1d",
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if choose.preset == "" && choose.config == "" {
-				choose.preset = "full"
-			}
-			e, err := choose.load(args[0])
+			e, err := choose.loadFull(args[0])
 			if err != nil {
 				return err
 			}
@@ -60,10 +56,7 @@ func modelCommand() *cobra.Command {
 			return nil
 		},
 	}
-	choose.add(cmd)
-	cmd.Flags().Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
+	choose.addFull(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
 }
-
-func experimentNames() string { return strings.Join(experiment.Names(), ", ") }

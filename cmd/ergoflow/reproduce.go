@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -71,29 +73,31 @@ the one at --addr; evaluations run here.`,
 				local.dir = filepath.Join("ergoflow-runs", "reproduce-"+preset)
 			}
 			dir := reproduce.Directory(local.dir)
-			bars := stageBars{out: os.Stderr}
+			bars := progress.Stages{Out: os.Stderr}
 			o := reproduce.Options{
 				Studies: selected, Preset: preset, Seeds: seeds, Dir: dir, Workers: local.workers,
 				Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
-					return conduct(ctx, e, &local, wire.Stage_STAGE_TRAIN)
+					result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN)
+					return result.Checkpoint, result.Stages, err
 				},
 				Open: local.open,
 				Say: func(line string) {
-					bars.end()
+					bars.End()
 					fmt.Fprintln(os.Stderr, line)
 				},
 				Progress: func(stage string, done, total int) {
-					bars.show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
+					bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
 				},
 			}
 			if addr != "" {
 				o.Workers = 0
 				o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
-					return conductAt(ctx, addr, e)
+					result, err := runAt(ctx, addr, e)
+					return result.Checkpoint, result.Stages, err
 				}
 			}
 			doc, err := reproduce.Make(cmd.Context(), o)
-			bars.end()
+			bars.End()
 			if err != nil {
 				return err
 			}
@@ -122,12 +126,12 @@ the one at --addr; evaluations run here.`,
 // too many workers, a cluster that is not there.
 func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, addr string, local *localFlags) error {
 	if addr != "" {
-		conn, control, err := clusterFlags{addr: addr}.dial()
+		client, err := conduct.Dial(addr)
 		if err != nil {
 			return err
 		}
-		defer conn.Close()
-		if _, err := status(ctx, control); err != nil {
+		defer client.Close()
+		if _, err := client.Status(ctx); err != nil {
 			return err
 		}
 		return knownNames(local.backend, local.engine)
@@ -158,25 +162,12 @@ func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
 	return b, simulator, nil
 }
 
-// conductAt is conduct on a running cluster, which stays. It refuses to put
-// aside a run that is not finished there.
-func conductAt(ctx context.Context, addr string, e experiment.Experiment) ([]byte, []report.StageTime, error) {
+// runAt trains e on the running cluster at an address. A run there that is not finished
+// is not replaced.
+func runAt(ctx context.Context, addr string, e experiment.Experiment) (conduct.Result, error) {
 	plan, err := e.Plan()
 	if err != nil {
-		return nil, nil, usage(err)
+		return conduct.Result{}, usage(err)
 	}
-	conn, control, err := clusterFlags{addr: addr}.dial()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer conn.Close()
-	if err := submit(ctx, control, plan, wire.Stage_STAGE_TRAIN, false); err != nil {
-		return nil, nil, err
-	}
-	stages, err := follow(ctx, control, plan, wire.Stage_STAGE_TRAIN, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	encoded, err := loadCheckpoint(ctx, control, plan.Run)
-	return encoded, stages, err
+	return conduct.Run(ctx, conduct.Options{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Addr: addr, Checkpoint: true})
 }

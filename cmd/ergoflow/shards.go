@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
@@ -76,7 +77,7 @@ func shardsVerifyCommand() *cobra.Command {
 			if bad != nil && len(list) == 0 {
 				return bad
 			}
-			bar := newProgress(os.Stderr, "verify", "shards", 0, len(list))
+			bar := progress.New(os.Stderr, "verify", "shards", 0, len(list))
 			for i, m := range list {
 				if err := cmd.Context().Err(); err != nil {
 					return err
@@ -84,9 +85,9 @@ func shardsVerifyCommand() *cobra.Command {
 				if err := store.Verify(cmd.Context(), m.Dataset, m.Shard); err != nil {
 					bad = errors.Join(bad, err)
 				}
-				bar.set(i+1, "")
+				bar.Set(i+1, "")
 			}
-			bar.end()
+			bar.End()
 			if bad != nil {
 				return bad
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -88,11 +89,11 @@ which chains overshoot gets a warning.`,
 			for _, w := range warnings {
 				fmt.Fprintln(os.Stderr, "warning:", w)
 			}
-			bar := newProgress(os.Stderr, "simulate", "steps", 0, total)
+			bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
 			begin := time.Now()
 			err = engine.EulerMaruyamaFunc(cmd.Context(), x, equation.Bind, scheme, seed, 0, "simulate",
-				func(done, _ int) { bar.set(done, "") })
-			bar.end()
+				func(done, _ int) { bar.Set(done, "") })
+			bar.End()
 			if err != nil {
 				return explainSimulation(err)
 			}

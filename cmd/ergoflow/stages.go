@@ -6,7 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 func generateCommand() *cobra.Command {
@@ -42,34 +44,13 @@ machine does it and ends.`,
 				return err
 			}
 			if own {
-				_, _, err := conduct(cmd.Context(), e, &local, until)
+				_, err := local.run(cmd.Context(), e, until)
 				return err
 			}
-			if err := local.only(cmd); err != nil {
+			if err := local.refuse(cmd); err != nil {
 				return err
 			}
-			plan, err := e.Plan()
-			if err != nil {
-				return usage(err)
-			}
-			cluster := clusterFlags{dir: local.dir, addr: addr}
-			conn, control, err := cluster.dial()
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			ctx := cmd.Context()
-			if err := submit(ctx, control, plan, until, replace); err != nil {
-				if st, unknown := status(ctx, control); unknown == nil && st.Run != "" && st.Run != plan.Run {
-					return withHint(err, "`ergoflow status %s` shows how far it is; --replace puts it aside", cluster)
-				}
-				return err
-			}
-			_, err = follow(ctx, control, plan, until, nil)
-			if errors.Is(err, context.Canceled) {
-				return withHint(errDetached, "`ergoflow status %s` shows how far it is; the same command attaches again", cluster)
-			}
-			return err
+			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, replace)
 		},
 	}
 	choose.add(cmd)
@@ -85,4 +66,24 @@ machine does it and ends.`,
 	cmd.MarkFlagsMutuallyExclusive("addr", "local")
 	cmd.MarkFlagsMutuallyExclusive("addr", "dir")
 	return cmd
+}
+
+// runOn conducts e to a stage on a running cluster.
+func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, until wire.Stage, replace bool) error {
+	plan, err := e.Plan()
+	if err != nil {
+		return usage(err)
+	}
+	addr, err := cluster.address()
+	if err != nil {
+		return err
+	}
+	_, err = conduct.Run(ctx, conduct.Options{Plan: plan, Until: until, Addr: addr, Replace: replace})
+	switch {
+	case errors.Is(err, conduct.ErrBusy):
+		return withHint(err, "`ergoflow status %s` shows its progress; --replace suspends it", cluster)
+	case errors.Is(err, context.Canceled):
+		return withHint(errDetached, "`ergoflow status %s` shows its progress; the same command attaches again", cluster)
+	}
+	return err
 }

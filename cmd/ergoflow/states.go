@@ -140,11 +140,11 @@ func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, 
 // snapshot fetches a copy of the coordinator's checkpoint store into a
 // temporary file.
 func snapshot(ctx context.Context, dir string) (path string, err error) {
-	conn, control, err := clusterFlags{dir: dir}.dial()
+	client, err := clusterFlags{dir: dir}.dial()
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
+	defer client.Close()
 	f, err := os.CreateTemp("", "ergoflow-checkpoints-")
 	if err != nil {
 		return "", err
@@ -158,7 +158,7 @@ func snapshot(ctx context.Context, dir string) (path string, err error) {
 	answer, cancel := context.WithCancel(ctx)
 	defer cancel()
 	late := time.AfterFunc(snapshotWait, cancel)
-	stream, err := control.Snapshot(answer, &wire.SnapshotRequest{})
+	stream, err := client.Control.Snapshot(answer, &wire.SnapshotRequest{})
 	for err == nil {
 		var chunk *wire.Chunk
 		if chunk, err = stream.Recv(); err == nil {

@@ -17,12 +17,12 @@ func statusCommand() *cobra.Command {
 		Example: "  ergoflow status --dir ergoflow-runs/vn1d-demo --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, control, err := cluster.dial()
+			client, err := cluster.dial()
 			if err != nil {
 				return err
 			}
-			defer conn.Close()
-			st, err := status(cmd.Context(), control)
+			defer client.Close()
+			st, err := client.Status(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -77,13 +77,7 @@ func statusCommand() *cobra.Command {
 			return nil
 		},
 	}
-	addCluster(cmd, &cluster)
+	cluster.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
-}
-
-func addCluster(cmd *cobra.Command, c *clusterFlags) {
-	cmd.Flags().StringVar(&c.dir, "dir", "", "directory of a coordinator on this machine")
-	cmd.Flags().StringVar(&c.addr, "addr", "", "control address of a coordinator")
-	cmd.MarkFlagsMutuallyExclusive("dir", "addr")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/worker"
 )
@@ -43,7 +44,7 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 			}
 			drain := cmd.Context()
 			if supervise {
-				drain = supervised(drain)
+				drain = conduct.Supervised(drain)
 			}
 			if threads > 0 {
 				backend.SetThreads(threads)

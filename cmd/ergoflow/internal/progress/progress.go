@@ -1,4 +1,6 @@
-package main
+// Package progress shows how far a command is: a bar on a terminal, a line now and
+// then elsewhere.
+package progress
 
 import (
 	"fmt"
@@ -14,9 +16,8 @@ import (
 // plainEvery is how often progress is a line where there is no terminal.
 const plainEvery = 10 * time.Second
 
-// A progress shows how far a stage is, with rate and remaining time: a bar on a
-// terminal, a line now and then elsewhere.
-type progress struct {
+// A Bar shows how far a stage is, with rate and remaining time.
+type Bar struct {
 	out   *os.File
 	stage string
 	unit  string
@@ -30,9 +31,10 @@ type progress struct {
 	ended     bool
 }
 
-func newProgress(out *os.File, stage, unit string, done, total int) *progress {
+// New shows a stage of which done of the total, in that unit, are done already.
+func New(out *os.File, stage, unit string, done, total int) *Bar {
 	now := time.Now()
-	p := &progress{out: out, stage: stage, unit: unit, total: total, first: done, begin: now, lastLine: now, lastValue: -1}
+	p := &Bar{out: out, stage: stage, unit: unit, total: total, first: done, begin: now, lastLine: now, lastValue: -1}
 	if term.IsTerminal(int(out.Fd())) {
 		p.bar = progressbar.NewOptions(total,
 			progressbar.OptionSetWriter(out),
@@ -46,12 +48,12 @@ func newProgress(out *os.File, stage, unit string, done, total int) *progress {
 			progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerHead: "█", SaucerPadding: "░", BarStart: " ", BarEnd: " "}),
 		)
 	}
-	p.set(done, "")
+	p.Set(done, "")
 	return p
 }
 
-// set says that done of the total is reached; detail is a short remark.
-func (p *progress) set(done int, detail string) {
+// Set says that done of the total is reached; detail is a short remark, such as the loss.
+func (p *Bar) Set(done int, detail string) {
 	if p.ended {
 		return
 	}
@@ -77,8 +79,8 @@ func (p *progress) set(done int, detail string) {
 	fmt.Fprintln(p.out, line)
 }
 
-// end leaves the bar as it stands and goes to the next line.
-func (p *progress) end() {
+// End leaves the bar as it stands and goes to the next line.
+func (p *Bar) End() {
 	if p.ended {
 		return
 	}
@@ -89,31 +91,36 @@ func (p *progress) end() {
 	}
 }
 
-// stageBars shows one stage after another: each has its own progress.
-type stageBars struct {
-	out *os.File
-	bar *progress
+// Stages shows one stage after another, each with a bar of its own.
+type Stages struct {
+	Out *os.File
+	bar *Bar
 }
 
-func (b *stageBars) show(stage, unit string, done, total int, detail string) {
+// Show shows the stage, and ends the one before it.
+func (b *Stages) Show(stage, unit string, done, total int, detail string) {
 	if b.bar == nil || b.bar.stage != stage {
-		b.end()
-		b.bar = newProgress(b.out, stage, unit, done, total)
+		b.End()
+		b.bar = New(b.Out, stage, unit, done, total)
 	}
-	b.bar.set(done, detail)
+	b.bar.Set(done, detail)
 }
 
-// finish takes the present stage as done.
-func (b *stageBars) finish(detail string) {
+// Shown reports whether a stage is under way.
+func (b *Stages) Shown() bool { return b.bar != nil }
+
+// Finish takes the present stage as done.
+func (b *Stages) Finish(detail string) {
 	if b.bar != nil {
-		b.bar.set(b.bar.total, detail)
-		b.end()
+		b.bar.Set(b.bar.total, detail)
+		b.End()
 	}
 }
 
-func (b *stageBars) end() {
+// End leaves the present stage as it stands.
+func (b *Stages) End() {
 	if b.bar != nil {
-		b.bar.end()
+		b.bar.End()
 		b.bar = nil
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package conduct
 
 import (
 	"bytes"
@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// A process is a child of `ergoflow run`: the same program under another
-// subcommand, with its log in a file.
+// A process is a child of this one: the same program under another subcommand, with its
+// log in a file.
 type process struct {
 	name string
 	log  string
-	from int64 // where this process begins in its log, which others have written before
-	out  tail  // standard output: its last words, where the disk of its log is full
+	from int64 // where this process begins in its log, to which earlier ones wrote
+	out  tail  // standard output, where its errors go if the disk of its log is full
 	cmd  *exec.Cmd
 	life io.Closer     // the child leaves when this end of its standard input closes
 	done chan struct{} // closed when the child has ended
 }
 
-// startProcess starts `ergoflow args...`, with more in its environment, appending what
-// it says on standard error to logDir/name.log.
+// startProcess starts `ergoflow args...`, with env added to its environment. Its standard
+// error is appended to logDir/name.log.
 //
-// The child holds our end of a pipe as its standard input and leaves when it
-// closes, which the kernel does for us however we end: no orphan survives even
-// a SIGKILL of the parent.
+// The child's standard input is a pipe from this process, and the child leaves when the
+// pipe closes (Supervised). The kernel closes it however this process ends, so that no
+// orphan survives even a SIGKILL.
 func startProcess(logDir, name string, env []string, args ...string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,7 +52,7 @@ func startProcess(logDir, name string, env []string, args ...string) (*process, 
 	cmd.Env = append(os.Environ(), env...)
 	p := &process{name: name, log: logPath, from: from, cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.out, log
-	cmd.WaitDelay = time.Second // whoever else may hold its output
+	cmd.WaitDelay = time.Second // a grandchild may hold its output open
 	// Ctrl-C reaches the whole foreground group; the parent decides the order
 	// in which its children leave.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -79,7 +79,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// crashed reports whether the child ended otherwise than by leaving.
+// crashed reports whether the child ended with a signal or an exit code other than 0.
 func (p *process) crashed() bool { return p.ended() && !p.cmd.ProcessState.Success() }
 
 // stop asks the child to leave and, after the grace, kills it.
@@ -96,28 +96,33 @@ func (p *process) stop(grace time.Duration) {
 	}
 }
 
-// failure says why the child ended, from the last error line that it said.
-func (p *process) failure() error {
-	reason := p.cmd.ProcessState.String()
-	var hint string
-	for _, line := range p.said() {
-		if text, ok := strings.CutPrefix(line, "ergoflow: "); ok {
-			reason = text
-		}
-		if text, ok := strings.CutPrefix(line, "hint: "); ok {
-			hint = text
-		}
-	}
-	err := fmt.Errorf("%s ended: %s", p.name, reason)
-	if hint == "" {
-		hint = "the same command goes on where this one stopped; the log is " + p.log
-	}
-	return withHint(err, "%s", hint)
+// A ProcessError says why a child ended.
+type ProcessError struct {
+	Name   string // such as worker-0
+	Reason string // its last error line, or its exit status
+	Hint   string // its last hint line; may be empty
+	Log    string // the path of its log
 }
 
-// said returns the last lines that this process wrote into its log, and those for
-// which that had no room.
-func (p *process) said() []string {
+func (e *ProcessError) Error() string { return e.Name + " ended: " + e.Reason }
+
+// failure says why the child ended.
+func (p *process) failure() error {
+	e := &ProcessError{Name: p.name, Reason: p.cmd.ProcessState.String(), Log: p.log}
+	for _, line := range p.lastLines() {
+		if text, ok := strings.CutPrefix(line, "ergoflow: "); ok {
+			e.Reason = text
+		}
+		if text, ok := strings.CutPrefix(line, "hint: "); ok {
+			e.Hint = text
+		}
+	}
+	return e
+}
+
+// lastLines are those that this process wrote to its log, then those for which the log's
+// disk had no room.
+func (p *process) lastLines() []string {
 	written := int64(maxTail)
 	if info, err := os.Stat(p.log); err == nil {
 		written = min(written, info.Size()-p.from)
@@ -125,7 +130,7 @@ func (p *process) said() []string {
 	return append(tailLines(p.log, written), strings.Split(string(p.out), "\n")...)
 }
 
-// maxTail bounds what is read again of what a process has said.
+// maxTail bounds the bytes that are read of a log or kept of an output.
 const maxTail = 8 << 10
 
 // A tail keeps the last maxTail bytes of what is written to it.
@@ -151,9 +156,9 @@ func tailLines(path string, n int64) []string {
 	return strings.Split(string(bytes.TrimSpace(b)), "\n")
 }
 
-// supervised returns a context that ends when ctx does or when the parent that
-// holds our standard input has gone.
-func supervised(ctx context.Context) context.Context {
+// Supervised returns a context for a child of startProcess: it ends when ctx does or when
+// the parent, which holds the other end of standard input, has ended.
+func Supervised(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		io.Copy(io.Discard, os.Stdin)

@@ -1,4 +1,4 @@
-package main
+package conduct
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/coordinator"
-	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -22,58 +22,56 @@ import (
 	"github.com/ergoflow/ergoflow/model/report"
 )
 
-// statusEvery is how often a run is asked how far it is.
-const statusEvery = 200 * time.Millisecond
+const (
+	// statusEvery is the time between two requests for the status.
+	statusEvery = 200 * time.Millisecond
+	// joinPatience is how long a run may be without workers before a line says so: some
+	// may be about to join.
+	joinPatience = 3 * time.Second
+	// restartPatience is how long a coordinator may be away. It may be restarting, and
+	// training continues when it is back.
+	restartPatience = time.Minute
+)
 
-// joinPatience is how long a run may be without workers before that is said:
-// some may be about to join.
-const joinPatience = 3 * time.Second
+var (
+	// ErrFailed means that the coordinator gave a run up.
+	ErrFailed = errors.New("the run failed")
+	// ErrReplaced means that another run took the place of the one that was followed.
+	ErrReplaced = errors.New("the run was replaced")
+	// ErrForgotten means that the coordinator has no run: it was started again in
+	// another directory.
+	ErrForgotten = errors.New("the run is unknown")
+)
 
-// restartPatience is how long a coordinator may be away: it may be restarting,
-// and training goes on when it is back.
-const restartPatience = time.Minute
-
-// submit hands the plan to the coordinator.
-func submit(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, replace bool) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWait)
-	defer cancel()
-	_, err := control.Submit(ctx, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Replace: replace, Version: ergoflow.Build()})
-	if err != nil {
-		return rpcError("submit "+plan.Experiment, err)
-	}
-	return nil
-}
-
-// follow shows the run's progress until the stage is reached and returns how
-// long its parts took. alive says why the cluster has ended, if it has, from the
-// last status that it answered with; it is nil for a cluster of others, which may
-// have no workers yet.
-func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) ([]report.StageTime, error) {
-	f := follower{plan: plan, bars: stageBars{out: os.Stderr}, begin: time.Now(), manned: alive != nil}
-	defer f.bars.end()
+// follow shows the run's progress until the stage is reached. alive says from the last
+// status why the cluster has ended, if it has; it is nil for a cluster that is not local,
+// which may have no workers yet.
+func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) (Result, error) {
+	f := follower{plan: plan, bars: progress.Stages{Out: os.Stderr}, begin: time.Now(), manned: alive != nil}
+	defer f.bars.End()
 	answered := time.Now()
 	var st coordinator.Status
 	for {
-		now, err := status(ctx, control)
+		now, err := c.Status(ctx)
 		switch {
 		case err == nil:
 			st, answered = now, time.Now()
-		case !errors.Is(err, errUnreachable) || time.Since(answered) > restartPatience:
-			return nil, err
+		case !errors.Is(err, ErrUnreachable) || time.Since(answered) > restartPatience:
+			return Result{}, err
 		}
 		if err == nil {
 			if reached, err := f.show(st, until); reached || err != nil {
-				return f.stages, err
+				return Result{Stages: f.stages, Status: st}, err
 			}
 		}
 		if alive != nil {
 			if err := alive(st); err != nil {
-				return nil, err
+				return Result{}, err
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return Result{}, ctx.Err()
 		case <-time.After(statusEvery):
 		}
 	}
@@ -82,22 +80,22 @@ func follow(ctx context.Context, control wire.ControlClient, plan ergoflow.Plan,
 // A follower turns one status after another into progress.
 type follower struct {
 	plan       ergoflow.Plan
-	bars       stageBars
+	bars       progress.Stages
 	begin      time.Time // of the present stage
 	stages     []report.StageTime
 	generation ergoflow.Generation
-	manned     bool // there were workers, or nobody needs to be told that there are none
+	manned     bool // there were workers, or a line has said that there are none
 }
 
 // show shows one status and says whether the stage is reached.
 func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
-	if err := f.displaced(st); err != nil {
+	if err := f.replaced(st); err != nil {
 		return false, err
 	}
 	f.missWorkers(st)
 	switch st.State {
 	case machine.StateGenerating:
-		f.bars.show("generate", "shards", st.Shards.Done, st.Shards.Total, "")
+		f.bars.Show("generate", "shards", st.Shards.Done, st.Shards.Total, "")
 	case machine.StateGenerated:
 		f.leave("generate", "", fmt.Sprintf("%d shards", st.Shards.Total))
 		return until == wire.Stage_STAGE_GENERATE, nil
@@ -106,42 +104,46 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return until == wire.Stage_STAGE_GENERATE, nil
 	case machine.StateTraining:
 		f.generated(st)
-		if until == wire.Stage_STAGE_GENERATE { // somebody wanted more
+		if until == wire.Stage_STAGE_GENERATE { // another command submitted it to be trained
 			return true, nil
 		}
 		if f.generation != 0 && st.Generation != f.generation {
-			f.bars.end()
+			f.bars.End()
 			fmt.Fprintf(os.Stderr, "generation %d, world size %d: %s\n", st.Generation, st.WorldSize, whyEnded(st, f.generation))
 		}
 		f.generation = st.Generation
-		f.bars.show("train", "steps", int(st.Step), int(st.Steps), trainDetail(st))
+		f.bars.Show("train", "steps", int(st.Step), int(st.Steps), trainDetail(st))
 	case machine.StateDone:
 		f.leave("train", trainDetail(st), fmt.Sprintf("%d steps", st.Steps))
 		return true, nil
 	case machine.StateFailed:
-		hint := "the workers' logs say more"
-		for _, known := range []error{shard.ErrCorrupt, simulate.ErrDiverged, probe.ErrDiverged, family.ErrNoEquation, syscall.ENOSPC} {
-			if strings.Contains(st.Failure, known.Error()) { // a worker's error, which comes as text
-				hint = hintFor(known)
-			}
-		}
-		return false, withHint(fmt.Errorf("run %.12s failed: %s", f.plan.Run, st.Failure), "%s", hint)
+		return false, f.failed(st.Failure)
 	}
 	return false, nil
 }
 
-// displaced says what has taken the run's place: it was the coordinator's own,
-// durably, before it was followed.
-func (f *follower) displaced(st coordinator.Status) error {
+// failed is the error of a run that the coordinator gave up. Where a worker's error is
+// the reason it comes as text, and its kind is found by the text of the kind.
+func (f *follower) failed(failure string) error {
+	err := ofKind{fmt.Errorf("run %.12s failed: %s", f.plan.Run, failure), ErrFailed}
+	for _, kind := range []error{syscall.ENOSPC, family.ErrNoEquation, probe.ErrDiverged, simulate.ErrDiverged, shard.ErrCorrupt} {
+		if strings.Contains(failure, kind.Error()) {
+			return ofKind{err, kind}
+		}
+	}
+	return err
+}
+
+// replaced says what has taken the run's place. The coordinator had stored the run as its
+// own before it was followed.
+func (f *follower) replaced(st coordinator.Status) error {
 	switch st.Run {
 	case f.plan.Run:
 		return nil
 	case "":
-		return withHint(fmt.Errorf("the coordinator no longer knows run %.12s", f.plan.Run),
-			"it was started again in another --dir; the same command submits the run there")
+		return ofKind{fmt.Errorf("the coordinator no longer knows run %.12s", f.plan.Run), ErrForgotten}
 	}
-	return withHint(fmt.Errorf("run %.12s was put aside by run %.12s (%s)", f.plan.Run, st.Run, st.Experiment),
-		"the same command with --replace continues it, and puts the other aside")
+	return ofKind{fmt.Errorf("run %.12s was replaced by run %.12s (%s)", f.plan.Run, st.Run, st.Experiment), ErrReplaced}
 }
 
 // missWorkers says once that a run waits for workers to join it.
@@ -155,8 +157,8 @@ func (f *follower) missWorkers(st coordinator.Status) {
 		return
 	}
 	f.manned = true
-	f.bars.end()
-	fmt.Fprintf(f.bars.out, "no workers have joined: ergoflow worker --join %s\n", st.Gossip)
+	f.bars.End()
+	fmt.Fprintf(f.bars.Out, "no workers have joined: ergoflow worker --join %s\n", st.Gossip)
 }
 
 // generated ends the generation of data when it is first seen to be over.
@@ -168,10 +170,10 @@ func (f *follower) generated(st coordinator.Status) {
 
 // leave ends the present stage.
 func (f *follower) leave(stage, detail, note string) {
-	if f.bars.bar == nil { // over before it was seen
-		fmt.Fprintf(f.bars.out, "%s: %s\n", stage, note)
+	if !f.bars.Shown() { // over before it was seen
+		fmt.Fprintf(f.bars.Out, "%s: %s\n", stage, note)
 	}
-	f.bars.finish(detail)
+	f.bars.Finish(detail)
 	now := time.Now()
 	f.stages = append(f.stages, report.StageTime{Name: stage, Took: now.Sub(f.begin), Note: note})
 	f.begin = now

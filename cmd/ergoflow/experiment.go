@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/model/experiment"
+)
+
+// experimentFlags choose a configuration.
+type experimentFlags struct {
+	preset       string
+	config       string
+	sets         []string
+	reproducible bool
+}
+
+func (f *experimentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.preset, "preset", "", "smoke, demo, scaled, best or full (default scaled)")
+	cmd.Flags().StringVar(&f.config, "config", "", "YAML file over the preset")
+	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "one field over both, as path=value; may be repeated")
+}
+
+// addReproducible is for commands that train, or look for what was trained.
+func (f *experimentFlags) addReproducible(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.reproducible, "reproducible", false, "equal parameters, bit for bit, whatever workers come and go; slower (training.reproducible)")
+}
+
+// addFull makes full the default preset where no file says another.
+func (f *experimentFlags) addFull(cmd *cobra.Command) {
+	f.add(cmd)
+	cmd.Flags().Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
+}
+
+// load reads the configuration of an experiment.
+func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
+	sets := f.sets
+	if f.reproducible {
+		sets = append(slices.Clone(sets), "training.reproducible=true")
+	}
+	e, err := experiment.Load(name, f.preset, f.config, sets)
+	if err != nil && hintFor(err) == "" {
+		err = withHint(err, "docs/formats.md says what each setting means, `ergoflow help` which experiments and presets there are")
+	}
+	if err != nil {
+		return e, usage(err)
+	}
+	return e, nil
+}
+
+// loadFull is load with the defaults of addFull.
+func (f *experimentFlags) loadFull(name string) (experiment.Experiment, error) {
+	if f.preset == "" && f.config == "" {
+		f.preset = "full"
+	}
+	return f.load(name)
+}
+
+// loadTried is load for commands that generate data: it simulates a few functions first
+// and refuses those whose data would be wrong.
+func (f *experimentFlags) loadTried(ctx context.Context, name string) (experiment.Experiment, error) {
+	e, err := f.load(name)
+	if err != nil {
+		return e, err
+	}
+	warnings, err := e.PilotRun(ctx)
+	if err != nil {
+		return e, usage(err)
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
+	}
+	return e, nil
+}
+
+func experimentNames() string { return strings.Join(experiment.Names(), ", ") }
+
+// defaultDir is the directory of a run without --dir.
+func defaultDir(e experiment.Experiment) string {
+	return filepath.Join("ergoflow-runs", e.Name+"-"+e.Preset)
+}

@@ -1,0 +1,125 @@
+package conduct
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+var (
+	// ErrAddress means that an address is none.
+	ErrAddress = errors.New("address")
+	// ErrUnreachable means that nothing answers at a coordinator's address.
+	ErrUnreachable = errors.New("the coordinator does not answer")
+	// ErrBusy means that the coordinator refused a run because another is not finished.
+	ErrBusy = errors.New("the coordinator has another run")
+)
+
+// answerWait is how long a coordinator may take to answer. It may be stopped, or its
+// host may be gone, which the connection does not notice.
+const answerWait = 10 * time.Second
+
+// A Client talks to a coordinator's control service.
+type Client struct {
+	Control wire.ControlClient
+	conn    *grpc.ClientConn
+}
+
+// Dial prepares a client of the coordinator with that control address. The connection
+// is made by the first call.
+func Dial(addr string) (*Client, error) {
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("%w %q: %w", ErrAddress, addr, err)
+	}
+	return &Client{Control: wire.NewControlClient(conn), conn: conn}, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// Status asks the coordinator for its status.
+func (c *Client) Status(ctx context.Context) (st coordinator.Status, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	reply, err := c.Control.Status(ctx, &wire.StatusRequest{})
+	if err != nil {
+		return st, rpcError("ask the coordinator for its status", err)
+	}
+	if err := json.Unmarshal(reply.Json, &st); err != nil {
+		return st, fmt.Errorf("read the coordinator's status: %w", err)
+	}
+	return st, nil
+}
+
+// Submit hands a plan to the coordinator. Without replace a coordinator with another
+// run that is not finished refuses it, with ErrBusy.
+func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stage, replace bool) error {
+	answer, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	_, err := c.Control.Submit(answer, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Replace: replace, Version: ergoflow.Build()})
+	if err == nil {
+		return nil
+	}
+	err = rpcError("submit "+plan.Experiment, err)
+	if errors.Is(err, ErrUnreachable) {
+		return err
+	}
+	if st, unknown := c.Status(ctx); unknown == nil && st.Run != "" && st.Run != plan.Run {
+		return ofKind{err, ErrBusy}
+	}
+	return err
+}
+
+// checkpoint fetches the latest checkpoint of a run.
+func (c *Client) checkpoint(ctx context.Context, run string) ([]byte, error) {
+	stream, err := c.Control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: run})
+	if err != nil {
+		return nil, rpcError("load checkpoint", err)
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, rpcError("load checkpoint", err)
+	}
+	encoded, err := wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
+	if err != nil {
+		return nil, rpcError("load checkpoint", err)
+	}
+	return encoded, nil
+}
+
+// rpcError says what failed and why, without gRPC's wrapping.
+func rpcError(what string, err error) error {
+	st, ok := grpcstatus.FromError(err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s: %w", what, err)
+	case st.Code() == codes.Canceled:
+		return fmt.Errorf("%s: %w", what, context.Canceled)
+	case st.Code() == codes.Unavailable:
+		return fmt.Errorf("%s: %w (%s)", what, ErrUnreachable, st.Message())
+	case st.Code() == codes.DeadlineExceeded:
+		return fmt.Errorf("%s: %w (within %v)", what, ErrUnreachable, answerWait)
+	}
+	return fmt.Errorf("%s: %s", what, st.Message())
+}
+
+// ofKind is an error of a kind that callers branch on and that its text does not name.
+type ofKind struct {
+	error
+	kind error
+}
+
+func (e ofKind) Unwrap() []error { return []error{e.error, e.kind} }

@@ -1,0 +1,64 @@
+// Package conduct takes runs to a stage: on a cluster that is there, or on one of
+// child processes that it starts on this machine and ends with the run.
+package conduct
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/model/report"
+)
+
+// Options say which run to conduct, and where.
+type Options struct {
+	Plan  ergoflow.Plan
+	Until wire.Stage
+	// Local starts a cluster on this machine. Nil takes the one at the control address
+	// Addr, which stays.
+	Local *Local
+	Addr  string
+	// Replace lets the run take the place of one that is not finished. On a local
+	// cluster it always does.
+	Replace bool
+	// Checkpoint fetches the final checkpoint.
+	Checkpoint bool
+}
+
+// A Result is what is known of a run that has reached its stage.
+type Result struct {
+	Stages     []report.StageTime
+	Status     coordinator.Status
+	Checkpoint []byte // if it was asked for
+}
+
+// Run submits a run and follows it, with progress on standard error, until the stage
+// is reached. It returns when a local cluster has ended.
+func Run(ctx context.Context, o Options) (Result, error) {
+	var alive func(coordinator.Status) error
+	if o.Local != nil {
+		local, err := start(ctx, *o.Local)
+		if err != nil {
+			return Result{}, err
+		}
+		defer local.stop()
+		fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
+		o.Addr, o.Replace, alive = local.addresses.Control, true, local.err
+	}
+	c, err := Dial(o.Addr)
+	if err != nil {
+		return Result{}, err
+	}
+	defer c.Close()
+	if err := c.Submit(ctx, o.Plan, o.Until, o.Replace); err != nil {
+		return Result{}, err
+	}
+	r, err := c.follow(ctx, o.Plan, o.Until, alive)
+	if err == nil && o.Checkpoint {
+		r.Checkpoint, err = c.checkpoint(ctx, o.Plan.Run)
+	}
+	return r, err
+}

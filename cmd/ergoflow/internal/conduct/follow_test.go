@@ -1,0 +1,140 @@
+package conduct
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// script is a coordinator that answers with one status after another, then with the last
+// again and again.
+type script struct {
+	wire.ControlClient
+	statuses []coordinator.Status
+	next     int
+}
+
+func (s *script) Status(context.Context, *wire.StatusRequest, ...grpc.CallOption) (*wire.StatusReply, error) {
+	b, err := json.Marshal(s.statuses[s.next])
+	s.next = min(s.next+1, len(s.statuses)-1)
+	return &wire.StatusReply{Json: b}, err
+}
+
+func running(run, state string) coordinator.Status {
+	return coordinator.Status{Status: machine.Status{Run: run, Experiment: "vn1d/" + run, State: state, Steps: 64,
+		Shards: machine.ShardStatus{Done: 5, Total: 5}}}
+}
+
+// TestFollowReplaced: another run in the place of the one that is followed is an error
+// that names it.
+func TestFollowReplaced(t *testing.T) {
+	ours := running("ours", machine.StateTraining)
+	for _, test := range []struct {
+		next  coordinator.Status
+		kind  error
+		words []string
+	}{
+		{running("theirs", machine.StateTraining), ErrReplaced, []string{"ours", "theirs", "vn1d/theirs"}},
+		{running("", machine.StateIdle), ErrForgotten, []string{"ours"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), restartPatience)
+			defer cancel()
+			c := Client{Control: &script{statuses: []coordinator.Status{ours, ours, test.next}}}
+			_, err := c.follow(ctx, ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, nil)
+			if !errors.Is(err, test.kind) {
+				t.Fatalf("ended with %v, not %v", err, test.kind)
+			}
+			for _, word := range test.words {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("%q does not name %s", err, word)
+				}
+			}
+		})
+	}
+}
+
+// TestFailedKinds: the kind of a worker's error is found in the text of the failure.
+func TestFailedKinds(t *testing.T) {
+	f := follower{plan: ergoflow.Plan{Run: "ours"}}
+	for _, kind := range []error{ErrFailed, shard.ErrCorrupt, simulate.ErrDiverged, probe.ErrDiverged, family.ErrNoEquation, syscall.ENOSPC} {
+		if err := f.failed("shard 3: " + kind.Error()); !errors.Is(err, kind) || !errors.Is(err, ErrFailed) {
+			t.Errorf("%v is not of the kind %v", err, kind)
+		}
+	}
+}
+
+// TestFollowWithoutWorkers: for a cluster without workers one line says how to join it;
+// for a local one, which starts its own workers, none does.
+func TestFollowWithoutWorkers(t *testing.T) {
+	empty := running("ours", machine.StateGenerating)
+	empty.Gossip = "10.0.0.1:7946"
+	done := running("ours", machine.StateDone)
+	waiting := slices.Repeat([]coordinator.Status{empty}, 100)
+	joined := empty
+	joined.Workers = []machine.WorkerStatus{{ID: "vm-1"}}
+	for name, test := range map[string]struct {
+		statuses []coordinator.Status
+		alive    func(coordinator.Status) error
+		lines    int
+	}{
+		"no workers":         {append(waiting, done), nil, 1},
+		"some":               {append(slices.Repeat([]coordinator.Status{joined}, 100), done), nil, 0},
+		"one leaves":         {append([]coordinator.Status{joined}, append(waiting, done)...), nil, 0},
+		"own workers":        {append(waiting, done), func(coordinator.Status) error { return nil }, 0},
+		"nothing left to do": {slices.Repeat([]coordinator.Status{done}, 2), nil, 0},
+	} {
+		out, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		stderr := os.Stderr
+		os.Stderr = out
+		synctest.Test(t, func(t *testing.T) {
+			c := Client{Control: &script{statuses: test.statuses}}
+			_, err = c.follow(t.Context(), ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, test.alive)
+		})
+		os.Stderr = stderr
+		said, readErr := os.ReadFile(out.Name())
+		if err != nil || readErr != nil || strings.Count(string(said), "no workers have joined: ergoflow worker --join 10.0.0.1:7946\n") != test.lines {
+			t.Errorf("%s: not %d times: %v\n%s", name, test.lines, err, said)
+		}
+	}
+}
+
+func TestWhyEnded(t *testing.T) {
+	decision := func(reason string) coordinator.Decision { return coordinator.Decision{Reason: reason} }
+	full := make([]coordinator.Decision, coordinator.KeptDecisions)
+	for name, test := range map[string]struct {
+		decisions []coordinator.Decision
+		want      string
+	}{
+		"told":           {[]coordinator.Decision{decision("b is lost; generation 3 ends: silent for 2 s; a, c stay"), decision("generation 4 makes step 7")}, "silent for 2 s"},
+		"another":        {[]coordinator.Decision{decision("generation 2 ends: c left")}, "the coordinator was started again"},
+		"long forgotten": {full, "generation 4 makes step 7"},
+	} {
+		st := coordinator.Status{Decisions: test.decisions}
+		st.Reason = "generation 4 makes step 7"
+		if got := whyEnded(st, 3); got != test.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
