@@ -22,7 +22,7 @@ func backendListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the backends, and whether each works here",
+		Short:   "List the compute backends, and whether each works here",
 		Example: "  ergoflow backend list --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
@@ -49,10 +49,10 @@ func backendListCommand() *cobra.Command {
 func backendInstallCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "install cpu|cuda",
-		Short: "Fetch an XLA plugin through pip and prove that it loads",
-		Long: `Fetches the pinned wheel with pip (which knows your index, proxies and
-certificates), checks its SHA-256, unpacks the plugin into the cache directory
-and runs a small computation on it. Does nothing where that has been done.`,
+		Short: "Install an XLA plugin with pip and check that it works",
+		Long: `Downloads the pinned wheel with pip, which uses your index, proxies and
+certificates. Checks its SHA-256, unpacks the plugin into the cache directory
+and runs a small computation on it. Does nothing if the plugin is installed.`,
 		Example: "  ergoflow backend install cpu",
 		Args:    exactly(1, "cpu or cuda"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -14,7 +14,7 @@ import (
 func benchCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:     "bench",
-		Short:   "Measure this machine",
+		Short:   "Measure the speed of this machine",
 		Example: "  ergoflow bench step --json",
 	}, benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand(), benchAllReduceCommand())
 }
@@ -28,18 +28,18 @@ type kernelBench struct {
 
 func (k *kernelBench) add(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&k.rounds, "rounds", 5, "timed rounds of 0.2 s or more, after one to warm up")
-	f.IntSliceVar(&k.threads, "threads", nil, "numbers of threads to measure with (default 1 and all)")
+	f.IntVar(&k.rounds, "rounds", 5, "number of timed rounds, each of 0.2 s or more, after one to warm up")
+	f.IntSliceVar(&k.threads, "threads", nil, "numbers of threads to measure with (default: 1 and all)")
 	f.BoolVar(&k.asJSON, "json", false, "print JSON (docs/formats.md)")
 }
 
-// maxThreads bounds --threads: more than any machine has.
+// maxThreads bounds --threads, above any machine's number.
 const maxThreads = 1024
 
 // measure times a kernel of that size on all engines.
 type measure func(ctx context.Context, size, rounds int) ([]stopwatch.Measurement, error)
 
-// kernel is something to time, with the sizes it is given.
+// kernel is a measurement and the sizes to run it with.
 type kernel struct {
 	sizes   []int
 	measure measure

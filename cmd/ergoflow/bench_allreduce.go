@@ -36,11 +36,11 @@ func benchAllReduceCommand() *cobra.Command {
 	var b allReduceBench
 	cmd := &cobra.Command{
 		Use:   "allreduce",
-		Short: "Time sums over processes, as training makes them",
-		Long: `Times the all-reduce of vectors of float32 between as many processes of this
-machine, through the transport that training uses. Each gets its share of the
-processor's cores, unless GOMAXPROCS is set. With --rank this process is one rank,
-and the others are started likewise, on this machine or on others.`,
+		Short: "Time the all-reduce of training",
+		Long: `Times the all-reduce of vectors of float32 between processes on this machine,
+over the transport that training uses. Each process gets its share of the
+processor's cores, unless GOMAXPROCS is set. With --rank this process is one
+rank, and you start the others in the same way, on this machine or on others.`,
 		Example: "  ergoflow bench allreduce --world 4 --bytes 16384,7100000 --wire bf16 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,13 +72,13 @@ and the others are started likewise, on this machine or on others.`,
 		},
 	}
 	f := cmd.Flags()
-	f.IntVar(&b.world, "world", 2, "processes")
-	f.IntSliceVar(&b.bytes, "bytes", []int{16 << 10, 1_600_000, 7_100_000, 64_000_000}, "sizes of the vectors in bytes, as float32")
+	f.IntVar(&b.world, "world", 2, "number of processes")
+	f.IntSliceVar(&b.bytes, "bytes", []int{16 << 10, 1_600_000, 7_100_000, 64_000_000}, "sizes of the vectors of float32 in bytes")
 	f.StringVar(&b.wire, "wire", "f32", "number format between processes: f32, bf16 or int8")
-	f.StringVar(&b.topology, "topology", "auto", "who is connected: auto, mesh or ring")
-	f.IntVar(&b.rounds, "rounds", 0, "timed sums of each size (default as many as move 256 MB, 10 to 1000)")
-	f.IntVar(&b.rank, "rank", 0, "be this rank of --peers alone")
-	f.StringSliceVar(&b.peers, "peers", nil, "addresses of all ranks, with --rank")
+	f.StringVar(&b.topology, "topology", "auto", "connections between the ranks: auto, mesh or ring")
+	f.IntVar(&b.rounds, "rounds", 0, "number of timed sums of each size (default: as many as move 256 MB, 10 to 1000)")
+	f.IntVar(&b.rank, "rank", 0, "rank of this process among --peers")
+	f.StringSliceVar(&b.peers, "peers", nil, "addresses of all ranks, HOST:PORT, comma-separated, with --rank")
 	f.BoolVar(&b.inherited, "inherited", false, "listen on file descriptor 3 and leave when standard input closes")
 	f.MarkHidden("inherited")
 	f.BoolVar(&b.asJSON, "json", false, "print JSON (docs/formats.md)")
@@ -100,7 +100,7 @@ func (b *allReduceBench) validate(alone bool) (allreduce.Options, error) {
 	}
 	for _, n := range b.bytes {
 		if n%4 != 0 {
-			return opts, usagef("--bytes has %d, which is no whole number of float32", n)
+			return opts, usagef("--bytes has %d, which is not a multiple of 4", n)
 		}
 	}
 	if err := within("rounds", []int{b.rounds}, 0, 1<<20); err != nil {
@@ -116,7 +116,7 @@ func (b *allReduceBench) validate(alone bool) (allreduce.Options, error) {
 	return opts, nil
 }
 
-// takePart is one rank.
+// takePart runs one rank.
 func (b *allReduceBench) takePart(ctx context.Context, opts allreduce.Options) ([]bench.Result, error) {
 	var l net.Listener
 	var err error
@@ -139,10 +139,10 @@ func (b *allReduceBench) takePart(ctx context.Context, opts allreduce.Options) (
 	return bench.Rank(ctx, l, b.rank, b.peers, opts, b.bytes, b.rounds)
 }
 
-// peerWait is how long ranks that are started by hand wait for each other.
+// peerWait is how long a rank waits for the others to listen.
 const peerWait = time.Minute
 
-// awaitListener waits until somebody listens at the address.
+// awaitListener waits until a process listens at the address.
 func awaitListener(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, peerWait)
 	defer cancel()

@@ -15,10 +15,10 @@ func benchAssignmentCommand() *cobra.Command {
 	var problems, dimension int
 	cmd := &cobra.Command{
 		Use:   "assignment",
-		Short: "Time exact assignments of minibatch optimal transport",
+		Short: "Time the exact assignments of minibatch optimal transport",
 		Long: `Times batches of exact assignments between standard normal clouds, squared
-distances included, on every instruction set that the processor has. One
-dimension is sorted.`,
+distances included, on every instruction set of the processor. In one dimension
+an assignment is a sort.`,
 		Example: "  ergoflow bench assignment --points 64 --dimension 2 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -38,8 +38,8 @@ dimension is sorted.`,
 	}
 	bench.add(cmd)
 	f := cmd.Flags()
-	f.IntSliceVar(&points, "points", []int{32, 64, 128}, "points in each cloud")
-	f.IntVar(&problems, "problems", 256, "problems in a batch")
+	f.IntSliceVar(&points, "points", []int{32, 64, 128}, "numbers of points in each cloud")
+	f.IntVar(&problems, "problems", 256, "number of assignments in a batch")
 	f.IntVar(&dimension, "dimension", 2, "dimension of the points")
 	return cmd
 }

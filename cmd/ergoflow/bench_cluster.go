@@ -14,7 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// clusterMeasurement is what bench step prints of several workers: medians of the
+// clusterMeasurement is the document of bench step with several workers: medians of the
 // last steps, in seconds.
 type clusterMeasurement struct {
 	Experiment       string              `json:"experiment"`
@@ -33,8 +33,8 @@ type workerMeasurement struct {
 	Timing machine.Timing    `json:"timing"`
 }
 
-// benchCluster trains for that many steps on a local cluster, on hardly any data,
-// and takes the breakdown from the coordinator.
+// benchCluster trains for that many steps on a local cluster, on very few data, and takes
+// the parts of a step from the coordinator's status.
 func benchCluster(ctx context.Context, e experiment.Experiment, workers int, backendName string, steps int) (m clusterMeasurement, err error) {
 	if err := within("world", []int{workers}, 1, maxWorkers); err != nil {
 		return m, err
@@ -65,7 +65,7 @@ func benchCluster(ctx context.Context, e experiment.Experiment, workers int, bac
 func (m clusterMeasurement) print() error {
 	fmt.Fprintf(stdout, "%s, %s, %d workers: median %.1f ms, %.0f samples/s\n", m.Experiment, m.Batch, m.World, 1e3*m.Median, m.SamplesPerSecond)
 	if f := m.WaitsFor; f != nil {
-		fmt.Fprintf(stdout, "waits for %s, %.3g ms a step; it is last in %d of %d\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
+		fmt.Fprintf(stdout, "waits for %s, %.3g ms a step; it is the last in %d of %d steps\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
 	}
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ms\tdata\tgradient\tcopy\tring\twait\tupdate\tother\tall\t")

@@ -53,10 +53,10 @@ func benchSimulateCommand() *cobra.Command {
 		Use:   "simulate",
 		Short: "Time the Euler–Maruyama engines",
 		Long: `Times Euler–Maruyama chains, functions × chains, on every engine, system, size
-and number of threads: on the line with coefficients linear between nodes, and in
-the plane with bilinear ones, the diffusion constant or a matrix at every node.
-The rate counts single steps of single chains. Of particles with a pair force it
-counts unordered pairs.`,
+and number of threads. On the line the coefficients are linear between nodes. In
+the plane they are bilinear, with a constant diffusion or a matrix at each node.
+The rate counts single steps of single chains; for particles with a pair force
+it counts unordered pairs.`,
 		Example: "  ergoflow bench simulate --system line --nodes 64,256 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -95,9 +95,9 @@ counts unordered pairs.`,
 	bench.add(cmd)
 	f := cmd.Flags()
 	f.StringSliceVar(&chosen, "system", names, "systems to time")
-	f.IntSliceVar(&nodes, "nodes", nil, "nodes of the grids along each axis (default 64 and 256 on the line, 32 in the plane)")
-	f.StringVar(&backendName, "backend", "", "compute backend to time on the line too: xla:cuda, xla:cpu or go")
-	f.IntSliceVar(&particles, "particles", nil, "particles in the plane (default 32)")
-	f.IntVar(&functions, "functions", 64, "functions on grids, each with 128 chains")
+	f.IntSliceVar(&nodes, "nodes", nil, "numbers of nodes along each axis (default: 64 and 256 on the line, 32 in the plane)")
+	f.StringVar(&backendName, "backend", "", "compute backend to time too, on the line: xla:cuda, xla:cpu or go")
+	f.IntSliceVar(&particles, "particles", nil, "numbers of particles in the plane (default: 32)")
+	f.IntVar(&functions, "functions", 64, "number of functions on grids, each with 128 chains")
 	return cmd
 }

@@ -12,8 +12,9 @@ func benchSinkhornCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sinkhorn",
 		Short: "Time the Sinkhorn divergence",
-		Long: `Times the debiased Sinkhorn divergence between two clouds of as many points,
-with GeomLoss's default schedule in one to three dimensions and converged in one.`,
+		Long: `Times the debiased Sinkhorn divergence between two clouds of equally many
+points: with GeomLoss's default schedule in one to three dimensions, and to
+convergence in one dimension.`,
 		Example: "  ergoflow bench sinkhorn --points 4096 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -24,6 +25,6 @@ with GeomLoss's default schedule in one to three dimensions and converged in one
 		},
 	}
 	bench.add(cmd)
-	cmd.Flags().IntSliceVar(&points, "points", []int{4096}, "points in each cloud")
+	cmd.Flags().IntSliceVar(&points, "points", []int{4096}, "numbers of points in each cloud")
 	return cmd
 }

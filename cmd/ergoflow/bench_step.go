@@ -15,15 +15,15 @@ func benchStepCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "step",
-		Short: "Time whole training steps: assembly, gradient, clip, update",
-		Long: `Times training steps of one worker on functions whose samples are noise: assembling
-the batch, with the probes of networks that have sensors, the gradient, its way to
-the host and back, clipping and AdamW.
+		Short: "Time training steps: batch, gradient, clipping, update",
+		Long: `Times training steps of one worker on functions whose samples are noise. A step
+assembles the batch (with probes, for networks with sensors), computes the
+gradient, copies it to the host and back, clips it and updates with AdamW.
 
-With --world a cluster of so many workers on this machine makes the steps, each
-worker with its share of the processor's cores, and the coordinator says what the
-last 15 of them were made of: waiting for the batch, gradient, its copy to the host,
-the sum over the workers, waiting for the last of them, update, and everything else.`,
+With --world the steps run on a cluster of that many workers on this machine,
+each with its share of the processor's cores. The coordinator reports the parts
+of the last 15 steps: waiting for the batch, gradient, its copy to the host, the
+sum over the workers, waiting for the last of them, update, and the rest.`,
 		Example: "  ergoflow bench step --experiment vn1d --steps 50 --json\n  ergoflow bench step --experiment vn1d --preset demo --world 2",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,10 +64,10 @@ the sum over the workers, waiting for the last of them, update, and everything e
 	}
 	choose.addFull(cmd)
 	f := cmd.Flags()
-	f.StringVar(&name, "experiment", "vn1d", experimentNames())
+	f.StringVar(&name, "experiment", "vn1d", "experiment: "+experimentNames())
 	f.StringVar(&backendName, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
-	f.IntVar(&steps, "steps", 30, "steps to time")
-	f.IntVar(&world, "world", 0, "workers of a cluster on this machine (default none: this process)")
+	f.IntVar(&steps, "steps", 30, "number of steps to time")
+	f.IntVar(&world, "world", 0, "number of workers of a cluster on this machine (default: this process alone)")
 	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
 }

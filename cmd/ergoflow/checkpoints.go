@@ -27,7 +27,7 @@ func requireDir(cmd *cobra.Command, dir *string) {
 	cmd.MarkFlagRequired("dir")
 }
 
-// reading is a command's RunE on the checkpoints of a directory.
+// reading is the RunE of a command that reads the checkpoints of a directory.
 func reading(dir *string, run func(ctx context.Context, store *checkpoint.Store, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		store, done, err := readCheckpoints(cmd.Context(), *dir)
@@ -81,7 +81,7 @@ func checkpointsShowCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "show ID|latest --dir DIR",
-		Short:   "Show a checkpoint and its configuration, as JSON",
+		Short:   "Show a checkpoint and its configuration as JSON",
 		Example: "  ergoflow checkpoints show latest --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(1, "a checkpoint's ID, or latest"),
 		RunE: reading(&dir, func(_ context.Context, store *checkpoint.Store, args []string) error {
@@ -108,7 +108,7 @@ func checkpointsVerifyCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "verify --dir DIR",
-		Short:   "Read every checkpoint and check every chunk",
+		Short:   "Verify every chunk of every checkpoint",
 		Example: "  ergoflow checkpoints verify --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: reading(&dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {

@@ -27,16 +27,16 @@ func checkpointsExportCommand() *cobra.Command {
 	var dir, output string
 	cmd := &cobra.Command{
 		Use:   "export ID|latest --dir DIR -o FILE.safetensors",
-		Short: "Write a checkpoint as safetensors, and its configuration beside it",
-		Long: `Writes FILE.safetensors, which Python's stock safetensors reads, and FILE.json,
-the configuration that it was trained with. The former carries its checksum, by
-which import, sample and evaluate notice damage.`,
+		Short: "Export a checkpoint as safetensors, with its configuration as JSON",
+		Long: `Writes FILE.safetensors, which Python's safetensors package reads, and
+FILE.json, the configuration of the training. FILE.safetensors has its own
+checksum, by which import, sample and evaluate detect damage.`,
 		Example: "  ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors",
 		Args:    exactly(1, "a checkpoint's ID, or latest"),
 		RunE: reading(&dir, func(_ context.Context, store *checkpoint.Store, args []string) error {
 			base, ok := strings.CutSuffix(output, ".safetensors")
 			if !ok {
-				return usagef("-o %s: the name must end in .safetensors", output)
+				return usagef("-o %s does not end in .safetensors", output)
 			}
 			for _, path := range []string{output, base + ".json"} {
 				if err := writable(path); err != nil {
@@ -66,13 +66,13 @@ which import, sample and evaluate notice damage.`,
 		}),
 	}
 	requireDir(cmd, &dir)
-	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (required)")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "path of the .safetensors file to write (required)")
 	cmd.MarkFlagRequired("output")
 	return cmd
 }
 
-// writeBoth writes two files that belong together. The second one is complete, but
-// for its name, before the first is there: both are new, or both as they were.
+// writeBoth writes two files that belong together. The second is complete under a
+// temporary name before the first is written, so that either both change or none.
 func writeBoth(first string, content []byte, second string, beside []byte) error {
 	f, err := atomicfile.Create(second)
 	if err != nil {
@@ -91,11 +91,11 @@ func writeBoth(first string, content []byte, second string, beside []byte) error
 	return nil
 }
 
-// writeCheckpoints opens the store for writing, which no coordinator may hold.
+// writeCheckpoints opens the store for writing. It fails while a coordinator has it open.
 func writeCheckpoints(dir string) (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(coordinator.CheckpointPath(dir), false)
 	if errors.Is(err, checkpoint.ErrLocked) {
-		return nil, withHint(err, "this command writes: end the run or coordinator in %s first", dir)
+		return nil, withHint(err, "end the run or coordinator in %s first: this command writes", dir)
 	}
 	return store, err
 }
@@ -104,7 +104,7 @@ func checkpointsImportCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "import FILE.safetensors --dir DIR",
-		Short:   "Put an exported checkpoint into a store, to go on from it",
+		Short:   "Import an exported checkpoint, so that a run can continue from it",
 		Example: "  ergoflow checkpoints import vn1d.safetensors --dir ergoflow-runs/again",
 		Args:    exactly(1, "a file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,7 +131,7 @@ func checkpointsImportCommand() *cobra.Command {
 				Size: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:]),
 			}
 			if n := len(st.Ledger.Stretches); n > 0 {
-				info.Generation = st.Ledger.Stretches[n-1].Generation // later ones go on from it
+				info.Generation = st.Ledger.Stretches[n-1].Generation // later generations count from it
 			}
 			if n := len(st.Losses); n > 0 {
 				info.Loss = checkpoint.Loss(st.Losses[n-1])
@@ -142,7 +142,7 @@ func checkpointsImportCommand() *cobra.Command {
 			}
 			fmt.Fprintf(stdout, "%s: %s at step %d\n", info.ID, info.Experiment, info.Step)
 			if newest.ID != info.ID {
-				fmt.Fprintf(stdout, "the run goes on from %s at step %d, of a later generation or step: import into another --dir to go on from this one\n",
+				fmt.Fprintf(stdout, "the run continues from %s at step %d, of a later generation or step: import into another --dir to continue from this one\n",
 					newest.ID, newest.Step)
 			}
 			return nil
@@ -152,12 +152,12 @@ func checkpointsImportCommand() *cobra.Command {
 	return cmd
 }
 
-// put saves a checkpoint in a directory's store and returns it as it is there, and
-// the run's newest. What it made of file and directories is gone where that fails.
+// put saves a checkpoint in a directory's store. It returns the checkpoint as it is stored,
+// and the run's newest. If it fails it removes the file and the directories that it made.
 func put(dir string, info checkpoint.Info, encoded []byte) (saved, newest checkpoint.Info, err error) {
 	made := missing(coordinator.CheckpointPath(dir))
 	defer func() {
-		if err != nil && !errors.Is(err, checkpoint.ErrLocked) { // then somebody else was faster
+		if err != nil && !errors.Is(err, checkpoint.ErrLocked) { // then another process was faster
 			for _, path := range made {
 				os.Remove(path) // of directories only empty ones
 			}
@@ -181,8 +181,7 @@ func put(dir string, info checkpoint.Info, encoded []byte) (saved, newest checkp
 	return info, own[0], nil
 }
 
-// missing are a path and its directories as far as they are not there, the longest
-// first.
+// missing are the path and its parents that do not exist, the longest first.
 func missing(path string) (all []string) {
 	for {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -203,7 +202,7 @@ func checkpointsPruneCommand() *cobra.Command {
 		Args:    exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			if keep < 0 || best < 0 || keep+best < 1 {
-				return usagef("--keep %d --best %d would keep nothing, or less", keep, best)
+				return usagef("--keep %d --best %d keeps no checkpoint", keep, best)
 			}
 			if _, err := checkpointsIn(dir); err != nil {
 				return err
@@ -222,7 +221,7 @@ func checkpointsPruneCommand() *cobra.Command {
 		},
 	}
 	requireDir(cmd, &dir)
-	cmd.Flags().IntVar(&keep, "keep", 3, "newest checkpoints to keep of each run")
-	cmd.Flags().IntVar(&best, "best", 1, "checkpoints of least loss to keep of each run")
+	cmd.Flags().IntVar(&keep, "keep", 3, "number of newest checkpoints to keep of each run")
+	cmd.Flags().IntVar(&best, "best", 1, "number of checkpoints with the lowest loss to keep of each run")
 	return cmd
 }

@@ -15,7 +15,7 @@ type clusterFlags struct{ dir, addr string }
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of a coordinator on this machine")
-	cmd.Flags().StringVar(&f.addr, "addr", "", "control address of a coordinator")
+	cmd.Flags().StringVar(&f.addr, "addr", "", "`HOST:PORT` of a running coordinator's control service")
 	cmd.MarkFlagsMutuallyExclusive("dir", "addr")
 }
 
@@ -33,14 +33,14 @@ func (f clusterFlags) address() (string, error) {
 		return f.addr, nil
 	}
 	if f.dir == "" {
-		return "", usagef("say which cluster: --dir DIR (of a coordinator on this machine) or --addr HOST:PORT")
+		return "", usagef("no cluster is given: want --dir DIR (of a coordinator on this machine) or --addr HOST:PORT")
 	}
 	a, err := coordinator.ReadAddresses(f.dir)
 	if errors.Is(err, coordinator.ErrNotRunning) {
 		return "", err
 	}
 	if err != nil {
-		return "", withHint(err, "start the coordinator again, which writes that file; or give its --addr")
+		return "", withHint(err, "start the coordinator again, which writes that file, or give its --addr")
 	}
 	return a.Control, nil
 }

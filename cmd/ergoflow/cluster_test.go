@@ -81,8 +81,8 @@ func tailLines(path string, n int) []string {
 	return strings.Split(string(bytes.TrimSpace(b[max(0, len(b)-n):])), "\n")
 }
 
-// proven is what `verify run` shows of the one run in a directory, which must be
-// that it learned from everything once.
+// proven is the proof of `verify run` for the one run in a directory: it learned from
+// every block exactly once.
 func proven(t *testing.T, dir string) ledger.Proof {
 	t.Helper()
 	cmd, out := program(t.Context(), t, "verify", "run", "--dir", dir, "--json")
@@ -215,7 +215,7 @@ func start(t *testing.T, dir string, args []string, listeners ...io.Writer) *clu
 		t.Fatal(err)
 	}
 	c := &cluster{t: t, dir: dir, cmd: cmd, out: out, done: make(chan error, 1)}
-	go func() { c.done <- cmd.Wait(); close(c.done) }() // nobody waits for a second end
+	go func() { c.done <- cmd.Wait(); close(c.done) }() // so that later receivers do not block
 	return c
 }
 
@@ -352,10 +352,11 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		gone(t, pids)
 		again := startCluster(t, dir, 2, often...)
 		again.end()
-		if !strings.Contains(logs(dir), "all continue from the checkpoint at step") {
-			t.Errorf("the log does not say that training went on from a checkpoint\n%s", logs(dir))
+		got := final(t, dir)
+		equalToRounding(t, "after a restart", got, want)
+		if first := got.Ledger.Stretches[0]; first.Generation > st.Generation {
+			t.Errorf("training started again from the beginning, in generation %d, after the kill in %d\n%s", first.Generation, st.Generation, logs(dir))
 		}
-		equalToRounding(t, "after a restart", final(t, dir), want)
 		if p := proven(t, dir); p.Generations < 2 {
 			t.Errorf("the ledger does not know of the restart: %+v", p)
 		}
@@ -378,8 +379,8 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 	})
 }
 
-// TestInterrupt: Ctrl-C in any stage ends everything in order, says how to go
-// on, and the same command does go on.
+// TestInterrupt: Ctrl-C in any stage ends all processes in order and hints at the same
+// command, which continues.
 func TestInterrupt(t *testing.T) {
 	generating := func(st coordinator.Status) bool { return st.State == "generating" && len(st.Workers) == 2 }
 	for _, test := range []struct {
@@ -401,7 +402,7 @@ func TestInterrupt(t *testing.T) {
 			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
 				t.Errorf("ended with %v, not code %d", err, exitFailure)
 			}
-			if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command goes on where") {
+			if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command continues") {
 				t.Errorf("said\n%s", c.out)
 			}
 			pids := []int{st.PID}
@@ -415,7 +416,7 @@ func TestInterrupt(t *testing.T) {
 			if !test.again {
 				return
 			}
-			// What the run's hash leaves out may be other than before.
+			// Settings that are not in the run's hash may change.
 			more = append(more, "--set", "training.checkpoint_every=20", "--set", "evaluation.solver=euler-4")
 			startCluster(t, c.dir, 2, more...).end()
 			got := final(t, c.dir)
@@ -433,8 +434,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// imported exports a directory's state and imports it into another, where later
-// generations have to go on from those that made it.
+// imported exports a directory's state and imports it into another, where generations
+// have to count on from the state's last.
 func imported(t *testing.T, dir string, want *state.State) {
 	t.Helper()
 	other, file := t.TempDir(), filepath.Join(t.TempDir(), "state.safetensors")
@@ -472,7 +473,7 @@ func TestInterruptEvaluation(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
 		t.Fatalf("ended with %v, not code %d\n%s", err, exitFailure, c.out)
 	}
-	if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command goes on where") {
+	if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command continues") {
 		t.Errorf("said\n%s", c.out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "report", "*")); len(left) > 0 {

@@ -43,10 +43,10 @@ func coordinatorCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.StringVar(&c.Dir, "dir", "", "directory of the coordinator's state (required)")
-	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks one")
-	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks one")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks a free one")
+	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
-	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded one)")
+	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("dir")
@@ -67,8 +67,8 @@ func addSupervised(cmd *cobra.Command, supervise *bool) {
 	cmd.Flags().MarkHidden("supervised")
 }
 
-// checkAddresses refuses addresses to listen on that are none, before one is taken
-// for an address beyond loopback.
+// checkAddresses refuses malformed addresses to listen on, which would otherwise count as
+// addresses beyond loopback.
 func checkAddresses(cmd *cobra.Command) error {
 	for _, name := range []string{"listen", "gossip"} {
 		address := cmd.Flag(name).Value.String()
@@ -77,7 +77,7 @@ func checkAddresses(cmd *cobra.Command) error {
 			_, err = net.ResolveTCPAddr("tcp", address)
 		}
 		if err != nil {
-			return withHint(usagef("--%s %q: %w", name, address, err), "want HOST:PORT, as in 127.0.0.1:0")
+			return withHint(usagef("--%s %q: %w", name, address, err), "give HOST:PORT, as in 127.0.0.1:0")
 		}
 	}
 	return nil

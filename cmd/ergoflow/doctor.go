@@ -19,12 +19,12 @@ import (
 type finding struct {
 	Check  string `json:"check"`
 	OK     bool   `json:"ok"`
-	Needed bool   `json:"needed"` // whether ergoflow cannot do without
+	Needed bool   `json:"needed"` // whether ergoflow cannot run without it
 	Detail string `json:"detail"`
 	Hint   string `json:"hint,omitempty"`
 }
 
-// Below this a demo run does not fit on the disk.
+// wantedDisk is the free space that a demo run needs, in bytes.
 const wantedDisk = 2 << 30
 
 func doctorCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
-	cmd.Flags().StringVar(&dir, "dir", ".", "directory to check, with its disk")
+	cmd.Flags().StringVar(&dir, "dir", ".", "directory whose disk and permissions to check")
 	return cmd
 }
 
@@ -85,13 +85,13 @@ func examine(ctx context.Context, dir string) []finding {
 		if !b.Works {
 			f.Detail = b.Problem
 			if b.Backend == backend.XLACPU {
-				f.Hint = "ergoflow backend install cpu; without it everything runs in pure Go, ten times slower"
+				f.Hint = "run `ergoflow backend install cpu`; pure Go is ten times slower"
 			}
 		}
 		works = works || b.Works
 		findings = append(findings, f)
 	}
-	return append(findings, finding{Check: "any backend", OK: works, Needed: true, Detail: "computes", Hint: "ergoflow backend install cpu"})
+	return append(findings, finding{Check: "any backend", OK: works, Needed: true, Detail: "computes", Hint: "run `ergoflow backend install cpu`"})
 }
 
 func examineDisk(dir string) finding {
@@ -110,7 +110,7 @@ func examineDisk(dir string) finding {
 	free := st.Bavail * uint64(st.Bsize)
 	f.OK = free >= wantedDisk
 	f.Detail = fmt.Sprintf("%s free at %s", humanize.IBytes(free), dir)
-	f.Hint = fmt.Sprintf("a run wants %s or more", humanize.IBytes(wantedDisk))
+	f.Hint = fmt.Sprintf("free %s or more for a run", humanize.IBytes(wantedDisk))
 	return f
 }
 
@@ -118,7 +118,7 @@ func examineLoopback() finding {
 	f := finding{Check: "loopback", Needed: true, OK: true, Detail: "127.0.0.1 listens"}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		f.OK, f.Detail, f.Hint = false, err.Error(), "a local cluster talks over 127.0.0.1"
+		f.OK, f.Detail, f.Hint = false, err.Error(), "allow connections over 127.0.0.1, which a local cluster uses"
 		return f
 	}
 	l.Close()
@@ -128,7 +128,7 @@ func examineLoopback() finding {
 func examinePip(ctx context.Context) finding {
 	f := finding{Check: "python3 with pip", Detail: "installs the XLA plugin", OK: true}
 	if err := exec.CommandContext(ctx, "python3", "-m", "pip", "--version").Run(); err != nil {
-		f.OK, f.Detail, f.Hint = false, err.Error(), "apt install python3-pip; needed once, for `ergoflow backend install`"
+		f.OK, f.Detail, f.Hint = false, err.Error(), "on Debian: apt install python3-pip; needed once, for `ergoflow backend install`"
 	}
 	return f
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/device"
 )
 
-// addSimulator adds the flag that says what simulates in a command with a
-// compute backend; see device.Choose.
+// addSimulator adds the flag of the simulation engine, for commands with a compute
+// backend; see device.Choose.
 func addSimulator(cmd *cobra.Command, engine *string) {
-	cmd.Flags().StringVar(engine, "engine", backend.Auto, "what simulates: auto, avx512, avx2, go or device")
+	cmd.Flags().StringVar(engine, "engine", backend.Auto, "simulation engine: auto, avx512, avx2, go or device")
 }
 
-// knownNames refuses backends and engines that there are not, for commands that
-// open them late. Whether there is a device shows then.
+// knownNames refuses unknown backends and engines, for commands that open them late.
+// Whether there is a device is known only then.
 func knownNames(compute, engine string) error {
 	if err := backend.Known(compute); err != nil {
 		return err

@@ -20,11 +20,11 @@ import (
 const (
 	exitFailure  = 1
 	exitUsage    = 2
-	exitDetached = 130 // as of a program that SIGINT ended: what was asked for is not done yet
+	exitDetached = 130 // as after SIGINT: the stage is not reached yet
 )
 
-// errDetached means that the user left, and what was watched goes on.
-var errDetached = errors.New("detached; the cluster goes on")
+// errDetached means that the user left a running cluster.
+var errDetached = errors.New("detached; the cluster continues")
 
 // A usageError is a mistake in how the program was called.
 type usageError struct{ err error }
@@ -36,7 +36,7 @@ func usage(err error) error { return &usageError{err} }
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
 
-// flagError says what a flag wants in place of how Go failed to read it.
+// flagError says what a flag takes, instead of why Go could not parse its value.
 func flagError(err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -56,7 +56,7 @@ func flagError(err error) error {
 	return fmt.Errorf("--%s is %.60q, %s", invalid.GetFlag().Name, invalid.GetValue(), want)
 }
 
-// A hinted error knows what the user could do next.
+// A hinted error has a hint: one thing that the user can do.
 type hinted struct {
 	error
 	hint string
@@ -68,16 +68,16 @@ func withHint(err error, format string, args ...any) error {
 	return &hinted{err, fmt.Sprintf(format, args...)}
 }
 
-// interrupted is what is said of a command that a signal has ended.
+// interrupted is the error of a command that a signal has ended.
 func interrupted(command string) error {
-	hint := "the same command begins again"
-	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train"}, command) { // that store what they have done
-		hint = "the same command goes on where this one stopped"
+	hint := "the same command starts again from the beginning"
+	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train"}, command) { // these store what they have done
+		hint = "the same command continues where this one stopped"
 	}
 	return withHint(errors.New("interrupted"), "%s", hint)
 }
 
-// fail prints the error as one line and a hint, and returns the exit code.
+// fail prints the error and its hint, and returns the exit code.
 func fail(w io.Writer, err error) int {
 	fmt.Fprintf(w, "ergoflow: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	if hint := hintFor(err); hint != "" {
@@ -90,7 +90,7 @@ func fail(w io.Writer, err error) int {
 	if errors.As(err, &u) {
 		return exitUsage
 	}
-	for _, flag := range []error{conduct.ErrAddress, simulate.ErrEngine, backend.ErrUnknown, metrics.ErrOption} { // flags alone cause these
+	for _, flag := range []error{conduct.ErrAddress, simulate.ErrEngine, backend.ErrUnknown, metrics.ErrOption} { // only flags cause these
 		if errors.Is(err, flag) {
 			return exitUsage
 		}

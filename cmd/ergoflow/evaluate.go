@@ -26,10 +26,10 @@ func evaluateCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "evaluate EXPERIMENT",
-		Short: "Judge a trained model on held-out equations: table, figures, report",
-		Long: `Samples held-out equations with the model and with the methods it competes
-with, measures all of them against reference samples and writes the table, the
-figures and the report. What --set says about evaluation.* applies.`,
+		Short: "Evaluate a trained model on held-out equations: table, figures, report",
+		Long: `Samples held-out equations with the model and with the baselines, measures the
+distances of all of them to reference samples and writes the table, the figures
+and the report. --set may change settings of the evaluation.`,
 		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16",
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ figures and the report. What --set says about evaluation.* applies.`,
 			if trained.Hash() != e.Hash() {
 				return withHint(fmt.Errorf("the checkpoint is of another run than %s/%s: %s/%s, %.12s instead of %.12s",
 					e.Name, e.Preset, trained.Name, trained.Preset, trained.Hash(), e.Hash()),
-					"give the --preset, --config and --set that it was trained with")
+					"give the --preset, --config and --set of the training")
 			}
 			return evaluateAndReport(cmd.Context(), evaluation{
 				experiment: e, state: st,
@@ -67,6 +67,7 @@ figures and the report. What --set says about evaluation.* applies.`,
 	}
 	choose.add(cmd)
 	choose.addReproducible(cmd)
+	cmd.Flags().Lookup("reproducible").Usage = "evaluate the run that was trained with --reproducible"
 	f := cmd.Flags()
 	f.StringVar(&dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
 	f.StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (default: the run's latest)")
@@ -76,7 +77,7 @@ figures and the report. What --set says about evaluation.* applies.`,
 	return cmd
 }
 
-// An evaluation is what evaluateAndReport needs to know.
+// An evaluation says what evaluateAndReport evaluates, and where it writes.
 type evaluation struct {
 	experiment experiment.Experiment
 	state      *state.State
@@ -88,11 +89,11 @@ type evaluation struct {
 	json       bool
 }
 
-// evaluateAndReport judges the state, prints the table and writes the report.
-// What was computed is printed also where the report cannot be written.
+// evaluateAndReport evaluates the state, prints the table and writes the report. It prints
+// the results even where the report cannot be written.
 func evaluateAndReport(ctx context.Context, e evaluation) error {
 	if err := report.Writable(e.out); err != nil {
-		return withHint(err, "the report goes to report in the run's directory, which has to be writable")
+		return withHint(err, "make the directory `report` in the run's directory writable")
 	}
 	b, err := backend.Open(e.backend)
 	if err != nil {

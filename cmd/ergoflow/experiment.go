@@ -22,20 +22,20 @@ type experimentFlags struct {
 }
 
 func (f *experimentFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.preset, "preset", "", "smoke, demo, scaled, best or full (default scaled)")
-	cmd.Flags().StringVar(&f.config, "config", "", "YAML file over the preset")
-	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "one field over both, as path=value; may be repeated")
+	cmd.Flags().StringVar(&f.preset, "preset", "", "size of the experiment: smoke, demo, scaled, best or full (default scaled)")
+	cmd.Flags().StringVar(&f.config, "config", "", "YAML file whose fields override the preset's")
+	cmd.Flags().StringArrayVar(&f.sets, "set", nil, "override one field with `path=value`, e.g. training.learning_rate=0.001 (repeatable)")
 }
 
 // addReproducible is for commands that train, or look for what was trained.
 func (f *experimentFlags) addReproducible(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.reproducible, "reproducible", false, "equal parameters, bit for bit, whatever workers come and go; slower (training.reproducible)")
+	cmd.Flags().BoolVar(&f.reproducible, "reproducible", false, "train to bitwise identical parameters for any set of workers (slower)")
 }
 
 // addFull makes full the default preset where no file says another.
 func (f *experimentFlags) addFull(cmd *cobra.Command) {
 	f.add(cmd)
-	cmd.Flags().Lookup("preset").Usage = "smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
+	cmd.Flags().Lookup("preset").Usage = "size of the experiment: smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
 }
 
 // load reads the configuration of an experiment.
@@ -46,7 +46,7 @@ func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
 	}
 	e, err := experiment.Load(name, f.preset, f.config, sets)
 	if err != nil && hintFor(err) == "" {
-		err = withHint(err, "docs/formats.md says what each setting means, `ergoflow help` which experiments and presets there are")
+		err = withHint(err, "docs/formats.md documents the settings, `ergoflow help` lists the experiments and presets")
 	}
 	if err != nil {
 		return e, usage(err)

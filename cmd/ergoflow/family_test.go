@@ -55,8 +55,8 @@ func TestDocumentedFamiliesTrain(t *testing.T) {
 	}
 }
 
-// learns runs an experiment on the line, whose model must come out far nearer to
-// the exact laws than when it is told of other equations.
+// learns runs an experiment on the line. Its model must come out far nearer to the exact
+// laws than with the inputs of other equations.
 func learns(t *testing.T, args ...string) {
 	dir := t.TempDir()
 	cmd, out := program(t.Context(), t, append([]string{"run", "vn1d", "--preset", "smoke", "--workers", "1", "--dir", dir}, args...)...)
@@ -76,6 +76,6 @@ func learns(t *testing.T, args ...string) {
 		exact[row.Name] = row.Summary.W2Exact.Mean
 	}
 	if model, shuffled := exact["model"], exact["shuffled sensors"]; !(model < shuffled/3) {
-		t.Errorf("W2 to the exact law is %g, %g when told of another equation", model, shuffled)
+		t.Errorf("W2 to the exact law is %g, and %g with the inputs of another equation", model, shuffled)
 	}
 }

@@ -26,61 +26,61 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/train"
 )
 
-// hints say what the user could do about an error, first match first.
+// hints say what the user can do about an error; the first match counts.
 var hints = []struct {
 	err  error
 	hint string
 }{
-	{gossip.ErrNoSeed, "--join takes the gossip address of any member; `coordinator.json` in the coordinator's directory has one"},
+	{gossip.ErrNoSeed, "give --join the gossip address of a member; `coordinator.json` in the coordinator's directory has one"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
-	{conduct.ErrUnreachable, "is it running? `coordinator.json` in its directory has its address"},
-	{coordinator.ErrNotRunning, "a run's coordinator lives only as long as the run; `ergoflow coordinator` starts one that stays"},
+	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
+	{coordinator.ErrNotRunning, "start one that stays with `ergoflow coordinator`; that of `ergoflow run` ends with the run"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},
 	{gossip.ErrInsecure, "on a network that you trust, add --insecure"},
-	{backend.ErrUnknown, "`ergoflow backend list` shows what there is"},
+	{backend.ErrUnknown, "`ergoflow backend list` shows the backends of this machine"},
 	{backend.ErrNotInstalled, "ergoflow backend install cpu"},
 	{backend.ErrDamaged, "install it again: ergoflow backend install cpu (or cuda)"},
 	{backend.ErrNoGPU, "use --backend xla:cpu"},
 	{backend.ErrNoCgo, "use --backend go, or build with cgo"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
-	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` makes it again"},
-	{coordinator.ErrLedger, "move coordinator.db away: the same command goes on from checkpoints.db"},
+	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},
+	{coordinator.ErrLedger, "move coordinator.db away; the same command then continues from checkpoints.db"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
-	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows what there is"},
-	{checkpoint.ErrLocked, "another ergoflow works in this directory; end it or choose another --dir"},
-	{checkpoint.ErrAmbiguous, "`ergoflow checkpoints list` shows them; give more of the ID"},
-	{reproduce.ErrCorrupt, "delete the directory that the file is in; the same command makes it again"},
-	{state.ErrCorrupt, "the file is no checkpoint of ergoflow, or is damaged; export it again"},
+	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows the checkpoints of a directory"},
+	{checkpoint.ErrLocked, "end the ergoflow process that works in this directory, or choose another --dir"},
+	{checkpoint.ErrAmbiguous, "give more of the ID; `ergoflow checkpoints list` shows all IDs"},
+	{reproduce.ErrCorrupt, "delete the directory of the file; the same command makes it again"},
+	{state.ErrCorrupt, "export it again: the file is damaged or is not a checkpoint of ergoflow"},
 	{request.ErrFormulas, "name one of its functions with --function"},
 	{request.ErrCount, `in the plane: --drift "y" --drift "x - x^3 - y" --diffusion "1"`},
-	{request.ErrPlaneFormula, "formulas are in x and y"},
-	{request.ErrDiffusion, "give the diffusion of the model's family; a network knows no other kind than it was trained with"},
+	{request.ErrPlaneFormula, "give formulas in x and y"},
+	{request.ErrDiffusion, "give the diffusion of the model's family: the network was trained with no other"},
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
-	{request.ErrUnlearned, "nothing was written; give an equation like those of the training set"},
+	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},
 	{conduct.ErrForgotten, "it was started again in another --dir; the same command submits the run there"},
-	{conduct.ErrReplaced, "the same command with --replace continues this run and suspends the other"},
-	{data.ErrTimeStep, "a smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
-	{data.ErrNoise, "a larger diffusion, or a larger data.training.dt and data.reference.dt (docs/families.md)"},
-	{data.ErrLeavesGrid, "a drift that leads back into the grid, or a wider grid (docs/families.md)"},
-	{experiment.ErrProbesOutOfRange, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
-	{probe.ErrDiverged, "a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
-	{simulate.ErrDiverged, "a smaller time step (data.training.dt, data.reference.dt) may help, or the family's drift runs away (docs/families.md)"},
-	{family.ErrInterpolation, "more nodes, or formulas without what is between them: simulated are the values at nodes with lines between (docs/families.md)"},
-	{family.ErrNoEquation, "the definition's formulas have to give every function of the data set one: change them or the laws of the parameters (docs/families.md)"},
-	{data.ErrFamily, "docs/families.md says what a family is, and what is refused"},
-	{flow.ErrInput, "the network has to read fields that the family stores: change model.deeponet.fields or data.family"},
-	{simulate.ErrEngine, "--engine auto takes the fastest of those here; all but device give the same samples"},
-	{metrics.ErrEmpty, "both arrays need at least one row"},
-	{metrics.ErrShape, fmt.Sprintf("both arrays have to be [n], or [n, d] of the same d, 1 to %d, with at most %d rows", metrics.MaxDimension, metrics.MaxPoints)},
-	{metrics.ErrNonFinite, "leave rows out that are not finite; chains that diverged have such"},
+	{conduct.ErrReplaced, "give the same command with --replace: it continues this run and suspends the other"},
+	{data.ErrTimeStep, "choose smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
+	{data.ErrNoise, "choose a larger diffusion, or larger data.training.dt and data.reference.dt (docs/families.md)"},
+	{data.ErrLeavesGrid, "choose a drift that points back into the grid, or a wider grid (docs/families.md)"},
+	{experiment.ErrProbesOutOfRange, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
+	{probe.ErrDiverged, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
+	{simulate.ErrDiverged, "choose a smaller time step (data.training.dt, data.reference.dt), or a drift that points inward (docs/families.md)"},
+	{family.ErrInterpolation, "give the grid more nodes, or smooth the formulas: a simulation uses their values at the nodes, linear in between (docs/families.md)"},
+	{family.ErrNoEquation, "change the definition's formulas or the laws of its parameters, so that every function has an equation (docs/families.md)"},
+	{data.ErrFamily, "docs/families.md explains the definition of a family"},
+	{flow.ErrInput, "change model.deeponet.fields or data.family: the network reads only fields that the family stores"},
+	{simulate.ErrEngine, "use --engine auto, which takes the fastest one here; all but device give the same samples"},
+	{metrics.ErrEmpty, "give arrays of at least one row"},
+	{metrics.ErrShape, fmt.Sprintf("give two arrays [n], or [n, d] of the same d, 1 to %d, with at most %d rows", metrics.MaxDimension, metrics.MaxPoints)},
+	{metrics.ErrNonFinite, "leave out rows that are not finite; chains that diverged have such rows"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
-	{train.ErrDiverged, "a smaller training.learning_rate may help"},
-	{syscall.ENOSPC, "the disk is full; free space, then give the same command again: it goes on"},
-	{fs.ErrPermission, "this user may not do that there; choose another place, or change its permissions"},
-	{syscall.EROFS, "the file system is read-only; choose another directory"},
-	{syscall.ENOTDIR, "a file is where a directory should be; choose another one, or move the file away"},
-	{syscall.EADDRINUSE, "another process listens there; choose another port, or 0 for any"},
-	{conduct.ErrFailed, "the workers' logs say more"}, // where its kind is none of the above
+	{train.ErrDiverged, "choose a smaller training.learning_rate"},
+	{syscall.ENOSPC, "free space on the disk, then give the same command again: it continues"},
+	{fs.ErrPermission, "choose another place, or change its permissions: this user may not do that there"},
+	{syscall.EROFS, "choose another directory: the file system is read-only"},
+	{syscall.ENOTDIR, "choose another directory, or move the file that is in its place"},
+	{syscall.EADDRINUSE, "choose another port, or 0 for any that is free: another process listens on this one"},
+	{conduct.ErrFailed, "read the workers' logs"}, // of no kind above
 }
 
 // hintFor returns the hint for an error, its own or that of its kind.
@@ -91,7 +91,7 @@ func hintFor(err error) string {
 	}
 	var ended *conduct.ProcessError
 	if errors.As(err, &ended) {
-		return cmp.Or(ended.Hint, "the same command continues this run; the log is "+ended.Log)
+		return cmp.Or(ended.Hint, "the same command continues where this one stopped; the log is "+ended.Log)
 	}
 	var inputs *experiment.InputsError
 	if errors.As(err, &inputs) {

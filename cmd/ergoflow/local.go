@@ -27,7 +27,7 @@ type localFlags struct {
 
 func (f *localFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of the run (default ergoflow-runs/NAME-PRESET)")
-	cmd.Flags().IntVar(&f.workers, "workers", 2, "worker processes")
+	cmd.Flags().IntVar(&f.workers, "workers", 2, "number of worker processes")
 	cmd.Flags().StringVar(&f.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &f.engine)
 }

@@ -18,13 +18,13 @@ import (
 
 func main() { os.Exit(Main(os.Args[1:])) }
 
-// Main runs the command line and returns the exit code: 0, 1 for a failure,
-// 2 for wrong usage, 130 where a cluster goes on without us.
+// Main runs the command line and returns the exit code: 0, 1 for a failure, 2 for wrong
+// usage, 130 for a cluster that continues after Ctrl-C.
 func Main(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The first signal asks for an orderly end; after it the default action
-	// is back, so that a second one ends the process at once.
+	// The first signal asks for an orderly end and restores the default action, so that
+	// a second one ends the process at once.
 	context.AfterFunc(ctx, stop)
 
 	root := rootCommand()
@@ -39,7 +39,7 @@ func Main(args []string) int {
 		err = withHint(err, "see `%s --help`", cmd.CommandPath())
 	}
 	if err == nil && stdout.err != nil {
-		err = fmt.Errorf("results did not arrive: %w", stdout.err)
+		err = fmt.Errorf("write the results: %w", stdout.err)
 	}
 	if err == nil {
 		return 0
@@ -47,15 +47,15 @@ func Main(args []string) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = interrupted(cmd.CommandPath())
 	}
-	var said bytes.Buffer
-	code := fail(&said, err)
-	if _, err := os.Stderr.Write(said.Bytes()); err != nil {
-		os.Stdout.Write(said.Bytes()) // a log on a full disk: the parent listens here too
+	var text bytes.Buffer
+	code := fail(&text, err)
+	if _, err := os.Stderr.Write(text.Bytes()); err != nil {
+		os.Stdout.Write(text.Bytes()) // the log may be on a full disk: the parent reads this too
 	}
 	return code
 }
 
-// noteBegin sets begun when a command's own code begins.
+// noteBegin sets begun when a command's own code begins: errors before it are cobra's.
 func noteBegin(c *cobra.Command, begun *bool) {
 	if run := c.RunE; run != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
@@ -72,10 +72,10 @@ func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ergoflow",
 		Short: "Neural samplers of invariant measures, trained on an elastic cluster",
-		Long: `ergoflow trains one network that maps the coefficients (b, σ) of a stochastic
+		Long: `ergoflow trains a network that maps the coefficients (b, σ) of a stochastic
 differential equation dX = b(X)dt + σ(X)dW to a flow from Gaussian noise to its
-invariant measure, data-parallel on an elastic group of workers, and samples
-new equations at once, without simulation.`,
+invariant measure. Training is data-parallel on an elastic group of workers. The
+trained network samples new equations without simulation.`,
 		Example:           "  ergoflow run vn1d --preset demo",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -83,7 +83,7 @@ new equations at once, without simulation.`,
 	}
 	root.AddGroup(
 		&cobra.Group{ID: "main", Title: "From equations to a sampler:"},
-		&cobra.Group{ID: "cluster", Title: "A cluster by hand:"},
+		&cobra.Group{ID: "cluster", Title: "A cluster, process by process:"},
 		&cobra.Group{ID: "tools", Title: "Tools:"},
 	)
 	in := func(group string, commands ...*cobra.Command) {
@@ -96,11 +96,15 @@ new equations at once, without simulation.`,
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	refuseUnknownHelp(root)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root
 }
 
-// refuseUnknownHelp makes `help` of what there is not wrong usage; cobra's own
-// command ends well.
+// helpWidth is the width of help texts, in columns.
+const helpWidth = 80
+
+// refuseUnknownHelp makes `help` of an unknown command wrong usage; cobra's own ends with
+// code 0.
 func refuseUnknownHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	help, _, _ := root.Find([]string{"help"})
@@ -118,12 +122,12 @@ func refuseUnknownHelp(root *cobra.Command) {
 	}
 }
 
-// group gathers commands under a name. Alone it shows its help; what it does not
-// know it refuses, as the root does.
+// group puts commands under a name. Without a command it prints its help; it refuses
+// unknown commands, as the root does.
 func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(subs...)
 	cmd.DisableFlagsInUseLine = true
-	cmd.SuggestionsMinimumDistance = 2 // cobra's own of the root
+	cmd.SuggestionsMinimumDistance = 2 // as cobra sets it for the root
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			return nil
@@ -138,7 +142,7 @@ func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { // of the commands below too
 		if c == cmd {
-			return cmp.Or(cmd.Args(cmd, cmd.Flags().Args()), err) // flags of the command that was meant
+			return cmp.Or(cmd.Args(cmd, cmd.Flags().Args()), err) // an unknown command explains its flags
 		}
 		return err
 	})
@@ -146,7 +150,7 @@ func group(cmd *cobra.Command, subs ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// exactly checks the number of arguments and says what they are.
+// exactly checks the number of arguments; what names them in the error.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {

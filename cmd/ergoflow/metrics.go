@@ -15,8 +15,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/assignment"
 )
 
-// distances is the document of `metrics --json`. What these clouds do not have,
-// or was not asked for, is absent.
+// distances is the document of `metrics --json`. A distance that these clouds do not have,
+// or that was not asked for, is absent.
 type distances struct {
 	Points            [2]int   `json:"points"`
 	Dimension         int      `json:"dimension"`
@@ -31,36 +31,34 @@ type distances struct {
 	KSP               *float64 `json:"ks_p,omitempty"`
 }
 
+// metricsFlags are the flags of metrics.
+type metricsFlags struct {
+	options    metrics.Options
+	directions int
+	seed       uint64
+	converged  bool
+	backend    string
+}
+
 func metricsCommand() *cobra.Command {
-	var options metrics.Options
-	var directions int
-	var seed uint64
-	var converged bool
-	var backendName string
+	var flags metricsFlags
 	cmd := &cobra.Command{
 		Use:   "metrics X.npy Y.npy",
-		Short: "Measure how far two samples are apart, as JSON",
-		Long: `Reads two arrays of shape [n] or [n, d] and prints, as JSON: the debiased
-Sinkhorn divergence as GeomLoss computes it (cost ½|x−y|²); sliced W2; exact W2
-in one dimension, and in more for equally many points up to 1,024; in one
-dimension the Kolmogorov–Smirnov statistic with its p-value. --converged adds
-the divergence at its fixed point and the residual where the iteration ended.
---backend computes the Sinkhorn divergence, and it alone, on that backend: in
-float32 and term by term, for GPUs, up to 131,072 points a sample.`,
+		Short: "Measure the distances between two samples, as JSON",
+		Long: `Reads two arrays of shape [n] or [n, d] and prints, as JSON:
+  - the debiased Sinkhorn divergence as GeomLoss computes it (cost ½|x−y|²)
+  - sliced W2
+  - exact W2 in one dimension, and in more for equally many points up to 1,024
+  - in one dimension the Kolmogorov–Smirnov statistic with its p-value
+--converged adds the divergence at its fixed point and the residual where the
+iteration ended. --backend computes the Sinkhorn divergence, and it alone, on
+that backend: in float32 and term by term, for GPUs, up to 131,072 points a
+sample.`,
 		Example: "  ergoflow metrics model.npy reference.npy --blur 0.05 --scaling 0.5",
 		Args:    exactly(2, "two .npy files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(options.Blur > 0) {
-				return usagef("--blur is %g, not positive", options.Blur)
-			}
-			if !(options.Scaling >= 0.01 && options.Scaling <= 0.99) { // as evaluation.scaling
-				return usagef("--scaling is %g, not in 0.01…0.99", options.Scaling)
-			}
-			if directions < 1 {
-				return usagef("--directions is %d, not positive", directions)
-			}
-			if known := []string{"", backend.XLACUDA, backend.XLACPU, backend.Go}; !slices.Contains(known, backendName) {
-				return usagef("--backend %q is none of %s, %s and %s", backendName, known[1], known[2], known[3])
+			if err := flags.validate(); err != nil {
+				return err
 			}
 			x, err := readCloud(args[0])
 			if err != nil {
@@ -70,58 +68,94 @@ float32 and term by term, for GPUs, up to 131,072 points a sample.`,
 			if err != nil {
 				return err
 			}
-			d := distances{Points: [2]int{x.N, y.N}, Dimension: x.D, Backend: backendName}
-			reference := metrics.NewReference(y)
-			if backendName != "" {
-				d.Sinkhorn, err = sinkhornOn(cmd.Context(), backendName, x, y, options)
-			} else {
-				d.Sinkhorn, err = reference.Sinkhorn(x, options)
-			}
+			d, err := flags.measure(cmd.Context(), x, y)
 			if err != nil {
 				return err
-			}
-			if d.SlicedW2, err = metrics.SlicedW2(x, y, directions, seed); err != nil {
-				return err
-			}
-			if converged {
-				c, err := reference.SinkhornConverged(x, metrics.ConvergedOptions{Blur: options.Blur})
-				if err != nil {
-					return err
-				}
-				d.SinkhornConverged, d.SinkhornResidual, d.SinkhornReached = &c.Value, &c.Residual, &c.Converged
-				if !c.Converged {
-					fmt.Fprintf(os.Stderr, "ergoflow: sinkhorn_converged is not converged: residual %.2g after %d iterations\n", c.Residual, c.Iterations)
-				}
-			}
-			var w2 float64
-			switch {
-			case x.D == 1:
-				if w2, err = metrics.W2(x.X, y.X); err != nil {
-					return err
-				}
-				ks, p, err := metrics.KS(x.X, y.X)
-				if err != nil {
-					return err
-				}
-				d.W2, d.KS, d.KSP = &w2, &ks, &p
-			case x.N == y.N && x.N <= assignment.MaxPoints:
-				if w2, err = metrics.W2Assignment(x, y); err != nil {
-					return err
-				}
-				d.W2 = &w2
 			}
 			return printJSON(d)
 		},
 	}
 	f := cmd.Flags()
-	f.Float64Var(&options.Blur, "blur", 0.05, "√ε of the Sinkhorn divergence, in the unit of the data")
-	f.Float64Var(&options.Scaling, "scaling", 0.5, "ratio of successive blurs in its annealing, 0.01 to 0.99")
-	f.BoolVar(&converged, "converged", false, "also iterate the Sinkhorn divergence to convergence")
-	f.StringVar(&backendName, "backend", "", "compute backend of the Sinkhorn divergence: xla:cuda, xla:cpu or go; none: the processor's kernels")
-	f.IntVar(&directions, "directions", 256, "directions of sliced W2")
-	f.Uint64Var(&seed, "seed", 0, "seed of the directions")
-	f.Bool("json", true, "JSON is all this command prints")
+	f.Float64Var(&flags.options.Blur, "blur", 0.05, "√ε of the Sinkhorn divergence, in the unit of the data")
+	f.Float64Var(&flags.options.Scaling, "scaling", 0.5, "ratio of successive blurs in the annealing, 0.01 to 0.99")
+	f.BoolVar(&flags.converged, "converged", false, "also iterate the Sinkhorn divergence to its fixed point")
+	f.StringVar(&flags.backend, "backend", "", "compute backend of the Sinkhorn divergence: xla:cuda, xla:cpu or go (default: kernels of the processor)")
+	f.IntVar(&flags.directions, "directions", 256, "number of directions of sliced W2")
+	f.Uint64Var(&flags.seed, "seed", 0, "seed of the directions")
+	f.Bool("json", true, "print JSON, the only format of this command")
 	return cmd
+}
+
+func (f *metricsFlags) validate() error {
+	if !(f.options.Blur > 0) {
+		return usagef("--blur is %g, not positive", f.options.Blur)
+	}
+	if !(f.options.Scaling >= 0.01 && f.options.Scaling <= 0.99) { // as evaluation.scaling
+		return usagef("--scaling is %g, not in 0.01…0.99", f.options.Scaling)
+	}
+	if f.directions < 1 {
+		return usagef("--directions is %d, not positive", f.directions)
+	}
+	if known := []string{"", backend.XLACUDA, backend.XLACPU, backend.Go}; !slices.Contains(known, f.backend) {
+		return usagef("--backend %q is none of %s, %s and %s", f.backend, known[1], known[2], known[3])
+	}
+	return nil
+}
+
+// measure computes all distances that two clouds have.
+func (f *metricsFlags) measure(ctx context.Context, x, y metrics.Cloud) (d distances, err error) {
+	d = distances{Points: [2]int{x.N, y.N}, Dimension: x.D, Backend: f.backend}
+	if err := f.sinkhorn(ctx, &d, x, y); err != nil {
+		return d, err
+	}
+	if d.SlicedW2, err = metrics.SlicedW2(x, y, f.directions, f.seed); err != nil {
+		return d, err
+	}
+	switch {
+	case x.D == 1:
+		return d, d.line(x.X, y.X)
+	case x.N == y.N && x.N <= assignment.MaxPoints:
+		w2, err := metrics.W2Assignment(x, y)
+		d.W2 = &w2
+		return d, err
+	}
+	return d, nil
+}
+
+// sinkhorn computes the Sinkhorn divergence, and its fixed point if asked for.
+func (f *metricsFlags) sinkhorn(ctx context.Context, d *distances, x, y metrics.Cloud) (err error) {
+	reference := metrics.NewReference(y)
+	if f.backend != "" {
+		d.Sinkhorn, err = sinkhornOn(ctx, f.backend, x, y, f.options)
+	} else {
+		d.Sinkhorn, err = reference.Sinkhorn(x, f.options)
+	}
+	if err != nil || !f.converged {
+		return err
+	}
+	c, err := reference.SinkhornConverged(x, metrics.ConvergedOptions{Blur: f.options.Blur})
+	if err != nil {
+		return err
+	}
+	d.SinkhornConverged, d.SinkhornResidual, d.SinkhornReached = &c.Value, &c.Residual, &c.Converged
+	if !c.Converged {
+		fmt.Fprintf(os.Stderr, "warning: sinkhorn_converged has not converged: residual %.2g after %d iterations\n", c.Residual, c.Iterations)
+	}
+	return nil
+}
+
+// line computes the distances of samples in one dimension.
+func (d *distances) line(x, y []float32) error {
+	w2, err := metrics.W2(x, y)
+	if err != nil {
+		return err
+	}
+	ks, p, err := metrics.KS(x, y)
+	if err != nil {
+		return err
+	}
+	d.W2, d.KS, d.KSP = &w2, &ks, &p
+	return nil
 }
 
 // sinkhornOn is metrics.Sinkhorn on the backend of that name.
@@ -139,7 +173,7 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 func readCloud(path string) (metrics.Cloud, error) {
 	a, err := npy.Read(path)
 	if err != nil {
-		return metrics.Cloud{}, withHint(fmt.Errorf("read samples: %w", err), "metrics takes .npy files as `ergoflow simulate` and `ergoflow sample` write them")
+		return metrics.Cloud{}, withHint(fmt.Errorf("read samples: %w", err), "give two .npy files, such as `ergoflow simulate` and `ergoflow sample` write")
 	}
 	switch len(a.Shape) {
 	case 1:

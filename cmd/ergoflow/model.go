@@ -25,7 +25,7 @@ func modelCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "model EXPERIMENT",
-		Short:   "Print a network: layers, shapes, parameters",
+		Short:   "Print the layers, shapes and parameters of a network",
 		Example: "  ergoflow model vn1d",
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -8,8 +8,8 @@ import (
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
-// stdout is standard output, where results go: all of them, so that Main knows
-// whether they arrived.
+// stdout is standard output. All results go through it, so that Main knows whether they
+// were written.
 var stdout = &checked{out: os.Stdout}
 
 // checked keeps the first error of all writes.
@@ -26,7 +26,7 @@ func (c *checked) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// statistic is a number that may not exist: NaN here, null in JSON.
+// statistic is a number that may be undefined: NaN here, null in JSON.
 type statistic float64
 
 // MarshalJSON writes the number or null.
@@ -37,13 +37,13 @@ func (s statistic) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(s))
 }
 
-// writable refuses an -o before what goes there is computed.
+// writable checks the path of -o before the results are computed.
 func writable(output string) error {
 	if output == "-" {
-		return usagef("-o takes a file: samples do not go to standard output")
+		return usagef("-o is -, but samples do not go to standard output")
 	}
 	if err := atomicfile.Writable(output); err != nil {
-		return withHint(err, "-o takes a file in a directory that exists and may be written to")
+		return withHint(err, "give -o a file in a directory that exists and is writable")
 	}
 	return nil
 }

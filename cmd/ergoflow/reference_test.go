@@ -6,13 +6,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
 
 var update = flag.Bool("update", false, "write docs/cli.md instead of comparing with it")
 
-// TestCommandReference: docs/cli.md says what the commands say of themselves.
+// TestCommandReference: docs/cli.md has the help of every command.
 func TestCommandReference(t *testing.T) {
 	const path = "../../docs/cli.md"
 	want := reference()
@@ -31,13 +32,37 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
+// TestHelpWidth: help has no lines beyond helpWidth, but for usage lines and examples,
+// which are to be copied as they are.
+func TestHelpWidth(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.InitDefaultHelpFlag()
+		for line := range strings.Lines(c.Long + "\n" + c.Short + ".\n" + c.LocalFlags().FlagUsagesWrapped(helpWidth)) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
+				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(rootCommand())
+}
+
 func reference() string {
 	var b strings.Builder
 	b.WriteString(`# Command line
 
-Made from the program's own help; ` + "`ergoflow COMMAND --help`" + ` prints the same.
+This page is the output of ` + "`ergoflow COMMAND --help`" + ` for every command. ` + "`go test ./cmd/ergoflow -run CommandReference -update`" + ` writes it.
 
-Every command ends with code 0, or 1 for a failure, or 2 for wrong usage, or 130 where Ctrl-C left a cluster to go on (` + "`generate` and `train` without `--local`" + `). An error is a line ` + "`ergoflow: what failed: why`" + ` on standard error, indented below it what a line does not hold (the place in a formula or a file, commands of similar names, others that are damaged too), and a ` + "`hint:`" + ` line where there is a next step. Results are on standard output, as JSON with ` + "`--json`" + ` (the documents are in [formats.md](formats.md)); progress is on standard error, as bars on a terminal and plain lines elsewhere. Ctrl-C ends in order. The same command then goes on where ` + "`run`, `reproduce`, `generate` or `train`" + ` stopped; others begin again.
+**Exit codes.** 0 is success, 1 a failure, 2 wrong usage. 130 means that Ctrl-C left a cluster that continues (` + "`generate` and `train` without `--local`" + `).
+
+**Errors** are on standard error: a line ` + "`ergoflow: what failed: why`" + `, and a ` + "`hint:`" + ` line where there is a next step. Indented lines between them give more, such as the place in a formula or a file, commands with similar names, or further damaged files.
+
+**Output.** Results are on standard output, as JSON with ` + "`--json`" + ` ([formats.md](formats.md) documents them). Progress is on standard error: bars on a terminal, plain lines elsewhere.
+
+**Interruption.** Ctrl-C ends a command in order. The same command then continues where ` + "`run`, `reproduce`, `generate` or `train`" + ` stopped; other commands start again from the beginning.
 `)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -59,7 +84,7 @@ func describe(b *strings.Builder, c *cobra.Command) {
 		text = c.Short + "."
 	}
 	fmt.Fprintf(b, "%s\n\n```\n%s\n", text, c.UseLine())
-	if flags := c.LocalFlags().FlagUsages(); flags != "" {
+	if flags := c.LocalFlags().FlagUsagesWrapped(helpWidth); flags != "" {
 		fmt.Fprintf(b, "\n%s", flags)
 	}
 	example := strings.ReplaceAll("\n"+c.Example, "\n  ", "\n") // the terminal's help indents it by two

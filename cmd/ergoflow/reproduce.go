@@ -21,11 +21,11 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// maxSeeds of a reproduction: beyond it is surely a typing error.
+// maxSeeds of a reproduction: more is a typing error.
 const maxSeeds = 100
 
-// seedsOf is how many seeds a preset has unless told otherwise: enough for a
-// spread where numbers mean something.
+// seedsOf is a preset's default number of seeds: enough for a spread where the numbers
+// mean something.
 func seedsOf(preset string) int {
 	if preset == "smoke" || preset == "demo" {
 		return 1
@@ -41,18 +41,18 @@ func reproduceCommand() *cobra.Command {
 	names := strings.Join(append(studies.Names(), "all"), ", ")
 	cmd := &cobra.Command{
 		Use:   "reproduce EXPERIMENT|all",
-		Short: "Make the paper's tables and figures again, ours beside theirs",
-		Long: `Trains and evaluates everything that stands behind an experiment's tables and
-figures, with several seeds, and writes one HTML page, a Markdown page for each
-experiment and all numbers as JSON. Experiments are
+		Short: "Reproduce the paper's tables and figures, ours beside theirs",
+		Long: `Trains and evaluates all runs of an experiment's tables and figures, with
+several seeds, and writes one HTML page, a Markdown page for each experiment and
+all numbers as JSON. Experiments are
   ` + strings.Join(studies.Names(), ", ") + `
-of which cn2d has cn2d_grid as a part. vn1d_time, laws at physical times, is not the
-paper's: it has no numbers of it.
+where cn2d includes cn2d_grid. vn1d_time, laws at physical times, is not in the
+paper, so there are no numbers to compare it with.
 
-Nothing is done twice: what is trained and evaluated is found again by its
-configuration. Interrupted or killed, the same command goes on where it was, in
-the middle of a training too. Trainings run on a cluster on this machine, or on
-the one at --addr; evaluations run here.`,
+The command finds finished trainings and evaluations by their configuration and
+does not repeat them. After an interruption or a kill the same command continues
+where it stopped, also in the middle of a training. Trainings run on a cluster
+on this machine, or on the one at --addr; evaluations run in this process.`,
 		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5",
 		Args:    exactly(1, "one of: "+names),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -113,17 +113,17 @@ the one at --addr; evaluations run here.`,
 	}
 	local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of the reproduction (default ergoflow-runs/reproduce-PRESET)"
-	cmd.Flags().Lookup("backend").Usage += ", of local workers and of evaluations"
-	cmd.Flags().StringVar(&preset, "preset", "scaled", "smoke, demo, scaled, best or full")
-	cmd.Flags().IntVar(&seeds, "seeds", 0, "seeds 1 to N of every training (default 3, for smoke and demo 1)")
-	cmd.Flags().StringVar(&addr, "addr", "", "train on the cluster with this control address")
+	cmd.Flags().Lookup("backend").Usage += "; of local workers and of evaluations"
+	cmd.Flags().StringVar(&preset, "preset", "scaled", "size of the experiments: smoke, demo, scaled, best or full")
+	cmd.Flags().IntVar(&seeds, "seeds", 0, "train with seeds 1 to N (default 3; 1 for smoke and demo)")
+	cmd.Flags().StringVar(&addr, "addr", "", "train on the running cluster whose control service is at `HOST:PORT`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print all numbers as JSON (docs/formats.md)")
 	cmd.MarkFlagsMutuallyExclusive("addr", "workers")
 	return cmd
 }
 
-// trainable refuses what a training would fail for, before it counts as an attempt:
-// too many workers, a cluster that is not there.
+// trainable refuses what a training would fail for, before it counts as an attempt: too
+// many workers, a cluster that does not answer.
 func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, addr string, local *localFlags) error {
 	if addr != "" {
 		client, err := conduct.Dial(addr)
@@ -148,7 +148,7 @@ func trainable(ctx context.Context, selected []studies.Study, preset string, see
 	return nil
 }
 
-// open gives what an evaluation in this process computes with.
+// open opens the backend and the engine of evaluations in this process.
 func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
 	b, err := backend.Open(f.backend)
 	if err != nil {

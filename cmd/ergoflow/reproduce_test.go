@@ -17,7 +17,7 @@ import (
 )
 
 // TestReproduceKilled: a reproduction that is killed in the middle of a training
-// goes on there when the same command is given again.
+// continues there when the same command is given again.
 func TestReproduceKilled(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"reproduce", "vn1d", "--preset", "smoke", "--backend", "go", "--dir", dir}
@@ -52,7 +52,7 @@ func TestReproduceKilled(t *testing.T) {
 		t.Errorf("the last checkpoint is at step %d of %d", got.Step, fact.Updates)
 	}
 	if log := logs(dir); !strings.Contains(log, "continues") {
-		t.Errorf("the log does not say that the run went on\n%s", log)
+		t.Errorf("the log does not say that the run continued\n%s", log)
 	}
 }
 

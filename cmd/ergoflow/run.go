@@ -15,11 +15,11 @@ func runCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "run EXPERIMENT",
-		Short: "Do everything on this machine: generate, train, evaluate, report",
-		Long: `Starts a coordinator and worker processes on this machine, makes the training
-data, trains, evaluates on held-out equations and writes a table, figures and a
-report. A run that was interrupted goes on where it stopped; shards that exist
-are reused.`,
+		Short: "Generate, train, evaluate and report, all on this machine",
+		Long: `Starts a coordinator and worker processes on this machine, generates the
+training data, trains, evaluates on held-out equations and writes a table,
+figures and a report. After an interruption the same command continues where the
+run stopped, and reuses shards that exist.`,
 		Example: "  ergoflow run vn1d --preset demo\n  ergoflow run rare1d --preset smoke --workers 3 --set training.learning_rate=0.0005",
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -55,19 +55,21 @@ func sampleCommand() *cobra.Command {
 	var flags sampleFlags
 	cmd := &cobra.Command{
 		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
-		Short: "Draw from the invariant measure of an equation with a trained model",
+		Short: "Draw samples of an equation's invariant measure from a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or of a new equation given as formulas
-in x, which the model sees on its own grid. An equation without an invariant law is
-refused; one whose drift or diffusion is far from those of the training set gets a
-warning.
+in x. The model reads the formulas at the nodes of its grid. The command refuses
+an equation without an invariant law, and warns of one whose drift or diffusion
+is out of the range of the training set.
 
-In the plane --drift is given twice, in x and y, and --diffusion once (σ·I), twice
-(a diagonal) or four times (a matrix, row after row), as in the model's family; of
-cn2d it is "sqrt(2)". Whether there is an invariant law is then yours to know.
+In the plane, give --drift twice, in x and y, and --diffusion once (σ·I), twice
+(a diagonal) or four times (a matrix, row after row), as in the model's family;
+in cn2d it is "sqrt(2)". There the command does not check that an invariant law
+exists.
 
 A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
-physical time --time: by default the function's own, of formulas the longest.`,
+physical time --time. The default is the function's own time, and of formulas
+the longest time.`,
 		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy
   ergoflow sample --checkpoint ergoflow-runs/cn2d-scaled --drift "-x-y" --drift "x-y" --diffusion "sqrt(2)" -o x.npy`,
 		Args: exactly(0, "no arguments"),
@@ -88,13 +90,13 @@ physical time --time: by default the function's own, of formulas the longest.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&flags.checkpoint, "checkpoint", "", checkpointUsage+" (required)")
-	f.IntVar(&flags.request.Function, "function", 0, "function of the experiment; held-out ones follow the training functions")
-	f.StringArrayVar(&flags.request.Drift, "drift", nil, "b(x) as a formula; in the plane twice, in x and y")
-	f.StringArrayVar(&flags.request.Diffusion, "diffusion", nil, "σ(x) as a formula; in the plane up to four")
-	f.Float64Var(&flags.time, "time", 0, "physical time of the law, for models of laws at times")
-	f.IntVarP(&flags.n, "samples", "n", 4096, "samples to draw")
-	f.StringVar(&flags.solver, "solver", "rk4-4", "euler-N, rk4-N or dopri5")
-	f.StringVarP(&flags.output, "output", "o", "", "where the samples go, as .npy (required)")
+	f.IntVar(&flags.request.Function, "function", 0, "number of a function of the experiment; the held-out ones follow the training functions")
+	f.StringArrayVar(&flags.request.Drift, "drift", nil, "formula `EXPR` of the drift b(x); in the plane give two, in x and y")
+	f.StringArrayVar(&flags.request.Diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x); in the plane give one, two or four")
+	f.Float64Var(&flags.time, "time", 0, "physical time of the law, in the equation's unit, for models of vn1d_time")
+	f.IntVarP(&flags.n, "samples", "n", 4096, "number of samples")
+	f.StringVar(&flags.solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5")
+	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
@@ -170,7 +172,7 @@ func (f *sampleFlags) fits(dim int) error {
 	if dim > 1 {
 		err = usagef("-n is %d, not in 1…%d for samples of %d numbers", f.n, most, dim)
 	}
-	return withHint(err, "give the command several times, each with another --seed")
+	return withHint(err, "run the command several times, each time with another --seed")
 }
 
 // draw opens the backend and draws the samples. The time includes compilation, not the

@@ -22,12 +22,12 @@ func shardsCommand() *cobra.Command {
 	}, shardsListCommand(), shardsVerifyCommand())
 }
 
-// openStore returns the shard store of a run's directory and what it holds; that
-// also beside an error, which then names manifests that cannot be read.
+// openStore returns the shard store of a run's directory and its manifests. An error may
+// come with manifests: it names those that cannot be read.
 func openStore(dir string) (*shard.Dir, []shard.Manifest, error) {
 	root := filepath.Join(dir, "shards")
 	if _, err := os.Stat(root); err != nil {
-		return nil, nil, withHint(fmt.Errorf("no shard store in %s: %w", dir, err), "--dir is the directory of a run, such as ergoflow-runs/vn1d-demo")
+		return nil, nil, withHint(fmt.Errorf("no shard store in %s: %w", dir, err), "name the directory of a run, such as ergoflow-runs/vn1d-demo")
 	}
 	store := shard.NewDir(root)
 	list, err := store.List()
@@ -69,7 +69,7 @@ func shardsVerifyCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "verify --dir DIR",
-		Short:   "Read every shard of a run and check its checksum",
+		Short:   "Verify the checksum of every shard of a run",
 		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

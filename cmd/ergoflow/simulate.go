@@ -30,106 +30,126 @@ type simulation struct {
 	Engine   string    `json:"engine"`
 	Seconds  float64   `json:"seconds"`
 	StepsPer float64   `json:"steps_per_s"` // of all chains together
-	// Warnings are why the samples may have another law than the equation.
+	// Warnings say why the samples may have another law than the equation.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// maxSamples bounds the numbers that simulate holds in memory: 4 GiB. maxSteps
-// bounds the steps of all chains together: more would take centuries.
 const (
+	// maxSamples bounds the samples that simulate holds in memory: 4 GiB of float32.
 	maxSamples = 1 << 30
-	maxSteps   = 1 << 60
+	// maxSteps bounds the steps of all chains together: more would take centuries.
+	maxSteps = 1 << 60
 )
 
+// simulateFlags are the flags of simulate.
+type simulateFlags struct {
+	drift, diffusion, output, engine string
+	steps                            int // of each chain after the burn-in
+	scheme                           simulate.Scheme
+	seed                             uint64
+	json                             bool
+}
+
 func simulateCommand() *cobra.Command {
-	var drift, diffusion, output, engineName string
-	var steps int
-	var seed uint64
-	var scheme simulate.Scheme
-	var asJSON bool
+	var flags simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate --drift EXPR --diffusion EXPR -o x.npy",
 		Short: "Simulate dX = b(X)dt + σ(X)dW by Euler–Maruyama",
 		Long: `Simulates chains of a one-dimensional equation given as formulas in x and
 writes the samples as one float32 array, chain after chain. Chains start from
-N(0,1), take the burn-in, then --steps steps, of which every --thin-th is kept.
-Samples depend on the seed, the formulas and the numbers here, not on the
-threads or the engine. Each core takes 16 to 64 chains at a time.
+N(0,1) and take the burn-in, then --steps steps, of which every --thin-th is
+kept. The samples depend on the seed, the formulas and the numbers here, not on
+the threads or the engine. Each core takes 16 to 64 chains at a time.
 
 Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
   abs sign sqrt cbrt exp log log2 log10 pow min max floor ceil erf
   sin cos tan asin acos atan atan2 sinh cosh tanh
-They are computed in float64. The sign of a diffusion does not matter to the law
-of X. Where it is zero there is no noise; where it is zero everywhere the chains
-solve dX = b(X)dt by Euler's method. It is an error if a chain leaves ±1e6 or a
-formula is not finite where a chain is; then nothing is written. A time step with
-which chains overshoot gets a warning.`,
+They are computed in float64. The law of X does not depend on the sign of the
+diffusion. A diffusion of zero adds no noise; where it is zero everywhere, the
+chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6, or a formula
+is not finite where a chain is, the command fails and writes nothing. It warns
+of a time step with which chains overshoot.`,
 		Example: `  ergoflow simulate --drift "x - x^3" --diffusion "0.7" --burn-in 1000 --steps 10000 --thin 100 -o well.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			equation, err := compileEquation(drift, diffusion)
+			s, err := flags.run(cmd.Context())
 			if err != nil {
 				return err
 			}
-			engine, err := formulaEngine(engineName)
-			if err != nil {
-				return err
-			}
-			kept, err := samplesKept(scheme, steps)
-			if err != nil {
-				return usage(err)
-			}
-			if err := writable(output); err != nil {
-				return err
-			}
-			scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
-			x := make([]float32, scheme.Chains*kept)
-			total := scheme.Steps(kept) * scheme.Chains
-			warnings := unstable(cmd.Context(), engine, equation, scheme, scheme.Steps(kept), seed)
-			for _, w := range warnings {
-				fmt.Fprintln(os.Stderr, "warning:", w)
-			}
-			bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
-			begin := time.Now()
-			err = engine.EulerMaruyamaFunc(cmd.Context(), x, equation.Bind, scheme, seed, 0, "simulate",
-				func(done, _ int) { bar.Set(done, "") })
-			bar.End()
-			if err != nil {
-				return explainSimulation(err)
-			}
-			seconds := time.Since(begin).Seconds()
-			if err := npy.Write(cmd.Context(), output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
-				return withHint(err, "nothing was written; the same command gives the same samples again")
-			}
-			s := simulation{
-				Output: output, Samples: len(x), Chains: scheme.Chains,
-				Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
-			}
-			s.Mean, s.Variance = moments(x)
-			if asJSON {
+			if flags.json {
 				return printJSON(s)
 			}
-			fmt.Fprintf(stdout, "%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s by %s\n",
-				s.Output, s.Samples, s.Chains, s.Mean, s.Variance, s.StepsPer/1e6, s.Engine)
+			fmt.Fprintln(stdout, s)
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&drift, "drift", "", "b(x), for example \"-x\" (required)")
-	f.StringVar(&diffusion, "diffusion", "", "σ(x), for example \"sqrt(2)\" (required)")
-	f.StringVarP(&output, "output", "o", "", "where the samples go, as .npy (required)")
-	f.IntVar(&steps, "steps", 10000, "steps of each chain after the burn-in")
-	f.Float64Var(&scheme.DT, "dt", 0.01, "time step")
-	f.IntVar(&scheme.Chains, "chains", 64, "independent chains")
-	f.IntVar(&scheme.BurnIn, "burn-in", 1000, "steps before the first that may be kept")
-	f.IntVar(&scheme.Thin, "thin", 10, "steps between kept samples")
-	f.Uint64Var(&seed, "seed", 0, "seed of the noise")
-	f.StringVar(&engineName, "engine", backend.Auto, "instructions to compute with: auto, avx512, avx2 or go")
-	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	f.StringVar(&flags.drift, "drift", "", "formula `EXPR` of the drift b(x), for example \"-x\" (required)")
+	f.StringVar(&flags.diffusion, "diffusion", "", "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
+	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
+	f.IntVar(&flags.steps, "steps", 10000, "steps of each chain after the burn-in")
+	f.Float64Var(&flags.scheme.DT, "dt", 0.01, "time step, in the equation's unit of time")
+	f.IntVar(&flags.scheme.Chains, "chains", 64, "number of independent chains")
+	f.IntVar(&flags.scheme.BurnIn, "burn-in", 1000, "steps of each chain that are not kept")
+	f.IntVar(&flags.scheme.Thin, "thin", 10, "steps between kept samples")
+	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
+	f.StringVar(&flags.engine, "engine", backend.Auto, "instruction set: auto, avx512, avx2 or go")
+	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
 	for _, name := range []string{"drift", "diffusion", "output"} {
 		cmd.MarkFlagRequired(name)
 	}
 	return cmd
+}
+
+// run simulates the chains and writes what is kept of them.
+func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
+	equation, err := compileEquation(f.drift, f.diffusion)
+	if err != nil {
+		return s, err
+	}
+	engine, err := formulaEngine(f.engine)
+	if err != nil {
+		return s, err
+	}
+	kept, err := samplesKept(f.scheme, f.steps)
+	if err != nil {
+		return s, usage(err)
+	}
+	if err := writable(f.output); err != nil {
+		return s, err
+	}
+	scheme := f.scheme
+	scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
+	warnings := unstable(ctx, engine, equation, scheme, scheme.Steps(kept), f.seed)
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
+	}
+	x := make([]float32, scheme.Chains*kept)
+	total := scheme.Steps(kept) * scheme.Chains
+	bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
+	begin := time.Now()
+	err = engine.EulerMaruyamaFunc(ctx, x, equation.Bind, scheme, f.seed, 0, "simulate",
+		func(done, _ int) { bar.Set(done, "") })
+	bar.End()
+	if err != nil {
+		return s, explainSimulation(err)
+	}
+	seconds := time.Since(begin).Seconds()
+	if err := npy.Write(ctx, f.output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
+		return s, withHint(err, "nothing was written; the same command gives the same samples again")
+	}
+	s = simulation{
+		Output: f.output, Samples: len(x), Chains: scheme.Chains,
+		Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
+	}
+	s.Mean, s.Variance = moments(x)
+	return s, nil
+}
+
+// String is the line that simulate prints.
+func (s simulation) String() string {
+	return fmt.Sprintf("%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s by %s",
+		s.Output, s.Samples, s.Chains, s.Mean, s.Variance, s.StepsPer/1e6, s.Engine)
 }
 
 // unstable warns of a time step that run and generate would refuse.
@@ -138,7 +158,7 @@ func unstable(ctx context.Context, engine *simulate.Engine, equation *expression
 	if !yes {
 		return nil
 	}
-	return []string{fmt.Sprintf("successive steps of %g have the correlation %.2f: they overshoot, and the samples are spread too far; a smaller --dt helps", s.DT, correlation)}
+	return []string{fmt.Sprintf("successive steps of %g have the correlation %.2f: they overshoot, and the variance comes out too large; choose a smaller --dt", s.DT, correlation)}
 }
 
 // compileEquation reads the formulas of an equation.
@@ -162,7 +182,7 @@ func formulaEngine(name string) (*simulate.Engine, error) {
 		name = here[0]
 	}
 	if !slices.Contains(here, name) {
-		return nil, fmt.Errorf("%w: %q, here there are %s", simulate.ErrEngine, name, strings.Join(here, ", "))
+		return nil, fmt.Errorf("%w: %q, this machine has %s", simulate.ErrEngine, name, strings.Join(here, ", "))
 	}
 	return simulate.NewEngine(name)
 }
@@ -185,14 +205,14 @@ func samplesKept(s simulate.Scheme, steps int) (int, error) {
 	return kept, nil
 }
 
-// explainSimulation adds what the user could do about a simulation that failed.
+// explainSimulation adds a hint to a simulation that failed.
 func explainSimulation(err error) error {
 	var diverged *simulate.DivergedError
 	switch {
 	case errors.As(err, &diverged) && diverged.Reason != "":
-		return withHint(err, "formulas must be finite wherever chains go; max, abs or a condition can see to that")
+		return withHint(err, "give formulas that are finite wherever chains go, for example with max, abs or a condition")
 	}
-	return withHint(err, "a smaller --dt may help, or the equation explodes")
+	return withHint(err, "choose a smaller --dt, unless the equation itself explodes")
 }
 
 // moments returns mean and variance of the samples; one sample has no variance.

@@ -12,12 +12,12 @@ import (
 )
 
 func generateCommand() *cobra.Command {
-	return stageCommand("generate", "Make an experiment's training data",
+	return stageCommand("generate", "Generate the training data of an experiment",
 		"  ergoflow generate vn1d --preset demo --addr 10.0.0.1:7070\n  ergoflow generate vn1d --preset demo --local", wire.Stage_STAGE_GENERATE)
 }
 
 func trainCommand() *cobra.Command {
-	return stageCommand("train", "Train an experiment, making its data first where it is missing",
+	return stageCommand("train", "Train an experiment, after generating data that are missing",
 		"  ergoflow train vn1d --preset full --dir /var/lib/ergoflow", wire.Stage_STAGE_TRAIN)
 }
 
@@ -33,9 +33,9 @@ func stageCommand(name, short, example string, until wire.Stage) *cobra.Command 
 		Short: short,
 		Long: short + `.
 
-Submits the experiment to a running cluster and shows its progress; Ctrl-C
-detaches, with code 130, and the cluster goes on. With --local a cluster on this
-machine does it and ends.`,
+Submits the experiment to a running cluster and shows its progress. Ctrl-C
+detaches, with code 130, and the cluster continues. With --local the command
+starts a cluster on this machine and ends it after the stage.`,
 		Example: example,
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,12 +57,12 @@ machine does it and ends.`,
 	choose.addReproducible(cmd)
 	local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of a coordinator on this machine, or of the run with --local"
-	cmd.Flags().Lookup("workers").Usage = "worker processes, with --local"
+	cmd.Flags().Lookup("workers").Usage = "number of worker processes, with --local"
 	cmd.Flags().Lookup("backend").Usage += ", with --local"
 	cmd.Flags().Lookup("engine").Usage += ", with --local"
-	cmd.Flags().StringVar(&addr, "addr", "", "control address of a coordinator")
-	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine for it")
-	cmd.Flags().BoolVar(&replace, "replace", false, "put aside another run that is not finished")
+	cmd.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` of a running coordinator's control service")
+	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine and end it after the stage")
+	cmd.Flags().BoolVar(&replace, "replace", false, "suspend another run that is not finished")
 	cmd.MarkFlagsMutuallyExclusive("addr", "local")
 	cmd.MarkFlagsMutuallyExclusive("addr", "dir")
 	return cmd

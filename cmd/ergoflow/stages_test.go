@@ -101,7 +101,7 @@ func TestDetach(t *testing.T) {
 		t.Errorf("ended with %v, not code %d", err, exitDetached)
 	}
 	look := "ergoflow status --addr " + address
-	if !strings.Contains(out.String(), "ergoflow: detached; ") || !strings.Contains(out.String(), look) {
+	if !strings.Contains(out.String(), "ergoflow: detached") || !strings.Contains(out.String(), look) {
 		t.Errorf("does not say %q:\n%s", look, out)
 	}
 	if cmd, out = program(t.Context(), t, strings.Fields(look)[1:]...); cmd.Run() != nil {

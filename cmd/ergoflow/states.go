@@ -21,8 +21,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// checkpointUsage says how a checkpoint is named on the command line.
-const checkpointUsage = "an exported .safetensors file, or DIR or DIR@ID of a run's checkpoint"
+// checkpointUsage is the help of --checkpoint.
+const checkpointUsage = "exported .safetensors file, or DIR or DIR@ID of a run's checkpoint"
 
 // readState reads the state that a --checkpoint argument names.
 func readState(ctx context.Context, name string) (experiment.Experiment, *state.State, error) {
@@ -53,7 +53,7 @@ func readStateOf(ctx context.Context, dir, run string) (experiment.Experiment, *
 	if err != nil {
 		return experiment.Experiment{}, nil, err
 	}
-	id := checkpoint.Latest // the caller says of which other run it is
+	id := checkpoint.Latest // of another run, which the caller names in its error
 	if len(own) > 0 {
 		id = own[0].ID
 	}
@@ -98,10 +98,10 @@ func readStored(ctx context.Context, dir, id string) ([]byte, error) {
 	return encoded, err
 }
 
-// snapshotWait bounds the search for a coordinator that may have crashed.
+// snapshotWait is how long a coordinator, which may have crashed, may take to answer.
 const snapshotWait = 5 * time.Second
 
-// checkpointsIn is the file of a run's checkpoints, which has to be there.
+// checkpointsIn is the path of a run's checkpoints. It fails where there is no such file.
 func checkpointsIn(dir string) (string, error) {
 	path := coordinator.CheckpointPath(dir)
 	if _, err := os.Stat(path); err != nil {
@@ -110,9 +110,9 @@ func checkpointsIn(dir string) (string, error) {
 	return path, nil
 }
 
-// readCheckpoints opens the checkpoints of a run's directory for reading. The
-// file belongs to the coordinator while one runs; then this is a consistent
-// copy that it sends. done releases what was opened.
+// readCheckpoints opens the checkpoints of a run's directory for reading. While a
+// coordinator has the file open, it reads a consistent copy that the coordinator sends.
+// done closes the store.
 func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, done func(), err error) {
 	path, err := checkpointsIn(dir)
 	if err != nil {
@@ -172,7 +172,7 @@ func snapshot(ctx context.Context, dir string) (path string, err error) {
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case grpcstatus.Code(err) == codes.Unavailable, grpcstatus.Code(err) == codes.Canceled:
-		return "", withHint(fmt.Errorf("checkpoints in %s are in use by a coordinator that does not answer: %w", dir, err), "wait, or end that process")
+		return "", withHint(fmt.Errorf("checkpoints in %s are in use by a coordinator that does not answer: %w", dir, err), "wait until it answers, or end that process")
 	}
 	return "", fmt.Errorf("copy the coordinator's checkpoints: %w", err)
 }

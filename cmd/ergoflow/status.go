@@ -13,7 +13,7 @@ func statusCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "status (--dir DIR | --addr HOST:PORT)",
-		Short:   "Say what a cluster is doing",
+		Short:   "Show the status of a cluster",
 		Example: "  ergoflow status --dir ergoflow-runs/vn1d-demo --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,7 +39,7 @@ func statusCommand() *cobra.Command {
 				}
 				fmt.Fprintf(stdout, "generation  %d, world size %d\n", st.Generation, st.WorldSize)
 				if f := st.WaitsFor; f != nil {
-					fmt.Fprintf(stdout, "waits for   %s, %.3g ms a step; it is last in %d of %d\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
+					fmt.Fprintf(stdout, "waits for   %s, %.3g ms a step; it is the last in %d of %d steps\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
 				}
 			}
 			if st.Failure != "" {

@@ -17,7 +17,7 @@ import (
 func verifyCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:     "verify",
-		Short:   "Prove what a run has learned from",
+		Short:   "Verify which samples a run has learned from",
 		Example: "  ergoflow verify run --dir ergoflow-runs/vn1d-demo",
 	}, verifyRunCommand())
 }
@@ -41,8 +41,8 @@ func verifyRunCommand() *cobra.Command {
 		Short: "Prove that a run used every sample exactly once",
 		Long: `Reads the newest checkpoint of each run in the directory and proves from its
 ledger that the state has learned from every (epoch, function, block of samples)
-exactly once, nothing left out or repeated, whatever workers came and went. Ends
-with code 1 where it finds otherwise, and names them.`,
+exactly once, across all membership changes. Ends with code 1 where a block is
+missing or repeated, and names it.`,
 		Example: "  ergoflow verify run --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: reading(&dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {
@@ -70,7 +70,7 @@ with code 1 where it finds otherwise, and names them.`,
 				}
 			}
 			if len(violations) > 0 {
-				return withHint(errors.Join(violations...), "do not trust this state; train again in another --dir, and report it: `--json` lists more")
+				return withHint(errors.Join(violations...), "do not use this state: train again in another --dir, and report the output of --json")
 			}
 			return nil
 		}),
@@ -80,14 +80,14 @@ with code 1 where it finds otherwise, and names them.`,
 	return cmd
 }
 
-// newestOfRuns is the checkpoint of every run that it would go on from.
+// newestOfRuns has the checkpoint of every run that the run would continue from.
 func newestOfRuns(store *checkpoint.Store) ([]checkpoint.Info, error) {
 	all, err := store.List()
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, withHint(fmt.Errorf("verify run: %w in %s", checkpoint.ErrNotFound, store.Path()), "a run has one when it has taken training.checkpoint_every steps")
+		return nil, withHint(fmt.Errorf("verify run: %w in %s", checkpoint.ErrNotFound, store.Path()), "wait for the first checkpoint, after training.checkpoint_every steps")
 	}
 	newest := make(map[string]int)
 	var infos []checkpoint.Info

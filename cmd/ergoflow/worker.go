@@ -15,7 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker"
 )
 
-// drainGrace is how long a worker that was asked to leave may take to hand over.
+// drainGrace is how long a worker may take to drain.
 const drainGrace = 12 * time.Second
 
 func workerCommand() *cobra.Command {
@@ -25,10 +25,11 @@ func workerCommand() *cobra.Command {
 	var supervise bool
 	cmd := &cobra.Command{
 		Use:   "worker --join HOST:PORT[,HOST:PORT]",
-		Short: "Join a cluster and work: make shards, compute gradients",
+		Short: "Join a cluster: generate shards, compute gradients",
 		Long: `Joins the gossip at any of the given members, finds the coordinator through it
-and does what it says. SIGTERM drains: the worker finishes its step, hands over
-and leaves. A second signal ends it at once; the others go on either way.`,
+and carries out its commands. SIGTERM drains: the worker finishes its step,
+hands its shards over and leaves. A second signal ends it at once. The other
+workers continue in both cases.`,
 		Example: "  ergoflow worker --join 127.0.0.1:7946",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +38,7 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 			}
 			c.Join = strings.Split(join, ",")
 			if slices.Contains(c.Join, "") {
-				return withHint(usagef("--join %q names no address, or an empty one", join), "want HOST:PORT[,HOST:PORT]")
+				return withHint(usagef("--join %q has an empty address", join), "give HOST:PORT[,HOST:PORT]")
 			}
 			if threads < 0 {
 				return usagef("--threads is %d, not 0 (all) or more", threads)
@@ -53,7 +54,7 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 			defer cancel()
 			defer context.AfterFunc(drain, func() { time.AfterFunc(drainGrace, cancel) })()
 			c.Stuck = func() {
-				fmt.Fprintln(os.Stderr, "ergoflow: the device does not come back from its work: the worker ends without it")
+				fmt.Fprintln(os.Stderr, "ergoflow: the device does not return from its work: the worker ends")
 				os.Exit(1)
 			}
 			c.Drain = drain.Done()
@@ -63,12 +64,12 @@ and leaves. A second signal ends it at once; the others go on either way.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&join, "join", "", "gossip addresses of any members, comma-separated (required)")
-	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks one")
-	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks one")
+	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
+	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &c.Engine)
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
-	f.IntVar(&threads, "threads", 0, "processor threads to use (default: all)")
+	f.IntVar(&threads, "threads", 0, "number of processor threads (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("join")
 	return cmd
