@@ -1,12 +1,12 @@
-// Package device computes the debiased Sinkhorn divergence of model/evaluation/metrics on
-// a backend's device: the sums as they are written, all n·m terms of them, in
-// graphs that XLA compiles. That is for GPUs; in few dimensions a processor does
-// better with the fewer terms that model/evaluation/metrics takes.
+// Package ondevice computes the debiased Sinkhorn divergence of package metrics on a
+// backend's device. It takes all n·m terms of each sum, in graphs that XLA compiles,
+// and is for GPUs: in few dimensions a processor is faster with package softmin, which
+// takes fewer terms.
 //
-// Arithmetic is float32. Coordinates are taken from the clouds' common mean and
-// in units of their joint diameter, in float64, before they are uploaded: so
-// neither their place nor their scale matters, costs are at most ½, and most
-// points of clouds with outliers are near 0, where float32 is finest.
+// Arithmetic is float32. Before the upload, in float64, coordinates are shifted by the
+// clouds' common mean and divided by their joint diameter. So neither their place nor
+// their scale matters, costs are at most ½, and most points of clouds with outliers
+// are near 0, where float32 is finest.
 package ondevice
 
 import (
