@@ -56,7 +56,7 @@ func TestRefused(t *testing.T) {
 		{"a huge identity", []*wire.WorkerMessage{hello(strings.Repeat("x", 1<<20), ergoflow.Build(), "d:9")}, strings.Repeat("x", 128), "bytes, not 1 to"},
 		{"no hello", []*wire.WorkerMessage{beat}, "", "comes first"},
 		{"two hellos", []*wire.WorkerMessage{good("twice"), good("twice")}, "twice", "comes first"},
-		{"an empty message", []*wire.WorkerMessage{good("empty"), {}}, "empty", "without a body"},
+		{"an empty message", []*wire.WorkerMessage{good("empty"), {}}, "empty", "without a known body"},
 		{"a generation that has not begun", []*wire.WorkerMessage{good("prophet"),
 			{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: 1 << 60}}}}, "prophet", "names generation"},
 		{"a flood", flood, "flood", "messages a second"},

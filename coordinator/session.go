@@ -89,7 +89,7 @@ func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
 	case err := <-heard:
 		return err
 	case <-hello.C:
-		return status.Errorf(codes.DeadlineExceeded, "no hello in %v", helloTimeout)
+		return status.Errorf(codes.DeadlineExceeded, "no hello within %v", helloTimeout)
 	}
 	written := make(chan error, 1)
 	go func() { written <- write(stream, s) }()
@@ -130,7 +130,7 @@ func (v *service) read(stream wire.Control_SessionServer, s *session, greeted ch
 			return status.Error(codes.InvalidArgument, "a session has one hello, which comes first")
 		}
 		if received == nil {
-			return status.Error(codes.InvalidArgument, "a message without a body that is known")
+			return status.Error(codes.InvalidArgument, "a message without a known body")
 		}
 		alive := true
 		if first {

@@ -12,8 +12,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/placement"
 )
 
-// generation is one membership of the training group. Its members are sessions
-// that are open: the first that ends takes the generation with it.
+// generation is one membership of the training group. It ends with the first of its
+// members' sessions that ends.
 type generation struct {
 	number   ergoflow.Generation
 	phase    formation
@@ -96,30 +96,43 @@ func (m *Machine) admit() {
 	if len(candidates) == 0 || m.awaitsHolders(candidates) {
 		return
 	}
-	resuming := m.current == nil && m.isHolder(candidates[0]) // holders do not wait for new workers
-	waiting := slices.ContainsFunc(m.workers, func(w *worker) bool {
-		return w.phase == preparing && !w.draining && (w.hasState || !resuming)
-	})
-	if waiting && m.now.Before(m.run.settleBy) {
+	if m.now.Before(m.run.settleBy) && m.awaitsPreparing(candidates) {
 		return
 	}
 	if m.current != nil {
-		var joiners []string
-		for _, w := range candidates {
-			if !m.current.has(w.ID) {
-				joiners = append(joiners, string(w.ID))
-			}
-		}
-		if len(joiners) == 0 {
+		joiners := m.joiners(candidates)
+		if joiners == "" {
 			return
 		}
-		verb := "joins"
-		if len(joiners) > 1 {
-			verb = "join"
-		}
-		m.end(strings.Join(joiners, ", ") + " " + verb)
+		m.end(joiners)
 	}
 	m.form(candidates, cmp.Or(m.ended, "training begins"))
+}
+
+// awaitsPreparing reports whether a generation of the candidates should wait for workers
+// that still prepare. Holders that resume training do not wait for new workers.
+func (m *Machine) awaitsPreparing(candidates []*worker) bool {
+	resuming := m.current == nil && m.isHolder(candidates[0])
+	return slices.ContainsFunc(m.workers, func(w *worker) bool {
+		return w.phase == preparing && !w.draining && (w.hasState || !resuming)
+	})
+}
+
+// joiners names the candidates that join the present generation's members; empty: none.
+func (m *Machine) joiners(candidates []*worker) string {
+	var names []string
+	for _, w := range candidates {
+		if !m.current.has(w.ID) {
+			names = append(names, string(w.ID))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return names[0] + " joins"
+	}
+	return strings.Join(names, ", ") + " join"
 }
 
 // couldJoin reports whether a worker is not a member of the generation, and could be one.
@@ -179,18 +192,10 @@ func (m *Machine) assign(g *generation) {
 		w.steps = recent[Timing]{} // they take another time with another number of shards
 		w.slowness.change = 0
 	}
-	units, err := placement.Place(m.ledger.Plan.Units(), owners(m.ledger.Plan.Units(), workers))
+	shards, err := placeShards(*m.ledger.Plan, workers)
 	if err != nil {
 		m.fail(err.Error()) // a bug: members have different IDs and finite weights
 		return
-	}
-	shards := make([][]int, len(units))
-	for rank, own := range units {
-		for _, u := range own {
-			for k, end := m.ledger.Plan.Unit(u); k < end; k++ {
-				shards[rank] = append(shards[rank], k)
-			}
-		}
 	}
 	d := decide(members, g.reports, m.run.hasCheckpoint, m.run.checkpoint)
 	if d.warning != "" {
@@ -207,6 +212,23 @@ func (m *Machine) assign(g *generation) {
 		})
 	}
 	m.because(fmt.Sprintf("generation %d: %s", g.number, d.reason))
+}
+
+// placeShards returns the shards of each worker, by the workers' weights.
+func placeShards(plan ergoflow.Plan, workers []*worker) ([][]int, error) {
+	units, err := placement.Place(plan.Units(), owners(plan.Units(), workers))
+	if err != nil {
+		return nil, err
+	}
+	shards := make([][]int, len(units))
+	for rank, own := range units {
+		for _, u := range own {
+			for k, end := plan.Unit(u); k < end; k++ {
+				shards[rank] = append(shards[rank], k)
+			}
+		}
+	}
+	return shards, nil
 }
 
 func (m *Machine) ready(w *worker, e message.Ready) {

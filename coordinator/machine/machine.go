@@ -16,7 +16,7 @@ type Config struct {
 	PingInterval  time.Duration // 250 ms
 	PingTimeout   time.Duration // 1.5 s: a worker's silence after which its session ends
 	Patience      time.Duration // 10 s: the coordinator's silence after which workers look for it elsewhere
-	Lease         time.Duration // 4 s: after a heartbeat, in which a worker may apply steps
+	Lease         time.Duration // 4 s: time after a heartbeat in which a worker may apply steps
 	Absence       time.Duration // 5 s: wait for a holder to come back; longer than Lease
 	Settle        time.Duration // 2 s: wait for workers that still prepare, after the first is prepared
 	ReportTimeout time.Duration // 30 s: from Form to Report; a step under way ends first
@@ -73,7 +73,7 @@ type Machine struct {
 type process struct {
 	message.Worker
 	elsewhere bool // on another host than the coordinator
-	loopback  bool // its data address is one of its own host alone
+	loopback  bool // its data address is a loopback address
 }
 
 // worker is one session.
@@ -85,7 +85,7 @@ type worker struct {
 	beat        uint64 // number of the last heartbeat
 	doing       string
 	phase       phase
-	order       uint64 // number of the last one to prepare
+	order       uint64 // number of the last order to prepare
 	reason      string // why it failed
 	draining    bool
 	leaveReason string         // where draining
@@ -110,7 +110,7 @@ const (
 	failed                  // cannot continue the run
 )
 
-// New returns the machine that continues from a ledger; the zero Ledger begins.
+// New returns the machine that continues from a ledger, or begins with the zero Ledger.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
 	m := &Machine{config: config.withDefaults(), ledger: ledger,

@@ -181,7 +181,7 @@ func earlier(a, b time.Time) time.Time {
 // snapshot lets workers be removed while they are visited.
 func (m *Machine) snapshot() []*worker { return append([]*worker(nil), m.workers...) }
 
-// drain marks a worker as leaving; release lets it go.
+// drain marks a worker as leaving; release dismisses it.
 func (m *Machine) drain(w *worker, why string) {
 	if w.draining {
 		return
@@ -282,7 +282,7 @@ func (m *Machine) workerFailed(w *worker, e message.Failed) {
 		m.endIfMember(w, text)
 		return
 	}
-	m.fail("no worker can continue the run; " + text)
+	m.fail(fmt.Sprintf("no worker can continue the run: worker %s: %s", w.ID, e.Reason))
 }
 
 // instruct tells a worker what to do for the run.

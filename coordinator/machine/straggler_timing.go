@@ -11,16 +11,16 @@ import (
 type Timing struct {
 	Step     float64 `json:"step"`     // from one update to the next: the sum of the others
 	Data     float64 `json:"data"`     // waiting for the batch
-	Gradient float64 `json:"gradient"` // with the batch's way to the device
-	Copy     float64 `json:"copy"`     // waiting for the gradient on its way to the host
-	Ring     float64 `json:"ring"`     // the sum over the workers, from when the last of them has its gradient
-	Wait     float64 `json:"wait"`     // for that one
-	Update   float64 `json:"update"`   // with the sum's way to the device
-	Other    float64 `json:"other"`    // between these: what is next, whether it may be applied
+	Gradient float64 `json:"gradient"` // including the batch's transfer to the device
+	Copy     float64 `json:"copy"`     // waiting for the gradient's transfer to the host
+	Ring     float64 `json:"ring"`     // the sum over the workers, once the last of them has its gradient
+	Wait     float64 `json:"wait"`     // for the last worker to have its gradient
+	Update   float64 `json:"update"`   // including the sum's transfer to the device
+	Other    float64 `json:"other"`    // between these
 }
 
-// timingOf takes over what a worker measured; Step and Wait follow from all members'
-// timings (see timed).
+// timingOf is what a worker measured. Step and Wait follow from all members' timings: see
+// recordTiming.
 func timingOf(t message.Timing) Timing {
 	return Timing{Data: t.Data, Gradient: t.Gradient, Copy: t.Copy, Ring: t.Ring, Update: t.Update, Other: t.Other}
 }
