@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -23,7 +24,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/worker/protocol"
+	"github.com/ergoflow/ergoflow/worker/replica"
 )
+
+// TestMain finds leaks. A probe of memberlist that is under way when it shuts
+// down ends by itself within the probe's time-out.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
+}
 
 // A harness is a coordinator and workers in this process, over real sockets, so
 // that the race detector sees all of them. Processes are killed in the tests of
@@ -70,11 +78,11 @@ func startHarness(t *testing.T) *harness {
 // worker starts a worker; leave drains it and kill ends it at once. Both wait.
 func (h *harness) worker() (leave, kill func()) {
 	h.t.Helper()
-	return h.spoiled(nil)
+	return h.changedBatches(nil)
 }
 
-// spoiled is a worker whose batches are changed before they are computed.
-func (h *harness) spoiled(spoil func(*stepBatch)) (leave, kill func()) {
+// changedBatches is a worker whose batches are changed before they are computed.
+func (h *harness) changedBatches(change func(*replica.Batch)) (leave, kill func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	drain := make(chan struct{})
@@ -82,7 +90,7 @@ func (h *harness) spoiled(spoil func(*stepBatch)) (leave, kill func()) {
 	go func() {
 		ended <- Run(ctx, Config{
 			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
-			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain, spoil: spoil,
+			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain, changeBatch: change,
 		})
 	}()
 	over := false

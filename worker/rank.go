@@ -4,28 +4,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
-	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/worker/protocol"
+	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
 // A rank is this worker's place in one generation.
 type rank struct {
 	session *session
-	replica *replica // nil: never prepared
+	replica *replica.Replica // nil before the first Prepare
 	assign  message.Assign
 	orders  chan protocol.Effect // Compute, Apply and Save
 
 	ring    *allreduce.Ring
-	batches *prefetcher
-	sum     []float32     // of the step that is computed, over all ranks
-	used    ledger.Record // what it was made of
-	timing  message.Timing
-	watch   *stopwatch // nil before the first step
+	batches *replica.Batches
+	update  replica.Update // computed, not applied yet
+	timing  message.Timing // of that step
+	watch   *replica.Stopwatch
 }
 
 func newRank(s *session, assign message.Assign) *rank {
@@ -33,8 +31,12 @@ func newRank(s *session, assign message.Assign) *rank {
 	return &rank{session: s, replica: s.w.replica.Load(), assign: assign, orders: make(chan protocol.Effect, 4)}
 }
 
-// run is takePart, whose errors name the member that they blame.
+// run takes part in the generation until it ends. An error of the ring names the
+// member to blame.
 func (r *rank) run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() {
+		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
+	})()
 	err := r.takePart(ctx)
 	if e, ok := errors.AsType[*allreduce.Error](err); ok && e.Peer >= 0 && e.Peer < len(r.assign.Members) {
 		return &protocol.Blame{Peer: r.assign.Members[e.Peer].ID, Err: err}
@@ -42,17 +44,13 @@ func (r *rank) run(ctx context.Context) error {
 	return err
 }
 
-// takePart brings the state and the ring into place, and then does what the protocol
-// orders, until the generation ends.
-func (r *rank) takePart(ctx context.Context) error {
-	defer context.AfterFunc(ctx, func() {
-		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
-	})()
+// takePart brings the state and the ring into place, and then executes the
+// protocol's orders.
+func (r *rank) takePart(ctx context.Context) (err error) {
 	if r.replica == nil {
 		return errors.New("assigned to a generation before being prepared")
 	}
-	err := r.replica.take(ctx, r.session, r.assign.Source)
-	if err != nil {
+	if err := r.session.takeState(ctx, r.replica, r.assign.Source); err != nil {
 		return err
 	}
 	if r.ring, err = r.connect(ctx); err != nil {
@@ -60,15 +58,15 @@ func (r *rank) takePart(ctx context.Context) error {
 	}
 	defer r.ring.Close()
 	ctx, cancel := context.WithCancel(ctx)
-	r.batches = prefetch(ctx, r.replica, r.assign.Shards)
-	defer r.batches.wait()
+	r.batches = r.replica.Batches(ctx, r.assign.Shards)
+	defer r.batches.Wait()
 	defer cancel()
-	defer r.replica.dismissAll()
-	r.session.post(protocol.Joined{Step: r.replica.at()})
+	defer r.replica.EndSubscriptions()
+	r.session.post(protocol.Joined{Step: r.replica.Step()})
 	for {
 		select {
 		case order := <-r.orders:
-			if err := r.obey(ctx, order); err != nil {
+			if err := r.execute(ctx, order); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -77,30 +75,7 @@ func (r *rank) takePart(ctx context.Context) error {
 	}
 }
 
-func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
-	peers := make([]string, len(r.assign.Members))
-	for i, m := range r.assign.Members {
-		peers[i] = m.DataAddress
-	}
-	id := allreduce.Identity{
-		Generation: r.assign.Generation,
-		Rank:       r.assign.Rank,
-		World:      len(peers),
-	}
-	format, err := allreduce.ParseWire(string(r.replica.experiment.Training.Wire))
-	if err != nil {
-		return nil, err
-	}
-	var token allreduce.Token
-	if len(r.assign.Token) != len(token) {
-		return nil, fmt.Errorf("the token of generation %d has %d bytes instead of %d", id.Generation, len(r.assign.Token), len(token))
-	}
-	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
-		Wire: format, Plan: r.replica.plan.Run, Build: ergoflow.Build(), Token: allreduce.Token(r.assign.Token),
-	})
-}
-
-func (r *rank) obey(ctx context.Context, order protocol.Effect) error {
+func (r *rank) execute(ctx context.Context, order protocol.Effect) error {
 	switch order := order.(type) {
 	case protocol.Compute:
 		return r.compute(ctx)
@@ -115,50 +90,72 @@ func (r *rank) obey(ctx context.Context, order protocol.Effect) error {
 // compute sums the gradient of the next step over all ranks.
 func (r *rank) compute(ctx context.Context) error {
 	if r.watch == nil { // the first step of the generation
-		r.watch = newStopwatch()
+		r.watch = replica.NewStopwatch()
 	}
-	r.timing = message.Timing{Other: r.watch.lap()}
-	at := r.replica.at()
-
-	batch, err := r.batches.next(ctx)
+	r.timing = message.Timing{Other: r.watch.Lap()}
+	batch, err := r.batches.Next(ctx)
 	if err != nil {
 		return err
 	}
-	r.timing.Data = r.watch.lap()
-	if spoil := r.session.w.spoil; spoil != nil {
-		spoil(batch)
+	r.timing.Data = r.watch.Lap()
+	if change := r.session.w.changeBatch; change != nil {
+		change(batch)
 	}
-	err = r.total(ctx, at, batch)
-	r.batches.recycle(batch)
+	var parts replica.Timing
+	r.update, parts, err = r.replica.Compute(ctx, r.ring, batch, r.watch)
+	r.batches.Recycle(batch)
 	if err != nil {
 		return err
 	}
+	r.timing.Gradient, r.timing.Copy, r.timing.Ring = parts.Gradient, parts.Copy, parts.Ring
+	r.update.Generation, r.update.Workers = r.assign.Generation, r.workers()
 	r.session.post(protocol.Summed{})
 	return nil
 }
 
-// apply makes the one update that all ranks make.
+// apply applies the update that all ranks apply.
 func (r *rank) apply() error {
-	r.timing.Other += r.watch.lap()
-	loss, samples, err := r.replica.apply(r.sum, r.used, r.assign.Generation, r.workers())
+	r.timing.Other += r.watch.Lap()
+	loss, samples, err := r.replica.Apply(r.update)
 	if err != nil {
-		return fmt.Errorf("update of step %d: %w", r.replica.at(), err)
+		return fmt.Errorf("update of step %d: %w", r.update.Step, err)
 	}
-	r.timing.Update = r.watch.lap()
+	r.timing.Update = r.watch.Lap()
 	r.session.post(protocol.Applied{Progress: message.Progress{
-		Step: r.replica.at(), Loss: loss, Samples: samples, Timing: r.timing,
+		Step: r.replica.Step(), Loss: loss, Samples: samples, Timing: r.timing,
 	}})
 	return nil
 }
 
-// A stopwatch measures consecutive parts of a step, in seconds.
-type stopwatch struct{ last time.Time }
+// connect joins the ring of the generation.
+func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
+	peers := make([]string, len(r.assign.Members))
+	for i, m := range r.assign.Members {
+		peers[i] = m.DataAddress
+	}
+	id := allreduce.Identity{
+		Generation: r.assign.Generation,
+		Rank:       r.assign.Rank,
+		World:      len(peers),
+	}
+	format, err := allreduce.ParseWire(string(r.replica.Experiment().Training.Wire))
+	if err != nil {
+		return nil, err
+	}
+	var token allreduce.Token
+	if len(r.assign.Token) != len(token) {
+		return nil, fmt.Errorf("the token of generation %d has %d bytes instead of %d", id.Generation, len(r.assign.Token), len(token))
+	}
+	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
+		Wire: format, Plan: r.replica.Plan().Run, Build: ergoflow.Build(), Token: allreduce.Token(r.assign.Token),
+	})
+}
 
-func newStopwatch() *stopwatch { return &stopwatch{time.Now()} }
-
-func (s *stopwatch) lap() float64 {
-	now := time.Now()
-	d := now.Sub(s.last).Seconds()
-	s.last = now
-	return d
+// workers of the generation, by rank.
+func (r *rank) workers() []ergoflow.WorkerID {
+	ids := make([]ergoflow.WorkerID, len(r.assign.Members))
+	for i, m := range r.assign.Members {
+		ids[i] = m.ID
+	}
+	return ids
 }

@@ -58,7 +58,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 		return fmt.Errorf("dial coordinator %s: %w", address, err)
 	}
 	defer conn.Close()
-	if err := w.reach(ctx, conn); err != nil {
+	if err := w.connect(ctx, conn); err != nil {
 		return fmt.Errorf("reach coordinator %s: %w", address, err)
 	}
 	control := wire.NewControlClient(conn)
@@ -81,7 +81,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 	s.stop(cancel)
 	if errors.Is(err, protocol.ErrLeft) {
 		w.log.Info("leaving", "reason", err)
-		_ = w.saver.wait(context.Background()) // bounded, as every upload is
+		_ = w.uploads.wait(context.Background()) // every upload ends
 		return err
 	}
 	return fmt.Errorf("session with coordinator %s: %w", address, err)
@@ -177,7 +177,7 @@ func (s *session) execute(effect protocol.Effect) {
 		})
 	case protocol.Describe:
 		s.start(func(ctx context.Context) error {
-			report, err := s.w.report(ctx, e.Generation)
+			report, err := s.w.describe(ctx, e.Generation)
 			if err == nil {
 				s.post(protocol.Described{Report: report})
 			}

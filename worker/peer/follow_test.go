@@ -1,4 +1,4 @@
-package worker
+package peer
 
 import (
 	"bytes"
@@ -16,58 +16,9 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/data/sets/ledger"
-	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/training/state"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/worker/replica"
+	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
-
-// trainable is a replica with the fresh state.
-func trainable(t testing.TB) *replica {
-	t.Helper()
-	b, err := backend.Open(backend.Go)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	return trainableOn(t, b, dataReplica(t))
-}
-
-// trainableOn gives a replica a trainer with the fresh state.
-func trainableOn(t testing.TB, b *backend.Backend, r *replica) *replica {
-	t.Helper()
-	var err error
-	if r.trainer, err = train.New(b, r.experiment.Trainer()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.trainer.Close)
-	r.sum = make([]float32, r.trainer.Size()+2)
-	if err := r.load(state.Fresh(r.experiment.Velocity().Layout(), 1), 0); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-// made has a replica make updates of generation g.
-func made(t *testing.T, r *replica, g ergoflow.Generation, updates int) {
-	t.Helper()
-	for range updates {
-		source := random.New(uint64(r.at()), "test")
-		sum := make([]float32, r.trainer.Size()+2)
-		for i := range sum {
-			sum[i] = float32(source.NormFloat64())
-		}
-		sum[len(sum)-2], sum[len(sum)-1] = 3, 8
-		used := ledger.NewRecord(r.plan.Shards)
-		for k := range r.plan.Shards {
-			used.Add(k%2, []ledger.Use{{Shard: k, Word: source.Uint64()}})
-		}
-		if _, _, err := r.apply(sum, used, g, []ergoflow.WorkerID{"a", "b"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // serve has a peer serve.
 func serve(t *testing.T, peer wire.PeerServer) message.Member {
@@ -87,16 +38,25 @@ func serve(t *testing.T, peer wire.PeerServer) message.Member {
 	return message.Member{ID: "leader", DataAddress: l.Addr().String()}
 }
 
-func (r *replica) served(t *testing.T) message.Member {
-	w := new(worker)
-	w.replica.Store(r)
-	return serve(t, &peerServer{w: w})
+// served serves a replica.
+func served(t *testing.T, r *replica.Replica) message.Member {
+	return serve(t, &Server{Replica: func() *replica.Replica { return r }})
+}
+
+// over reports whether the task has ended.
+func over(f *Following) bool {
+	select {
+	case <-f.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // encoded is everything that a replica holds.
-func encoded(t testing.TB, r *replica) (string, ergoflow.Generation) {
+func encoded(t testing.TB, r *replica.Replica) (string, ergoflow.Generation) {
 	t.Helper()
-	st, g, err := r.state()
+	st, g, err := r.State()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,87 +71,50 @@ func encoded(t testing.TB, r *replica) (string, ergoflow.Generation) {
 // Who follows holds what the leader holds, ledger and losses included, whatever
 // was made before, meanwhile and last.
 func TestFollow(t *testing.T) {
-	leader, follower := trainable(t), trainable(t)
-	made(t, leader, 3, 5)
-	made(t, follower, 2, 7) // a generation that is over
+	leader, follower := replicatest.Open(t), replicatest.Open(t)
+	replicatest.Advance(t, leader, 3, 5)
+	replicatest.Advance(t, follower, 2, 7) // a generation that is over
 	told := make(chan ergoflow.Mark, 100)
 	var log bytes.Buffer
-	follower.follow(t.Context(), leader.served(t), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { told <- m })
+	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { told <- m })
 	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-told != want {
 		t.Error("the state is not told of")
 	}
-	for range 3 * queueLength { // each when the one before has come
-		made(t, leader, 4, 1)
-		if m := <-told; m.Generation != 4 || m.Step != leader.at() {
-			t.Fatalf("at %s, the leader at step %d", m, leader.at())
+	for range 24 { // each when the one before has come
+		replicatest.Advance(t, leader, 4, 1)
+		if m := <-told; m.Generation != 4 || m.Step != leader.Step() {
+			t.Fatalf("at %s, the leader at step %d", m, leader.Step())
 		}
 	}
-	made(t, leader, 4, 2)
-	leader.dismissAll() // the generation is over: the last ones are still on their way
-	follower.awaitLast(t.Context())
+	replicatest.Advance(t, leader, 4, 2)
+	leader.EndSubscriptions() // the generation is over: the last ones are still on their way
+	following.Finish(t.Context())
 	want, g := encoded(t, leader)
 	if got, made := encoded(t, follower); got != want || made != g {
-		t.Errorf("the follower ends at %s, the leader at %s, or they differ", follower.mark(), leader.mark())
+		t.Errorf("the follower ends at step %d, the leader at %d, or they differ", follower.Step(), leader.Step())
 	}
-	if follower.leader != nil || len(leader.followers) != 0 {
+	if !over(following) {
 		t.Error("it still follows")
 	}
-	if !regexp.MustCompile(`msg="state came" from=leader bytes=\d+ took=\S+ rate="[\d.e+]+ MB/s"`).MatchString(log.String()) {
+	if !regexp.MustCompile(`msg="state received" from=leader bytes=\d+ took=\S+ rate="[\d.e+]+ MB/s"`).MatchString(log.String()) {
 		t.Errorf("log: %s", &log)
 	}
 }
 
 // A replica that is ahead keeps what it has.
 func TestFollowKeepsWhatIsNewer(t *testing.T) {
-	leader, follower := trainable(t), trainable(t)
-	made(t, leader, 3, 5)
-	made(t, follower, 4, 2)
+	leader, follower := replicatest.Open(t), replicatest.Open(t)
+	replicatest.Advance(t, leader, 3, 5)
+	replicatest.Advance(t, follower, 4, 2)
 	before, _ := encoded(t, follower)
 	var log bytes.Buffer
-	follower.follow(t.Context(), leader.served(t), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("told of %s", m) })
-	follower.awaitLast(t.Context())
+	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("told of %s", m) })
+	following.Finish(t.Context())
 	if after, _ := encoded(t, follower); after != before {
 		t.Error("its state has changed")
 	}
 	if !strings.Contains(log.String(), "it is at step 5 of generation 3, this worker at step 2 of generation 4") {
 		t.Errorf("log: %s", &log)
-	}
-}
-
-// Who is too slow is let go of, and the leader waits for nobody.
-func TestSlowFollower(t *testing.T) {
-	leader := trainable(t)
-	_, _, slow, err := leader.lead()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, _, quick, err := leader.lead()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range queueLength + 1 {
-		made(t, leader, 1, 1)
-		<-quick
-	}
-	for i := range queueLength {
-		if u := <-slow; u.step != ergoflow.Step(i) {
-			t.Errorf("update %d is of step %d", i, u.step)
-		}
-	}
-	if u, ok := <-slow; ok {
-		t.Errorf("got step %d after the queue was full", u.step)
-	}
-	for range maxFollowers - 1 {
-		if _, _, _, err := leader.lead(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, _, err := leader.lead(); err == nil {
-		t.Error("one too many")
-	}
-	leader.dismissAll()
-	if _, ok := <-quick; ok || len(leader.followers) != 0 {
-		t.Error("still followed")
 	}
 }
 
@@ -205,8 +128,8 @@ func dataPart(b []byte) *wire.FollowPart {
 	return &wire.FollowPart{Part: &wire.FollowPart_Data{Data: b}}
 }
 
-func updatePart(r *replica, change func(*wire.FollowUpdate)) *wire.FollowPart {
-	u := &wire.FollowUpdate{Generation: 9, Workers: []string{"a"}, Used: make([]int64, 2*r.plan.Shards)}
+func updatePart(r *replica.Replica, change func(*wire.FollowUpdate)) *wire.FollowPart {
+	u := &wire.FollowUpdate{Generation: 9, Workers: []string{"a"}, Used: make([]int64, 2*r.Plan().Shards)}
 	change(u)
 	return &wire.FollowPart{Part: &wire.FollowPart_Update{Update: u}}
 }
@@ -229,8 +152,8 @@ func (l *liar) Follow(_ *wire.FollowRequest, stream wire.Peer_FollowServer) erro
 // Whatever a peer sends, the replica holds what it held before or a state that is
 // whole.
 func TestFollowLiar(t *testing.T) {
-	follower := trainable(t)
-	st, _, err := follower.state()
+	follower := replicatest.Open(t)
+	st, _, err := follower.State()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +161,7 @@ func TestFollowLiar(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	size := follower.trainer.Size() + 2
+	size := follower.Size() + 2
 	update := func(change func(*wire.FollowUpdate)) *wire.FollowPart { return updatePart(follower, change) }
 	state := func(more ...*wire.FollowPart) []*wire.FollowPart {
 		return append([]*wire.FollowPart{statePart(8, int64(len(good))), dataPart(good)}, more...)
@@ -265,12 +188,12 @@ func TestFollowLiar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
-			if err := follower.load(st, 0); err != nil {
+			if err := follower.Load(st, 0); err != nil {
 				t.Fatal(err)
 			}
 			before, _ := encoded(t, follower)
-			follower.follow(t.Context(), serve(t, &liar{parts: parts}), slog.New(slog.NewTextHandler(&log, nil)), func(ergoflow.Mark) {})
-			follower.awaitLast(t.Context())
+			following := Follow(t.Context(), follower, serve(t, &liar{parts: parts}), slog.New(slog.NewTextHandler(&log, nil)), func(ergoflow.Mark) {})
+			following.Finish(t.Context())
 			if after, _ := encoded(t, follower); !reflect.DeepEqual(after, before) {
 				t.Error("the state has changed")
 			}
@@ -283,11 +206,11 @@ func TestFollowLiar(t *testing.T) {
 
 // A worker that is told to do something else stops at once.
 func TestFollowEndsWithItsWork(t *testing.T) {
-	leader, follower := trainable(t), trainable(t)
-	made(t, leader, 3, 1)
+	leader, follower := replicatest.Open(t), replicatest.Open(t)
+	replicatest.Advance(t, leader, 3, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	follower.follow(ctx, leader.served(t), slog.New(slog.DiscardHandler), func(ergoflow.Mark) { cancel() })
-	if follower.leader != nil {
+	following := Follow(ctx, follower, served(t, leader), slog.New(slog.DiscardHandler), func(ergoflow.Mark) { cancel() })
+	if !over(following) {
 		t.Error("it still follows")
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A worker that is to end waits for an upload that moves, however long, and then a
-// little for its device.
-func TestHurry(t *testing.T) {
+// A worker that is to end waits for an upload that makes progress, however long, and
+// then for its device, up to deviceGrace.
+func TestReportStuck(t *testing.T) {
 	for name, c := range map[string]struct {
 		upload time.Duration // how long it goes on; 0: there is none
 		ends   time.Duration // Run returns
@@ -25,18 +25,18 @@ func TestHurry(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := &worker{log: slog.New(slog.DiscardHandler)}
-				w.saver = newSaver("a", 1, w.log)
+				w.uploads = newUploader("a", 1, w.log)
 				ctx, cancel := context.WithCancel(t.Context())
 				running, ended := context.WithCancel(t.Context())
 				begin := time.Now()
 				if c.upload > 0 {
-					w.saver.slot <- struct{}{}
-					time.AfterFunc(c.upload, func() { <-w.saver.slot })
+					w.uploads.slot <- struct{}{}
+					time.AfterFunc(c.upload, func() { <-w.uploads.slot })
 				}
 				time.AfterFunc(c.ends, ended)
 				cancel()
 				var stuck time.Duration
-				w.hurry(ctx, running, func() { stuck = time.Since(begin) })
+				w.reportStuck(ctx, running, func() { stuck = time.Since(begin) })
 				if want := c.upload + deviceGrace; c.stuck && stuck != want || !c.stuck && stuck != 0 {
 					t.Errorf("stuck after %v, want %t", stuck, c.stuck)
 				}
@@ -47,12 +47,12 @@ func TestHurry(t *testing.T) {
 	}
 }
 
-// A worker that ends by itself is nobody's trouble.
-func TestHurryOfNone(t *testing.T) {
+// A worker that ends by itself is not reported.
+func TestNothingStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &worker{log: slog.New(slog.DiscardHandler)}
 		running, ended := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, ended)
-		w.hurry(t.Context(), running, func() { t.Error("stuck") })
+		w.reportStuck(t.Context(), running, func() { t.Error("stuck") })
 	})
 }

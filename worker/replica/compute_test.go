@@ -1,4 +1,4 @@
-package worker
+package replica
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
-	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
 )
@@ -86,15 +85,15 @@ func TestSumInBuckets(t *testing.T) {
 	b := backendtest.Fast(t)
 	device := *b
 	device.OwnMemory = true
-	wide := func(b *backend.Backend) *replica {
+	wide := func(b *backend.Backend) *Replica {
 		return trainableOn(t, b, dataReplicaOf(t, "vn1d", "model.deeponet.trunk_width=1100"))
 	}
 	alone := wide(b)
 	ctx, cancel := context.WithCancel(t.Context())
-	batches := prefetch(ctx, alone, []int{0})
-	defer batches.wait()
+	batches := alone.Batches(ctx, []int{0})
+	defer batches.Wait()
 	defer cancel()
-	batch, err := batches.next(ctx)
+	batch, err := batches.Next(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func TestSumInBuckets(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	replicas := []*replica{wide(&device), wide(b)}
+	replicas := []*Replica{wide(&device), wide(b)}
 	for i, want := range []int{2, 1} {
 		if arrays := replicas[i].trainer.Arrays(alone.sum); len(arrays) != want {
 			t.Fatalf("rank %d: %d numbers are in %d arrays, want %d", i, len(alone.sum), len(arrays), want)
@@ -122,8 +121,7 @@ func TestSumInBuckets(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					k := &rank{replica: replica, ring: ring, assign: message.Assign{Rank: i}, watch: newStopwatch()}
-					if err := k.total(ctx, 5, batch); err != nil {
+					if _, _, err := replica.Compute(ctx, ring, batch, NewStopwatch()); err != nil {
 						return err
 					}
 					return ring.Close()
@@ -152,11 +150,11 @@ func TestSumInBuckets(t *testing.T) {
 func TestGradientEndsBetweenMicroBatches(t *testing.T) {
 	r := trainableOn(t, backendtest.Fast(t), dataReplicaOf(t, "vn1d"))
 	ctx, cancel := context.WithCancelCause(t.Context())
-	batches := prefetch(ctx, r, []int{0, 1, 2})
-	defer batches.wait()
+	batches := r.Batches(ctx, []int{0, 1, 2})
+	defer batches.Wait()
 	over := errors.New("generation 1 is over")
 	defer cancel(over)
-	batch, err := batches.next(ctx)
+	batch, err := batches.Next(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

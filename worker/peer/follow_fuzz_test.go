@@ -1,4 +1,4 @@
-package worker
+package peer
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
+	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
 
 // said is a stream of what a peer has said.
@@ -23,8 +24,8 @@ func (s *said) Recv() (*wire.FollowPart, error) { return wiretest.Next[wire.Foll
 // worker holds what it held, or a state that is whole and the updates that came
 // after it, one step each, of all of which it has told.
 func FuzzFollow(f *testing.F) {
-	r := trainable(f)
-	fresh, _, err := r.state()
+	r := replicatest.Open(f)
+	fresh, _, err := r.State()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func FuzzFollow(f *testing.F) {
 	update := func(step int64) *wire.FollowPart {
 		return updatePart(r, func(u *wire.FollowUpdate) { u.Step = step })
 	}
-	sum := make([]float32, r.trainer.Size()+2)
+	sum := make([]float32, r.Size()+2)
 	sum[len(sum)-1] = 8 // samples
 	encodedSum, err := binary.Append(nil, binary.LittleEndian, sum)
 	if err != nil {
@@ -47,31 +48,35 @@ func FuzzFollow(f *testing.F) {
 	seed(state, dataPart(whole[:1000]), dataPart(whole[1000:]), update(1))
 	seed(state, dataPart(whole), update(0), dataPart(encodedSum), update(0), dataPart(encodedSum))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := r.load(fresh, 0); err != nil {
+		if err := r.Load(fresh, 0); err != nil {
 			t.Fatal(err)
 		}
 		before, _ := encoded(t, r)
 		stream := &said{rest: b}
-		_, theirs, err := r.takeState(stream, func(int) {})
+		var last ergoflow.Mark
+		member := &follower{replica: r, caughtUp: func() {}, onMark: func(m ergoflow.Mark) {
+			if m.Step != last.Step+1 {
+				t.Fatalf("step %d follows step %d", m.Step, last.Step)
+			}
+			last = m
+		}}
+		data, generation, err := receiveState(stream)
+		if err == nil {
+			_, last, err = member.load(data, generation)
+		}
 		if err != nil {
 			if after, g := encoded(t, r); after != before || g != 0 {
 				t.Fatal("the state has changed, though none was taken")
 			}
 			return
 		}
-		told := theirs
-		_ = r.makeUpdates(stream, func(m ergoflow.Mark) {
-			if m.Step != told.Step+1 {
-				t.Fatalf("step %d follows step %d", m.Step, told.Step)
-			}
-			told = m
-		}, func() {})
-		st, g, err := r.state()
+		_ = member.applyUpdates(stream)
+		st, g, err := r.State()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if held := (ergoflow.Mark{Generation: g, Step: st.Step}); held != told || len(st.Losses) != int(st.Step) {
-			t.Fatalf("it holds %s with %d losses, and told of %s", held, len(st.Losses), told)
+		if held := (ergoflow.Mark{Generation: g, Step: st.Step}); held != last || len(st.Losses) != int(st.Step) {
+			t.Fatalf("it holds %s with %d losses, and reported %s", held, len(st.Losses), last)
 		}
 	})
 }

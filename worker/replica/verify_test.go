@@ -1,4 +1,4 @@
-package worker
+package replica
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -55,7 +54,7 @@ func damage(t *testing.T, store *shard.Dir) {
 	}
 }
 
-// Nobody prepares for a run on damaged shards.
+// No replica opens on damaged shards.
 func TestDamagedShard(t *testing.T) {
 	plan, store := shardStore(t)
 	damage(t, store)
@@ -64,9 +63,9 @@ func TestDamagedShard(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer compute.Close()
-	w := &worker{backend: compute, log: slog.New(slog.DiscardHandler)}
-	w.saver = newSaver("a", 1, w.log)
-	_, err = newReplica(t.Context(), w, message.Prepare{Plan: plan, Store: store.Root()})
+	_, err = Open(t.Context(), Config{
+		Plan: plan, Store: store, Backend: compute, Verified: new(Verified), Log: slog.New(slog.DiscardHandler),
+	})
 	if !errors.Is(err, shard.ErrCorrupt) || !strings.Contains(err.Error(), "shard-00002.safetensors") {
 		t.Errorf("error %v, want ErrCorrupt and the file", err)
 	}
@@ -76,7 +75,7 @@ func TestVerifyOnce(t *testing.T) {
 	plan, store := shardStore(t)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	first, later := new(worker), new(worker)
+	first, later := new(Verified), new(Verified)
 	if err := first.verify(ended, store, plan); !errors.Is(err, context.Canceled) {
 		t.Errorf("without time: error %v", err)
 	}

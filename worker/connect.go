@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/worker/protocol"
+)
+
+// The pause between attempts to reach a coordinator is a quarter of the time since
+// it was lost. So the pause prolongs its absence by a quarter at most.
+const (
+	minPause = 50 * time.Millisecond
+	maxPause = 2 * time.Second
+)
+
+// holdSessions holds one session after another, until the worker leaves or ctx
+// ends. After a session that breaks it looks for the coordinator again, which may
+// be restarting.
+func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error {
+	var lost time.Time // end of the last session that was longer than maxPause
+	var pause time.Duration
+	for {
+		control, err := w.findCoordinator(ctx, members, pause)
+		if err != nil {
+			return err
+		}
+		begin := time.Now()
+		err = w.session(ctx, control)
+		switch {
+		case errors.Is(err, protocol.ErrLeft), errors.Is(err, protocol.ErrRefused), ctx.Err() != nil:
+			return err
+		}
+		if lost.IsZero() || time.Since(begin) > maxPause {
+			lost = time.Now()
+			w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
+		}
+		pause = min(max(time.Since(lost)/4, minPause), maxPause)
+	}
+}
+
+// findCoordinator waits for the pause, and then until gossip names a coordinator. A
+// drain ends it: without a coordinator the worker has nothing to hand over.
+func (w *worker) findCoordinator(ctx context.Context, members *gossip.Gossip, pause time.Duration) (string, error) {
+	ctx, cancel := w.untilDrain(ctx)
+	defer cancel()
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	address, err := members.Coordinator(ctx)
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	return address, err
+}
+
+// connectTimeout bounds an attempt to connect to the coordinator. After a network
+// failure a new attempt succeeds sooner than TCP's retransmissions, whose intervals
+// grow.
+const connectTimeout = 3 * time.Second
+
+// connect waits until the connection is up or has failed, or the worker drains.
+func (w *worker) connect(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := w.untilDrain(ctx)
+	defer cancel()
+	ctx, stop := context.WithTimeout(ctx, connectTimeout)
+	defer stop()
+	conn.Connect()
+	for {
+		state := conn.GetState()
+		if state == connectivity.Ready || state == connectivity.TransientFailure { // opening the session gives the reason
+			return nil
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// untilDrain is ctx with an earlier end when the worker drains: ErrLeft.
+func (w *worker) untilDrain(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-w.drain:
+			cancel(protocol.ErrLeft)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

@@ -1,0 +1,12 @@
+// Package peer is what workers ask of each other, beside the gradients that
+// package allreduce moves. One gRPC service answers three calls, and this package
+// has both sides of each:
+//
+//	State    send the training state, for a worker of a generation that forms   state.go
+//	Follow   send the training state and every later update, for a worker that
+//	         joins and is not admitted yet                                      follow.go
+//	Reach    connect to the caller's data port, for the same worker             reach.go
+//
+// The received bytes go to package replica, which refuses what does not fit.
+// Lengths are checked before anything is allocated.
+package peer

@@ -1,0 +1,73 @@
+package peer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+// A worker that joins can reach the members, but they may not reach it: it listens
+// on an address of another network, or behind a firewall. A generation with it would
+// break, and all would wait until it had. So the worker asks a member to connect,
+// and is not admitted before that succeeds.
+
+const (
+	// answerTimeout bounds the wait for a member's answer, since the member may have
+	// stopped. It is longer than the member tries to connect.
+	answerTimeout = 5 * time.Second
+	// askPause is between an answer and the next question.
+	askPause = 5 * time.Second
+	// maxAddressBytes bounds the address in a question.
+	maxAddressBytes = 256
+)
+
+// Reach connects to the caller's data port, and says whether that succeeded.
+func (s *Server) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.ReachReply, error) {
+	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
+		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
+	}
+	if err := allreduce.Reach(ctx, request.DataAddress); err != nil {
+		return nil, status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return new(wire.ReachReply), nil
+}
+
+// AwaitReach waits until the member reaches this worker's data port, or ctx ends.
+// It gives onFailure the reason of every attempt that failed. It returns at once
+// where the member does not answer: that says nothing about this worker's port.
+func AwaitReach(ctx context.Context, member message.Member, dataAddress string, log *slog.Logger, onFailure func(reason string)) {
+	conn, err := dial(member)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	var logged string
+	for {
+		asking, cancel := context.WithTimeout(ctx, answerTimeout)
+		_, err := wire.NewPeerClient(conn).Reach(asking, &wire.ReachRequest{DataAddress: dataAddress})
+		cancel()
+		if status.Code(err) != codes.FailedPrecondition {
+			return
+		}
+		reason := fmt.Sprintf("it cannot connect to %s, this worker's data port: %s (see --listen)", dataAddress, status.Convert(err).Message())
+		if reason != logged {
+			log.Warn("not admitted before a member reaches this worker", "peer", member.ID, "error", reason)
+			logged = reason
+		}
+		onFailure(reason)
+		select {
+		case <-time.After(askPause):
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package peer
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+)
+
+func TestReach(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := l.Addr().String()
+	shut, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := shut.Addr().String()
+	shut.Close()
+	defer l.Close()
+	for address, want := range map[string]codes.Code{
+		open:                            codes.OK,
+		closed:                          codes.FailedPrecondition,
+		"":                              codes.InvalidArgument,
+		"127.0.0.1":                     codes.InvalidArgument,
+		strings.Repeat("x", 300) + ":1": codes.InvalidArgument,
+	} {
+		if _, err := new(Server).Reach(t.Context(), &wire.ReachRequest{DataAddress: address}); status.Code(err) != want {
+			t.Errorf("%.20q: %v, want %v", address, err, want)
+		}
+	}
+}
+
+// A worker waits as long as the member cannot reach it, and not for a member that is
+// gone or does not know the question.
+func TestAwaitReach(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	reached, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reached.Close()
+	unreachable, reachable := closed.Addr().String(), reached.Addr().String()
+	for name, c := range map[string]struct {
+		member  message.Member
+		address string
+	}{
+		"it is gone":                    {message.Member{ID: "gone", DataAddress: unreachable}, unreachable},
+		"it does not know the question": {serve(t, wire.UnimplementedPeerServer{}), unreachable},
+		"it reaches the worker":         {serve(t, new(Server)), reachable},
+	} {
+		AwaitReach(t.Context(), c.member, c.address, slog.New(slog.NewTextHandler(failOnWrite{t}, nil)), func(reason string) {
+			t.Errorf("%s: %s", name, reason)
+		})
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var log strings.Builder
+	var reasons []string
+	AwaitReach(ctx, serve(t, failingPeer{}), unreachable, slog.New(slog.NewTextHandler(&log, nil)), func(reason string) {
+		reasons = append(reasons, reason)
+		cancel()
+	})
+	if len(reasons) != 1 || !strings.Contains(reasons[0], unreachable) || !strings.Contains(reasons[0], "connection refused") {
+		t.Errorf("reasons %q", reasons)
+	}
+	if strings.Count(log.String(), "not admitted") != 1 {
+		t.Errorf("the log is not one line: %s", &log)
+	}
+}
+
+// failOnWrite fails a test when something is logged.
+type failOnWrite struct{ t *testing.T }
+
+func (f failOnWrite) Write(b []byte) (int, error) {
+	f.t.Errorf("log: %s", b)
+	return len(b), nil
+}
+
+// failingPeer reaches nobody.
+type failingPeer struct{ wire.UnimplementedPeerServer }
+
+func (failingPeer) Reach(context.Context, *wire.ReachRequest) (*wire.ReachReply, error) {
+	return nil, status.Error(codes.FailedPrecondition, "connection refused")
+}

@@ -1,0 +1,47 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// deviceGrace bounds how long the device may finish its work once the worker is to
+// end at once. A device that hangs would keep the process alive for ever.
+const deviceGrace = 3 * time.Second
+
+// watchDevice calls stuck if ctx has ended and the device keeps the worker from
+// ending. The caller ends the watch when the worker has ended.
+func (w *worker) watchDevice(ctx context.Context, stuck func()) (end func()) {
+	running, ended := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	watch.Go(func() { w.reportStuck(ctx, running, stuck) })
+	return func() {
+		ended()
+		watch.Wait()
+	}
+}
+
+// reportStuck calls stuck if running goes on for deviceGrace after ctx has ended. An
+// upload under way comes first: it ends by itself, when it stands still at the
+// latest.
+func (w *worker) reportStuck(ctx, running context.Context, stuck func()) {
+	select {
+	case <-ctx.Done():
+	case <-running.Done():
+		return
+	}
+	if w.uploads.busy() {
+		w.log.Info("waiting for the upload of a checkpoint before the worker ends", "stall_timeout", stallTimeout)
+	}
+	if w.uploads.wait(running) != nil {
+		return
+	}
+	select {
+	case <-time.After(deviceGrace):
+		if stuck != nil {
+			stuck()
+		}
+	case <-running.Done():
+	}
+}
