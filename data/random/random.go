@@ -1,6 +1,6 @@
-// Package random is the only source of randomness of the project: every stream
-// is a function of (seed, purpose, index...) and of nothing else, so a function,
-// a batch or an initial parameter can be made again on any node, in any order.
+// Package random is the only source of randomness of the project. Every stream depends on
+// (seed, purpose, index...) alone. So any node can make any function, batch or initial
+// parameter again, in any order.
 package random
 
 import "math/rand/v2"
@@ -11,17 +11,17 @@ const (
 	fnvPrime  = 0x00000100000001b3
 )
 
-// New returns an independent PCG stream for the purpose and the indices, which
-// say what is drawn (for example "vn1d/coefficients" and the function's number).
-// It costs two small allocations and tens of nanoseconds.
+// New returns an independent PCG stream for a purpose and indices, for example
+// "vn1d/coefficients" and the number of a function. It takes two small allocations and tens
+// of nanoseconds.
 func New(seed uint64, purpose string, index ...uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(Key(seed, purpose, index...)))
 }
 
-// Key returns 128 bits that identify the stream (seed, purpose, index...), for
-// generators other than that of New. The hash absorbs one word at a time
-// through SplitMix64's finaliser; it is fixed for ever by golden values, since
-// data sets and checkpoints depend on it. It is not cryptographic.
+// Key returns 128 bits that identify the stream (seed, purpose, index...), for generators
+// other than that of New. The hash absorbs one word at a time through SplitMix64's
+// finaliser. It must never change, since data sets and checkpoints depend on it; golden
+// values in the tests pin it. It is not cryptographic.
 func Key(seed uint64, purpose string, index ...uint64) (hi, lo uint64) {
 	h := uint64(fnvOffset)
 	for i := range len(purpose) {

@@ -12,11 +12,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// ErrNotNormalisable says that an equation has no invariant probability law.
+// ErrNotNormalisable means that an equation has no invariant probability law.
 var ErrNotNormalisable = errors.New("invariant density cannot be normalised")
 
-// ErrTooSteep says that coefficients vary too much between two nodes to integrate
-// the density of an equation, which has one all the same.
+// ErrTooSteep means that coefficients vary too much between two nodes to integrate the
+// density. The equation has an invariant law nevertheless.
 var ErrTooSteep = errors.New("coefficients are too steep to integrate")
 
 // Density is the invariant law of dX = b(X)dt + σ(X)dW (Itô),
@@ -26,8 +26,8 @@ var ErrTooSteep = errors.New("coefficients are too steep to integrate")
 // for coefficients that are linear between the grid's nodes and constant
 // outside. There p has exponential tails, which are integrated in closed form;
 // inside, p is integrated by Gauss–Legendre rules of 8 points on intervals over
-// which φ changes by 2 at most. Logarithms are kept throughout, so wells may be
-// as deep as they like. It is safe for concurrent use.
+// which φ changes by at most 2. All sums are of logarithms, so wells may be arbitrarily
+// deep. It is safe for concurrent use.
 type Density struct {
 	intervals []interval
 	edges     []float64 // left ends of the intervals, and the grid's right end
@@ -63,20 +63,20 @@ func New(c sde.Coefficients) (*Density, error) {
 	return d, nil
 }
 
-// Normalisable is nil where valid coefficients have an invariant law, and else
-// says at which end the drift does not point inward (ErrNotNormalisable).
+// Normalisable is nil if valid coefficients have an invariant law. Otherwise the error,
+// ErrNotNormalisable, names the end at which the drift does not point inward.
 func Normalisable(c sde.Coefficients) error {
 	if b := c.Drift[0]; b <= 0 {
-		return fmt.Errorf("%w: the drift is %.6g at the left end x = %.6g, want a positive one", ErrNotNormalisable, b, c.Grid.Lo)
+		return fmt.Errorf("%w: the drift is %.6g at the left end x = %.6g, must be positive", ErrNotNormalisable, b, c.Grid.Lo)
 	}
 	if b := c.Drift[c.Grid.N-1]; b >= 0 {
-		return fmt.Errorf("%w: the drift is %.6g at the right end x = %.6g, want a negative one", ErrNotNormalisable, b, c.Grid.Hi)
+		return fmt.Errorf("%w: the drift is %.6g at the right end x = %.6g, must be negative", ErrNotNormalisable, b, c.Grid.Hi)
 	}
 	return nil
 }
 
-// integrate computes masses, with φ as divide left it, about zero where p is
-// greatest, and then normalises.
+// integrate computes masses and then normalises. φ is as divide left it, near zero where p
+// is largest.
 func (d *Density) integrate(c sde.Coefficients) {
 	n := len(d.intervals)
 	d.edges, d.cdf = make([]float64, n+1), make([]float64, n+1)
@@ -104,7 +104,7 @@ func (d *Density) integrate(c sde.Coefficients) {
 	for i := range n {
 		d.cdf[i+1] = d.cdf[i] + d.cdf[i+1]/total
 	}
-	// Rounding may not leave a gap before the right tail.
+	// Close the gap that rounding may leave before the right tail.
 	end := 1 - d.right.mass()/total
 	for i := n; i >= 0 && (i == n || d.cdf[i] > end); i-- {
 		d.cdf[i] = end
@@ -181,8 +181,8 @@ func (d *Density) Quantile(u float64) float64 {
 	k := sort.Search(n-1, func(k int) bool { return d.cdf[k+1] > u })
 	in := &d.intervals[k]
 	want := u - d.cdf[k]
-	// Newton's method, kept inside a shrinking bracket; p varies by e² at most
-	// over the interval, so that a few steps do.
+	// Newton's method inside a shrinking bracket. p varies by a factor of at most e² over
+	// the interval, so a few steps suffice.
 	lo, hi := 0.0, in.width
 	t := in.width * want / (d.cdf[k+1] - d.cdf[k])
 	for range 60 {
@@ -205,6 +205,5 @@ func (d *Density) Quantile(u float64) float64 {
 	return in.start + t
 }
 
-// Sample fills dst with independent draws: quantiles of uniform numbers, by a
-// table that Inverse makes.
+// Sample fills dst with independent draws, by the table of Inverse.
 func (d *Density) Sample(dst []float32, rng *rand.Rand) { d.Inverse().Sample(dst, rng) }

@@ -308,8 +308,8 @@ func TestRefusals(t *testing.T) {
 		sentinel error
 		want     string
 	}{
-		{"Brownian motion", tabulate(-1, 1, 3, constant(0), constant(1)), ErrNotNormalisable, "the drift is 0 at the left end x = -1, want a positive one"},
-		{"drift to the right", tabulate(-1, 1, 3, constant(1), constant(1)), ErrNotNormalisable, "the drift is 1 at the right end x = 1, want a negative one"},
+		{"Brownian motion", tabulate(-1, 1, 3, constant(0), constant(1)), ErrNotNormalisable, "the drift is 0 at the left end x = -1, must be positive"},
+		{"drift to the right", tabulate(-1, 1, 3, constant(1), constant(1)), ErrNotNormalisable, "the drift is 1 at the right end x = 1, must be negative"},
 		{"repelling", tabulate(-1, 1, 3, func(x float64) float64 { return x }, constant(1)), ErrNotNormalisable, "left end"},
 		{"NaN", nan, sde.ErrNotFinite, "drift NaN at x = 0"},
 		{"no noise", tabulate(-1, 1, 3, func(x float64) float64 { return -x }, constant(0)), nil, "diffusion 0 at x = -1 is not positive"},

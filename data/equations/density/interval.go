@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// interval is a part of a grid cell: b and σ are linear on it.
+// interval is a part of a grid cell, on which b and σ are linear.
 type interval struct {
 	start, width      float64
 	drift, driftSlope float64 // at the start, per unit of x
@@ -20,8 +20,8 @@ type interval struct {
 const (
 	order    = 8 // points of the Gauss–Legendre rule, exact to degree 15
 	maxPhase = 2 // change of φ over an interval
-	// relevant is how far below its maximum log p may be for an interval to
-	// matter: exp(−80) is far below the rounding of the total mass.
+	// relevant is how far below its maximum log p may be before an interval is
+	// negligible: exp(−80) is far below the rounding of the total mass.
 	relevant     = 80
 	maxDivisions = 1 << 16 // intervals in a cell
 	maxIntervals = 1 << 20
@@ -56,11 +56,11 @@ func (in *interval) phase(t float64) (phi, sigma float64) {
 	return in.phi + t/2*sum, in.sigma + in.sigmaSlope*t
 }
 
-// divide cuts the grid's cells into intervals over which σ changes by half its
-// smaller value at most and, where the density is not negligible, φ by maxPhase.
+// divide cuts the grid's cells into intervals over which σ changes by at most half its
+// smaller value and, where the density is not negligible, φ by at most maxPhase.
 func divide(c sde.Coefficients) ([]interval, error) {
 	cells := c.Grid.N - 1
-	divisions, step, err := rises(c)
+	divisions, step, err := cellSteps(c)
 	if err != nil {
 		return nil, err
 	}
@@ -97,9 +97,9 @@ func divide(c sde.Coefficients) ([]interval, error) {
 	return intervals, nil
 }
 
-// rises integrates φ′ over the grid's cells, each divided into so many parts that
-// σ changes by half its smaller value at most over one.
-func rises(c sde.Coefficients) (divisions []int, step []float64, err error) {
+// cellSteps integrates φ′ over each of the grid's cells. It divides a cell into parts over
+// which σ changes by at most half its smaller value.
+func cellSteps(c sde.Coefficients) (divisions []int, step []float64, err error) {
 	divisions, step = make([]int, c.Grid.N-1), make([]float64, c.Grid.N-1)
 	for i := range step {
 		s0, s1 := float64(c.Diffusion[i]), float64(c.Diffusion[i+1])
@@ -124,9 +124,9 @@ func steepest(c sde.Coefficients, i int) float64 {
 	return (c.Grid.At(i+1) - c.Grid.At(i)) * 2 * max(math.Abs(float64(c.Drift[i])), math.Abs(float64(c.Drift[i+1]))) / (least * least)
 }
 
-// anchor sums the steps of φ over the cells outwards from the node where log p
-// is greatest, so that rounding is small where the mass is however far φ falls.
-// It returns φ at the nodes and the greatest log p.
+// anchor sums the steps of φ over the cells, outwards from the node where log p is
+// largest. So rounding is small where the mass is, however far φ falls. It returns φ at the
+// nodes and the largest log p.
 func anchor(c sde.Coefficients, step []float64) (phi []float64, top float64) {
 	n := len(step) + 1
 	logP := func(i int, phi float64) float64 { return phi - 2*math.Log(float64(c.Diffusion[i])) }
@@ -163,7 +163,7 @@ func cell(c sde.Coefficients, i int) interval {
 	}
 }
 
-// split cuts the interval into n equal parts, φ left for the caller.
+// split cuts the interval into n equal parts. The caller sets φ.
 func (in interval) split(n int) []interval {
 	parts := make([]interval, n)
 	for k := range parts {
@@ -172,7 +172,7 @@ func (in interval) split(n int) []interval {
 	return parts
 }
 
-// part is the k-th of n equal parts of the interval, φ left for the caller.
+// part is the k-th of n equal parts of the interval. The caller sets φ.
 func (in interval) part(k, n int) interval {
 	t := in.width * float64(k) / float64(n)
 	return interval{

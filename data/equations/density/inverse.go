@@ -5,12 +5,11 @@ import (
 	"math/rand/v2"
 )
 
-// Inverse is the quantile function as a table, for many draws from one law. Its
-// knots are the ends of the density's intervals and the nodes of their
-// quadrature, where one rule gives masses and densities at once; between them u
-// ↦ x is the cubic that has both ends' values and slopes 1/p. Tails are in closed
-// form. CDF(At(u)) differs from u by 1e-5 at most, which 10⁹ draws do not show.
-// It is safe for concurrent use.
+// Inverse is the quantile function as a table, for many draws from one law. Its knots are
+// the ends of the density's intervals and the nodes of their quadrature, where one rule
+// gives both masses and densities. Between knots u ↦ x is the cubic with the values and the
+// slopes 1/p of both ends. Tails are in closed form. CDF(At(u)) differs from u by at most
+// 1e-5, too little for 10⁹ draws to show. It is safe for concurrent use.
 type Inverse struct {
 	law   *Density
 	knots []knot // at increasing u
@@ -20,12 +19,11 @@ type Inverse struct {
 // knot is a point of the graph of u ↦ x with its slope dx/du = 1/p.
 type knot struct{ u, x, slope float64 }
 
-// Inverse costs as much as some fifty quantiles.
+// Inverse makes the table. It costs about as much as fifty calls of Quantile.
 func (d *Density) Inverse() *Inverse {
 	q := &Inverse{law: d, knots: make([]knot, 0, (order+1)*len(d.intervals)+1)}
 	add := func(u, x, pdf float64) {
-		// Where there is next to no mass, rounding may not make u decrease, and
-		// equal values of u are of no use.
+		// With almost no mass between two knots, rounding can make u equal or decrease.
 		if n := len(q.knots); pdf > 0 && (n == 0 || u > q.knots[n-1].u) {
 			q.knots = append(q.knots, knot{u, x, 1 / pdf})
 		}
@@ -54,8 +52,8 @@ func (d *Density) Inverse() *Inverse {
 	return q
 }
 
-// index notes for each of as many equal parts of [0, 1] as there are knots the
-// last knot that is not beyond its start.
+// index divides [0, 1] into as many equal parts as there are knots, and stores for each
+// part the last knot at or before its start.
 func (q *Inverse) index() {
 	q.first = make([]int32, len(q.knots))
 	k := 0
@@ -82,10 +80,10 @@ func (q *Inverse) At(u float64) float64 {
 	t := (u - a.u) / h
 	left, right := a.slope*h-rise, rise-b.slope*h // deviations from the chord
 	x := a.x + t*rise + t*(1-t)*((1-t)*left+t*right)
-	if math.IsNaN(x) { // next to no mass: slopes that overflow
+	if math.IsNaN(x) { // almost no mass: slopes overflow
 		return q.law.Quantile(u)
 	}
-	// Slopes of knots that rounding has left close together may be far off.
+	// Slopes of knots very close together have large rounding errors.
 	return math.Min(math.Max(x, a.x), b.x)
 }
 

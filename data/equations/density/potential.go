@@ -6,18 +6,18 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Potential returns U = −log p at the nodes of the grid, up to the constant with
-// which the least of them is 0:
+// Potential returns U = −log p at the nodes of the grid, shifted so that the least value
+// is 0:
 //
 //	U = 2 log σ − ∫ 2b/σ² dx
 //
-// It refuses what New refuses but for drifts that do not point inward, of which
-// U is still defined. A cell costs some hundred nanoseconds.
+// It refuses what New refuses, except drifts that do not point inward: their U is defined.
+// A cell takes a few hundred nanoseconds.
 func Potential(c sde.Coefficients) ([]float64, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	_, step, err := rises(c)
+	_, step, err := cellSteps(c)
 	if err != nil {
 		return nil, err
 	}

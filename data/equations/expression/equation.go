@@ -2,8 +2,8 @@ package expression
 
 import "fmt"
 
-// Equation is dX = b(X)dt + σ(X)dW with formulas for b and σ. What they have in
-// common is computed once. It is safe for concurrent use.
+// Equation is dX = b(X)dt + σ(X)dW with formulas for b and σ. Common subexpressions are
+// computed once. It is safe for concurrent use.
 type Equation struct {
 	program *program
 }
@@ -14,18 +14,16 @@ func NewEquation(drift, diffusion *Expression) *Equation {
 	return &Equation{g.compile(drift.add(g), diffusion.add(g))}
 }
 
-// Bind prepares one goroutine's evaluation of b and σ at the states x with the
-// instructions of an engine, one of Engines. evaluate(n) computes the first n of
-// drift and diffusion, and may compute more. The blocks stay where they are,
-// which is at x where a formula is x.
+// Bind prepares the evaluation of b and σ at the states x, for one goroutine, with an
+// engine's instructions (Engines). evaluate(n) computes at least the first n values of drift
+// and diffusion. The returned blocks do not move; the block of the formula "x" is x itself.
 func (e *Equation) Bind(engine string, x *[Lanes]float64) (evaluate func(n int), drift, diffusion *[Lanes]float64) {
 	m := e.program.bind(kernelsOf(engine), x)
 	return m.run, m.outputs[0], m.outputs[1]
 }
 
-// Engines names the instruction sets for formulas that this processor and this
-// build have, fastest first: "avx512", "avx2", and "go", which is always there.
-// They give the same numbers to the last bit.
+// Engines names the instruction sets for formulas of this processor and build, fastest
+// first: "avx512", "avx2", and always "go". All give the same numbers to the last bit.
 func Engines() []string {
 	names := make([]string, len(sets))
 	for i, s := range sets {
@@ -49,10 +47,10 @@ func kernelsOf(engine string) *kernels {
 			return s.kernels
 		}
 	}
-	panic(fmt.Sprintf("expression: engine %q, here there are %v", engine, Engines()))
+	panic(fmt.Sprintf("expression: no engine %q, only %v", engine, Engines()))
 }
 
-// machine is a program whose registers have places in memory.
+// machine is a program with memory for its registers.
 type machine struct {
 	steps   []step
 	outputs []*block
@@ -63,7 +61,7 @@ type step struct {
 	dst, a, b, c *block
 }
 
-// bind gives the variables and the other registers their places.
+// bind allocates the registers; those of the variables are given.
 func (p *program) bind(k *kernels, variables ...*block) *machine {
 	registers := make([]block, p.registers)
 	for r, v := range p.constants {

@@ -1,8 +1,8 @@
-// Package expression compiles drifts and diffusions that a user writes as
-// formulas, for example "x-x^3" and "sqrt(1+0.5*x^2)". The library expr
-// parses and checks them (translate.go); a graph has every subexpression once
-// (graph.go); they run as a list of operations on whole blocks of states
-// (program.go, equation.go), with vectors where the processor has them.
+// Package expression compiles drifts and diffusions that a user writes as formulas, for
+// example "x-x^3" and "sqrt(1+0.5*x^2)". The library expr parses and checks them
+// (translate.go). A graph contains every subexpression once (graph.go). It becomes a list
+// of operations on blocks of states (program.go, equation.go), with vector instructions
+// where the processor has them.
 package expression
 
 import (
@@ -19,29 +19,28 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// MaxLength bounds a formula in bytes, maxNodes its syntax tree, and maxShown
-// what of it an error shows.
+// MaxLength bounds a formula in bytes, maxNodes its syntax tree, and maxExcerpt the part
+// that an error quotes.
 const (
-	MaxLength = 4096
-	maxNodes  = 1000
-	maxShown  = 120
+	MaxLength  = 4096
+	maxNodes   = 1000
+	maxExcerpt = 120
 )
 
-// ErrSyntax says that a formula was not understood; the message shows where.
+// ErrSyntax means that a formula cannot be read; the message shows where.
 var ErrSyntax = errors.New("cannot read the formula")
 
 // Expression is a compiled formula in one or more variables. It is safe for
 // concurrent use.
 //
-// It knows the operators + − * / ^ (also **, right-associative, above the sign:
+// It has the operators + − * / ^ (also **, right-associative, above the sign:
 // -x^2 is −(x²)), comparisons, and, or, not, conditions (x > 0 ? a : b), the
 // constants pi and e, and the functions sin cos tan asin acos atan sinh cosh
 // tanh exp log log2 log10 sqrt cbrt abs sign floor ceil erf pow atan2 min max.
 //
 // Operators, powers with exponents ½ and ±1 to ±16, abs, sqrt, exp, log, min,
-// max, tanh, and sin and cos up to 2²⁰, give the same bits on every processor.
-// The others are package math's, which may differ in the last between
-// architectures.
+// max, tanh, and sin and cos up to 2²⁰, give the same bits on every processor. The others
+// come from package math, whose last bit may differ between architectures.
 type Expression struct {
 	source    string
 	variables []string
@@ -52,10 +51,10 @@ type Expression struct {
 func Compile(source string) (*Expression, error) { return CompileIn(source, "x") }
 
 // CompileIn reads a formula in other variables, at most 64. Their names must be
-// such that formulas can name them, and no others'.
+// identifiers that have no meaning in formulas yet.
 func CompileIn(source string, variables ...string) (*Expression, error) {
 	if len(source) > MaxLength {
-		return nil, fmt.Errorf("%w: it has %d bytes, at most %d are allowed", ErrSyntax, len(source), MaxLength)
+		return nil, fmt.Errorf("%w: it has %d bytes, must be at most %d", ErrSyntax, len(source), MaxLength)
 	}
 	if strings.TrimSpace(source) == "" {
 		return nil, fmt.Errorf("%w: it is empty", ErrSyntax)
@@ -64,7 +63,7 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := commented(source); err != nil {
+	if err := checkComments(source); err != nil {
 		return nil, syntaxError(source, err)
 	}
 	program, err := expr.Compile(source, expr.Env(names), expr.DisableAllBuiltins(),
@@ -79,9 +78,9 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 	return e, nil
 }
 
-// commented refuses what the library takes for the beginning of a comment and skips:
-// -x//2 would be -x.
-func commented(source string) error {
+// checkComments refuses the beginning of a comment, which the library would skip: -x//2
+// would be -x.
+func checkComments(source string) error {
 	at := -1
 	for _, mark := range []string{"//", "/*"} {
 		if i := strings.Index(source, mark); i >= 0 && (at < 0 || i < at) {
@@ -94,30 +93,30 @@ func commented(source string) error {
 	from := utf8.RuneCountInString(source[:at])
 	return &file.Error{
 		Location: file.Location{From: from, To: from + 2},
-		Message:  fmt.Sprintf("%s is no operator, and formulas have no comments", source[at:at+2]),
+		Message:  fmt.Sprintf("%s is not an operator, and formulas have no comments", source[at:at+2]),
 	}
 }
 
-// kinds are the library's types of Go in words.
-var kinds = strings.NewReplacer("func(float64, float64) float64", "function", "func(float64) float64", "function",
+// goTypes replaces the Go types in the library's messages by words.
+var goTypes = strings.NewReplacer("func(float64, float64) float64", "function", "func(float64) float64", "function",
 	"map[string]interface {}", "map", "[]interface {}", "list", "float64", "number", "string", "text", "but got unknown", "but got nothing")
 
-// syntaxError shows the place in the formula, or says where it is in one too
-// long to be shown.
+// syntaxError quotes the formula with the position of the error, or gives the position
+// alone if the formula is long.
 func syntaxError(source string, err error) error {
 	var position *file.Error
 	if errors.As(err, &position) {
 		position = position.Bind(file.NewSource(source))
-		if !strings.HasPrefix(position.Message, "unknown name") { // which may be called like a type
-			position.Message = kinds.Replace(position.Message)
+		if !strings.HasPrefix(position.Message, "unknown name") { // the name may be that of a type
+			position.Message = goTypes.Replace(position.Message)
 		}
 		err = position
-		if len(source) > maxShown {
-			message := strings.ToValidUTF8(position.Message[:min(len(position.Message), maxShown)], "")
+		if len(source) > maxExcerpt {
+			message := strings.ToValidUTF8(position.Message[:min(len(position.Message), maxExcerpt)], "")
 			err = fmt.Errorf("%s (%d:%d)", message, position.Line, position.Column+1)
 		}
 	} else {
-		err = errors.New(kinds.Replace(err.Error()))
+		err = errors.New(goTypes.Replace(err.Error()))
 	}
 	return fmt.Errorf("%w: %w", ErrSyntax, err)
 }
@@ -126,7 +125,7 @@ func syntaxError(source string, err error) error {
 func (e *Expression) add(g *graph) int {
 	id, err := g.want(e.tree, number)
 	if err != nil {
-		panic(err) // Compile has seen that there is none
+		panic(err) // Compile checked the tree
 	}
 	return id
 }

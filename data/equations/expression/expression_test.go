@@ -100,12 +100,12 @@ func TestErrorsPointAtThePosition(t *testing.T) {
 		{"1 + (x", "(1:6)"},
 		{"x % 2", "(1:3)"},
 		{"(x > 0) == (x < 1) ? 1 : 2", "(1:4)"},
-		{"-x//2", "// is no operator, and formulas have no comments (1:3)\n | -x//2\n | ..^"},
-		{"x /* well */ - x^3", "/* is no operator, and formulas have no comments (1:3)"},
+		{"-x//2", "// is not an operator, and formulas have no comments (1:3)\n | -x//2\n | ..^"},
+		{"x /* well */ - x^3", "/* is not an operator, and formulas have no comments (1:3)"},
 		{"x\n-x^3 // well", "(2:6)"},
-		{"x /*/ 2", "/* is no operator"},
+		{"x /*/ 2", "/* is not an operator"},
 		{"µ//2", "(1:2)"},
-		{strings.Repeat(" ", 300) + "x//2", "// is no operator, and formulas have no comments (1:302)"},
+		{strings.Repeat(" ", 300) + "x//2", "// is not an operator, and formulas have no comments (1:302)"},
 	} {
 		_, err := Compile(c.source)
 		if err == nil {

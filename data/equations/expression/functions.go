@@ -2,8 +2,8 @@ package expression
 
 import "math"
 
-// environment has what all formulas may name beside their variables; the library
-// checks types with it.
+// environment has the constants and functions of all formulas. The library checks types
+// with it.
 var environment = map[string]any{
 	"pi": math.Pi, "e": math.E,
 	"sin": math.Sin, "cos": math.Cos, "tan": math.Tan,
@@ -17,8 +17,8 @@ var environment = map[string]any{
 	"max": func(v ...float64) float64 { return fold(v, func(a, b float64) float64 { return max(a, b) }) },
 }
 
-// operations are the functions with kernels of their own; the others run as
-// the standard library has them, state by state.
+// operations are the functions with vector kernels. The others call the standard library
+// for each state.
 var operations = map[string]opcode{
 	"abs": opAbs, "sqrt": opSqrt, "exp": opExp, "log": opLog, "sin": opSin, "cos": opCos, "tanh": opTanh,
 }

@@ -39,7 +39,7 @@ type node struct {
 	function string // of opUnary and opBinary, a name in environment
 }
 
-// graph has every distinct subexpression of one or more formulas in the same
+// graph contains every distinct subexpression of one or more formulas in the same
 // variables once.
 type graph struct {
 	variables []string
@@ -70,8 +70,8 @@ func (g *graph) valueOf(id int) (v float64, ok bool) {
 	return math.Float64frombits(n.value), n.op == opConstant
 }
 
-// apply returns the node of an operation. What does not depend on x is computed
-// here and now; nothing is changed that would change a result.
+// apply returns the node of an operation. It evaluates constant subexpressions, and makes
+// no change that would alter a result.
 func (g *graph) apply(op opcode, operands ...int) int {
 	return g.call(node{op: op}, operands...)
 }
@@ -91,8 +91,8 @@ func (g *graph) call(n node, operands ...int) int {
 		return g.constant(values[0][0])
 	}
 	if n.op == opDivide {
-		// A product takes a fraction of a quotient's time, and is the same if
-		// the divisor's reciprocal is exact.
+		// A product takes a fraction of a quotient's time, and is equal if the
+		// divisor's reciprocal is exact.
 		if v, ok := g.valueOf(n.b); ok && exactReciprocal(v) {
 			n.op, n.b = opMultiply, g.constant(1/v)
 		}

@@ -2,7 +2,7 @@ package expression
 
 import "math"
 
-// Lanes is how many states an instruction works on.
+// Lanes is the number of states that an instruction works on.
 const Lanes = 64
 
 type block = [Lanes]float64
@@ -11,8 +11,8 @@ type block = [Lanes]float64
 // its opcode says. dst may be one of the others.
 type kernel func(dst, a, b, c *block, n int)
 
-// kernels are those of one instruction set by opcode. All give the same numbers
-// to the last bit; the plain ones say which.
+// kernels are those of one instruction set, by opcode. All sets give the same numbers as
+// the plain one, to the last bit.
 type kernels [opcodes]kernel
 
 var plain = &kernels{
@@ -35,7 +35,7 @@ var plain = &kernels{
 	opTanh:      each(tanh),
 }
 
-// kernel is how the instruction set of k computes a node.
+// kernel computes a node with the instruction set of k.
 func (n node) kernel(k *kernels) kernel {
 	switch n.op {
 	case opUnary:

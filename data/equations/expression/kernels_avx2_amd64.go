@@ -35,8 +35,8 @@ var kernelsAVX2 = &kernels{
 
 type vectorAVX2 = archsimd.Float64x4
 
-// loadAVX2 and storeAVX2 leave it to the loops that i is a multiple of the
-// width below Lanes: checks are more instructions than the rest of a sum.
+// loadAVX2 and storeAVX2 do not check i: the loops make it a multiple of the width
+// below Lanes. Checks would be more instructions than the rest of a sum.
 func loadAVX2(a *block, i int) vectorAVX2 {
 	return archsimd.LoadFloat64x4((*[widthAVX2]float64)(unsafe.Add(unsafe.Pointer(a), 8*i)))
 }
@@ -48,9 +48,9 @@ func storeAVX2(dst *block, i int, v vectorAVX2) {
 func numberAVX2(v float64) vectorAVX2   { return archsimd.BroadcastFloat64x4(v) }
 func bitsAVX2(v int64) archsimd.Int64x4 { return archsimd.BroadcastInt64x4(v) }
 
-// termsAVX2 has the coefficients of a polynomial as vectors: to spread them
-// where they are used would take as many instructions as the arithmetic. They
-// are allocated because that aligns them with cache lines.
+// termsAVX2 has the coefficients of a polynomial as vectors: broadcasting them where
+// they are used would take as many instructions as the arithmetic. They are allocated
+// because that aligns them with cache lines.
 type termsAVX2 [8][widthAVX2]float64
 
 var (

@@ -36,8 +36,8 @@ var kernelsAVX512 = &kernels{
 
 type vectorAVX512 = archsimd.Float64x8
 
-// loadAVX512 and storeAVX512 leave it to the loops that i is a multiple of the
-// width below Lanes: checks are more instructions than the rest of a sum.
+// loadAVX512 and storeAVX512 do not check i: the loops make it a multiple of the width
+// below Lanes. Checks would be more instructions than the rest of a sum.
 func loadAVX512(a *block, i int) vectorAVX512 {
 	return archsimd.LoadFloat64x8((*[widthAVX512]float64)(unsafe.Add(unsafe.Pointer(a), 8*i)))
 }
@@ -49,9 +49,9 @@ func storeAVX512(dst *block, i int, v vectorAVX512) {
 func numberAVX512(v float64) vectorAVX512 { return archsimd.BroadcastFloat64x8(v) }
 func bitsAVX512(v int64) archsimd.Int64x8 { return archsimd.BroadcastInt64x8(v) }
 
-// termsAVX512 has the coefficients of a polynomial as vectors: to spread them
-// where they are used would take as many instructions as the arithmetic. They
-// are allocated because that aligns them with cache lines.
+// termsAVX512 has the coefficients of a polynomial as vectors: broadcasting them where
+// they are used would take as many instructions as the arithmetic. They are allocated
+// because that aligns them with cache lines.
 type termsAVX512 [8][widthAVX512]float64
 
 var (

@@ -2,5 +2,5 @@
 
 package expression
 
-// vectorSets are none: this build has no vectors.
+// vectorSets is empty: this build has no vector instructions.
 func vectorSets() []set { return nil }

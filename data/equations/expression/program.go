@@ -18,8 +18,8 @@ type program struct {
 	outputs   []int // registers
 }
 
-// compile orders what the outputs need. A register is used again as soon as its
-// value is no longer needed, so that also long formulas stay in the cache.
+// compile orders the nodes that the outputs need. It reuses a register as soon as its value
+// is no longer needed, so that long formulas stay in the cache.
 func (g *graph) compile(outputs ...int) *program {
 	lastUse := make([]int, len(g.nodes)) // number of the last node to need it
 	for i := range lastUse {

@@ -101,8 +101,8 @@ func (g *graph) unary(t *ast.UnaryNode) (id int, k kind, err error) {
 
 func (g *graph) not(id int) int { return g.apply(opSubtract, g.constant(1), id) }
 
-// operators says how an operator is computed: its operands' kind, whether they
-// change places, the operation, its result and whether that is negated.
+// operators gives, for each operator, the kind of its operands, whether they are swapped,
+// the operation, the kind of its result, and whether that is negated.
 var operators = map[string]struct {
 	operands kind
 	swap     bool

@@ -10,26 +10,26 @@ import (
 // maxVariables bounds a formula's variables.
 const maxVariables = 64
 
-// scope is the environment with the variables in it.
+// scope is the environment and the variables.
 func scope(variables []string) (map[string]any, error) {
 	if len(variables) > maxVariables {
-		return nil, fmt.Errorf("%w: it has %d variables, at most %d are allowed", ErrSyntax, len(variables), maxVariables)
+		return nil, fmt.Errorf("%w: it has %d variables, must be at most %d", ErrSyntax, len(variables), maxVariables)
 	}
 	names := maps.Clone(environment)
 	for _, v := range variables {
 		if _, taken := names[v]; taken {
-			return nil, fmt.Errorf("%w: %q cannot name a variable, it has a meaning already", ErrSyntax, v)
+			return nil, fmt.Errorf("%w: %q cannot name a variable: it has a meaning already", ErrSyntax, v)
 		}
 		if !isName(v) {
-			return nil, fmt.Errorf("%w: %q cannot name a variable, want letters, digits and underscores, and no word of the language", ErrSyntax, v)
+			return nil, fmt.Errorf("%w: %q cannot name a variable: must be letters, digits and underscores, and not a keyword", ErrSyntax, v)
 		}
 		names[v] = 0.0
 	}
 	return names, nil
 }
 
-// words are those that the parser keeps for itself.
-var words = map[string]bool{
+// keywords are those of the parser.
+var keywords = map[string]bool{
 	"and": true, "or": true, "not": true, "in": true, "let": true, "if": true, "else": true, "nil": true,
 	"true": true, "false": true, "contains": true, "matches": true, "startsWith": true, "endsWith": true,
 }
@@ -41,7 +41,7 @@ func isName(v string) bool {
 			return false
 		}
 	}
-	return v != "" && !words[v]
+	return v != "" && !keywords[v]
 }
 
 // Uses reports whether the formula names the variable.
@@ -62,8 +62,8 @@ func (f *nameFinder) Visit(node *ast.Node) {
 	}
 }
 
-// EvalIn writes values into dst, those for the values that variables has of each
-// variable: as many as dst, or one that holds for all.
+// EvalIn writes the formula's values into dst. variables has, for each variable, as many
+// values as dst, or one for all.
 func (e *Expression) EvalIn(dst []float64, variables ...[]float64) {
 	if len(variables) != len(e.variables) {
 		panic(fmt.Sprintf("expression: %d variables for a formula in %d", len(variables), len(e.variables)))

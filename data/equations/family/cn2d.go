@@ -15,9 +15,9 @@ import (
 //
 // where the components of g are independent Gaussian random fields of variance 1
 // and squared-exponential covariance of one length ℓ ~ U(0.3, 2), on 32×32 nodes
-// of [−5, 5]², the end points included. The whole drift is bilinear between nodes,
-// the well too, so that a network that sees the nodes sees the equation. Samples
-// are Euler–Maruyama chains.
+// of [−5, 5]², end points included. The whole drift, well included, is bilinear between
+// nodes, so the values at the nodes define the equation completely. Samples are
+// Euler–Maruyama chains.
 //
 // The paper gives neither the amplitude of the field nor the form of the well.
 type cn2d struct{}
@@ -26,7 +26,7 @@ var cn2dAxis = sde.Grid{Lo: -5, Hi: 5, N: 32}
 
 const (
 	cn2dShortest, cn2dLongest = 0.3, 2 // lengths of the fields
-	cn2dRadius                = 2      // from which on the well pulls
+	cn2dRadius                = 2      // the well is flat inside
 	cn2dStrength              = 10
 )
 
@@ -34,8 +34,7 @@ func (cn2d) Name() string { return "cn2d" }
 
 func (cn2d) Dim() int { return 2 }
 
-// Fields is the drift at the nodes, as in sde.Plane: rows along y, in them nodes
-// along x, at each both components.
+// Fields is the drift at the nodes, [y, x, component] as in sde.Plane.
 func (cn2d) Fields() []Field {
 	return []Field{{Name: "drift", Shape: []int{cn2dAxis.N, cn2dAxis.N, 2}}}
 }
@@ -73,10 +72,10 @@ func cn2dWell(x, y float64) (wx, wy float64) {
 	return pull * x, pull * y
 }
 
-// Restore makes a function of a drift.
+// Restore makes the function with this drift.
 func (c cn2d) Restore(fields [][]float32) (Function, error) {
 	if len(fields) != 1 {
-		return Function{}, fmt.Errorf("%d fields, want the drift alone", len(fields))
+		return Function{}, fmt.Errorf("%d fields: must be the drift only", len(fields))
 	}
 	p := sde.Plane{X: cn2dAxis, Y: cn2dAxis, Drift: fields[0], Diffusion: []float32{math.Sqrt2}}
 	if err := p.Validate(); err != nil {
@@ -87,12 +86,12 @@ func (c cn2d) Restore(fields [][]float32) (Function, error) {
 
 func (cn2d) Grid() sde.Grid { return cn2dAxis }
 
-// Of makes a function of any drift on the grid, with the noise √2·I.
+// Of accepts any drift on the grid, with the diffusion √2·I.
 func (c cn2d) Of(p sde.Plane) (Function, error) {
 	terms, _ := p.DiffusionTerms()
 	for k, s := range p.Diffusion {
 		if terms > 2 || math.Abs(float64(s)-math.Sqrt2) > 1e-6 {
-			return Function{}, fmt.Errorf("the diffusion is %.6g at node %d, all functions of cn2d have sqrt(2), in each direction by itself", s, k/max(terms, 1))
+			return Function{}, fmt.Errorf("the diffusion is %.6g at node %d: must be sqrt(2)·I, as of all functions of cn2d", s, k/max(terms, 1))
 		}
 	}
 	return c.Restore([][]float32{p.Drift})

@@ -17,9 +17,9 @@ import (
 	"github.com/ergoflow/ergoflow/internal/yamltext"
 )
 
-// Definition is a family in one or two dimensions that is written, not programmed:
-// formulas for the coefficients, in the coordinates and in parameters that every
-// function draws for itself. docs/families.md explains it with examples.
+// Definition is a family in one or two dimensions given by formulas for its coefficients.
+// The formulas use the coordinates, and random parameters that every function draws for
+// itself. docs/families.md explains it with examples.
 //
 //	name: double_well
 //	dim: 1
@@ -30,13 +30,13 @@ import (
 type Definition struct {
 	Name string `json:"name" yaml:"name"`
 	Dim  int    `json:"dim" yaml:"dim"` // 1 or 2
-	// Grid is where the coefficients are tabulated, the same in both directions;
-	// between nodes they are linear or bilinear, outside constant.
+	// Grid is where the coefficients are tabulated, the same along both axes. They are
+	// linear or bilinear between nodes, and constant outside.
 	Grid Nodes `json:"grid" yaml:"grid"`
 	// Parameters are laws by name: uniform(lo, hi), normal(mean, deviation) and
 	// field(length, deviation), a Gaussian random field.
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters"`
-	// Drift has a formula for every dimension.
+	// Drift has one formula for every dimension.
 	Drift Formulas `json:"drift" yaml:"drift"`
 	// Diffusion has one formula for σ·I, two for a diagonal, or four, row after
 	// row, for a matrix in the plane.
@@ -50,7 +50,7 @@ type Nodes struct {
 	Nodes int     `json:"nodes" yaml:"nodes"`
 }
 
-// Formulas is a list of formulas; in YAML a single one needs no list.
+// Formulas is a list of formulas. In YAML a single formula needs no list.
 type Formulas []string
 
 // UnmarshalYAML reads a scalar or a list of them.
@@ -70,9 +70,9 @@ func (f *Formulas) UnmarshalYAML(decode func(any) error) error {
 
 const (
 	maxLineNodes     = 4096
-	maxPlaneNodes    = 256 // in each direction
+	maxPlaneNodes    = 256 // along each axis
 	maxLaws          = 60  // parameters
-	definitionTrials = 16
+	checkedFunctions = 16  // by Parse
 )
 
 var definitionName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
@@ -107,7 +107,7 @@ func Parse(raw []byte) (Definition, error) {
 	if err != nil {
 		return Definition{}, err
 	}
-	for i := range definitionTrials {
+	for i := range checkedFunctions {
 		if _, err := f.(Interpolated).CheckInterpolation(0, i); err != nil {
 			return Definition{}, err
 		}
@@ -130,7 +130,7 @@ func decode(raw []byte) (Definition, error) {
 	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
 		return Definition{}, errors.New("family: more than one document")
 	}
-	// The decoder cuts fractions off.
+	// The decoder truncates fractions.
 	var whole struct {
 		Dim  float64
 		Grid struct{ Nodes float64 }
@@ -153,7 +153,7 @@ func decode(raw []byte) (Definition, error) {
 // that a changed formula leaves their values as they are.
 func (d Definition) Family() (Family, error) {
 	if !definitionName.MatchString(d.Name) {
-		return nil, errors.New("family: name: want up to 40 lower-case letters, digits and underscores, a letter first")
+		return nil, errors.New("family: name: must be up to 40 lower-case letters, digits and underscores, a letter first")
 	}
 	f, err := d.compile()
 	if err != nil {
@@ -165,10 +165,10 @@ func (d Definition) Family() (Family, error) {
 	return formulaPlane{f}, nil
 }
 
-// compile reads the parts of a definition.
+// compile checks the parts of a definition and compiles its formulas.
 func (d Definition) compile() (*formula, error) {
 	if d.Dim != 1 && d.Dim != 2 {
-		return nil, fmt.Errorf("dim: %d dimensions, want 1 or 2", d.Dim)
+		return nil, fmt.Errorf("dim is %d: must be 1 or 2", d.Dim)
 	}
 	least, most := 2, maxLineNodes
 	if d.Dim == 2 {
@@ -176,27 +176,27 @@ func (d Definition) compile() (*formula, error) {
 	}
 	grid := sde.Grid{Lo: d.Grid.Lo, Hi: d.Grid.Hi, N: d.Grid.Nodes}
 	if grid.N < least || grid.N > most {
-		return nil, fmt.Errorf("grid.nodes: %d is out of range, want %d to %d in dimension %d", grid.N, least, most, d.Dim)
+		return nil, fmt.Errorf("grid.nodes is %d: must be from %d to %d in dimension %d", grid.N, least, most, d.Dim)
 	}
 	if err := grid.Validate(); err != nil {
 		return nil, fmt.Errorf("grid: %w", err)
 	}
 	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
-		return nil, fmt.Errorf("grid: [%g, %g] is not within ±%g: states diverge at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
+		return nil, fmt.Errorf("grid is [%g, %g]: must be within ±%g, since states count as diverged at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
 	}
 	if len(d.Parameters) > maxLaws {
-		return nil, fmt.Errorf("parameters: there are %d, at most %d are allowed", len(d.Parameters), maxLaws)
+		return nil, fmt.Errorf("parameters: there are %d, must be at most %d", len(d.Parameters), maxLaws)
 	}
 	if len(d.Drift) != d.Dim {
-		return nil, fmt.Errorf("drift: %d formulas in %d dimensions", len(d.Drift), d.Dim)
+		return nil, fmt.Errorf("drift has %d formulas in %d dimensions", len(d.Drift), d.Dim)
 	}
 	if n := len(d.Diffusion); n != 1 && (d.Dim == 1 || n != 2 && n != 4) {
-		return nil, fmt.Errorf("diffusion: %d formulas, want 1 on the line and 1, 2 or 4 in the plane", n)
+		return nil, fmt.Errorf("diffusion has %d formulas: must be 1 on the line, and 1, 2 or 4 in the plane", n)
 	}
 	return newFormula(d, grid)
 }
 
-// id is the name of the family.
+// id is the full name of the family.
 func (d Definition) id() string {
 	sum := sha256.Sum256([]byte(d.String()))
 	return d.Name + "_" + hex.EncodeToString(sum[:8])

@@ -272,23 +272,22 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"unknown field", "dim: 1", "dim: 1\ncolour: red", `family: [5:1] unknown field "colour"`, nil},
 		{"nested", "dim: 1", "dim: " + strings.Repeat("[", 32000), "family: line 4: nested deeper than 64 levels", nil},
 		{"list for text", "dim: 1", "dim: [1]", "family: [4:6] list instead of whole number", nil},
-		{"no name", "name: double_well", "", "family: name: want", nil},
+		{"no name", "name: double_well", "", "family: name: must", nil},
 		{"fraction of nodes", "nodes: 64", "nodes: 64.5", "must be whole numbers", nil},
 		{"fraction of dimension", "dim: 1", "dim: 1.5", "must be whole numbers", nil},
 		{"twice", "dim: 1", "dim: 1\ndim: 1", "dim", nil},
 		{"two documents", "dim: 1", "dim: 1\n---\nname: b", "", nil},
-		{"name", "name: double_well", "name: Double well", "name: want up to 40", nil},
-		{"no name", "name: double_well", "", "name: want up to 40", nil},
-		{"dimension", "dim: 1", "dim: 3", "dim: 3 dimensions, want 1 or 2", nil},
-		{"plane", "dim: 1", "dim: 2", "drift: 1 formulas in 2 dimensions", nil},
-		{"one node", "nodes: 64", "nodes: 1", "grid.nodes: 1 is out of range, want 2 to 4096", nil},
-		{"many nodes", "nodes: 64", "nodes: 1000000000", "grid.nodes: 1000000000 is out of range", nil},
+		{"name", "name: double_well", "name: Double well", "name: must be up to 40", nil},
+		{"dimension", "dim: 1", "dim: 3", "dim is 3: must be 1 or 2", nil},
+		{"plane", "dim: 1", "dim: 2", "drift has 1 formulas in 2 dimensions", nil},
+		{"one node", "nodes: 64", "nodes: 1", "grid.nodes is 1: must be from 2 to 4096", nil},
+		{"many nodes", "nodes: 64", "nodes: 1000000000", "grid.nodes is 1000000000", nil},
 		{"empty grid", "lo: -4", "lo: 4", "grid: grid [4, 4] is empty", nil},
 		{"infinite grid", "hi: 4", "hi: .inf", "grid: grid [-4, +Inf] is not bounded", nil},
-		{"far grid", "lo: -4, hi: 4", "lo: -1e8, hi: 1.3e8", "grid: [-1e+08, 1.3e+08] is not within ±100000: states diverge at ±1e+06", nil},
-		{"grid on one side", "hi: 4", "hi: 100001", "grid: [-4, 100001] is not within ±100000", nil},
+		{"far grid", "lo: -4, hi: 4", "lo: -1e8, hi: 1.3e8", "grid is [-1e+08, 1.3e+08]: must be within ±100000", nil},
+		{"grid on one side", "hi: 4", "hi: 100001", "grid is [-4, 100001]: must be within ±100000", nil},
 		{"law", "uniform(0.5, 2)", "gamma(1, 2)", "parameters.a: ", nil},
-		{"no law", "uniform(0.5, 2)", "3", `parameters.a: "3" is no law`, nil},
+		{"no law", "uniform(0.5, 2)", "3", `parameters.a: "3" is not a law`, nil},
 		{"order", "uniform(0.5, 2)", "uniform(2, 0.5)", "parameters.a: ", nil},
 		{"number", "uniform(0.5, 2)", "uniform(0.5, NaN)", `parameters.a: "uniform(0.5, NaN)": "NaN" is not a number`, nil},
 		{"deviation", "normal(0, 1)", "normal(0, -1)", "parameters.b: ", nil},
@@ -298,8 +297,8 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"idle", "x^3 + b", "x^3", "parameters.b: no formula uses it", nil},
 		{"unknown parameter", "x^3 + b", "x^3 + c + b", "drift[0]: ", nil},
 		{"formula", "1 + 0.2*cos(x)", "1 +", "diffusion[0]: ", nil},
-		{"no formula", "diffusion: 1 + 0.2*cos(x)", "", "diffusion: 0 formulas", nil},
-		{"two diffusions", "diffusion: 1 + 0.2*cos(x)", "diffusion: [1, 2]", "diffusion: 2 formulas, want 1 on the line", nil},
+		{"no formula", "diffusion: 1 + 0.2*cos(x)", "", "diffusion has 0 formulas", nil},
+		{"two diffusions", "diffusion: 1 + 0.2*cos(x)", "diffusion: [1, 2]", "diffusion has 2 formulas: must be 1 on the line", nil},
 		{"mapping", "diffusion: 1 + 0.2*cos(x)", "diffusion: {x: 1}", "want a formula or a list of formulas", nil},
 		{"zero diffusion", "1 + 0.2*cos(x)", "x", "function 0 with a = ", ErrNoEquation},
 		{"singular drift", "x^3 + b", "x^3 + b/0", "function 0 with a = ", sde.ErrNotFinite},
@@ -319,7 +318,7 @@ func TestDefinitionRefusals(t *testing.T) {
 			t.Errorf("%q is accepted", text)
 		}
 	}
-	if _, err := Parse([]byte(strings.Replace(vortex, "nodes: 24", "nodes: 2", 1))); err == nil || !strings.Contains(err.Error(), "want 3 to 256") {
+	if _, err := Parse([]byte(strings.Replace(vortex, "nodes: 24", "nodes: 2", 1))); err == nil || !strings.Contains(err.Error(), "must be from 3 to 256") {
 		t.Errorf("2×2 nodes: %v", err)
 	}
 	if _, err := Parse([]byte(strings.Replace(vortex, `["s", "1 + 0.1*x^2"]`, `[1, 1, 1, 1]`, 1))); err == nil || !strings.Contains(err.Error(), "parameters.s: no formula uses it") {

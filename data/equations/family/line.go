@@ -6,8 +6,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// line is what families have in common whose functions are drift and diffusion
-// on one grid of the line.
+// line has the methods that all families with drift and diffusion on one grid of the line
+// share.
 type line struct{ grid sde.Grid }
 
 func (line) Dim() int { return 1 }
@@ -18,7 +18,7 @@ func (l line) Fields() []Field {
 	return []Field{{Name: "drift", Shape: []int{l.grid.N}}, {Name: "diffusion", Shape: []int{l.grid.N}}}
 }
 
-// Of refuses another grid and what is not finite or not elliptic.
+// Of refuses another grid, values that are not finite, and diffusions that are not positive.
 func (l line) Of(c sde.Coefficients) (Function, error) {
 	if c.Grid != l.grid {
 		return Function{}, fmt.Errorf("coefficients on the grid %+v, not %+v", c.Grid, l.grid)
@@ -29,15 +29,15 @@ func (l line) Of(c sde.Coefficients) (Function, error) {
 	return Function{System: c, Fields: [][]float32{c.Drift, c.Diffusion}}, nil
 }
 
-// Restore makes a function of its drift and its diffusion.
+// Restore makes the function with this drift and diffusion.
 func (l line) Restore(fields [][]float32) (Function, error) {
 	if len(fields) != 2 {
-		return Function{}, fmt.Errorf("%d fields, want drift and diffusion", len(fields))
+		return Function{}, fmt.Errorf("%d fields: must be drift and diffusion", len(fields))
 	}
 	return l.Of(sde.Coefficients{Grid: l.grid, Drift: fields[0], Diffusion: fields[1]})
 }
 
-// function is Of with errors that name the family and the function.
+// function is Of, with errors that name the family and the function.
 func (l line) function(family string, i int, c sde.Coefficients) (Function, error) {
 	f, err := l.Of(c)
 	if err != nil {

@@ -16,11 +16,11 @@ type parameterLaw func(rng *rand.Rand) []float64
 
 var lawForm = regexp.MustCompile(`^\s*([a-z]+)\s*\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)\s*$`)
 
-// newLaw reads a law for nodes of a grid in dim dimensions.
+// newLaw parses a law, for a grid in dim dimensions.
 func newLaw(text string, grid sde.Grid, dim int) (parameterLaw, error) {
 	parts := lawForm.FindStringSubmatch(text)
 	if parts == nil {
-		return nil, fmt.Errorf("%.80q is no law, want uniform(lo, hi), normal(mean, deviation) or field(length, deviation)", text)
+		return nil, fmt.Errorf("%.80q is not a law: must be uniform(lo, hi), normal(mean, deviation) or field(length, deviation)", text)
 	}
 	var v [2]float64
 	for k := range v {
@@ -33,12 +33,12 @@ func newLaw(text string, grid sde.Grid, dim int) (parameterLaw, error) {
 	switch parts[1] {
 	case "uniform":
 		if a >= b {
-			return nil, fmt.Errorf("%.80q: the lower end is not below the upper", text)
+			return nil, fmt.Errorf("%.80q: lo must be below hi", text)
 		}
 		return func(rng *rand.Rand) []float64 { return []float64{a + (b-a)*rng.Float64()} }, nil
 	case "normal":
 		if b <= 0 {
-			return nil, fmt.Errorf("%.80q: the deviation is not positive", text)
+			return nil, fmt.Errorf("%.80q: the deviation must be positive", text)
 		}
 		return func(rng *rand.Rand) []float64 { return []float64{a + b*rng.NormFloat64()} }, nil
 	case "field":
@@ -51,7 +51,7 @@ func newLaw(text string, grid sde.Grid, dim int) (parameterLaw, error) {
 		}
 		return draw, nil
 	}
-	return nil, fmt.Errorf("%.80q: there is no law %s, want uniform, normal or field", text, parts[1])
+	return nil, fmt.Errorf("%.80q: the law %s is unknown: must be uniform, normal or field", text, parts[1])
 }
 
 // newField is a Gaussian random field with squared-exponential covariance.

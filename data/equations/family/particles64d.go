@@ -21,8 +21,8 @@ import (
 //	double_gaussian  repulsion U(3, 10), U(0.3, 0.6), attraction U(½, 2), U(0.8, 1.5)
 //	wca              depth U(½, 2), width U(½, 1.5), softened; capped
 //
-// The caps are min(U, 10): no force where U would be larger. The paper gives the
-// kinds, without their ranges and frequencies.
+// Capped kernels are min(U, 10), without a force where U would be larger. The paper gives
+// the kinds, but not their ranges and frequencies.
 type particles64d struct{}
 
 const (
@@ -36,7 +36,7 @@ func (particles64d) Name() string { return "particles64d" }
 
 func (particles64d) Dim() int { return 2 * particles64dCount }
 
-// Fields is empty: networks see a pair potential through probes.
+// Fields is empty: networks read a pair potential through probes.
 func (particles64d) Fields() []Field { return nil }
 
 func (particles64d) kernel(seed uint64, i int) kernel {
@@ -74,8 +74,8 @@ func (p particles64d) Function(seed uint64, i int) (Function, error) {
 	return Function{System: system}, nil
 }
 
-// Potential is V of function i. The simulated force is −∇V but for the error of
-// its table, below 3e-4 of its maximum beyond a hundredth of its range.
+// Potential is V of function i. The simulated force is −∇V up to the error of its table:
+// below 3e-4 of its maximum, beyond a hundredth of its range.
 func (p particles64d) Potential(seed uint64, i int) (Potential, error) {
 	k := p.kernel(seed, i)
 	return Potential{Kernel: k.name, Trap: particles64dTrap, Pair: k.pair}, nil

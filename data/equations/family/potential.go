@@ -10,7 +10,7 @@ import (
 // Gibbs is a family of particles whose invariant laws have densities ∝ exp(−βV)
 // with potential energies V in closed form.
 type Gibbs interface {
-	// Potential is that of function i.
+	// Potential is the potential of function i.
 	Potential(seed uint64, i int) (Potential, error)
 }
 
@@ -18,7 +18,7 @@ type Gibbs interface {
 //
 //	V(x) = κ/2 Σ|xᵢ|² + Σ_{i<j} U(|xᵢ−xⱼ|)
 type Potential struct {
-	Kernel string                  // what kind of U it is: "morse", "gaussian", "double_gaussian", "wca"
+	Kernel string                  // kind of U: "morse", "gaussian", "double_gaussian", "wca"
 	Trap   float64                 // κ
 	Pair   func(r float64) float64 // U(r)
 }
@@ -37,14 +37,13 @@ func (p Potential) Energy(state []float32) float64 {
 	return v
 }
 
-// kernel is a pair potential U with its slope, and between which distances it
-// has a force.
+// kernel is a pair potential U with its slope and the range of its force.
 type kernel struct {
 	name  string
 	u     func(r float64) float64 // before any cap
 	slope func(r float64) float64 // U′
-	// core is the distance below which U is capped and has no force, 0 for none,
-	// reach the one from which on its force is negligible.
+	// The force acts at distances from core to reach. Below core, 0 for none, U is capped;
+	// beyond reach the force is negligible.
 	core, reach float64
 	cap         float64 // +Inf for none
 }
@@ -60,7 +59,7 @@ func (k kernel) force() sde.RadialForce {
 	}, k.core, k.reach)
 }
 
-// String has the kernel's name and extent, for errors.
+// String gives the kernel's name and range, for errors.
 func (k kernel) String() string {
 	return fmt.Sprintf("%s kernel with a force between %.4g and %.4g", k.name, k.core, k.reach)
 }

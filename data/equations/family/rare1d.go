@@ -19,7 +19,7 @@ type rare1d struct{ line }
 
 var rare1dGrid = sde.Grid{Lo: -5, Hi: 5, N: 256}
 
-// rare1dFunction is one member in closed form.
+// rare1dFunction is one function in closed form.
 type rare1dFunction struct {
 	law     mixture
 	a, b, c [2]float64
@@ -78,8 +78,8 @@ func (r rare1d) Sample(ctx context.Context, dst []float32, d SampleSpec, progres
 	return exactDraws(ctx, r, dst, d, progress)
 }
 
-// Law is the mixture. The invariant law of the tabulated coefficients differs
-// from it, where modes are narrow against the grid.
+// Law is the mixture. The invariant law of the tabulated coefficients differs from it where
+// modes are narrow compared with the grid.
 func (rare1d) Law(seed uint64, i int) (Law, error) {
 	f := newRare1D(seed, i)
 	return &f.law, nil

@@ -44,7 +44,7 @@ func TestResolve(t *testing.T) {
 	}
 	for reference, want := range map[string]string{
 		"ill.yaml":         "no such file",
-		"name: a\ndim: 7":  "dim: 7 dimensions",
+		"name: a\ndim: 7":  "dim is 7",
 		`{"name": "a"`:     "family: ",
 		`{"name": "a", "}`: "family: ",
 	} {
@@ -52,7 +52,7 @@ func TestResolve(t *testing.T) {
 			t.Errorf("%q: %v", reference, err)
 		}
 	}
-	if _, err := ByName(`{"name": "a"}`); err == nil || !strings.Contains(err.Error(), "dim: 0 dimensions") {
+	if _, err := ByName(`{"name": "a"}`); err == nil || !strings.Contains(err.Error(), "dim is 0") {
 		t.Errorf("half a definition: %v", err)
 	}
 }

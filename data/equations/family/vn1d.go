@@ -22,7 +22,7 @@ type vn1d struct{ line }
 
 var vn1dGrid = sde.Grid{Lo: -5, Hi: 5, N: 64}
 
-// vn1dField is made once; it cannot fail for this grid and kernel.
+// vn1dField cannot fail for this grid and kernel.
 var vn1dField = sync.OnceValues(func() (*grf.Line, error) {
 	return grf.NewLine(vn1dGrid.N, vn1dGrid.Step(), grf.SquaredExponential(1, 1))
 })
@@ -54,7 +54,8 @@ func (vn1d) coefficients(seed uint64, i int) (sde.Coefficients, error) {
 	return c, nil
 }
 
-// Law is the invariant law of the tabulated coefficients, clamped outside.
+// Law is the invariant law of the tabulated coefficients, which are constant outside the
+// grid.
 func (v vn1d) Law(seed uint64, i int) (Law, error) {
 	c, err := v.coefficients(seed, i)
 	if err != nil {

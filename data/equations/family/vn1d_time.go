@@ -10,17 +10,16 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// vn1dTime are the equations of vn1d at physical times: the law of a function is not
-// the invariant one but that of X_τ, started from X₀ ~ N(0, 1). It is told of b, σ
-// and log τ.
+// vn1dTime has the equations of vn1d at physical times. The law of a function is that of
+// X_τ, started from X₀ ~ N(0, 1), instead of the invariant law. Networks read b, σ and log τ.
 //
-// Functions K·j … K·j+K−1 are equation j of vn1d at K times, one in each of the
-// intervals of Times, uniform there in log τ.
+// Functions K·j … K·j+K−1 are equation j of vn1d at K times, one in each interval of Times,
+// uniform in log τ.
 //
-// All times are simulated by chains of the same length. X_τ of (b, σ) has the law
-// of Y_T for dY = (τ/T)·b(Y)ds + √(τ/T)·σ(Y)dW, the same equation slowed down, and
-// that is the System of a function: its chains are to end at T, the longest time,
-// with one sample each, and step by dt·τ/T in physical time.
+// Chains of the same length simulate all times. X_τ of (b, σ) has the law of Y_T for
+// dY = (τ/T)·b(Y)ds + √(τ/T)·σ(Y)dW, the same equation at a slower pace. That is the System
+// of a function. Its chains end at T, the longest time, with one sample each; a step dt
+// advances physical time by dt·τ/T.
 type vn1dTime struct{}
 
 const (
@@ -49,7 +48,7 @@ func (vn1dTime) Times() []float64 {
 	return ends
 }
 
-// Equation is the number within vn1d of the equation of function i.
+// Equation is the number, within vn1d, of the equation of function i.
 func (vn1dTime) Equation(i int) int { return i / timeIntervals }
 
 // Time is τ of function i.
@@ -71,10 +70,10 @@ func (t vn1dTime) Function(seed uint64, i int) (Function, error) {
 	return f, nil
 }
 
-// Of is the function of an equation at the longest time.
+// Of returns the function of an equation at the longest time.
 func (t vn1dTime) Of(c sde.Coefficients) (Function, error) { return t.at(c, longestTime) }
 
-// At is the function with the equation of f at another time.
+// At returns the equation of f at another time.
 func (t vn1dTime) At(f Function, time float64) (Function, error) {
 	return t.at(sde.Coefficients{Grid: vn1dGrid, Drift: f.Fields[0], Diffusion: f.Fields[1]}, time)
 }
@@ -104,21 +103,21 @@ func scaled(values []float32, by float64) []float32 {
 	return values
 }
 
-// Observes reports a scheme whose chains do not give their only sample at T, from
-// the start that the law has.
+// Observes fails for a scheme whose chains do not give their only sample at T, or do not
+// start from N(0, 1).
 func (t vn1dTime) Observes(s simulate.Scheme, samples int) error {
 	switch span := s.DT * float64(s.BurnIn); {
 	case s.Chains != samples:
-		return fmt.Errorf("%d chains for %d samples of %s, which has one sample in a chain: later ones would be of later times", s.Chains, samples, t.Name())
+		return fmt.Errorf("%d chains for %d samples of %s: must be as many, since a chain has one sample at its time", s.Chains, samples, t.Name())
 	case math.Abs(span-longestTime) > 1e-6*longestTime:
-		return fmt.Errorf("chains of %s take dt·burn_in = %g units of time, want %d, its longest time", t.Name(), span, longestTime)
+		return fmt.Errorf("chains of %s take dt·burn_in = %g units of time: must be %d, its longest time", t.Name(), span, longestTime)
 	case s.Start != 0 && s.Start != 1:
-		return fmt.Errorf("chains of %s start with the standard deviation %g, want 1", t.Name(), s.Start)
+		return fmt.Errorf("chains of %s start with the standard deviation %g: must be 1", t.Name(), s.Start)
 	}
 	return nil
 }
 
-// Invariant is the law that X_τ of the equation of function i tends to.
+// Invariant is the invariant law of function i's equation, the limit of X_τ for long times.
 func (t vn1dTime) Invariant(seed uint64, i int) (Law, error) {
 	return vn1d{}.Law(seed, t.Equation(i))
 }

@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// maxNodes bounds a line's grid and maxGrowth its embedding, in doublings
-// beyond the smallest one.
+// maxNodes bounds a line's grid. maxGrowth bounds its embedding, in doublings of the
+// smallest one.
 const (
 	maxNodes  = 1 << 16
 	maxGrowth = 6
@@ -31,10 +31,10 @@ type lineWork struct {
 }
 
 // NewLine prepares the field with covariance kernel(|i−j|·spacing) at nodes
-// 0..nodes−1. The embedding is the smallest power of two m ≥ 2(nodes−1) whose
-// negative eigenvalues can be clipped with a covariance error of at most 1e-10
-// of the variance, up to 64 times the smallest; else the error is
-// ErrNotPositive with the eigenvalue.
+// 0..nodes−1. The embedding is the smallest power of two m ≥ 2(nodes−1) whose negative
+// eigenvalues can be clipped with a covariance error of at most 1e-10 of the variance. If
+// there is none up to 64 times the smallest m, the error is ErrNotPositive with the
+// eigenvalue.
 func NewLine(nodes int, spacing float64, kernel Kernel) (*Line, error) {
 	if nodes < 2 || nodes > maxNodes {
 		return nil, fmt.Errorf("random field on %d nodes, want 2 to %d", nodes, maxNodes)

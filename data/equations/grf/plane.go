@@ -10,17 +10,16 @@ import (
 // maxPoints bounds the embedding of a plane: 16 MiB of eigenvalues.
 const maxPoints = 1 << 21
 
-// growth is by how much an embedding that was not positive is enlarged, along
-// its shorter side or both.
+// growth is the factor by which an embedding that is not positive is enlarged, along its
+// shorter side or both.
 const growth = 1.2
 
 // Plane is a zero-mean Gaussian random field on a uniform two-dimensional grid,
 // isotropic in the units of the spacings. It is safe for concurrent use.
 //
-// The draws have the kernel's covariance, so there is no nugget: that is what
-// keeps a Cholesky factorisation of a smooth kernel's matrix from failing, and
-// it would add white noise to the field. A length below the spacing needs none
-// either; its embedding is the best conditioned.
+// The draws have the kernel's covariance without a nugget. A nugget keeps the Cholesky
+// factorisation of a smooth kernel's matrix from failing, but adds white noise to the field.
+// A length below the spacing needs no nugget either: its embedding is the best conditioned.
 type Plane struct {
 	spectrum     // at [l·mx + k] for wave numbers k, l along x, y
 	nx, ny   int // nodes
@@ -43,8 +42,8 @@ type axis struct {
 // It takes about 14 lengths along each side: 32×32 nodes with spacing 10/31 allow
 // lengths up to 30.
 //
-// The kernel is a product of one along x and one along y, and so are the torus's
-// eigenvalues: they cost a small part of a transform of the torus.
+// The kernel is a product of one along x and one along y, and so are the eigenvalues of
+// the torus: they cost a small part of a transform of the torus.
 func NewSquaredExponentialPlane(nx, ny int, hx, hy, length, variance float64) (*Plane, error) {
 	return newPlane(nx, ny, hx, hy, SquaredExponential(length, variance), func(mx, my int) []float64 {
 		along, across := embed(mx, hx, SquaredExponential(length, 1)), embed(my, hy, SquaredExponential(length, variance))
@@ -58,13 +57,13 @@ func NewSquaredExponentialPlane(nx, ny int, hx, hy, length, variance float64) (*
 	})
 }
 
-// newPlane prepares the field of any kernel with a way to the eigenvalues of a
-// torus of mx×my points.
+// newPlane prepares the field of any kernel. eigenvalues gives those of a torus of mx×my
+// points.
 func newPlane(nx, ny int, hx, hy float64, kernel Kernel, eigenvalues func(mx, my int) []float64) (*Plane, error) {
 	x, y := axis{nx, hx}, axis{ny, hy}
 	for _, a := range []axis{x, y} {
 		if a.nodes < 1 || a.nodes > maxNodes {
-			return nil, fmt.Errorf("random field on %d×%d nodes, want 1 to %d each way", nx, ny, maxNodes)
+			return nil, fmt.Errorf("random field on %d×%d nodes, want 1 to %d along each axis", nx, ny, maxNodes)
 		}
 		if !(a.spacing > 0) || math.IsInf(a.spacing, 0) {
 			return nil, fmt.Errorf("random field with grid spacings %v and %v, want positive numbers", hx, hy)
@@ -92,7 +91,7 @@ func newPlane(nx, ny int, hx, hy float64, kernel Kernel, eigenvalues func(mx, my
 	}
 }
 
-// period is the length of m points; a single node wraps around nothing.
+// period is the length of m points; infinite for a single node.
 func (a axis) period(m int) float64 {
 	if a.nodes == 1 {
 		return math.Inf(1)
@@ -100,8 +99,8 @@ func (a axis) period(m int) float64 {
 	return float64(m) * a.spacing
 }
 
-// points is the size of the smallest embedding with the period at least. Beyond
-// maxPoints any number will do.
+// points is the size of the smallest embedding with at least that period, or any number
+// beyond maxPoints.
 func (a axis) points(period float64) int {
 	if a.nodes == 1 {
 		return 1
@@ -113,8 +112,8 @@ func (a axis) points(period float64) int {
 	return m
 }
 
-// smooth says whether m has no prime factors beyond 5, which is what the
-// Fourier transform is fast for.
+// smooth reports whether m has no prime factors beyond 5: for those sizes the Fourier
+// transform is fast.
 func smooth(m int) bool {
 	for _, p := range []int{2, 3, 5} {
 		for m%p == 0 {
@@ -124,11 +123,10 @@ func smooth(m int) bool {
 	return m == 1
 }
 
-// positive says whether a torus with m points along the axis may be positive.
-// The eigenvalues of the circle of m points are means of the torus's, so what
-// clipping costs on the circle, it costs on the torus at least; this spares
-// transforms of tori that are too small. Kernels that are invalid for other
-// reasons pass.
+// positive reports whether a torus with m points along the axis may be positive. The
+// eigenvalues of the circle of m points are means of those of the torus, so clipping on
+// the torus costs at least as much as on the circle. This saves transforms of tori that are
+// too small. Kernels that are invalid for other reasons pass.
 func (a axis) positive(m int, kernel Kernel) bool {
 	_, defect := clip(embed(m, a.spacing, kernel))
 	return !(defect > maxDefect*kernel(0))

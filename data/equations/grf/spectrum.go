@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// ErrNotPositive says that no circulant embedding up to the size limit has
-// non-negative eigenvalues: the kernel is no covariance, or its length is large
-// against the grid's.
+// ErrNotPositive means that no circulant embedding up to the size limit has non-negative
+// eigenvalues: the kernel is not a covariance, or its length is large compared with the
+// grid.
 var ErrNotPositive = errors.New("circulant embedding is not positive semidefinite")
 
 // maxDefect bounds the error of the covariance, relative to the variance, that
@@ -20,8 +20,8 @@ type spectrum struct {
 	scale []float64 // √(λₖ/m), the m eigenvalues
 }
 
-// newSpectrum takes the eigenvalues over. The error is ErrNotPositive with the
-// lowest of them if clipping would change a covariance too much.
+// newSpectrum keeps and changes the slice of eigenvalues. The error is ErrNotPositive with
+// the lowest of them if clipping would change a covariance too much.
 func newSpectrum(eigenvalues []float64, variance float64) (spectrum, error) {
 	lowest, defect := clip(eigenvalues)
 	if !(variance > 0) || math.IsInf(variance, 0) || math.IsNaN(lowest) {
@@ -37,9 +37,8 @@ func newSpectrum(eigenvalues []float64, variance float64) (spectrum, error) {
 	return spectrum{scale: eigenvalues}, nil
 }
 
-// clip sets negative eigenvalues to zero. It returns the lowest and the
-// bound Σ|λₖ|/m over them on what that changes in any covariance. The lowest is
-// NaN if an eigenvalue is not finite.
+// clip sets negative eigenvalues to zero. It returns the lowest eigenvalue, NaN if one is
+// not finite, and the bound Σ|λₖ|/m, over the clipped ones, on the change of any covariance.
 func clip(eigenvalues []float64) (lowest, defect float64) {
 	lowest = math.Inf(1)
 	for k, v := range eigenvalues {
@@ -55,11 +54,11 @@ func clip(eigenvalues []float64) (lowest, defect float64) {
 	return lowest, defect
 }
 
-// negligible is the eigenvalue, relative to the variance, up to which modes are
-// not worth drawing: all of them together are a tenth of maxDefect.
+// negligible is the eigenvalue, relative to the variance, up to which modes are not drawn:
+// all of them together are at most a tenth of maxDefect.
 const negligible = maxDefect / 10
 
-// thin sets what is negligible to zero, for fields that leave out such modes.
+// thin sets negligible eigenvalues to zero, for fields that leave such modes out.
 func (s *spectrum) thin(variance float64) {
 	m := float64(len(s.scale))
 	for k, v := range s.scale {

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/dsp/fourier"
 )
 
-// planeWork is what a draw needs besides the plane. Planes that are made for
-// one draw each share them, whatever their sizes.
+// planeWork is the work space of one draw. All planes share a pool of them, whatever their
+// sizes, since a plane may be made for a single draw.
 type planeWork struct {
 	along, across *fourier.CmplxFFT
 	row, columns  []complex128 // [mx] and [nx, my]

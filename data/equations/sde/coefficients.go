@@ -15,8 +15,7 @@ type Coefficients struct {
 	Diffusion []float32
 }
 
-// ErrNotPositive is what Coefficients.Validate reports for a diffusion of no noise
-// or of the other sign.
+// ErrNotPositive means a diffusion on the line that is zero or negative.
 var ErrNotPositive = errors.New("not positive")
 
 // Validate reports lengths that differ from the grid, values that are not
@@ -45,7 +44,7 @@ func (c Coefficients) Validate() error {
 	return nil
 }
 
-func finite(v float32) bool { return v-v == 0 } // not so for infinities and NaN
+func finite(v float32) bool { return v-v == 0 } // false for infinities and NaN
 
 // DriftAt is b(x).
 func (c Coefficients) DriftAt(x float64) float64 { return interpolate(c.Grid, c.Drift, x) }

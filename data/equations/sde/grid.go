@@ -43,5 +43,5 @@ func (g Grid) At(i int) float64 {
 	return g.Lo + float64(i)*g.Step()
 }
 
-// ErrNotFinite is what Coefficients.Validate reports for NaN and infinities.
+// ErrNotFinite means a coefficient that is NaN or infinite.
 var ErrNotFinite = errors.New("not finite")

@@ -8,8 +8,8 @@ import (
 // MaxParticles bounds Particles.N.
 const MaxParticles = 1024
 
-// Particles is the overdamped Langevin equation of N equal particles in the
-// plane, in a harmonic trap and with a pair potential U:
+// Particles is the overdamped Langevin equation of N equal particles in the plane, in a
+// harmonic trap and with a pair potential U:
 //
 //	dXᵢ = (−Trap·Xᵢ + Σⱼ f(|Xᵢ−Xⱼ|²)(Xᵢ−Xⱼ))dt + Noise·dWᵢ,  f(r²) = −U′(r)/r
 //

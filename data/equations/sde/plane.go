@@ -16,8 +16,8 @@ type Plane struct {
 	// Diffusion has k numbers per node, shape [Y.N, X.N, k], or only one
 	// node's, shape [k], where it is constant: k = 1 for S = σ·I, 2 for
 	// S = diag(σ₁, σ₂), 4 for S = (σ₁₁ σ₁₂; σ₂₁ σ₂₂). Only S·Sᵀ matters to the
-	// law, so that entries of a full matrix may have any sign. Four numbers on
-	// 2×2 nodes are one at each.
+	// law, so entries of a full matrix may have any sign. Four numbers on 2×2 nodes
+	// are one per node.
 	Diffusion []float32
 }
 
@@ -27,8 +27,8 @@ func (p Plane) Dim() int { return 2 }
 // Nodes is the number of the grid's nodes.
 func (p Plane) Nodes() int { return p.X.N * p.Y.N }
 
-// DiffusionTerms is k, the numbers of Diffusion at a node, and whether they are
-// the same at all nodes. It is 0 for a length that is neither.
+// DiffusionTerms is k, the numbers of Diffusion at a node, and whether the diffusion is
+// constant. k is 0 if the length of Diffusion fits neither.
 func (p Plane) DiffusionTerms() (k int, constant bool) {
 	for _, k := range []int{1, 2, 4} {
 		if len(p.Diffusion) == k {
@@ -43,8 +43,8 @@ func (p Plane) DiffusionTerms() (k int, constant bool) {
 
 // Validate reports lengths that differ from the grid, values that are not
 // finite (ErrNotFinite), negative scalars and diagonals, and nodes without any
-// noise. Noise in one direction is enough, as of underdamped Langevin dynamics:
-// whether the drift carries it into the other is not looked at.
+// noise. Noise in one direction is enough, as in underdamped Langevin dynamics. Validate
+// does not check that the drift carries it into the other direction.
 func (p Plane) Validate() error {
 	for _, axis := range []struct {
 		name string
@@ -70,7 +70,7 @@ func (p Plane) Validate() error {
 		}
 	}
 	for at := 0; at < len(p.Diffusion); at += k {
-		if err := noisy(p.Diffusion[at : at+k]); err != nil {
+		if err := checkNoise(p.Diffusion[at : at+k]); err != nil {
 			where := "all nodes"
 			if !constant {
 				where = p.node(at / k)
@@ -81,14 +81,14 @@ func (p Plane) Validate() error {
 	return nil
 }
 
-// node says where node n is.
+// node is the position of node n, for errors.
 func (p Plane) node(n int) string {
 	return fmt.Sprintf("(%.6g, %.6g)", p.X.At(n%p.X.N), p.Y.At(n/p.X.N))
 }
 
-// noisy says what is wrong with the diffusion of one node, as the end of a
+// checkNoise reports what is wrong with the diffusion of one node, as the end of a
 // sentence.
-func noisy(s []float32) error {
+func checkNoise(s []float32) error {
 	noise := false
 	for _, v := range s {
 		if !finite(v) {

@@ -10,15 +10,15 @@ import (
 //	t = 1 + Scale()·(r² − Core²),  Core ≤ r < Range ⇔ 1 ≤ t < 3·2¹⁴
 //
 // and zero elsewhere. Cell k holds the half-octave 2^⌊k/2⌋·[1, 3/2) or, for odd k,
-// 2^⌊k/2⌋·[3/2, 2). So cells are small where forces are steep, and k is what the
-// exponent and the first bit of the mantissa of float32(t) say:
+// 2^⌊k/2⌋·[3/2, 2). So cells are small where forces are steep, and the exponent and the
+// first bit of the mantissa of float32(t) give k:
 //
 //	k = (bits(t) − bits(1)) >> 22
 //
-// which as an unsigned number is at least 31 for every t outside.
+// As an unsigned number it is at least 31 for every t outside.
 type RadialForce struct {
-	Core  float64                // r below which there is no force, as where a potential is capped; 0 for none
-	Range float64                // r from which on there is none
+	Core  float64                // no force below this r, as where a potential is capped; 0 for none
+	Range float64                // no force from this r on
 	Cells [ForceCells][4]float32 // c₀…c₃ of f = c₀ + c₁t + c₂t² + c₃t³
 }
 
@@ -32,10 +32,10 @@ const minRange, maxRange = 1e-6, 1e6
 const last = 3 << 14
 
 // Tabulate interpolates f(r²) for core ≤ r < reach at the four Chebyshev nodes
-// of every cell. Steps of f inside hurt: put core where a potential is capped and
-// reach where it is cut off, or where f·r is small. For the pair potentials of
-// the paper, errors of the force f·r are below 3e-4 of its maximum.
-// A singularity of f at r = 0 is rounded off within reach/300.
+// of every cell. f should not jump inside: put core where a potential is capped, and
+// reach where it is cut off or f·r is small. For the pair potentials of the paper, errors
+// of the force f·r are below 3e-4 of its maximum. A singularity of f at r = 0 is rounded
+// off within reach/300.
 func Tabulate(f func(r2 float64) float64, core, reach float64) RadialForce {
 	table := RadialForce{Core: core, Range: reach}
 	for k := range table.Cells {
@@ -63,7 +63,7 @@ func Tabulate(f func(r2 float64) float64, core, reach float64) RadialForce {
 	return table
 }
 
-// Scale is what t changes by per r².
+// Scale is dt/d(r²).
 func (f RadialForce) Scale() float64 { return (last - 1) / (f.Range*f.Range - f.Core*f.Core) }
 
 // At is f(r²).

@@ -1,11 +1,11 @@
 package sde
 
-// System is an SDE in the form in which simulators take it: Coefficients on a
-// line, a Plane, or Particles.
+// System is an SDE that simulators accept: Coefficients on the line, a Plane, or
+// Particles.
 type System interface {
-	// Dim is how many numbers one state has.
+	// Dim is the dimension of a state.
 	Dim() int
-	// Validate reports what no simulator should be given.
+	// Validate reports why simulators refuse the system.
 	Validate() error
 }
 
