@@ -2,33 +2,21 @@ package coordinator
 
 import (
 	"context"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
-	"strings"
-	"time"
 
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-const (
-	maxMessage = 4 << 20 // bytes of one gRPC message
-	partSize   = 1 << 20 // bytes of a checkpoint in one
-
-	keptCheckpoints = 3 // of a run, beside that of the least loss
-)
+const maxMessage = 4 << 20 // bytes of one gRPC message
 
 // service implements wire.ControlServer.
 type service struct {
@@ -44,7 +32,7 @@ var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 
 // Submit implements wire.ControlServer. The plan is durable when it returns.
 func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
-	if err := v.genuine(r); err != nil {
+	if err := v.checkPlan(r); err != nil {
 		v.loop.do(func() { v.loop.refused.add(caller(ctx), "a run: "+err.Error()) })
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
@@ -69,11 +57,11 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 	return &wire.SubmitReply{}, nil
 }
 
-// genuine returns why a plan is not the one that this build makes of its configuration.
+// checkPlan returns why a plan is not the one that this build makes of its configuration.
 // The run's name is a hash of that: with another plan it would stand for two trainings.
-func (v *service) genuine(r *wire.SubmitRequest) error {
+func (v *service) checkPlan(r *wire.SubmitRequest) error {
 	if r.GetVersion() != ergoflow.Build() {
-		return fmt.Errorf("it comes from version %.32q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
+		return fmt.Errorf("the plan comes from version %.32q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
 	}
 	if v.planOf == nil {
 		return nil
@@ -104,223 +92,4 @@ func (v *service) Status(context.Context, *wire.StatusRequest) (*wire.StatusRepl
 		return nil, fmt.Errorf("encode status: %w", err)
 	}
 	return &wire.StatusReply{Json: b}, nil
-}
-
-// aliveInterval is the time between two signs of life of a worker that uploads.
-const aliveInterval = 200 * time.Millisecond
-
-// SaveCheckpoint implements wire.ControlServer. The machine is told when the checkpoint
-// is durable; then older ones are pruned. An upload by a process that is no worker, or
-// of anything but what its header announces, has no effect.
-func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	h, from := first.GetHeader(), caller(stream.Context())
-	if err := v.admitUpload(h, from); err != nil {
-		return err
-	}
-	v.loop.uploading.Add(1)
-	defer v.loop.uploading.Add(-1)
-	data, err := v.receive(stream, h)
-	if errors.Is(err, wire.ErrCheckpoint) {
-		v.loop.do(func() { v.refuseUpload(from, err) })
-		return storeError(err)
-	}
-	var info checkpoint.Info
-	if err == nil {
-		info, err = v.loop.saved.Save(uploaded(h), data)
-	}
-	if err != nil {
-		if stream.Context().Err() == nil {
-			v.loop.post(machine.NotSaved{Run: h.Run, Step: ergoflow.Step(h.Step), Reason: err.Error()})
-		}
-		return storeError(err)
-	}
-	v.loop.post(machine.Saved{Run: info.Run, State: info.Mark(), Final: h.Final})
-	if _, err := v.loop.saved.Prune(keptCheckpoints, 1); err != nil {
-		v.loop.log.Warn("old checkpoints stay", "error", err)
-	}
-	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
-}
-
-// admitUpload returns why a checkpoint with this header may not be stored now.
-func (v *service) admitUpload(h *wire.CheckpointHeader, from string) error {
-	var refusal error
-	open := v.loop.do(func() {
-		if refusal = v.checkUpload(h); refusal != nil {
-			v.refuseUpload(from, refusal)
-		}
-	})
-	switch {
-	case !open:
-		return errEnding
-	case refusal != nil:
-		return status.Error(codes.FailedPrecondition, refusal.Error())
-	}
-	return nil
-}
-
-// refuseUpload lists a refused checkpoint. The loop calls it.
-func (v *service) refuseUpload(from string, reason error) {
-	v.loop.refused.add(from, "a checkpoint: "+reason.Error())
-}
-
-// receive returns the bytes of a checkpoint, which are those that its header announces.
-// It tells the machine that parts come: they are signs of life.
-func (v *service) receive(stream wire.Control_SaveCheckpointServer, h *wire.CheckpointHeader) ([]byte, error) {
-	var told time.Time
-	data, err := wire.ReadCheckpoint(h, func() (*wire.CheckpointPart, error) {
-		part, err := stream.Recv()
-		if now := time.Now(); err == nil && now.Sub(told) > aliveInterval {
-			told = now
-			v.loop.post(machine.Alive{Worker: ergoflow.WorkerID(h.Worker), Secret: h.Secret})
-		}
-		return part, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return data, describes(h, data)
-}
-
-// checkUpload asks the machine whether a checkpoint with this header may be stored. The
-// loop calls it.
-func (v *service) checkUpload(h *wire.CheckpointHeader) error {
-	if h == nil {
-		return errors.New("it does not begin with its header")
-	}
-	return v.loop.machine.CheckUpload(machine.Upload{
-		Worker: ergoflow.WorkerID(convert.Clip(h.Worker)), Secret: h.Secret, Run: h.Run,
-		State: ergoflow.Mark{Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step)},
-	})
-}
-
-// stateFormat begins the name of every format of a training state (docs/formats.md).
-const stateFormat = "ergoflow-state-"
-
-// describes checks that data is a training state, of the header's run and step. Workers
-// that load it check that it fits the network.
-func describes(h *wire.CheckpointHeader, data []byte) error {
-	file, err := safetensors.Decode(data)
-	if err != nil {
-		return fmt.Errorf("%w: %w", wire.ErrCheckpoint, err)
-	}
-	switch m := file.Metadata(); {
-	case !strings.HasPrefix(m["format"], stateFormat):
-		return fmt.Errorf("%w: its format is %.32q", wire.ErrCheckpoint, m["format"])
-	case m["run"] != h.Run || m["step"] != strconv.FormatInt(h.Step, 10):
-		return fmt.Errorf("%w: it is of run %.12q at step %.20q", wire.ErrCheckpoint, m["run"], m["step"])
-	}
-	return nil
-}
-
-// uploaded is a header as the description of a checkpoint.
-func uploaded(h *wire.CheckpointHeader) checkpoint.Info {
-	return checkpoint.Info{
-		Run: h.Run, Experiment: convert.Clip(h.Experiment), Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step),
-		Loss: checkpoint.Loss(h.Loss), Size: h.Size, SHA256: hex.EncodeToString(h.Sha256),
-	}
-}
-
-// LoadCheckpoint implements wire.ControlServer: the run's checkpoint at a step,
-// or its newest that can be read.
-func (v *service) LoadCheckpoint(r *wire.LoadRequest, stream wire.Control_LoadCheckpointServer) error {
-	key := fmt.Sprint(r.GetRun(), " ", r.GetGeneration(), " ", r.GetStep())
-	read, err, _ := v.reads.Do(key, func() (any, error) {
-		info, data, err := v.find(r.GetRun(), ergoflow.Generation(r.GetGeneration()), ergoflow.Step(r.GetStep()))
-		return found{info, data}, err
-	})
-	if err != nil {
-		return storeError(err)
-	}
-	info, data := read.(found).info, read.(found).data
-	sum, err := hex.DecodeString(info.SHA256)
-	if err != nil {
-		return storeError(fmt.Errorf("%w: checkpoint %s: %w", checkpoint.ErrCorrupt, info.ID, err))
-	}
-	err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Header{Header: &wire.CheckpointHeader{
-		Run: info.Run, Experiment: info.Experiment, Generation: uint64(info.Generation), Step: int64(info.Step),
-		Loss: float64(info.Loss), Size: info.Size, Sha256: sum,
-	}}})
-	for len(data) > 0 && err == nil {
-		n := min(len(data), partSize)
-		err = stream.Send(&wire.CheckpointPart{Part: &wire.CheckpointPart_Data{Data: data[:n]}})
-		data = data[n:]
-	}
-	return err
-}
-
-// found is a checkpoint with its bytes.
-type found struct {
-	info checkpoint.Info
-	data []byte
-}
-
-func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step) (checkpoint.Info, []byte, error) {
-	all, err := v.loop.saved.Run(run)
-	if err != nil {
-		return checkpoint.Info{}, nil, err
-	}
-	var damage error
-	var damaged ergoflow.Mark
-	for _, listed := range all {
-		if step != 0 && listed.Step != step || made != 0 && listed.Generation != made {
-			continue
-		}
-		info, data, err := v.loop.saved.Read(listed.ID)
-		if err == nil {
-			return info, data, nil
-		}
-		v.loop.readable.CompareAndSwap(listed.ID, "") // it was whole at the last scan
-		damage, damaged = errors.Join(damage, err), listed.Mark()
-	}
-	if damage != nil { // the machine must not choose it again
-		v.loop.log.Warn("cannot read a checkpoint", "error", damage)
-		info, ok := v.loop.newest(run)
-		v.loop.post(machine.Unreadable{Run: run, Damaged: damaged, HasCheckpoint: ok, Checkpoint: info.Mark()})
-		return checkpoint.Info{}, nil, damage
-	}
-	return checkpoint.Info{}, nil, fmt.Errorf("%w: run %.64q, step %d", checkpoint.ErrNotFound, run, step)
-}
-
-// Snapshot implements wire.ControlServer.
-func (v *service) Snapshot(_ *wire.SnapshotRequest, stream wire.Control_SnapshotServer) error {
-	if err := v.loop.saved.Snapshot(chunkWriter{stream}); err != nil {
-		return storeError(err)
-	}
-	return nil
-}
-
-type chunkWriter struct {
-	stream wire.Control_SnapshotServer
-}
-
-func (c chunkWriter) Write(b []byte) (n int, err error) {
-	for n < len(b) && err == nil {
-		end := min(n+partSize, len(b))
-		if err = c.stream.Send(&wire.Chunk{Data: b[n:end]}); err == nil {
-			n = end
-		}
-	}
-	return n, err
-}
-
-// storeError turns an error of the store into one with the gRPC code that callers check.
-func storeError(err error) error {
-	code := codes.Internal
-	switch {
-	case errors.Is(err, checkpoint.ErrNotFound):
-		code = codes.NotFound
-	case errors.Is(err, checkpoint.ErrMismatch), errors.Is(err, wire.ErrCheckpoint):
-		code = codes.InvalidArgument
-	case errors.Is(err, checkpoint.ErrCorrupt):
-		code = codes.DataLoss
-	case errors.Is(err, checkpoint.ErrSpace):
-		code = codes.ResourceExhausted
-	case errors.Is(err, context.Canceled), status.Code(err) == codes.Canceled:
-		code = codes.Canceled
-	}
-	return status.Error(code, err.Error())
 }

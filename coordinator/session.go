@@ -37,8 +37,8 @@ type session struct {
 	elsewhere bool   // on another host than the coordinator
 	out       chan *wire.CoordinatorMessage
 	over      chan struct{} // closed together with out
-	closed    bool          // both are; belongs to the loop
-	reason    string        // why; may be read after out is closed
+	closed    bool          // whether both are closed; only the loop uses it
+	reason    string        // why; readable once out is closed
 }
 
 // send queues a message. It never waits: a worker that does not read is cut off.
@@ -61,13 +61,13 @@ func (s *session) close(reason string) {
 	}
 }
 
-// Session implements wire.ControlServer: one worker's membership.
+// Session implements wire.ControlServer: the stream of one worker.
 func (v *service) Session(stream wire.Control_SessionServer) error {
 	s := &session{from: caller(stream.Context()), elsewhere: elsewhere(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
 	err := v.hold(stream, s)
 	v.loop.do(func() {
 		switch status.Code(err) {
-		case codes.InvalidArgument, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal: // the last: no such message
+		case codes.InvalidArgument, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Internal: // gRPC uses Internal for bytes that are not a message
 			v.loop.refused.add(s.from, status.Convert(err).Message())
 		}
 		delete(v.loop.sessions, s.number)
@@ -108,8 +108,8 @@ func (v *service) hold(stream wire.Control_SessionServer, s *session) error {
 	}
 }
 
-// read turns messages into events until the stream ends. The first must be
-// Hello, and no other may be.
+// read turns messages into events until the stream ends. The first message must be
+// Hello, and no later one may be.
 func (v *service) read(stream wire.Control_SessionServer, s *session, greeted chan<- struct{}) error {
 	first := true
 	limit := rate.NewLimiter(messageRate, messageBurst)
@@ -192,6 +192,7 @@ func elsewhere(ctx context.Context) bool {
 	return ok && also && !theirs.IP.IsLoopback() && !theirs.IP.Equal(ours.IP)
 }
 
+// why says for the machine why a session ended.
 func why(err error) string {
 	switch {
 	case err == nil, errors.Is(err, io.EOF):

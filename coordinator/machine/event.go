@@ -5,8 +5,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// Session numbers one worker's connection. The adapter never reuses a number,
-// so that events of a session that was closed are recognised and ignored.
+// Session numbers one worker's connection. The adapter never reuses a number, so the
+// machine recognises and ignores events of a closed session.
 type Session uint64
 
 // An Event is something that happens to the machine.
@@ -18,8 +18,8 @@ type (
 	Opened struct {
 		Session Session
 		Hello   message.Hello
-		// What the coordinator sees of the worker: whether it is on another host, and
-		// whether its data address is a loopback address.
+		// The coordinator sees whether the worker is on another host, and whether its data
+		// address is a loopback address.
 		Elsewhere, Loopback bool
 	}
 	// Received is any other message of a session.
@@ -32,8 +32,8 @@ type (
 		Session Session
 		Reason  string
 	}
-	// Alive: a part of a checkpoint came from a process. On a slow link its heartbeats
-	// are queued behind it.
+	// Alive: a part of a checkpoint arrived from a process. On a slow link its heartbeats
+	// queue behind such parts.
 	Alive struct {
 		Worker ergoflow.WorkerID
 		Secret uint64
@@ -42,7 +42,7 @@ type (
 
 // Events of the run.
 type (
-	// Start comes once, first.
+	// Start is the first event, and occurs once.
 	Start struct{}
 	// Tick tells the time.
 	Tick struct{}
@@ -52,8 +52,8 @@ type (
 		Until   Stage
 		Replace bool // suspend another run that is not finished
 	}
-	// Scanned answers Scan: which of the shards 0..Plan.Shards (the last is the
-	// held-out one) exist, and the newest checkpoint that can be read.
+	// Scanned answers Scan with the shards that exist, of 0..Plan.Shards, where the last
+	// is the held-out one, and with the newest readable checkpoint.
 	Scanned struct {
 		Run           string
 		Present       []int

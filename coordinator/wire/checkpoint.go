@@ -10,13 +10,13 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// ErrCheckpoint means that what came is no checkpoint, or not the one that its header
-// announced.
+// ErrCheckpoint means that the received bytes are not a checkpoint, or not the one that
+// its header announced.
 var ErrCheckpoint = errors.New("not the checkpoint that was announced")
 
-// ReadCheckpoint receives the parts after a header: as many bytes as that announces,
-// at most ergoflow.MaxState, with its SHA-256, and then io.EOF. Anything else is
-// ErrCheckpoint, or the error of receive.
+// ReadCheckpoint receives the parts after a header until io.EOF. They must have the size
+// that it announces, at most ergoflow.MaxState, and its SHA-256: otherwise the error is
+// ErrCheckpoint. An error of receive is returned as it is.
 func ReadCheckpoint(header *CheckpointHeader, receive func() (*CheckpointPart, error)) ([]byte, error) {
 	size := header.GetSize()
 	switch {
@@ -27,7 +27,7 @@ func ReadCheckpoint(header *CheckpointHeader, receive func() (*CheckpointPart, e
 	case len(header.GetSha256()) != sha256.Size:
 		return nil, fmt.Errorf("%w: its header has no SHA-256", ErrCheckpoint)
 	}
-	// Grown as bytes come: an announcement alone takes no memory.
+	// The buffer grows as bytes arrive: a header alone takes no memory.
 	var received bytes.Buffer
 	received.Grow(int(min(size, 1<<20)))
 	for {
@@ -45,10 +45,10 @@ func ReadCheckpoint(header *CheckpointHeader, receive func() (*CheckpointPart, e
 			return nil, fmt.Errorf("after %d of %d bytes: %w", n, size, err)
 		case part.GetHeader() != nil:
 			return nil, fmt.Errorf("%w: a second header after %d bytes", ErrCheckpoint, n)
-		case len(data) == 0: // of which any number could come
+		case len(data) == 0: // there could be any number of them
 			return nil, fmt.Errorf("%w: an empty part after %d bytes", ErrCheckpoint, n)
 		case n+int64(len(data)) > size:
-			return nil, fmt.Errorf("%w: more than its %d bytes come", ErrCheckpoint, size)
+			return nil, fmt.Errorf("%w: more than its %d bytes arrive", ErrCheckpoint, size)
 		}
 		received.Write(data)
 	}

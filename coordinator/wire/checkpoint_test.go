@@ -69,7 +69,7 @@ func TestReadCheckpoint(t *testing.T) {
 	}
 }
 
-// FuzzReadCheckpoint: what is taken for a checkpoint is what its header announced.
+// FuzzReadCheckpoint checks that accepted bytes are those that the header announced.
 func FuzzReadCheckpoint(f *testing.F) {
 	sum := sha256.Sum256([]byte("state"))
 	f.Add(int64(5), sum[:], wiretest.Join(f, data("sta"), data("te")))

@@ -1,5 +1,5 @@
-// Package wiretest writes a stream of messages as one string of bytes, each behind
-// its length, so that a fuzzer can change what a peer says and in which order.
+// Package wiretest encodes a stream of messages as bytes, each message after its length,
+// so that a fuzzer can change the messages of a peer and their order.
 package wiretest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Join is the stream of messages.
+// Join encodes a stream of messages.
 func Join[M proto.Message](t testing.TB, messages ...M) []byte {
 	t.Helper()
 	var stream []byte
@@ -24,8 +24,8 @@ func Join[M proto.Message](t testing.TB, messages ...M) []byte {
 	return stream
 }
 
-// Next takes the first message off a stream, as a gRPC stream's Recv would: io.EOF
-// at its end, another error for what is no message.
+// Next removes the first message from a stream, as a gRPC stream's Recv does: io.EOF at
+// its end, another error for bytes that are not a message.
 func Next[M any, P interface {
 	*M
 	proto.Message
