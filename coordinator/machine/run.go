@@ -9,20 +9,20 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// stage of the run that is neither finished nor failed.
-type stage int
+// activity of a run that is neither finished nor failed.
+type activity int
 
 const (
-	stageIdle       stage = iota // no run
-	stageScanning                // the coordinator scans for shards and checkpoints
-	stageGenerating              // shards are missing
-	stageTraining
+	activityIdle       activity = iota // no run
+	activityScanning                   // the coordinator scans for shards and checkpoints
+	activityGenerating                 // shards are missing
+	activityTraining
 )
 
 // run is what the machine knows of the present run beside the ledger. After a restart
 // it finds that out again.
 type run struct {
-	stage         stage
+	activity      activity
 	present       map[int]bool // shards that exist
 	published     map[int]bool // shards whose jobs this process has put into the queue
 	scannedAt     time.Time
@@ -67,7 +67,7 @@ func (m *Machine) start() {
 // scan begins the run: it asks which shards and checkpoints exist.
 func (m *Machine) scan(reason string) {
 	m.ended = ""
-	m.run = run{stage: stageScanning, published: make(map[int]bool), scannedAt: m.now}
+	m.run = run{activity: activityScanning, published: make(map[int]bool), scannedAt: m.now}
 	m.emit(Scan{*m.ledger.Plan})
 	m.because(reason)
 }
@@ -75,7 +75,7 @@ func (m *Machine) scan(reason string) {
 func (m *Machine) finished() bool { return m.ledger.Finished || m.ledger.Failure != "" }
 
 func (m *Machine) training() bool {
-	return m.ledger.Plan != nil && !m.finished() && m.run.stage == stageTraining
+	return m.ledger.Plan != nil && !m.finished() && m.run.activity == activityTraining
 }
 
 func (m *Machine) submit(e Submit) {
@@ -185,7 +185,7 @@ func (m *Machine) scanned(e Scanned) {
 		m.ledger.Generation = max(m.ledger.Generation, e.Checkpoint.Generation)
 	}
 	m.run.step = max(m.run.step, e.Checkpoint.Step)
-	if m.run.stage == stageTraining {
+	if m.run.activity == activityTraining {
 		return // a late answer
 	}
 	m.run.present = make(map[int]bool)
@@ -197,8 +197,8 @@ func (m *Machine) scanned(e Scanned) {
 	if m.finished() || m.complete() {
 		return
 	}
-	if m.run.stage == stageScanning {
-		m.run.stage = stageGenerating
+	if m.run.activity == activityScanning {
+		m.run.activity = activityGenerating
 		m.because(fmt.Sprintf("%d of %d shards exist", len(m.run.present), m.ledger.Plan.Shards+1))
 		for _, w := range m.workers {
 			m.instruct(w)
@@ -236,7 +236,7 @@ func (m *Machine) unpublished(e Unpublished) {
 // rescan scans the store again: results of jobs may be lost, and shards may arrive in
 // other ways.
 func (m *Machine) rescan() {
-	if m.finished() || m.run.stage != stageGenerating && m.run.stage != stageScanning {
+	if m.finished() || m.run.activity != activityGenerating && m.run.activity != activityScanning {
 		return
 	}
 	if m.now.Sub(m.run.scannedAt) >= m.config.Rescan {
@@ -246,7 +246,7 @@ func (m *Machine) rescan() {
 }
 
 func (m *Machine) generated(e Generated) {
-	if !m.concerns(e.Run) || m.run.stage != stageGenerating || e.Shard < 0 || e.Shard > m.ledger.Plan.Shards {
+	if !m.concerns(e.Run) || m.run.activity != activityGenerating || e.Shard < 0 || e.Shard > m.ledger.Plan.Shards {
 		return
 	}
 	m.run.present[e.Shard] = true
@@ -254,7 +254,7 @@ func (m *Machine) generated(e Generated) {
 }
 
 func (m *Machine) dead(e Dead) {
-	if m.concerns(e.Run) && m.run.stage == stageGenerating && !m.run.present[e.Shard] {
+	if m.concerns(e.Run) && m.run.activity == activityGenerating && !m.run.present[e.Shard] {
 		m.fail(fmt.Sprintf("shard %d cannot be generated: %s", e.Shard, e.Reason))
 	}
 }
@@ -270,7 +270,7 @@ func (m *Machine) complete() bool {
 	case m.run.hasCheckpoint && m.run.checkpoint.Step >= plan.Steps && m.inHistory(m.run.checkpoint):
 		m.finish(fmt.Sprintf("the checkpoint at step %d is the last", m.run.checkpoint.Step))
 	default:
-		m.run.stage = stageTraining
+		m.run.activity = activityTraining
 		m.because("all shards exist, the workers prepare")
 		for _, w := range m.workers {
 			m.instruct(w)
@@ -312,7 +312,7 @@ func (m *Machine) noteCheckpoint(state ergoflow.Mark) {
 // notSaved lets training continue without a checkpoint, except for the last one: its
 // members would wait for ever, so they try again, as after a complaint.
 func (m *Machine) notSaved(e NotSaved) {
-	if !m.concerns(e.Run) || m.run.stage != stageTraining {
+	if !m.concerns(e.Run) || m.run.activity != activityTraining {
 		return
 	}
 	text := fmt.Sprintf("the checkpoint at step %d is not stored: %s", e.Step, e.Reason)

@@ -290,11 +290,11 @@ func (m *Machine) instruct(w *worker) {
 	if w.phase == failed || w.draining || m.ledger.Plan == nil || m.finished() {
 		return
 	}
-	switch m.run.stage {
-	case stageGenerating:
+	switch m.run.activity {
+	case activityGenerating:
 		w.phase = generating
 		m.send(w, message.Generate{Plan: *m.ledger.Plan})
-	case stageTraining:
+	case activityTraining:
 		m.orders++
 		w.phase, w.order = preparing, m.orders
 		m.send(w, message.Prepare{Number: w.order, Plan: *m.ledger.Plan, Follow: m.followed()})

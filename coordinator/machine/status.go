@@ -113,9 +113,9 @@ func (m *Machine) state() string {
 		return StateGenerated
 	case m.ledger.Finished:
 		return StateDone
-	case m.run.stage == stageScanning:
+	case m.run.activity == activityScanning:
 		return StateScanning
-	case m.run.stage == stageGenerating:
+	case m.run.activity == activityGenerating:
 		return StateGenerating
 	case m.current == nil:
 		return StateWaiting
