@@ -2,16 +2,8 @@ package worker
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
-	"time"
 
-	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/wire"
-	"github.com/ergoflow/ergoflow/model/training/state"
-	"github.com/ergoflow/ergoflow/worker/peer"
 	"github.com/ergoflow/ergoflow/worker/protocol"
-	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
 // save takes a checkpoint of the present state. The steps stop only while the state
@@ -40,23 +32,4 @@ func (s *session) save(ctx context.Context, order protocol.Save) {
 		return
 	}
 	w.uploads.start(s.address, checkpoint{plan: r.Plan(), generation: generation, state: st, final: order.Final}, failed)
-}
-
-// fetchCheckpoint loads a checkpoint of the run from the coordinator.
-func fetchCheckpoint(ctx context.Context, control wire.ControlClient, r *replica.Replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
-	began := time.Now()
-	stream, err := control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: r.Plan().Run, Step: int64(want.Step), Generation: uint64(want.Generation)})
-	if err != nil {
-		return nil, fmt.Errorf("load checkpoint: %w", err)
-	}
-	first, err := stream.Recv()
-	if err != nil {
-		return nil, fmt.Errorf("load checkpoint: %w", err)
-	}
-	encoded, err := wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
-	if err != nil {
-		return nil, fmt.Errorf("load checkpoint at %s: %w", want, err)
-	}
-	peer.LogTransfer(log, "checkpoint", "the coordinator", len(encoded), began)
-	return state.Decode(encoded, r.Layout())
 }

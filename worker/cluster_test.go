@@ -27,8 +27,8 @@ import (
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
-// TestMain finds leaks. A probe of memberlist that is under way when it shuts
-// down ends by itself within the probe's time-out.
+// TestMain finds leaked goroutines. A probe of memberlist that is under way at the
+// shutdown ends by itself within its time-out.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/hashicorp/memberlist.(*Memberlist).probeNode"))
 }
@@ -75,13 +75,14 @@ func startHarness(t *testing.T) *harness {
 	return h
 }
 
-// worker starts a worker; leave drains it and kill ends it at once. Both wait.
+// worker starts a worker. leave drains it and kill ends it at once; both wait for
+// its end.
 func (h *harness) worker() (leave, kill func()) {
 	h.t.Helper()
 	return h.changedBatches(nil)
 }
 
-// changedBatches is a worker whose batches are changed before they are computed.
+// changedBatches starts a worker and changes its batches before it computes them.
 func (h *harness) changedBatches(change func(*replica.Batch)) (leave, kill func()) {
 	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -111,7 +112,7 @@ func (h *harness) changedBatches(change func(*replica.Batch)) (leave, kill func(
 	return leave, kill
 }
 
-// until polls the status until it is as wanted.
+// until polls the status until it is wanted.
 func (h *harness) until(what string, wanted func(coordinator.Status) bool) coordinator.Status {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), 2*time.Minute)
@@ -158,7 +159,7 @@ func (h *harness) submit(sets ...string) experiment.Experiment {
 	return e
 }
 
-// final is the last state, read from a copy as `ergoflow checkpoints` does.
+// final is the last checkpoint of a run.
 func (h *harness) final(run string) *state.State {
 	h.t.Helper()
 	stream, err := h.control.LoadCheckpoint(h.t.Context(), &wire.LoadRequest{Run: run})
@@ -198,8 +199,8 @@ func TestClusterOfOne(t *testing.T) {
 	h.until("nobody", func(st coordinator.Status) bool { return len(st.Workers) == 0 })
 }
 
-// TestClusterThatChanges: workers come, vanish and drain while a run is trained,
-// and the result is that of one worker left alone.
+// TestClusterThatChanges: workers join, are killed and drain during training, and
+// the losses are those of a single worker.
 func TestClusterThatChanges(t *testing.T) {
 	alone := startHarness(t)
 	alone.worker()
@@ -238,8 +239,8 @@ func TestClusterThatChanges(t *testing.T) {
 	}
 }
 
-// TestReproducible: the state is the same bits whatever workers come and go, with
-// groups of several shards and of one, and in micro-batches.
+// TestReproducible: the state is bitwise identical for one worker and for a changing
+// set of workers, with groups of one shard, of several shards, and in micro-batches.
 func TestReproducible(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"groups of one shard":      nil,
@@ -284,8 +285,8 @@ func equalBits(t *testing.T, got, want *state.State) {
 	}
 }
 
-// TestRefusedPlan: a configuration that a worker reads otherwise fails the run
-// with the reason, instead of being tried for ever.
+// TestRefusedPlan: a configuration whose hash is not the run's fails the run. Nobody
+// retries it for ever.
 func TestRefusedPlan(t *testing.T) {
 	h := startHarness(t)
 	h.worker()
@@ -319,10 +320,10 @@ func TestRefusedPlan(t *testing.T) {
 	t.Error("the run did not fail")
 }
 
-// TestLeavingWithoutCoordinator: a worker that is to leave while its coordinator
-// does not answer, as one whose host is stopped, leaves at once.
+// TestLeavingWithoutCoordinator: a worker leaves at once when its coordinator does
+// not answer, as on a stopped host.
 func TestLeavingWithoutCoordinator(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,8 +347,9 @@ func TestLeavingWithoutCoordinator(t *testing.T) {
 	}
 }
 
-// Who speaks nonsense to a worker's data port is on the coordinator's status.
-func TestStrangersAreReported(t *testing.T) {
+// A stream with an invalid header to a worker's data port is on the coordinator's
+// status.
+func TestRefusedStreamIsReported(t *testing.T) {
 	h := startHarness(t)
 	h.worker()
 	st := h.until("a worker", func(st coordinator.Status) bool { return len(st.Workers) == 1 })

@@ -15,8 +15,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// generate pulls jobs and makes shards until ctx ends. A job that this worker
-// does not finish is redelivered to another; making a shard twice is harmless.
+// generate pulls jobs and makes shards until ctx ends. The queue gives a job that
+// this worker does not finish to another worker. Making a shard twice is harmless.
 func (w *worker) generate(ctx context.Context, order message.Generate) error {
 	queue, err := jobs.Connect(order.NATS)
 	if err != nil {
@@ -32,7 +32,7 @@ func (w *worker) generate(ctx context.Context, order message.Generate) error {
 		begin := time.Now()
 		if err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil); err != nil {
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
-			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) { // as anybody would find
+			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) { // would fail on every worker
 				err = jobs.Permanent(err)
 			}
 			return err

@@ -16,7 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
-// verify proves a ledger from the experiment alone.
+// verify checks a ledger against the experiment.
 func verify(t *testing.T, e experiment.Experiment, l ledger.Ledger, step ergoflow.Step) (ledger.Proof, error) {
 	t.Helper()
 	return l.Verify(t.Context(), ledger.Batches{
@@ -25,8 +25,8 @@ func verify(t *testing.T, e experiment.Experiment, l ledger.Ledger, step ergoflo
 	}, step)
 }
 
-// A worker that computes a batch twice and leaves the next one out is found in
-// the state of a cluster that noticed nothing.
+// The ledger of a state shows that a worker computed one batch twice and skipped
+// the next, which nothing in the cluster notices.
 func TestRepeatedStepIsFound(t *testing.T) {
 	const repeated = 8
 	h := startHarness(t)
@@ -66,7 +66,7 @@ func TestRepeatedStepIsFound(t *testing.T) {
 	}
 }
 
-// proven fails the test unless the state has learned from everything once.
+// proven fails the test unless the state has used every sample once.
 func proven(t *testing.T, e experiment.Experiment, st *state.State) ledger.Proof {
 	t.Helper()
 	proof, err := verify(t, e, st.Ledger, st.Step)

@@ -19,30 +19,30 @@ import (
 
 const (
 	tickInterval = 250 * time.Millisecond
-	outboxSize   = 256 // messages; a coordinator that reads none for that long is gone
+	outboxSize   = 256 // messages; a coordinator that has let so many pile up counts as gone
 )
 
-// A session is one connection to the coordinator. What it does is decided by
-// the protocol; this is the adapter around it: events come from the stream, the
-// clock and the work, and whoever brings one executes the effects.
+// A session is one connection to the coordinator. The protocol decides what it
+// does; this is the adapter around it. Events come from the stream, the clock and
+// the work. The goroutine that brings an event also executes its effects.
 type session struct {
 	w       *worker
 	control wire.ControlClient
 	address string // of the coordinator
 	out     chan *wire.WorkerMessage
-	ended   chan error      // what the protocol ended with
+	ended   chan error      // gets the error that ends the session
 	ctx     context.Context // ends with the session
 
 	mu       sync.Mutex // held while an event is handled
 	protocol *protocol.Session
-	work     *task // generating, preparing, describing or being a rank; nil when idle
-	rank     *rank // while that is a rank
+	work     *task // generating, preparing, describing, stepping or dropping; nil when idle
+	rank     *rank // while work is stepping, else nil
 
 	saving    sync.WaitGroup // checkpoints taken while there is no rank
 	streaming sync.WaitGroup // receive and transmit
 }
 
-// A task is a goroutine that its owner can end and wait for.
+// A task is a goroutine that can be cancelled and waited for.
 type task struct {
 	cancel context.CancelCauseFunc
 	done   chan struct{}
@@ -87,7 +87,7 @@ func (w *worker) session(ctx context.Context, address string) error {
 	return fmt.Errorf("session with coordinator %s: %w", address, err)
 }
 
-// wait tells the protocol the time, until it ends the session.
+// wait posts the time and the drain, until the session is to end.
 func (s *session) wait(ctx context.Context) error {
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
@@ -107,9 +107,9 @@ func (s *session) wait(ctx context.Context) error {
 	}
 }
 
-// stop ends all that the session began, and waits for it.
+// stop ends everything that the session started, and waits for it.
 func (s *session) stop(cancel context.CancelFunc) {
-	s.post(protocol.Broken{Err: errors.New("the session is over")}) // nothing begins any more
+	s.post(protocol.Broken{Err: errors.New("the session is over")}) // after this no work starts
 	cancel()
 	s.mu.Lock()
 	work := s.work
@@ -142,7 +142,7 @@ func (s *session) transmit(stream wire.Control_SessionClient) {
 		select {
 		case m := <-s.out:
 			if err := stream.Send(m); err != nil {
-				return // the receiver hears why
+				return // receive gets the reason
 			}
 		case <-s.ctx.Done():
 			return
@@ -150,7 +150,7 @@ func (s *session) transmit(stream wire.Control_SessionClient) {
 	}
 }
 
-// post hands an event to the protocol and executes what follows.
+// post hands an event to the protocol and executes its effects.
 func (s *session) post(e protocol.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *session) post(e protocol.Event) {
 	}
 }
 
-// execute does not wait for anything; mu is held.
+// execute executes an effect without waiting for it; mu is held.
 func (s *session) execute(effect protocol.Effect) {
 	switch e := effect.(type) {
 	case protocol.Send:
@@ -208,18 +208,18 @@ func (s *session) execute(effect protocol.Effect) {
 func (s *session) send(m message.FromWorker) {
 	switch m := m.(type) {
 	case message.Failed:
-		s.w.log.Error("cannot go on with the run", "run", m.Run, "error", m.Reason)
+		s.w.log.Error("cannot continue the run", "run", m.Run, "error", m.Reason)
 	case message.Complaint:
 		s.w.log.Warn("generation broke", "generation", m.Generation, "step", m.Step, "error", m.Reason)
 	}
 	select {
 	case s.out <- convert.ToCoordinator(m):
 	default:
-		s.end(errors.New("the coordinator does not read"))
+		s.end(fmt.Errorf("the coordinator reads no messages: %d are waiting", outboxSize))
 	}
 }
 
-// end has the session return; only the first reason counts.
+// end ends the session; only the first error counts.
 func (s *session) end(err error) {
 	select {
 	case s.ended <- err:
@@ -227,7 +227,7 @@ func (s *session) end(err error) {
 	}
 }
 
-// start begins a piece of work, whose last event is Ended.
+// start starts a piece of work, whose last event is Ended; mu is held.
 func (s *session) start(work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	t := &task{cancel: cancel, done: make(chan struct{})}

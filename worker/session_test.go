@@ -12,8 +12,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
 
-// A reason may hold any bytes, those of a stranger among them; a message that
-// cannot be encoded would end the session.
+// A reason may hold any bytes, for example those of an unknown sender. A message
+// that cannot be encoded would end the session.
 func TestReasonsAreText(t *testing.T) {
 	s := &session{
 		w:     &worker{log: slog.New(slog.NewTextHandler(io.Discard, nil))},

@@ -12,17 +12,17 @@ import (
 	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
 
-// said is a stream of what a peer has said.
-type said struct {
+// recorded is a stream with recorded messages.
+type recorded struct {
 	grpc.ClientStream
 	rest []byte
 }
 
-func (s *said) Recv() (*wire.FollowPart, error) { return wiretest.Next[wire.FollowPart](&s.rest) }
+func (s *recorded) Recv() (*wire.FollowPart, error) { return wiretest.Next[wire.FollowPart](&s.rest) }
 
-// FuzzFollow has the peer that a worker follows say anything. Whatever it is: the
-// worker holds what it held, or a state that is whole and the updates that came
-// after it, one step each, of all of which it has told.
+// FuzzFollow has a member send arbitrary messages to the worker that follows it. The
+// replica keeps its state, or it takes a complete state and applies the updates
+// after it, one step each, and reports every mark.
 func FuzzFollow(f *testing.F) {
 	r := replicatest.Open(f)
 	fresh, _, err := r.State()
@@ -52,7 +52,7 @@ func FuzzFollow(f *testing.F) {
 			t.Fatal(err)
 		}
 		before, _ := encoded(t, r)
-		stream := &said{rest: b}
+		stream := &recorded{rest: b}
 		var last ergoflow.Mark
 		member := &follower{replica: r, caughtUp: func() {}, onMark: func(m ergoflow.Mark) {
 			if m.Step != last.Step+1 {

@@ -20,7 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
 
-// serve has a peer serve.
+// serve serves a peer on a port of its own.
 func serve(t *testing.T, peer wire.PeerServer) message.Member {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -38,7 +38,7 @@ func serve(t *testing.T, peer wire.PeerServer) message.Member {
 	return message.Member{ID: "leader", DataAddress: l.Addr().String()}
 }
 
-// served serves a replica.
+// served serves a replica to peers.
 func served(t *testing.T, r *replica.Replica) message.Member {
 	return serve(t, &Server{Replica: func() *replica.Replica { return r }})
 }
@@ -68,26 +68,26 @@ func encoded(t testing.TB, r *replica.Replica) (string, ergoflow.Generation) {
 	return string(b), g
 }
 
-// Who follows holds what the leader holds, ledger and losses included, whatever
-// was made before, meanwhile and last.
+// A follower ends with the member's state, ledger and losses included: the updates
+// before it began, those meanwhile, and the last ones.
 func TestFollow(t *testing.T) {
 	leader, follower := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 5)
-	replicatest.Advance(t, follower, 2, 7) // a generation that is over
-	told := make(chan ergoflow.Mark, 100)
+	replicatest.Advance(t, follower, 2, 7) // in an older generation
+	marks := make(chan ergoflow.Mark, 100)
 	var log bytes.Buffer
-	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { told <- m })
-	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-told != want {
-		t.Error("the state is not told of")
+	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { marks <- m })
+	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-marks != want {
+		t.Error("the mark of the state is not reported")
 	}
-	for range 24 { // each when the one before has come
+	for range 24 { // each after the follower has applied the one before
 		replicatest.Advance(t, leader, 4, 1)
-		if m := <-told; m.Generation != 4 || m.Step != leader.Step() {
+		if m := <-marks; m.Generation != 4 || m.Step != leader.Step() {
 			t.Fatalf("at %s, the leader at step %d", m, leader.Step())
 		}
 	}
 	replicatest.Advance(t, leader, 4, 2)
-	leader.EndSubscriptions() // the generation is over: the last ones are still on their way
+	leader.EndSubscriptions() // the generation ends while the last two are on their way
 	following.Finish(t.Context())
 	want, g := encoded(t, leader)
 	if got, made := encoded(t, follower); got != want || made != g {
@@ -101,14 +101,14 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// A replica that is ahead keeps what it has.
+// A replica with a newer state keeps it.
 func TestFollowKeepsWhatIsNewer(t *testing.T) {
 	leader, follower := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 5)
 	replicatest.Advance(t, follower, 4, 2)
 	before, _ := encoded(t, follower)
 	var log bytes.Buffer
-	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("told of %s", m) })
+	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("reported %s", m) })
 	following.Finish(t.Context())
 	if after, _ := encoded(t, follower); after != before {
 		t.Error("its state has changed")
@@ -118,8 +118,8 @@ func TestFollowKeepsWhatIsNewer(t *testing.T) {
 	}
 }
 
-// What a leader sends: a state of so many bytes, pieces of that or of a sum, and
-// updates, as change has them.
+// statePart, dataPart and updatePart make the messages of a stream: a state of so
+// many bytes, bytes of a state or a sum, and an update that change has changed.
 func statePart(made uint64, size int64) *wire.FollowPart {
 	return &wire.FollowPart{Part: &wire.FollowPart_State{State: &wire.FollowState{Made: made, Size: size}}}
 }
@@ -134,7 +134,7 @@ func updatePart(r *replica.Replica, change func(*wire.FollowUpdate)) *wire.Follo
 	return &wire.FollowPart{Part: &wire.FollowPart_Update{Update: u}}
 }
 
-// liar sends what a leader would not.
+// A liar sends the given messages to its followers.
 type liar struct {
 	wire.UnimplementedPeerServer
 	parts []*wire.FollowPart
@@ -149,8 +149,8 @@ func (l *liar) Follow(_ *wire.FollowRequest, stream wire.Peer_FollowServer) erro
 	return nil
 }
 
-// Whatever a peer sends, the replica holds what it held before or a state that is
-// whole.
+// After invalid messages the replica has its old state or the complete new one, and
+// the log has a warning.
 func TestFollowLiar(t *testing.T) {
 	follower := replicatest.Open(t)
 	st, _, err := follower.State()
@@ -198,13 +198,13 @@ func TestFollowLiar(t *testing.T) {
 				t.Error("the state has changed")
 			}
 			if !strings.Contains(log.String(), "cannot follow") {
-				t.Errorf("no word of it: %q", &log)
+				t.Errorf("no warning: %q", &log)
 			}
 		})
 	}
 }
 
-// A worker that is told to do something else stops at once.
+// A worker with a new order stops following at once.
 func TestFollowEndsWithItsWork(t *testing.T) {
 	leader, follower := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// rows are the functions of a step's batch, as comparable values.
+// rows are the functions of a batch, sorted so that batches can be compared.
 func rows(b *Batch) [][]float32 {
 	var all [][]float32
 	for _, m := range b.Micro {
@@ -39,7 +39,7 @@ func steps(t *testing.T, r *Replica, shards []int, n int) [][][]float32 {
 			t.Fatal(err)
 		}
 		if b.Step != ergoflow.Step(step) {
-			t.Fatalf("batch of step %d came at step %d", b.Step, step)
+			t.Fatalf("got the batch of step %d at step %d", b.Step, step)
 		}
 		all = append(all, rows(b))
 		p.Recycle(b)
@@ -98,12 +98,12 @@ func TestBatchesEndWithItsContext(t *testing.T) {
 	p := r.Batches(ctx, []int{0, 1})
 	cancel()
 	p.Wait()
-	for range ahead + 1 { // what was ready may still be taken
+	for range ahead + 1 { // batches that were ready still come
 		if _, err := p.Next(ctx); err != nil {
 			return
 		}
 	}
-	t.Error("next went on after the context had ended")
+	t.Error("Next returns batches after the context has ended")
 }
 
 func TestBatchesEndWithTheRun(t *testing.T) {
@@ -114,7 +114,7 @@ func TestBatchesEndWithTheRun(t *testing.T) {
 	}
 }
 
-// Micro-batches keep to their bound and hold the same batch.
+// Bounded micro-batches hold the same batch in smaller parts.
 func TestBoundedMicroBatches(t *testing.T) {
 	r := dataReplica(t) // batches of 16 functions from 4 shards
 	all := []int{0, 1, 2, 3}

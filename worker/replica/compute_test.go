@@ -13,7 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
 )
 
-// The wires that configurations name are those of the ring.
+// The ring has every wire format that a configuration can name.
 func TestWiresAreKnown(t *testing.T) {
 	for _, w := range append(ergoflow.Wires(), "") {
 		format, err := allreduce.ParseWire(string(w))
@@ -23,8 +23,8 @@ func TestWiresAreKnown(t *testing.T) {
 	}
 }
 
-// Whatever the wire, the loss and the number of samples come through unrounded,
-// and replicas end with the same bits.
+// No wire format rounds the loss and the number of samples, and all ranks get
+// bitwise identical sums.
 func TestCountsAreNotRounded(t *testing.T) {
 	const size = 10_000
 	for _, format := range []allreduce.Wire{allreduce.Float32, allreduce.BFloat16, allreduce.Int8} {
@@ -78,9 +78,9 @@ func TestCountsAreNotRounded(t *testing.T) {
 	}
 }
 
-// A long sum goes round the ring in buckets, which on a device with its own memory
-// are arrays. Of two ranks with one batch, one of either kind, both have twice what
-// one computes alone.
+// A long sum goes over the ring in buckets, which are separate arrays on a device
+// with its own memory. Two ranks, one on such a device, compute the same batch: both
+// get twice the gradient of a single rank.
 func TestSumInBuckets(t *testing.T) {
 	b := backendtest.Fast(t)
 	device := *b
@@ -146,7 +146,7 @@ func TestSumInBuckets(t *testing.T) {
 	}
 }
 
-// What ends a generation need not wait for the end of a long step.
+// The end of a generation does not wait for the end of a long step.
 func TestGradientEndsBetweenMicroBatches(t *testing.T) {
 	r := trainableOn(t, backendtest.Fast(t), dataReplicaOf(t, "vn1d"))
 	ctx, cancel := context.WithCancelCause(t.Context())

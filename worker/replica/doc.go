@@ -6,6 +6,7 @@
 //	Load         replace the training state                                   state.go
 //	State        copy the training state to the host                          state.go
 //	Mark         generation and step of the training state                    state.go
+//	Fingerprint  the mark with the hash of the parameters                     state.go
 //	Batches      assemble the batches of the coming steps in the background   batches.go, microbatch.go
 //	Compute      sum the gradient of one step over the ranks                  compute.go, reproducible.go
 //	Apply        update the training state by such a sum                      update.go
@@ -26,7 +27,8 @@
 //   - One goroutine calls Compute, and applies the sum before it calls Compute
 //     again: the sum is the replica's own vector.
 //   - One Batches runs at a time: all share the conditioners.
-//   - Close comes after all other calls.
+//   - Close comes after Load, Batches, Compute and Apply. Peers may still ask for the
+//     state: they get ErrNoState.
 //
 // Compute releases the mutex while the ring sums. So a peer that asks for the
 // state waits for the gradient at most, and never for the network.

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// verify proves a ledger from the experiment alone.
+// verify checks a ledger against the experiment.
 func verify(t *testing.T, e experiment.Experiment, l ledger.Ledger, step ergoflow.Step) (ledger.Proof, error) {
 	t.Helper()
 	return l.Verify(t.Context(), ledger.Batches{
@@ -18,9 +18,9 @@ func verify(t *testing.T, e experiment.Experiment, l ledger.Ledger, step ergoflo
 	}, step)
 }
 
-// What prefetchers take from the shards, in whatever membership, accounts for
-// every block once. Held-out functions in between change the numbers.
-func TestWhatIsTakenIsAccountedFor(t *testing.T) {
+// The records of all ranks' batches account for every block once, for any placement
+// of the shards. Held-out functions in between change the numbers.
+func TestBatchesAreRecorded(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"vn1d": {"data.held_out_from=64"}, "cn2d": {"training.coupling=independent"}, "rare1d": {"training.coupling=quantile"},
 	} {

@@ -62,7 +62,8 @@ func (r *Replica) ReusableFor(plan ergoflow.Plan) bool {
 // reproducible reports whether the run trains to bitwise identical parameters.
 func (r *Replica) reproducible() bool { return r.plan.Groups > 0 }
 
-// Close ends all subscriptions and frees the device and the shards.
+// Close ends all subscriptions and frees the device and the shards. After that the
+// replica has no training state.
 func (r *Replica) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
