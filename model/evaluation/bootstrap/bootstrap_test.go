@@ -133,9 +133,8 @@ func TestMediansHaveTheirLaw(t *testing.T) {
 	}
 }
 
-// Values that come together say no more than one of them: eight equal ones of each
-// unit have the interval of one, up to other resamples of the median's; and units of
-// other sizes weigh as many values as they have.
+// Eight equal values in each unit have the interval of one value per unit. Units of
+// different sizes weigh as their numbers of values.
 func TestUnits(t *testing.T) {
 	one := normals(31)
 	var values []float64
@@ -174,7 +173,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Values of a unit that have most of their spread in common.
+// The values of a unit share most of their spread: intervals have to resample units.
 func TestCoverageOfUnits(t *testing.T) {
 	const size = 6
 	draw := func(rng *rand.Rand, values []float64, units []int) {

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// One seed, or the same numbers from every seed, is the plain estimate; the
-// functions of seeds that differ by a constant stay together, so that their
-// interval is no narrower than one seed's.
+// One seed, or equal values from every seed, has the plain interval. Seeds that differ
+// by a constant have no narrower one, since every seed resamples the same functions.
 func TestSeedsResampleTheSameFunctions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	one := make([]float64, 41)
@@ -42,7 +41,7 @@ func TestSeedsResampleTheSameFunctions(t *testing.T) {
 	}
 }
 
-// Seeds whose functions have nothing to do with each other narrow the interval.
+// Seeds with independent values narrow the interval.
 func TestSeedsAverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	values := make([][]float64, 4)

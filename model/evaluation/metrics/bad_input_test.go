@@ -173,9 +173,8 @@ func TestEveryMetricIgnoresTranslation(t *testing.T) {
 	}
 }
 
-// A cloud is at distance 0 from itself, whatever it is; two heavy-tailed ones
-// are at a finite distance, not less than 0 but for the Sinkhorn divergence of
-// a schedule that stops early.
+// A heavy-tailed cloud is at distance 0 from itself; two are at a finite distance,
+// which is positive except for the Sinkhorn divergence of a schedule that stops early.
 func TestEveryMetricOfHeavyTails(t *testing.T) {
 	for _, d := range []int{1, 2, 3} {
 		x := goldenCloud{Kind: "ratio", N: 90, D: d, Seed: 93, Parameters: []float64{1}}.cloud(t)

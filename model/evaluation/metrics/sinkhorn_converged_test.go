@@ -58,8 +58,8 @@ func TestConvergedOfTwoAtoms(t *testing.T) {
 	}
 }
 
-// On smooth laws the converged divergence is close to ½W2², the default
-// schedule need not be; and scaling to 1 leads from one to the other.
+// On smooth laws the converged divergence is close to ½W2². That of the default
+// schedule need not be.
 func TestConvergedAgainstW2(t *testing.T) {
 	for _, c := range readGolden(t).Cases {
 		if c.Scaling != 0.9 || c.X.D > 1 || c.X.N < 100 || c.Name == "1D closer than blur" {
@@ -80,8 +80,8 @@ func TestConvergedAgainstW2(t *testing.T) {
 	}
 }
 
-// In two dimensions the only way there is annealing: compare with GeomLoss's
-// schedule slowed down until it has converged itself.
+// In two dimensions potentials start from annealing. Compare with GeomLoss's schedule
+// at a scaling so slow that it converges.
 func TestConvergedInThePlane(t *testing.T) {
 	x := goldenCloud{Kind: "normal", N: 150, D: 2, Seed: 51, Parameters: []float64{0, 1}}.cloud(t)
 	y := goldenCloud{Kind: "normal", N: 120, D: 2, Seed: 52, Parameters: []float64{0.5, 0.7}}.cloud(t)
@@ -98,7 +98,7 @@ func TestConvergedInThePlane(t *testing.T) {
 	}
 }
 
-// The cap ends the iteration and says so.
+// At MaxIterations the result is not Converged.
 func TestConvergedReportsFailure(t *testing.T) {
 	x := goldenCloud{Kind: "ratio", N: 300, D: 1, Seed: 61, Parameters: []float64{1}}.cloud(t)
 	y := goldenCloud{Kind: "normal", N: 200, D: 1, Seed: 62, Parameters: []float64{0, 1}}.cloud(t)

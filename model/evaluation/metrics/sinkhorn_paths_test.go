@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/softmin"
 )
 
-// Not one bit may depend on the number of processors.
+// Values are bitwise equal for any number of processors.
 func TestSinkhornIgnoresProcessors(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
@@ -41,8 +41,8 @@ func TestSinkhornIgnoresProcessors(t *testing.T) {
 	}
 }
 
-// Clouds whose exponents float64 rounds to multiples of thousands still have a
-// divergence: about that of the transport without a temperature.
+// Clouds so large that float64 rounds exponents to multiples of thousands still have a
+// divergence: about that of transport at ε = 0.
 func TestSinkhornOfHugeClouds(t *testing.T) {
 	for _, d := range []int{2, 3} {
 		x := goldenCloud{Kind: "normal", N: 60, D: d, Seed: 44, Parameters: []float64{0, 1}}.cloud(t)

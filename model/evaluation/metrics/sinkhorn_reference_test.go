@@ -2,8 +2,8 @@ package metrics
 
 import "testing"
 
-// What a reference keeps changes no value, whatever was measured before; and it
-// is used, or the second of two measurements would change with it.
+// The cache of a reference changes no value, whatever was computed before. And it is
+// used: a wrong number in it changes the next value.
 func TestReferenceKeepsSelfTerms(t *testing.T) {
 	options := []Options{{}, {Blur: 0.2}, {}, {Scaling: 0.8}}
 	if testing.Short() {
@@ -42,7 +42,7 @@ func TestReferenceKeepsSelfTerms(t *testing.T) {
 	}
 }
 
-// falsified says whether another first value of what is kept changes a result.
+// falsified says whether a wrong first number in a cached potential changes a result.
 func falsified(kept []float64, result func() float64) bool {
 	before := result()
 	kept[0]++

@@ -44,7 +44,7 @@ func BenchmarkSinkhorn(b *testing.B) {
 	}
 }
 
-// Degenerate clouds have right values.
+// Degenerate clouds have known values.
 func TestSinkhornOfDegenerateClouds(t *testing.T) {
 	repeat := func(v float32, n int) []float32 { return slices.Repeat([]float32{v}, n) }
 	for _, tt := range []struct {

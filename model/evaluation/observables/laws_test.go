@@ -93,7 +93,7 @@ func TestMarginalKLOfAShift(t *testing.T) {
 	}
 	// Its standard error is ½·(shift/s)·√(1/N + 1/M).
 	near(t, "divergence of a shift", moved, shift*shift/(2*s*s)/2, 4*shift/s/2*math.Sqrt(2./(states*particles)))
-	// Particles that have left are a finite cost.
+	// Particles outside all bins cost a finite amount.
 	for i := range x {
 		x[i] = 1e6
 	}
@@ -108,8 +108,8 @@ func TestMarginalKLOfAShift(t *testing.T) {
 	}
 }
 
-// Of two kernels whose particles have changed places, the pooled law is the same
-// and each kernel's is not.
+// Where two kernels' samples are swapped, the pooled law is unchanged and each kernel's
+// is not.
 func TestMarginalKLPoolsKernels(t *testing.T) {
 	const particles, states = 16, 2000
 	shifted := func(by float32, seed uint64) []float32 {
@@ -175,7 +175,7 @@ func TestEnergiesOfNormals(t *testing.T) {
 	near(t, "relative difference of means", e.RelativeMean, 4./50, 0.004) // above: positive
 	near(t, "relative difference of spreads", e.RelativeStd, 0, 0.02)
 	near(t, "KS statistic", e.KS, math.Erf(0.25/math.Sqrt2), 0.01)
-	// Pooling is over states: kernels differ, the mixture's spread shows it.
+	// States are pooled, so the spread includes the difference between kernels.
 	e, err = CompareEnergies([][]float32{{1, 1}, {3, 3}}, [][]float32{{2, 2, 2}})
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,8 @@ func TestFeaturesOfATriangle(t *testing.T) {
 	}
 }
 
-// Numbering, and a common motion but for energy and centre of mass, are not seen.
+// A permutation of the particles changes no feature; a common motion changes only the
+// energy and the centre of mass.
 func TestFeaturesAreInvariant(t *testing.T) {
 	const particles = 32
 	states := gas(3, particles, 1.3, 7)
@@ -95,7 +96,7 @@ func TestFeaturesAreInvariant(t *testing.T) {
 	}
 }
 
-// Distances that are spread well, badly and not at all, against plain code.
+// Distances that are spread evenly, unevenly and not at all, against plain code.
 func TestDistances(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	far := gas(1, 32, 1, 3)

@@ -46,7 +46,7 @@ func modes(axis int, z, u float64) float64 {
 
 func cauchy(_ int, z, u float64) float64 { return z / (u + 1e-3) }
 
-// Values are those of the processor's sums, which are nearly those of float64.
+// Values are those of package metrics, to the rounding of float32.
 func TestSinkhorn(t *testing.T) {
 	atom := func(v float32) metrics.Cloud { return metrics.Cloud{N: 1, D: 2, X: []float32{v, -v}} }
 	cases := []struct {
@@ -94,8 +94,8 @@ func TestSinkhorn(t *testing.T) {
 	})
 }
 
-// Identical clouds are at distance 0, to the last bit, and whole arrays give
-// what blocks of them give.
+// Identical clouds are at distance 0, to the last bit; blocks give the value of whole
+// arrays.
 func TestBlocks(t *testing.T) {
 	x, y := cloud(1, 50, 2, modes), cloud(2, 19, 2, normal(0, 1))
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
@@ -181,8 +181,8 @@ func (e *expiring) Err() error {
 	return nil
 }
 
-// A cancelled divergence ends with the context's error wherever it was, and the
-// next one is right; both leave nothing on the device.
+// A divergence that is cancelled at any point returns the context's error, and the
+// next one is right. Neither leaves buffers on the device.
 func TestCancellation(t *testing.T) {
 	s := opened(t, backendtest.Fast(t))
 	x, y := cloud(1, 20, 1, modes), cloud(2, 20, 1, normal(0, 1))

@@ -7,8 +7,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// The search on vectors finds what the plain one finds, in groups of all sizes:
-// the highest source, and nothing where none is higher than before.
+// The search on vectors returns what the plain one returns, in groups of all sizes:
+// the highest source, or the one before if none is higher.
 func TestSearchesAgree(t *testing.T) {
 	for _, d := range []int{2, 3, 64} {
 		from := measured(testclouds.Law{Kind: "normal", N: 100, D: d, Seed: 103, Parameters: []float64{0, 1}})

@@ -9,15 +9,16 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// fusedClouds are large enough to be fused, and no multiples of anything.
+// fusedClouds are large enough to be fused; their sizes are no multiples of a tile or
+// a vector.
 func fusedClouds(t *testing.T, d int) (a, b *Measure) {
 	a = measured(testclouds.Law{Kind: "normal", N: 1101, D: d, Seed: 51, Parameters: []float64{0, 1}})
 	b = measured(testclouds.Law{Kind: "modes", N: 1037, D: d, Seed: 52, Parameters: []float64{0.3, -1, 1, 0.4}})
 	return a, b
 }
 
-// A pair of transforms, and one of a measure to itself, is what the definition
-// says: from sums that are fused, or where they leave the range, from others.
+// A pair of transforms, and one of a measure to itself, equals the definition, whether
+// the sums are fused or leave the range and are taken in tiles.
 func TestFusedEqualsDefinition(t *testing.T) {
 	dimensions := []int{3, 7}
 	if testing.Short() {
@@ -46,7 +47,7 @@ func TestFusedEqualsDefinition(t *testing.T) {
 				{make([]float64, a.n), a, b, g}, {make([]float64, b.n), b, a, f}, {make([]float64, a.n), a, a, f},
 			}
 			s := Evaluator{Float32: true}
-			for range 2 { // nothing is left over
+			for range 2 { // the second run does not depend on the first
 				s.Run(tt.eps, jobs...)
 			}
 			for _, pair := range s.fused {
@@ -66,7 +67,7 @@ func TestFusedEqualsDefinition(t *testing.T) {
 	}
 }
 
-// Not one bit of fused sums depends on the number of processors.
+// Fused sums are bitwise equal for any number of processors.
 func TestFusedIgnoresProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	a, b := fusedClouds(t, 3)

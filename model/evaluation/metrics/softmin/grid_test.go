@@ -17,8 +17,8 @@ func gridTask(a, b *Measure, eps float64, single bool, potential func(x float64,
 	return task{Transform: job, exponents: e, eps: eps, single: single}
 }
 
-// Grids resolve sums a few √ε wide, to what is asked for, in two and three
-// dimensions, and where a box is flat.
+// Grids resolve sums over boxes a few √ε wide to the tolerance, in two and three
+// dimensions, also where a box is flat.
 func TestGridsEqualDefinition(t *testing.T) {
 	for _, d := range []int{2, 3} {
 		to := measured(testclouds.Law{Kind: "uniform", N: 1500, D: d, Seed: 131, Parameters: []float64{-1, 1}})
@@ -47,8 +47,8 @@ func TestGridsEqualDefinition(t *testing.T) {
 	}
 }
 
-// What a grid does not resolve, or only the sample of the sources said it would,
-// is left to others, untouched.
+// A sum that a grid does not resolve, even if the sample of the sources suggests so,
+// is left untouched to the next path.
 func TestGridsFallBack(t *testing.T) {
 	to := measured(testclouds.Law{Kind: "uniform", N: 4096, D: 2, Seed: 133, Parameters: []float64{-2, 2}})
 	normal := measured(testclouds.Law{Kind: "normal", N: 500, D: 2, Seed: 134, Parameters: []float64{0, 1}})
@@ -94,7 +94,7 @@ func TestGridsFallBack(t *testing.T) {
 	}
 }
 
-// The bound of a Bessel function is one, and not far above it.
+// The bound of a Bessel function holds and is tight.
 func TestLogBessel(t *testing.T) {
 	for _, z := range []float64{1e-6, 0.1, 1, 5, 20} {
 		for _, m := range []int{1, 4, 12, 30} {

@@ -7,7 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// partition puts the smallest in front, whatever the order was.
+// partition moves the smallest keys to the front, for keys in any order.
 func TestPartition(t *testing.T) {
 	source := testclouds.Law{Seed: 9}
 	for name, key := range map[string]func(i, n int) uint64{

@@ -8,8 +8,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// Down the levels no source is lost that matters to a target of the box, vectors
-// keep what the plain code keeps, and most sources go.
+// On every level, the sources that matter to a target of the box are kept, vectors keep
+// the same ones as the plain code, and most sources are dropped.
 func TestNarrowKeepsWhatMatters(t *testing.T) {
 	for _, d := range []int{2, 3, 7} {
 		to := measured(testclouds.Law{Kind: "ratio", N: 300, D: d, Seed: 41, Parameters: []float64{0.3}})

@@ -10,7 +10,7 @@ import (
 // measured is a measure of the points of a law.
 func measured(l testclouds.Law) *Measure { return NewMeasure(l.N, l.D, l.Points()) }
 
-// naive is the definition, with the maximum taken out.
+// naive is the definition, with the maximum of the exponents factored out.
 func naive(t Transform, eps float64) []float64 {
 	dst := make([]float64, t.To.n)
 	for i := range dst {
@@ -83,8 +83,8 @@ func TestSoftminEqualsDefinition(t *testing.T) {
 	}
 }
 
-// A frame that float32 cannot hold is refused, not summed; the box is then
-// halved until it can, or summed in float64, and the values are right.
+// sumTiles refuses a frame that float32 cannot hold. The box is then halved until it
+// fits, or summed in float64, and the values are right.
 func TestTilesFallBack(t *testing.T) {
 	to := measured(testclouds.Law{Kind: "uniform", N: 64, D: 2, Seed: 97, Parameters: []float64{-1, 1}})
 	from := measured(testclouds.Law{Kind: "normal", N: 300, D: 2, Seed: 98, Parameters: []float64{0, 1}})
@@ -111,7 +111,7 @@ func TestTilesFallBack(t *testing.T) {
 	}
 }
 
-// From where on sums are flat makes no difference, on either side.
+// Flat sums equal the definition at any ε, not only where ε is large.
 func TestFlatEqualsDefinition(t *testing.T) {
 	for _, d := range []int{1, 2, 5} {
 		a := measured(testclouds.Law{Kind: "normal", N: 150, D: d, Seed: 99, Parameters: []float64{0, 0.1}})

@@ -7,8 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// The product of matrices is the sum at every node, for blocks that are full and
-// that are not.
+// The product of matrices is the sum at every node, for full blocks and others.
 func TestTensorSumsEqualDefinition(t *testing.T) {
 	for _, n := range []int{8, 64, 200} {
 		for _, nodes := range [][gridAxes]int{{1, 3, 3}, {1, 6, 9}, {3, 3, 6}, {6, 3, 3}} {
@@ -44,8 +43,8 @@ func TestTensorSumsEqualDefinition(t *testing.T) {
 	}
 }
 
-// An expansion of what two or three axes resolve is that at any point, with the
-// terms that are worth summing.
+// An expansion of a function that the nodes of two or three axes resolve equals it at
+// any point, with as many terms as expand returns.
 func TestExpansionsInterpolate(t *testing.T) {
 	value := func(u [gridAxes]float64) float64 {
 		return math.Exp(u[0]) + math.Exp(0.3*u[0]*u[1]-u[2]) + math.Cosh(2*u[1]+u[2])
@@ -80,7 +79,7 @@ func TestExpansionsInterpolate(t *testing.T) {
 			}
 		}
 	}
-	// Too few nodes are noticed.
+	// With too few nodes expand is not ok.
 	g := grid{nodes: [gridAxes]int{1, 3, 3}}
 	for _, z := range chebyshevs[9].node {
 		g.value = append(g.value, math.Exp(z))
@@ -90,7 +89,7 @@ func TestExpansionsInterpolate(t *testing.T) {
 	}
 }
 
-// Engines weigh sources alike.
+// Vectors weigh sources as the plain code does.
 func TestWeightsAgree(t *testing.T) {
 	for _, d := range []int{2, 3} {
 		from := measured(testclouds.Law{Kind: "ratio", N: 203, D: d, Seed: 122, Parameters: []float64{1}})

@@ -9,8 +9,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// Every kernel that this processor can run agrees with the plain one, for
-// exponents of all sizes, and none hides a sum that float32 does not hold.
+// Every kernel that this processor can run agrees with the plain one, for exponents of
+// all sizes; a sum beyond float32 comes out infinite or NaN.
 func TestTileKernelsAgree(t *testing.T) {
 	type kernel = func(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int, constants *[9][8]float32)
 	kernels := map[string]kernel{}

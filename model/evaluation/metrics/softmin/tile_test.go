@@ -7,7 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/internal/testclouds"
 )
 
-// Frames of every engine hold the same sources, to the rounding of float32.
+// Vectors and plain code write the same frame, to the rounding of float32.
 func TestFramesAgree(t *testing.T) {
 	for _, d := range []int{1, 2, 5} {
 		from := measured(testclouds.Law{Kind: "ratio", N: 203, D: d, Seed: 121, Parameters: []float64{1}})
