@@ -21,7 +21,7 @@ func exactDraws(ctx context.Context, f Family, dst []float32, d SampleSpec, prog
 		return fmt.Errorf("%s: %w", f.Name(), ErrNoLaw)
 	}
 	if d.Count < 1 || len(dst)%d.Count != 0 {
-		return fmt.Errorf("%s: %d values cannot be shared by %d functions", f.Name(), len(dst), d.Count)
+		return fmt.Errorf("%s: %d values cannot be divided among %d functions", f.Name(), len(dst), d.Count)
 	}
 	width := len(dst) / d.Count
 	err := simulate.Each(ctx, d.Count, func(_ context.Context, i int) error {

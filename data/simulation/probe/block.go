@@ -7,11 +7,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// lanes are sensors that move together: vectors make their normal numbers, and
-// while one waits for its coefficients the processor goes on with the next.
+// lanes is the number of sensors that move together: vector instructions make their
+// normals, and the processor overlaps their lookups of coefficients.
 const lanes = simulate.Lanes
 
-// block is where up to lanes sensors are, and what moves them.
+// block has the positions and the noise of up to lanes sensors.
 type block struct {
 	x, y   [lanes]float32
 	active int
@@ -21,7 +21,7 @@ type block struct {
 
 var pool = sync.Pool{New: func() any { return new(block) }}
 
-// borrow takes a block without sensors.
+// borrow takes a block without sensors from the pool.
 func borrow() *block {
 	b := pool.Get().(*block)
 	b.noise = simulate.BorrowNoise()
@@ -34,9 +34,9 @@ func (b *block) giveBack() {
 	pool.Put(b)
 }
 
-// blocks records all sensors. start turns two uniform numbers into the first
-// state; record writes a row of every sensor of a block, the first at dst, and
-// moves them with two normal numbers each.
+// blocks records all sensors. start turns two uniform numbers into the first state. record
+// writes a row of every sensor of a block, the first at dst, and moves each with two normal
+// numbers.
 func (c Config) blocks(
 	dst []float32, s stream, start func(u, v float64) (x, y float64), record func(b *block, dst, zx, zy []float32),
 ) error {
@@ -67,15 +67,15 @@ func (c Config) block(
 		zx, zy := b.normals(step)
 		record(b, dst[step*features:], zx, zy)
 	}
-	// What is not finite stays so.
+	// One check at the end suffices: a state that is not finite stays so.
 	if l := b.outside(); l >= 0 {
 		return fmt.Errorf("sensor %d ends at (%v, %v): %w", first+l, b.x[l], b.y[l], ErrDiverged)
 	}
 	return nil
 }
 
-// normals are those for a step of all sensors, by coordinate. Steps must be asked
-// for in order.
+// normals returns the normals of a step for all sensors, by coordinate. Steps must be
+// requested in order.
 func (b *block) normals(step int) (zx, zy []float32) {
 	const perWindow = simulate.Window / 2
 	at := step % perWindow
@@ -86,8 +86,7 @@ func (b *block) normals(step int) (zx, zy []float32) {
 	return z[:b.active], z[lanes:][:b.active]
 }
 
-// outside finds a sensor that is not finite or beyond the bound of simulated
-// states, −1 for none.
+// outside finds a sensor that is not finite or beyond simulate.Bound; −1 if there is none.
 func (b *block) outside() int {
 	for l, x := range b.x[:b.active] {
 		y := b.y[l]

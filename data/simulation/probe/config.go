@@ -1,10 +1,10 @@
-// Package probe observes equations along short trajectories, the sensors of the
-// networks that see no grid. A probe starts somewhere and moves; at each of its
-// points a row is recorded: where it is and what the coefficients are there.
+// Package probe records equations along short trajectories, the sensors of networks that
+// read no grid. A probe starts at a random point and moves. Each of its points gives a row:
+// its position and the coefficients there.
 //
-// Probes are made again for every batch, never stored: those of function i are a
-// function of (seed, purpose, i, equation, configuration). The first m of M sensors
-// are the same whatever M.
+// Probes are made again for every batch and never stored. They depend on (seed, purpose,
+// function, equation, configuration) alone. The first m of M sensors are the same for every
+// M.
 package probe
 
 import (
@@ -15,24 +15,23 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Kind says what moves the probes.
+// Kind is the motion of the probes.
 type Kind string
 
 // Kinds of probes.
 const (
-	// Trajectory: an equation in the plane itself, dX = b dt + S dW, from a
-	// uniform start in the grid's rectangle. A row is (x, b(x), S(x)), eight
-	// numbers, of which the last four are (S₁₁, S₁₂, S₂₁, S₂₂).
+	// Trajectory follows an equation in the plane, dX = b dt + S dW, from a uniform
+	// start in the grid's rectangle. A row is (x, b(x), S(x)), eight numbers, the last
+	// four (S₁₁, S₁₂, S₂₁, S₂₂).
 	Trajectory Kind = "trajectory"
-	// Walk: Brownian motion from the same start, dX = dW: a time step of 0.0025
-	// makes steps of standard deviation 0.05. Rows are a trajectory's.
+	// Walk is Brownian motion from the same start, dX = dW: a time step of 0.0025 makes
+	// steps of standard deviation 0.05. Rows are as of a Trajectory.
 	Walk Kind = "walk"
-	// Pairs: two particles on their own, without the trap. Their displacement
-	// r = x₁ − x₂ has
+	// Pairs are two particles without the trap. Their displacement r = x₁ − x₂ has
 	//
 	//	dr = 2F(r)dt + √2·Noise·dW,  F(r) = f(|r|²)r, the force on the first,
 	//
-	// √2·Noise = √(4/β), from a distance that is uniform between 0.2 and 4 in a
+	// √2·Noise = √(4/β). They start at a distance that is uniform between 0.2 and 4, in a
 	// uniform direction. A row is (r, F(r)), four numbers.
 	Pairs Kind = "pairs"
 )
@@ -51,20 +50,20 @@ const (
 	MaxSteps   = 1 << 12 // bounds Config.Steps
 )
 
-// ErrSystem says that an equation cannot be probed in that way.
+// ErrSystem means that an equation has no probes of that kind.
 var ErrSystem = errors.New("no probes of that kind")
 
 // Validate reports the first field that is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Features() == 0:
-		return fmt.Errorf("kind: %q is unknown, want %s, %s or %s", c.Kind, Trajectory, Walk, Pairs)
+		return fmt.Errorf("kind is %q: must be %s, %s or %s", c.Kind, Trajectory, Walk, Pairs)
 	case c.Sensors < 1 || c.Sensors > maxSensors:
-		return fmt.Errorf("sensors: %d is out of range, want 1 to %d", c.Sensors, maxSensors)
+		return fmt.Errorf("sensors is %d: must be from 1 to %d", c.Sensors, maxSensors)
 	case c.Steps < 1 || c.Steps > MaxSteps:
-		return fmt.Errorf("steps: %d is out of range, want 1 to %d", c.Steps, MaxSteps)
+		return fmt.Errorf("steps is %d: must be from 1 to %d", c.Steps, MaxSteps)
 	case !(c.DT > 0) || math.IsInf(c.DT, 0):
-		return fmt.Errorf("dt: %v is out of range, want a positive number", c.DT)
+		return fmt.Errorf("dt is %v: must be positive", c.DT)
 	}
 	return nil
 }
@@ -80,21 +79,20 @@ func (c Config) Features() int {
 	return 0
 }
 
-// Shape is that of one function's probes: [Sensors, Steps, Features].
+// Shape is the shape of one function's probes: [Sensors, Steps, Features].
 func (c Config) Shape() []int { return []int{c.Sensors, c.Steps, c.Features()} }
 
 // Size is the number of values of one function's probes.
 func (c Config) Size() int { return c.Sensors * c.Steps * c.Features() }
 
-// Fill writes the probes of one function into dst, of shape Shape. The stream is
-// that of (seed, purpose, function); different purposes give independent probes.
-// It runs on the calling goroutine and allocates nothing.
+// Fill writes the probes of one function into dst, of shape Shape. The random stream is that
+// of (seed, purpose, function); different purposes give independent probes. It runs on the
+// calling goroutine and allocates nothing.
 //
-// It refuses an equation of a dimension that the kind is not for (ErrSystem) and
-// coefficients that are invalid; probes outside of the grid meet the values at its
-// boundary, as simulated chains do. A probe that ends beyond ±1e6 is
-// ErrDiverged.
-// Errors name the function; dst must not be used after one.
+// Outside the grid the coefficients have their values at the boundary, as for simulated
+// chains. Fill refuses an equation that the kind is not for (ErrSystem) and invalid
+// coefficients. It fails with ErrDiverged for a probe that ends beyond ±1e6. Errors name the
+// function; the contents of dst are undefined then.
 func (c Config) Fill(dst []float32, system sde.System, seed uint64, purpose string, function uint64) error {
 	if err := c.fill(dst, system, seed, purpose, function); err != nil {
 		return fmt.Errorf("probes of function %d: %w", function, err)

@@ -6,10 +6,10 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// The distances from which pairs start.
+// Range of the distances at which pairs start.
 const nearest, farthest = 0.2, 4
 
-// pairProbe is a pair force as its probes need it.
+// pairProbe is a pair force prepared for probes.
 type pairProbe struct {
 	cells         *[sde.ForceCells][4]float32
 	scale, offset float32 // t of sde.RadialForce is r²·scale + offset

@@ -16,8 +16,8 @@ func newAxis(g sde.Grid) axis {
 	return axis{float32(1 / g.Step()), float32(-g.Lo / g.Step()), float32(g.N - 1), g.N - 2}
 }
 
-// locate finds x's cell, or the nearest, and how far in it x is, from 0 to 1. It
-// must stay small enough to be inlined.
+// locate finds x's cell, or the nearest, and the position of x in it, from 0 to 1. It must
+// stay small enough to be inlined.
 func (a axis) locate(x float32) (cell int, t float32) {
 	u := float32(x*a.perStep) + a.offset
 	if !(u > 0) {
@@ -30,14 +30,14 @@ func (a axis) locate(x float32) (cell int, t float32) {
 	return cell, u - float32(cell)
 }
 
-// bilinear is between four corners, s along x and t along y.
+// bilinear interpolates between four corners, s along x and t along y.
 func bilinear(v00, v10, v01, v11, s, t float32) float32 {
 	lower := v00 + float32(s*(v10-v00))
 	upper := v01 + float32(s*(v11-v01))
 	return lower + float32(t*(upper-lower))
 }
 
-// planeProbe is an equation in the plane as its probes need it.
+// planeProbe is an equation in the plane prepared for probes.
 type planeProbe struct {
 	p         sde.Plane
 	x, y      axis
@@ -100,7 +100,7 @@ func matrix(v []float32, terms int) [4]float32 {
 	return [4]float32{v[0], v[1], v[2], v[3]}
 }
 
-// diffusion is the matrix in the cell that begins at a node.
+// diffusion interpolates the matrix in the cell that begins at a node.
 func (q *planeProbe) diffusion(node int, s, t float32) [4]float32 {
 	var v [4]float32
 	at, across := q.p.Diffusion[q.terms*node:], q.terms*q.p.X.N

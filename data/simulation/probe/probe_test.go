@@ -334,13 +334,13 @@ func TestRefusals(t *testing.T) {
 		want   string
 		is     error
 	}{
-		{"no kind", Config{"", 3, 4, 0.01}, fine, 96, `kind: "" is unknown, want trajectory, walk or pairs`, nil},
-		{"no sensors", Config{Trajectory, 0, 4, 0.01}, fine, 0, "sensors: 0 is out of range", nil},
-		{"too many sensors", Config{Trajectory, 1<<16 + 1, 4, 0.01}, fine, 0, "sensors: 65537 is out of range", nil},
-		{"no rows", Config{Trajectory, 3, 0, 0.01}, fine, 0, "steps: 0 is out of range", nil},
-		{"too many rows", Config{Trajectory, 3, 5000, 0.01}, fine, 0, "steps: 5000 is out of range", nil},
-		{"no time", Config{Trajectory, 3, 4, 0}, fine, 96, "dt: 0 is out of range", nil},
-		{"NaN", Config{Trajectory, 3, 4, math.NaN()}, fine, 96, "dt: NaN is out of range", nil},
+		{"no kind", Config{"", 3, 4, 0.01}, fine, 96, `kind is "": must be trajectory, walk or pairs`, nil},
+		{"no sensors", Config{Trajectory, 0, 4, 0.01}, fine, 0, "sensors is 0", nil},
+		{"too many sensors", Config{Trajectory, 1<<16 + 1, 4, 0.01}, fine, 0, "sensors is 65537", nil},
+		{"no rows", Config{Trajectory, 3, 0, 0.01}, fine, 0, "steps is 0", nil},
+		{"too many rows", Config{Trajectory, 3, 5000, 0.01}, fine, 0, "steps is 5000", nil},
+		{"no time", Config{Trajectory, 3, 4, 0}, fine, 96, "dt is 0", nil},
+		{"NaN", Config{Trajectory, 3, 4, math.NaN()}, fine, 96, "dt is NaN", nil},
 		{"length", trajectory, fine, 95, "95 values for 3 sensors with 4 rows of 8", nil},
 		{"broken drift", trajectory, broken, 96, "", sde.ErrNotFinite},
 		{"a line", trajectory, line, 96, "trajectory of sde.Coefficients", ErrSystem},

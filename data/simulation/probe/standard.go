@@ -11,11 +11,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Scale says by which deviation a feature is divided.
+// Scale is the standard deviation by which a feature is divided.
 type Scale string
 
-// Scales of features. Which of them a network learns by depends on how its probes
-// move: docs/decisions/probe-scale.md.
+// Scales of features. Which one works depends on the motion of the probes:
+// docs/decisions/probe-scale.md.
 const (
 	// OverRows is the deviation over all rows of all functions.
 	OverRows Scale = "over rows"
@@ -24,20 +24,18 @@ const (
 	//
 	//	s² = mean over places x of Var over functions i of a_i(x),
 	//
-	// where a feature differs there at all. It is what functions are told apart by,
-	// and the other may be far larger: in the paper's 2D family the well, the same
-	// for all, pulls with up to 50, beside fields of deviation 1. The places are
-	// where the probes of function 0 start.
+	// if the feature differs between functions at all. This scale is the size of the
+	// differences between functions, and OverRows may be far larger: in the paper's 2D
+	// family the well, the same for all functions, pulls with up to 50, compared with
+	// fields of deviation 1. The places are the starts of the probes of function 0.
 	BetweenFunctions Scale = "between functions"
 )
 
-// Standards are the mean and the scale of each feature over the functions of these
-// numbers, by which networks take it: one pair a feature, since features have units
-// of their own. The mean is over all rows. A feature that is constant gets the
-// scale 1.
+// Standards are the mean and the scale of each feature, over functions with these numbers.
+// Networks read features standardised by them. The mean is over all rows. A constant feature
+// has the scale 1.
 //
-// Functions are made on GOMAXPROCS goroutines; their number does not show in the
-// result.
+// Functions are made on GOMAXPROCS goroutines, on whose number the result does not depend.
 func (c Config) Standards(
 	ctx context.Context, functions []int, system func(i int) (sde.System, error), seed uint64, purpose string, scale Scale,
 ) ([]shard.Standard, error) {
@@ -78,7 +76,7 @@ func (c Config) Standards(
 	if err != nil {
 		return nil, err
 	}
-	between := make([]float64, c.Features()) // variances, 0 where they do not count
+	between := make([]float64, c.Features()) // variances; 0: use that over rows
 	if places != nil {
 		between = acrossFunctions(places, c.Features())
 	}
@@ -100,8 +98,8 @@ func (c Config) Standards(
 	return standards, nil
 }
 
-// acrossFunctions is the variance of every feature over the functions, in the mean
-// over the rows, of which each function has the same.
+// acrossFunctions is the variance of every feature over the functions, averaged over rows,
+// which are at the same places for all functions.
 func acrossFunctions(functions [][]float32, features int) []float64 {
 	between := make([]float64, features)
 	rows := len(functions[0]) / features
@@ -115,7 +113,7 @@ func acrossFunctions(functions [][]float32, features int) []float64 {
 	return between
 }
 
-// sums has the moments of every feature over rows.
+// sums are the moments of every feature over rows.
 func sums(rows []float32, features int) []shard.Moments {
 	m := make([]shard.Moments, features)
 	for ; len(rows) > 0; rows = rows[features:] {

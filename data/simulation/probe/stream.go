@@ -2,8 +2,8 @@ package probe
 
 import "github.com/ergoflow/ergoflow/data/simulation/simulate"
 
-// stream is the randomness of one function's probes. Every sensor has a source
-// of its own: two uniform numbers make its start, then two normal ones a step.
+// stream identifies the randomness of one function's probes. Every sensor has a source of
+// its own: two uniform numbers for its start, then two normals per step.
 type stream struct {
 	seed     uint64
 	purpose  string

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Each calls sample for functions 0..functions−1 on GOMAXPROCS goroutines and
-// returns when all have ended. The first error cancels the others' contexts
-// and is returned. progress, if not nil, is called after each function with
-// the number done, in order and never concurrently.
+// Each calls sample for functions 0..functions−1 on GOMAXPROCS goroutines and returns when
+// all have ended. It returns the first error, which cancels the contexts of the others.
+// progress, if not nil, is called after each function with the number done, in order and
+// never concurrently.
 func Each(
 	ctx context.Context, functions int,
 	sample func(ctx context.Context, function int) error, progress func(done, total int),

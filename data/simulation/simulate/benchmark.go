@@ -9,10 +9,10 @@ import (
 	"github.com/ergoflow/ergoflow/internal/stopwatch"
 )
 
-// BenchmarkLine times Euler–Maruyama on grids of that many nodes: functions with
-// 128 chains each, spread over all cores, on every engine that runs here. Burn-in
-// and thinning are those of the family vn1d: 5,000 steps, then 64 samples ten
-// steps apart. Tables, generators and samples are part of it.
+// BenchmarkLine times Euler–Maruyama on grids of that many nodes: functions with 128 chains
+// each, on all cores, on every engine of this processor. Burn-in and thinning are those of
+// the family vn1d: 5,000 steps, then 64 samples ten steps apart. The time includes tables,
+// generators and samples.
 func BenchmarkLine(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	grid := sde.Grid{Lo: -5, Hi: 5, N: nodes}
 	if err := grid.Validate(); err != nil {
@@ -27,9 +27,9 @@ func BenchmarkLine(ctx context.Context, nodes, functions, rounds int) ([]stopwat
 	return benchmark(ctx, fmt.Sprintf("1D Euler–Maruyama, %d nodes", nodes), c, scheme, 64, functions, rounds)
 }
 
-// BenchmarkPlane does so for equations in the plane on grids of nodes×nodes,
-// with the diffusion √2·I and with a matrix at every node: 2,000 steps, then 16
-// samples 50 steps apart, as for the paper's training data.
+// BenchmarkPlane does the same in the plane on grids of nodes×nodes, with the diffusion √2·I
+// and with a matrix at every node: 2,000 steps, then 16 samples 50 steps apart, as for the
+// paper's training data.
 func BenchmarkPlane(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	grid := sde.Grid{Lo: -5, Hi: 5, N: nodes}
 	if err := grid.Validate(); err != nil {
@@ -60,7 +60,7 @@ func benchmark(
 	ctx context.Context, what string, system sde.System, scheme Scheme, samples, functions, rounds int,
 ) ([]stopwatch.Measurement, error) {
 	if functions < 1 || functions > 1<<16 {
-		return nil, fmt.Errorf("%d functions are outside 1 to %d", functions, 1<<16)
+		return nil, fmt.Errorf("%d functions: must be 1 to %d", functions, 1<<16)
 	}
 	batch := Batch{
 		Count:   functions,

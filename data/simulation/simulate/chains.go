@@ -7,37 +7,37 @@ import (
 	"math"
 )
 
-// ErrDiverged says that a state was not finite or left ±1e6: the equation
-// explodes, or the time step is too large for it.
+// ErrDiverged means that a state was not finite or left ±1e6: the equation explodes, or the
+// time step is too large for it.
 var ErrDiverged = errors.New("simulation diverged")
 
 // bound is where a state counts as diverged.
 const bound = 1e6
 
-// pollEvery is how many windows of 16 steps pass between looks at the context:
-// about a millisecond of work.
+// pollEvery is the number of windows of 16 steps between checks of the context: about a
+// millisecond of work.
 const pollEvery = 64
 
-// maxDim is the largest dimension of states that chains holds.
+// maxDim is the largest dimension of a state in chains.
 const maxDim = 2
 
 // states are those of lanes chains: coordinate c of chain l at [c·lanes+l].
 type states[T float32 | float64] [maxDim * lanes]T
 
-// frame is how states are kept: x = origin + unit·state, beyond ±limit diverged.
+// frame is the unit of states: x = origin + unit·state. States beyond ±limit count as
+// diverged.
 type frame struct{ origin, unit, limit float64 }
 
-// natural keeps states as they are.
+// natural is the frame in which states are x.
 var natural = frame{unit: 1, limit: bound}
 
-func (f frame) keep(x float64) float64     { return (x - f.origin) / f.unit }
-func (f frame) show(state float64) float64 { return f.origin + float64(state*f.unit) }
+func (f frame) toState(x float64) float64 { return (x - f.origin) / f.unit }
+func (f frame) toX(state float64) float64 { return f.origin + float64(state*f.unit) }
 
-// divergence is where a chain diverged: step takes a coordinate from within the
-// bound to beyond it.
+// divergence is where a chain diverged: step takes a coordinate beyond the bound.
 type divergence struct {
 	lane, step int
-	coordinate int // counted from one; 0 for states of one
+	coordinate int // counted from one; 0 in one dimension
 	from, to   float64
 }
 
@@ -52,16 +52,15 @@ type chains[T float32 | float64] struct {
 	active  int
 }
 
-// run starts chains first..first+active−1 as the scheme says, takes perChain samples
-// of each and stores them chain by chain into dst, whole states. Of a chain's
-// normals the first dim make its first state, and each step takes the next dim.
-// advance moves the states x by len(z)/(dim·lanes) steps with the normals z and
-// says whether they are then bounded. tick is called now and then with the
-// number of steps taken, over all chains, since the last call.
+// run starts chains first..first+active−1 as the scheme says, takes perChain samples of each
+// and stores them in dst, [active, perChain, dim]. The first dim normals of a chain are its
+// first state, and each step takes the next dim. advance moves the states x by
+// len(z)/(dim·lanes) steps with the normals z, and reports whether they are then bounded.
+// run calls tick from time to time with the number of steps, over all chains, since the
+// last call.
 //
-// Engines step whole vectors, some all lanes. The lanes that fill the last
-// vector up repeat chain first, so that they are bounded if it is; any others
-// hold what they like.
+// Engines step whole vectors, some all lanes. Unused lanes of the last vector repeat chain
+// first, so that they are bounded if it is. Other unused lanes are arbitrary.
 func (c *chains[T]) run(
 	ctx context.Context, dst []float32, s Scheme, first int, stream stream,
 	advance func(z []float32) bool, tick func(steps int),
@@ -75,7 +74,7 @@ func (c *chains[T]) run(
 	}
 	c.engine.fill(&c.normals, c.active)
 	for i := range c.dim * lanes {
-		c.x[i] = T(c.frame.keep(s.start() * float64(c.normals.values[i])))
+		c.x[i] = T(c.frame.toState(s.start() * float64(c.normals.values[i])))
 	}
 	used, windows, since := c.dim, 0, 0
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
@@ -105,7 +104,7 @@ func (c *chains[T]) run(
 		for k := range c.dim {
 			at := j*c.dim + k
 			for _, v := range c.coordinate(k) {
-				dst[at] = float32(frame.show(float64(v)))
+				dst[at] = float32(frame.toX(float64(v)))
 				at += stride
 			}
 		}
@@ -114,10 +113,10 @@ func (c *chains[T]) run(
 	return nil
 }
 
-// remember notes the states.
+// remember saves the states.
 func (c *chains[T]) remember() { copy(c.before[:c.dim*lanes], c.x[:]) }
 
-// coordinate has one coordinate of the active states.
+// coordinate is one coordinate of the active states.
 func (c *chains[T]) coordinate(k int) []T { return c.x[k*lanes:][:c.active] }
 
 // bounded reports whether all states are finite and within ±limit.
@@ -144,7 +143,7 @@ func (c *chains[T]) locate(z []float32, advance func(z []float32) bool) divergen
 				if v > -T(c.frame.limit) && v < T(c.frame.limit) {
 					continue
 				}
-				d := divergence{lane: l, step: k, from: c.frame.show(float64(c.before[i])), to: c.frame.show(float64(v))}
+				d := divergence{lane: l, step: k, from: c.frame.toX(float64(c.before[i])), to: c.frame.toX(float64(v))}
 				if c.dim > 1 {
 					d.coordinate = 1 + i/lanes
 				}
@@ -175,7 +174,7 @@ type DivergedError struct {
 	Step       int     // counted from zero
 	Coordinate int     // of the state, counted from one; 0 for equations on the line
 	From, To   float64 // that coordinate before and after the step
-	Reason     string  // what was wrong with a coefficient there, if anything
+	Reason     string  // which coefficient was not finite there; may be empty
 }
 
 func (e *DivergedError) Error() string {

@@ -89,9 +89,9 @@ func TestStep(t *testing.T) {
 		for _, at := range places {
 			x := float32(at)
 			for _, z := range []float32{0, 1, -2} {
-				state := []float32{float32(table.keep(at))}
+				state := []float32{float32(table.toState(at))}
 				table.step(state, []float32{z})
-				got := table.show(float64(state[0]))
+				got := table.toX(float64(state[0]))
 				want := float64(x) + c.DriftAt(float64(x))*0.25 + c.DiffusionAt(float64(x))*0.5*float64(z)
 				// The state carries float32's rounding, which slopes magnify.
 				if tolerance := 1e-4 + 1e-7*math.Abs(want); !(math.Abs(got-want) <= tolerance) {
@@ -205,9 +205,9 @@ func TestRefusals(t *testing.T) {
 		{with(func(s *Scheme) { s.BurnIn = -1 }), rough, 8, "burn-in is -1"},
 		{with(func(s *Scheme) { s.Thin = 0 }), rough, 8, "thinning is 0"},
 		{with(func(s *Scheme) { s.Chains = 0 }), rough, 8, "chains is 0"},
-		{good, rough, 0, "0 samples cannot be shared by 4 chains"},
+		{good, rough, 0, "0 samples cannot be divided among 4 chains"},
 		{with(func(s *Scheme) { s.BurnIn = 1<<40 + 1 }), rough, 8, "burn-in is"},
-		{good, rough, 9, "9 samples cannot be shared by 4 chains"},
+		{good, rough, 9, "9 samples cannot be divided among 4 chains"},
 		{good, broken, 8, "function 6: drift NaN at x = -3.88889"},
 		{good, sde.Coefficients{}, 8, "grid has 0 nodes"},
 	} {

@@ -10,16 +10,16 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Engine runs EulerMaruyama on one instruction set: "avx512", "avx2", or "go",
-// which every processor has. All engines give the same samples to the last
-// bit, so none is named in a data set's identity; they differ in speed alone.
+// Engine runs EulerMaruyama on one instruction set: "avx512", "avx2", or "go", which every
+// processor has. All engines give the same samples to the last bit and differ only in
+// speed. So a data set's identity does not name the engine.
 type Engine struct {
 	name string
 	// fill makes the normals of the next window for lanes 0..active−1 at least.
 	fill func(n *normals, active int)
-	// line and plane take the steps that z has normals for, of lanes
-	// 0..active−1 at least, and say whether all their states are then finite
-	// and within the bound.
+	// line and plane take the steps that z has normals for, of at least lanes
+	// 0..active−1, and report whether all their states are then finite and within
+	// the bound.
 	line  func(t *table, x *states[float32], active int, z []float32) bool
 	plane func(t *planeTable, x *states[float32], active int, z []float32) bool
 	// pairs and move are those of pairTable for lanes 0..active−1 at least.
@@ -27,10 +27,10 @@ type Engine struct {
 	move  func(t *pairTable, next, f, x []vector, active int, z []float32) bool
 }
 
-// ErrEngine says that an engine does not exist or not on this processor.
+// ErrEngine means that an engine does not exist, or not on this processor.
 var ErrEngine = errors.New("simulation engine not available")
 
-// plain is the engine whose code says what the others compute.
+// plain is the reference: the others compute what its code says.
 var plain = &Engine{
 	name: "go", fill: (*normals).fill,
 	line: (*table).advance, plane: (*planeTable).advance,
@@ -40,9 +40,8 @@ var plain = &Engine{
 // engines are those of this processor and build, fastest first.
 var engines = append(vectorEngines(), plain)
 
-// Engines names the engines that this processor and this build can run, the
-// fastest, which EulerMaruyama takes, first. Other architectures than amd64 have
-// "go" alone.
+// Engines names the engines of this processor and build, fastest first. EulerMaruyama takes
+// the fastest. Architectures other than amd64 have only "go".
 func Engines() []string {
 	names := make([]string, len(engines))
 	for i, e := range engines {
@@ -55,7 +54,7 @@ func Engines() []string {
 func NewEngine(name string) (*Engine, error) {
 	i := slices.IndexFunc(engines, func(e *Engine) bool { return e.name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("%w: %q, here there are %s", ErrEngine, name, strings.Join(Engines(), ", "))
+		return nil, fmt.Errorf("%w: %q, this processor has %s", ErrEngine, name, strings.Join(Engines(), ", "))
 	}
 	return engines[i], nil
 }
@@ -66,10 +65,10 @@ func Fastest() *Engine { return engines[0] }
 // String is the engine's name.
 func (e *Engine) String() string { return e.name }
 
-// Simulate is what Simulator says, with functions spread over the cores.
+// Simulate implements Simulator; functions run on all cores.
 func (e *Engine) Simulate(ctx context.Context, dst []float32, b Batch, progress func(done, total int)) error {
 	if b.Count < 1 || len(dst)%b.Count != 0 {
-		return fmt.Errorf("%d values cannot be shared by %d functions", len(dst), b.Count)
+		return fmt.Errorf("%d values cannot be divided among %d functions", len(dst), b.Count)
 	}
 	width := len(dst) / b.Count
 	return Each(ctx, b.Count, func(ctx context.Context, i int) error {
@@ -81,7 +80,7 @@ func (e *Engine) Simulate(ctx context.Context, dst []float32, b Batch, progress 
 	}, progress)
 }
 
-// EulerMaruyama is the function of that name on this engine.
+// EulerMaruyama is the function EulerMaruyama, on this engine.
 func (e *Engine) EulerMaruyama(
 	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
@@ -90,7 +89,7 @@ func (e *Engine) EulerMaruyama(
 		return fmt.Errorf("function %d: %w", function, err)
 	}
 	if len(dst)%d != 0 {
-		return fmt.Errorf("function %d: %d values are no whole number of states of %d", function, len(dst), d)
+		return fmt.Errorf("function %d: %d values are not a whole number of states of dimension %d", function, len(dst), d)
 	}
 	perChain, err := s.samplesPerChain(len(dst) / d)
 	if err != nil {

@@ -99,7 +99,7 @@ func TestEnginesStep(t *testing.T) {
 			for first := 0; first < len(places); first += lanes {
 				var from, want, got states[float32]
 				for l := range lanes {
-					from[l] = float32(table.keep(places[(first+l)%len(places)]))
+					from[l] = float32(table.toState(places[(first+l)%len(places)]))
 					z[l] = float32(l%7) - 3
 				}
 				want, got = from, from
@@ -240,7 +240,7 @@ func TestNewEngine(t *testing.T) {
 	}
 	for _, name := range []string{"", "neon", "AVX512"} {
 		e, err := NewEngine(name)
-		if want := fmt.Sprintf("%q, here there are ", name); e != nil || !errors.Is(err, ErrEngine) || !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf("%q, this processor has ", name); e != nil || !errors.Is(err, ErrEngine) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want ErrEngine with %s", name, e, err, want)
 		}
 	}

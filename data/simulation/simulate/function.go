@@ -11,22 +11,20 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Equation is dX = b(X)dt + σ(X)dW on the whole line. It prepares one
-// goroutine's evaluation at the states x with an engine's instructions:
-// evaluate(n) computes the first n of drift and diffusion, at least, which stay
-// where they are.
+// Equation is dX = b(X)dt + σ(X)dW on the whole line. It prepares the evaluation at the
+// states x, for one goroutine, with an engine's instructions. evaluate(n) computes at least
+// the first n values of drift and diffusion, which do not move.
 type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drift, diffusion *[lanes]float64)
 
-// EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on the
-// whole line, evaluated for up to 64 chains at a time: no table, no boundary. The states
-// are float64, the normals those of EulerMaruyama. A negative diffusion has the
-// law of its absolute value, and where it is zero the equation is an ordinary
-// one. Chains are spread over GOMAXPROCS goroutines, on which the samples do not
-// depend. progress, if not nil, is called now and then with the steps taken
-// over all chains and their total, never concurrently.
+// EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on the whole line,
+// evaluated for up to 64 chains at a time. There is no table and no boundary. States are
+// float64, normals those of EulerMaruyama. A negative diffusion has the law of its absolute
+// value; where it is zero the equation is an ordinary one. Chains run on GOMAXPROCS
+// goroutines, on which the samples do not depend. progress, if not nil, is called from time
+// to time with the steps taken over all chains and their total, never concurrently.
 //
-// ErrDiverged errors are a *DivergedError, which says when a coefficient was
-// not finite. dst must not be used after an error.
+// ErrDiverged errors are a *DivergedError, whose Reason names a coefficient that was not
+// finite. The contents of dst are undefined after an error.
 func (e *Engine) EulerMaruyamaFunc(
 	ctx context.Context, dst []float32, equation Equation, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
@@ -65,8 +63,8 @@ func (e *Engine) EulerMaruyamaFunc(
 	return group.Wait()
 }
 
-// together is how many chains one goroutine advances: all lanes, or some whole
-// vectors where there would else be idle cores.
+// together is the number of chains that one goroutine advances: all lanes, or fewer whole
+// vectors if cores would be idle otherwise.
 func together(chains, cores int) int {
 	share := (chains + cores - 1) / cores
 	return min((share+widest-1)/widest*widest, lanes)
@@ -102,7 +100,7 @@ func (f *functionStep) movePlain(n int, z *[lanes]float32) {
 	}
 }
 
-// explain adds to a divergence which coefficient was not finite.
+// explain adds to a divergence the coefficient that was not finite.
 func (f *functionStep) explain(err error) error {
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) {

@@ -11,15 +11,14 @@ const (
 	window = 16 // steps for which normals are made at once
 )
 
-// normals makes standard normal numbers for up to 64 chains, one per chain and
-// step, each chain from a xoshiro128+ generator of its own (Blackman and Vigna
-// 2018, period 2¹²⁸−1). One 32-bit output gives one normal by inversion: the top bit is
-// the sign, the other 31 bits v a tail probability q = (v+½)/2³² and
-// |ξ| = Φ⁻¹(1−q). For v ≥ 2¹⁵ that is a cubic in float32(v) on each half of an
-// octave, whose number is bits of float32(v) too; its error is below 2.6e-5.
-// The tail, one draw in 65,536, is computed in double precision and ends at
-// |ξ| = 6.3. Products are rounded before sums everywhere, so that fused
-// multiply-adds of some architectures cannot change a sample.
+// normals makes standard normal numbers for up to 64 chains, each chain from a xoshiro128+
+// generator of its own (Blackman and Vigna 2018, period 2¹²⁸−1). One 32-bit output gives one
+// normal by inversion. The top bit is the sign. The other 31 bits, v, give a tail probability
+// q = (v+½)/2³² and |ξ| = Φ⁻¹(1−q). For v ≥ 2¹⁵ that is a cubic in float32(v) on each half
+// of an octave, whose number is in the bits of float32(v); its error is below 2.6e-5. The
+// tail, one draw in 65,536, is computed in double precision and ends at |ξ| = 6.3. Products
+// are rounded before sums everywhere, so that fused multiply-adds of some architectures
+// cannot change a sample.
 type normals struct {
 	s0, s1, s2, s3 [lanes]uint32
 	values         [window * lanes]float32 // of step k at [k·lanes, k·lanes+lanes)
@@ -58,9 +57,8 @@ func (n *normals) fillLanes(first, end int) {
 	}
 }
 
-// fillTails completes the lanes from first on that tails has a bit for: it sets
-// their normals in the tails, which kernels leave out, and advances their
-// generators, which kernels leave as they were.
+// fillTails completes the lanes, from first on, that have a bit in tails. It sets their
+// normals in the tails, and advances their generators. Kernels do neither.
 func (n *normals) fillTails(first int, tails uint32) {
 	for ; tails != 0; tails &= tails - 1 {
 		l := first + bits.TrailingZeros32(tails)
@@ -95,10 +93,9 @@ const (
 	segmentMask = segments - 1
 )
 
-// segment finds the cubic for v and its argument, v rounded towards zero: without
-// the bits v>>24 a float32 holds it, or loses less than half of its last bit.
-// Like cubic it must stay small enough to be inlined into fill: calls would
-// halve the speed.
+// segment finds the cubic for v and its argument, v rounded towards zero. Without the bits
+// v>>24, float32 holds v, or loses less than half of its last bit. Like cubic it must stay
+// small enough to be inlined into fill: calls would halve the speed.
 func segment(v uint32) (c *[4]float32, f float32) {
 	f = float32(int32(v &^ (v >> 24)))
 	return &inverse[(math.Float32bits(f)>>22-firstHalf)&segmentMask], f

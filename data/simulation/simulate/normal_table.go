@@ -1,8 +1,8 @@
 package simulate
 
-// inverse has the coefficients of 1, f, f², f³ for each half-octave of v, where f
-// is v as a float32. They interpolate Φ⁻¹ at Chebyshev points and are written out
-// because every sample depends on them; a test fits them again.
+// inverse has the coefficients of 1, f, f², f³ for each half-octave of v, where f is v as a
+// float32. They interpolate Φ⁻¹ at Chebyshev points. They are constants because every sample
+// depends on them; a test fits them again.
 var inverse = [segments][4]float32{
 	{4.677272, -1.5911539e-05, 1.9120537e-10, -1.0312681e-15},
 	{4.6060796, -1.1456769e-05, 9.787036e-11, -3.7670626e-16},

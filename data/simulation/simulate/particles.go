@@ -12,25 +12,24 @@ type swarm struct {
 	engine  *Engine
 	table   *pairTable
 	active  int
-	used    int // steps of the normals' window that are spent
+	used    int // steps of the normals' window already used
 	x, next []vector
 	f       []vector // zero between steps
-	since   int      // pairs since the last look at the context
+	since   int      // pairs since the last check of the context
 }
 
-// Columns of pairs are done a tile at a time, of which positions and forces
-// stay in the first cache, and rows so many that a call lasts some microseconds
-// only. Particle i meets the others in their order all the same, so neither
-// shows in its force.
+// Pairs are computed in tiles. The positions and forces of a tile's columns stay in the L1
+// cache, and its rows keep a call to a few microseconds. Particle i still meets the others
+// in their order, so tiles do not change its force.
 const (
 	tileColumns = 64
 	tileRows    = 128
-	pollPairs   = 1 << 13 // between looks at the context
+	pollPairs   = 1 << 13 // between checks of the context
 )
 
 func newSwarm(e *Engine, p sde.Particles, dt float64) *swarm {
 	d := p.Dim()
-	memory := make([]vector, 3*d) // in one piece: kernels read a little beyond positions
+	memory := make([]vector, 3*d) // one allocation: kernels read a little beyond the positions
 	return &swarm{
 		engine: e, table: newPairTable(p, dt),
 		x: memory[:d], next: memory[d : 2*d], f: memory[2*d:],
@@ -51,9 +50,9 @@ func (e *Engine) particles(ctx context.Context, dst []float32, p sde.Particles, 
 	return nil
 }
 
-// run simulates chains first..first+active−1 into dst, shape
-// [active, perChain, d]. Of a chain's normals the first d make its start and d
-// more every step, in the order of the state.
+// run simulates chains first..first+active−1 into dst, shape [active, perChain, d]. The
+// first d normals of a chain are its start, and each step takes the next d, in the order of
+// the state.
 func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChain int, stream stream) error {
 	for l := range w.active {
 		w.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
@@ -79,8 +78,7 @@ func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 	return nil
 }
 
-// noise is the normals for coordinates k and following, as far as the window
-// goes.
+// noise returns the normals for coordinates from k on, up to the end of the window.
 func (w *swarm) noise(k int) []float32 {
 	if w.used == window {
 		w.engine.fill(&w.normals, w.active)
@@ -124,7 +122,7 @@ func (w *swarm) forces(ctx context.Context) error {
 	return nil
 }
 
-// move takes the step and says whether all states are then within the bound.
+// move takes the step and reports whether all states are then within the bound.
 func (w *swarm) move() bool {
 	inside := true
 	for k := 0; k < len(w.x); {
@@ -137,8 +135,8 @@ func (w *swarm) move() bool {
 	return inside
 }
 
-// locate finds the first chain, and its first coordinate, that the last step
-// took out of bounds.
+// locate finds the first chain, and its first coordinate, that the last step took out of
+// bounds.
 func (w *swarm) locate() divergence {
 	for l := range w.active {
 		for k := range w.x {

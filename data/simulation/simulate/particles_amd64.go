@@ -1,9 +1,8 @@
 package simulate
 
-// The kernels of particles do all sixteen lanes, or eight with AVX2. Pairs need
-// first < end ≤ to and from < to; count is at least 1. With AVX-512 the
-// positions of up to two more particles behind to are read, which swarm has
-// room for: forces follow the positions.
+// The kernels of particles compute all sixteen lanes, or eight with AVX2. Pairs need
+// first < end ≤ to and from < to; count is at least 1. AVX-512 also reads the positions of up
+// to two particles behind to; in swarm the forces follow the positions, so it may.
 
 //go:noescape
 func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)

@@ -9,11 +9,11 @@ import (
 // vector is one coordinate of up to 16 chains.
 type vector = [widest]float32
 
-// pairTable is particles prepared for stepping. Their positions are kept in
-// units of 1/unit, so that t of sde.RadialForce is |Xᵢ−Xⱼ|² + offset.
+// pairTable is particles prepared for stepping. Positions are in units of 1/unit, so that t
+// of sde.RadialForce is |Xᵢ−Xⱼ|² + offset.
 type pairTable struct {
-	columns [4][forceCells]float32 // f·Δt by powers of t: what eight vectors of sixteen hold
-	rows    [forceCells][4]float32 // the same by cells
+	columns [4][forceCells]float32 // f·Δt, [power of t][cell]: eight vectors of sixteen
+	rows    [forceCells][4]float32 // the same, [cell][power]
 	offset  float32
 	trap    float32 // κΔt
 	noise   float32 // Noise·√Δt
@@ -24,7 +24,7 @@ type pairTable struct {
 // The last cell is the one without force.
 const (
 	forceCells = sde.ForceCells + 1
-	cellShift  = 22                          // bits of t that do not tell its cell
+	cellShift  = 22                          // low bits of t, which do not select its cell
 	oneBits    = 0x3f800000                  // float32(1)
 	outside    = sde.ForceCells << cellShift // bits of t at the range, less those of 1
 )
@@ -71,9 +71,8 @@ func (t *pairTable) pairs(f, x []vector, active, first, end, from, to int) {
 	}
 }
 
-// move takes as many coordinates as next has from x to next with the forces f,
-// which it clears, and the normals z, and says whether they are then finite and
-// within the bound.
+// move takes len(next) coordinates from x to next, with the forces f, which it clears, and
+// the normals z. It reports whether they are then finite and within the bound.
 func (t *pairTable) move(next, f, x []vector, active int, z []float32) bool {
 	inside := true
 	for k := range next {

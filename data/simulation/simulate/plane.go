@@ -6,9 +6,9 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// planeTable is an equation in the plane prepared for stepping: b·Δt and S·√Δt
-// on the cells of its grid. The last cells of each row and column, constant in
-// that direction, are for the ties that axis.locate rounds up.
+// planeTable is an equation in the plane prepared for stepping: b·Δt and S·√Δt on the cells
+// of its grid. The last cells of each row and column are constant in that direction; they
+// are for ties that axis.locate rounds up.
 type planeTable struct {
 	x, y axis
 	row  int // cells in a row
@@ -19,9 +19,8 @@ type planeTable struct {
 	cells  []bilinear    // fields of each, row after row
 }
 
-// bilinear is a vector that depends on the place in a cell, d and e ∈ [−½, ½]
-// from its centre: centre + d·alongX + e·alongY + d·e·twist. First its first
-// coordinate's numbers, then its second's.
+// bilinear is a vector field on a cell, [coordinate]: centre + d·alongX + e·alongY +
+// d·e·twist at the distances d, e ∈ [−½, ½] from the cell's centre.
 type bilinear [2]struct {
 	centre, alongX, alongY, twist float32
 }
@@ -43,8 +42,8 @@ func newAxis(g sde.Grid) axis {
 	return axis{float32(1 / h), float32(-g.Lo/h - 0.5), float32(g.N) - 1.5}
 }
 
-// locate finds x's cell, or the nearest, and its distance from the centre in
-// cells. What is not a number is in some cell.
+// locate finds x's cell, or the nearest, and the distance from its centre in cells. NaN is
+// in some cell.
 func (a axis) locate(x float32) (cell int, d float32) {
 	u := float32(x*a.scale) + a.offset
 	if !(u < a.top) {
@@ -61,8 +60,7 @@ func newPlaneTable(p sde.Plane, dt float64) *planeTable {
 	t := &planeTable{x: newAxis(p.X), y: newAxis(p.Y), row: p.X.N, fields: 1}
 	root := math.Sqrt(dt)
 	k, constant := p.DiffusionTerms()
-	// Where in a node's k numbers the fields' coordinates are: the columns of S,
-	// or its diagonal.
+	// The positions, in a node's k numbers, of the columns of S or of its diagonal.
 	at := [4]int{0, 2, 1, 3}
 	if k < 4 {
 		at = [4]int{0, k - 1}
@@ -90,8 +88,7 @@ func newPlaneTable(p sde.Plane, dt float64) *planeTable {
 	return t
 }
 
-// fit sets one coordinate of a field in all cells from every k-th value, a
-// node's, times a factor.
+// fit sets one coordinate of a field in all cells from every k-th value, times a factor.
 func (t *planeTable) fit(field, coordinate int, values []float32, k int, factor float64) {
 	nodes := (len(values) + k - 1) / k
 	for first := 0; first < nodes; first += t.row {

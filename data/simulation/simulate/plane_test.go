@@ -337,8 +337,8 @@ func TestPlaneRefusals(t *testing.T) {
 		n    int
 		want string
 	}{
-		{smoothPlane(1, true), 15, "function 6: 15 values are no whole number of states of 2"},
-		{smoothPlane(1, true), 10, "function 6: 5 samples cannot be shared by 4 chains"},
+		{smoothPlane(1, true), 15, "function 6: 15 values are not a whole number of states of dimension 2"},
+		{smoothPlane(1, true), 10, "function 6: 5 samples cannot be divided among 4 chains"},
 		{broken, 16, "function 6: drift NaN at (-4, -4.5): not finite"},
 		{flat, 16, "is zero"},
 		{sde.Plane{}, 16, "grid has 0 nodes"},

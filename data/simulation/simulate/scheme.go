@@ -1,7 +1,6 @@
-// Package simulate draws from invariant measures of SDEs by the Euler–Maruyama
-// scheme, with burn-in, thinning and many chains. A sample is a function of
-// (seed, purpose, function, chain, step): threads, lanes and the order of calls
-// do not show in it.
+// Package simulate draws from invariant measures of SDEs by the Euler–Maruyama scheme, with
+// burn-in, thinning and many chains. A sample depends on (seed, purpose, function, chain,
+// step) alone, not on threads, vector lanes or the order of calls.
 package simulate
 
 import (
@@ -9,19 +8,18 @@ import (
 	"math"
 )
 
-// Scheme says how long and how often chains are observed. A chain starts from
-// N(0, Start²·I), runs BurnIn steps, gives its first sample, and then one more after
-// every Thin steps.
+// Scheme describes the chains of a function. A chain starts from N(0, Start²·I), runs BurnIn
+// steps, gives its first sample, and then one more after every Thin steps.
 type Scheme struct {
 	DT     float64 `json:"dt" yaml:"dt"`           // time step
 	BurnIn int     `json:"burn_in" yaml:"burn_in"` // steps before the first sample
 	Thin   int     `json:"thin" yaml:"thin"`       // steps between samples
 	Chains int     `json:"chains" yaml:"chains"`   // independent chains per function
-	// Start is the standard deviation of the first states; 0 stands for 1.
+	// Start is the standard deviation of the first states; 0 means 1.
 	Start float64 `json:"start,omitempty" yaml:"start,omitempty"`
 }
 
-// Bounds beyond which a run would not end; step counts stay far from overflow.
+// Beyond these bounds a run would not end. Step counts stay far from overflow.
 const (
 	maxBurnIn = 1 << 40
 	maxThin   = 1 << 31
@@ -39,12 +37,12 @@ func (s Scheme) Validate() error {
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
 	case !(s.Start >= 0) || s.Start > Reach:
-		return fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g: states diverge at ±%g", s.Start, Reach, bound)
+		return fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g: states count as diverged at ±%g", s.Start, Reach, bound)
 	}
 	return nil
 }
 
-// Steps is the number of steps one chain takes to give n samples.
+// Steps is the number of steps that one chain takes for n samples.
 func (s Scheme) Steps(n int) int {
 	if n < 1 {
 		return 0
@@ -60,13 +58,13 @@ func (s Scheme) start() float64 {
 	return s.Start
 }
 
-// samplesPerChain checks the scheme against n samples in all.
+// samplesPerChain checks that the scheme gives n samples in total.
 func (s Scheme) samplesPerChain(n int) (int, error) {
 	if err := s.Validate(); err != nil {
 		return 0, err
 	}
 	if n == 0 || n%s.Chains != 0 {
-		return 0, fmt.Errorf("%d samples cannot be shared by %d chains", n, s.Chains)
+		return 0, fmt.Errorf("%d samples cannot be divided among %d chains", n, s.Chains)
 	}
 	return n / s.Chains, nil
 }

@@ -53,7 +53,7 @@ func TestSimulate(t *testing.T) {
 		t.Errorf("failing system: %v", err)
 	}
 	for _, n := range []int{0, count*width + 1, count * (width - 1)} {
-		if err := plain.Simulate(context.Background(), make([]float32, n), b, nil); err == nil || !strings.Contains(err.Error(), "cannot be shared") && !strings.Contains(err.Error(), "no whole number") {
+		if err := plain.Simulate(context.Background(), make([]float32, n), b, nil); err == nil || !strings.Contains(err.Error(), "cannot be divided") && !strings.Contains(err.Error(), "not a whole number") {
 			t.Errorf("%d values: %v", n, err)
 		}
 	}

@@ -2,10 +2,10 @@ package simulate
 
 import "sync"
 
-// Source gives the numbers of one stream one by one.
+// Source yields the numbers of one stream, one at a time.
 type Source struct{ s0, s1, s2, s3 uint32 }
 
-// NewSource starts a stream; Generator says which.
+// NewSource starts the stream of Generator.
 func NewSource(seed uint64, purpose string, index ...uint64) Source {
 	s := Generator(seed, purpose, index...)
 	return Source{s[0], s[1], s[2], s[3]}
@@ -18,19 +18,19 @@ func (s *Source) Uint32() uint32 {
 	return r
 }
 
-// Uniform is uniform on [0, 1), a multiple of 2⁻²⁴, by the upper bits of the
-// next output.
+// Uniform is uniform on the multiples of 2⁻²⁴ in [0, 1). It uses the upper bits of the next
+// output.
 func (s *Source) Uniform() float32 { return float32(s.Uint32()>>8) * (1. / (1 << 24)) }
 
-// Noise gives the normal numbers of up to Lanes sources at once, on the fastest
-// engine, for simulations of a few steps of what engines do not step.
+// Noise yields the normal numbers of up to Lanes sources at once, on the fastest engine. It
+// serves short simulations that engines do not run, such as probes.
 type Noise struct {
 	normals normals
 	active  int
 }
 
-// Lanes is how many sources a Noise has at most, and Window how many numbers of
-// each it makes at a time.
+// Lanes is the largest number of sources of a Noise. Window is how many numbers of each it
+// makes at a time.
 const (
 	Lanes  = lanes
 	Window = window
@@ -38,14 +38,14 @@ const (
 
 var noises = sync.Pool{New: func() any { return new(Noise) }}
 
-// BorrowNoise takes a Noise without sources. Return gives it back.
+// BorrowNoise takes a Noise without sources from a pool. Return puts it back.
 func BorrowNoise() *Noise {
 	n := noises.Get().(*Noise)
 	n.active = 0
 	return n
 }
 
-// Return gives the Noise back; it must not be used afterwards.
+// Return puts the Noise back into the pool; it must not be used afterwards.
 func (n *Noise) Return() { noises.Put(n) }
 
 // Add makes a source the next lane.
@@ -56,7 +56,7 @@ func (n *Noise) Add(s Source) {
 }
 
 // Next has the next Window numbers of all sources: number k of lane l at
-// [k·Lanes + l]. They are there until the next call.
+// [k·Lanes + l]. They are valid until the next call.
 func (n *Noise) Next() *[Window * Lanes]float32 {
 	for l := n.active; l%widest != 0; l++ { // engines fill whole vectors
 		n.normals.repeat(l)

@@ -11,34 +11,32 @@ import (
 //
 //	Xₙ₊₁ = Xₙ + b(Xₙ)Δt + σ(Xₙ)√Δt ξₙ,  ξₙ ~ N(0, I), X₀ ~ N(0, Start²·I)
 //
-// (Itô, weak order 1), with b and σ as the system interpolates them. Chain k has
-// dst[k·len(dst)/Chains : (k+1)·len(dst)/Chains], which must divide, sample by
-// sample: shape [Chains, samples, system.Dim()]. The arithmetic is in float32
-// without fused operations, the same on every platform and Engine but for the
-// last bit of a normal in 65,536 between platforms (normals). It runs on the
-// calling goroutine alone, on the fastest engine; Each spreads functions over
-// the cores.
+// (Itô, weak order 1), with b and σ interpolated by the system. dst has the shape
+// [Chains, samples, system.Dim()]. The arithmetic is float32 without fused operations. It is
+// the same on every platform and Engine, except that the last bit of one normal in 65,536
+// may differ between platforms (see normals). It runs on the calling goroutine, on the
+// fastest engine; use Each to run functions on all cores.
 //
-// Errors name the function; ErrDiverged also chain and step. dst must not be
-// used after an error.
+// Errors name the function, ErrDiverged also chain and step. The contents of dst are
+// undefined after an error.
 func EulerMaruyama(
 	ctx context.Context, dst []float32, system sde.System, s Scheme, seed, function uint64, purpose string,
 ) error {
 	return engines[0].EulerMaruyama(ctx, dst, system, s, seed, function, purpose)
 }
 
-// cell is one interval of the grid: b·Δt and σ·√Δt, in cells, as lines in the
-// state, by their values at state 0 and their slopes. Far from 0 a line is
-// rounded more than one about the cell's centre, but by no more than the slope,
-// below 1 in any scheme that is stable, times what the state itself is.
+// cell is one interval of the grid: b·Δt and σ·√Δt, in cells, as lines in the state, given
+// by their values at state 0 and their slopes. Far from 0 such a line has more rounding than
+// one about the cell's centre, but at most that of the state times the slope, which is below
+// 1 in any stable scheme.
 type cell struct {
 	drift, driftSlope, noise, noiseSlope float32
 }
 
-// table is a pair of coefficients prepared for stepping. States are kept in
-// cells from the centre of cell 0, x = origin + unit·u, which saves the way from
-// x to its cell in every step: cell i covers u ∈ [i−½, i+½]. There are as many
-// cells on either side of cell 0, of which one may stand for what is outside.
+// table is a pair of coefficients prepared for stepping. States are in units of cells from
+// the centre of cell 0, x = origin + unit·u, which saves the conversion of x in every step:
+// cell i covers u ∈ [i−½, i+½]. There are as many cells on either side of cell 0; one of them
+// may be outside the grid.
 type table struct {
 	frame
 	top     float32 // the largest |u| in a cell; coefficients are constant beyond
@@ -48,10 +46,9 @@ type table struct {
 	columns *columns // the same for up to 64 cells, otherwise nil
 }
 
-// columns are cells with each of their four numbers side by side: what four
-// vectors of sixteen hold. Cells 0 to 31 are in the first half, −31 to 0 in the
-// second at their numbers modulo 32, so that the sign of a state says which half
-// has its cell.
+// columns are cells transposed: each of their four numbers in four vectors of sixteen. Cells
+// 0 to 31 are in the first half, −31 to 0 in the second at their numbers modulo 32, so the
+// sign of a state selects the half.
 type columns struct {
 	drift, driftSlope, noise, noiseSlope [maxColumns]float32
 }
@@ -65,7 +62,7 @@ func (t *columns) put(at uint, c cell) {
 func newTable(c sde.Coefficients, dt float64) *table {
 	n, h := c.Grid.N, c.Grid.Step()
 	half := (n - 1) / 2 // cells on either side
-	left := (n - 2) / 2 // those of them on the left that are intervals of the grid
+	left := (n - 2) / 2 // cells on the left that are intervals of the grid
 	t := &table{
 		frame: frame{origin: c.Grid.Lo + (float64(left)+0.5)*h, unit: h, limit: bound / h},
 		top:   math.Nextafter32(float32(half)+0.5, 0), // a tie would round to a cell too many
