@@ -5,9 +5,9 @@
 copies report/NAME.md and its figures from DIR, of `ergoflow reproduce … --dir DIR`, to
 docs/results/PAGE.md and PAGE/; PAGE is NAME at the preset scaled and NAME-PRESET
 otherwise. Text between the page's command and its line on scale is written by hand
-(machine, date, commit, interpretation) and stays as it is. Figures get a palette of
-256 colours; of their data only small tables are copied, the rest is in the record
-(record.py). Needs Go; of Python only the standard library.
+(machine, date, commit, interpretation) and stays as it is. Figures get a palette of 64
+colours. Of their data only small tables are copied; record.py keeps what else is kept.
+Needs Go; of Python only the standard library.
 """
 
 import argparse

@@ -10,32 +10,31 @@ After unpack,
 
 trains and evaluates only what the record lacks, and writes the page of everything.
 
-The record has of every finished training its times and last loss; of every evaluation
-all distances; and of the evaluation whose figures a page has, the data behind the
-figures that do not follow from the distances. It lacks the trained states, the figures
-themselves, which unpack takes from the folder beside the page, and the samples behind
-the figures `percentiles` and `samples`: unpack writes their CSV files with the header
-alone. Only the standard library is needed.
+The record has the times and last loss of every finished training, and all distances of
+every evaluation. For evaluations whose figures are on a page it also names the page, and
+has the data of the figures `radial`, `energy` and `evolution`. It lacks the trained
+states, the figures, which unpack copies from the folder beside the page, the loss of
+every step, and the samples behind the figures `percentiles` and `samples`: unpack writes
+the CSV files of these three with the header alone. Only the standard library is needed.
 """
 
 import argparse
-import ast
-import csv
 import hashlib
 import io
 import json
 import pathlib
 import shutil
-import struct
 import sys
 import tarfile
 
 RESULTS = pathlib.Path(__file__).resolve().parent.parent / "results"
 RECORD = RESULTS / "record.tar.xz"
 NUMBERS = ["results.json", "figures.json", "judged.json"]  # without the last, the others do not count
-DATA = ["radial.csv", "energy.csv", "evolution.csv"]  # does not follow from the distances; loss.csv is packed as loss.npy
-HEADERS = {"percentiles": "percent,function,set,x,pdf,cdf\n", "samples": "percent,function,set,x,y\n"}
-FROM_EVALUATION = ["loss", "percentiles", "samples", "radial", "energy", "evolution"]  # reproduce draws all other figures anew
+PAGE = "page"  # in the record alone: the page that has an evaluation's figures
+# Figures that reproduce reads; all others it draws from the distances. Of some the record
+# has the data, of others only the CSV header remains.
+DATA = ["radial", "energy", "evolution"]
+HEADERS = {"loss": "step,loss,mean\n", "percentiles": "percent,function,set,x,pdf,cdf\n", "samples": "percent,function,set,x,y\n"}
 
 
 def page_name(name, preset):
@@ -69,35 +68,9 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).digest()
 
 
-def pack_losses(text):
-    """loss.csv as an .npy file of the float32 losses; step and moving mean follow from them."""
-    losses = [float(row["loss"]) for row in csv.DictReader(io.StringIO(text))]
-    header = repr({"descr": "<f4", "fortran_order": False, "shape": (len(losses),)}).encode()
-    header += b" " * (-(len(header) + 11) % 64) + b"\n"
-    packed = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + struct.pack(f"<{len(losses)}f", *losses)
-    if unpack_losses(packed) != text:
-        raise ValueError("loss.csv is not what model/report writes: losses are no float32, or the moving mean differs")
-    return packed
-
-
-def unpack_losses(packed):
-    """loss.csv as model/report writes it: the mean is centred, over a hundredth of the steps."""
-    (length,) = struct.unpack("<H", packed[8:10])
-    (count,) = ast.literal_eval(packed[10:10 + length].decode())["shape"]
-    losses = struct.unpack(f"<{count}f", packed[10 + length:])
-    sums, window = [0.0], max(1, count // 100)
-    for v in losses:
-        sums.append(sums[-1] + v)
-    lines = ["step,loss,mean"]
-    for i, v in enumerate(losses):
-        first, end = max(0, i - window // 2), min(count, i + window // 2 + 1)
-        lines.append(f"{i + 1},{number(v)},{number((sums[end] - sums[first]) / (end - first))}")
-    return "\n".join(lines) + "\n"
-
-
-def number(v):
-    """The shortest decimal, as Go writes it."""
-    return repr(v).removesuffix(".0")
+def read_figures(captions):
+    """The figures of an evaluation that reproduce reads, from its figures.json."""
+    return [c["name"] for c in json.loads(captions) if c["name"] in DATA or c["name"] in HEADERS]
 
 
 def pack(directory, archive):
@@ -116,12 +89,14 @@ def pack(directory, archive):
         folder = judged.parent
         for name in NUMBERS:
             keep(folder / name)
-        figures = [folder / f"{c['name']}.png" for c in json.loads((folder / "figures.json").read_text()) if c["name"] in FROM_EVALUATION]
-        if figures and all(f.exists() and digest(f) in on_pages for f in figures):
-            for name in DATA:
-                if (folder / name).exists():
-                    keep(folder / name)
-            files[f"evaluations/{folder.name}/loss.npy"] = pack_losses((folder / "loss.csv").read_text())
+        figures = read_figures((folder / "figures.json").read_bytes())
+        pictures = [folder / f"{name}.png" for name in figures]
+        if pictures and all(p.exists() and digest(p) in on_pages for p in pictures):
+            for name in figures:
+                if name in DATA:
+                    keep(folder / f"{name}.csv")
+            experiment = json.loads((folder / "results.json").read_text())["experiment"]
+            files[f"evaluations/{folder.name}/{PAGE}"] = page_name(experiment["name"], experiment["preset"]).encode()
         count += 1
     save(files, archive)
     print(f"{trainings} trainings and {count} evaluations of {directory} are in {archive}")
@@ -134,24 +109,14 @@ def unpack(directory, archive):
     for name, content in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.name == "loss.npy":
-            unpack_figures(path.parent, files)
-            path, content = path.with_suffix(".csv"), unpack_losses(content).encode()
-        path.write_bytes(content)
+        if path.name != PAGE:
+            path.write_bytes(content)
+            continue
+        for figure in read_figures(files[f"evaluations/{path.parent.name}/figures.json"]):
+            shutil.copyfile(RESULTS / content.decode() / f"{figure}.png", path.parent / f"{figure}.png")
+            if figure in HEADERS:
+                (path.parent / f"{figure}.csv").write_text(HEADERS[figure])
     print(f"{archive} is in {directory}")
-
-
-def unpack_figures(folder, files):
-    """The figures of an evaluation from the page that has them, and CSV files without the samples."""
-    evaluation = f"evaluations/{folder.name}"
-    experiment = json.loads(files[f"{evaluation}/results.json"])["experiment"]
-    page = RESULTS / page_name(experiment["name"], experiment["preset"])
-    for caption in json.loads(files[f"{evaluation}/figures.json"]):
-        name = caption["name"]
-        if name in FROM_EVALUATION:
-            shutil.copyfile(page / f"{name}.png", folder / f"{name}.png")
-        if name in HEADERS:
-            (folder / f"{name}.csv").write_text(HEADERS[name])
 
 
 def main():

@@ -52,7 +52,12 @@ def figure(curves):
     highest = max(max(c[len(c) // 50:]) for c in drawn.values())
     lowest = min(map(min, drawn.values()))
     level = lambda loss: math.log(loss / lowest) / (math.log(highest / lowest) or 1)
-    out = []
+    out = ["<defs>"]
+    for wire, losses in drawn.items():
+        points = " ".join(f"{width * i / (len(losses) - 1 or 1):.1f},{top + height * (1 - level(min(x, highest))):.1f}"
+                          for i, x in enumerate(losses))
+        out.append(f'<polyline id="{wire}" points="{points}" fill="none"/>')
+    out.append("</defs>")
     for k, wire in enumerate(drawn):
         left = 50 + k * (width + gap)
         out.append(f'<rect x="{left}" y="{top}" width="{width}" height="{height}" fill="none" stroke="#999"/>')
@@ -61,10 +66,8 @@ def figure(curves):
         steps = len(drawn[wire])
         out.append(f'<text x="{left + width}" y="{top + height + 15}" text-anchor="end" font-size="10">{steps:,}</text>')
         for other in [w for w in drawn if w != wire] + [wire]:
-            points = " ".join(f"{left + width * i / (len(drawn[other]) - 1 or 1):.1f},"
-                              f"{top + height * (1 - level(min(x, highest))):.1f}" for i, x in enumerate(drawn[other]))
             colour = WIRES[wire] if other == wire else "#ccc"
-            out.append(f'<polyline points="{points}" fill="none" stroke="{colour}"/>')
+            out.append(f'<use href="#{other}" x="{left}" stroke="{colour}"/>')
     for v in logticks(lowest, highest):
         y = top + height * (1 - math.log(v / lowest) / math.log(highest / lowest))
         out.append(f'<text x="44" y="{y + 4:.1f}" text-anchor="end" font-size="11">{v:g}</text>')

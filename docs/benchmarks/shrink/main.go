@@ -1,10 +1,10 @@
-// Command shrink rewrites PNG files with at most 256 colours, which makes figures
-// of lines and bars three times smaller:
+// Command shrink rewrites PNG files with at most 64 colours, which makes figures of
+// lines and bars nearly four times smaller:
 //
 //	go run ./docs/benchmarks/shrink FILE…
 //
 // The palette has the most frequent colours of which no two are within a distance
-// d, the largest difference of a channel; d is the least for which 256 suffice.
+// d, the largest difference of a channel; d is the least for which 64 suffice.
 // No pixel changes by more than d of 255. A file that has a palette already stays
 // as it is.
 package main
@@ -20,7 +20,7 @@ import (
 	"slices"
 )
 
-const most = 256 // colours of a PNG with a palette
+const most = 64 // colours
 
 func main() {
 	if len(os.Args) < 2 {
