@@ -1,18 +1,17 @@
-// Package protocol is the worker's side of the cluster: what it says to the
-// coordinator, what work it begins and ends, and when a step may be applied. It
-// is a pure state machine,
+// Package protocol decides for a worker: what it sends to the coordinator, which work it
+// begins and ends, and when it may apply a step. It is a pure state machine,
 //
 //	(state, now, event) → effects
 //
-// without clock, goroutine, randomness or I/O, as the coordinator's machine is.
-// Package worker runs it over gRPC and a device, package simulation over a
-// network, clock and disk that are made up.
+// without clock, goroutine, randomness or I/O, as the coordinator's machine is. Both
+// speak in the messages of package message. Package worker runs it with gRPC and a
+// device, package simulation with a simulated network, clock and disk.
 //
-// A [Session] lives as long as one connection to the coordinator. Beside it runs
-// at most one piece of work, since work uses the device: making shards,
-// preparing for a run, describing the state, or being a rank. An order that
-// needs the device first cancels what is under way, and begins when that has
-// ended; meanwhile pings are answered. A rank goes so:
+// A [Session] lasts as long as one connection to the coordinator. At most one piece of
+// work runs beside it, since work uses the device: making shards, preparing for a run,
+// describing the state, or being a rank. An order that needs the device cancels the
+// present work, and begins when that has ended. Meanwhile the session answers pings. A
+// rank passes through:
 //
 //	coordinator        session             the work
 //	  Assign ────────►   Join ───────────►  take the state, connect the ring
@@ -24,6 +23,6 @@
 //	  Abort ─────────►   Cancel ─────────►
 //	                             ◄─────────  Ended
 //
-// A step is applied when the ring has ended here and the generation has not:
-// what was cancelled is not applied any more, whatever its ring brings.
+// A rank applies a step when its ring has ended and its generation has not. Once its
+// work is cancelled it applies no step, even if the ring still ends.
 package protocol

@@ -7,57 +7,57 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// An Effect is what the adapter shall do. Effects are executed in order and
+// An Effect is an action that the adapter executes. It executes effects in order and
 // without waiting: what takes time is work, and answers with events.
 type Effect interface{ effect() }
 
-// Effects that begin work. It goes on until it has done what it is for or is
-// cancelled, and its last event is Ended.
+// Effects that begin work. Work continues until it is done or cancelled, and its last
+// event is Ended.
 type (
 	// Generate pulls jobs and makes shards until cancelled.
 	Generate struct{ Order message.Generate }
 	// Prepare maps the shards of a run and compiles its graphs.
 	Prepare struct{ Order message.Prepare }
-	// Describe asks for Described, of the state that is held.
+	// Describe asks for Described: a report of the state that the worker holds.
 	Describe struct{ Generation ergoflow.Generation }
-	// Join begins a rank: state, ring, then Joined; after that it does what it is
-	// told until cancelled.
+	// Join begins a rank: it takes the state, connects the ring, and answers Joined. Then
+	// it executes Compute, Apply and Save until it is cancelled.
 	Join struct{ Assign message.Assign }
-	// Drop frees what is held of the run.
+	// Drop frees everything that the worker holds of the run.
 	Drop struct{}
 )
 
 // Effects on the work under way.
 type (
-	// Cancel ends it as soon as possible.
+	// Cancel ends the work as soon as possible.
 	Cancel struct{ Reason string }
-	// Compute has the rank compute the gradient at its step and sum it over the
-	// ring.
+	// Compute has the rank compute the gradient of its next step and sum it over the
+	// ring; Summed follows.
 	Compute struct{}
-	// Apply has the rank update its state by the sum.
+	// Apply has the rank update its state with the sum; Applied follows.
 	Apply struct{}
 )
 
 // Other effects.
 type (
-	// Send hands a message to the coordinator.
+	// Send queues a message for the coordinator.
 	Send struct{ Message message.FromWorker }
-	// Save takes a checkpoint of the present state, by the rank between its steps
-	// where there is one, and uploads it beside whatever follows. One that is
-	// under way makes it superfluous, unless it is Final: no step follows, so that
-	// nothing else will save this state. Then it waits.
+	// Save takes a checkpoint of the present state, in a rank between two steps, and
+	// uploads it beside later work. If an upload is under way, the adapter drops a Save
+	// that is not Final. A Final one waits for that upload: no step follows, so no later
+	// Save covers this state.
 	Save struct{ Final bool }
-	// End closes the session. Nothing follows.
+	// End closes the session. It is the last effect.
 	End struct{ Err error }
 )
 
-// What End may say.
+// Reasons of End.
 var (
-	// ErrLeft: the worker was told to leave.
+	// ErrLeft means that the worker was told to leave.
 	ErrLeft = errors.New("left the cluster")
-	// ErrRefused: the coordinator does not want the worker, and says why.
+	// ErrRefused means that the coordinator refused the worker, for a reason that follows.
 	ErrRefused = errors.New("the coordinator refused this worker")
-	// ErrSilent: nothing was heard of the coordinator.
+	// ErrSilent means that the coordinator sent nothing for longer than its patience.
 	ErrSilent = errors.New("the coordinator is silent")
 )
 

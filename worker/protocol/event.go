@@ -5,12 +5,12 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// An Event is what may befall a session.
+// An Event is something that happens to a session.
 type Event interface{ event() }
 
 // Events of the connection.
 type (
-	// Opened comes once, first: the stream to the coordinator is open.
+	// Opened is the first event, and occurs once: the stream to the coordinator is open.
 	Opened struct{}
 	// Received is a message of the coordinator; nil: one that this worker does not know.
 	Received struct{ Message message.FromCoordinator }
@@ -20,7 +20,7 @@ type (
 	Tick struct{}
 	// Drain: the process is asked to leave.
 	Drain struct{}
-	// Refused: a stranger's stream to the data port was not taken.
+	// Refused: the worker refused a stream to its data port.
 	Refused struct{ From, Reason string }
 )
 
@@ -28,21 +28,20 @@ type (
 type (
 	// Described answers Describe.
 	Described struct{ Report message.Report }
-	// Joined answers Join: state in place, ring connected.
+	// Joined answers Join: the state is in place and the ring is connected.
 	Joined struct{ Step ergoflow.Step }
-	// Summed: the ring of the step that was to be computed has ended here.
+	// Summed answers Compute: the ring has ended in this rank.
 	Summed struct{}
 	// Applied answers Apply. The session fills in the generation.
 	Applied struct{ Progress message.Progress }
-	// Followed: by following another worker this one has come to hold a state.
+	// Followed: the worker holds a new state, because it follows a member.
 	Followed struct {
 		Run  string
 		Mark ergoflow.Mark
 	}
-	// NotSaved: a checkpoint that was Final did not reach the coordinator.
+	// NotSaved: a Final checkpoint did not reach the coordinator.
 	NotSaved struct{ Err error }
-	// Ended is the last event of any work: nothing of it uses the device any
-	// more.
+	// Ended is the last event of any work, which no longer uses the device.
 	Ended struct{ Err error }
 )
 

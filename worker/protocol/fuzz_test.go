@@ -12,9 +12,9 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire/wiretest"
 )
 
-// FuzzReceived has a coordinator say anything, a sequence of length-prefixed
-// messages. Whatever it is: no two works are under way at once, what is to be
-// applied was computed, and nothing follows the end.
+// FuzzReceived feeds a session arbitrary messages of a coordinator, each after its length.
+// In all cases at most one piece of work is under way, only computed steps are applied,
+// and no effect follows End.
 func FuzzReceived(f *testing.F) {
 	seed := func(messages ...*wire.CoordinatorMessage) { f.Add(wiretest.Join(f, messages...)) }
 	p := &wire.Plan{Run: "r", Dataset: "d", Shards: 2, Steps: 3, CheckpointEvery: 1}
@@ -43,7 +43,7 @@ func FuzzReceived(f *testing.F) {
 	})
 }
 
-// device does what it is told, a little of it after every message.
+// device executes the effects, one event or two after each message.
 type device struct {
 	t                   *testing.T
 	session             *Session
@@ -74,7 +74,7 @@ func (d *device) post(e Event) {
 			d.computing = true
 		case Apply:
 			if !d.computed {
-				d.t.Fatal("Apply of what was not computed")
+				d.t.Fatal("Apply before Compute")
 			}
 			d.computed = false
 			d.step++
@@ -84,7 +84,7 @@ func (d *device) post(e Event) {
 	}
 }
 
-// work makes progress by an event or two.
+// work answers the present work with an event or two.
 func (d *device) work() {
 	switch d.effect.(type) {
 	case nil:

@@ -8,30 +8,30 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// rankState is how far a rank is in its generation.
+// rankState is the progress of a rank in its generation.
 type rankState struct {
 	generation ergoflow.Generation
 	saves      bool          // this rank writes the checkpoints
 	joined     bool          // the state is in place and the ring connected
-	gone       bool          // all are ready
+	gone       bool          // all members are ready
 	step       ergoflow.Step // updates applied
 	busy       bool          // between Compute and Applied
-	summed     bool          // of which the ring has ended here
-	saveAsked  bool          // the coordinator wants a checkpoint at the next boundary
+	summed     bool          // busy, and the ring has ended in this rank
+	saveAsked  bool          // the coordinator asks for a checkpoint at the next step boundary
 	askedAt    time.Time
-	savedLast  bool
-	unsaved    int // checkpoints that were Final and did not arrive
+	savedLast  bool // the checkpoint of the last step was ordered
+	unsaved    int  // Final checkpoints that did not arrive
 }
 
-// boundaryPatience is for how long a step may go on when a checkpoint is asked for.
-// The coordinator lets go after 10 s, and the checkpoint has to arrive before.
+// boundaryPatience bounds how long a requested checkpoint waits for the present step. The
+// coordinator dismisses the worker after 10 s, and the checkpoint has to arrive before.
 const boundaryPatience = 2 * time.Second
 
-// maxUnsaved is how often the last checkpoint is tried before the coordinator hears
-// that it does not arrive.
+// maxUnsaved is how often the worker tries to upload the last checkpoint before it
+// complains to the coordinator.
 const maxUnsaved = 4
 
-// form ends whatever is under way and reports what is held.
+// form cancels the present work and then reports the state that the worker holds.
 func (s *Session) form(form message.Form) {
 	if form.Generation <= s.formed {
 		return
@@ -50,12 +50,12 @@ func (s *Session) assign(assign message.Assign) {
 		&work{kind: stepping, effect: Join{assign}, rankState: rankState{generation: assign.Generation, saves: assign.Saves}})
 }
 
-// abort ends a generation, and lets go of what waits for it.
+// abort ends a generation: its work is cancelled, or does not begin.
 func (s *Session) abort(abort message.Abort) {
 	of := func(w *work) bool {
 		return w != nil && (w.kind == stepping || w.kind == describing) && w.generation == abort.Generation
 	}
-	s.assigned = max(s.assigned, abort.Generation) // it is over, whatever is still said of it
+	s.assigned = max(s.assigned, abort.Generation) // later messages of it have no effect
 	if of(s.next) {
 		s.next = nil
 	}
@@ -64,7 +64,7 @@ func (s *Session) abort(abort message.Abort) {
 	}
 }
 
-// rank is the rank of a generation, under way or waiting for the device.
+// rank returns the rank of a generation, which runs or waits for the device; nil: none.
 func (s *Session) rank(generation ergoflow.Generation) *work {
 	for _, w := range []*work{s.next, s.work} {
 		if w != nil && w.kind == stepping && w.generation == generation {
@@ -82,8 +82,8 @@ func (s *Session) joined(w *work, e Joined) {
 	s.proceed()
 }
 
-// proceed gives the rank what it may do next. It is the one place from which
-// steps are computed and applied.
+// proceed gives the rank its next order. It is the one place from which steps are
+// computed and applied.
 func (s *Session) proceed() {
 	w := s.work
 	if w == nil || w.kind != stepping || w.cancelled || !w.joined {
@@ -102,11 +102,11 @@ func (s *Session) proceed() {
 		s.emit(Save{Final: true})
 	}
 	switch {
-	case !w.gone || s.parting:
+	case !w.gone || s.noMoreSteps:
 	case w.step < s.plan.Steps:
 		w.busy = true
 		s.emit(Compute{})
-	case w.saves && !w.savedLast: // the coordinator ends the generation once it is safe
+	case w.saves && !w.savedLast: // the coordinator ends the generation once the state is durable
 		w.savedLast = true
 		s.emit(Save{Final: true})
 	}
@@ -123,10 +123,10 @@ func (s *Session) applied(w *work, e Applied) {
 	s.proceed()
 }
 
-// save takes a checkpoint at the next boundary between steps. No step follows in
-// this session: who is asked will leave, and such steps would go with it.
+// save takes a checkpoint at the next step boundary. No step follows in this session: the
+// worker leaves, and later steps would be lost with it.
 func (s *Session) save() {
-	s.parting = true
+	s.noMoreSteps = true
 	if s.work == nil || s.work.kind != stepping {
 		s.emit(Save{Final: true})
 		return
@@ -135,12 +135,12 @@ func (s *Session) save() {
 	s.proceed()
 }
 
-// hurry gives up a step whose end a checkpoint has been waiting for too long: what
-// the step before left is saved instead. One that the ring has ended is applied
-// when the lease is renewed.
-func (s *Session) hurry() {
+// cancelSlowStep cancels a step for which a requested checkpoint has waited too long: the
+// state before that step is saved instead. A step whose ring has ended is not cancelled:
+// it is applied when the lease is renewed.
+func (s *Session) cancelSlowStep() {
 	w := s.work
 	if w != nil && w.kind == stepping && w.saveAsked && w.busy && !w.summed && s.now.Sub(w.askedAt) > boundaryPatience {
-		s.cancel("a checkpoint is asked for, and the step takes too long")
+		s.cancel("the coordinator asks for a checkpoint, and the step takes too long")
 	}
 }

@@ -14,26 +14,26 @@ const helloTimeout = 5 * time.Second
 // Session is the state of one connection to the coordinator. It is not for use
 // by several goroutines.
 type Session struct {
-	hello    message.Hello
-	now      time.Time // of the event being handled
-	heard    time.Time // of the coordinator
-	patience time.Duration
-	lease    lease
-	over     bool
-	formed   ergoflow.Generation // the last generation that was to form
-	assigned ergoflow.Generation // the last one of which a place was taken
-	parting  bool                // the state was asked for: steps after it would be lost
+	hello       message.Hello
+	now         time.Time // of the event being handled
+	heard       time.Time // last message of the coordinator
+	patience    time.Duration
+	lease       lease
+	over        bool
+	formed      ergoflow.Generation // last generation of a Form
+	assigned    ergoflow.Generation // last generation of an Assign, or of an Abort
+	noMoreSteps bool                // the coordinator has asked for the state: later steps would be lost
 
-	plan     ergoflow.Plan // of the run that was prepared
-	followed Followed      // since the work under way began, or the last one
-	work     *work         // under way; nil when idle
-	next     *work         // begins when the one under way has ended
+	plan     ergoflow.Plan // of the run that the worker is prepared for
+	followed Followed      // the newest since the last work began
+	work     *work         // the present work; nil: idle
+	next     *work         // begins when the present work has ended
 
 	effects []Effect
 }
 
-// NewSession returns the session of a worker that presents itself by hello. Its
-// first event must be Opened.
+// NewSession returns the session of a worker that introduces itself with hello. Its first
+// event must be Opened.
 func NewSession(hello message.Hello) *Session { return &Session{hello: hello, patience: helloTimeout} }
 
 // Step handles one event.
@@ -50,7 +50,7 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		s.heard = now
 		s.receive(e.Message)
 	case Broken:
-		if s.next != nil && s.next.kind == leaving { // let go, while the work winds down
+		if s.next != nil && s.next.kind == leaving { // dismissed, while the work ends
 			s.end(s.next.left())
 		} else {
 			s.end(e.Err)
@@ -59,7 +59,7 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		if silence := now.Sub(s.heard); silence > s.patience {
 			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))
 		}
-		s.hurry()
+		s.cancelSlowStep()
 	case Followed:
 		s.followed = e
 	case Drain:
@@ -72,7 +72,7 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 	return s.effects
 }
 
-// receive carries out one order of the coordinator.
+// receive executes one message of the coordinator.
 func (s *Session) receive(received message.FromCoordinator) {
 	switch m := received.(type) {
 	case message.Welcome:
@@ -82,9 +82,9 @@ func (s *Session) receive(received message.FromCoordinator) {
 	case message.Ping:
 		s.ping(m)
 	case message.Generate:
-		s.replace("the coordinator orders generating", &work{kind: generating, effect: Generate{m}, run: m.Plan.Run})
+		s.replace("the coordinator orders to generate", &work{kind: generating, effect: Generate{m}, run: m.Plan.Run})
 	case message.Prepare:
-		s.replace("the coordinator orders preparing", &work{kind: preparing, effect: Prepare{m}, run: m.Plan.Run, order: m})
+		s.replace("the coordinator orders to prepare", &work{kind: preparing, effect: Prepare{m}, run: m.Plan.Run, order: m})
 	case message.Form:
 		s.form(m)
 	case message.Assign:
@@ -101,15 +101,15 @@ func (s *Session) receive(received message.FromCoordinator) {
 	case message.Finish:
 		s.replace("the run is finished", &work{kind: dropping, effect: Drop{}})
 	case message.Leave:
-		s.replace("the coordinator lets go", &work{kind: leaving, reason: m.Reason})
+		s.replace("the coordinator dismisses the worker", &work{kind: leaving, reason: m.Reason})
 	}
 }
 
-// welcome takes over the coordinator's times. Its patience with a silent worker
-// is short, since training waits for that worker. A worker's patience with a
-// silent coordinator is long: one that was killed breaks its streams at once, so
-// that only a host that was stopped, cut off or starved is silent; nobody else
-// conducts the run meanwhile, and looking for it costs a generation.
+// welcome takes over the coordinator's times. The coordinator's patience with a silent
+// worker is short, since training waits for that worker. A worker's patience with a
+// silent coordinator is long. A killed coordinator breaks its streams at once: only one
+// whose host was stopped, cut off or overloaded is silent. No other coordinator takes over
+// meanwhile, and reconnecting costs a generation.
 func (s *Session) welcome(w message.Welcome) {
 	if w.Patience > 0 {
 		s.patience = w.Patience
@@ -120,19 +120,19 @@ func (s *Session) welcome(w message.Welcome) {
 func (s *Session) ping(p message.Ping) {
 	s.lease.heard(p.Heard)
 	s.send(message.Heartbeat{Doing: s.doing(), Number: s.lease.beat(s.now), Run: s.followed.Run, State: s.followed.Mark})
-	s.proceed() // a step may have waited for the lease
+	s.proceed() // a step may wait for the lease
 }
 
 func (s *Session) emit(e Effect) { s.effects = append(s.effects, e) }
 
 func (s *Session) send(m message.FromWorker) { s.emit(Send{m}) }
 
-// failed tells the coordinator that this worker cannot go on with the run.
+// failed tells the coordinator that this worker cannot continue the run.
 func (s *Session) failed(run string, err error) {
 	s.send(message.Failed{Run: run, Reason: err.Error()})
 }
 
-// end closes the session; the adapter waits for the work that is under way.
+// end closes the session. The adapter waits for the present work to end.
 func (s *Session) end(err error) {
 	s.cancel("the session with the coordinator ends")
 	s.over = true

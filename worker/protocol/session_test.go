@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// driver brings a session into a situation and says in words what it does.
+// driver feeds a session events and names its effects.
 type driver struct {
 	t   *testing.T
 	now time.Time
@@ -63,7 +63,7 @@ func leave() Event {
 
 func applied(step ergoflow.Step) Event { return Applied{message.Progress{Step: step}} }
 
-// expect handles an event and compares the effects, in words.
+// expect feeds an event and compares the names of the effects.
 func (d *driver) expect(e Event, want string) {
 	d.t.Helper()
 	var got []string
@@ -99,7 +99,7 @@ func (d *driver) rank(g ergoflow.Generation, step ergoflow.Step) {
 	d.expect(Joined{Step: step}, "ready")
 }
 
-// prepared brings the session to where it may be a member, with a lease.
+// prepared returns a session that may become a member, with a lease.
 func prepared(t *testing.T, steps, every ergoflow.Step) *driver {
 	d := open(t)
 	d.expect(prepare(steps, every), "prepare")
@@ -123,14 +123,14 @@ func TestSteps(t *testing.T) {
 	lost := NotSaved{errors.New("no room")}
 	for n := range uint64(maxUnsaved - 1) {
 		d.expect(lost, "")
-		d.expect(ping(3+n), "heartbeat, save finally") // until it is stored
+		d.expect(ping(3+n), "heartbeat, save finally") // it tries again
 	}
-	d.expect(lost, "complaint") // and the coordinator hears why it is not
+	d.expect(lost, "complaint") // the coordinator hears why
 	d.expect(ping(9), "heartbeat, save finally")
 }
 
-// Of what is cancelled nothing is applied any more, pings are answered while it
-// winds down, and what was ordered begins when it has ended.
+// Cancelled work applies no step. While it ends, the session answers pings. The next work
+// begins when it has ended.
 func TestCancelledWork(t *testing.T) {
 	d := prepared(t, 10, 5)
 	d.rank(1, 0)
@@ -146,8 +146,7 @@ func TestCancelledWork(t *testing.T) {
 	d.expect(assign(2), "")
 }
 
-// Orders of a generation that is not the latest are not carried out, nor any
-// twice.
+// The session executes no order of a generation that is not the latest, and none twice.
 func TestStaleOrders(t *testing.T) {
 	d := prepared(t, 10, 5)
 	d.rank(3, 0)
@@ -158,8 +157,8 @@ func TestStaleOrders(t *testing.T) {
 	d.expect(goes(3), "")
 }
 
-// A step whose ring has ended is applied only while the coordinator has heard
-// of this worker lately, as far as it knows.
+// The rank applies a step only while the coordinator has heard this worker recently, as
+// far as the worker knows.
 func TestLease(t *testing.T) {
 	d := prepared(t, 10, 5) // heartbeat 1 was heard at the beginning
 	d.rank(1, 0)
@@ -175,9 +174,9 @@ func TestLease(t *testing.T) {
 	d.expect(ping(3), "heartbeat, apply")
 }
 
-// Who is asked for its state makes no step after it in this session, in no
+// A worker that was asked for its state makes no step after it in this session, in any
 // generation.
-func TestParting(t *testing.T) {
+func TestSaveBeforeLeaving(t *testing.T) {
 	d := prepared(t, 10, 5)
 	d.rank(1, 0)
 	d.expect(goes(1), "compute")
@@ -195,9 +194,9 @@ func TestParting(t *testing.T) {
 	d.expect(Tick{}, "")
 }
 
-// Who is let go leaves, also when the stream ends before its work does, as that of a
-// coordinator that ends.
-func TestLetGoWhileTheStreamEnds(t *testing.T) {
+// A dismissed worker leaves, even if the stream ends before its work does, because the
+// coordinator ends.
+func TestDismissedWhileTheStreamEnds(t *testing.T) {
 	d := prepared(t, 10, 5)
 	d.rank(1, 0)
 	d.expect(goes(1), "compute")
@@ -205,8 +204,8 @@ func TestLetGoWhileTheStreamEnds(t *testing.T) {
 	d.expect(Broken{errors.New("the coordinator ends")}, "end: left the cluster: drained")
 }
 
-// A checkpoint waits for the step under way, but not for long: what the step before
-// left is saved then. A step that the ring has ended is applied.
+// A checkpoint waits for the present step, but not for long: then the state before that
+// step is saved. A step whose ring has ended is applied.
 func TestSaveInALongStep(t *testing.T) {
 	d := prepared(t, 100, 50)
 	d.rank(1, 7)
@@ -233,7 +232,7 @@ func TestSaveInALongStep(t *testing.T) {
 	d.expect(applied(8), "progress, save finally")
 }
 
-// A state that was asked for is saved also when no boundary came.
+// A requested state is saved even if the step fails.
 func TestSaveOfAnInterruptedStep(t *testing.T) {
 	d := prepared(t, 10, 5)
 	d.rank(1, 0)
@@ -242,7 +241,7 @@ func TestSaveOfAnInterruptedStep(t *testing.T) {
 	d.expect(Ended{Err: errors.New("the ring broke")}, "save finally, complaint")
 }
 
-// A complaint names the member that the error blames, and nobody where it is our own.
+// A complaint names the member that the error blames, and none if the error is its own.
 func TestComplaintsNameThePeer(t *testing.T) {
 	for peer, err := range map[ergoflow.WorkerID]error{
 		"b": fmt.Errorf("step 3: %w", &Blame{"b", errors.New("connection refused")}),
@@ -271,7 +270,7 @@ func TestFailures(t *testing.T) {
 	d.expect(Ended{Err: errors.New("the device is lost")}, "end: the device is lost")
 }
 
-// A silent coordinator is left after its patience, and none that speaks.
+// The session ends after the coordinator has been silent for longer than its patience.
 func TestPatience(t *testing.T) {
 	d := open(t)
 	d.now = d.now.Add(9 * time.Second)
@@ -282,7 +281,7 @@ func TestPatience(t *testing.T) {
 	d.expect(Tick{}, "end: the coordinator is silent for 10s")
 }
 
-// One that never answers is left sooner.
+// It ends sooner if the coordinator never answers.
 func TestNoWelcome(t *testing.T) {
 	d := &driver{t: t, now: time.Unix(0, 0), s: NewSession(message.Hello{})}
 	d.expect(Opened{}, "hello")

@@ -8,15 +8,15 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// work is what uses the device, or waits for it.
+// work uses the device, or waits for it.
 type work struct {
 	kind      kind
-	effect    Effect // that begins it
+	effect    Effect // begins it
 	cancelled bool
 	run       string          // where generating or preparing
 	order     message.Prepare // where preparing
 	reason    string          // where leaving
-	rankState                 // where describing (the generation alone) or stepping
+	rankState                 // where stepping; where describing, its generation alone
 }
 
 type kind int
@@ -34,7 +34,7 @@ func (k kind) String() string {
 	return [...]string{"generating", "preparing", "reporting", "stepping", "dropping", "leaving"}[k]
 }
 
-// doing says in a word what the worker is at, for `status`.
+// doing names the present work, for `status`.
 func (s *Session) doing() string {
 	if s.work == nil {
 		return "idle"
@@ -42,7 +42,7 @@ func (s *Session) doing() string {
 	return s.work.kind.String()
 }
 
-// replace cancels the work under way and begins another when it has ended.
+// replace cancels the present work and begins another when that has ended.
 func (s *Session) replace(reason string, next *work) {
 	s.next = next
 	s.cancel(reason)
@@ -56,7 +56,7 @@ func (s *Session) cancel(reason string) {
 	}
 }
 
-// begin begins the next work if the device is free.
+// begin begins the next work, if the device is free.
 func (s *Session) begin() {
 	if s.work != nil || s.next == nil {
 		return
@@ -71,10 +71,10 @@ func (s *Session) begin() {
 	s.emit(next.effect)
 }
 
-// left is what a session ends with that is to leave.
+// left is the error with which a dismissed session ends.
 func (w *work) left() error { return fmt.Errorf("%w: %s", ErrLeft, w.reason) }
 
-// fromWork handles the events of the work under way.
+// fromWork handles the events of the present work.
 func (s *Session) fromWork(event Event) {
 	w := s.work
 	if w == nil {
@@ -93,9 +93,9 @@ func (s *Session) fromWork(event Event) {
 	case Applied:
 		s.applied(w, e)
 	case NotSaved:
-		w.savedLast = false // again, with the next ping
-		w.saveAsked = s.parting
-		if w.unsaved++; w.unsaved == maxUnsaved && w.kind == stepping && !s.parting {
+		w.savedLast = false // try again with the next ping
+		w.saveAsked = s.noMoreSteps
+		if w.unsaved++; w.unsaved == maxUnsaved && w.kind == stepping && !s.noMoreSteps {
 			s.complain(w, fmt.Errorf("the last checkpoint did not arrive in %d attempts: %w", maxUnsaved, e.Err))
 		}
 	case Ended:
@@ -103,10 +103,10 @@ func (s *Session) fromWork(event Event) {
 	}
 }
 
-// ended says what became of the work, and begins the next.
+// ended reports the result of the work, and begins the next.
 func (s *Session) ended(w *work, err error) {
 	s.work = nil
-	if w.saveAsked { // but no boundary came
+	if w.saveAsked { // and no step boundary came
 		s.emit(Save{Final: true})
 	}
 	switch {
@@ -125,8 +125,8 @@ func (s *Session) ended(w *work, err error) {
 	s.begin()
 }
 
-// complain says why a generation cannot go on, and because of whom: without a name
-// because of this worker.
+// complain tells the coordinator why a generation cannot continue, and which member is to
+// blame: without a name, this worker.
 func (s *Session) complain(w *work, err error) {
 	var peer ergoflow.WorkerID
 	if blame, ok := errors.AsType[*Blame](err); ok {
@@ -135,7 +135,7 @@ func (s *Session) complain(w *work, err error) {
 	s.send(message.Complaint{Generation: w.generation, Step: w.step, Peer: peer, Reason: err.Error()})
 }
 
-// Blame is what a rank ends with because of another.
+// Blame is the error of a rank that ends because of another member.
 type Blame struct {
 	Peer ergoflow.WorkerID
 	Err  error
