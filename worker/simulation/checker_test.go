@@ -8,43 +8,43 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// checker knows what really happened, and holds against it what may never be:
+// checker knows what really happened in a world, and checks these invariants:
 //
-//  1. One mark names one state: no two states of a generation and step differ,
-//     and gradients of different states are never added.
-//  2. Every step uses every shard exactly once. (applied is where a ledger of
-//     what was used can be compared.)
+//  1. One mark names one state: no two states of a generation and step differ, and
+//     gradients of different states are never added.
+//  2. Every step uses every shard exactly once.
 //  3. Numbers of generations grow, over all restarts.
 //  4. All members of a generation begin with one state.
-//  5. A step that the coordinator calls committed has been applied by every member
-//     of its generation.
-//  6. What is committed stays in the history that goes on, as long as a worker or
-//     a checkpoint that has it is there when a generation forms.
-//  7. Once a generation has gone, no earlier one commits a step, unless it is one
-//     that the later began with.
-//  8. The run ends with a durable state that has every step once, in order, and
-//     everything committed; and it does end once faults have stopped.
-//  9. A worker that the coordinator lets go does not come back.
-//  10. Nobody is a member who has not prepared as it was last told to.
-//  11. A checkpoint is not stored of a stranger, nor of a state that cannot be.
+//  5. If the coordinator calls a step committed, every member of its generation has
+//     applied it.
+//  6. Committed steps stay in the history that continues, if a worker or a checkpoint
+//     that has them is there when a generation forms.
+//  7. Once a generation has started, no earlier one commits a step, unless the later one
+//     began with it.
+//  8. The run ends with a durable state that has every step once, in order, and all
+//     committed steps; and it ends once faults have stopped.
+//  9. A worker that the coordinator dismisses does not come back.
+//  10. No worker is a member before it has executed its last order to prepare.
+//  11. The coordinator stores no checkpoint of an unknown process, of another run or of an
+//     impossible state.
 type checker struct {
-	broken string // which rule, and how; empty: none
+	broken string // the rule that was broken, and how; empty: none
 
 	root      *node
 	states    map[ergoflow.Mark]*node
-	formed    map[ergoflow.Generation]int // by which incarnation of the coordinator
+	formed    map[ergoflow.Generation]int // incarnation of the coordinator that formed it
 	last      ergoflow.Generation
-	there     []holding // when the last generation formed
-	newest    *ring     // the last that went
-	committed *node     // the last that the coordinator called so; nil: none, or given up
+	holdings  []holding // when the last generation formed
+	newest    *ring     // of the last generation that was started
+	committed *node     // the last state that the coordinator called committed; nil: none, or it was lost
 	stale     map[int]part
 }
 
-// node is a state: the history that led to it.
+// node is a state, with the history that led to it.
 type node struct {
 	parent *node
 	mark   ergoflow.Mark
-	number int // of its parameters
+	number int // names its parameters
 }
 
 func (n *node) hash() string { return fmt.Sprint(n.number) }
@@ -56,7 +56,7 @@ func (n *node) String() string {
 	return n.mark.String()
 }
 
-// has reports whether a history contains a state.
+// has reports whether the history of n contains a state.
 func (n *node) has(earlier *node) bool {
 	for n != nil && n.mark.Step > earlier.mark.Step {
 		n = n.parent
@@ -64,7 +64,7 @@ func (n *node) has(earlier *node) bool {
 	return n == earlier
 }
 
-// holding is a worker that is connected, and its state.
+// holding is a connected worker and its state.
 type holding struct {
 	process *process
 	node    *node
@@ -77,8 +77,8 @@ func newChecker() *checker {
 	}
 }
 
-// apply makes a step of what a ring has brought. An error is one that the ring
-// itself would find; what nothing would find fails the world.
+// apply makes a step from a ring's sum. An error is one that the ring itself would find.
+// What no process would find fails the world.
 func (w *world) apply(p *process, r *ring, s *sum) (*node, error) {
 	used := make([]int, w.plan.Shards)
 	for _, part := range s.parts {
@@ -105,30 +105,30 @@ func (w *world) apply(p *process, r *ring, s *sum) (*node, error) {
 		w.states[mark] = n
 	}
 	if n.parent != p.node {
-		w.fail("rule 1: there are two states at %s: one was made of %s, the other of %s", mark, n.parent, p.node)
+		w.fail("rule 1: there are two states at %s: one follows %s, the other %s", mark, n.parent, p.node)
 	}
 	w.applied(r, n)
 	return n, nil
 }
 
-// applied is called whenever a member has applied a step.
+// applied checks a step that a member has applied.
 func (w *world) applied(r *ring, n *node) {
 	r.applied[n.mark.Step]++
 	if r.applied[n.mark.Step] < len(r.places) {
 		return
 	}
 	if w.newest.generation > r.generation && !w.newest.base.has(n) {
-		w.fail("rule 7: generation %d commits step %d after generation %d has gone on from %s",
+		w.fail("rule 7: generation %d commits step %d after generation %d began with %s",
 			r.generation, n.mark.Step, w.newest.generation, w.newest.base)
 	}
 }
 
-// forge makes a state that says it is another.
+// forge makes a state with the mark of another.
 func (w *world) forge(n *node, mark ergoflow.Mark) *node {
 	return &node{parent: n.parent, mark: mark, number: -1}
 }
 
-// ordered looks at what the coordinator tells a worker.
+// ordered checks a message of the coordinator.
 func (w *world) ordered(c *coordinator, e machine.Send) {
 	switch m := e.Message.(type) {
 	case message.Form:
@@ -142,10 +142,10 @@ func (w *world) ordered(c *coordinator, e machine.Send) {
 			w.fail("rule 3: generation %d is formed after %d", m.Generation, w.last)
 		}
 		w.formed[m.Generation], w.last = c.incarnation, m.Generation
-		w.there = w.there[:0]
+		w.holdings = w.holdings[:0]
 		for _, s := range c.machine.Status().Workers {
 			if p := w.process(s.ID); p != nil && p.node != nil && p.prepared {
-				w.there = append(w.there, holding{p, p.node})
+				w.holdings = append(w.holdings, holding{p, p.node})
 			}
 		}
 	case message.Go:
@@ -156,7 +156,7 @@ func (w *world) ordered(c *coordinator, e machine.Send) {
 	}
 }
 
-// goes looks at a generation when it is told to.
+// goes checks a generation when it is told to go.
 func (w *world) goes(c *coordinator, r *ring) {
 	r.base = r.places[0].process.node
 	for _, place := range r.places {
@@ -169,23 +169,23 @@ func (w *world) goes(c *coordinator, r *ring) {
 	if w.committed == nil || r.base.has(w.committed) {
 		return
 	}
-	for _, h := range w.there {
+	for _, h := range w.holdings {
 		if h.node.has(w.committed) && h.process.alive {
-			w.fail("rule 6: generation %d goes on from %s, though %s was there with %s, and %s was committed",
+			w.fail("rule 6: generation %d begins with %s, though %s was connected with %s, and %s was committed",
 				r.generation, r.base, h.process, h.node, w.committed)
 		}
 	}
 	if n := c.newest(); n != nil && n.has(w.committed) {
-		w.fail("rule 6: generation %d goes on from %s, though there is a checkpoint at %s, and %s was committed",
+		w.fail("rule 6: generation %d begins with %s, though there is a checkpoint at %s, and %s was committed",
 			r.generation, r.base, n, w.committed)
 	}
-	w.logf("given up: %s", w.committed)
-	w.happened["committed steps given up"]++
+	w.logf("lost: %s", w.committed)
+	w.happened["committed steps lost"]++
 	w.committed = nil
 }
 
-// uploaded looks at a checkpoint that the coordinator takes: it must refuse the same
-// from a process with another secret, of another run, and of a state that cannot be.
+// uploaded checks a checkpoint that the coordinator accepts: it must refuse the same one
+// from a process with another secret, of another run and of an impossible state.
 func (w *world) uploaded(c *coordinator, taken machine.Upload) {
 	for what, change := range map[string]func(*machine.Upload){
 		"a stranger's":              func(u *machine.Upload) { u.Secret++ },
@@ -201,7 +201,7 @@ func (w *world) uploaded(c *coordinator, taken machine.Upload) {
 	}
 }
 
-// observe looks at what the coordinator says after every event.
+// observe checks after every event what the coordinator calls committed.
 func (w *world) observe(c *coordinator) {
 	mark := c.machine.Committed()
 	if mark == (ergoflow.Mark{}) || w.committed != nil && w.committed.mark == mark {
@@ -209,7 +209,7 @@ func (w *world) observe(c *coordinator) {
 	}
 	r := w.rings[mark.Generation]
 	if r != w.newest {
-		return // it was given up
+		return // it was lost
 	}
 	n := w.states[mark]
 	if n == nil || r.applied[mark.Step] < len(r.places) {
@@ -222,7 +222,7 @@ func (w *world) observe(c *coordinator) {
 	w.committed = n
 }
 
-// finished looks at the end.
+// finished checks the final state.
 func (w *world) finished(c *coordinator) {
 	n := c.newest()
 	if n == nil || n.mark.Step != w.plan.Steps {

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// coordinator is the process around a machine, and its disks.
+// coordinator is the process around a machine, with its disks.
 type coordinator struct {
 	host
 	w           *world
@@ -37,7 +37,7 @@ func (c *coordinator) start() {
 	c.at(tick, c.tick)
 }
 
-// at has something happen in this incarnation.
+// at schedules a call in this incarnation of the process.
 func (c *coordinator) at(d time.Duration, happens func()) {
 	incarnation := c.incarnation
 	c.w.on(&c.host, d, func() {
@@ -52,7 +52,7 @@ func (c *coordinator) tick() {
 	c.step(machine.Tick{})
 }
 
-// crash ends the process. What it sent before is on its way.
+// crash ends the process. Messages that it sent before still arrive.
 func (c *coordinator) crash() {
 	c.w.logf("coordinator crashes")
 	c.up = false
@@ -91,7 +91,7 @@ func (c *coordinator) receive(s *stream, m message.FromWorker) {
 		return
 	}
 	if s.number != 0 {
-		return // a session has one, the adapter sees to that
+		return // the adapter accepts one Hello a session
 	}
 	c.last++
 	s.number = c.last
@@ -168,11 +168,11 @@ func (c *coordinator) execute(effect machine.Effect) {
 			w.fail("%s", e.Text)
 		}
 	case machine.Stopped:
-		c.crash() // in order: everyone has been let go
+		c.crash() // in order: no worker is left
 	}
 }
 
-// scan looks at the disks, which takes a while.
+// scan reads the disks, which takes a while.
 func (c *coordinator) scan() {
 	if c.scanning {
 		return
@@ -191,7 +191,7 @@ func (c *coordinator) scan() {
 	})
 }
 
-// newest is the checkpoint that counts most.
+// newest is the checkpoint with the greatest mark.
 func (c *coordinator) newest() *node {
 	var newest *node
 	for _, n := range c.checkpoints {
@@ -202,8 +202,7 @@ func (c *coordinator) newest() *node {
 	return newest
 }
 
-// save takes a checkpoint that has come, and tells the machine after it is
-// durable.
+// save stores a checkpoint that has arrived, and tells the machine once it is durable.
 func (c *coordinator) save(p *process, n *node, final bool) {
 	w := c.w
 	upload := machine.Upload{Worker: p.id, Secret: uint64(p.pid), Run: w.plan.Run, State: n.mark}
@@ -241,7 +240,7 @@ func (c *coordinator) status() string {
 	return fmt.Sprintf("%+v", c.machine.Status())
 }
 
-// stop ends the process as SIGTERM does: everyone is let go, in bounded time.
+// stop ends the process as SIGTERM does: the machine dismisses all workers, in bounded time.
 func (c *coordinator) stop() {
 	c.step(machine.Stop{})
 	c.at(12*time.Second, c.crash)

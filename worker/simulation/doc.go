@@ -1,19 +1,19 @@
-// Package simulation tests the cluster's protocol: the coordinator's machine and
-// the workers' protocol, as they are, in a world that is made up. Network,
-// clock, disk, device and ring come from one seed, and so does what goes wrong:
+// Package simulation tests the cluster's protocol: the coordinator's machine and the
+// workers' protocol run unchanged in a simulated world. Network, clock, disk, device and
+// ring follow from one seed, and so do the faults:
 //
-//	messages   late, twice, lost with their stream; streams that one side alone knows to be broken
-//	links      cut, one way or both, between any two
+//	messages   late, twice, lost with their stream; streams that only one side knows to be broken
+//	links      cut, one way or both, between any two hosts
 //	processes  crash between any two effects, hang, restart, drain, join
 //	disks      writes that a crash undoes; checkpoints that cannot be stored
 //	rings      that end for some members and break for the others
 //
-// After every event the invariants of checker hold, or the seed fails: the test
-// prints what happened and the command that replays it. sabotage_test.go breaks
-// the protocol on purpose, in one way at a time, and asserts that this is found.
+// After every event the invariants of checker must hold. Otherwise the test prints what
+// happened and the command that replays it. sabotage_test.go breaks the protocol in one
+// way at a time, and checks that the checker finds it.
 //
 //	make simulate SEEDS=10000    that many seeds
 //	make simulate SEED=17        one of them, with its whole trace
 //
-// There is nothing but tests here.
+// The package has nothing but tests.
 package simulation

@@ -8,7 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
-// victims are what a fault strikes: two workers, which may be one, and for how long.
+// victims are the two workers that a fault strikes, which may be one, and its duration.
 type victims struct {
 	p, q *process
 	d    time.Duration

@@ -5,7 +5,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
-// follow takes a member's state, where it can be reached and is ahead, and its
+// follow takes a member's state, if the member can be reached and is ahead, and its
 // updates from then on.
 func (p *process) follow(m message.Member) {
 	p.leader = nil
@@ -26,8 +26,8 @@ func (p *process) hold(n *node) {
 	p.post(protocol.Followed{Run: p.w.plan.Run, Mark: n.mark})
 }
 
-// tell followers of the update that led from the state before to the present one.
-// Who misses one, or could not be sent it, stays where it is.
+// tell sends followers the update from the state before to the present one. A follower
+// that misses an update stays at its state.
 func (p *process) tell(before *node) {
 	n := p.node
 	for _, q := range p.w.alive() {

@@ -11,8 +11,8 @@ import (
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
-// process is a worker: the adapter around its protocol, as package worker is,
-// with a device that computes nothing.
+// process is a worker: an adapter around its protocol, as package worker is, with a device
+// that computes nothing.
 type process struct {
 	host
 	w     *world
@@ -20,23 +20,23 @@ type process struct {
 	pid   int
 	alive bool
 
-	session  *protocol.Session // nil while it looks for the coordinator
-	stream   *stream
-	draining bool
-	letGo    bool
-	ended    error // the session's, while its work winds down
+	session   *protocol.Session // nil: it looks for the coordinator
+	stream    *stream
+	draining  bool
+	dismissed bool
+	ended     error // the session's, until its work has ended
 
 	prepared bool
-	settings string   // what it has prepared with
+	settings string   // of the run that it prepared for
 	node     *node    // the state; nil: none
-	leader   *process // whose updates it makes too; nil: nobody's
+	leader   *process // the member that it follows; nil: none
 
 	work   *work
 	saving bool   // an upload is under way
-	then   func() // when it has ended
+	then   func() // called when the upload has ended
 }
 
-// work is what uses the device.
+// work uses the device.
 type work struct {
 	cancelled bool
 	busyUntil time.Duration  // the device cannot be interrupted
@@ -59,7 +59,7 @@ func (w *world) newProcess(id ergoflow.WorkerID) {
 
 func (p *process) String() string { return fmt.Sprintf("%s(%d)", p.id, p.pid) }
 
-// at has something happen in this process.
+// at schedules a call in this process.
 func (p *process) at(d time.Duration, happens func()) {
 	p.w.on(&p.host, d, func() {
 		if p.alive {
@@ -70,8 +70,8 @@ func (p *process) at(d time.Duration, happens func()) {
 
 // look finds the coordinator and opens a session.
 func (p *process) look() {
-	if p.letGo {
-		p.w.fail("%s looks for the coordinator that has let it go", p)
+	if p.dismissed {
+		p.w.fail("rule 9: %s looks for the coordinator that has dismissed it", p)
 	}
 	c := p.w.coordinator
 	if !c.up || p.w.open(p.id, coordinatorHost) > 0 || p.w.open(coordinatorHost, p.id) > 0 {
@@ -96,11 +96,11 @@ func (p *process) look() {
 
 func (p *process) address() string { return fmt.Sprintf("%s:%d", p.id, p.pid) }
 
-// mark is the state's mark, as the coordinator is told.
+// mark is the mark of its state, as it tells the coordinator.
 func (p *process) mark() ergoflow.Mark {
 	mark := p.node.mark
 	if p.w.sabotage.noMarks && p.w.newest != nil {
-		mark.Generation = p.w.newest.generation // all states say the same, so that their steps decide
+		mark.Generation = p.w.newest.generation // all states have the same generation, so that their steps decide
 	}
 	return mark
 }
@@ -126,7 +126,7 @@ func (p *process) drain() {
 func (p *process) receive(s *stream, m message.FromCoordinator) {
 	if p.stream == s && p.session != nil {
 		_, leave := m.(message.Leave)
-		p.letGo = p.letGo || leave
+		p.dismissed = p.dismissed || leave
 		p.post(protocol.Received{Message: p.w.sabotage.received(m)})
 	}
 }
@@ -138,8 +138,8 @@ func (p *process) streamBroke(s *stream) {
 	}
 }
 
-// post hands an event to the protocol and executes what follows, unless the
-// process crashes among it.
+// post feeds the protocol an event and executes the effects, unless the process crashes
+// among them.
 func (p *process) post(e protocol.Event) {
 	if _, ended := e.(protocol.Ended); ended {
 		p.leaveRing()
@@ -193,8 +193,8 @@ func (p *process) execute(effect protocol.Effect) {
 	}
 }
 
-// prepare maps shards and compiles, which takes a while where the settings are new, and
-// then follows the member that the order names.
+// prepare maps shards and compiles, which takes longer with new settings, and then follows
+// the member that the order names.
 func (p *process) prepare(order message.Prepare) {
 	settings := string(order.Plan.Config)
 	took := p.w.between(time.Millisecond, 20*time.Millisecond)
@@ -217,7 +217,7 @@ func (p *process) end(err error) {
 	p.stream.closeByWorker()
 }
 
-// rest goes on after a session has ended and its work with it.
+// rest continues once a session and its work have ended.
 func (p *process) rest() {
 	if p.session != nil || p.work != nil || p.ended == nil || p.stream == nil {
 		return
@@ -248,7 +248,7 @@ func (p *process) exit(why string) {
 	p.replace(p.w.oneIn(2))
 }
 
-// replace starts another process after a while, so that the run goes on.
+// replace starts another process after a while, so that the run continues.
 func (p *process) replace(same bool) {
 	id := ergoflow.WorkerID("")
 	if same {
@@ -261,7 +261,7 @@ func (p *process) replace(same bool) {
 	})
 }
 
-// crash ends the process as SIGKILL does, or as its host's end.
+// crash ends the process as SIGKILL does, or the end of its host.
 func (p *process) crash() {
 	p.w.logf("%s crashes", p)
 	if p.stream != nil && (p.w.weather.knownDead || p.w.calm) {
@@ -275,7 +275,7 @@ func (p *process) crash() {
 	p.replace(p.w.oneIn(2))
 }
 
-// begin starts a piece of work that is done after a while.
+// begin starts work that is done after a while.
 func (p *process) begin(w *work, took time.Duration, done func()) {
 	p.work = w
 	p.at(took, func() {
@@ -285,7 +285,7 @@ func (p *process) begin(w *work, took time.Duration, done func()) {
 	})
 }
 
-// cancel ends the work as soon as the device lets go.
+// cancel ends the work as soon as the device can be interrupted.
 func (p *process) cancel(reason string) {
 	w := p.work
 	w.cancelled = true
@@ -297,7 +297,7 @@ func (p *process) cancel(reason string) {
 	})
 }
 
-// broke ends the work by itself.
+// broke ends the work because of an error.
 func (p *process) broke(w *work, err error) {
 	if p.alive && p.work == w && !w.cancelled {
 		p.at(max(0, w.busyUntil-p.w.now), func() {
@@ -319,7 +319,7 @@ func (p *process) describe(generation ergoflow.Generation) {
 	p.post(protocol.Ended{})
 }
 
-// save takes a checkpoint and uploads it beside whatever follows.
+// save takes a checkpoint and uploads it beside later work.
 func (p *process) save(e protocol.Save) {
 	n := p.node
 	if n == nil {

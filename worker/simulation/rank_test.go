@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
-// join takes the state and connects the ring, and then waits for orders.
+// join takes the state, connects the ring, and then waits for orders.
 func (p *process) join(assign message.Assign) {
 	if !p.prepared {
 		p.w.fail("rule 10: %s is a member of generation %d and is not prepared", p, assign.Generation)
@@ -18,7 +18,7 @@ func (p *process) join(assign message.Assign) {
 	w := &work{assign: assign}
 	p.work = w
 	if p.w.sabotage.admitEarly && assign.Source.Kind != message.SourceOwn {
-		p.connect(w) // and the state comes when it comes
+		p.connect(w) // before it has the state
 	}
 	p.take(w, func() {
 		if w.ring == nil {
@@ -27,7 +27,7 @@ func (p *process) join(assign message.Assign) {
 	})
 }
 
-// take brings the state of a generation into place.
+// take takes the state that a generation begins with.
 func (p *process) take(w *work, taken func()) {
 	source := w.assign.Source
 	want := source.State
@@ -41,10 +41,10 @@ func (p *process) take(w *work, taken func()) {
 	switch source.Kind {
 	case message.SourceOwn:
 		if p.w.sabotage.forgetLaggard && p.node != nil && p.node.mark != want {
-			p.node = p.w.forge(p.node, want) // takes what it has for what it should have
+			p.node = p.w.forge(p.node, want) // it mistakes its state for the one it should have
 		}
 		if p.node == nil || !p.fits(p.node, want) {
-			fail("told to go on with my state at %s, but hold %v", want, p.node)
+			fail("told to keep my state at %s, but hold %v", want, p.node)
 			return
 		}
 		taken()
@@ -57,7 +57,7 @@ func (p *process) take(w *work, taken func()) {
 	}
 }
 
-// fits reports whether a state is the one that is wanted, as far as is known.
+// fits reports whether a state is the wanted one, as far as the process knows.
 func (p *process) fits(n *node, want ergoflow.Mark) bool {
 	if p.w.sabotage.noMarks {
 		return n.mark.Step == want.Step
@@ -90,7 +90,7 @@ func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put fu
 			fail("state from peer %s: connection refused", from.ID)
 			return
 		}
-		if d := p.w.open(p.id, from.ID); d > 0 { // it waits
+		if d := p.w.open(p.id, from.ID); d > 0 { // it waits until the link is mended
 			p.at(d, func() { p.fetch(w, from, want, put, fail) })
 			return
 		}
@@ -111,13 +111,13 @@ func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put fu
 	})
 }
 
-// connect takes the place in the ring; it is connected when all have.
+// connect takes the rank's place in the ring, which is connected when all members have.
 func (p *process) connect(w *work) {
 	w.ring = p.w.ring(w.assign)
 	w.ring.join(p, w.assign.Rank)
 }
 
-// connected is told by the ring.
+// connected is called by the ring.
 func (p *process) connected(w *work) {
 	if p.work != w || w.cancelled {
 		return
@@ -135,7 +135,7 @@ func (p *process) leaveRing() {
 	}
 }
 
-// compute takes a gradient's time and goes into the ring.
+// compute takes the time of a gradient and enters the ring.
 func (p *process) compute() {
 	w := p.work
 	took := p.w.between(p.w.weather.gradient/4, p.w.weather.gradient)
@@ -144,14 +144,14 @@ func (p *process) compute() {
 		if p.work == w && !w.cancelled {
 			state := p.node
 			if state == nil {
-				state = p.w.root // memory that nobody has written to
+				state = p.w.root // memory that was never written
 			}
 			w.ring.contribute(w.assign.Rank, part{state: state, shards: w.assign.Shards})
 		}
 	})
 }
 
-// summed is told by the ring, when it has ended here.
+// summed is called by the ring when it has ended for this member.
 func (p *process) summed(w *work, s *sum) {
 	if p.work != w || w.cancelled {
 		return
@@ -160,7 +160,7 @@ func (p *process) summed(w *work, s *sum) {
 	p.post(protocol.Summed{})
 }
 
-// apply makes the update, at once.
+// apply updates the state, at once.
 func (p *process) apply() {
 	w := p.work
 	n, err := p.w.apply(p, w.ring, w.sum)

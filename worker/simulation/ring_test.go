@@ -7,18 +7,18 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// ring is the ring of one generation. A step's ring ends for a member when all
-// have contributed, for each at its own time; if somebody leaves meanwhile, the
-// others' ring has ended or breaks, by chance.
+// ring is the ring of one generation. In each step it ends when all members have
+// contributed, for each member at its own time. If a member leaves meanwhile, the ring has
+// already ended for some others, and breaks for the rest.
 type ring struct {
 	w          *world
 	generation ergoflow.Generation
 	places     []place // by rank
-	base       *node   // what it began with, once it has gone
+	base       *node   // the state that it began with, once it was told to go
 	parts      []part  // of the step that is computed, by rank
 	missing    int
 	gone       bool                  // it was told to go
-	left       bool                  // by somebody
+	left       bool                  // by a member
 	applied    map[ergoflow.Step]int // by how many members
 }
 
@@ -27,13 +27,13 @@ type place struct {
 	work    *work
 }
 
-// part is what a member adds to a sum.
+// part is a member's contribution to a sum.
 type part struct {
-	state  *node // of which it is the gradient
+	state  *node // at which the gradient was computed
 	shards []int
 }
 
-// sum is what a ring brings.
+// sum is the result of a ring.
 type sum struct{ parts []part }
 
 func (w *world) ring(a message.Assign) *ring {
@@ -63,7 +63,7 @@ func (r *ring) join(p *process, rank int) {
 	}
 }
 
-// delay is how long the slowest link takes: cut ones until they are mended.
+// delay is the delay of the slowest link: a cut one, until it is mended.
 func (r *ring) delay() time.Duration {
 	d := r.w.delay()
 	for i, place := range r.places {
@@ -75,7 +75,7 @@ func (r *ring) delay() time.Duration {
 	return d
 }
 
-// leave ends a member's part: the others' streams break.
+// leave removes a member: the streams of the others break.
 func (r *ring) leave(rank int) {
 	if r.places[rank].process == nil {
 		return
@@ -85,7 +85,7 @@ func (r *ring) leave(rank int) {
 	r.snap()
 }
 
-// snap breaks the ring for whoever is still in it.
+// snap breaks the ring for the members that are still in it.
 func (r *ring) snap() {
 	for _, place := range r.places {
 		p, w := place.process, place.work

@@ -9,32 +9,32 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// sabotage breaks the protocol in one known way. All of it is done to what goes
-// between the two state machines, which stay as they are.
+// sabotage breaks the protocol in one known way. It changes what passes between the two
+// state machines, never the machines.
 type sabotage struct {
 	name string
-	want string // how the finding begins; empty: any
+	want string // prefix of the finding; empty: any
 
-	noRingFence    bool // chunks of an older generation are taken for the new one's
-	noLease        bool // steps are applied however long ago the coordinator was heard
-	noAbsence      bool // members that are away are not waited for
-	noMarks        bool // states are told apart by their step alone
-	noPresence     bool // who comes back does not say what it holds
-	localCommit    bool // a step is committed when one ring has ended
-	forgetLaggard  bool // who is a step behind keeps what it has
-	admitEarly     bool // ready before the state is there
-	latePersist    bool // generations are announced before they are durable
-	lateCheckpoint bool // checkpoints are
-	followGaps     bool // who follows makes whatever update comes, after one that did not
+	noRingFence    bool // the ring accepts chunks of an older generation
+	noLease        bool // workers apply steps without a lease
+	noAbsence      bool // the coordinator does not wait for absent holders
+	noMarks        bool // states are compared by their step alone
+	noPresence     bool // a worker that comes back does not tell its state
+	localCommit    bool // a step is committed when one member has applied it
+	forgetLaggard  bool // a worker that is a step behind keeps its state
+	admitEarly     bool // a worker is ready before it has the state
+	latePersist    bool // the coordinator announces a generation before it is durable
+	lateCheckpoint bool // the coordinator announces a checkpoint before it is durable
+	followGaps     bool // a follower applies an update after it missed one
 }
 
 var sabotages = []sabotage{
 	{name: "skip the ring's fence", noRingFence: true, want: "rule 2"},
 	{name: "skip the lease", noLease: true, want: "rule 7"},
-	{name: "do not wait for members that are away", noAbsence: true},
+	{name: "do not wait for absent holders", noAbsence: true},
 	{name: "compare states by step alone", noMarks: true},
-	{name: "forget who comes back with a state", noPresence: true, want: "rule 6"},
-	{name: "commit when the local ring has ended", localCommit: true, want: "rule 5"},
+	{name: "forget the state of a worker that comes back", noPresence: true, want: "rule 6"},
+	{name: "commit when one member has applied a step", localCommit: true, want: "rule 5"},
 	{name: "forget the laggard", forgetLaggard: true},
 	{name: "admit before the state is there", admitEarly: true},
 	{name: "announce a generation before it is durable", latePersist: true, want: "rule 3"},
@@ -50,25 +50,25 @@ func (s sabotage) config(c machine.Config) machine.Config {
 	return c
 }
 
-// hello changes what a worker says of itself.
+// hello changes what a worker tells of itself.
 func (s sabotage) hello(h message.Hello) message.Hello {
 	h.HasState = h.HasState && !s.noPresence
 	return h
 }
 
-// events changes what the machine hears of a worker.
+// events changes what the machine receives from a worker.
 func (s sabotage) events(c *coordinator, e machine.Received) []machine.Event {
 	if _, ok := e.Message.(message.Progress); !ok || !s.localCommit {
 		return []machine.Event{e}
 	}
-	var all []machine.Event // everybody's, if it is one's
+	var all []machine.Event // of all workers, if one sends it
 	for _, other := range c.ordered() {
 		all = append(all, machine.Received{Session: other.number, Message: e.Message})
 	}
 	return all
 }
 
-// order changes what the machine tells a worker.
+// order changes a message that the machine sends.
 func (s sabotage) order(c *coordinator, e machine.Send) message.FromCoordinator {
 	if m, ok := e.Message.(message.Assign); ok && s.forgetLaggard {
 		if stream := c.sessions[e.Session]; stream != nil && stream.worker.node != nil {
@@ -79,7 +79,7 @@ func (s sabotage) order(c *coordinator, e machine.Send) message.FromCoordinator 
 	return e.Message
 }
 
-// received changes what a worker hears.
+// received changes a message that a worker receives.
 func (s sabotage) received(m message.FromCoordinator) message.FromCoordinator {
 	if welcome, ok := m.(message.Welcome); ok && s.noLease {
 		welcome.Lease = 0
@@ -88,7 +88,7 @@ func (s sabotage) received(m message.FromCoordinator) message.FromCoordinator {
 	return m
 }
 
-// keepStale and takeStale are the ring without its fence.
+// keepStale and takeStale make a ring without its fence.
 func (w *world) keepStale(r *ring, rank int) {
 	if w.sabotage.noRingFence && r.parts[rank].state != nil {
 		w.stale[rank] = r.parts[rank]
@@ -105,8 +105,8 @@ func (w *world) takeStale(_ *ring, parts []part) []part {
 	return parts
 }
 
-// TestSabotageIsFound shows that the checker can fail: each way of breaking the
-// protocol is found within a thousand seeds, all of which pass without it.
+// TestSabotageIsFound checks that the checker can fail: it finds each sabotage within a
+// thousand seeds, all of which pass without one.
 func TestSabotageIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: up to a thousand worlds for each sabotage, each of one goroutine")

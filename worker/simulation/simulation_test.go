@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	seeds  = flag.Uint64("seeds", 500, "how many seeds are simulated")
-	replay = flag.Int64("seed", -1, "replay this one, and print what happens")
+	seeds  = flag.Uint64("seeds", 500, "number of seeds")
+	replay = flag.Int64("seed", -1, "replay this seed, and print its trace")
 )
 
 func simulate(seed uint64, s sabotage, verbose bool) *world {
@@ -20,8 +20,8 @@ func simulate(seed uint64, s sabotage, verbose bool) *world {
 	return w
 }
 
-// shown is how many lines of a trace a failure prints.
-const shown = 150
+// maxTrace bounds the lines of a trace that a failure prints.
+const maxTrace = 150
 
 // TestSimulation runs the protocol in many worlds.
 func TestSimulation(t *testing.T) {
@@ -63,8 +63,8 @@ func TestSimulation(t *testing.T) {
 	if w := failed.Load(); w != nil {
 		w = simulate(w.seed, sabotage{}, true)
 		lines := strings.Split(strings.TrimSpace(w.trace.String()), "\n")
-		t.Fatalf("seed %d: %s\nthe end of what happened:\n%s\nall of it: make simulate SEED=%d",
-			w.seed, w.broken, strings.Join(lines[max(0, len(lines)-shown):], "\n"), w.seed)
+		t.Fatalf("seed %d: %s\nthe end of its trace:\n%s\nall of it: make simulate SEED=%d",
+			w.seed, w.broken, strings.Join(lines[max(0, len(lines)-maxTrace):], "\n"), w.seed)
 	}
 	all := map[string]int{}
 	for _, h := range happened {

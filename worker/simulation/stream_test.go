@@ -7,9 +7,9 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// stream is one session's connection. Messages keep their order in each
-// direction; what is on the way when a stream breaks is lost. Each side learns
-// of the other's end by itself, after what was sent before, or never.
+// stream is one session's connection. Messages keep their order in each direction. Those
+// on their way when the stream breaks are lost. When one side ends the stream, the other
+// learns of it after the messages that were sent before, or never.
 type stream struct {
 	w           *world
 	worker      *process
@@ -26,7 +26,7 @@ func (s *stream) up(m message.FromWorker) {
 	if s.workerClosed {
 		return
 	}
-	if !s.coordinatorIsThere() { // and somebody else answers at its address
+	if !s.coordinatorIsThere() { // and another process answers at its address
 		s.workerHears(s.w.delay())
 		return
 	}
@@ -85,15 +85,15 @@ func (s *stream) coordinatorIsThere() bool {
 	return s.w.coordinator.up && s.w.coordinator.incarnation == s.incarnation
 }
 
-// snap breaks the stream: each side hears of it in its time.
+// snap breaks the stream: each side learns of it after its own delay.
 func (s *stream) snap() {
 	s.broken = true
 	s.workerHears(s.w.delay())
 	s.coordinatorHears(s.w.delay(), "the stream broke")
 }
 
-// workerHears tells the worker that the stream is broken, cut links or not: its
-// own host finds out.
+// workerHears tells the worker that the stream is broken, even over a cut link: its own
+// host finds out.
 func (s *stream) workerHears(d time.Duration) {
 	s.w.on(&s.worker.host, d, func() {
 		if !s.workerClosed && s.worker.alive {
@@ -110,7 +110,7 @@ func (s *stream) coordinatorHears(d time.Duration, why string) {
 	})
 }
 
-// closeByWorker ends the stream in order: what was sent before arrives before.
+// closeByWorker ends the stream in order: messages that were sent before arrive before.
 func (s *stream) closeByWorker() {
 	if s.workerClosed {
 		return

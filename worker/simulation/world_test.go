@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
-// world is everything: time, who there is, and what was found wrong.
+// world has the time, all processes and links, and the first broken invariant.
 type world struct {
 	seed     uint64
 	r        *rand.Rand
@@ -24,7 +24,7 @@ type world struct {
 
 	plan        ergoflow.Plan
 	coordinator *coordinator
-	processes   []*process // in the order in which they started, the dead included
+	processes   []*process // in the order of their start, dead ones included
 	links       map[link]time.Duration
 	rings       map[ergoflow.Generation]*ring
 	doneSince   time.Duration
@@ -36,17 +36,17 @@ type world struct {
 	trace   strings.Builder
 }
 
-// weather says how rough a world is.
+// weather is how often and how badly things go wrong.
 type weather struct {
-	faults    time.Duration // how long there are any
-	pause     time.Duration // between two, on average
-	crash     int           // one in so many effects is a process's last
-	twice     int           // one in so many messages comes twice
+	faults    time.Duration // period with faults
+	pause     time.Duration // mean time between two faults
+	crash     int           // a process crashes at one in so many effects
+	twice     int           // one in so many messages arrives twice
 	unsaved   int           // one in so many checkpoints cannot be stored
-	slow      time.Duration // the longest delay of a message
-	gradient  time.Duration // the longest
+	slow      time.Duration // longest delay of a message
+	gradient  time.Duration // longest time of a gradient
 	workers   int
-	knownDead bool // whether a crash breaks streams, or is only silence, as of a host
+	knownDead bool // whether a crash breaks streams; otherwise it is silent, as that of a host
 }
 
 func newWorld(seed uint64, s sabotage, verbose bool) *world {
@@ -72,10 +72,10 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 	return w
 }
 
-// patience is how long a run may take once faults have stopped.
+// patience bounds how long a run may take once faults have stopped.
 const patience = 4 * time.Minute
 
-// run lets the world go on until its run is done or something is wrong.
+// run executes events until the run is done or an invariant is broken.
 func (w *world) run() {
 	for len(w.queue) > 0 && w.broken == "" {
 		next := heap.Pop(&w.queue).(event)
@@ -101,7 +101,7 @@ func (w *world) run() {
 
 func (w *world) time() time.Time { return time.Unix(1_000_000, 0).Add(w.now) }
 
-// after has something happen.
+// after schedules a call.
 func (w *world) after(d time.Duration, happens func()) {
 	w.sequence++
 	heap.Push(&w.queue, event{w.now + d, w.sequence, happens})
@@ -126,7 +126,7 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// link is a direction between two hosts; the coordinator's is "coordinator".
+// link is one direction between two hosts; the coordinator's is "coordinator".
 type link struct{ from, to ergoflow.WorkerID }
 
 const coordinatorHost = ergoflow.WorkerID("coordinator")
@@ -136,7 +136,7 @@ func (w *world) cut(from, to ergoflow.WorkerID, d time.Duration) {
 	w.links[link{from, to}] = max(w.links[link{from, to}], w.now+d)
 }
 
-// open is how long nothing gets through; zero: it does.
+// open is the time until a direction is open; zero: it is.
 func (w *world) open(from, to ergoflow.WorkerID) time.Duration {
 	return max(0, w.links[link{from, to}]-w.now)
 }
@@ -163,10 +163,10 @@ func (w *world) alive() []*process {
 	return all
 }
 
-// host is what the coordinator and workers are: something that hangs.
-type host struct{ hangs time.Duration } // until then
+// host is the host of a coordinator or worker, which can hang.
+type host struct{ hangs time.Duration } // hangs until then
 
-// on has something happen on a host, once it does not hang, in order.
+// on schedules a call on a host, in order, once the host does not hang.
 func (w *world) on(h *host, d time.Duration, happens func()) {
 	w.after(d, func() {
 		if h.hangs > w.now {
