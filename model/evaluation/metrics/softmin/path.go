@@ -1,31 +1,28 @@
 package softmin
 
-// Here the path of every sum is chosen, the first of these whose condition
-// holds:
+// Here the path of every sum is chosen: the first of these forms whose condition
+// holds.
 //
-//	path    condition                              the sum                                          file
-//	flat    ε > 4 diameter²                        log1p of a mean of expm1                         flat.go
-//	line    one dimension                          at Chebyshev nodes of intervals, interpolated    line.go
-//	fused   float32 allowed, AVX-512, two softmins one exponential for the sums of rows and         fused.go
-//	        that are each other's, or one that is  of columns
-//	        its own, of 1,024 points and more
-//	grid    two or three dimensions, a box of many at Chebyshev nodes of a tensor grid,             grid.go
-//	        targets a few √ε wide                  interpolated
-//	tiles   float32 allowed                        eight targets at once, from the sources that     tile.go,
-//	                                               matter to them                                   narrow.go
-//	each    otherwise                              in float64 at every target                       space.go
+//	flat.go   ε > 4 diameter²: log1p of a mean of expm1
+//	line.go   one dimension: at Chebyshev nodes of intervals a few √ε wide, interpolated
+//	fused.go  float32 allowed, AVX-512, 1,024 points and more, two softmins that are each
+//	          other's or one that is its own: one exponential for the sums of rows and of
+//	          columns, unless a grid is four times faster than tiles
+//	grid.go   two or three dimensions, boxes of many targets a few √ε wide: at Chebyshev
+//	          nodes of a tensor grid, interpolated
+//	tile.go   float32 allowed: eight targets at once, from the sources that matter to them
+//	          (narrow.go)
+//	space.go  otherwise: in float64 at each target
 //
-// A path that finds its condition to fail at run time (a grid that does not
-// resolve the sum, a sum beyond float32) says so, and the next one takes over:
-// the price is time, never accuracy.
+// A form whose condition turns out to fail, as a grid that does not resolve the sum or a
+// sum beyond float32, hands over to the next: that costs time, not accuracy.
 
 // Flat says whether sums at that ε are flat.
 func (s *Evaluator) Flat(eps float64) bool {
 	return s.Diameter > 0 && eps > flatRatio*s.Diameter*s.Diameter
 }
 
-// fusable says whether a pair may be fused at all; whether that pays is decided
-// by its boxes (prepare).
+// fusable says whether a pair can be fused; prepare decides whether that pays.
 func (f *fused) fusable(rows task) bool {
 	return hasPairKernel && rows.single && !rows.flat && !f.refused &&
 		rows.To.d > 1 && min(rows.To.n, rows.From.n) >= fusedPoints
