@@ -20,7 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/compute/device"
+	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/worker/peer"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 	"github.com/ergoflow/ergoflow/worker/replica"
@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer compute.Close()
-	simulator, err := device.Choose(compute, c.Engine)
+	simulator, err := simulator.Choose(compute, c.Engine)
 	if err != nil {
 		return err
 	}

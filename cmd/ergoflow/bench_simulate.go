@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/stopwatch"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/compute/device"
+	"github.com/ergoflow/ergoflow/model/compute/simulator"
 )
 
 func benchSimulateCommand() *cobra.Command {
@@ -26,7 +26,7 @@ func benchSimulateCommand() *cobra.Command {
 		if err != nil || onDevice == nil {
 			return found, err
 		}
-		more, err := device.Benchmark(ctx, onDevice, nodes, functions, rounds)
+		more, err := simulator.Benchmark(ctx, onDevice, nodes, functions, rounds)
 		return append(found, more...), err
 	}
 	grids := func(benchmark func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error)) measure {

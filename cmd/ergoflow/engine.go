@@ -5,11 +5,11 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/compute/device"
+	"github.com/ergoflow/ergoflow/model/compute/simulator"
 )
 
 // addSimulator adds the flag of the simulation engine, for commands with a compute
-// backend; see device.Choose.
+// backend; see simulator.Choose.
 func addSimulator(cmd *cobra.Command, engine *string) {
 	cmd.Flags().StringVar(engine, "engine", backend.Auto, "simulation engine: auto, avx512, avx2, go or device")
 }
@@ -20,7 +20,7 @@ func knownNames(compute, engine string) error {
 	if err := backend.Known(compute); err != nil {
 		return err
 	}
-	if engine == backend.Auto || engine == device.Engine {
+	if engine == backend.Auto || engine == simulator.Engine {
 		return nil
 	}
 	_, err := simulate.NewEngine(engine)

@@ -13,7 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/compute/device"
+	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -100,7 +100,7 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 		return err
 	}
 	defer b.Close()
-	simulator, err := device.Choose(b, e.engine)
+	simulator, err := simulator.Choose(b, e.engine)
 	if err != nil {
 		return err
 	}

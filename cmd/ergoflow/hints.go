@@ -23,7 +23,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // hints say what the user can do about an error; the first match counts.
@@ -74,7 +74,7 @@ var hints = []struct {
 	{metrics.ErrShape, fmt.Sprintf("give two arrays [n], or [n, d] of the same d, 1 to %d, with at most %d rows", metrics.MaxDimension, metrics.MaxPoints)},
 	{metrics.ErrNonFinite, "leave out rows that are not finite; chains that diverged have such rows"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
-	{train.ErrDiverged, "choose a smaller training.learning_rate"},
+	{trainer.ErrDiverged, "choose a smaller training.learning_rate"},
 	{syscall.ENOSPC, "free space on the disk, then give the same command again: it continues"},
 	{fs.ErrPermission, "choose another place, or change its permissions: this user may not do that there"},
 	{syscall.EROFS, "choose another directory: the file system is read-only"},

@@ -14,7 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/compute/device"
+	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
@@ -154,7 +154,7 @@ func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	simulator, err := device.Choose(b, f.engine)
+	simulator, err := simulator.Choose(b, f.engine)
 	if err != nil {
 		b.Close()
 		return nil, nil, err

@@ -8,17 +8,17 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/training/flow"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // Benchmark measures that many training steps of one worker on the experiment's
 // functions, with noise for their samples.
-func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int) (train.Measurement, error) {
+func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int) (trainer.Measurement, error) {
 	f, err := e.Family()
 	if err != nil {
-		return train.Measurement{}, err
+		return trainer.Measurement{}, err
 	}
-	return train.Benchmark(ctx, b, train.Workload{
+	return trainer.Benchmark(ctx, b, trainer.Workload{
 		Experiment: e.Name, Config: e.Trainer(), Coupling: e.Training.Coupling, Functions: e.Training.BatchFunctions,
 		MicroBatch: e.Training.MicroBatch,
 		Fields:     f.Fields(),

@@ -3,17 +3,17 @@ package experiment
 import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 	"github.com/ergoflow/ergoflow/model/training/optim"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // Trainer is what the graphs of a training step depend on.
-func (e Experiment) Trainer() train.Config {
+func (e Experiment) Trainer() trainer.Config {
 	alternatives := e.Alternatives()
 	models := make([]velocity.Model, len(alternatives))
 	for i, a := range alternatives {
 		models[i] = a.Velocity()
 	}
-	return train.Config{
+	return trainer.Config{
 		Model: models[0], Others: models[1:],
 		Samples:   e.Training.BatchSamples,
 		Precision: e.Training.Precision,

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/model/training/flow"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // Timing is what the parts of Compute took, in seconds.
@@ -86,7 +86,7 @@ func (r *Replica) accumulate(ctx context.Context, rank int, micro []*flow.Batch,
 		if ctx.Err() != nil { // the end of a generation does not wait for the rest of a long step
 			return context.Cause(ctx)
 		}
-		if err := r.trainer.Gradient(m); err != nil {
+		if err := r.trainer.Accumulate(m); err != nil {
 			return err
 		}
 		used.Add(rank, m.Uses)
@@ -108,7 +108,7 @@ func (r *Replica) buckets() iter.Seq2[[]float32, error] {
 		wanted := true
 		for _, array := range arrays { // all of them: then the goroutine has ended
 			err := <-arrived
-			for _, bucket := range train.Buckets(array) {
+			for _, bucket := range trainer.Buckets(array) {
 				wanted = wanted && yield(bucket, err)
 			}
 		}
@@ -119,5 +119,5 @@ func (r *Replica) buckets() iter.Seq2[[]float32, error] {
 func (r *Replica) copyArray(dst []float32, k int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.trainer.TakeArray(dst, k)
+	return r.trainer.DownloadArray(dst, k)
 }

@@ -100,7 +100,7 @@ func TestSumInBuckets(t *testing.T) {
 	if _, err = alone.gradient(ctx, 0, batch); err != nil {
 		t.Fatal(err)
 	}
-	if err := alone.trainer.Take(alone.sum); err != nil {
+	if err := alone.trainer.TakeSum(alone.sum); err != nil {
 		t.Fatal(err)
 	}
 

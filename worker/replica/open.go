@@ -17,7 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/layers"
 	"github.com/ergoflow/ergoflow/model/training/state"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // Config says what Open makes a replica of.
@@ -130,7 +130,7 @@ func (r *Replica) makeConditioners() error {
 
 // compile makes the trainer and all its graphs.
 func (r *Replica) compile(ctx context.Context, c Config) (err error) {
-	if r.trainer, err = train.New(c.Backend, r.experiment.Trainer()); err != nil {
+	if r.trainer, err = trainer.New(c.Backend, r.experiment.Trainer()); err != nil {
 		return err
 	}
 	if r.experiment.Training.Precision == layers.BFloat16 && c.Backend.Name != backend.XLACUDA {
@@ -175,10 +175,10 @@ func (r *Replica) warmUp(ctx context.Context) error {
 	if _, err := r.gradient(ctx, 0, b); err != nil {
 		return err
 	}
-	if err := r.trainer.Take(r.sum); err != nil {
+	if err := r.trainer.TakeSum(r.sum); err != nil {
 		return err
 	}
-	if err := r.trainer.Apply(r.sum, 0); err != nil && !errors.Is(err, train.ErrDiverged) { // fresh parameters may diverge
+	if err := r.trainer.Apply(r.sum, 0); err != nil && !errors.Is(err, trainer.ErrDiverged) { // fresh parameters may diverge
 		return err
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/parameters"
 	"github.com/ergoflow/ergoflow/model/training/flow"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // A Replica is this worker's copy of a run. See the package comment for what may
@@ -28,7 +28,7 @@ type Replica struct {
 	conditioners  []flow.Conditioner // step s uses number s modulo their count; not for concurrent use
 
 	mu            sync.Mutex // guards the device and all below
-	trainer       *train.Trainer
+	trainer       *trainer.Trainer
 	sum           []float32 // [P+2], the sum over the ranks of the step in Compute
 	units         []int64   // the same in fixed point, where training is reproducible
 	hasState      bool

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/state"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 	"go.uber.org/goleak"
 )
 
@@ -69,7 +69,7 @@ func trainable(t testing.TB) *Replica {
 func trainableOn(t testing.TB, b *backend.Backend, r *Replica) *Replica {
 	t.Helper()
 	var err error
-	if r.trainer, err = train.New(b, r.experiment.Trainer()); err != nil {
+	if r.trainer, err = trainer.New(b, r.experiment.Trainer()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.trainer.Close)

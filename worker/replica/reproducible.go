@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // Reproducible training. Each group of shards has its own gradient, which the same
@@ -76,7 +76,7 @@ func (r *Replica) computeFixed(ctx context.Context, ring *allreduce.Ring, b *Bat
 			return used, nil
 		}
 	}
-	return nil, fmt.Errorf("step %d: %w: the gradient is not finite", b.Step, train.ErrDiverged)
+	return nil, fmt.Errorf("step %d: %w: the gradient is not finite", b.Step, trainer.ErrDiverged)
 }
 
 // gradientInUnits leaves this rank's part of the sum in r.units.
@@ -91,7 +91,7 @@ func (r *Replica) gradientInUnits(ctx context.Context, rank int, b *Batch, level
 		if err := r.accumulate(ctx, rank, b.Micro[first:end], used); err != nil {
 			return err
 		}
-		if err := r.trainer.Take(r.sum); err != nil {
+		if err := r.trainer.TakeSum(r.sum); err != nil {
 			return err
 		}
 		if !r.fixedPoint(level).Add(r.units[:n], r.sum) {

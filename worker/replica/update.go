@@ -6,7 +6,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // An Update takes the training state from one step to the next.
@@ -35,7 +35,7 @@ func (r *Replica) Apply(u Update) (loss float64, samples int64, err error) {
 	if err := r.trainer.Apply(u.Sum, int64(u.Step)); err != nil {
 		return 0, 0, err
 	}
-	loss, count := train.Loss(u.Sum)
+	loss, count := trainer.Loss(u.Sum)
 	r.ledger.Append(u.Step, u.Generation, u.Workers, u.Used)
 	r.publish(u)
 	r.losses, r.generation = append(r.losses, loss), u.Generation

@@ -1,4 +1,4 @@
-package train_test
+package trainer_test
 
 import (
 	"testing"
@@ -10,13 +10,13 @@ import (
 func TestStepsLeakNothing(t *testing.T) {
 	const steps = 200
 	c := config(2 * steps)
-	trainer, _ := newTrainer(t, backendtest.Fast(t), c)
+	tr, _ := newTrainer(t, backendtest.Fast(t), c)
 	batch := noise(0, 2, samples, c.Model)
 	step := int64(0)
 	run := func() {
 		for range steps {
-			sum := total(t, trainer, batch, batch)
-			if err := trainer.Apply(sum, step); err != nil {
+			sum := total(t, tr, batch, batch)
+			if err := tr.Apply(sum, step); err != nil {
 				t.Fatal(err)
 			}
 			step++
@@ -28,9 +28,9 @@ func TestStepsLeakNothing(t *testing.T) {
 		t.Errorf("%d buffers before and %d after %d steps", before, after, steps)
 	}
 	// Failures leak nothing either.
-	broken := make([]float32, trainer.Size()+2)
+	broken := make([]float32, tr.Size()+2)
 	for range 10 {
-		if err := trainer.Apply(broken, 0); err == nil {
+		if err := tr.Apply(broken, 0); err == nil {
 			t.Fatal("an empty batch was applied")
 		}
 	}

@@ -1,4 +1,4 @@
-package train_test
+package trainer_test
 
 import (
 	"math"
@@ -17,7 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/optim"
 	"github.com/ergoflow/ergoflow/model/training/state"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // A network that is told of log τ learns the law of X_τ for dX = θ(μ − X)dt + s·dW
@@ -40,7 +40,7 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 	told := func(time, sign float64) [][]float32 {
 		return [][]float32{slices.Repeat([]float32{float32(sign)}, 4), {float32(math.Log(time))}}
 	}
-	c := train.Config{
+	c := trainer.Config{
 		Model: deeponet.Config{
 			Dimension: 1, Fields: inputs, Rank: 8, Channels: []int{4}, Kernel: 3, Hidden: 32, TrunkWidth: 32, TrunkDepth: 2,
 			TimeEmbedding: 4, StateEmbedding: 4, FMin: .125, FMax: .25,
@@ -58,7 +58,7 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := backendtest.Fast(t)
-	trainer, parameters := newTrainer(t, b, c)
+	tr, parameters := newTrainer(t, b, c)
 	coupler, source := flow.NewCoupler(1), random.New(1, "test/times")
 	batch := new(flow.Batch)
 	for step := range n {
@@ -82,11 +82,11 @@ func TestLearnsTheLawAtATime(t *testing.T) {
 		if err := coupler.Couple(t.Context(), samples, batch.X0, batch.X1); err != nil {
 			t.Fatal(err)
 		}
-		if err := trainer.Apply(total(t, trainer, batch), int64(step)); err != nil {
+		if err := tr.Apply(total(t, tr, batch), int64(step)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := trainer.State(parameters, nil, nil); err != nil {
+	if err := tr.State(parameters, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	s, err := sampler.New(b, c.Model, conditioner, &state.State{Layout: c.Model.Layout(), Parameters: parameters})

@@ -1,4 +1,4 @@
-package train_test
+package trainer_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // On a device with its own memory a long sum leaves in as many arrays as it has
@@ -28,12 +28,12 @@ func TestBuckets(t *testing.T) {
 		device.OwnMemory = true
 		cut, _ := newTrainer(t, &device, c)
 		got := total(t, cut, first, second)
-		buckets, arrays := train.Buckets(got), cut.Arrays(got)
+		buckets, arrays := trainer.Buckets(got), cut.Arrays(got)
 		if len(buckets) != 3 || len(arrays) != 3 {
 			t.Fatalf("%d parameters are in %d buckets and %d arrays", len(theta), len(buckets), len(arrays))
 		}
 		for k, array := range arrays {
-			if &array[0] != &buckets[k][0] || len(array) != len(buckets[k]) || len(train.Buckets(array)) != 1 {
+			if &array[0] != &buckets[k][0] || len(array) != len(buckets[k]) || len(trainer.Buckets(array)) != 1 {
 				t.Errorf("array %d is not bucket %d", k, k)
 			}
 		}
@@ -42,7 +42,7 @@ func TestBuckets(t *testing.T) {
 				t.Fatalf("number %d of the sum is %v in buckets, %v without", i, got[i], want[i])
 			}
 		}
-		if err := cut.TakeArray(arrays[1], 1); err != nil || arrays[1][0] != 0 {
+		if err := cut.DownloadArray(arrays[1], 1); err != nil || arrays[1][0] != 0 {
 			t.Errorf("the next sum begins with %v (%v)", arrays[1][0], err)
 		}
 	})

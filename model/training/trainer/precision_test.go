@@ -1,4 +1,4 @@
-package train_test
+package trainer_test
 
 import (
 	"math"
@@ -8,10 +8,10 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/backend/backendtest"
 	"github.com/ergoflow/ergoflow/model/network/layers"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
-func bfloat16(c train.Config) train.Config {
+func bfloat16(c trainer.Config) trainer.Config {
 	c.Precision = layers.BFloat16
 	return c
 }
@@ -19,7 +19,7 @@ func bfloat16(c train.Config) train.Config {
 // The gradient of products of bfloat16 is that of float32 up to their rounding,
 // 2⁻⁹ for each factor, and not the same.
 func TestBFloat16Gradient(t *testing.T) {
-	for name, c := range map[string]train.Config{"line": config(1), "plane": planeConfig()} {
+	for name, c := range map[string]trainer.Config{"line": config(1), "plane": planeConfig()} {
 		t.Run(name, func(t *testing.T) {
 			batch := noise(0, 6, samples, c.Model)
 			backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
@@ -34,8 +34,8 @@ func TestBFloat16Gradient(t *testing.T) {
 				if d := math.Sqrt(difference / length); !(d > 1e-5 && d < 0.02) {
 					t.Errorf("gradient is %.2g from that of float32, relative to its length", d)
 				}
-				loss, _ := train.Loss(got)
-				if exact, _ := train.Loss(want); !(math.Abs(loss-exact) <= 0.01*exact) {
+				loss, _ := trainer.Loss(got)
+				if exact, _ := trainer.Loss(want); !(math.Abs(loss-exact) <= 0.01*exact) {
 					t.Errorf("loss is %g, in float32 %g", loss, exact)
 				}
 			})
@@ -60,14 +60,14 @@ func TestBFloat16KeepsTheState(t *testing.T) {
 			}
 		}
 		var states [2][3][]float32
-		for k, trainer := range []*train.Trainer{full, half} {
-			if err := trainer.Apply(sum, 0); err != nil {
+		for k, tr := range []*trainer.Trainer{full, half} {
+			if err := tr.Apply(sum, 0); err != nil {
 				t.Fatal(err)
 			}
 			for i := range states[k] {
-				states[k][i] = make([]float32, trainer.Size())
+				states[k][i] = make([]float32, tr.Size())
 			}
-			if err := trainer.State(states[k][0], states[k][1], states[k][2]); err != nil {
+			if err := tr.State(states[k][0], states[k][1], states[k][2]); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -89,16 +89,16 @@ func TestBFloat16Learns(t *testing.T) {
 	b := backendtest.Fast(t)
 	batch := noise(0, 32, samples, c.Model)
 	var losses, drops []float64
-	for _, c := range []train.Config{c, bfloat16(c)} {
-		trainer, _ := newTrainer(t, b, c)
+	for _, c := range []trainer.Config{c, bfloat16(c)} {
+		tr, _ := newTrainer(t, b, c)
 		var first, last float64
 		for step := range int64(steps) {
-			sum := total(t, trainer, batch)
-			last, _ = train.Loss(sum)
+			sum := total(t, tr, batch)
+			last, _ = trainer.Loss(sum)
 			if step == 0 {
 				first = last
 			}
-			if err := trainer.Apply(sum, step); err != nil {
+			if err := tr.Apply(sum, step); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package train_test
+package trainer_test
 
 import (
 	"syscall"
@@ -21,7 +21,7 @@ func TestStepsDoNotFaultPagesIn(t *testing.T) {
 	}
 	c := config(1)
 	c.Model, c.Samples = deeponet.Paper(64), 32
-	trainer, _ := newTrainer(t, b, c)
+	tr, _ := newTrainer(t, b, c)
 	batch := noise(0, 64, c.Samples, c.Model)
 	faults := func(steps int) int64 {
 		var before, after syscall.Rusage
@@ -29,7 +29,7 @@ func TestStepsDoNotFaultPagesIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range steps {
-			if err := trainer.Gradient(batch); err != nil {
+			if err := tr.Accumulate(batch); err != nil {
 				t.Fatal(err)
 			}
 		}

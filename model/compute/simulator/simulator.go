@@ -1,4 +1,4 @@
-// Package device draws from invariant measures on a device: what
+// Package simulator draws from invariant measures on a device: what
 // data/simulation/simulate does on the processor, as graphs that XLA compiles.
 //
 // The states of as many functions as fit, all with all their chains, stay on the
@@ -10,7 +10,7 @@
 // same generators in the same order, but compilers fuse products and sums, so
 // that samples are not the same to the last bit, and chaotic equations part
 // after a while.
-package device
+package simulator
 
 import (
 	"context"

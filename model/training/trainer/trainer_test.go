@@ -1,4 +1,4 @@
-package train_test
+package trainer_test
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/optim"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 const (
@@ -28,8 +28,8 @@ func fields(nodes int) []velocity.Input {
 	return []velocity.Input{{Name: "drift", Shape: []int{nodes}}, {Name: "diffusion", Shape: []int{nodes}}}
 }
 
-func config(steps int64) train.Config {
-	return train.Config{
+func config(steps int64) trainer.Config {
+	return trainer.Config{
 		Model: deeponet.Config{
 			Dimension: 1, Fields: fields(nodes), Rank: 3, Channels: []int{3, 4}, Kernel: 3, Hidden: 6, TrunkWidth: 16, TrunkDepth: 2,
 			TimeEmbedding: 4, StateEmbedding: 4, FMin: .25, FMax: 1,
@@ -62,42 +62,42 @@ func noise(first, n, samples int, model velocity.Model) *flow.Batch {
 	return b
 }
 
-func newTrainer(t testing.TB, b *backend.Backend, c train.Config) (*train.Trainer, []float32) {
+func newTrainer(t testing.TB, b *backend.Backend, c trainer.Config) (*trainer.Trainer, []float32) {
 	t.Helper()
-	trainer, err := train.New(b, c)
+	tr, err := trainer.New(b, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(trainer.Close)
+	t.Cleanup(tr.Close)
 	theta := c.Model.Layout().Initialise(1)
-	setTheta(t, trainer, theta)
-	return trainer, theta
+	setTheta(t, tr, theta)
+	return tr, theta
 }
 
-func setTheta(t testing.TB, trainer *train.Trainer, theta []float32) {
+func setTheta(t testing.TB, tr *trainer.Trainer, theta []float32) {
 	t.Helper()
-	if err := trainer.SetState(theta, make([]float32, len(theta)), make([]float32, len(theta))); err != nil {
+	if err := tr.SetState(theta, make([]float32, len(theta)), make([]float32, len(theta))); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // total returns the sum over the batches.
-func total(t testing.TB, trainer *train.Trainer, batches ...*flow.Batch) []float32 {
+func total(t testing.TB, tr *trainer.Trainer, batches ...*flow.Batch) []float32 {
 	t.Helper()
 	for _, b := range batches {
-		if err := trainer.Gradient(b); err != nil {
+		if err := tr.Accumulate(b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sum := make([]float32, trainer.Size()+2)
-	if err := trainer.Take(sum); err != nil {
+	sum := make([]float32, tr.Size()+2)
+	if err := tr.TakeSum(sum); err != nil {
 		t.Fatal(err)
 	}
 	return sum
 }
 
 // planeConfig is a network in the plane.
-func planeConfig() train.Config {
+func planeConfig() trainer.Config {
 	c := config(1)
 	model := c.Model.(deeponet.Config)
 	model.Dimension, model.Fields = 2, []velocity.Input{{Name: "drift", Shape: []int{5, 4, 2}}}
@@ -108,16 +108,16 @@ func planeConfig() train.Config {
 // The gradient is that of the loss, on the line and in the plane: central
 // differences along random directions.
 func TestGradientAgainstFiniteDifferences(t *testing.T) {
-	for name, c := range map[string]train.Config{"line": config(1), "plane": planeConfig()} {
+	for name, c := range map[string]trainer.Config{"line": config(1), "plane": planeConfig()} {
 		t.Run(name, func(t *testing.T) { compareWithDifferences(t, c) })
 	}
 }
 
-func compareWithDifferences(t *testing.T, c train.Config) {
+func compareWithDifferences(t *testing.T, c trainer.Config) {
 	batch := noise(0, 6, samples, c.Model)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
-		trainer, theta := newTrainer(t, b, c)
-		sum := total(t, trainer, batch)
+		tr, theta := newTrainer(t, b, c)
+		sum := total(t, tr, batch)
 		if got, want := sum[len(theta)+1], float32(6*samples); got != want {
 			t.Fatalf("counted %g samples, want %g", got, want)
 		}
@@ -135,15 +135,15 @@ func compareWithDifferences(t *testing.T, c train.Config) {
 				for i, x := range theta {
 					moved[i] = float32(float64(x) + h*d[i])
 				}
-				setTheta(t, trainer, moved)
-				return float64(total(t, trainer, batch)[len(theta)])
+				setTheta(t, tr, moved)
+				return float64(total(t, tr, batch)[len(theta)])
 			}
 			// Fourth order, so that the difference's own error is small.
 			numeric := (8*(at(h)-at(-h)) - (at(2*h) - at(-2*h))) / (12 * h)
 			if !(math.Abs(numeric-slope) <= 2e-3*math.Abs(slope)+0.02) {
 				t.Errorf("direction %d: slope %g, by differences %g", direction, slope, numeric)
 			}
-			setTheta(t, trainer, theta)
+			setTheta(t, tr, theta)
 		}
 	})
 }
@@ -153,13 +153,13 @@ func TestMicroBatchesAddUp(t *testing.T) {
 	whole := noise(0, 6, samples, c.Model)
 	parts := []*flow.Batch{noise(0, 2, samples, c.Model), noise(2, 2, samples, c.Model), noise(4, 2, samples, c.Model)}
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
-		trainer, _ := newTrainer(t, b, c)
-		if err := trainer.Precompile(2, 6); err != nil {
+		tr, _ := newTrainer(t, b, c)
+		if err := tr.Precompile(2, 6); err != nil {
 			t.Fatal(err)
 		}
-		compare(t, total(t, trainer, parts...), total(t, trainer, whole), 1e-5)
+		compare(t, total(t, tr, parts...), total(t, tr, whole), 1e-5)
 		// And nothing is left of them.
-		for i, x := range total(t, trainer) {
+		for i, x := range total(t, tr) {
 			if x != 0 {
 				t.Fatalf("element %d of an empty sum is %g", i, x)
 			}
@@ -171,14 +171,14 @@ func TestBackendsAgree(t *testing.T) {
 	c := config(20)
 	var first []float32
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
-		trainer, theta := newTrainer(t, b, c)
+		tr, theta := newTrainer(t, b, c)
 		for step := range int64(20) {
-			sum := total(t, trainer, noise(int(step), 4, samples, c.Model))
-			if err := trainer.Apply(sum, step); err != nil {
+			sum := total(t, tr, noise(int(step), 4, samples, c.Model))
+			if err := tr.Apply(sum, step); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := trainer.State(theta, nil, nil); err != nil {
+		if err := tr.State(theta, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if first == nil {
@@ -207,8 +207,8 @@ func compare(t *testing.T, got, want []float32, tolerance float64) {
 func TestDivergenceKeepsTheState(t *testing.T) {
 	c := config(10)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
-		trainer, theta := newTrainer(t, b, c)
-		good := total(t, trainer, noise(0, 2, samples, c.Model))
+		tr, theta := newTrainer(t, b, c)
+		good := total(t, tr, noise(0, 2, samples, c.Model))
 		for name, spoil := range map[string]func([]float32){
 			"loss NaN":          func(s []float32) { s[len(s)-2] = float32(math.NaN()) },
 			"gradient NaN":      func(s []float32) { s[3] = float32(math.NaN()) },
@@ -216,25 +216,25 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 		} {
 			bad := append([]float32(nil), good...)
 			spoil(bad)
-			if err := trainer.Apply(bad, 0); !errors.Is(err, train.ErrDiverged) {
+			if err := tr.Apply(bad, 0); !errors.Is(err, trainer.ErrDiverged) {
 				t.Errorf("%s: %v, want ErrDiverged", name, err)
 			}
 		}
 		for name, call := range map[string]func() error{
-			"empty batch": func() error { return trainer.Apply(make([]float32, len(good)), 0) },
-			"short sum":   func() error { return trainer.Apply(good[1:], 0) },
-			"step beyond": func() error { return trainer.Apply(good, 10) },
-			"other grid":  func() error { return trainer.Gradient(noise(0, 2, samples, deeponet.Paper(nodes+1))) },
-			"other plane": func() error { return trainer.Gradient(noise(0, 2, samples, deeponet.PaperPlane(nodes))) },
-			"other count": func() error { return trainer.Gradient(noise(0, 2, samples+1, c.Model)) },
-			"no batch":    func() error { return trainer.Gradient(new(flow.Batch)) },
+			"empty batch": func() error { return tr.Apply(make([]float32, len(good)), 0) },
+			"short sum":   func() error { return tr.Apply(good[1:], 0) },
+			"step beyond": func() error { return tr.Apply(good, 10) },
+			"other grid":  func() error { return tr.Accumulate(noise(0, 2, samples, deeponet.Paper(nodes+1))) },
+			"other plane": func() error { return tr.Accumulate(noise(0, 2, samples, deeponet.PaperPlane(nodes))) },
+			"other count": func() error { return tr.Accumulate(noise(0, 2, samples+1, c.Model)) },
+			"no batch":    func() error { return tr.Accumulate(new(flow.Batch)) },
 		} {
 			if call() == nil {
 				t.Errorf("%s: accepted", name)
 			}
 		}
 		got := make([]float32, len(theta))
-		if err := trainer.State(got, nil, nil); err != nil {
+		if err := tr.State(got, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		for i := range got {
@@ -265,8 +265,8 @@ func TestOthers(t *testing.T) {
 	for i, sensors := range []int{2, 3} {
 		alone := c
 		alone.Model = with(sensors)
-		trainer, _ := newTrainer(t, b, alone)
-		want[i] = total(t, trainer, noise(0, 4, samples, alone.Model))
+		tr, _ := newTrainer(t, b, alone)
+		want[i] = total(t, tr, noise(0, 4, samples, alone.Model))
 	}
 	c.Others = []velocity.Model{with(3)}
 	both, _ := newTrainer(t, b, c)
@@ -281,13 +281,13 @@ func TestOthers(t *testing.T) {
 	if want[0][len(want[0])-2] == want[1][len(want[1])-2] {
 		t.Error("the loss is the same with other sensors")
 	}
-	if err := both.Gradient(noise(0, 4, samples, with(4))); err == nil {
+	if err := both.Accumulate(noise(0, 4, samples, with(4))); err == nil {
 		t.Error("a batch for four sensors is accepted")
 	}
 	wide := with(3)
 	wide.Hidden, wide.Width = 8, 8
 	c.Others = []velocity.Model{wide}
-	if _, err := train.New(b, c); err == nil {
+	if _, err := trainer.New(b, c); err == nil {
 		t.Error("networks of different parameters are accepted")
 	}
 }
@@ -298,7 +298,7 @@ func TestBenchmark(t *testing.T) {
 	for _, input := range c.Model.Inputs() {
 		fields = append(fields, shard.Field(input))
 	}
-	w := train.Workload{
+	w := trainer.Workload{
 		Experiment: "tiny", Config: c, Coupling: flow.OptimalTransport, Functions: 4, Fields: fields,
 		Function: func(i int) ([][]float32, error) {
 			var values [][]float32
@@ -322,7 +322,7 @@ func TestBenchmark(t *testing.T) {
 	}
 	defer b.Close()
 	for _, w.MicroBatch = range []int{0, 3, 9} {
-		m, err := train.Benchmark(t.Context(), b, w, 3)
+		m, err := trainer.Benchmark(t.Context(), b, w, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package train
+package trainer
 
 import (
 	"context"
@@ -115,11 +115,11 @@ func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (
 				return m, err
 			}
 			assembly += time.Since(begin)
-			if err := trainer.Gradient(&work[i]); err != nil {
+			if err := trainer.Accumulate(&work[i]); err != nil {
 				return m, err
 			}
 		}
-		if err := trainer.Take(sum); err != nil {
+		if err := trainer.TakeSum(sum); err != nil {
 			return m, err
 		}
 		taken := time.Now()

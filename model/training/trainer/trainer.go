@@ -1,16 +1,16 @@
-// Package train takes the steps of a training run on one device. All state is
+// Package trainer takes the steps of a training run on one device. All state is
 // flat vectors of length P, in float32: parameters θ and Adam's moments m and v. A
 // step is
 //
-//	for every micro-batch: Gradient     adds to the sum on the device
-//	Take                                the sum [P+2] to the host
+//	for every micro-batch: Accumulate   adds its gradient to the sum on the device
+//	TakeSum                             the sum [P+2] to the host
 //	                                    … summed over workers by the caller …
 //	Apply                               update by the total
 //
 // with sum = [gradient of the summed squared error, summed squared error,
 // number of samples]. Sums, not means: whoever adds up sums of different sizes
 // gets the exact gradient of the whole batch.
-package train
+package trainer
 
 import (
 	"errors"
@@ -101,7 +101,7 @@ func (c Config) models() []velocity.Model {
 	return append([]velocity.Model{c.Model}, c.Others...)
 }
 
-// Size is P, the number of parameters. Take and Apply exchange Size()+2 values.
+// Size is P, the number of parameters. TakeSum and Apply exchange Size()+2 values.
 func (t *Trainer) Size() int { return t.size }
 
 // SetState puts parameters and moments, Size() values each, on the device. An
@@ -155,8 +155,9 @@ func (t *Trainer) Precompile(functions ...int) error {
 	return nil
 }
 
-// Gradient adds a micro-batch to the sum. On an error the sum is as before.
-func (t *Trainer) Gradient(b *flow.Batch) error {
+// Accumulate adds the gradient of a micro-batch to the sum. On an error the sum is
+// as before.
+func (t *Trainer) Accumulate(b *flow.Batch) error {
 	if t.theta == nil {
 		return errors.New("trainer has no state")
 	}

@@ -1,4 +1,4 @@
-package device
+package simulator
 
 import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"

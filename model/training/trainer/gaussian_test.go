@@ -1,4 +1,4 @@
-package train_test
+package trainer_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/optim"
-	"github.com/ergoflow/ergoflow/model/training/train"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 	"github.com/gomlx/compute/shapes"
 	"github.com/gomlx/gomlx/core/graph"
 )
@@ -139,7 +139,7 @@ func TestRecoversTheVelocityOfGaussians(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%dD/%s", test.d, test.coupling), func(t *testing.T) {
 			const steps = 400
-			c := train.Config{
+			c := trainer.Config{
 				Model: deeponet.Config{
 					Dimension: test.d, Fields: []velocity.Input{{Name: "law", Shape: []int{gaussianNumbers}}},
 					Rank: 8, Channels: []int{8}, Kernel: 3, Hidden: 16, TrunkWidth: 32, TrunkDepth: 2,
@@ -149,25 +149,25 @@ func TestRecoversTheVelocityOfGaussians(t *testing.T) {
 				Samples:   128,
 			}
 			stored := gaussianShard(t, test.d)
-			trainer, theta := newTrainer(t, b, c)
+			tr, theta := newTrainer(t, b, c)
 			learn := gaussianBatches(t, stored, c, test.coupling, 1)
 			for step := range steps {
-				if err := trainer.Apply(total(t, trainer, learn(step)), int64(step)); err != nil {
+				if err := tr.Apply(total(t, tr, learn(step)), int64(step)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := trainer.State(theta, nil, nil); err != nil {
+			if err := tr.State(theta, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			field, fresh := newField(t, b, c, theta), gaussianBatches(t, stored, c, test.coupling, 2)
-			compareWithClosedForm(t, trainer, field, fresh, test.coupling)
+			compareWithClosedForm(t, tr, field, fresh, test.coupling)
 			compareWithTheFlow(t, field, fresh(0))
 		})
 	}
 }
 
 // compareWithClosedForm compares velocity and loss on batches that are new.
-func compareWithClosedForm(t *testing.T, trainer *train.Trainer, field gaussianField, batches func(int) *flow.Batch, coupling flow.Coupling) {
+func compareWithClosedForm(t *testing.T, tr *trainer.Trainer, field gaussianField, batches func(int) *flow.Batch, coupling flow.Coupling) {
 	t.Helper()
 	const steps = 32
 	rho, other := 0.0, 1.0
@@ -181,7 +181,7 @@ func compareWithClosedForm(t *testing.T, trainer *train.Trainer, field gaussianF
 	var size, miss, missOther float64             // v, v_θ − v, v_θ less the other coupling's velocity
 	for step := range steps {
 		b := batches(step)
-		loss, n := train.Loss(total(t, trainer, b))
+		loss, n := trainer.Loss(total(t, tr, b))
 		trained += loss / steps
 		x, laws, mean := interpolated(b), gaussiansOf(b), 0.0
 		for i, got := range field(b.Inputs[0], x, b.T) {
@@ -237,7 +237,7 @@ func compareWithTheFlow(t *testing.T, field gaussianField, b *flow.Batch) {
 
 // gaussianBatches assembles the steps of a plan that takes all functions of the
 // shard every time.
-func gaussianBatches(t *testing.T, s *shard.Shard, c train.Config, coupling flow.Coupling, seed uint64) func(step int) *flow.Batch {
+func gaussianBatches(t *testing.T, s *shard.Shard, c trainer.Config, coupling flow.Coupling, seed uint64) func(step int) *flow.Batch {
 	t.Helper()
 	plan := batch.Plan{
 		Seed: seed, Shards: 1, FunctionsPerShard: gaussians, Samples: gaussianSamples, BatchFunctions: gaussians, BatchSamples: c.Samples,
@@ -302,7 +302,7 @@ func interpolated(b *flow.Batch) []float32 {
 type gaussianField func(laws, x, times []float32) []float32
 
 // newField compiles the network with parameters theta for the batches' sizes.
-func newField(t *testing.T, b *backend.Backend, c train.Config, theta []float32) gaussianField {
+func newField(t *testing.T, b *backend.Backend, c trainer.Config, theta []float32) gaussianField {
 	t.Helper()
 	inputs := []shapes.Shape{
 		backend.Shape(len(theta)), backend.Shape(gaussians, gaussianNumbers),

@@ -1,4 +1,4 @@
-package train
+package trainer
 
 import (
 	"errors"
@@ -49,18 +49,18 @@ func cut(sum []float32, bounds []int) [][]float32 {
 // Arrays cuts a vector [P+2] where the sum on the device is cut.
 func (t *Trainer) Arrays(sum []float32) [][]float32 { return cut(sum, t.bounds) }
 
-// TakeArray copies array k of the sum to the host. The sum stays until Reset.
-func (t *Trainer) TakeArray(dst []float32, k int) error {
+// DownloadArray copies array k of the sum to the host. The sum stays until Reset.
+func (t *Trainer) DownloadArray(dst []float32, k int) error {
 	return backend.Download(dst, t.accumulated()[k])
 }
 
-// Take copies the sum [P+2] since the last Reset to the host and starts a new one.
-func (t *Trainer) Take(dst []float32) error {
+// TakeSum copies the sum [P+2] since the last Reset to the host and starts a new one.
+func (t *Trainer) TakeSum(dst []float32) error {
 	if len(dst) != t.size+2 {
 		return errors.New("take: destination is not as long as the sum")
 	}
 	for k, array := range t.Arrays(dst) {
-		if err := t.TakeArray(array, k); err != nil {
+		if err := t.DownloadArray(array, k); err != nil {
 			return err
 		}
 	}
