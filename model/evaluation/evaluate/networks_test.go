@@ -10,8 +10,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// heard is smoke with a state that listens to what it is told.
-func heard(t *testing.T, name string) Options {
+// conditioned is smoke with a state whose samples depend on its input.
+func conditioned(t *testing.T, name string) Options {
 	t.Helper()
 	o := smoke(t, backendtest.Fast(t), name)
 	rng := random.New(1, "test/parameters")
@@ -40,7 +40,7 @@ func drawn(t *testing.T, rows []method, kind Kind) [][]float32 {
 // The row of the longest time is the model told of each function's equation at the
 // last of the times, whatever the function's own.
 func TestLongestTime(t *testing.T) {
-	o := heard(t, "vn1d_time")
+	o := conditioned(t, "vn1d_time")
 	o.Experiment.Evaluation.Samples = 64
 	f, functions := heldOutOf(t, o)
 	rows, release, err := networks(o, f, functions)
@@ -59,7 +59,7 @@ func TestLongestTime(t *testing.T) {
 		}
 		late[i] = flow.Subject{Index: functions[i].index, Function: made}
 	}
-	n := &network{Options: o}
+	n := &network{Options: o, family: f}
 	defer n.close()
 	want, _, err := n.draw(o.State, functions, late)(t.Context(), silent)
 	if err != nil {
@@ -73,15 +73,15 @@ func TestLongestTime(t *testing.T) {
 // Functions are sampled in groups; each starts from noise of its own, in whichever
 // group. Told of one function throughout, a network has nothing else to tell them apart.
 func TestNoiseOfGroups(t *testing.T) {
-	o := heard(t, "vn1d")
+	o := conditioned(t, "vn1d")
 	o.Experiment.Data.HeldOut, o.Experiment.Evaluation.Functions = group+2, group+2
 	o.Experiment.Evaluation.Samples = 16
-	_, functions := heldOutOf(t, o)
+	f, functions := heldOutOf(t, o)
 	told := subjects(functions)
 	for i := range told {
 		told[i] = told[0]
 	}
-	n := &network{Options: o}
+	n := &network{Options: o, family: f}
 	defer n.close()
 	samples, _, err := n.draw(o.State, functions, told)(t.Context(), silent)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestShuffledSensors(t *testing.T) {
 	for i, j := range others {
 		exchanged[i].function = functions[j].function
 	}
-	n := &network{Options: o}
+	n := &network{Options: o, family: f}
 	defer n.close()
 	want, _, err := n.draw(o.State, exchanged, subjects(exchanged))(context.Background(), func(int, int) {})
 	if err != nil {
@@ -93,7 +93,7 @@ func TestShuffledSensors(t *testing.T) {
 	// The untrained row has its own parameters, on a device that had the state's.
 	initial := state.Fresh(o.Experiment.Velocity().Layout(), o.Experiment.Seed)
 	initial.Normalisation = o.State.Normalisation
-	first := &network{Options: o}
+	first := &network{Options: o, family: f}
 	defer first.close()
 	untrained, _, err := first.draw(initial, functions, subjects(functions))(context.Background(), func(int, int) {})
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// at names the evaluations of a run's states, one for each seed.
+// at identifies an evaluation of a run; its state exists once per seed.
 type at struct{ run, evaluation string }
 
-// collection are what there is of a study.
+// collection has the outcomes of a study that exist, one per seed.
 type collection struct {
 	made map[at][]studies.Outcome
-	// What the paper prints of an evaluation, whether it is made or not.
+	// The paper's numbers for an evaluation, whether that exists or not.
 	printed map[at][]evaluate.PaperRow
 }
 
@@ -22,7 +22,7 @@ func newCollection() collection {
 	return collection{map[at][]studies.Outcome{}, map[at][]evaluate.PaperRow{}}
 }
 
-// collect adds a job's collection and describes it; main is the preset's own
+// collect adds the outcomes of a planned run and describes it. main is the preset's own
 // evaluation, nil if it is missing.
 func (d Directory) collect(j PlannedRun, into collection) (fact RunFact, main *storedEvaluation, err error) {
 	e := j.Experiment
@@ -50,13 +50,13 @@ func (d Directory) collect(j PlannedRun, into collection) (fact RunFact, main *s
 	return fact, main, nil
 }
 
-// found is a row of an outcome.
+// found is a row with its outcome.
 type found struct {
 	of  studies.Outcome
 	row evaluate.Row
 }
 
-// rows finds what a row names in the outcome of every seed that has it.
+// rows finds a declared row in the outcome of every seed that has it.
 func (o collection) rows(s studies.Study, named studies.RowSpec, evaluation string) []found {
 	run, ok := s.FindRun(named.Run)
 	if !ok {

@@ -19,27 +19,27 @@ import (
 // Directory is where a reproduction lives:
 //
 //	runs/HASH/state.safetensors    the trained state
-//	runs/HASH/training.json        how it was trained; finished when it says so
+//	runs/HASH/training.json        how it was trained; its field finished says when
 //	evaluations/HASH/              one evaluation's report (package report)
-//	evaluations/HASH/judged.json   written last: without it the rest does not count
-//	report/                        what it is all for
+//	evaluations/HASH/judged.json   written last: without it the evaluation is incomplete
+//	report/                        tables, figures and pages
 //
-// The run's HASH is Experiment.Hash, the evaluation's that and all that its
-// numbers depend on besides.
+// The HASH of a run is Experiment.Hash. That of an evaluation also covers all settings
+// that its numbers depend on.
 type Directory string
 
-// TrainingRecord is training.json: what is known of how a state came to be.
+// TrainingRecord is training.json: how a state was trained.
 type TrainingRecord struct {
 	Experiment string `json:"experiment"`
 	Preset     string `json:"preset"`
 	Run        string `json:"run"` // hash of the configuration
 	Seed       uint64 `json:"seed"`
-	// Attempts counts how often the training was begun; of more than one the
-	// stages are those of the last.
+	// Attempts counts how often the training started. Stages are those of the last
+	// attempt.
 	Attempts    int                `json:"attempts"`
 	Stages      []StageSeconds     `json:"stages"`
 	Loss        float64            `json:"loss"`        // mean of the last tenth, at most 250 steps
-	Environment report.Environment `json:"environment"` // empty of a cluster of other machines
+	Environment report.Environment `json:"environment"` // empty for a cluster of other machines
 	Finished    time.Time          `json:"finished"`    // zero: not yet
 }
 
@@ -49,7 +49,7 @@ type StageSeconds struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// seconds of a stage; 0 where it is unknown.
+// seconds is the wall time of a stage; 0 where it is unknown.
 func (t TrainingRecord) seconds(stage string) float64 {
 	for _, s := range t.Stages {
 		if s.Name == stage {
@@ -59,7 +59,7 @@ func (t TrainingRecord) seconds(stage string) float64 {
 	return 0
 }
 
-// completion is judged.json.
+// completion is judged.json, which marks an evaluation as complete.
 type completion struct {
 	Environment report.Environment `json:"environment"`
 	Created     time.Time          `json:"created"`
@@ -75,11 +75,11 @@ func (d Directory) report(parts ...string) string {
 	return filepath.Join(append([]string{string(d), "report"}, parts...)...)
 }
 
-// Shards is where a local cluster of this directory, and every evaluation,
-// keeps shards.
+// Shards is where a local cluster with this directory, and every evaluation, keeps its
+// shards.
 func (d Directory) Shards() string { return filepath.Join(string(d), "shards") }
 
-// training reads what is known of a run; of one that was never begun, nothing.
+// training reads the record of a run; zero for one that never started.
 func (d Directory) training(hash string) (TrainingRecord, error) {
 	var t TrainingRecord
 	err := readJSON(filepath.Join(d.run(hash), "training.json"), &t)
@@ -93,8 +93,8 @@ func (d Directory) writeTraining(t TrainingRecord) error {
 	return d.writeJSON(filepath.Join(d.run(t.Run), "training.json"), t)
 }
 
-// state reads the trained state of a run, nil if it is not kept; one of another run
-// is refused.
+// state reads the trained state of a run, nil if it was not kept. The state of another
+// run is an error.
 func (d Directory) state(hash string) (*state.State, error) {
 	path := d.statePath(hash)
 	encoded, err := os.ReadFile(path)
@@ -106,7 +106,7 @@ func (d Directory) state(hash string) (*state.State, error) {
 	}
 	_, st, err := experiment.DecodeState(encoded)
 	if err == nil && st.Run != hash {
-		err = fmt.Errorf("it is the state of run %.12s", st.Run)
+		err = fmt.Errorf("the file has the state of run %.12s", st.Run)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
@@ -159,8 +159,8 @@ func (d Directory) writeJSON(path string, v any) error {
 	return atomicfile.Write(path, append(encoded, '\n'))
 }
 
-// readJSON reads a file that this package wrote. One that cannot be read any
-// more should be deleted, which the error says.
+// readJSON reads a file that this package wrote. A file that does not parse is
+// ErrCorrupt.
 func readJSON(path string, v any) error {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
@@ -172,6 +172,6 @@ func readJSON(path string, v any) error {
 	return nil
 }
 
-// ErrCorrupt means that a file of a reproduction is damaged or of another
-// version.
+// ErrCorrupt means that a file of a reproduction is damaged, or that another version
+// wrote it.
 var ErrCorrupt = errors.New("not a record of a reproduction")

@@ -20,21 +20,22 @@ type Document struct {
 	Version string        `json:"version"`
 	Preset  string        `json:"preset"`
 	Seeds   int           `json:"seeds"`
-	Missing int           `json:"missing"` // jobs that are not done yet
+	Missing int           `json:"missing"` // planned runs that are not complete
 	Created time.Time     `json:"created"`
 	Source  string        `json:"source"` // of the paper's numbers
 	Studies []StudyResult `json:"studies"`
 }
 
-// StudyResult is a study with what there is of it.
+// StudyResult is a study with the numbers and figures that exist so far.
 type StudyResult struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Scale says what is smaller than in the paper, or that nothing is.
+	// Scale says in which settings the preset differs from the full one.
 	Scale  string        `json:"scale"`
 	Scaled bool          `json:"scaled"`
 	Tables []FilledTable `json:"tables"`
-	// Configuration is that of the first run, ConfiguredIn where the paper prints its.
+	// Configuration is that of the first run; ConfiguredIn says where the paper prints
+	// its own.
 	Configuration []Setting `json:"configuration"`
 	ConfiguredIn  string    `json:"configured_in"`
 	Figures       []Figure  `json:"figures"`
@@ -44,7 +45,7 @@ type StudyResult struct {
 	Experiment experiment.Experiment `json:"experiment"`
 }
 
-// FilledTable is a table with our numbers.
+// FilledTable is a table with our numbers and the paper's.
 type FilledTable struct {
 	ID      string         `json:"id"`
 	Title   string         `json:"title"`
@@ -54,23 +55,23 @@ type FilledTable struct {
 	Notes   []string       `json:"notes"`
 }
 
-// FilledColumn names a column.
+// FilledColumn describes a column.
 type FilledColumn struct {
 	Name    string            `json:"name"`
 	Metric  string            `json:"metric"`
 	Of      studies.Aggregate `json:"of"`
-	Printed bool              `json:"printed"` // the paper has some of its numbers
+	Printed bool              `json:"printed"` // the paper prints some of its numbers
 }
 
-// Line is a row of a table.
+// FilledRow is a row of a table.
 type FilledRow struct {
 	Name  string        `json:"name"`
 	Kind  evaluate.Kind `json:"kind"`
 	Cells []Cell        `json:"cells"`
 }
 
-// Cell has our number, null where there is none (yet), and the paper's, null
-// where it prints none.
+// Cell has our number, null where there is none yet, and the paper's, null where it
+// prints none.
 type Cell struct {
 	Ours  *Estimate `json:"ours"`
 	Paper *float64  `json:"paper"`
@@ -79,11 +80,11 @@ type Cell struct {
 // Figure is a figure of a study: NAME/Name.png in the report, with Name.csv.
 type Figure struct {
 	figures.Caption
-	Paper    string `json:"paper"` // the figure of the paper that it stands for
+	Paper    string `json:"paper"` // the paper's figure that it corresponds to
 	png, csv []byte
 }
 
-// RunFact says how a state was made and judged.
+// RunFact says how a state was trained and evaluated.
 type RunFact struct {
 	Run            string `json:"run"`
 	Updates        int    `json:"updates"`
@@ -92,7 +93,7 @@ type RunFact struct {
 	Judged         []EvaluationFact `json:"evaluations"`
 }
 
-// EvaluationFact says how an evaluation was made.
+// EvaluationFact says how an evaluation was computed.
 type EvaluationFact struct {
 	Name        string             `json:"name"`
 	Key         string             `json:"key"` // its directory
@@ -102,14 +103,14 @@ type EvaluationFact struct {
 	Environment report.Environment `json:"environment"`
 }
 
-// document collects what there is.
-func (d Directory) document(chosen []studies.Study, jobs []PlannedRun, preset string, seeds int) (*Document, error) {
+// document collects the results that exist.
+func (d Directory) document(chosen []studies.Study, plan []PlannedRun, preset string, seeds int) (*Document, error) {
 	doc := &Document{Version: ergoflow.Version, Preset: preset, Seeds: seeds, Created: time.Now().UTC(), Source: Source}
 	for _, s := range chosen {
 		r := StudyResult{Name: s.Name, Title: s.Title, Notes: s.Notes}
 		have := newCollection()
-		var shown *storedEvaluation // the preset's evaluation of the first job, whose figures are shown
-		for _, j := range jobs {
+		var first *storedEvaluation // the preset's evaluation of the first planned run, whose figures the report shows
+		for _, j := range plan {
 			if j.Study != s.Name {
 				continue
 			}
@@ -118,7 +119,7 @@ func (d Directory) document(chosen []studies.Study, jobs []PlannedRun, preset st
 				return nil, err
 			}
 			if len(r.Runs) == 0 {
-				shown, r.Experiment = main, j.Experiment
+				first, r.Experiment = main, j.Experiment
 			}
 			r.Runs = append(r.Runs, fact)
 			if len(fact.Judged) < len(j.Evaluations) {
@@ -128,9 +129,9 @@ func (d Directory) document(chosen []studies.Study, jobs []PlannedRun, preset st
 		r.Scale = evaluate.ScaleNote(r.Experiment)
 		r.Scaled = strings.HasPrefix(r.Scale, "scaled")
 		r.Configuration, r.ConfiguredIn = settings(r.Experiment, s.Configuration), s.ConfiguredIn
-		if shown != nil {
+		if first != nil {
 			var err error
-			if r.Figures, err = have.figures(s, shown); err != nil {
+			if r.Figures, err = have.figures(s, first); err != nil {
 				return nil, err
 			}
 		}

@@ -7,21 +7,21 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// Estimate is a number of ours. Functions are held-out equations drawn from the
-// family, so the interval says how far the number would move with other ones;
-// Seeds says how far it moves with other initial weights and batches.
+// Estimate is one of our numbers. Functions are held-out equations drawn from the
+// family: the interval shows how far the number would move with other equations.
+// Seeds shows how far it moves with other initial weights and batches.
 type Estimate struct {
-	Value float64 `json:"value"` // mean over seeds; of a wall time the first seed's
+	Value float64 `json:"value"` // mean over seeds; for a wall time, that of the first seed
 	// Interval is the 95 % bootstrap over functions (package bootstrap), or over
-	// equations where several functions are of one. It is
-	// null for numbers that are no summaries over functions, over a single one,
-	// or over equal values: none of 8 functions does not mean none of all.
+	// equations where several functions belong to one. It is null for numbers per row,
+	// for a single function, and for equal values: none of 8 functions does not mean
+	// none of all.
 	Interval *[2]float64 `json:"interval"`
-	Seeds    []float64   `json:"seeds"` // the number of every seed; one where the row does not depend on it
+	Seeds    []float64   `json:"seeds"` // the number of every seed; one entry where the row does not depend on the seed
 }
 
-// estimate summarises values[seed][function], of the same functions for every
-// seed; units are the bootstrap's.
+// estimate summarises values[seed][function], with the same functions for every seed;
+// units as in package bootstrap.
 func estimate(values [][]float64, units []int, s studies.Aggregate) (*Estimate, error) {
 	e := &Estimate{}
 	for _, v := range values {

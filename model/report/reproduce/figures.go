@@ -9,8 +9,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// figures are those of an evaluation's report, drawn again where its numbers are
-// enough for that, and, in place of its costs and spread, those of the study.
+// figures are those of an evaluation's report, drawn again where its results suffice.
+// The study's figures of costs and of distributions replace the evaluation's own.
 func (o collection) figures(s studies.Study, shown *storedEvaluation) ([]Figure, error) {
 	captions, err := figures.Captions(shown.Dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func (o collection) figures(s studies.Study, shown *storedEvaluation) ([]Figure,
 	return made, nil
 }
 
-// figure is one of an evaluation's report.
+// figure is one figure of an evaluation's report.
 func (o collection) figure(s studies.Study, shown *storedEvaluation, c figures.Caption) (figures.Drawn, error) {
 	if c.Name == "spread" && len(s.Spread) > 0 {
 		return figures.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0])
@@ -56,7 +56,7 @@ func (o collection) figure(s studies.Study, shown *storedEvaluation, c figures.C
 	if follows || err != nil {
 		return d, err
 	}
-	d.Caption = c // what it shows was not kept, but in the picture
+	d.Caption = c // its samples were not kept: copy the picture
 	if d.PNG, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".png")); err != nil {
 		return d, err
 	}
@@ -64,7 +64,7 @@ func (o collection) figure(s studies.Study, shown *storedEvaluation, c figures.C
 	return d, err
 }
 
-// named are rows of the first seed under the names that the study gives them.
+// named are rows of the first seed, with the names that the study declares.
 func (o collection) named(s studies.Study, rows []studies.RowSpec) []evaluate.Row {
 	var all []evaluate.Row
 	for _, row := range rows {
@@ -77,12 +77,12 @@ func (o collection) named(s studies.Study, rows []studies.RowSpec) []evaluate.Ro
 	return all
 }
 
-// costs are the points of a figure, of the first seed.
+// costs are the points of a figure of costs, for the first seed.
 func (o collection) costs(s studies.Study, c studies.CostFigure) []figures.CostPoint {
 	var points []figures.CostPoint
 	for _, point := range c.Points {
 		if found := o.rows(s, point.RowSpec, point.Evaluation); len(found) > 0 {
-			for _, p := range figures.CostPoints([]evaluate.Row{found[0].row}, c.Error) { // none if it has no cost
+			for _, p := range figures.CostPoints([]evaluate.Row{found[0].row}, c.Error) { // none if its distance is not positive
 				p.Series, p.Name = point.Series, point.Name
 				points = append(points, p)
 			}

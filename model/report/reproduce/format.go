@@ -45,7 +45,7 @@ func grouped(s string) string {
 	return sign + s
 }
 
-// printed is a number as the paper has it.
+// printed is a number as the paper prints it.
 func printed(v *float64) string {
 	if v == nil {
 		return "–"
@@ -56,7 +56,7 @@ func printed(v *float64) string {
 	return strings.ReplaceAll(strconv.FormatFloat(*v, 'g', -1, 64), "-", "−")
 }
 
-// Number is our number without what surrounds it; a dash where there is none.
+// Number is our number alone; a dash where there is none.
 func (c Cell) Number() string {
 	if c.Ours == nil {
 		return "–"
@@ -72,8 +72,8 @@ func (c Cell) Interval() string {
 	return digits(c.Ours.Interval[0]) + " to " + digits(c.Ours.Interval[1])
 }
 
-// Spread lists the numbers of the seeds, where they differ.
-func (c Cell) Spread() string {
+// SeedNumbers lists the numbers of the seeds, where they differ.
+func (c Cell) SeedNumbers() string {
 	if c.Ours == nil || len(slices.Compact(slices.Clone(c.Ours.Seeds))) < 2 {
 		return ""
 	}
@@ -87,10 +87,10 @@ func (c Cell) Spread() string {
 // Printed is the paper's number.
 func (c Cell) Printed() string { return printed(c.Paper) }
 
-// Data, Train and Judge are the wall times of a run's parts.
-func (r RunFact) Data() string  { return wall(r.seconds("generate")) }
-func (r RunFact) Train() string { return wall(r.seconds("train")) }
-func (r RunFact) Judge() string {
+// DataTime, TrainTime and EvaluationTime are the wall times of a run's parts.
+func (r RunFact) DataTime() string  { return wall(r.seconds("generate")) }
+func (r RunFact) TrainTime() string { return wall(r.seconds("train")) }
+func (r RunFact) EvaluationTime() string {
 	var sum float64
 	for _, j := range r.Judged {
 		sum += j.Seconds
@@ -98,7 +98,7 @@ func (r RunFact) Judge() string {
 	return wall(sum)
 }
 
-// LastLoss is the loss at the end of the training, a dash before there is one.
+// LastLoss is the loss at the end of the training; a dash before it ends.
 func (r RunFact) LastLoss() string {
 	if r.Loss == 0 {
 		return "–"
@@ -106,11 +106,11 @@ func (r RunFact) LastLoss() string {
 	return digits(r.Loss)
 }
 
-// State says how far a run is.
+// State says how far a run is, or when its training finished.
 func (r RunFact) State() string {
 	switch {
 	case r.Finished.IsZero() && r.Attempts == 0:
-		return "not begun"
+		return "not started"
 	case r.Finished.IsZero():
 		return "not finished"
 	case len(r.Judged) == 0:
@@ -119,8 +119,8 @@ func (r RunFact) State() string {
 	return r.Finished.Format("2006-01-02 15:04 UTC")
 }
 
-// Machine says where the first run was trained and where it was judged, which is
-// where the times of drawing samples are of.
+// Machine says where the run was trained and where it was evaluated. The latter
+// machine's are the wall times in the tables.
 func (r RunFact) Machine() string {
 	s := "First run trained on: " + machine(r.Environment)
 	if r.Environment.Workers > 0 {
@@ -128,14 +128,14 @@ func (r RunFact) Machine() string {
 	}
 	if len(r.Judged) > 0 {
 		j := r.Judged[0]
-		s += fmt.Sprintf("; judged, with the times in the tables, on: %s, %s", machine(j.Environment), j.Backend)
+		s += fmt.Sprintf("; evaluated, with the times in the tables, on: %s, %s", machine(j.Environment), j.Backend)
 	}
 	return s + "."
 }
 
 func machine(e report.Environment) string {
 	if e.Platform == "" {
-		return "a cluster of other machines, which are not recorded"
+		return "a cluster of other machines (not recorded)"
 	}
 	return fmt.Sprintf("%s, %s, %s, ergoflow %s", e.CPU, counted(e.Cores, "core"), e.Memory, e.Version)
 }

@@ -14,8 +14,8 @@ import (
 //go:embed page.html.tmpl
 var pageSource string
 
-// render makes the page: one file that needs no script and nothing from
-// elsewhere; figures are in it, and their data are files beside it.
+// render writes the page as one file, with the figures in it, no script and nothing
+// from elsewhere. The data of the figures are files beside it.
 func render(doc *Document) ([]byte, error) {
 	page, err := template.New("page").Funcs(template.FuncMap{
 		"digits": func(v any) string {
@@ -31,10 +31,10 @@ func render(doc *Document) ([]byte, error) {
 		"how":               func() string { return how },
 		"isModel":           func(k evaluate.Kind) bool { return k == evaluate.Model },
 		"unfinished":        StudyResult.unfinished,
-		"again":             RunFact.again,
-		"shownOf":           StudyResult.shownOf,
+		"attempts":          RunFact.attempts,
+		"figuresOf":         StudyResult.figuresOf,
 		"configurationNote": StudyResult.configurationNote,
-		"stands":            Figure.stands,
+		"paperFigure":       Figure.paperFigure,
 		"image": func(f Figure) template.URL {
 			return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(f.png))
 		},

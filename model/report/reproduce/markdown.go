@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// how is what a reader must know of every number.
-const how = "Ours: the mean over seeds of a mean or median over held-out functions, with its 95 % bootstrap interval over functions and, where the row depends on the seed, the number of every seed. Wall times are those of the first seed: they are a matter of the machine, not of the seed. A dash: no such number, or not yet. The paper's are single runs without error bars."
+// how explains every number of a page.
+const how = "Ours: mean over seeds of the mean or median over held-out functions, with its 95 % bootstrap interval over functions, and the number of every seed where the row depends on the seed. Distances: lower is better; the floor is the best possible. Wall times are those of the first seed, since they depend on the machine and not on the seed. A dash: no number, or none yet. The paper's numbers are single runs without error bars."
 
-// Markdown is the study as a page for docs/results; figures are in the folder
+// Markdown is the study as a page for docs/results, with its figures in the folder
 // beside it.
 func (r StudyResult) Markdown(doc *Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s, %s preset\n\n    ergoflow reproduce %s --preset %s --seeds %d\n\n", r.Name, doc.Preset, r.Name, doc.Preset, doc.Seeds)
 	if n := r.unfinished(); n > 0 {
-		fmt.Fprintf(&b, "**Not complete**: %d of %d runs are not finished.\n\n", n, len(r.Runs))
+		fmt.Fprintf(&b, "**Incomplete**: %d of %d runs are not finished.\n\n", n, len(r.Runs))
 	}
 	fmt.Fprintf(&b, "**%s**\n\n%s\n", r.Scale, how)
 	for _, t := range r.Tables {
@@ -32,17 +32,17 @@ func (r StudyResult) Markdown(doc *Document) string {
 	b.WriteString("\n## Runs\n\n| run | seed | updates | parameters | data | training | loss | evaluation | hash |\n|---|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	for _, f := range r.Runs {
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s%s | %s | %s | `%.12s` |\n", f.Run, f.Seed, digits(float64(f.Updates)), digits(float64(f.Parameters)),
-			f.Data(), f.Train(), f.again(), f.LastLoss(), f.Judge(), f.TrainingRecord.Run)
+			f.DataTime(), f.TrainTime(), f.attempts(), f.LastLoss(), f.EvaluationTime(), f.TrainingRecord.Run)
 	}
 	if len(r.Runs) > 0 {
 		fmt.Fprintf(&b, "\nWall times. %s\n", r.Runs[0].Machine())
 	}
 	if len(r.Figures) > 0 {
 		b.WriteString("\n## Figures\n")
-		fmt.Fprintf(&b, "\n%s\n", r.shownOf())
+		fmt.Fprintf(&b, "\n%s\n", r.figuresOf())
 	}
 	for _, f := range r.Figures {
-		fmt.Fprintf(&b, "\n![%s](%s/%s.png)\n\n%s%s Data: [%s.csv](%s/%s.csv).\n", f.Name, r.Name, f.Name, f.Text, f.stands(), f.Name, r.Name, f.Name)
+		fmt.Fprintf(&b, "\n![%s](%s/%s.png)\n\n%s%s Data: [%s.csv](%s/%s.csv).\n", f.Name, r.Name, f.Name, f.Text, f.paperFigure(), f.Name, r.Name, f.Name)
 	}
 	fmt.Fprintf(&b, "\nThe paper: %s.\n", doc.Source)
 	return b.String()
@@ -72,7 +72,7 @@ func (t FilledTable) markdown(scaled bool) string {
 			if s := c.Interval(); s != "" {
 				fmt.Fprintf(&b, " [%s]", s)
 			}
-			if s := c.Spread(); s != "" {
+			if s := c.SeedNumbers(); s != "" {
 				fmt.Fprintf(&b, "; seeds %s", s)
 			}
 			b.WriteString(" |")
@@ -88,7 +88,7 @@ func (t FilledTable) markdown(scaled bool) string {
 	return b.String()
 }
 
-// ours heads every column of our numbers, so that none stands unlabelled.
+// ours heads every column of our numbers, so that each one says whether it is scaled.
 func ours(scaled bool) string {
 	if scaled {
 		return "ours, scaled"
@@ -106,16 +106,16 @@ func (r StudyResult) unfinished() int {
 	return n
 }
 
-// shownOf says of which runs the figures are.
-func (r StudyResult) shownOf() string {
+// figuresOf says which run the figures show.
+func (r StudyResult) figuresOf() string {
 	scale := ""
 	if r.Scaled {
 		scale = ", scaled"
 	}
 	if len(r.Runs) > 0 && slices.ContainsFunc(r.Runs, func(f RunFact) bool { return f.Run != r.Runs[0].Run }) {
-		return fmt.Sprintf("Of the first seed%s; the model, where no other is named, is that of the run %s.", scale, r.Runs[0].Run)
+		return fmt.Sprintf("First seed%s. Where a figure names no other run, the model is that of the run %s.", scale, r.Runs[0].Run)
 	}
-	return "Of the first seed" + scale + "."
+	return "First seed" + scale + "."
 }
 
 // configured cites where the paper prints its settings.
@@ -127,27 +127,27 @@ func (r StudyResult) configured() string {
 }
 
 func (r StudyResult) configurationNote() string {
-	note := "A dash: the paper does not say, or has no such thing."
+	note := "A dash: the paper gives no value, or has no such setting."
 	if r.Scaled {
-		note += " What it does not say was chosen for the full preset."
+		note += " Where it gives none, the full preset has our choice."
 	}
 	if len(r.Runs) > 0 {
-		note += fmt.Sprintf(" Of the run %s; others differ in what their rows say.", r.Runs[0].Run)
+		note += fmt.Sprintf(" Settings of the run %s; other runs differ as their rows say.", r.Runs[0].Run)
 	}
 	return note
 }
 
-// again says that the times are those of a last attempt alone.
-func (r RunFact) again() string {
+// attempts says that the times are those of the last attempt alone.
+func (r RunFact) attempts() string {
 	if r.Attempts < 2 {
 		return ""
 	}
 	return fmt.Sprintf(" (last of %d attempts)", r.Attempts)
 }
 
-func (f Figure) stands() string {
+func (f Figure) paperFigure() string {
 	if f.Paper == "" {
 		return ""
 	}
-	return " Beside the paper's " + f.Paper + "."
+	return " The paper's figure: " + f.Paper + "."
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// format enters the key of every evaluation: it changes when the same
-// configuration comes to mean other numbers.
+// format enters the key of every evaluation. Change it when the same configuration
+// gives other numbers than before.
 const format = "ergoflow/reproduce/1"
 
 // PlannedRun is one run with one seed: a training and the evaluations of its state.
@@ -26,19 +26,19 @@ type PlannedRun struct {
 	Evaluations []PlannedEvaluation
 }
 
-// PlannedEvaluation is one evaluation of a job's state.
+// PlannedEvaluation is one evaluation of a planned run's state.
 type PlannedEvaluation struct {
 	Name       string // name; empty: the preset's own
 	Experiment experiment.Experiment
 	Kinds      []evaluate.Kind
-	// Paper is what the paper prints of it; nothing of a part of the functions.
+	// Paper has the paper's numbers for it; none for an evaluation of few functions.
 	Paper []evaluate.PaperRow
 }
 
-// Plan lists the jobs of the studies at a preset, seeds 1 to n. Of a study's first
-// run, whose figures are shown, every row is made with the first seed; of other
-// runs, and with other seeds where a row depends on the state, what the tables
-// name.
+// Plan lists the runs of the studies at a preset, with seeds 1 to n. The first run of a
+// study, whose figures the report shows, computes every row with the first seed. Other
+// runs compute the rows that tables name; other seeds, those of them that depend on the
+// trained state.
 func Plan(chosen []studies.Study, preset string, seeds int) ([]PlannedRun, error) {
 	var jobs []PlannedRun
 	for _, s := range chosen {
@@ -86,7 +86,7 @@ func planRun(s studies.Study, r studies.RunSpec, preset string, seed uint64) (Pl
 			return PlannedRun{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
 		}
 		if judged.Hash() != e.Hash() {
-			return PlannedRun{}, fmt.Errorf("evaluation %s changes what is trained", v.Name)
+			return PlannedRun{}, fmt.Errorf("evaluation %s changes the training", v.Name)
 		}
 		task := PlannedEvaluation{Name: v.Name, Experiment: judged, Kinds: kinds}
 		if v.Functions == 0 {
@@ -97,7 +97,8 @@ func planRun(s studies.Study, r studies.RunSpec, preset string, seed uint64) (Pl
 	return job, nil
 }
 
-// wantedKinds are the rows that an evaluation makes; none of them named means all.
+// wantedKinds are the kinds of rows that an evaluation computes; none means all, and
+// some is false where no row is needed.
 func wantedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, seed uint64, shown bool) (kinds []evaluate.Kind, some bool) {
 	switch {
 	case seed == 1 && shown:
@@ -114,7 +115,8 @@ func wantedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, s
 	return kinds, len(kinds) > 0
 }
 
-// namedKinds are the kinds of rows that tables and figures have of an evaluation with a seed.
+// namedKinds are the kinds of rows that tables and figures need of an evaluation with a
+// seed.
 func namedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, seed uint64) (kinds []evaluate.Kind) {
 	add := func(row studies.RowSpec, evaluation string) {
 		if row.Once && seed > 1 {
@@ -142,7 +144,7 @@ func namedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, se
 	return kinds
 }
 
-// key names the evaluation by everything its numbers depend on.
+// key is the hash of everything that the evaluation's numbers depend on.
 func (t PlannedEvaluation) key() string {
 	v := t.Experiment.Evaluation
 	if len(t.Kinds) > 0 && !slices.Contains(t.Kinds, evaluate.MCMC) {

@@ -182,7 +182,7 @@ func TestPlanMakesWhatTablesName(t *testing.T) {
 func TestEvaluationOfAnotherTraining(t *testing.T) {
 	r := studies.RunSpec{Name: "x", Experiment: "vn1d", Evaluations: []studies.EvaluationSpec{{Name: "wrong", Set: []string{"training.learning_rate=0.1"}}}}
 	s := studies.Study{Runs: []studies.RunSpec{r}, Tables: []studies.TableSpec{{Columns: []studies.ColumnSpec{{Metric: metric(t, "w2"), Aggregate: studies.Mean}}, Rows: []studies.RowSpec{{Evaluation: "wrong", Kind: evaluate.Model}}}}}
-	if _, err := planRun(s, r, "smoke", 1); err == nil || !strings.Contains(err.Error(), "wrong changes what is trained") {
+	if _, err := planRun(s, r, "smoke", 1); err == nil || !strings.Contains(err.Error(), "wrong changes the training") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -1,9 +1,8 @@
-// Package reproduce makes the paper's tables and figures again and puts ours
-// beside them. What belongs to a table — the runs behind it, the evaluations of
-// their states, the rows and columns — is declared as data (Studies), and what the
-// paper prints there is in package evaluate; everything else follows:
+// Package reproduce computes the paper's tables and figures and sets the paper's numbers
+// beside ours. Package studies declares the tables: runs, evaluations of their states,
+// rows, columns. Package evaluate has the paper's numbers.
 //
-//	Study ── runs ──► Plan: one job per run and seed
+//	Study ── runs ──► Plan: one planned run per run and seed
 //	                    │ train, unless the state is there
 //	                    │ evaluate, unless the results are there
 //	                    ▼
@@ -12,9 +11,9 @@
 //	                    ▼
 //	          Document ──► report/index.html, NAME.md, NAME/, reproduce.json
 //
-// Nothing is done twice: a trained state is found by the hash of its
-// configuration, an evaluation by that and the hash of its own. A reproduction
-// that was killed goes on where it was.
+// Nothing runs twice: Make finds a trained state by the hash of its configuration, and
+// an evaluation by that and the hash of its own settings. A reproduction that was
+// killed continues where it stopped.
 package reproduce
 
 import (
@@ -38,35 +37,35 @@ type Options struct {
 	Preset  string
 	Seeds   int // 1 or more
 	Dir     Directory
-	Workers int // that Train uses on this machine; 0: it uses others
-	// Train brings an experiment to its end, going on where an earlier attempt
-	// stopped, and returns the encoded state and how long the parts took.
+	Workers int // that Train uses on this machine; 0: Train uses other machines
+	// Train trains an experiment to its end, continuing where an earlier attempt
+	// stopped. It returns the encoded state and the wall times of its stages.
 	Train func(context.Context, experiment.Experiment) ([]byte, []report.StageTime, error)
-	// Open gives what evaluations compute with. It is called when the first of a
-	// job is due and closed after the last, so that a training between two jobs
-	// finds the device free.
+	// Open opens the backend and the simulator of evaluations. Make opens them before
+	// the first evaluation of a run and closes them after the last, so that the next
+	// training finds the device free.
 	Open func() (*backend.Backend, simulate.Simulator, error)
-	// Say is told what begins or is found, a line each; Progress how far an
+	// Say gets a line for each part that begins or is found; Progress gets how far an
 	// evaluation is.
 	Say      func(line string)
 	Progress func(stage string, done, total int)
 }
 
-// Make does what is missing and writes the report, again after every job, so
-// that a long reproduction can be read while it goes on. It returns the final
-// document; the error of a job that fails ends it, and what was done stays.
+// Make trains and evaluates what is missing. It writes the report after every planned
+// run, so that a long reproduction can be read while it runs. It returns the final
+// document. The first error ends it; finished parts stay.
 func Make(ctx context.Context, o Options) (*Document, error) {
-	jobs, err := Plan(o.Studies, o.Preset, o.Seeds)
+	plan, err := Plan(o.Studies, o.Preset, o.Seeds)
 	if err != nil {
 		return nil, err
 	}
 	var doc *Document
-	for i, job := range jobs {
-		name := fmt.Sprintf("%s/%s, seed %d (%d of %d)", job.Run, o.Preset, job.Seed, i+1, len(jobs))
-		if err := o.job(ctx, name, job); err != nil {
-			return nil, fmt.Errorf("%s/%s, seed %d: %w", job.Run, o.Preset, job.Seed, err)
+	for i, planned := range plan {
+		name := fmt.Sprintf("%s/%s, seed %d (%d of %d)", planned.Run, o.Preset, planned.Seed, i+1, len(plan))
+		if err := o.run(ctx, name, planned); err != nil {
+			return nil, fmt.Errorf("%s/%s, seed %d: %w", planned.Run, o.Preset, planned.Seed, err)
 		}
-		if doc, err = o.Dir.document(o.Studies, jobs, o.Preset, o.Seeds); err != nil {
+		if doc, err = o.Dir.document(o.Studies, plan, o.Preset, o.Seeds); err != nil {
 			return nil, err
 		}
 		if err := o.Dir.Write(ctx, doc); err != nil {
@@ -76,16 +75,16 @@ func Make(ctx context.Context, o Options) (*Document, error) {
 	return doc, nil
 }
 
-// job trains and evaluates what is missing. A state that is needed and was not
-// kept, as in docs/results/record.tar.xz, is trained again.
-func (o Options) job(ctx context.Context, name string, job PlannedRun) error {
-	hash := job.Experiment.Hash()
+// run trains and evaluates what is missing of a planned run. It trains again a state
+// that it needs and that was not kept, as in docs/results/record.tar.xz.
+func (o Options) run(ctx context.Context, name string, planned PlannedRun) error {
+	hash := planned.Experiment.Hash()
 	t, err := o.Dir.training(hash)
 	if err != nil {
 		return err
 	}
 	var missing []PlannedEvaluation
-	for _, task := range job.Evaluations {
+	for _, task := range planned.Evaluations {
 		done, err := o.Dir.storedEvaluation(task.key())
 		if err != nil {
 			return err
@@ -97,7 +96,7 @@ func (o Options) job(ctx context.Context, name string, job PlannedRun) error {
 	var st *state.State
 	if !t.Finished.IsZero() {
 		if len(missing) == 0 {
-			o.Say(name + ": all there")
+			o.Say(name + ": complete")
 			return nil
 		}
 		if st, err = o.Dir.state(hash); err != nil {
@@ -106,7 +105,7 @@ func (o Options) job(ctx context.Context, name string, job PlannedRun) error {
 	}
 	if st == nil {
 		o.Say(name + ": train")
-		if st, err = o.train(ctx, job, t.Attempts+1); err != nil {
+		if st, err = o.train(ctx, planned, t.Attempts+1); err != nil {
 			return err
 		}
 	}
@@ -116,10 +115,10 @@ func (o Options) job(ctx context.Context, name string, job PlannedRun) error {
 	return o.evaluate(ctx, name, st, missing)
 }
 
-// train returns the trained state, which it has written down.
-func (o Options) train(ctx context.Context, job PlannedRun, attempt int) (*state.State, error) {
-	e := job.Experiment
-	t := TrainingRecord{Experiment: e.Name, Preset: e.Preset, Run: e.Hash(), Seed: job.Seed,
+// train returns the trained state after writing it to the directory.
+func (o Options) train(ctx context.Context, planned PlannedRun, attempt int) (*state.State, error) {
+	e := planned.Experiment
+	t := TrainingRecord{Experiment: e.Name, Preset: e.Preset, Run: e.Hash(), Seed: planned.Seed,
 		Attempts: attempt}
 	if o.Workers > 0 {
 		t.Environment = o.here()
@@ -136,7 +135,7 @@ func (o Options) train(ctx context.Context, job PlannedRun, attempt int) (*state
 		return nil, err
 	}
 	if st.Run != t.Run || int(st.Step) != e.Steps() {
-		return nil, fmt.Errorf("training ended with a state of run %.12s at step %d, not of %.12s at step %d", st.Run, st.Step, t.Run, e.Steps())
+		return nil, fmt.Errorf("training ended with a state of run %.12s at step %d, want %.12s at step %d", st.Run, st.Step, t.Run, e.Steps())
 	}
 	if err := o.Dir.writeState(t.Run, encoded); err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (o Options) train(ctx context.Context, job PlannedRun, attempt int) (*state
 	return st, o.Dir.writeTraining(t)
 }
 
-// here is this machine and the workers that it has.
+// here describes this machine and its workers.
 func (o Options) here() report.Environment {
 	e := report.Here()
 	e.Workers = o.Workers
@@ -191,7 +190,7 @@ func (o Options) evaluate(ctx context.Context, name string, st *state.State, tas
 		}
 		key, environment, now := task.key(), o.here(), time.Now().UTC()
 		var losses []float64
-		if task.Name == "" { // the curve belongs to the run, which has one such task
+		if task.Name == "" { // the loss curve belongs to the run, which has one such evaluation
 			losses = st.Losses
 		}
 		if _, err := report.Write(ctx, o.Dir.evaluation(key), report.Input{

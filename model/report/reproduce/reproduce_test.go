@@ -195,7 +195,7 @@ func (b *bench) checkReport(doc *Document) {
 	if strings.Count(text, "<th>ours, scaled</th>") != len(doc.Studies[0].Tables[0].Columns)+1 || strings.Contains(text, "<th>ours</th>") {
 		t.Error("not every column of ours says that it is scaled")
 	}
-	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "Mean W2 to the exact law", "A note of the test. Beside the paper&#39;s fig:none.", "<td>updates</td><td>16</td><td class=\"paper\">32,256</td>", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
+	for _, want := range []string{template.HTMLEscapeString(doc.Studies[0].Scale), `<td class="paper">0.018</td>`, "seeds ", "Mean W2 to the exact law", "A note of the test. The paper&#39;s figure: fig:none.", "<td>updates</td><td>16</td><td class=\"paper\">32,256</td>", "data:image/png;base64,", `href="tiny/percentiles.csv"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -216,7 +216,7 @@ func (b *bench) checkReport(doc *Document) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(markdown), "\n## Figures\n\nOf the first seed, scaled.\n") || !strings.Contains(text, "Figures: Of the first seed, scaled.") {
+	if !strings.Contains(string(markdown), "\n## Figures\n\nFirst seed, scaled.\n") || !strings.Contains(text, "Figures: First seed, scaled.") {
 		t.Error("figures of several seeds do not say of which they are")
 	}
 	lines := strings.Split(string(markdown), "\n")

@@ -14,18 +14,19 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/layers"
 )
 
-// Setting is one of a run's, and what the paper says of it; empty where it says
-// nothing.
+// Setting is a setting of a run and the paper's value, empty where the paper gives
+// none.
 type Setting struct {
 	Name  string `json:"name"`
 	Ours  string `json:"ours"`
 	Paper string `json:"paper"`
 }
 
-// Printed is what the paper says.
+// Printed is the paper's value.
 func (s Setting) Printed() string { return cmp.Or(s.Paper, "–") }
 
-// settings are those of an experiment that decide what is made, learned and judged.
+// settings are the settings of an experiment that decide what it generates, learns and
+// evaluates.
 func settings(e experiment.Experiment, paper map[string]string) []Setting {
 	var all []Setting
 	add := func(name string, ours any) {
@@ -41,8 +42,8 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 		}
 		add("nodes of the grid", strings.Join(nodes, " × "))
 	}
-	add("samples of a training function", whole(e.Data.Samples))
-	add("samples of a reference", whole(e.Evaluation.Samples))
+	add("samples per training function", whole(e.Data.Samples))
+	add("samples per reference", whole(e.Evaluation.Samples))
 	simulated(e.Data, add)
 	if m := e.Model.Sensor; m != nil {
 		add("sensors", whole(m.Sensors))
@@ -50,20 +51,20 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 			add("sensors in evaluation", whole(in.Sensors))
 		}
 	}
-	add("the network is told", strings.Join(evaluate.Inputs(e), ", "))
+	add("network input", strings.Join(evaluate.Inputs(e), ", "))
 	add("parameters", whole(e.Velocity().Layout().Size()))
 	t := e.Training
 	add("updates", whole(e.Steps()))
 	add("functions × samples in a batch", fmt.Sprintf("%d × %d", t.BatchFunctions, t.BatchSamples))
 	add("coupling", t.Coupling)
 	add("optimizer", fmt.Sprintf("AdamW, OneCycle to %g, weight decay %g", t.LearningRate, t.WeightDecay))
-	add("norm that gradients are clipped to", t.ClipNorm)
+	add("gradient clipping norm", t.ClipNorm)
 	add("precision", cmp.Or(t.Precision, layers.Float32))
 	add("solver", e.Evaluation.Solver)
 	return all
 }
 
-// simulated adds how samples come about.
+// simulated adds how samples are drawn.
 func simulated(d data.Dataset, add func(name string, ours any)) {
 	f, err := family.ByName(d.Family)
 	if err != nil {
@@ -77,12 +78,12 @@ func simulated(d data.Dataset, add func(name string, ours any)) {
 	schemes := []simulate.Scheme{d.Training, d.Reference}
 	both := func(name string, of func(simulate.Scheme) string) {
 		ours := []string{of(schemes[0]), of(schemes[1])}
-		add(name, strings.Join(slices.Compact(ours), ", of references "))
+		add(name, strings.Join(slices.Compact(ours), "; references: "))
 	}
 	both("time step", func(s simulate.Scheme) string { return fmt.Sprint(s.DT) })
-	both("time before the first sample", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.BurnIn)) })
+	both("burn-in time", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.BurnIn)) })
 	if d.Samples > d.Training.Chains || d.ReferenceSamples > d.Reference.Chains {
 		both("time between samples", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.Thin)) })
 	}
-	both("chains of a function", func(s simulate.Scheme) string { return grouped(fmt.Sprint(s.Chains)) })
+	both("chains per function", func(s simulate.Scheme) string { return grouped(fmt.Sprint(s.Chains)) })
 }

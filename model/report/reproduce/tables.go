@@ -7,7 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// table fills a table with the collection that there are.
+// table fills a declared table with the numbers that exist.
 func (o collection) table(s studies.Study, t studies.TableSpec) (FilledTable, error) {
 	m := FilledTable{ID: t.ID, Title: t.Title, Source: t.Source, Notes: t.Notes}
 	for _, c := range t.Columns {
@@ -32,7 +32,7 @@ func (o collection) table(s studies.Study, t studies.TableSpec) (FilledTable, er
 	return m, nil
 }
 
-// paper is what the paper prints for a cell.
+// paper is the paper's number for a cell.
 func (o collection) paper(s studies.Study, row studies.RowSpec, c studies.ColumnSpec) (v float64, ok bool) {
 	run, _ := s.FindRun(row.Run)
 	return evaluate.PaperNumber(o.printed[at{run.Name, c.EvaluationOf(row)}], row.Kind, row.Label, c.Quantity())
@@ -61,7 +61,8 @@ func (o collection) number(s studies.Study, base, row studies.RowSpec, c studies
 	return e, err
 }
 
-// units are which functions behind a column's numbers of a row are of one equation.
+// units gives the equation of every function behind a cell, as package bootstrap
+// resamples them.
 func (o collection) units(s studies.Study, row studies.RowSpec, c studies.ColumnSpec) ([]int, error) {
 	all := o.rows(s, row, c.EvaluationOf(row))
 	if len(all) == 0 {
@@ -75,7 +76,7 @@ func (o collection) units(s studies.Study, row studies.RowSpec, c studies.Column
 	return evaluate.ResamplingUnits(f, c.Metric.FunctionsOf(first.of, first.row)), nil
 }
 
-// values are a column's numbers of a row, [seed][function].
+// values has the numbers behind a cell, [seed][function].
 func (o collection) values(s studies.Study, row studies.RowSpec, c studies.ColumnSpec) [][]float64 {
 	var values [][]float64
 	for _, found := range o.rows(s, row, c.EvaluationOf(row)) {
@@ -86,7 +87,7 @@ func (o collection) values(s studies.Study, row studies.RowSpec, c studies.Colum
 	return values
 }
 
-// compared are the summaries that set a number beside the base's.
+// compared has the aggregates that compare a number with that of the base row.
 var compared = map[studies.Aggregate]func(base, other float64) float64{
 	studies.Closer: func(base, other float64) float64 {
 		if base < other {
@@ -97,8 +98,8 @@ var compared = map[studies.Aggregate]func(base, other float64) float64{
 	studies.Excess: func(base, other float64) float64 { return other - base },
 }
 
-// paired sets every function's number beside the base's, seed by seed; a row of
-// one seed is compared with all of the other's.
+// paired compares every function's number with the base row's, seed by seed. A row with
+// one seed is compared with all seeds of the other.
 func paired(base, other [][]float64, of func(base, other float64) float64) [][]float64 {
 	if len(base) == 0 || len(other) == 0 {
 		return nil
@@ -106,7 +107,7 @@ func paired(base, other [][]float64, of func(base, other float64) float64) [][]f
 	pairs := make([][]float64, max(len(base), len(other)))
 	for k := range pairs {
 		a, b := base[min(k, len(base)-1)], other[min(k, len(other)-1)]
-		if len(a) != len(b) { // evaluations over other functions
+		if len(a) != len(b) { // the evaluations have different functions
 			return nil
 		}
 		pairs[k] = make([]float64, len(a))

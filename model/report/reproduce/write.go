@@ -12,9 +12,8 @@ import (
 // Page is the HTML page of a reproduction.
 func (d Directory) Page() string { return d.report("index.html") }
 
-// Write makes the report: figures and their data, one Markdown page per study,
-// all numbers as JSON, and the HTML page, last. Every file appears whole or not
-// at all.
+// Write writes the report: figures and their data, one Markdown page per study, all
+// numbers as JSON, and last the HTML page. Every file appears whole or not at all.
 func (d Directory) Write(ctx context.Context, doc *Document) error {
 	for _, s := range doc.Studies {
 		if err := os.MkdirAll(d.report(s.Name), 0o755); err != nil {

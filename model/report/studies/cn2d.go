@@ -2,11 +2,11 @@ package studies
 
 import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 
-// cn2d is the two-dimensional experiment with constant noise: what the network
-// reads, how it puts that together, how that acts, and how many sensors it has.
-// All evaluations are with 256 sensors but those of the transfer table, and those of
-// DeepSets, whose sum over sensors grows with their number: it is judged with as many
-// as it was trained with.
+// cn2d is the two-dimensional experiment with constant noise. It varies what the
+// network reads (representation), how it combines that (aggregator), how the result
+// acts on the velocity (conditioning), and the number of sensors. Evaluations use 256
+// sensors, except in the transfer table and for DeepSets: its sum over sensors grows
+// with their number, so it is evaluated with the number that it was trained with.
 var cn2d = Study{
 	Name:  "cn2d",
 	Title: "2D constant noise",
@@ -38,7 +38,7 @@ var cn2d = Study{
 				{Name: "trajectory + mean pool + AdaLN", Run: "meanpool", Kind: evaluate.Model},
 				{Name: "trajectory + DeepSets + AdaLN", Run: "deepsets", Kind: evaluate.Model},
 				{Name: "trajectory + Perceiver + FiLM", Run: "film", Kind: evaluate.Model},
-				{Name: "trajectory + Perceiver + AdaLN, told of another field", Kind: evaluate.Shuffled},
+				{Name: "shuffled sensors: trajectory + Perceiver + AdaLN, given another field", Kind: evaluate.Shuffled},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
 				halves,
@@ -47,7 +47,7 @@ var cn2d = Study{
 				{Name: "N(0,I)", Kind: evaluate.Normal},
 				{Name: "untrained network", Kind: evaluate.Untrained},
 			},
-			Notes: []string{"Above trajectories: how much more sliced W2 a row has than trajectory + Perceiver + AdaLN has of the same field, in the mean; its interval says whether the two can be told apart.", "The target split compares two halves of the reference's chains, half as many samples each.", "MCMC: chains as those of the training data, 64 of them at the scaled preset, against one chain for each sample of the reference. The network told of another field is the one with trajectories, Perceiver and AdaLN.", annealed},
+			Notes: []string{"Above trajectories: sliced W2 of the row minus that of trajectory + Perceiver + AdaLN on the same field, mean over fields. If the interval contains 0, these fields cannot tell the two apart.", "Target split: one half of the reference's chains against the other half, half as many samples each.", "MCMC: chains with the scheme of the training data, 64 of them at the scaled preset; the reference has one chain per sample.", annealed},
 		},
 		{
 			ID:      "cn2d-extra",
@@ -67,18 +67,18 @@ var cn2d = Study{
 			Title:   "Steps of the solver, on the first 8 fields",
 			Columns: []ColumnSpec{{Metric: sinkhorn, Aggregate: Mean}, {Metric: sinkhorn, Aggregate: Median}, {Metric: slicedW2, Aggregate: Mean}, {Metric: solveSeconds}},
 			Rows:    finerRows,
-			Notes:   []string{"Both from the same noise, by the network with trajectories. The paper does not name its solver in the plane."},
+			Notes:   []string{"Both start from the same noise and use the network with trajectories. The paper does not name its solver in the plane."},
 		},
 	},
 	Figures:       map[string]FigureNote{"samples": {Paper: "fig:d2_samples"}},
 	ConfiguredIn:  "in the text",
 	Configuration: with(inPlane, map[string]string{"sensors": "256"}),
-	Notes: []string{"All evaluations are with 256 sensors, but that of DeepSets: its sum over sensors grows with their number, so that it is judged with as many as it was trained with. " +
-		"The full preset trains with 256 where a row says nothing else, the scaled preset with 64."},
+	Notes: []string{"Every evaluation uses 256 sensors, except that of DeepSets: its sum over sensors grows with their number, so it is evaluated with the number that it was trained with. " +
+		"Where a row names no number, the full preset trains with 256 sensors and the scaled preset with 64."},
 }
 
 // cn2dTransfer trains with one number of sensors, or several in turn, and
-// evaluates with each. Its probes are random walks.
+// evaluates with each of them. Its probes are random walks.
 var cn2dTransfer = Study{
 	Name:  "cn2d_transfer",
 	Title: "2D constant noise, from one number of sensors to another",
@@ -108,15 +108,15 @@ var cn2dTransfer = Study{
 			Title:   "Converged Sinkhorn divergence above that of training with 512, mean, by sensors in evaluation",
 			Columns: bySensors(converged, Excess),
 			Rows:    transferRows,
-			Notes:   []string{"Field by field. An interval with 0 in it: the two cannot be told apart by these fields."},
+			Notes:   []string{"Differences are taken field by field. If an interval contains 0, these fields cannot tell the two apart."},
 		},
 		{
 			ID:      "cn2d-transfer-beside",
-			Title:   "Beside other samples",
+			Title:   "Compared with other samples",
 			Columns: []ColumnSpec{{Metric: sinkhorn, Aggregate: Mean}, {Metric: converged, Aggregate: Mean}, {Metric: slicedW2, Aggregate: Mean}},
 			Rows: []RowSpec{
 				{Name: "trained and evaluated with 512", Kind: evaluate.Model},
-				{Name: "the same network, told of another field", Kind: evaluate.Shuffled},
+				{Name: "shuffled sensors: the same network, given another field", Kind: evaluate.Shuffled},
 				{Name: "MCMC", Kind: evaluate.MCMC},
 				{Name: "floor: a second reference set", Kind: evaluate.Floor},
 				halves,
@@ -130,21 +130,21 @@ var cn2dTransfer = Study{
 	Configuration: with(inPlane, map[string]string{"sensors": "512, 1,024, 2,048 or all in turn", "sensors in evaluation": "512, 1,024, 2,048"}),
 }
 
-// inPlane are settings that the paper has of all experiments in the plane.
+// inPlane has the paper's settings of all experiments in the plane.
 var inPlane = map[string]string{
-	"training functions":                 "65,536",
-	"held-out functions":                 "100 of 4,096",
-	"samples of a training function":     "4,096",
-	"samples of a reference":             "4,096",
-	"training samples":                   "Euler–Maruyama",
-	"time step":                          "0.01",
-	"time before the first sample":       "20",
-	"updates":                            "8,192",
-	"functions × samples in a batch":     "512 × 64",
-	"coupling":                           "minibatch optimal transport",
-	"optimizer":                          "OneCycle to 0.001, weight decay 0.0001; the optimizer is not named",
-	"norm that gradients are clipped to": "1",
-	"precision":                          "bfloat16, mixed",
+	"training functions":             "65,536",
+	"held-out functions":             "100 of 4,096",
+	"samples per training function":  "4,096",
+	"samples per reference":          "4,096",
+	"training samples":               "Euler–Maruyama",
+	"time step":                      "0.01",
+	"burn-in time":                   "20",
+	"updates":                        "8,192",
+	"functions × samples in a batch": "512 × 64",
+	"coupling":                       "minibatch optimal transport",
+	"optimizer":                      "OneCycle to 0.001, weight decay 0.0001; the optimizer is not named",
+	"gradient clipping norm":         "1",
+	"precision":                      "bfloat16, mixed",
 }
 
 // bySensors has a column for each number of sensors in evaluation.
@@ -162,7 +162,7 @@ var (
 		{Metric: converged, Aggregate: Mean}, {Metric: slicedW2, Aggregate: Mean},
 		{Metric: slicedW2, Aggregate: Excess, Name: "sliced W2 above trajectories, mean"}, {Metric: seconds},
 	}
-	// What other parts are compared with.
+	// The row that the ablations are compared with.
 	trajectories = RowSpec{Name: "trajectory + Perceiver + AdaLN", Run: "trajectory", Kind: evaluate.Model}
 	transferRows = []RowSpec{
 		{Name: "trained with 512", Run: "512", Kind: evaluate.Model},
@@ -177,5 +177,5 @@ var (
 	}
 )
 
-// annealed says what the paper's metric makes of samples that are nearly normal.
-const annealed = "Sinkhorn is the paper's: annealed with a scaling of 0.5, it ends before it has converged, may be negative, and in the plane prefers normals with the right moments to samples of the target itself. The converged divergence and sliced W2 do not: compare with the normals by those."
+// annealed warns of the paper's metric on samples that are nearly normal.
+const annealed = "Sinkhorn is the paper's metric. Annealed with a scaling of 0.5, it stops before it has converged, may be negative, and in the plane ranks normals with the right moments above samples of the target itself. Sinkhorn converged and sliced W2 do not: use those to compare with the normals."

@@ -9,7 +9,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// Budget is an Euler–Maruyama row by what it may cost.
+// MCMCBudget is an Euler–Maruyama row, given by the steps that a chain may take. Its
+// name enters random streams and cache keys: a new name makes new samples.
 type MCMCBudget struct {
 	Name  string
 	DT    float64
@@ -19,7 +20,7 @@ type MCMCBudget struct {
 // budgetChains is how many chains share a budget's samples (C4).
 const budgetChains = 64
 
-// budgetsOf are budgets of so many steps of dt, called after them.
+// budgetsOf are budgets of these numbers of steps of dt, named by their steps.
 func budgetsOf(prefix string, dt float64, steps ...int) []MCMCBudget {
 	all := make([]MCMCBudget, len(steps))
 	for i, n := range steps {
@@ -28,7 +29,7 @@ func budgetsOf(prefix string, dt float64, steps ...int) []MCMCBudget {
 	return all
 }
 
-// budgetRows are lines of a table, one of every budget of an evaluation.
+// budgetRows are rows of a table, one per budget of an evaluation.
 func budgetRows(prefix, evaluation string, budgets []MCMCBudget) []RowSpec {
 	rows := make([]RowSpec, len(budgets))
 	for i, b := range budgets {
@@ -37,7 +38,7 @@ func budgetRows(prefix, evaluation string, budgets []MCMCBudget) []RowSpec {
 	return rows
 }
 
-// budgetPoints are the same as points of a figure.
+// budgetPoints are the budgets of an evaluation as points of a figure.
 func budgetPoints(series, evaluation string, budgets ...MCMCBudget) []CostFigurePoint {
 	points := make([]CostFigurePoint, len(budgets))
 	for i, row := range budgetRows("", evaluation, budgets) {
@@ -58,10 +59,11 @@ func amount(steps int) string {
 	return strconv.Itoa(steps)
 }
 
-// MCMCRows are the MCMC rows of an evaluation: the preset's where there are no
-// others. The first sample of a chain follows its burn-in; the others are as far
-// apart, in whole steps, as lets the last be within the budget. So up to a step for
-// every sample is left unused: 83 of 100 steps are taken for 64 samples.
+// MCMCRows are the MCMC rows of an evaluation: those of the budgets, or of the preset
+// where there are none. A chain takes its first sample after the burn-in and the others
+// at equal distances, the largest whole number of steps that keeps the last sample
+// within the budget. Up to one step per sample stays unused: 64 samples take 83 of 100
+// steps.
 func MCMCRows(v experiment.Evaluation, wanted []MCMCBudget) ([]experiment.MCMC, error) {
 	if len(wanted) == 0 {
 		return v.MCMC, nil

@@ -6,21 +6,21 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
-// Metric is a number of a row: of every function, to be summarised over them,
-// or of the row as a whole. One of the two is set.
+// Metric is a number of a row: one per function, summarised over functions, or one
+// for the row as a whole. Either PerFunction or PerRow is set.
 type Metric struct {
 	Key         string // in JSON
 	Name        string
 	PerFunction func(evaluate.FunctionResult) float64
 	PerRow      func(Outcome, evaluate.Row) float64
-	// Time: a wall time, of which the first seed's stands for all. It is a property of
-	// the machine, not of the seed, and other seeds may have run beside something else.
+	// Time marks a wall time, for which the first seed stands for all: it is a property
+	// of the machine, not of the seed, and other seeds may have shared the machine.
 	Time bool
-	// Among, if not nil, picks the functions that are summarised.
+	// Among, if not nil, selects the functions that are summarised.
 	Among func(Outcome, []evaluate.FunctionResult) []evaluate.FunctionResult
 }
 
-// Outcome is one evaluation with the training of the state behind it.
+// Outcome is one evaluation, with what is known of the training of its state.
 type Outcome struct {
 	Results      *evaluate.Results
 	TrainSeconds float64 // wall time of the training; 0: unknown
@@ -40,18 +40,18 @@ var (
 		}
 		return 0
 	}}
-	// Wall time of all samples of all functions, loading and compiling
-	// included, as the paper counts it; and without them.
+	// Wall time of all samples of all functions: seconds with loading and compiling, as
+	// the paper counts it; solveSeconds without.
 	seconds      = Metric{Key: "seconds", Name: "time (s)", Time: true, PerRow: func(_ Outcome, r evaluate.Row) float64 { return r.SetupSeconds + r.SolveSeconds }}
 	solveSeconds = Metric{Key: "solve_seconds", Name: "solve (s)", Time: true, PerRow: func(_ Outcome, r evaluate.Row) float64 { return r.SolveSeconds }}
 	steps        = Metric{Key: "simulated_steps", Name: "simulated steps per function", PerRow: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SimulatedSteps) }}
-	sequential   = Metric{Key: "sequential_steps", Name: "steps in sequence", PerRow: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SequentialSteps) }}
+	sequential   = Metric{Key: "sequential_steps", Name: "sequential steps per sample", PerRow: func(_ Outcome, r evaluate.Row) float64 { return float64(r.SequentialSteps) }}
 	trainSeconds = Metric{Key: "train_seconds", Name: "training (s)", Time: true, PerRow: training(func(o Outcome) float64 { return o.TrainSeconds })}
 	updates      = Metric{Key: "updates", Name: "updates", PerRow: training(func(o Outcome) float64 { return float64(o.Results.Step) })}
 	lastLoss     = Metric{Key: "last_loss", Name: "loss", PerRow: training(func(o Outcome) float64 { return o.LastLoss })}
 )
 
-// training is of rows behind which there is a trained state.
+// training is a metric of rows that depend on the trained state, 0 for others.
 func training(of func(Outcome) float64) func(Outcome, evaluate.Row) float64 {
 	return func(o Outcome, r evaluate.Row) float64 {
 		if !slices.Contains(OfTrainedState, r.Kind) {
@@ -61,9 +61,9 @@ func training(of func(Outcome) float64) func(Outcome, evaluate.Row) float64 {
 	}
 }
 
-// Metrics of particles: of every function, and of all states of all functions at
-// once. Distances of features are in deviations of the function's reference,
-// errors of g(r) in √x, divergences in nats; energies of functions are relative.
+// Metrics of particles, per function and pooled over all states of all functions.
+// Feature distances are in standard deviations of the function's reference, errors of
+// g(r) in √x, divergences in nats; energies of functions are relative.
 var (
 	features        = Metric{Key: "feature_w2", Name: "feature distance", PerFunction: observable(func(o evaluate.Observables) float64 { return o.FeatureW2 })}
 	radial          = Metric{Key: "radial_error", Name: "g(r) L² error", PerFunction: observable(func(o evaluate.Observables) float64 { return o.RadialError })}
@@ -88,7 +88,8 @@ func observable(of func(evaluate.Observables) float64) func(evaluate.FunctionRes
 	return func(f evaluate.FunctionResult) float64 { return of(*f.Observables) }
 }
 
-// pooled is zero, which is no number, where a row has no observables.
+// pooled is a metric of all states at once; zero, which counts as missing, for a row
+// without observables.
 func pooled(of func(evaluate.PooledObservables) float64) func(Outcome, evaluate.Row) float64 {
 	return func(_ Outcome, r evaluate.Row) float64 {
 		if r.Summary.Observables == nil {
@@ -98,7 +99,7 @@ func pooled(of func(evaluate.PooledObservables) float64) func(Outcome, evaluate.
 	}
 }
 
-// mixed is the metric of the functions whose reference has mixed.
+// mixed is the metric over the functions whose reference has mixed.
 func mixed(m Metric) Metric {
 	m.Key, m.Name = m.Key+"_mixed", m.Name+", mixed,"
 	m.Among = func(o Outcome, all []evaluate.FunctionResult) []evaluate.FunctionResult {
@@ -107,7 +108,7 @@ func mixed(m Metric) Metric {
 	return m
 }
 
-// unmixed is the metric of the others.
+// unmixed is the metric over the other functions.
 func unmixed(m Metric) Metric {
 	m.Key, m.Name = m.Key+"_unmixed", m.Name+", others,"
 	m.Among = func(o Outcome, all []evaluate.FunctionResult) []evaluate.FunctionResult {
@@ -116,20 +117,19 @@ func unmixed(m Metric) Metric {
 	return m
 }
 
-// Aggregate says how a number of every function becomes one.
+// Aggregate says how the numbers of all functions become one.
 type Aggregate string
 
-// Summaries over functions.
+// Aggregates over functions.
 const (
 	Mean   Aggregate = "mean"
 	Median Aggregate = "median"
-	// Closer is the fraction of functions for which the table's base has the
-	// smaller number: rows judge the same functions.
+	// Closer is the fraction of functions for which the table's base row has the
+	// smaller number. All rows have the same functions.
 	Closer Aggregate = "closer"
-	// Excess is the mean of what the number is above the base's, function by
-	// function.
+	// Excess is the mean difference from the base row, function by function.
 	Excess Aggregate = "excess"
-	None   Aggregate = "" // for numbers of the row
+	None   Aggregate = "" // for numbers per row
 )
 
 // Of summarises values; there must be at least one.
@@ -145,8 +145,8 @@ func (s Aggregate) Of(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// Values are the metric of every function, or the one of the row; none where
-// it is not known.
+// Values has the metric of every function, or the one of the row; none where it is
+// unknown.
 func (m Metric) Values(o Outcome, r evaluate.Row) []float64 {
 	if m.PerRow != nil {
 		if v := m.PerRow(o, r); v != 0 {
@@ -162,7 +162,8 @@ func (m Metric) Values(o Outcome, r evaluate.Row) []float64 {
 	return values
 }
 
-// FunctionsOf are those of the row that are summarised; none by a number of the row.
+// FunctionsOf has the functions of the row that are summarised; none for a metric of
+// the row as a whole.
 func (m Metric) FunctionsOf(o Outcome, r evaluate.Row) []evaluate.FunctionResult {
 	switch {
 	case m.PerRow != nil:
@@ -173,6 +174,6 @@ func (m Metric) FunctionsOf(o Outcome, r evaluate.Row) []evaluate.FunctionResult
 	return r.Functions
 }
 
-// OfTrainedState are the rows that depend on the trained state, and so on the seed:
-// for the others one seed says everything.
+// OfTrainedState has the kinds of rows that depend on the trained state, and so on the
+// seed. All others need one seed.
 var OfTrainedState = []evaluate.Kind{evaluate.Model, evaluate.Shuffled, evaluate.Longest}

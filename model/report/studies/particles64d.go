@@ -3,9 +3,8 @@ package studies
 import "github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 
 // particles64d is the experiment with 32 particles in the plane that interact by
-// random pair potentials, which the network sees by pairs of them. Particles may
-// change places, so that everything is compared by what does not depend on their
-// numbers.
+// random pair potentials, which the network observes on pairs of particles. All
+// comparisons use observables that do not depend on the order of the particles.
 var particles64d = Study{
 	Name:  "particles64d",
 	Title: "64D interacting particles",
@@ -17,7 +16,7 @@ var particles64d = Study{
 	Tables: []TableSpec{
 		{
 			ID:     "particles64d",
-			Title:  "Does it hear what it is told?",
+			Title:  "Does the network use its input?",
 			Source: "tab:d4_ablation; the split in the appendix on particles",
 			Columns: []ColumnSpec{
 				{Metric: features, Aggregate: Mean}, {Metric: features, Aggregate: Median},
@@ -26,9 +25,9 @@ var particles64d = Study{
 			},
 			Rows: particleRows,
 			Notes: []string{
-				"Feature distance: sliced W2 of 13 features that do not depend on the particles' numbers, each in standard deviations of the kernel's reference. The paper prints neither its features nor whether its score is squared; its floor says that it is not.",
-				"The target split compares two halves of the reference's chains, half as many samples each; the floor is a second, independent reference set.",
-				"Sliced W2 of coordinates takes particles by their numbers. A set of simulated states is of few chains, each with many states one shortly after another, in which particles have hardly left their places: two such sets are about as far apart as two with one state of each chain. A smooth law, even a normal with the moments of the first, may come out nearer to it than a second reference set. The column is evidence neither for a row nor against one; the features are.",
+				"Feature distance: sliced W2 of 13 features that do not depend on the order of the particles, each in standard deviations of the kernel's reference. The paper defines neither its features nor whether its score is squared; its floor shows that it is not.",
+				"Target split: one half of the reference's chains against the other half, half as many samples each. Floor: a second, independent reference set, the best possible.",
+				"Sliced W2 of coordinates depends on the order of the particles. Simulated states come from few chains, with many states shortly after one another, between which particles hardly move: two such sets are about as far apart as two sets with one state per chain. A smooth law, even a normal with the moments of the first set, may come out nearer to it than a second reference set. So this column is evidence neither for a row nor against it; use the feature distance.",
 			},
 		},
 		{
@@ -42,9 +41,9 @@ var particles64d = Study{
 			},
 			Rows: particleRows,
 			Notes: []string{
-				"Pooled: all states of all kernels at once. The paper prints one number of g(r) and a \"mean marginal KL\" and does not say whether kernels are pooled: it stands beside both readings.",
-				"Pooled g(r) and marginals cannot see which kernel the network was told of: shuffled sensors tell it of the same kernels in another order, so that they may come out as well as the right ones. Energies are by the kernel that a state is judged by, which sees it, but pooled, too high ones of one kernel may make up for too low ones of another.",
-				"g(r) is normalised by a disc of radius 8 about each particle. KL: of one particle's coordinate, all particles of a state pooled, 50 bins; two equal laws of N and M independent positions are 24.5·(1/N + 1/M) apart.",
+				"Pooled: all states of all kernels at once. The paper prints one number of g(r) and a \"mean marginal KL\" and does not say whether kernels are pooled: each number stands beside both readings.",
+				"Pooled g(r) and marginals do not show which kernel the network was given: shuffled sensors are those of the same kernels in another order, so they may come out as well as the correct ones. Energies use the kernel of the evaluated function, so they do show it. Pooled, however, too high energies of one kernel may cancel too low ones of another.",
+				"g(r) is normalised by a disc of radius 8 about each particle. KL: of one particle's coordinate, with all particles of a state pooled, in 50 bins. N and M independent positions from the same law are 24.5·(1/N + 1/M) apart.",
 			},
 		},
 		{
@@ -57,7 +56,7 @@ var particles64d = Study{
 			},
 			Rows: particleRows,
 			Notes: []string{
-				"The paper does not print its ranges of kernels, and no ranges that were tried have energies as large as its: compare errors, not energies. Ours are nearly zero in the mean, beside which any error is large: its relative error says little, that in standard deviations of the reference more.",
+				"The paper does not give its ranges of kernels, and no ranges that we tried have energies as large: compare errors, not energies. Our mean energy is near zero, so its relative error says little; use the error in standard deviations of the reference.",
 				capped,
 			},
 		},
@@ -66,7 +65,7 @@ var particles64d = Study{
 			Title:   "Steps of the solver, on the first 8 kernels",
 			Columns: []ColumnSpec{{Metric: features, Aggregate: Mean}, {Metric: features, Aggregate: Median}, {Metric: radial, Aggregate: Mean}, {Metric: solveSeconds}},
 			Rows:    finerRows,
-			Notes:   []string{"Both from the same noise. The paper does not name its solver in 64 dimensions."},
+			Notes:   []string{"Both start from the same noise. The paper does not name its solver in 64 dimensions."},
 		},
 		{
 			ID:      "particles64d-training",
@@ -74,20 +73,20 @@ var particles64d = Study{
 			Source:  "in the text",
 			Columns: trainings,
 			Rows:    []RowSpec{{Name: "model", Kind: evaluate.Model}},
-			Notes:   []string{"The paper has no time of training alone: on its RTX 5090 data, training, evaluation and plots take about 40 minutes together, most of them the data. Ours are in the next table."},
+			Notes:   []string{"The paper gives no time for training alone: on its RTX 5090, data, training, evaluation and plots take about 40 minutes together, most of it for the data. Ours are in the table of runs below."},
 		},
 	},
-	Figures:      map[string]FigureNote{"radial": {Paper: "fig:d4_gr"}, "energy": {Paper: "fig:d4_energy", Note: "Across the energy of a state, upwards the density."}},
+	Figures:      map[string]FigureNote{"radial": {Paper: "fig:d4_gr"}, "energy": {Paper: "fig:d4_energy", Note: "Horizontal axis: energy of a state; vertical axis: density."}},
 	ConfiguredIn: "in the text",
 	Configuration: map[string]string{
 		"training functions":             "2,048",
 		"held-out functions":             "100 of 512",
-		"samples of a training function": "4,096",
-		"samples of a reference":         "4,096",
+		"samples per training function":  "4,096",
+		"samples per reference":          "4,096",
 		"training samples":               "Euler–Maruyama",
 		"time step":                      "0.001",
-		"time before the first sample":   "100",
-		"chains of a function":           "16",
+		"burn-in time":                   "100",
+		"chains per function":            "16",
 		"sensors":                        "512",
 		"parameters":                     "1.78M",
 		"updates":                        "2,048",
@@ -109,8 +108,8 @@ var (
 		{Name: "untrained network", Kind: evaluate.Untrained},
 	}
 
-	// Where the paper names no solver, four steps of RK4 are checked with sixteen on
-	// a few functions (C7).
+	// Where the paper names no solver, a few functions compare four steps of RK4 with
+	// sixteen (C7).
 	finerSteps = []EvaluationSpec{
 		{Name: "rk4-4", Functions: 8, Set: []string{"evaluation.solver=rk4-4"}, Kinds: []evaluate.Kind{evaluate.Model}},
 		{Name: "rk4-16", Functions: 8, Set: []string{"evaluation.solver=rk4-16"}, Kinds: []evaluate.Kind{evaluate.Model}},
@@ -121,5 +120,5 @@ var (
 	}
 )
 
-// capped says what the paper's time step does to its capped kernels.
-const capped = "References are simulated as the paper does, with steps of 0.001 and without a force where a pair potential is above its cap of 10. Steps of that size jump over the steep wall of narrow WCA and Morse kernels, so that a few pairs are inside, each with an energy of 10, which the Boltzmann law would allow once in 10⁸: that is the peak of g(r) at r = 0. It stays after the whole burn-in, and goes with smaller steps (docs/decisions/particle-observables.md)."
+// capped explains what the paper's time step does to its capped kernels.
+const capped = "References are simulated as in the paper: steps of 0.001, and no force where a pair potential is above its cap of 10. Steps of that size jump over the steep wall of narrow WCA and Morse kernels, so a few pairs end up inside it, each with an energy of 10, which the Boltzmann law allows once in 10⁸. They make the peak of g(r) at r = 0. It stays after the whole burn-in and disappears with smaller steps (docs/decisions/particle-observables.md)."

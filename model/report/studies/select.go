@@ -8,12 +8,12 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// All are the paper's tables and figures, and those of a direction that it
-// leaves open. A new one is a new element here; `reproduce` offers those whose
+// All has the paper's tables and figures, and those of a direction that the paper
+// leaves open. To add a study, add an element; `reproduce` offers those whose
 // experiments the program has.
 var All = []Study{vn1d, rare1d, cn2d, cn2dTransfer, particles64d, vn1dTime}
 
-// Known are the studies whose experiments this program has.
+// Known has the studies whose experiments this program has.
 func Known() []Study {
 	return slices.DeleteFunc(slices.Clone(All), func(s Study) bool {
 		return slices.ContainsFunc(s.Runs, func(r RunSpec) bool { return !slices.Contains(experiment.Names(), r.Experiment) })
@@ -44,10 +44,10 @@ func Select(name, preset string) ([]Study, error) {
 	if i < 0 {
 		for _, s := range known {
 			if slices.ContainsFunc(s.Runs, func(r RunSpec) bool { return r.Experiment == name }) {
-				return nil, fmt.Errorf("%s is a part of %s, with which it is reproduced", name, s.Name)
+				return nil, fmt.Errorf("%s is part of %s: reproduce that", name, s.Name)
 			}
 		}
-		return nil, fmt.Errorf("nothing to reproduce is called %q (known: %s, all)", name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("no study %q (known: %s, all)", name, strings.Join(Names(), ", "))
 	}
 	return known[i : i+1], known[i].has(preset)
 }

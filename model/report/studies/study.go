@@ -18,53 +18,52 @@ type Study struct {
 	Title  string
 	Runs   []RunSpec
 	Tables []TableSpec
-	// Costs are the figures that set error against cost; without them there is that
-	// of the first run's own evaluation.
+	// Costs are the figures of error against cost; none: that of the first run's own
+	// evaluation.
 	Costs []CostFigure
-	// Spread are the rows of the figure of spreads; without them it has those of the
-	// first run's own evaluation that come near the reference.
+	// Spread has the rows of the figure of distributions over functions; none: the rows
+	// of the first run's own evaluation that are near the reference.
 	Spread []RowSpec
-	// Figures says more of figures than their captions do, by their file names.
+	// Figures adds to the captions of figures, by their file names.
 	Figures map[string]FigureNote
-	// Configuration is what the paper says of settings, by their names in the table
-	// of them.
+	// Configuration has the paper's settings, by their names in the table of settings.
 	Configuration map[string]string
-	ConfiguredIn  string   // where the paper prints that
-	Notes         []string // what a reader must know, a sentence each
+	ConfiguredIn  string   // where the paper prints them
+	Notes         []string // remarks on all tables
 }
 
-// Run is one training: an experiment at the preset asked for, with settings
-// over it, once per seed.
+// RunSpec is one training per seed: an experiment at the chosen preset, with settings
+// that override it.
 type RunSpec struct {
 	Name       string // unique within a study
 	Experiment string
 	Set        []string     // path=value, as on the command line
 	Budgets    []MCMCBudget // instead of the preset's MCMC rows
-	// Evaluations of the trained state beside the preset's own.
+	// Evaluations of the trained state in addition to the preset's own.
 	Evaluations []EvaluationSpec
 }
 
-// Evaluation judges the state of a run under settings of its own.
+// EvaluationSpec evaluates the state of a run with settings of its own.
 type EvaluationSpec struct {
 	Name      string
 	Set       []string        // of evaluation.*
-	Functions int             // the first so many, or all if there are fewer; 0: all
+	Functions int             // the first of them, at most all; 0: all
 	Budgets   []MCMCBudget    // instead of the preset's MCMC rows
-	Kinds     []evaluate.Kind // the rows that are made; none: those that tables name
+	Kinds     []evaluate.Kind // rows to compute; none: those that tables name
 }
 
-// Table is a table with the paper's numbers beside ours.
+// TableSpec declares a table of our numbers with the paper's beside them.
 type TableSpec struct {
 	ID      string // unique, a file name
 	Title   string
 	Source  string // where the paper prints it; empty: nowhere
 	Columns []ColumnSpec
 	Rows    []RowSpec
-	Base    *RowSpec // what Closer and Excess set the others beside; nil: the first row
+	Base    *RowSpec // what Closer and Excess compare with; nil: the first row
 	Notes   []string
 }
 
-// BaseRow is the row that others are compared with.
+// BaseRow is the row that Closer and Excess compare with.
 func (t TableSpec) BaseRow() RowSpec {
 	if t.Base != nil {
 		return *t.Base
@@ -72,51 +71,51 @@ func (t TableSpec) BaseRow() RowSpec {
 	return t.Rows[0]
 }
 
-// Shown says of a figure what its caption does not.
+// FigureNote adds to the caption of a figure.
 type FigureNote struct {
-	Paper string // the figure of the paper that it stands for
+	Paper string // the paper's figure that it corresponds to
 	Note  string // a sentence
 }
 
-// Row names the samples behind a line.
+// RowSpec names the samples behind a row of a table.
 type RowSpec struct {
 	Name       string
 	Run        string // of the study; empty: its first
 	Evaluation string // of the run; empty: the preset's own
 	Kind       evaluate.Kind
 	Label      string // name of the evaluation's row; empty: the first of the kind
-	Once       bool   // with the first seed alone, though a trained state is behind it
+	Once       bool   // for the first seed alone, though the row depends on the seed
 }
 
-// Costs is a figure of rows by what they cost and how far they are off.
+// CostFigure is a figure of error against cost.
 type CostFigure struct {
 	Name   string // a file name
 	Error  evaluate.Distance
 	Points []CostFigurePoint
 }
 
-// Point is a row of such a figure; those of one series are joined.
+// CostFigurePoint is a row in such a figure; a line joins those of one series.
 type CostFigurePoint struct {
 	Series string
 	RowSpec
 }
 
-// Column is a number of every row.
+// ColumnSpec is a number that every row has.
 type ColumnSpec struct {
 	Metric    Metric
 	Aggregate Aggregate
-	// Evaluation, if not empty, replaces the row's, for tables whose columns are
-	// conditions of evaluation.
+	// Evaluation, if not empty, replaces that of the row, for tables whose columns
+	// differ in the evaluation.
 	Evaluation string
 	Name       string // empty: by metric and summary
 }
 
-// Quantity is what the paper calls the column's numbers.
+// Quantity is the key of the paper's numbers for the column.
 func (c ColumnSpec) Quantity() evaluate.Quantity {
 	return evaluate.Quantity(strings.TrimSpace(c.Metric.Key + " " + string(c.Aggregate)))
 }
 
-// EvaluationOf is the run behind the column's number of a row.
+// EvaluationOf is the evaluation of the run behind the column's number of a row.
 func (c ColumnSpec) EvaluationOf(row RowSpec) string { return cmp.Or(c.Evaluation, row.Evaluation) }
 
 func (c ColumnSpec) Heading() string {
@@ -136,7 +135,7 @@ func (s Study) FindRun(name string) (RunSpec, bool) {
 	return RunSpec{}, false
 }
 
-// with are settings of several experiments and those of one.
+// with merges settings of several experiments with those of one, which take precedence.
 func with(several, own map[string]string) map[string]string {
 	all := maps.Clone(several)
 	maps.Copy(all, own)

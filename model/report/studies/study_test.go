@@ -147,7 +147,7 @@ func TestSelect(t *testing.T) {
 	}
 	for _, c := range []struct{ name, preset, want string }{
 		{"nosuch", "smoke", "vn1d"},
-		{"cn2d_grid", "smoke", "cn2d_grid is a part of cn2d,"},
+		{"cn2d_grid", "smoke", "cn2d_grid is part of cn2d"},
 		{"rare1d", "tiny", `unknown preset "tiny" of rare1d`},
 		{"all", "tiny", `a preset called "tiny"`},
 	} {

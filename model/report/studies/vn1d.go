@@ -28,9 +28,9 @@ var vn1d = Study{
 			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC", Kind: evaluate.MCMC},
-				halves, told,
+				halves, shuffled,
 			}, controls...),
-			Notes: []string{"MCMC: Euler–Maruyama with the burn-in of the reference, 64 chains; the paper does not say how many. The target split compares two halves of the reference's chains, half as many samples each.", timed},
+			Notes: []string{"MCMC: Euler–Maruyama with the burn-in of the reference and 64 chains; the paper does not give their number. Target split: one half of the reference's chains against the other half, half as many samples each.", timed},
 		},
 		{
 			ID:      "vn1d-law",
@@ -39,16 +39,16 @@ var vn1d = Study{
 			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC", Kind: evaluate.MCMC},
-				halves, told,
+				halves, shuffled,
 			}, controls...),
 			Notes: []string{
-				"The paper says in words that the model underestimates the variance and that the Kolmogorov–Smirnov test rejects most functions: beside it stand the variance ratio, model over reference, and the fraction that KS rejects.",
-				"The reference is simulated, as in the paper: where its chains have not mixed, it is far from the exact law itself (the floor's line).",
+				"The paper states, without numbers, that the model underestimates the variance and that the Kolmogorov–Smirnov test rejects most functions. The variance ratio is samples over reference (best: 1); KS rejects is a fraction of functions (lower is better).",
+				"The reference is simulated, as in the paper. Where its chains have not mixed, it is far from the exact law itself, as the floor's row shows.",
 			},
 		},
 		{
 			ID:    "vn1d-mixing",
-			Title: "Where the reference has mixed, and where not",
+			Title: "Functions whose reference has mixed, and the others",
 			Columns: []ColumnSpec{
 				{Metric: mixed(sinkhorn), Aggregate: Mean}, {Metric: mixed(sinkhorn), Aggregate: Median},
 				{Metric: unmixed(sinkhorn), Aggregate: Mean}, {Metric: unmixed(sinkhorn), Aggregate: Median},
@@ -59,9 +59,9 @@ var vn1d = Study{
 			Rows: append([]RowSpec{
 				{Name: "model", Kind: evaluate.Model},
 				{Name: "MCMC", Kind: evaluate.MCMC},
-				halves, told,
+				halves, shuffled,
 			}, controls...),
-			Notes: []string{"Mixed functions are those whose reference is less than W2 0.2 from the exact law."},
+			Notes: []string{"Mixed: functions whose reference is less than W2 0.2 from the exact law. Others: the rest."},
 		},
 		{
 			ID:      "vn1d-budgets",
@@ -70,8 +70,8 @@ var vn1d = Study{
 			Rows: append(budgetRows("", "budgets", vn1dBudgets),
 				RowSpec{Name: "model", Kind: evaluate.Model}, RowSpec{Name: "floor", Kind: evaluate.Floor}),
 			Notes: []string{
-				"Euler–Maruyama, dt 0.01, 64 chains, a fifth of the steps of each as burn-in. Rows are called after what a chain may take; the columns of steps have what it took, since samples are whole steps apart.",
-				"Do not read the mean divergence from the reference as the error of long chains. Where the reference has mixed, they are at least as near to it as its floor; where it has not, MCMC beyond 10k steps goes on towards the exact law, and away from the reference. The model has learned from chains with the burn-in of the reference, errs there as they do, and so comes out nearer to it. Which samples are nearer to the exact law, its columns say; even 500k steps have not reached it on every function.",
+				"Euler–Maruyama, dt 0.01, 64 chains, a fifth of the steps of each as burn-in. A row is named by the steps that a chain may take. The columns of steps have the number that it took, which is lower, since samples are a whole number of steps apart.",
+				"Do not read the mean divergence from the reference as the error of long chains. Where the reference has mixed, they are at least as near to it as its floor. Where it has not, MCMC beyond 10k steps goes on towards the exact law, and away from the reference. The model learned from chains with the burn-in of the reference, has the same error there, and so comes out nearer to it. The columns of the exact law show which samples are nearer to that law; even 500k steps have not reached it on every function.",
 			},
 		},
 		{
@@ -89,32 +89,32 @@ var vn1d = Study{
 	Figures: map[string]FigureNote{
 		"percentiles": {Paper: "fig:1d_vn_samples"},
 		"loss":        {Paper: "fig:1d_vn_training"},
-		"costs":       {Note: "It turns up because the reference is itself simulated: beyond 10k steps MCMC goes on towards the exact law, and where the reference's chains have not mixed, that is away from the reference."},
+		"costs":       {Note: "The curve of MCMC rises at its end because the reference is itself simulated: beyond 10k steps MCMC goes on towards the exact law, which is away from the reference where the reference's chains have not mixed."},
 	},
 	ConfiguredIn: "tab:1d_params",
 	Configuration: with(onLine, map[string]string{
-		"nodes of the grid":            "64",
-		"training samples":             "Euler–Maruyama",
-		"time step":                    "0.01",
-		"time before the first sample": "50",
-		"time between samples":         "0.1",
+		"nodes of the grid":    "64",
+		"training samples":     "Euler–Maruyama",
+		"time step":            "0.01",
+		"burn-in time":         "50",
+		"time between samples": "0.1",
 	}),
 }
 
-// onLine are settings that the paper has of both experiments on the line.
+// onLine has the paper's settings of both experiments on the line.
 var onLine = map[string]string{
-	"training functions":                 "64,512",
-	"held-out functions":                 "1,024",
-	"samples of a training function":     "4,096",
-	"samples of a reference":             "4,096",
-	"the network is told":                "drift, diffusion",
-	"updates":                            "32,256",
-	"functions × samples in a batch":     "256 × 32",
-	"coupling":                           "minibatch optimal transport",
-	"optimizer":                          "AdamW, OneCycle to 0.001, weight decay 0.0001",
-	"norm that gradients are clipped to": "1",
-	"precision":                          "bfloat16, mixed",
-	"solver":                             "RK4, 4 steps",
+	"training functions":             "64,512",
+	"held-out functions":             "1,024",
+	"samples per training function":  "4,096",
+	"samples per reference":          "4,096",
+	"network input":                  "drift, diffusion",
+	"updates":                        "32,256",
+	"functions × samples in a batch": "256 × 32",
+	"coupling":                       "minibatch optimal transport",
+	"optimizer":                      "AdamW, OneCycle to 0.001, weight decay 0.0001",
+	"gradient clipping norm":         "1",
+	"precision":                      "bfloat16, mixed",
+	"solver":                         "RK4, 4 steps",
 }
 
 var (
@@ -122,12 +122,12 @@ var (
 	vn1dPoints  = append(budgetPoints("MCMC", "budgets", vn1dBudgets...), CostFigurePoint{"model", RowSpec{Name: "model", Kind: evaluate.Model}})
 )
 
-// timed says what the times of tables on the line are.
-const timed = "Time: of drawing all samples of all held-out functions; of the model with compiling it and loading its parameters, of MCMC from the first step to the last sample. The paper's is of 1,024 functions and of its whole program, loading and start-up included."
+// timed defines the times in tables on the line.
+const timed = "Time: wall time to draw all samples of all held-out functions. The model's includes compiling it and loading its parameters; that of MCMC runs from the first step to the last sample. The paper's is for 1,024 functions and its whole program, with loading and start-up."
 
-// What the tables of the one-dimensional experiments share.
+// Columns and rows that the tables of the one-dimensional experiments share.
 var (
-	// The paper's columns and one of ours.
+	// The paper's columns, and comparisons with the model function by function.
 	distances = []ColumnSpec{
 		{Metric: sinkhorn, Aggregate: Mean}, {Metric: sinkhorn, Aggregate: Median},
 		{Metric: w2, Aggregate: Mean}, {Metric: w2, Aggregate: Median},
@@ -150,7 +150,7 @@ var (
 	trainings = []ColumnSpec{{Metric: updates}, {Metric: trainSeconds}, {Metric: lastLoss, Name: "loss at the end"}}
 	// Rows that the paper does not have.
 	halves   = RowSpec{Name: "target split", Kind: evaluate.Split}
-	told     = RowSpec{Name: "shuffled sensors: told of another function, first seed", Kind: evaluate.Shuffled, Once: true}
+	shuffled = RowSpec{Name: "shuffled sensors: given another function, first seed", Kind: evaluate.Shuffled, Once: true}
 	controls = []RowSpec{
 		{Name: "floor: a second reference set", Kind: evaluate.Floor},
 		{Name: "moment-matched normal", Kind: evaluate.Moments},

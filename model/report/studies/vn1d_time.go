@@ -8,8 +8,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
-// vn1dTime learns the law at a physical time, which the paper names as an open
-// direction and has no numbers of.
+// vn1dTime learns the law at a physical time. The paper names that as an open direction
+// and has no numbers for it.
 var vn1dTime = Study{
 	Name:  "vn1d_time",
 	Title: "1D variable noise, at a physical time",
@@ -19,55 +19,55 @@ var vn1dTime = Study{
 			ID:      "vn1d_time",
 			Title:   "Samples against simulated ones, all times together",
 			Columns: distances,
-			Rows:    slices.Concat(heard, timeControls, controls[3:]),
+			Rows:    slices.Concat(inputRows, timeControls, controls[3:]),
 			Notes: []string{
-				"The reference is simulation: independent chains from N(0,1) that end at the function's time; the floor is another one. Told of the longest time: the same network with the right equation at τ = 50, whatever the time. The invariant law is exact draws from the law that the equation tends to.",
-				"Functions are equations at times: told of another, the model gets another time and nearly always another equation. That row says that the input is heard, not which part of it; whether time is heard, the longest time says.",
+				"The reference is simulated: independent chains from N(0,1) that end at the function's time. The floor is a second such set. Model, given the longest time: the same network with the right equation, always at τ = 50. Invariant law: exact draws from the law that the equation tends to.",
+				"A function is an equation at a time. Given another function, the model gets another time and nearly always another equation: that row shows that the model uses its input, not which part of it. The row of the longest time shows whether it uses the time.",
 			},
 		},
 		{
 			ID:      "vn1d_time-w2",
 			Title:   "Mean W2 by physical time",
 			Columns: byTime(w2, Mean),
-			Rows:    slices.Concat(heard, timeControls),
+			Rows:    slices.Concat(inputRows, timeControls),
 		},
 		{
 			ID:      "vn1d_time-sinkhorn",
 			Title:   "Mean Sinkhorn divergence by physical time",
 			Columns: byTime(sinkhorn, Mean),
-			Rows:    slices.Concat(heard, timeControls),
-			Notes:   []string{"The paper's metric: annealed with a scaling of 0.5, it ends before it has converged and may be negative."},
+			Rows:    slices.Concat(inputRows, timeControls),
+			Notes:   []string{"The paper's metric: annealed with a scaling of 0.5, it stops before it has converged and may be negative."},
 		},
 		{
 			ID:      "vn1d_time-w2-above",
 			Title:   "W2 above the model's, mean, by physical time",
 			Columns: byTime(w2, Excess),
-			Rows:    slices.Concat(heard, timeControls),
-			Notes:   []string{"How much more W2 than the model other samples have of the same function. An interval with 0 in it: the two cannot be told apart by these functions."},
+			Rows:    slices.Concat(inputRows, timeControls),
+			Notes:   []string{"W2 of the row minus that of the model on the same function. If an interval contains 0, these functions cannot tell the two apart."},
 		},
 		{
 			ID:      "vn1d_time-sinkhorn-above",
 			Title:   "Sinkhorn divergence above the model's, mean, by physical time",
 			Columns: byTime(sinkhorn, Excess),
-			Rows:    slices.Concat(heard, timeControls),
+			Rows:    slices.Concat(inputRows, timeControls),
 		},
 		{
 			ID:      "vn1d_time-training",
 			Title:   "Training",
 			Columns: trainings,
-			Rows:    heard[:1],
+			Rows:    inputRows[:1],
 		},
 	},
-	Figures: map[string]FigureNote{"evolution": {Note: "In every panel the state is across and the density upwards."}},
-	Notes:   []string{"The paper names laws at physical times as an open direction and has no numbers for them. Each held-out equation is there at eight times; intervals are over equations."},
+	Figures: map[string]FigureNote{"evolution": {Note: "Horizontal axis: state x; vertical axis: density."}},
+	Notes:   []string{"The paper names laws at physical times as an open direction and has no numbers for them. Each held-out equation is evaluated at eight times; intervals are over equations."},
 }
 
 var (
-	// Rows that show whether the time and the equation are heard.
-	heard = []RowSpec{
+	// Rows that show whether the model uses the time and the equation.
+	inputRows = []RowSpec{
 		{Name: "model", Kind: evaluate.Model},
-		{Name: "model told of the longest time", Kind: evaluate.Longest},
-		{Name: "model told of another function", Kind: evaluate.Shuffled},
+		{Name: "model, given the longest time", Kind: evaluate.Longest},
+		{Name: "model, given another function", Kind: evaluate.Shuffled},
 	}
 	timeControls = append([]RowSpec{{Name: "invariant law", Kind: evaluate.Invariant}}, controls[:3]...)
 )
