@@ -6,11 +6,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
-// permutation shuffles [0, n) without a table: at(i) is the number in place i,
-// in constant time and memory. It is a Feistel network over the smallest power
-// of two ≥ n, a bijection whatever its round functions are (Luby and Rackoff
-// 1988), walked until the value falls below n (cycle walking: Black and Rogaway
-// 2002), fewer than two walks on average where n > 32.
+// permutation shuffles [0, n) without a table: at(i) is the number in place i, in constant
+// time and memory. It is a Feistel network over the smallest power of two ≥ n, which is a
+// bijection for any round functions (Luby and Rackoff 1988). It is repeated until the value
+// is below n (cycle walking: Black and Rogaway 2002), fewer than two times on average for
+// n > 32.
 type permutation struct {
 	n           uint64
 	left, right uint // bits of the halves, equal or left one more
@@ -26,8 +26,8 @@ func newPermutation(n int, seed uint64, purpose string, index ...uint64) permuta
 
 const (
 	rounds = 8 // even; four are enough for cryptographers' large domains
-	// On domains of 8 numbers the permutations are visibly not uniform, on 64
-	// they are; a few more walks are the price for less than that.
+	// Permutations of 8 numbers are visibly not uniform, those of 64 are. Smaller n take
+	// a few more walks.
 	minWidth = 6
 )
 

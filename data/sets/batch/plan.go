@@ -1,6 +1,6 @@
-// Package batch composes training batches. Which functions and which of their
-// samples step s learns from is a pure function of (seed, s): neither the
-// number of workers nor the placement of shards changes it.
+// Package batch composes training batches. The functions and samples of step s are a pure
+// function of (seed, s): neither the number of workers nor the placement of shards changes
+// them.
 //
 // An epoch visits every (function, stored sample) exactly once. It consists of
 // Samples/BatchSamples passes; a pass visits every function once, with a block
@@ -26,7 +26,7 @@ type Plan struct {
 type Pick struct {
 	Function int // row within its shard
 	Global   int // number within the experiment: shard·FunctionsPerShard + Function
-	Pass     int // times that the function was visited before, over all epochs
+	Pass     int // earlier visits to the function, over all epochs
 }
 
 // Bounds of a Plan.

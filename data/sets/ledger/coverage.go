@@ -2,10 +2,10 @@ package ledger
 
 import "fmt"
 
-// maxCovered bounds the samples of a shard that are counted: 1 GiB of bits.
+// maxCovered bounds the samples of a shard: 1 GiB of bits.
 const maxCovered = 1 << 33
 
-// coverage is which samples of a shard an epoch has used.
+// coverage records which samples of a shard an epoch has used.
 type coverage struct {
 	samples, total int
 	used           []uint64 // bits, function after function
@@ -15,12 +15,12 @@ type coverage struct {
 func newCoverage(functions, samples int) (*coverage, error) {
 	total := functions * samples
 	if total > maxCovered {
-		return nil, fmt.Errorf("ledger: shards of %d samples cannot be counted, the most is %d", total, maxCovered)
+		return nil, fmt.Errorf("ledger: a shard has %d samples, must be at most %d to be counted", total, maxCovered)
 	}
 	return &coverage{samples: samples, total: total, used: make([]uint64, (total+63)/64)}, nil
 }
 
-// take marks samples of a function as used, and says whether none of them was.
+// take marks samples of a function as used, and reports whether none of them was.
 func (c *coverage) take(function int, indices []int32) bool {
 	fresh := true
 	for _, i := range indices {
@@ -33,7 +33,7 @@ func (c *coverage) take(function int, indices []int32) bool {
 	return fresh
 }
 
-// turn ends the epoch and says whether it used everything.
+// turn ends the epoch and reports whether it used every sample.
 func (c *coverage) turn() bool {
 	whole := c.count == c.total
 	clear(c.used)

@@ -7,14 +7,14 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Ledger accounts for the last steps of a state: all of them, unless it
-// continues a state that had no ledger. The zero value is empty.
+// Ledger accounts for the last steps of a state: for all of them, unless the state continues
+// one without a ledger. The zero value is empty.
 type Ledger struct {
 	Words     []int64 // of every step, oldest first: the sum over the batch
 	Stretches []Stretch
 }
 
-// A Stretch is consecutive steps that the same workers made in the same places.
+// A Stretch is a range of consecutive steps by the same workers with the same shards.
 type Stretch struct {
 	Generation ergoflow.Generation `json:"generation"`
 	First      ergoflow.Step       `json:"first"` // updates before it
@@ -27,8 +27,8 @@ type Stretch struct {
 // end is the step after the last.
 func (s Stretch) end() ergoflow.Step { return s.First + ergoflow.Step(s.Steps) }
 
-// Append enters the step that made the update number step (from zero): the sum
-// of all ranks' records in a generation of these workers.
+// Append records update number step, counted from zero: r is the sum of all ranks' records in
+// a generation of these workers.
 func (l *Ledger) Append(step ergoflow.Step, g ergoflow.Generation, workers []ergoflow.WorkerID, r Record) {
 	words, users := r.parts()
 	last := len(l.Stretches) - 1
@@ -53,7 +53,7 @@ func (s Stretch) continues(g ergoflow.Generation, workers []ergoflow.WorkerID, u
 	return s.Generation == g && slices.Equal(s.Workers, workers) && slices.Equal(s.Users, users)
 }
 
-// Clone is a copy that shares nothing.
+// Clone is a deep copy.
 func (l Ledger) Clone() Ledger {
 	c := Ledger{Words: slices.Clone(l.Words), Stretches: slices.Clone(l.Stretches)}
 	for i := range c.Stretches {
@@ -66,8 +66,8 @@ func (l Ledger) Clone() Ledger {
 // first is the first step that the ledger of a state at step accounts for.
 func (l Ledger) first(step ergoflow.Step) ergoflow.Step { return step - ergoflow.Step(len(l.Words)) }
 
-// Validate reports a ledger that is not of a state at step: whose stretches do
-// not follow one another up to it, or differ in their number of shards.
+// Validate reports a ledger that does not belong to a state at step: its stretches must
+// follow one another up to step, and have the same number of shards.
 func (l Ledger) Validate(step ergoflow.Step) error {
 	at := l.first(step)
 	if at < 0 {

@@ -5,13 +5,12 @@ import (
 	"encoding/binary"
 )
 
-// A Hasher makes words of what is taken. The zero value is ready; it is for one
-// goroutine.
+// A Hasher computes words. The zero value is ready for use by one goroutine.
 type Hasher struct{ buffer []byte }
 
-// Word identifies samples of a function: the first 8 bytes, little-endian, of
-// the SHA-256 of the function's number (8 bytes) and the indices (4 bytes each),
-// little-endian, in the order in which they were taken.
+// Word identifies samples of a function: the first 8 bytes, little-endian, of the SHA-256 of
+// the function's number (8 bytes) and the indices (4 bytes each), little-endian, in the order
+// of their use.
 func (h *Hasher) Word(function int, indices []int32) uint64 {
 	h.buffer = binary.LittleEndian.AppendUint64(h.buffer[:0], uint64(function))
 	for _, i := range indices {
@@ -27,16 +26,16 @@ type Use struct {
 	Word  uint64
 }
 
-// A Record is what one step used. For each of K shards it has the sum of the
-// words, modulo 2^64, and then for each shard its users: 2^32 times their number
-// plus the sum of their ranks. Records of all ranks are added up by the ring:
-// wrapping integers, so that neither order nor number of ranks matters.
+// A Record lists the data of one step. For each of K shards it has the sum of the words,
+// modulo 2^64, and then for each shard its users: 2^32 times their number plus the sum of
+// their ranks. The ring sums the records of all ranks as wrapping integers, so neither the
+// order nor the number of ranks matters.
 type Record []int64
 
-// NewRecord is the empty record of so many shards.
+// NewRecord is the empty record of that many shards.
 func NewRecord(shards int) Record { return make(Record, 2*shards) }
 
-// Add enters what a rank used.
+// Add records the uses of a rank.
 func (r Record) Add(rank int, uses []Use) {
 	shards := len(r) / 2
 	for _, u := range uses {
@@ -53,7 +52,7 @@ const oneUser = 1 << 32
 // usedBy is the entry of a shard that one rank used.
 func usedBy(rank int) int64 { return oneUser + int64(rank) }
 
-// user is the rank that alone used a shard; ok is false where it was not one.
+// user is the only rank that used a shard; ok is false if there was not exactly one.
 func user(entry int64) (rank int, ok bool) {
 	return int(entry % oneUser), entry/oneUser == 1
 }

@@ -11,31 +11,29 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 )
 
-// Batches are what the steps of a run should have learned from.
+// Batches are the data that the steps of a run must have learned from.
 type Batches struct {
 	batch.Plan
 	// First is the number of a shard's first function.
 	First func(shard int) int
 }
 
-// Proof is what Verify has shown.
+// Proof is the result of Verify.
 type Proof struct {
 	Steps       ergoflow.Step `json:"steps"`       // updates, every one accounted for
 	Epochs      int           `json:"epochs"`      // complete ones
 	Blocks      int64         `json:"blocks"`      // (epoch, function, block) used, each once
 	Samples     int64         `json:"samples"`     // in them
 	Generations int           `json:"generations"` // that made the steps
-	Workers     int           `json:"workers"`     // that took part
+	Workers     int           `json:"workers"`     // that made them
 }
 
-// Verify proves that a state at step has learned from every (epoch, function,
-// block) of its steps exactly once, in the order of the plan. What contradicts it
-// is a [*Violation].
+// Verify proves that a state at step has learned from every (epoch, function, block) of its
+// steps exactly once, in the order of the plan. The error is a [*Violation] if it has not.
 //
-// It computes the words of all steps again and compares: by step the whole
-// batch, by stretch every shard and who used it. That the plan's blocks
-// themselves take each stored sample once in an epoch it checks on the way,
-// sample by sample.
+// It computes the words of all steps again. It compares the whole batch of every step, and
+// every shard of a stretch with the worker that used it. It also checks, sample by sample,
+// that the plan's blocks take each stored sample once in an epoch.
 func (l Ledger) Verify(ctx context.Context, b Batches, step ergoflow.Step) (Proof, error) {
 	if err := b.Validate(); err != nil {
 		return Proof{}, err
@@ -90,8 +88,8 @@ type expected struct {
 	shards [][]int64 // of every stretch, of every shard
 }
 
-// recount computes the words that the stretches, which begin at step 0, should
-// have. Shards are counted by as many goroutines as there are processors.
+// recount computes the words that the stretches, which begin at step 0, must have. It counts
+// shards on GOMAXPROCS goroutines.
 func recount(ctx context.Context, b Batches, stretches []Stretch) (expected, error) {
 	steps := 0
 	if n := len(stretches); n > 0 {
@@ -126,8 +124,7 @@ func recount(ctx context.Context, b Batches, stretches []Stretch) (expected, err
 	return e, nil
 }
 
-// recountShard adds one shard's words to those of the steps and of the
-// stretches.
+// recountShard adds one shard's words to those of the steps and of the stretches.
 func (b Batches) recountShard(ctx context.Context, k int, stretches []Stretch, steps []int64, shards [][]int64) error {
 	c := newCounter(b, k)
 	seen, err := newCoverage(b.FunctionsPerShard, b.Samples)
@@ -153,22 +150,22 @@ func (b Batches) recountShard(ctx context.Context, k int, stretches []Stretch, s
 	return nil
 }
 
-// A counter makes the words of one shard's steps.
+// A counter computes the words of one shard's steps.
 type counter struct {
 	batches  Batches
 	shard    int
 	first    int
 	indices  []int32
 	hasher   Hasher
-	repeated bool // a visit refused
+	repeated bool // visit returned false
 }
 
 func newCounter(b Batches, shard int) *counter {
 	return &counter{batches: b, shard: shard, first: b.First(shard), indices: make([]int32, b.BatchSamples)}
 }
 
-// step is the word of the shard's part of a step. visit, where not nil, sees
-// what is taken.
+// step is the word of the shard's part of a step. It calls visit, if not nil, for every
+// pick.
 func (c *counter) step(step int, visit func(batch.Pick, []int32) bool) (word int64) {
 	for _, pick := range c.batches.Picks(step, c.shard) {
 		c.batches.Block(pick, c.indices)

@@ -8,10 +8,10 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 )
 
-// A Fault is a (epoch, function, block) that was not used exactly once, as far
-// as the ledger tells.
+// A Fault is an (epoch, function, block) that was not used exactly once according to the
+// ledger.
 type Fault struct {
-	Step     ergoflow.Step `json:"step"` // in which it was due
+	Step     ergoflow.Step `json:"step"` // that should have used it
 	Shard    int           `json:"shard"`
 	Epoch    int           `json:"epoch"`
 	Function int           `json:"function"` // its number in the data set
@@ -23,7 +23,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("step %d: epoch %d, function %d, block %d: %s", f.Step, f.Epoch, f.Function, f.Block, f.Reason)
 }
 
-// A Violation is why there is no proof.
+// A Violation is an error that lists why there is no proof.
 type Violation struct {
 	Faults []Fault `json:"faults"` // the first ones
 	More   int     `json:"more"`   // not listed
@@ -31,7 +31,7 @@ type Violation struct {
 	batches Batches
 }
 
-// maxFaults are listed.
+// maxFaults bounds Violation.Faults.
 const maxFaults = 20
 
 func (v *Violation) Error() string {
@@ -42,7 +42,7 @@ func (v *Violation) Error() string {
 	return s
 }
 
-// note lists what shard k takes in the steps [step, step+1+more).
+// note lists the picks of a shard in step, and counts those of as many more steps.
 func (v *Violation) note(step, shard, more int, reason string) {
 	picks := v.batches.Picks(step, shard)
 	v.More += more * len(picks)
@@ -58,12 +58,13 @@ func (v *Violation) note(step, shard, more int, reason string) {
 	}
 }
 
-// name is what people call a pick of a shard.
+// name gives the epoch, function and block of a pick.
 func (b Batches) name(shard int, p batch.Pick) (epoch, function, block int) {
 	return p.Pass / b.Passes(), b.First(shard) + p.Function, p.Pass % b.Passes()
 }
 
-// compare finds where the ledger differs from what it should be; nil: nowhere.
+// compare returns the differences between the ledger and the expected words; nil if there
+// are none.
 func (l Ledger) compare(b Batches, e expected) *Violation {
 	v := &Violation{batches: b}
 	var before ergoflow.Generation
@@ -73,7 +74,7 @@ func (l Ledger) compare(b Batches, e expected) *Violation {
 			v.note(first, 0, 0, fmt.Sprintf("generation %d made steps after generation %d", s.Generation, before))
 		}
 		before = max(before, s.Generation)
-		odd := v.users(s)
+		wrongUsers := v.users(s)
 		var differ []int
 		for k := range s.Words {
 			if s.Words[k] != e.shards[i][k] {
@@ -86,13 +87,13 @@ func (l Ledger) compare(b Batches, e expected) *Violation {
 				continue
 			}
 			wrong++
-			if !odd && len(v.Faults) < maxFaults {
+			if !wrongUsers && len(v.Faults) < maxFaults {
 				v.explain(s, step, differ, l.Words[step]-e.words[step])
-			} else if !odd {
+			} else if !wrongUsers {
 				v.More++
 			}
 		}
-		if wrong == 0 && !odd {
+		if wrong == 0 && !wrongUsers {
 			for _, k := range differ {
 				v.note(first, k, last-first, fmt.Sprintf("the ledger contradicts itself about shard %d in steps %d to %d", k, first, last))
 			}
@@ -104,15 +105,15 @@ func (l Ledger) compare(b Batches, e expected) *Violation {
 	return v
 }
 
-// users notes the shards of a stretch that not one worker used, and says whether
-// there are any.
-func (v *Violation) users(s Stretch) (odd bool) {
+// users notes the shards of a stretch that were not used by exactly one worker, and reports
+// whether there are any.
+func (v *Violation) users(s Stretch) (wrong bool) {
 	for k, entry := range s.Users {
 		rank, ok := user(entry)
 		if ok && rank < len(s.Workers) {
 			continue
 		}
-		odd = true
+		wrong = true
 		reason := fmt.Sprintf("used by %d workers", entry/oneUser)
 		switch {
 		case entry == 0:
@@ -122,12 +123,12 @@ func (v *Violation) users(s Stretch) (odd bool) {
 		}
 		v.note(int(s.First), k, s.Steps-1, reason)
 	}
-	return odd
+	return wrong
 }
 
-// explain notes a step whose word is off by that much, in a stretch whose sums
-// of these shards differ. It looks for another step whose batch the shards, or
-// all shards of one worker, took instead.
+// explain notes a step whose word is off by that much, in a stretch in which the sums of the
+// shards in differ are wrong. It looks for another step whose batch was taken instead, by
+// these shards or by all shards of one worker.
 func (v *Violation) explain(s Stretch, step int, differ []int, off int64) {
 	b := v.batches
 	candidates := [][]int{differ}
@@ -166,11 +167,11 @@ func (v *Violation) explain(s Stretch, step int, differ []int, off int64) {
 	}
 }
 
-// maxSearch is how far explain looks for the step that was taken instead.
+// maxSearch is how many steps away explain looks for the step that was taken instead.
 const maxSearch = 256
 
-// instead finds the step, near this one, whose parts of these shards differ from
-// those of step by off.
+// instead finds the nearest step whose words of these shards differ from those of step by
+// off.
 func (b Batches) instead(shards []int, step int, off int64) (int, bool) {
 	word := func(step int) (sum int64) {
 		for _, k := range shards {

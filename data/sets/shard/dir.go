@@ -18,10 +18,10 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// Dir is a store of shards in a directory, shared by processes or not.
+// Dir is a store of shards in a directory, which several processes may share.
 type Dir struct{ root string }
 
-// NewDir uses the directory root, which the first writer makes.
+// NewDir uses the directory root, which the first writer creates.
 func NewDir(root string) *Dir { return &Dir{root} }
 
 // Root is the store's directory.
@@ -75,9 +75,9 @@ func manifestAt(base, hash string, shard int) (Manifest, error) {
 	return m, nil
 }
 
-// Has reports whether a shard is committed and can be opened: whether there is
-// no need to make it. A damaged header or length counts as missing, so that the
-// shard is made again; damaged data only Verify finds.
+// Has reports whether a shard is committed and can be opened, so that it need not be made. A
+// damaged header or length counts as missing, so that the shard is made again. Only Verify
+// finds damaged data.
 func (d *Dir) Has(hash string, shard int) bool {
 	s, err := d.Open(hash, shard)
 	if err != nil {
@@ -130,11 +130,11 @@ func (d *Dir) Open(hash string, shard int) (*Shard, error) {
 	return s, nil
 }
 
-// stretch is what is read between looks at the context.
-const stretch = 4 << 20 // bytes
+// verifyBytes are read between checks of the context.
+const verifyBytes = 4 << 20
 
-// Verify reads a committed shard and compares its SHA-256 with the manifest,
-// beside all that Open checks; ErrCorrupt if they differ. It ends with ctx.
+// Verify checks what Open checks, and compares the SHA-256 of the data with the manifest;
+// ErrCorrupt if they differ. It ends with ctx.
 func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 	s, err := d.Open(hash, shard)
 	if err != nil {
@@ -158,7 +158,7 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, err = io.CopyN(sum, f, stretch)
+		_, err = io.CopyN(sum, f, verifyBytes)
 	}
 	if err != io.EOF {
 		return err
@@ -169,9 +169,9 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 	return nil
 }
 
-// List returns the manifests of all committed shards of all data sets, ordered
-// by family, data set and number. Its error joins one for each manifest that cannot
-// be read; the others are returned beside it.
+// List returns the manifests of all committed shards of all data sets, ordered by family,
+// data set and number. It returns all manifests that it can read; the error joins one for
+// each of the others.
 func (d *Dir) List() ([]Manifest, error) {
 	entries, err := os.ReadDir(d.root) // sorted by name
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Field is a tensor that is stored of every function beside its samples: its
-// drift on a grid, say.
+// Field is a tensor that shards store of every function beside its samples, for example its
+// drift on a grid.
 type Field struct {
 	Name  string `json:"name" yaml:"name"`   // lower-case letters, digits and underscores
 	Shape []int  `json:"shape" yaml:"shape"` // for one function
@@ -26,8 +26,8 @@ const (
 	maxAxes   = 8
 )
 
-// validateFields reports names that are no names of tensors and shapes that are
-// empty or too large.
+// validateFields reports names that are not names of tensors, and shapes that are empty or
+// too large.
 func validateFields(fields []Field) error {
 	if len(fields) > maxFields {
 		return fmt.Errorf("%d fields, want at most %d", len(fields), maxFields)

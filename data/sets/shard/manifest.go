@@ -17,10 +17,10 @@ import (
 const Format = 2
 
 var (
-	// ErrCorrupt: a shard's files do not agree with one another. Without its
-	// manifest a shard is not there, and generating the data set makes it again.
+	// ErrCorrupt means that a shard's files contradict one another. If you delete its
+	// manifest, generating the data set makes the shard again.
 	ErrCorrupt = errors.New("corrupt shard")
-	// ErrNotFound: no committed shard of that number.
+	// ErrNotFound means that there is no committed shard with that number.
 	ErrNotFound = errors.New("shard not found")
 )
 
@@ -30,7 +30,7 @@ const (
 	Reference = "reference" // held out for evaluation
 )
 
-// Header says which shard it is and what shape it has.
+// Header identifies a shard and gives its shape.
 type Header struct {
 	Family  string  `json:"family"`
 	Dataset string  `json:"dataset"` // hash of the data set's description
@@ -39,7 +39,7 @@ type Header struct {
 	First   int     `json:"first"`   // number of its first function in the experiment
 	Count   int     `json:"count"`   // functions, F
 	Dim     int     `json:"dim"`     // numbers of a sample, d
-	Fields  []Field `json:"fields"`  // stored of every function beside its samples
+	Fields  []Field `json:"fields"`  // stored for every function beside its samples
 	Samples int     `json:"samples"` // per function, N
 }
 
@@ -50,8 +50,8 @@ type Manifest struct {
 	Bytes   int64              `json:"bytes"`   // of the data file
 	SHA256  string             `json:"sha256"`  // of the data file, hexadecimal
 	Moments map[string]Moments `json:"moments"` // of all values of each field, by its name
-	// Simulator made the samples, unless exact draws were asked for: an
-	// instruction set, "avx2" say, of which all give the same, or a device.
+	// Simulator made the samples, unless they are exact draws: an instruction set such
+	// as "avx2", all of which give the same samples, or a device.
 	Simulator string `json:"simulator,omitempty"`
 	CreatedBy string `json:"created_by"` // program and version
 }
@@ -63,7 +63,8 @@ const (
 	maxShard     = 99_999
 )
 
-// Validate checks that the shape is possible and the names are safe in a path.
+// Validate checks what a file may say: that the shape is possible, and that the names are
+// safe in a path. The bounds of data sets are those of data.Dataset.
 func (h Header) Validate() error {
 	if err := checkHash(h.Dataset); err != nil {
 		return err
@@ -88,7 +89,7 @@ func (h Header) Validate() error {
 	return nil
 }
 
-// tensors declares the data file's tensors.
+// tensors describes the data file's tensors.
 func (h Header) tensors() []safetensors.Info {
 	var all []safetensors.Info
 	for _, f := range h.Fields {
@@ -100,8 +101,7 @@ func (h Header) tensors() []safetensors.Info {
 // samples is the name of the last tensor.
 const samples = "samples"
 
-// width is the number of values that tensor k, in the order of tensors, has of
-// one function.
+// width is the number of values of one function in tensor k, in the order of tensors.
 func (h Header) width(k int) int {
 	if k < len(h.Fields) {
 		return h.Fields[k].Size()
@@ -155,7 +155,7 @@ func readManifest(path string) (Manifest, error) {
 	return m, nil
 }
 
-// checkHash refuses what is no hash before it becomes part of a path.
+// checkHash refuses anything but a hash, which becomes part of a path.
 func checkHash(hash string) error {
 	if b, err := hex.DecodeString(hash); err != nil || len(b) < 8 || len(b) > 32 || hash != hex.EncodeToString(b) {
 		return fmt.Errorf("data set %q: want a hash of 16 to 64 lower-case hexadecimal digits", hash)

@@ -9,9 +9,9 @@ import (
 	"slices"
 )
 
-// Normalisation standardises what a network is told of a function, by the name
-// of the field: (x-mean)/std with one mean and one standard deviation over all
-// values of all training functions.
+// Normalisation standardises the inputs of a network, by the name of the field:
+// (x−mean)/std with one mean and one standard deviation over all values of all training
+// functions.
 type Normalisation map[string]Standard
 
 // Standard is the mean and the population standard deviation of a field.
@@ -32,16 +32,15 @@ func (n Normalisation) Validate() error {
 	return nil
 }
 
-// Normalise computes it from the manifests of a data set's training shards, in
-// any order; held-out shards among them are left out. A field that is constant
-// gets the standard deviation 1. Of a family without fields nothing is
-// standardised.
+// Normalise computes the Normalisation of a data set from the manifests of its training
+// shards, in any order; it ignores held-out shards. A constant field gets the standard
+// deviation 1. The result is empty for a family without fields.
 func Normalise(manifests []Manifest) (Normalisation, error) {
 	train := slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return m.Purpose != Train })
 	if len(train) == 0 {
 		return nil, errors.New("normalisation: no training shards")
 	}
-	// Sum in the order of the shards: floating-point sums depend on it.
+	// Floating-point sums depend on the order: sum in that of the shards.
 	slices.SortFunc(train, func(a, b Manifest) int { return cmp.Compare(a.Shard, b.Shard) })
 	total := make([]Moments, len(train[0].Fields))
 	for i, m := range train {

@@ -49,7 +49,7 @@ func (s *Shard) Manifest() Manifest { return s.manifest }
 // First is the number of the first function in the data set.
 func (s *Shard) First() int { return s.manifest.First }
 
-// Fields are what is stored of every function beside its samples.
+// Fields are the tensors that the shard stores of every function beside its samples.
 func (s *Shard) Fields() []Field { return s.manifest.Fields }
 
 // Field is field k, in the manifest's order, of the shard's function i.
@@ -63,7 +63,7 @@ func (s *Shard) row(tensor, i int) []float32 {
 	return s.tensors[tensor][i*width : (i+1)*width : (i+1)*width]
 }
 
-// Close ends the mapping; slices from it must not be used any more.
+// Close unmaps the file; slices of it must not be used afterwards.
 func (s *Shard) Close() error {
 	s.tensors = nil
 	return s.file.Close()

@@ -20,8 +20,8 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// Writer makes one shard: field after field, each of every function in order,
-// then the samples, and Commit. It holds no more than a small buffer.
+// Writer writes one shard: field after field, each of every function in order, then the
+// samples, then Commit. It holds only a small buffer in memory.
 type Writer struct {
 	manifest Manifest
 	base     string // path without suffix
@@ -67,7 +67,7 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 	return w, nil
 }
 
-// SimulatedBy notes in the manifest what simulates.
+// SimulatedBy records the simulator in the manifest.
 func (w *Writer) SimulatedBy(simulator string) { w.manifest.Simulator = simulator }
 
 // Field appends values of field k, in the header's order: whole functions or
@@ -121,9 +121,8 @@ func (w *Writer) notFinite(name string, tensor int, values []float32) error {
 	return fmt.Errorf("%s is not finite", name)
 }
 
-// Commit makes the shard durable and then visible: data on disk, renamed, and
-// the manifest the same way. On an error nothing is visible and the temporary
-// files are gone.
+// Commit makes the shard durable and then visible: it syncs and renames the data, then the
+// manifest. On an error nothing is visible, and the temporary files are removed.
 func (w *Writer) Commit() (_ Manifest, err error) {
 	if w.done {
 		return Manifest{}, errors.New("shard: the writer is closed")
@@ -164,21 +163,20 @@ func writeManifest(base string, m Manifest) error {
 	return atomicfile.Write(base+manifestSuffix, append(b, '\n'))
 }
 
-// Abort gives the shard up and removes its temporary file. After Commit it
-// does nothing.
+// Abort removes the temporary file. After Commit it does nothing.
 func (w *Writer) Abort() {
 	if !w.done {
 		w.done = true
-		_ = w.file.Abort() // what cannot be removed is removed as stale later
+		_ = w.file.Abort() // if this fails, a later writer removes the file as stale
 	}
 }
 
-// abandoned is the age at which nobody is writing a temporary file any more: a
-// writer appends every few seconds.
+// abandoned is the age at which a temporary file has no writer any more: a writer appends
+// every few seconds.
 const abandoned = time.Hour
 
-// removeStale clears away what killed writers of a shard left. It is
-// housekeeping: its failure is no reason not to write.
+// removeStale removes temporary files that killed writers of a shard left. Its failure does
+// not matter to the writer.
 func removeStale(dir, name string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -90,7 +90,7 @@ func TestStandardsRefusals(t *testing.T) {
 		t.Error("standards of no functions")
 	}
 	c.Steps = 0
-	if _, err := c.Standards(context.Background(), numbers(3), failing, 1, "test", BetweenFunctions); err == nil || !strings.Contains(err.Error(), "steps: 0") {
+	if _, err := c.Standards(context.Background(), numbers(3), failing, 1, "test", BetweenFunctions); err == nil || !strings.Contains(err.Error(), "steps is 0") {
 		t.Errorf("no rows: %v", err)
 	}
 }
