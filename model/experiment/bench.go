@@ -38,19 +38,19 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 	}, steps)
 }
 
-// Miniature makes the same training steps, that many, on the least data that they
-// can be made on: one batch of functions, hardly simulated.
+// Miniature is an experiment with that many of the same training steps, on the least data that
+// they need: one batch of functions, hardly simulated.
 func (e Experiment) Miniature(steps int) (Experiment, error) {
 	f, err := e.Family()
 	if err != nil {
 		return e, err
 	}
-	const least = 16 // samples to evaluate with, which nobody does
+	const least = 16 // samples; the evaluation is not run
 	d := &e.Data
 	d.HeldOut, d.HeldOutFrom = 1, cmp.Or(d.HeldOutFrom, d.Functions)
 	d.Functions, d.Samples, d.ReferenceSamples = e.Training.BatchFunctions, e.Training.BatchSamples, least
 	d.Training.Chains, d.Reference.Chains = d.Samples, least
-	if _, observed := f.(family.Timed); !observed { // whose laws are of fixed times
+	if _, timed := f.(family.Timed); !timed { // chains of timed families end at fixed times
 		d.Training.BurnIn, d.Reference.BurnIn = 1, 1
 	}
 	e.Training.Steps, e.Training.CheckpointEvery = steps, steps

@@ -1,13 +1,11 @@
-// Package experiment describes a run completely: which family of stochastic
-// differential equations, how much data, which network, how it is trained and
-// how it is judged. Everything a run computes is a function of this value (up
-// to rounding); nothing is read from the environment.
+// Package experiment describes a run completely: the family of equations, the amount of data,
+// the network, its training and its evaluation. All results of a run depend on this value
+// alone, up to rounding; nothing is read from the environment.
 //
-// A named experiment (Names) has presets: full (the paper's sizes), scaled
-// (spec: keep the functions, shrink the batch), smoke (seconds), and some demo
-// (minutes on two cores) and best (what was found to help, at the cost of
-// scaled). Load starts from a preset, lays a YAML file over it, then single
-// settings.
+// A named experiment (Names) has presets: full (the paper's sizes), scaled (all functions,
+// smaller batches), smoke (seconds), and some have demo (minutes on two cores) and best (our
+// improvements at the cost of scaled). Load starts from a preset, applies a YAML file and
+// then single settings.
 package experiment
 
 import (
@@ -25,8 +23,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// Format versions what a configuration means. It enters Hash, so that a change
-// of meaning never finds the checkpoints of the old one.
+// Format is the version of the meaning of a configuration. It enters Hash, so that a change of
+// meaning never finds the checkpoints of the old one.
 const Format = "ergoflow/experiment/2"
 
 // Experiment is one complete configuration. In JSON and YAML the fields are
@@ -47,30 +45,28 @@ type Experiment struct {
 type Training struct {
 	BatchFunctions int `json:"batch_functions" yaml:"batch_functions"` // B, functions in a batch; a multiple of data.shards
 	BatchSamples   int `json:"batch_samples" yaml:"batch_samples"`     // S, samples of each; divides data.samples
-	// MicroBatch, when not zero, bounds the functions that a device works on at a
-	// time; gradients of a larger part of the batch are added up. Those of one shard
-	// stay together.
+	// MicroBatch, when not zero, bounds the functions that a device computes at a time; the
+	// gradients of a larger part of the batch are summed. Functions of one shard stay
+	// together.
 	MicroBatch int `json:"micro_batch,omitempty" yaml:"micro_batch"`
-	// Precision of the products of matrices in the gradient; the empty text means
-	// layers.Float32. Parameters, optimizer, sums and evaluation are float32 always.
+	// Precision of the matrix products in the gradient; empty means layers.Float32.
+	// Parameters, optimizer, sums and evaluation are always float32.
 	Precision layers.Precision `json:"precision,omitempty" yaml:"precision"`
-	// Wire is how gradients travel between workers; the empty text means
-	// ergoflow.WireFloat32.
+	// Wire is the format of gradients between workers; empty means ergoflow.WireFloat32.
 	Wire ergoflow.Wire `json:"wire,omitempty" yaml:"wire"`
-	// Reproducible makes parameters equal bit for bit whatever workers come and go,
-	// on the same kind of device: gradients of fixed groups of shards are added up as
-	// whole numbers. It is slower.
+	// Reproducible makes parameters bitwise identical for any set of workers on the same
+	// kind of device: gradients of fixed groups of shards are summed as integers. It is
+	// slower.
 	Reproducible bool `json:"reproducible,omitempty" yaml:"reproducible"`
 	// Coupling of noise and samples within a function.
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
-	// Times is the law of t in the loss; the empty text means flow.Uniform.
+	// Times is the law of t in the loss; empty means flow.Uniform.
 	Times flow.Times `json:"times,omitempty" yaml:"times"`
-	// Sensors, when not empty, are how many a network with sensors has, one number
-	// for each step in turn, instead of its own.
+	// Sensors, when not empty, replaces the number of sensors of a network: the steps take
+	// these numbers in turn.
 	Sensors []int `json:"sensors,omitempty" yaml:"sensors"`
 	Epochs  int   `json:"epochs" yaml:"epochs"` // passes over every stored sample
-	// Steps, when not zero, ends the schedule after that many updates instead
-	// of after Epochs whole passes.
+	// Steps, when not zero, is the number of updates, instead of that of Epochs passes.
 	Steps           int     `json:"steps" yaml:"steps"`
 	LearningRate    float64 `json:"learning_rate" yaml:"learning_rate"` // peak of OneCycle
 	WeightDecay     float64 `json:"weight_decay" yaml:"weight_decay"`   // decoupled
@@ -78,13 +74,12 @@ type Training struct {
 	CheckpointEvery int     `json:"checkpoint_every" yaml:"checkpoint_every"`
 }
 
-// Evaluation says how a trained state is judged on held-out functions.
+// Evaluation describes the evaluation of a trained state on held-out functions.
 type Evaluation struct {
-	Functions int    `json:"functions" yaml:"functions"` // the first so many of data.held_out
-	Samples   int    `json:"samples" yaml:"samples"`     // drawn per function and compared with as many reference samples
+	Functions int    `json:"functions" yaml:"functions"` // the first ones of data.held_out
+	Samples   int    `json:"samples" yaml:"samples"`     // drawn per function, compared with as many reference samples
 	Solver    string `json:"solver" yaml:"solver"`       // of the flow from t=0 to t=1: rk4-4, euler-8, dopri5
-	// Sensors, when not zero, is how many a network with sensors has there,
-	// whatever it was trained with.
+	// Sensors, when not zero, replaces the number of sensors of the network in training.
 	Sensors int `json:"sensors,omitempty" yaml:"sensors"`
 	// Blur is √ε of the Sinkhorn divergence with cost ½|x−y|²; Scaling is the
 	// ratio of successive blurs in its annealing (GeomLoss: 0.05 and 0.5).
@@ -93,8 +88,7 @@ type Evaluation struct {
 	MCMC    []MCMC  `json:"mcmc" yaml:"mcmc"` // one row each
 }
 
-// MCMC is one Euler–Maruyama baseline: what sampling without a network costs
-// and gives at that budget.
+// MCMC is one Euler–Maruyama baseline: the cost and the result of sampling without a network.
 type MCMC struct {
 	Name   string          `json:"name" yaml:"name"`
 	Scheme simulate.Scheme `json:"scheme" yaml:"scheme"`
@@ -112,8 +106,8 @@ func (e Experiment) BatchPlan() batch.Plan {
 	}
 }
 
-// Steps is the number of optimizer updates: Training.Steps, or as many as
-// Epochs passes take: Epochs·F·N/(B·S).
+// Steps is the number of optimizer updates: Training.Steps, or that of Epochs passes,
+// Epochs·F·N/(B·S).
 func (e Experiment) Steps() int {
 	if e.Training.Steps > 0 {
 		return e.Training.Steps
@@ -125,18 +119,18 @@ func (e Experiment) Steps() int {
 	return e.Training.Epochs * e.Data.Functions * e.Data.Samples / perStep
 }
 
-// Hash names the trained state: configurations with the same hash train the
-// same parameters, bit for bit where training is reproducible. The labels, the
-// checkpoint interval, the evaluation and, where rounding may differ, the
-// micro-batch do not enter it, so those may change without training again; the
-// held-out data do, since one hash names all shards of a data set.
+// Hash names the trained state: configurations with the same hash train the same parameters,
+// bit for bit if training is reproducible. Labels, checkpoint interval and evaluation do not
+// enter it, so they may change without training again; nor does the micro-batch, unless
+// training is reproducible. The held-out data do, since one hash names all shards of a data
+// set.
 func (e Experiment) Hash() string {
 	t := e.Training
 	t.Epochs, t.Steps, t.CheckpointEvery = 0, e.Steps(), 0
 	if !t.Reproducible {
 		t.MicroBatch = 0
 	}
-	if t.Times == flow.Uniform { // two ways to say the same
+	if t.Times == flow.Uniform { // defaults have the hash of empty fields
 		t.Times = ""
 	}
 	if t.Precision == layers.Float32 {
@@ -160,11 +154,12 @@ func (e Experiment) Hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// reproducibleGroups is how many groups of shards a reproducible run has, and so
-// how many workers it can have. Each costs a gradient of its own.
+// reproducibleGroups is the number of groups of shards in a reproducible run, which bounds its
+// workers. Each group needs a gradient of its own.
 const reproducibleGroups = 8
 
-// groups of shards whose gradients are rounded as a whole; zero where none are.
+// groups is the number of groups of shards whose gradients are rounded together; 0 if training
+// is not reproducible.
 func (e Experiment) groups() int {
 	if !e.Training.Reproducible {
 		return 0
@@ -172,8 +167,8 @@ func (e Experiment) groups() int {
 	return min(reproducibleGroups, e.Data.Shards)
 }
 
-// Plan is what the coordinator needs to conduct the run. The error is that of
-// encoding a configuration that Validate would refuse.
+// Plan is what the coordinator needs to run the experiment. It fails for an invalid
+// experiment.
 func (e Experiment) Plan() (ergoflow.Plan, error) {
 	if err := e.Validate(); err != nil {
 		return ergoflow.Plan{}, err
@@ -194,8 +189,8 @@ func (e Experiment) Plan() (ergoflow.Plan, error) {
 	}, nil
 }
 
-// Parse reads the JSON of an Experiment, as a Plan or a checkpoint carries it.
-// Unknown fields and anything Validate refuses are errors.
+// Parse reads the JSON of an Experiment, as a Plan or a checkpoint contains it. Unknown fields
+// and invalid experiments are errors.
 func Parse(config []byte) (Experiment, error) {
 	var e Experiment
 	d := json.NewDecoder(bytes.NewReader(config))

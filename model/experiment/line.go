@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// lineSizes is what a preset decides of the experiments on the line.
+// lineSizes is what a preset sets in the experiments on the line.
 type lineSizes struct {
 	functions, heldOut int // training and held-out functions
 	heldOutFrom        int // number of the first of these; 0: after those for training
@@ -24,11 +24,10 @@ type lineSizes struct {
 	referenceChains    int
 	burnIn             int // steps of dt 0.01 before a stored sample
 	tiny               bool
-	best               bool // what was found to help, instead of the paper's choices
+	best               bool // our improvements instead of the paper's choices
 }
 
-// linePresets, the paper's sizes first. Steps of the schedule follow from them:
-// F·N/(B·S), one epoch each.
+// linePresets, the paper's sizes first. Each has one epoch of F·N/(B·S) steps.
 var linePresets = map[string]lineSizes{
 	// The paper's table of the 1D experiments: 64,512·4,096/(256·32) = 32,256 steps.
 	"full": {functions: 64512, heldOut: 1024, shards: 64, samples: 4096, chains: 64,
@@ -39,19 +38,19 @@ var linePresets = map[string]lineSizes{
 	"scaled": {functions: 64512, heldOut: 128, shards: 32, samples: 512, chains: 64,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 128, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
-	// The budget, the network's size and the judging of scaled, and what learns more
-	// from it (docs/decisions/best.md). Four times the functions, each with a quarter
-	// of the samples from chains of their own: 258,048·128/(32·32) = 32,256 steps. The
-	// held-out functions are those of scaled.
+	// The budget, the network's size and the evaluation of scaled, with our improvements
+	// (docs/decisions/best.md). Four times the functions, each with a quarter of the
+	// samples, from chains of their own: 258,048·128/(32·32) = 32,256 steps. The held-out
+	// functions are those of scaled.
 	"best": {functions: 258048, heldOut: 128, heldOutFrom: 64512, shards: 32, samples: 128, chains: 128,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 128, evalSamples: 4096, referenceChains: 1024, burnIn: 5000, best: true},
-	// Minutes on two cores: all the functions again, each seen five times
-	// instead of sixteen: 64,512·160/(32·32) = 10,080 steps.
+	// Minutes on two cores: all the functions, each used five times instead of sixteen:
+	// 64,512·160/(32·32) = 10,080 steps.
 	"demo": {functions: 64512, heldOut: 64, shards: 16, samples: 160, chains: 32,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 64, evalSamples: 4096, referenceChains: 1024, burnIn: 5000},
-	// Seconds: shows that the parts fit, teaches the network next to nothing.
+	// Seconds: shows that the parts fit together; the network learns almost nothing.
 	"smoke": {functions: 256, heldOut: 8, shards: 4, samples: 64, chains: 16,
 		batchFunctions: 16, batchSamples: 16, checkpointEvery: 16,
 		evalFunctions: 8, evalSamples: 512, referenceChains: 64, burnIn: 500, tiny: true},
@@ -75,8 +74,8 @@ func vn1d(s lineSizes) Experiment {
 	e.Data.Training = simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.chains}
 	e.Data.Reference = simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 10, Chains: s.referenceChains}
 	if s.best {
-		// Chains of finite length depend on more than the law. Three narrower branches
-		// have as many parameters as two.
+		// Samples of chains of finite length depend on more than the law, so the network
+		// gets the potential too. Three narrower branches have as many parameters as two.
 		network := e.Model.DeepONet
 		network.Fields = append(network.Fields, velocity.Input{Name: "potential", Shape: network.Fields[0].Shape})
 		network.Hidden = 160
@@ -92,11 +91,11 @@ func vn1d(s lineSizes) Experiment {
 func rare1d(s lineSizes) Experiment {
 	e := commonOnLine(s, 256)
 	e.Data.Family = "rare1d"
-	// Mixture draws are independent: the scheme only has to be a valid one.
+	// Draws from the mixture ignore the scheme; it only has to be valid.
 	direct := simulate.Scheme{DT: 0.001, Thin: 1, Chains: 1}
 	e.Data.Training, e.Data.Reference = direct, direct
 	if s.best {
-		// The samples know nothing of σ but through their law.
+		// Exact draws depend on σ only through their law.
 		e.Model.DeepONet.Fields[0].Name, e.Model.DeepONet.Fields[1].Name = "potential", "score"
 	}
 	budgets := []int{23_000, 45_000, 90_000, 500_000}

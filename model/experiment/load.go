@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,37 +19,22 @@ import (
 
 const defaultPreset = "scaled"
 
-// Load resolves a configuration: the preset of a named experiment, over it the
-// YAML file (if yamlPath is not empty), over that each "path=value" of sets in
-// order, then Validate.
+// Load reads a configuration. It starts from the preset of a named experiment, applies the
+// YAML file (if yamlPath is not empty), then each "path=value" of sets in order, and
+// validates the result.
 //
-// The file may name the experiment and the preset itself, and must where name
-// is empty; where both name one they must agree. An empty preset means the
-// file's, or "scaled". Unknown fields are errors with line and column.
+// The file may name the experiment and the preset. It must name the experiment if name is
+// empty; a name given twice must agree. An empty preset means the file's, or "scaled".
+// Unknown fields are errors with line and column.
 func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	var file []byte
 	if yamlPath != "" {
 		var err error
-		if file, err = readBounded(yamlPath); err != nil {
-			return Experiment{}, err
-		}
-		var head struct {
-			Name   string `yaml:"name"`
-			Preset string `yaml:"preset"`
-		}
-		if err := yaml.Unmarshal(file, &head); err != nil {
-			return Experiment{}, yamlError(yamlPath, err)
-		}
-		if name, err = agree(yamlPath, "name", name, head.Name); err != nil {
-			return Experiment{}, err
-		}
-		if preset, err = agree(yamlPath, "preset", preset, head.Preset); err != nil {
+		if file, name, preset, err = readFile(yamlPath, name, preset); err != nil {
 			return Experiment{}, err
 		}
 	}
-	if preset == "" {
-		preset = defaultPreset
-	}
+	preset = cmp.Or(preset, defaultPreset)
 	e, err := ByName(name, preset)
 	if err != nil {
 		return Experiment{}, err
@@ -87,13 +73,34 @@ func (e Experiment) Family() (family.Family, error) {
 	return f, nil
 }
 
-// resolveFamily puts the definition of a family that is written in the place of
-// its file, so that the experiment says all of itself.
+// resolveFamily replaces the path of a family's definition by the definition, so that the
+// experiment needs no other file.
 func (e *Experiment) resolveFamily(dir string) (err error) {
 	if e.Data.Family, err = family.Resolve(e.Data.Family, dir); err != nil {
 		return fmt.Errorf("%w: %w", data.ErrFamily, err)
 	}
 	return nil
+}
+
+// readFile reads a configuration file, and merges its labels with those given.
+func readFile(path, name, preset string) (file []byte, _, _ string, err error) {
+	if file, err = readBounded(path); err != nil {
+		return nil, "", "", err
+	}
+	var labels struct {
+		Name   string `yaml:"name"`
+		Preset string `yaml:"preset"`
+	}
+	if err := yaml.Unmarshal(file, &labels); err != nil {
+		return nil, "", "", yamlError(path, err)
+	}
+	if name, err = agree(path, "name", name, labels.Name); err != nil {
+		return nil, "", "", err
+	}
+	if preset, err = agree(path, "preset", preset, labels.Preset); err != nil {
+		return nil, "", "", err
+	}
+	return file, name, preset, nil
 }
 
 func readBounded(path string) ([]byte, error) {
@@ -112,7 +119,7 @@ func readBounded(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// agree merges what the command line and the file say about one label.
+// agree merges a label of the command line with that of the file.
 func agree(path, what, given, inFile string) (string, error) {
 	switch {
 	case inFile == "" || given == inFile:
@@ -123,21 +130,20 @@ func agree(path, what, given, inFile string) (string, error) {
 	return "", fmt.Errorf("%s: %s is %q in the file, %q on the command line", path, what, inFile, given)
 }
 
-// yamlError keeps the decoder's position and excerpt, whose caret points at
-// the offending token.
+// yamlError keeps the decoder's position and its excerpt with a caret under the token.
 func yamlError(path string, err error) error {
 	err = yamltext.Plain(err)
-	said := strings.TrimSpace(yaml.FormatError(err, false, true))
-	if len(said) > maxExcerpt {
-		said = yaml.FormatError(err, false, false)
+	message := strings.TrimSpace(yaml.FormatError(err, false, true))
+	if len(message) > maxExcerpt {
+		message = yaml.FormatError(err, false, false)
 	}
-	return fmt.Errorf("%s: %s", path, said)
+	return fmt.Errorf("%s: %s", path, message)
 }
 
-// maxExcerpt bounds an error with its excerpt, which has whole lines.
+// maxExcerpt bounds an error with its excerpt of whole lines, in bytes.
 const maxExcerpt = 2 << 10
 
-// cut shortens what errors repeat of a setting.
+// cut shortens a setting for an error.
 func cut(s string) string {
 	const most = 60 // characters
 	if runes := []rune(s); len(runes) > most {
@@ -146,13 +152,12 @@ func cut(s string) string {
 	return s
 }
 
-// set applies one "path=value"; the value is read as YAML, so that lists and
-// numbers work as in a file.
+// set applies one "path=value". The value is YAML, so lists and numbers work as in a file.
 func (e *Experiment) set(setting string) error {
 	path, value, ok := strings.Cut(setting, "=")
 	path = strings.TrimSpace(path)
 	if !ok || path == "" || cut(path) != path {
-		return fmt.Errorf("set %q: want path=value, as in training.learning_rate=0.001", cut(setting))
+		return fmt.Errorf("set %q: must be path=value, as in training.learning_rate=0.001", cut(setting))
 	}
 	if path == "name" || path == "preset" {
 		return fmt.Errorf("set %s: choose the %s by its own argument", path, path)
@@ -167,7 +172,7 @@ func (e *Experiment) set(setting string) error {
 	if err := yamltext.Check([]byte(value)); err != nil {
 		return fmt.Errorf("set %s: %w", path, err)
 	}
-	// Decode into a copy: a value that fails half-way must change nothing.
+	// Decode into a copy, so that a value that fails half-way changes nothing.
 	decoded := reflect.New(field.Type())
 	decoded.Elem().Set(field)
 	if field.Kind() == reflect.Pointer && !field.IsNil() {
@@ -181,7 +186,7 @@ func (e *Experiment) set(setting string) error {
 	return nil
 }
 
-// Field is the value at a dotted path, as in training.learning_rate.
+// Field is the value at a dotted path, such as training.learning_rate.
 func (e Experiment) Field(path string) (any, error) {
 	field, err := lookup(reflect.ValueOf(e), path)
 	if err != nil {

@@ -21,7 +21,7 @@ type Model struct {
 	Sensor   *sensor.Config   `json:"sensor,omitempty" yaml:"sensor"`
 }
 
-// members lists what is chosen, under the names of the configuration.
+// members lists the chosen networks with their names in the configuration.
 func (m Model) members() (names []string, models []velocity.Model) {
 	if m.DeepONet != nil {
 		names, models = append(names, "deeponet"), append(models, *m.DeepONet)
@@ -32,7 +32,7 @@ func (m Model) members() (names []string, models []velocity.Model) {
 	return names, models
 }
 
-// withSensors is a network with sensors as one with another number of them.
+// withSensors replaces the number of sensors.
 func (m Model) withSensors(n int) Model {
 	s := *m.Sensor
 	s.Sensors = n
@@ -48,7 +48,7 @@ func (m Model) validate() error {
 	case 1:
 		return models[0].Validate()
 	}
-	return fmt.Errorf("model: %v are chosen, want one network (null takes one away)", names)
+	return fmt.Errorf("model: %v are chosen, must be one network (null removes one)", names)
 }
 
 // Velocity is the chosen network of a valid experiment.
@@ -57,14 +57,13 @@ func (e Experiment) Velocity() velocity.Model {
 	return models[0]
 }
 
-// modelFits reports a network that is not for the family, of another dimension or
-// with inputs that its functions do not have; and batches that are too large to
-// be coupled.
+// modelFits reports a network that does not fit the family f, because of its dimension or
+// its inputs, and a coupling that does not fit the batch or the dimension.
 func (e Experiment) modelFits(f family.Family) error {
 	names, models := e.Model.members()
 	path, model := "model."+names[0], models[0]
 	if model.Dim() != f.Dim() {
-		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, as states of %s have", f.Dim(), f.Name())}
+		return &FieldError{path + ".dimension", model.Dim(), fmt.Sprintf("%d, the dimension of %s", f.Dim(), f.Name())}
 	}
 	if err := e.inputsFit(f, path, model); err != nil {
 		return err
@@ -74,13 +73,13 @@ func (e Experiment) modelFits(f family.Family) error {
 		return &FieldError{"training.batch_samples", t.BatchSamples, fmt.Sprintf("at most %d with the coupling %q", assignment.MaxPoints, t.Coupling)}
 	}
 	if t.Coupling == flow.Quantile && f.Dim() > 1 {
-		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another for %s: only numbers have ranks", f.Name())}
+		return &FieldError{"training.coupling", fmt.Sprintf("%q", t.Coupling), fmt.Sprintf("another one for %s: quantiles need one dimension", f.Name())}
 	}
 	return nil
 }
 
-// inputsFit reports inputs that are neither stored of the family's functions nor
-// probes of them.
+// inputsFit reports inputs that are neither stored fields of the family's functions nor probes
+// of them.
 func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model) error {
 	if e.Probes != nil {
 		return e.probesFit(f, path)
@@ -114,18 +113,17 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 	return nil
 }
 
-// InputsError is a network with inputs of other shapes than the family's fields.
+// InputsError means that the shapes of a network's inputs differ from the family's fields.
 type InputsError struct {
 	Path, Family string
-	Setting      string // the path=value with which they agree
+	Setting      string // the path=value that makes them equal
 	Err          error
 }
 
 func (e *InputsError) Error() string { return fmt.Sprintf("%s: %v of %s", e.Path, e.Err, e.Family) }
 func (e *InputsError) Unwrap() error { return e.Err }
 
-// gridOf is that of a family's drift and diffusion on the line; the zero grid of
-// others.
+// gridOf is the grid of a family on the line; the zero grid for other families.
 func gridOf(f family.Family) sde.Grid {
 	if t, ok := f.(family.Tabulated); ok {
 		return t.Grid()

@@ -8,7 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// particleSizes is what a preset decides of the experiment with particles.
+// particleSizes is what a preset sets in the experiment with particles.
 type particleSizes struct {
 	functions, heldOut int // training and held-out kernels
 	shards             int
@@ -22,11 +22,10 @@ type particleSizes struct {
 	tiny               bool
 }
 
-// particleChains is how many chains share a kernel's samples.
+// particleChains is the number of chains per kernel.
 const particleChains = 16
 
-// particlePresets, the paper's sizes first. Steps of the schedule follow from
-// them: F·N/(B·S), one epoch each.
+// particlePresets, the paper's sizes first. Each has one epoch of F·N/(B·S) steps.
 var particlePresets = map[string]particleSizes{
 	// The paper's table of the particle experiment: 2,048·4,096/(64·64) = 2,048
 	// steps. Of its 512 evaluation kernels only the 100 that it reports are made.
@@ -41,7 +40,7 @@ var particlePresets = map[string]particleSizes{
 	"scaled": {functions: 2048, heldOut: 16, shards: 8, samples: 128,
 		batchFunctions: 8, batchSamples: 32, sensors: 128, checkpointEvery: 100,
 		evalSamples: 512, burnIn: 20_000},
-	// Seconds: shows that the parts fit, teaches the network next to nothing.
+	// Seconds: shows that the parts fit together; the network learns almost nothing.
 	"smoke": {functions: 64, heldOut: 4, shards: 4, samples: 64,
 		batchFunctions: 8, batchSamples: 16, sensors: 16, checkpointEvery: 8,
 		evalSamples: 128, burnIn: 500, tiny: true},
@@ -56,10 +55,10 @@ func ofParticles() definition {
 	return d
 }
 
-// particles64d is the paper's experiment with 32 particles in the plane, seen by
-// isolated pairs: 20 points of dt 0.001. Chains start from N(0, 1.5²I). Particles
-// are exchangeable, so that noise and samples stay independent (C9 of the
-// method's specification).
+// particles64d is the paper's experiment with 32 particles in the plane. Its sensors are
+// isolated pairs: 20 points of dt 0.001. Chains start from N(0, 1.5²I). Particles are
+// exchangeable, so noise and samples are coupled independently (C9 of the method's
+// specification).
 func particles64d(s particleSizes) Experiment {
 	network := sensor.Particles()
 	network.Sensors = s.sensors

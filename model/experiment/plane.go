@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// planeSizes is what a preset decides of the experiments in the plane.
+// planeSizes is what a preset sets in the experiments in the plane.
 type planeSizes struct {
 	functions, heldOut int // training and held-out functions
 	shards             int
@@ -25,11 +25,10 @@ type planeSizes struct {
 	tiny               bool
 }
 
-// planeTransfer is what the experiment with many sensors has instead.
+// planeTransfer has the sizes that differ in the experiment with many sensors.
 type planeTransfer struct{ functions, shards, samples, chains, batchFunctions int }
 
-// planePresets, the paper's sizes first. Steps of the schedule follow from them:
-// F·N/(B·S), one epoch each.
+// planePresets, the paper's sizes first. Each has one epoch of F·N/(B·S) steps.
 var planePresets = map[string]planeSizes{
 	// The paper's table of the 2D experiment: 65,536·4,096/(512·64) = 8,192 steps.
 	// Of its 4,096 evaluation fields only the 100 that it reports are made.
@@ -37,17 +36,17 @@ var planePresets = map[string]planeSizes{
 		batchFunctions: 512, batchSamples: 64, sensors: 256, evalSensors: 256, checkpointEvery: 500,
 		transfer:    planeTransfer{functions: 65536, shards: 64, samples: 4096, chains: 256, batchFunctions: 512},
 		evalSamples: 4096, burnIn: 2000},
-	// All the functions, each seen once: 65,536·64/(16·64) = 4,096 steps, half of the
+	// All the functions, each used once: 65,536·64/(16·64) = 4,096 steps, half of the
 	// paper's, with a 32nd of its batch. 64 sensors in training, where the paper found
 	// no gain in more, and 256 in evaluation: 7 GFLOP a step. With more sensors an
 	// eighth of the functions, 8,192·64/(8·64) = 1,024 steps of 17 GFLOP with 512 and
-	// 61 with 2,048 sensors. Half of the paper's 100 fields, since judging one row of
-	// one, 4,096² pairs until convergence, takes two seconds of a core.
+	// 61 with 2,048 sensors. Half of the paper's 100 fields, since one row of one field,
+	// Sinkhorn over 4,096² pairs, takes two seconds of a core.
 	"scaled": {functions: 65536, heldOut: 50, shards: 16, samples: 64, chains: 64,
 		batchFunctions: 16, batchSamples: 64, sensors: 64, evalSensors: 256, checkpointEvery: 500,
 		transfer:    planeTransfer{functions: 8192, shards: 8, samples: 64, chains: 64, batchFunctions: 8},
 		evalSamples: 4096, burnIn: 2000},
-	// Seconds: shows that the parts fit, teaches the network next to nothing.
+	// Seconds: shows that the parts fit together; the network learns almost nothing.
 	"smoke": {functions: 128, heldOut: 4, shards: 4, samples: 64, chains: 16,
 		batchFunctions: 16, batchSamples: 16, sensors: 16, evalSensors: 16, checkpointEvery: 16,
 		transfer:    planeTransfer{functions: 128, shards: 4, samples: 16, chains: 16, batchFunctions: 4},
@@ -63,10 +62,9 @@ func inPlane(build func(planeSizes) Experiment) definition {
 	return d
 }
 
-// cn2d is the paper's 2D experiment with constant noise, seen by sensors that
-// the equation itself drives: 20 points of dt 0.01. Settings make the rows of
-// its tables: model.sensor.representation, aggregator, conditioning and sensors;
-// evaluation.sensors stays what it is.
+// cn2d is the paper's 2D experiment with constant noise. Its sensors are trajectories of the
+// equation: 20 points of dt 0.01. The rows of its tables differ in model.sensor.representation,
+// aggregator, conditioning and sensors, with the same evaluation.sensors.
 func cn2d(s planeSizes) Experiment {
 	e := commonInPlane(s)
 	network := sensor.Plane()
@@ -81,7 +79,7 @@ func cn2d(s planeSizes) Experiment {
 	return e
 }
 
-// cn2dGrid is the row of the DeepONet, which sees the drift on its 32×32 nodes.
+// cn2dGrid is the row of the DeepONet, which reads the drift at its 32×32 nodes.
 func cn2dGrid(s planeSizes) Experiment {
 	e := commonInPlane(s)
 	network := deeponet.PaperPlane(32)

@@ -2,11 +2,12 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
 
-// A definition is an experiment at each of its presets.
+// A definition has a constructor for each preset of an experiment.
 type definition map[string]func() Experiment
 
 // named are the experiments.
@@ -21,10 +22,10 @@ var named = map[string]definition{
 }
 
 // Names lists the experiments in alphabetical order.
-func Names() []string { return sortedKeys(named) }
+func Names() []string { return slices.Sorted(maps.Keys(named)) }
 
 // Presets lists the presets of an experiment in alphabetical order.
-func Presets(name string) []string { return sortedKeys(named[name]) }
+func Presets(name string) []string { return slices.Sorted(maps.Keys(named[name])) }
 
 // ByName is the experiment with that name at that preset.
 func ByName(name, preset string) (Experiment, error) {
@@ -39,13 +40,4 @@ func ByName(name, preset string) (Experiment, error) {
 	e := build()
 	e.Name, e.Preset = name, preset
 	return e, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

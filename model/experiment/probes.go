@@ -12,15 +12,15 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// Probes says how the sensors of a network observe equations. How many there are
-// and how many steps each records is the network's to say.
+// Probes describes the probes that the sensors of a network read. The network sets their
+// number and their steps.
 type Probes struct {
 	Kind probe.Kind `json:"kind" yaml:"kind"`
 	DT   float64    `json:"dt" yaml:"dt"` // time between recorded points
 }
 
-// scaled are probes with how their features are standardised, which a hash names:
-// it changes when the same probes come to be shown to networks otherwise.
+// scaled are probes with the scale of their features, for the hash: it changes when networks
+// read the same probes standardised differently.
 type scaled struct {
 	Probes
 	Scale probe.Scale `json:"scale"`
@@ -33,11 +33,10 @@ func (e Experiment) scaledProbes() *scaled {
 	return &scaled{*e.Probes, e.scale()}
 }
 
-// scale is over all rows where the network sees probes follow the equation: they
-// come to where its law is, and what they do there is to be told apart. Probes
-// that it sees at their start alone, or that walk by themselves, are where what all
-// functions share may be far larger than what tells them apart
-// (docs/decisions/probe-scale.md).
+// scale is over all rows if the network reads probes that follow the equation: they reach the
+// region of its law, where functions differ. Probes that the network reads only at their
+// start, or random walks, are where the part that all functions share may be far larger than
+// their differences (docs/decisions/probe-scale.md).
 func (e Experiment) scale() probe.Scale {
 	s := e.Model.Sensor
 	if e.Probes.Kind == probe.Walk || s.Representation == sensor.Point || s.Steps == 1 {
@@ -46,23 +45,23 @@ func (e Experiment) scale() probe.Scale {
 	return probe.OverRows
 }
 
-// standardised is of how many training functions probes make the normalisation:
-// with thousands of rows each, its error is far below what a network could notice.
+// standardised is the number of training functions whose probes make the normalisation. With
+// thousands of rows each, its error is negligible.
 const standardised = 1024
 
-// probes are those of every function, where the network has sensors.
+// probes configures the probes of every function, for a network with sensors.
 func (e Experiment) probes() probe.Config {
 	s := e.Model.Sensor
 	return probe.Config{Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT}
 }
 
-// feature is the name under which the normalisation has feature k of an input.
+// feature is the name of feature k of an input in the normalisation.
 func feature(input string, k int) string { return fmt.Sprintf("%s[%d]", input, k) }
 
-// Normalisation standardises the network's inputs, by the training set: stored
-// fields by the manifests of its shards, which the store must have, every feature
-// of probes over those of its first functions, 1,024 or all if there are fewer. It
-// is the same on every worker.
+// Normalisation standardises the network's inputs over the training set. f is the
+// experiment's family. Stored fields use the manifests of all training shards, which the
+// store must have. Features of probes use the first 1,024 functions, or all if there are
+// fewer. It is the same on every worker.
 func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *shard.Dir) (shard.Normalisation, error) {
 	if e.Probes == nil {
 		return e.Data.Normalisation(store)
@@ -78,7 +77,7 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 	return n, nil
 }
 
-// firstFunctions are the numbers of those whose probes make the normalisation.
+// firstFunctions are the numbers of the functions whose probes make the normalisation.
 func (e Experiment) firstFunctions() []int {
 	numbers := make([]int, min(e.Data.Functions, standardised))
 	for i := range numbers {
@@ -87,8 +86,8 @@ func (e Experiment) firstFunctions() []int {
 	return numbers
 }
 
-// Conditioner makes the network's inputs, in training as afterwards, standardised
-// as in training: from the fields that shards store, or from probes.
+// Conditioner makes the network's inputs from stored fields or from probes, standardised by n.
+// f is the experiment's family.
 func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Conditioner, error) {
 	inputs := e.Velocity().Inputs()
 	if e.Probes == nil {
@@ -104,8 +103,8 @@ func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Co
 	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards)
 }
 
-// Alternatives are the experiment as it is at each step in turn: with one number
-// of sensors after the other, or once. Their networks have the same parameters.
+// Alternatives are the experiments that training steps use in turn, one for each number in
+// Training.Sensors, or the experiment itself. Their networks have the same parameters.
 func (e Experiment) Alternatives() []Experiment {
 	if len(e.Training.Sensors) == 0 {
 		return []Experiment{e}
@@ -118,8 +117,8 @@ func (e Experiment) Alternatives() []Experiment {
 	return all
 }
 
-// Inference is the experiment as trained networks are used: with as many sensors
-// as the evaluation has. Its network has the same parameters.
+// Inference is the experiment with the number of sensors of the evaluation, for the use of
+// trained networks. Its network has the same parameters.
 func (e Experiment) Inference() Experiment {
 	if e.Evaluation.Sensors > 0 {
 		e.Model = e.Model.withSensors(e.Evaluation.Sensors)
@@ -127,12 +126,12 @@ func (e Experiment) Inference() Experiment {
 	return e
 }
 
-// probesFit reports probes that the network cannot read or that the family's
-// equations do not have.
+// probesFit reports probes that the network cannot read, or that do not exist for the family's
+// equations.
 func (e Experiment) probesFit(f family.Family, path string) error {
 	s := e.Model.Sensor
 	if s == nil {
-		return fmt.Errorf("probes: %s has no sensors (null takes them away)", path)
+		return fmt.Errorf("probes: %s has no sensors (null removes the probes)", path)
 	}
 	if err := integer(path+".steps", s.Steps, 1, probe.MaxSteps); err != nil {
 		return err
@@ -145,9 +144,9 @@ func (e Experiment) probesFit(f family.Family, path string) error {
 		return fmt.Errorf("probes.%w", err)
 	}
 	if want := probes.Features(); s.Features != want {
-		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, as probes of kind %s have", want, probes.Kind)}
+		return &FieldError{path + ".features", s.Features, fmt.Sprintf("%d, the features of probes of kind %s", want, probes.Kind)}
 	}
-	// One row of the first function shows what is the same for all.
+	// One row of the first function is enough: the kind fits all or none.
 	function, err := f.Function(e.Data.Seed, 0)
 	if err != nil {
 		return fmt.Errorf("probes: %w", err)

@@ -2,9 +2,8 @@ package experiment
 
 import "github.com/ergoflow/ergoflow/model/training/state"
 
-// DecodeState reads an encoded training state together with the experiment that
-// it carries. Bytes whose tensors are not those of that experiment's network
-// are refused.
+// DecodeState reads an encoded training state and the experiment that it contains. It refuses
+// tensors that are not those of the experiment's network.
 func DecodeState(encoded []byte) (Experiment, *state.State, error) {
 	config, err := state.Config(encoded)
 	if err != nil {

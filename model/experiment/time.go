@@ -5,14 +5,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
-// timePresets are those of the experiment with physical times. A function is an
-// equation at a time, eight to an equation.
+// timePresets are those of the experiment with physical times. A function is an equation at
+// one time; there are eight functions per equation.
 var timePresets = map[string]lineSizes{
 	// The equations, the batch and the steps of vn1d: 516,096·512/(256·32) = 32,256.
 	"full": {functions: 8 * 64512, heldOut: 8 * 1024, shards: 64, samples: 512,
 		batchFunctions: 256, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 8 * 1024, evalSamples: 4096, burnIn: 5000},
-	// Every function is seen once: 322,560·32/(32·32) = 10,080 steps.
+	// Every function is used once: 322,560·32/(32·32) = 10,080 steps.
 	"scaled": {functions: 8 * 40320, heldOut: 8 * 64, shards: 32, samples: 32,
 		batchFunctions: 32, batchSamples: 32, checkpointEvery: 500,
 		evalFunctions: 8 * 16, evalSamples: 4096, burnIn: 5000},
@@ -31,9 +31,9 @@ func atTimes() definition {
 	return d
 }
 
-// vn1dTime learns the law at physical time τ of the equations of vn1d, with its
-// network and optimizer, told of log τ besides. All samples are of chains of
-// their own, which end at the time of their function (family.Timed).
+// vn1dTime learns the law at physical time τ of the equations of vn1d. It has the network and
+// optimizer of vn1d, with log τ as another input. Every sample is from a chain of its own,
+// which ends at the time of its function (family.Timed).
 func vn1dTime(s lineSizes) Experiment {
 	e := commonOnLine(s, 64)
 	e.Data.Family = "vn1d_time"

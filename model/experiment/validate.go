@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,11 +17,11 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// FieldError is one value outside its range.
+// FieldError is a value outside its range.
 type FieldError struct {
 	Field string // dotted path
 	Value any
-	Want  string // the allowed range in words
+	Want  string // the allowed values, after "must be"
 }
 
 func (e *FieldError) Error() string {
@@ -35,7 +36,7 @@ func (e Experiment) Validate() error {
 		return err
 	}
 	t, v := e.Training, e.Evaluation
-	if err := first(
+	if err := cmp.Or(
 		e.BatchPlan().Validate(),
 		integer("training.micro_batch", t.MicroBatch, 0, 1<<20), // 0: no bound
 		precision("training.precision", t.Precision),
@@ -63,13 +64,13 @@ func (e Experiment) Validate() error {
 		if err := m.validate(path, v.Samples, f); err != nil {
 			return err
 		}
-		// A row's random stream is called after it.
+		// The random stream of a row depends on its name.
 		if slices.ContainsFunc(v.MCMC[:i], func(other MCMC) bool { return other.Name == m.Name }) {
-			return &FieldError{path + ".name", fmt.Sprintf("%q", m.Name), "another than those of the rows before"}
+			return &FieldError{path + ".name", fmt.Sprintf("%q", m.Name), "another name than those of earlier rows"}
 		}
 	}
 	if t.Reproducible && t.Wire != "" && t.Wire != ergoflow.WireFloat32 {
-		return &FieldError{"training.wire", fmt.Sprintf("%q", t.Wire), "f32 where training is reproducible: whole numbers travel as they are"}
+		return &FieldError{"training.wire", fmt.Sprintf("%q", t.Wire), "f32 where training is reproducible, since integers are sent exactly"}
 	}
 	if err := e.Model.validate(); err != nil {
 		return err
@@ -80,30 +81,21 @@ func (e Experiment) Validate() error {
 	return e.stateFits()
 }
 
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// headroom of a state: its configuration, and the ledger's stretches, of which there
-// is one more whenever workers come or go.
+// headroom is for the configuration and the ledger's stretches in a state: every membership
+// change adds one.
 const headroom = 64 << 20
 
-// stateFits reports a state that no checkpoint can hold, which otherwise the first
-// one to be saved would.
+// stateFits reports a state that is too large for a checkpoint; otherwise the first save would
+// fail.
 func (e Experiment) stateFits() error {
 	d, t := e.Data, e.Training
 	updates := float64(t.Steps)
-	if t.Steps == 0 { // as Steps, whose whole numbers may overflow
+	if t.Steps == 0 { // like Steps, whose integers may overflow
 		updates = float64(t.Epochs) * float64(d.Functions/t.BatchFunctions) * float64(d.Samples/t.BatchSamples)
 	}
 	parameters := e.Velocity().Layout().Size()
 	const most = ergoflow.MaxState - headroom
-	// A parameter has two moments, an update its loss and its word in the ledger.
+	// Per parameter two moments, per update its loss and its word in the ledger.
 	if size := 12*float64(parameters) + 16*updates; size > most {
 		return fmt.Errorf("the state of %d parameters after %.0f updates takes %.0f MiB: a checkpoint has room for %d",
 			parameters, updates, size/(1<<20), most>>20)
@@ -111,7 +103,7 @@ func (e Experiment) stateFits() error {
 	return nil
 }
 
-// maxRowName keeps a row's label on its line of the table.
+// maxRowName keeps a row's label on one line of the table.
 const maxRowName = 40
 
 func (m MCMC) validate(path string, samples int, f family.Family) error {
@@ -164,7 +156,7 @@ func integer(path string, v, lo, hi int) error {
 	return nil
 }
 
-// counts are at most so many positive numbers.
+// counts checks a list of at most that many positive numbers.
 func counts(path string, v []int, most, hi int) error {
 	if len(v) > most {
 		return &FieldError{path, fmt.Sprintf("a list of %d", len(v)), fmt.Sprintf("at most %d", most)}
@@ -177,7 +169,7 @@ func counts(path string, v []int, most, hi int) error {
 	return nil
 }
 
-// number refuses NaN and infinities along with what is out of range.
+// number refuses NaN too.
 func number(path string, v, lo, hi float64) error {
 	if math.IsNaN(v) || v < lo || v > hi {
 		return &FieldError{path, v, fmt.Sprintf("a number from %g to %g", lo, hi)}

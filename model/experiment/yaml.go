@@ -13,11 +13,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// decode lays YAML over *dst: fields it does not mention keep their values,
-// fields that dst does not have are errors, and so are a fraction where a whole
-// number belongs and one that does not fit there, of which the YAML library alone
-// would silently make other numbers.
-// A document without content changes nothing. The text has passed yamltext.Check.
+// decode applies YAML to *dst. Fields that the YAML does not mention keep their values; fields
+// that dst does not have are errors. Integer fields refuse fractions and numbers that do not
+// fit, which the YAML library would silently change. A document without content changes
+// nothing. The text must have passed yamltext.Check.
 func decode(raw []byte, dst any) error {
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {
@@ -33,8 +32,8 @@ func decode(raw []byte, dst any) error {
 	if err := wholeNumbers(body, reflect.TypeOf(dst).Elem()); err != nil {
 		return err
 	}
-	// The YAML library reads a section of its own into a lost copy where dst has none,
-	// and refuses it where dst has one.
+	// The YAML library decodes into a copy of a nil section, which is lost, and refuses to
+	// decode into a section that is not nil.
 	if section := reflect.ValueOf(dst).Elem(); section.Kind() == reflect.Pointer {
 		if body.Type() == ast.NullType {
 			section.SetZero()
@@ -48,8 +47,8 @@ func decode(raw []byte, dst any) error {
 	return yaml.UnmarshalWithOptions(raw, dst, yaml.Strict())
 }
 
-// wholeNumbers reports the first scalar that is not whole, or too large, although
-// its field is an integer. What is no number at all is left to the decoder.
+// wholeNumbers reports the first scalar of an integer field that is not whole or is too
+// large. The decoder reports scalars that are not numbers.
 func wholeNumbers(n ast.Node, t reflect.Type) error {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

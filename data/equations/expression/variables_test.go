@@ -56,7 +56,7 @@ func TestVariableNames(t *testing.T) {
 			t.Errorf("%q as a variable: %v", v, err)
 		}
 	}
-	if _, err := CompileIn("x + y", "y"); !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), "unknown name x") {
+	if _, err := CompileIn("x + y", "y"); !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), " x (1:1)") {
 		t.Errorf("x is known without being a variable: %v", err)
 	}
 	if _, err := CompileIn("1", make([]string, 65)...); !errors.Is(err, ErrSyntax) {
