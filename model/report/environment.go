@@ -10,18 +10,18 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// Environment is what a run ran on.
+// Environment describes the program and the machine of a run.
 type Environment struct {
 	Version  string `json:"version"` // of this program, with the commit where it is known
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 	CPU      string `json:"cpu"`
-	Cores    int    `json:"cores"` // that this process may use
+	Cores    int    `json:"cores"` // usable by this process
 	Memory   string `json:"memory"`
 	Workers  int    `json:"workers"` // processes that trained; 0 if unknown
 }
 
-// Here describes this process and machine. What cannot be found out is empty.
+// Here describes this process and machine. Unknown fields are empty.
 func Here() Environment {
 	e := Environment{
 		Version:  ergoflow.Build(),

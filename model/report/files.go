@@ -26,8 +26,8 @@ func writeAll(dir string, files []file) error {
 	return nil
 }
 
-// Writable reports what would keep Write from writing into dir, which it makes:
-// for programs that compute for long before they write.
+// Writable reports why Write could not write into dir, which it creates. Call it before
+// a long computation.
 func Writable(dir string) error {
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {

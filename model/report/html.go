@@ -26,10 +26,10 @@ func dataURI(png []byte) template.URL {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png))
 }
 
-// pageWidth is how many characters of a table fit on the page.
+// pageWidth is the number of characters of a table that fit on the page.
 const pageWidth = 170
 
-// render makes the page: one file, no script, nothing from elsewhere.
+// render writes the page: one file, without scripts and without links to other files.
 func render(in Input, table evaluate.Table, drawn []figures.Drawn) ([]byte, error) {
 	config, err := json.MarshalIndent(in.Results.Experiment, "", "  ")
 	if err != nil {
@@ -51,7 +51,7 @@ func render(in Input, table evaluate.Table, drawn []figures.Drawn) ([]byte, erro
 		"Parameters":  in.Results.Experiment.Velocity().Layout().Size(),
 		"Scale":       evaluate.ScaleNote(in.Results.Experiment),
 		"Blocks":      table.Blocks(pageWidth),
-		"Notes":       table.Notes[1:], // the first is Scale, shown above
+		"Notes":       table.Notes[1:], // the first is Scale, which stands at the top
 		"Emphasis":    emphasis,
 		"Figures":     drawn,
 		"Stages":      in.Stages,

@@ -1,6 +1,6 @@
-// Package report writes what a run leaves for people and scripts: the table,
-// the figures of the paper with the data behind them, the results as JSON, and
-// one HTML page that needs nothing else.
+// Package report writes the report of a run, for people and scripts: the table, the
+// paper's figures with the data behind them, the results as JSON, and one HTML page
+// with all of it.
 //
 //	results.json      evaluate.Results
 //	table.txt         the table with aligned columns
@@ -31,26 +31,26 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/figures"
 )
 
-// Input is what a report is made of.
+// Input has everything that a report shows.
 type Input struct {
 	Results     *evaluate.Results
 	FigureData  evaluate.FigureData
-	Losses      []float64 // of every step; fewer than two leave the loss curve out
+	Losses      []float64 // of every step; fewer than two give no loss curve
 	Stages      []StageTime
 	Environment Environment
 	Created     time.Time
 }
 
-// StageTime is one part of the run with its wall time.
+// StageTime is a stage of the run with its wall time.
 type StageTime struct {
 	Name string
 	Took time.Duration
 	Note string
 }
 
-// Write makes the report in dir, which it makes if need be, and returns the
-// path of the HTML page. Every file appears whole or not at all; files of an
-// earlier report are replaced one by one, the page last.
+// Write writes the report into dir, which it creates if necessary, and returns the path
+// of the HTML page. Every file appears whole or not at all. It replaces the files of an
+// earlier report one by one, the page last.
 func Write(ctx context.Context, dir string, in Input) (page string, err error) {
 	if in.Results == nil {
 		return "", errors.New("report: no results")

@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// boxPlot is a lying box plot in the middle of its panel, on a logarithmic axis.
+// boxPlot is a horizontal box plot in the middle of its panel, on a logarithmic axis.
 type boxPlot struct {
 	values []float64
 	color  color.RGBA
@@ -49,8 +49,8 @@ func (b boxPlot) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(line(black, 0.9), diamond)
 }
 
-// quantile interpolates between sorted values, the first of which is the
-// quantile 0 and the last 1.
+// quantile interpolates linearly between sorted values: u = 0 is the first, u = 1 the
+// last.
 func quantile(sorted []float64, u float64) float64 {
 	at := u * float64(len(sorted)-1)
 	k := int(at)

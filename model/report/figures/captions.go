@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// CaptionsFile lists the figures of a report in order.
+// CaptionsFile is the file of a report that lists its figures in order.
 const CaptionsFile = "figures.json"
 
 // Caption names a figure of a written report: Name.png, with the data behind
@@ -15,12 +15,13 @@ const CaptionsFile = "figures.json"
 type Caption struct {
 	Name  string `json:"name"`
 	Text  string `json:"caption"`
-	Width int    `json:"width"` // in pixels of a page, the same text size in all figures
+	Width int    `json:"width"` // in pixels on a page, so that text has the same size in all figures
 }
 
-func EncodeCaptions(shown []Drawn) ([]byte, error) {
-	captions := make([]Caption, len(shown))
-	for i, f := range shown {
+// EncodeCaptions writes the content of CaptionsFile.
+func EncodeCaptions(drawn []Drawn) ([]byte, error) {
+	captions := make([]Caption, len(drawn))
+	for i, f := range drawn {
 		captions[i] = f.Caption
 	}
 	encoded, err := json.MarshalIndent(captions, "", "  ")
@@ -30,8 +31,8 @@ func EncodeCaptions(shown []Drawn) ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// Captions lists the figures of the report in dir. Names that are not plain
-// file names are refused.
+// Captions lists the figures of the report in dir. A name that is not a plain file name
+// is an error.
 func Captions(dir string) ([]Caption, error) {
 	path := filepath.Join(dir, CaptionsFile)
 	encoded, err := os.ReadFile(path)
@@ -44,7 +45,7 @@ func Captions(dir string) ([]Caption, error) {
 	}
 	for _, c := range captions {
 		if c.Name == "" || c.Name != filepath.Base(c.Name) {
-			return nil, fmt.Errorf("%s: %q is no name of a figure", path, c.Name)
+			return nil, fmt.Errorf("%s: %q is not a plain file name", path, c.Name)
 		}
 	}
 	return captions, nil

@@ -15,14 +15,15 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// CostPoint is what a method costs and how far its samples are off.
+// CostPoint has the costs of a row and its distance from the reference.
 type CostPoint struct {
-	Series string // circles of one series are joined in their order
+	Series string // a line joins the circles of one series in their order
 	Name   string // within the series
 	Model  bool   // a star; others are circles
-	// Seconds is wall time, Simulated the steps of all chains of a function, Steps
-	// what follows one another on the way to a sample: steps of a chain, evaluations
-	// of a network along the flow. Where one is 0, the point is not in that panel.
+	// Seconds is the wall time; Simulated the steps of all chains of a function; Steps
+	// those that follow one another on the way to a sample: steps of a chain, or
+	// evaluations of a network along the flow. A cost of 0 leaves the point out of its
+	// panel.
 	Seconds, Simulated, Steps float64
 	Error                     float64 // above 0
 	Low, High                 float64 // its confidence interval; both 0 for none
@@ -43,11 +44,11 @@ func (p CostPoint) validate() error {
 	return nil
 }
 
-// drawCosts draws error against wall time, against simulated steps and against
-// sequential ones, as PNG. All axes are logarithmic; left and below is better. Who
-// simulates nothing is a line across among those who do. measure names the error.
+// drawCosts draws error against wall time, simulated steps and sequential steps, as PNG.
+// All axes are logarithmic; lower and further left is better. Among simulated steps, a
+// model, which simulates nothing, is a horizontal line. measure names the error.
 func drawCosts(w io.Writer, points []CostPoint, measure string) error {
-	series := joined(points)
+	series := seriesNames(points)
 	panels := []costPanel{
 		{name: "Wall time for all functions (s)", cost: func(p CostPoint) float64 { return p.Seconds }, series: series},
 		{name: "Simulated steps per function", cost: func(p CostPoint) float64 { return p.Simulated }, series: series, free: true},
@@ -110,15 +111,15 @@ func drawCosts(w io.Writer, points []CostPoint, measure string) error {
 type costPanel struct {
 	name   string
 	cost   func(CostPoint) float64
-	free   bool // who has none of this cost is shown as a line across
+	free   bool // draw a model without this cost as a horizontal line
 	points []CostPoint
 	across []CostPoint
 	series []string
-	named  bool // circles too: not in further panels, where series stand closer
+	named  bool // name the circles too; in further panels series are too close together
 }
 
-// joined are the names of the circles' series in their order.
-func joined(points []CostPoint) []string {
+// seriesNames are the names of the circles' series in their order.
+func seriesNames(points []CostPoint) []string {
 	var names []string
 	for _, p := range points {
 		if !p.Model && !slices.Contains(names, p.Series) {
@@ -194,7 +195,7 @@ func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		places[i] = marks[i].place(style.Width(point.Name), c.Rectangle, taken)
 		taken = append(taken, places[i])
-		marks[i].lead(c, places[i]) // below what comes
+		marks[i].lead(c, places[i]) // under the marks that follow
 	}
 	for i, point := range m.points {
 		k := marks[i]
@@ -202,7 +203,7 @@ func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
 			whisker := line(tint(k.color, 0.7), 0.9)
 			c.StrokeLine2(whisker, k.at.X, k.low, k.at.X, k.high)
 			c.StrokeLine2(whisker, k.at.X-2.5, k.high, k.at.X+2.5, k.high)
-			if point.Low > 0 { // an interval that reaches zero has no end to see
+			if point.Low > 0 { // on a logarithmic axis zero is out of view
 				c.StrokeLine2(whisker, k.at.X-2.5, k.low, k.at.X+2.5, k.low)
 			}
 		}
@@ -213,7 +214,7 @@ func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		if point.Model || m.named {
 			style.Color = black
-			if len(m.series) > 1 { // to which mark a name among others belongs
+			if len(m.series) > 1 { // the colour shows which mark a name belongs to
 				style.Color = k.color
 			}
 			c.FillText(style, vg.Point{X: (places[i].Min.X + places[i].Max.X) / 2, Y: (places[i].Min.Y + places[i].Max.Y) / 2}, point.Name)

@@ -12,8 +12,8 @@ const (
 	spreadCaption = "Distribution of the %s over the held-out functions: histograms up to the 95th percentile of all values, and box plots of all values (box: the middle half; line: median; diamond: mean; whiskers: 5th and 95th percentile). Lower is better; the floor is the best possible. The box plots draw values below 1e-5 at 1e-5%s."
 )
 
-// CostPoints are the points of MCMC and model rows whose mean distance a logarithmic
-// axis shows, in their order.
+// CostPoints are the points of MCMC and model rows in their order. It leaves out rows
+// whose mean distance is not positive, which a logarithmic axis cannot show.
 func CostPoints(rows []evaluate.Row, d evaluate.Distance) []CostPoint {
 	var points []CostPoint
 	for _, r := range rows {
@@ -30,8 +30,7 @@ func CostPoints(rows []evaluate.Row, d evaluate.Distance) []CostPoint {
 	return points
 }
 
-// DrawCosts draws what rows cost and how far they are off by a distance, as the
-// figure NAME.
+// DrawCosts draws a distance of rows against their costs, as the figure name.
 func DrawCosts(name string, points []CostPoint, d evaluate.Distance) (Drawn, error) {
 	return costsFigure(name, points, d).Draw()
 }
@@ -42,8 +41,7 @@ func costsFigure(name string, points []CostPoint, d evaluate.Distance) Figure {
 		func(w io.Writer) error { return costData(w, points) }}
 }
 
-// DrawSpread draws how a distance of rows, by the names that they have, spreads over
-// functions.
+// DrawSpread draws the distribution over functions of a distance of each row.
 func DrawSpread(rows []evaluate.Row, d evaluate.Distance) (Drawn, error) {
 	spread := make([]spreadRow, len(rows))
 	for i, r := range rows {

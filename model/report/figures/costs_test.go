@@ -78,7 +78,7 @@ func TestCosts(t *testing.T) {
 		{Series: "fast", Name: "mcmc 500k steps", Seconds: 9, Simulated: 64 * 500000, Steps: 500000, Error: 0.64, Low: 0.5, High: 0.8},
 		{Series: "flow", Name: "model", Model: true, Seconds: 12, Steps: 16, Error: 0.28, Low: 0.2, High: 0.37},
 	}
-	if got := strings.Join(joined(points), " "); got != "slow fast" {
+	if got := strings.Join(seriesNames(points), " "); got != "slow fast" {
 		t.Errorf("series %s", got)
 	}
 	const name = "Mean Sinkhorn divergence (units of x²)"

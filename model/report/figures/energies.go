@@ -20,8 +20,8 @@ func energyFigure(panels []energyPanel) Figure {
 		func(w io.Writer) error { return energyData(w, panels) }}
 }
 
-// energyPanels are that of all kernels and, where there are several families,
-// those of each.
+// energyPanels has a panel for all kernels and, where there are several kinds, one for
+// each.
 func energyPanels(kernels []evaluate.KernelKind) []energyPanel {
 	all := energyPanel{Name: "all kernels"}
 	panels := []energyPanel{{}}
@@ -45,14 +45,14 @@ func kernelName(k evaluate.KernelKind) string {
 	return fmt.Sprintf("%s, %d kernel%s", strings.ReplaceAll(k.Name, "_", " "), k.Functions, plural)
 }
 
-// energyPanel has the energies of states, for example of all kernels or of one
-// family.
+// energyPanel has the energies of states, of all kernels or of one kind.
 type energyPanel struct {
 	Name          string
 	Target, Model []float32
 }
 
-// energyBins cover what lies between the energyTail quantiles of both sets.
+// energyBins cover the range between the energyTail and 1 − energyTail quantiles of both
+// sets.
 const (
 	energyBins = 60
 	energyTail = 0.005
@@ -88,8 +88,8 @@ func (p energyPanel) histogram() (h energyHistogram, err error) {
 }
 
 // drawEnergies draws histograms of the energy over each other, one panel per set of
-// states, as PNG. The range leaves out half a per cent at either end of each
-// set, so that a stray state does not hide the others.
+// states, as PNG. The range leaves out half a per cent at either end of each set, since
+// a single outlier would squeeze all others together.
 func drawEnergies(w io.Writer, panels []energyPanel) error {
 	if len(panels) == 0 {
 		return errors.New("figure of energies: no states")

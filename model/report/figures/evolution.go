@@ -34,7 +34,7 @@ type evolutionPanel struct {
 	reference, model []float64 // densities
 }
 
-// evolutionPanels are those of an equation, over one range.
+// evolutionPanels has the panels of an equation, all over the same range.
 func evolutionPanels(e evaluate.Evolution) ([]evolutionPanel, error) {
 	if len(e.Times) == 0 || len(e.Reference) != len(e.Times) || len(e.Model) != len(e.Times) {
 		return nil, fmt.Errorf("equation %d has %d and %d sets of samples at %d times", e.Equation, len(e.Reference), len(e.Model), len(e.Times))

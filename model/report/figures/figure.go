@@ -13,7 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
-// Figure is one picture with the data behind it.
+// Figure is a picture to draw, with the data behind it.
 type Figure struct {
 	name    string
 	caption string
@@ -21,14 +21,14 @@ type Figure struct {
 	data    func(io.Writer) error
 }
 
-// Drawn is a figure that was made.
+// Drawn is a figure as files.
 type Drawn struct {
 	Caption
 	PNG, CSV []byte
 }
 
-// Redraw draws the figure of a report by its name, if it follows from the numbers
-// alone.
+// Redraw draws the figure of a report by its name. follows is false where the results
+// alone do not suffice.
 func Redraw(r *evaluate.Results, name string) (d Drawn, follows bool, err error) {
 	for _, f := range resultFigures(r) {
 		if f.name == name {
@@ -39,7 +39,7 @@ func Redraw(r *evaluate.Results, name string) (d Drawn, follows bool, err error)
 	return Drawn{}, false, nil
 }
 
-// pixelsPerPoint is the size of figures on a page.
+// pixelsPerPoint scales figures on a page.
 const pixelsPerPoint = 1.9
 
 func (f Figure) Draw() (Drawn, error) {

@@ -24,8 +24,7 @@ func functionsFigure(r *evaluate.Results, distances [2]evaluate.Distance) Figure
 		func(w io.Writer) error { return functionData(w, r) }}
 }
 
-// rowStyles tell the rows apart by colour and dash; further MCMC rows get
-// shorter dashes.
+// rowStyles distinguishes rows by colour and dash; further MCMC rows get other dashes.
 func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 	mcmcDashes := [][]vg.Length{{6, 2}, {3, 2}, {1.5, 1.5}, {8, 2, 1.5, 2}}
 	styles := make([]draw.LineStyle, len(rows))
@@ -60,8 +59,8 @@ func rowStyles(rows []evaluate.Row) []draw.LineStyle {
 	return styles
 }
 
-// drawFunctions draws, for two distances, the fraction of functions below a value for
-// every row, on a logarithmic axis, as PNG.
+// drawFunctions draws the distribution of two distances over functions, as PNG: for
+// every row the fraction of functions below a value, on a logarithmic axis.
 func drawFunctions(w io.Writer, rows []evaluate.Row, distances [2]evaluate.Distance) error {
 	if len(rows) == 0 {
 		return errors.New("figure of functions: no rows")
@@ -91,10 +90,10 @@ func drawFunctions(w io.Writer, rows []evaluate.Row, distances [2]evaluate.Dista
 	return nil
 }
 
-// legendHeight is that of a line of the key.
+// legendHeight is the height of a line of the key.
 const legendHeight = vg.Length(13)
 
-// legends are the key of rows, in lines of at most four entries.
+// legends is the key of rows, in lines of at most four entries.
 func legends(rows []evaluate.Row, styles []draw.LineStyle) []legend {
 	var key []legend
 	for i, r := range rows {
@@ -109,8 +108,8 @@ func legends(rows []evaluate.Row, styles []draw.LineStyle) []legend {
 // axis names a distance with its unit.
 func axis(d evaluate.Distance) string { return fmt.Sprintf("%s (%s)", d.Name, d.Unit) }
 
-// logFloor is where values that the logarithmic axis cannot show are drawn: the
-// annealed Sinkhorn divergence may even be negative.
+// logFloor is where logarithmic axes draw all smaller values. The annealed Sinkhorn
+// divergence may even be negative.
 const logFloor = 1e-5
 
 func fractions(rows []evaluate.Row, styles []draw.LineStyle, name string, value func(evaluate.FunctionResult) float64) *plot.Plot {

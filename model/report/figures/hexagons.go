@@ -12,15 +12,15 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// hexagonsAcross is how many hexagons share the width of a panel.
+// hexagonsAcross is the number of hexagons across a panel.
 const hexagonsAcross = 40
 
-// cell is the place of a hexagon: rows are √3/2 widths apart, odd ones shifted
-// by half a width.
+// cell is the position of a hexagon. Rows are √3/2 widths apart, and odd rows are
+// shifted by half a width.
 type cell struct{ column, row int }
 
-// hexagonal counts points in hexagons of a width, with a corner up. A
-// point belongs to the hexagon whose centre is nearest.
+// hexagonal counts points in hexagons of a width, with a corner at the top. A point
+// belongs to the hexagon with the nearest centre.
 func hexagonal(points []float32, width float64) map[cell]int {
 	counts := map[cell]int{}
 	for i := 0; i+1 < len(points); i += 2 {
@@ -44,7 +44,7 @@ func hexagonal(points []float32, width float64) map[cell]int {
 // rowHeight is the distance of rows in widths, √3/2.
 var rowHeight = math.Sqrt(3) / 2
 
-// hexagons draws densities: a count is shown by the colour of count/full.
+// hexagons draws densities, in the colour of count/full.
 type hexagons struct {
 	counts map[cell]int
 	width  float64
@@ -53,7 +53,7 @@ type hexagons struct {
 
 func (h hexagons) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
-	cells := slices.SortedFunc(maps.Keys(h.counts), func(a, b cell) int { // the same picture every time: edges blend in order
+	cells := slices.SortedFunc(maps.Keys(h.counts), func(a, b cell) int { // overlapping edges blend: a fixed order makes the picture reproducible
 		return cmp.Or(cmp.Compare(a.row, b.row), cmp.Compare(a.column, b.column))
 	})
 	for _, at := range cells {
@@ -62,7 +62,7 @@ func (h hexagons) Plot(c draw.Canvas, p *plot.Plot) {
 		outline := make([]vg.Point, 6)
 		for k := range outline {
 			sin, cos := math.Sincos((float64(k) + 0.5) * math.Pi / 3)
-			r := 1.02 * h.width / math.Sqrt(3) // neighbours overlap a little, or light shows between
+			r := 1.02 * h.width / math.Sqrt(3) // neighbours overlap a little, to leave no gaps
 			outline[k] = vg.Point{X: trX(x + r*cos), Y: trY(y + r*sin)}
 		}
 		if clipped := c.ClipPolygonXY(outline); len(clipped) > 2 {
@@ -71,8 +71,8 @@ func (h hexagons) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// ramp goes from nearly white over blue to nearly black, its lightness falling
-// evenly; it ends at 1.
+// ramp is the colour of a density u in [0, 1]: from nearly white through blue to nearly
+// black, with evenly falling lightness. It clips u.
 func ramp(u float64) color.RGBA {
 	stops := []color.RGBA{{0xee, 0xf5, 0xfb, 0xff}, {0x9c, 0xca, 0xe6, 0xff}, {0x3d, 0x96, 0xcc, 0xff}, {0x0b, 0x5c, 0x9c, 0xff}, {0x08, 0x2a, 0x52, 0xff}}
 	at := min(max(u, 0), 1) * float64(len(stops)-1)

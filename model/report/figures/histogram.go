@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// histogram is the density of the samples in n equal bins over [lo, hi]; what
-// lies outside counts in the total only.
+// histogram is the density of the samples in n equal bins over [lo, hi). Samples outside
+// count in the normalisation alone.
 func histogram(samples []float32, lo, hi float64, n int) []float64 {
 	density := make([]float64, n)
 	width := (hi - lo) / float64(n)
@@ -35,7 +35,7 @@ func (s filledHistogram) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(line(s.color, 0.5), c.ClipLinesXY(edge)...)
 }
 
-// outlinedHistogram is a histogram as a line, to lie over a filled one.
+// outlinedHistogram is a histogram as a line, to draw over a filled one.
 type outlinedHistogram struct {
 	density []float64
 	lo, hi  float64
@@ -46,8 +46,8 @@ func (o outlinedHistogram) Plot(c draw.Canvas, p *plot.Plot) {
 	c.StrokeLines(o.style, c.ClipLinesXY(histogramEdge(&c, p, o.density, o.lo, o.hi))...)
 }
 
-// histogramEdge goes up, along and down again over bars of equal width from lo to
-// hi.
+// histogramEdge is the upper edge of bars of equal width from lo to hi, down to zero at
+// both ends.
 func histogramEdge(c *draw.Canvas, p *plot.Plot, density []float64, lo, hi float64) []vg.Point {
 	trX, trY := p.Transforms(c)
 	width := (hi - lo) / float64(len(density))

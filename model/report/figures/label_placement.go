@@ -8,16 +8,16 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// mark is a point of a figure that gets a name, with the extent of its whiskers.
+// mark is a point of a figure with a name, and with the extent of its whiskers.
 type mark struct {
 	at        vg.Point
 	low, high vg.Length
 	color     color.RGBA
 }
 
-// place is where a name of the width covers least of what is taken and of what
-// lies outside, as near as may be: above or below, straight or to a side, then
-// farther off.
+// place finds a rectangle for a name of the width: the one that covers least of what is
+// taken and of what is outside. Among equals it prefers the nearest: above or below,
+// centred or to a side, then farther away.
 func (m mark) place(width vg.Length, inside vg.Rectangle, taken []vg.Rectangle) vg.Rectangle {
 	const half, line = textSize * 0.6, textSize * 1.3
 	var best vg.Rectangle
@@ -40,7 +40,7 @@ func (m mark) place(width vg.Length, inside vg.Rectangle, taken []vg.Rectangle) 
 	return best
 }
 
-// lead draws a line from the mark to a name that stands off.
+// lead draws a line from the mark to its name, if that is not next to it.
 func (m mark) lead(c draw.Canvas, place vg.Rectangle) {
 	x := min(max(m.at.X, place.Min.X), place.Max.X)
 	switch {

@@ -36,8 +36,8 @@ func (l legend) draw(c draw.Canvas, y vg.Length) {
 	}
 }
 
-// horizontalGrid draws a faint line at every labelled tick of the y axis; it
-// is added first, so that data lie over it.
+// horizontalGrid draws a faint line at every labelled tick of the y axis. Add it first,
+// under the data.
 type horizontalGrid struct{}
 
 func (horizontalGrid) Plot(c draw.Canvas, p *plot.Plot) {
@@ -49,7 +49,7 @@ func (horizontalGrid) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// tint is the colour with so much of it and white for the rest, opaque.
+// tint mixes a colour with white: amount 1 is the colour, 0 is white. It is opaque.
 func tint(c color.RGBA, amount float64) color.RGBA {
 	part := func(v uint8) uint8 { return uint8(255 - amount*(255-float64(v))) }
 	return color.RGBA{part(c.R), part(c.G), part(c.B), 0xff}

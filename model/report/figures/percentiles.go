@@ -98,7 +98,7 @@ func drawPercentiles(w io.Writer, rows []evaluate.Percentile) error {
 	return nil
 }
 
-// rowLabel names what a row shows, at its left: a percentile and lines about it.
+// rowLabel writes the percentile of a row at its left, with lines about it.
 func rowLabel(c draw.Canvas, at vg.Point, percent int, lines ...string) {
 	bold, plain := textStyle(textSize+0.5, black), textStyle(textSize-1, grey)
 	bold.XAlign, plain.XAlign = text.XLeft, text.XLeft
@@ -123,8 +123,8 @@ func percentileRow(p evaluate.Percentile, first, last bool) ([]*plot.Plot, error
 		histograms[j] = histogram(s.samples, lo, hi, bins)
 		top = max(top, slices.Max(histograms[j]))
 	}
-	// Narrow modes of the exact density may stand above every bin; they are shown
-	// up to a point, so that the histograms stay readable.
+	// Narrow modes of the exact density may be higher than every bin. The axis cuts
+	// them at 1.4 times the highest bin, to keep the histograms readable.
 	if len(p.PDF) > 0 {
 		top = max(top, min(slices.Max(p.PDF), 1.4*top))
 	}
@@ -165,8 +165,8 @@ func percentileRow(p evaluate.Percentile, first, last bool) ([]*plot.Plot, error
 	return plots, nil
 }
 
-// span is where all but 0.1 % of each sample set and of the exact law lies,
-// with a margin.
+// span is the range of all but 0.1 % of each sample set and of the exact law, with a
+// margin.
 func span(p evaluate.Percentile) (lo, hi float64) {
 	const tail = 5e-4
 	lo, hi = math.Inf(1), math.Inf(-1)

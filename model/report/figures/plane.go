@@ -39,8 +39,8 @@ func planeRows(shown []evaluate.Percentile) []planeRow {
 	return rows
 }
 
-// planeRow is one function in the plane with the sets of its samples that are to
-// be compared, the target first.
+// planeRow is one function in the plane with the sets of samples to compare, the target
+// first.
 type planeRow struct {
 	Percent  int // its percentile of the model's Sinkhorn divergence
 	Function int
@@ -73,12 +73,12 @@ func drawPlane(w io.Writer, rows []planeRow) error {
 	canvases := plot.Align(plots, draw.Tiles{Rows: len(rows), Cols: columns, PadX: 9, PadY: 9}, draw.Crop(whole, labels, -10, bottom, -20))
 	for i, row := range rows {
 		for j, p := range plots[i] {
-			// The same length in both directions: the wider one shows more.
+			// Equal scales in both directions: the wider one shows a longer range.
 			box := p.DataCanvas(canvases[i][j]).Size()
 			middle, half := (p.X.Min+p.X.Max)/2, (p.X.Max-p.X.Min)/2*float64(box.X/box.Y)
 			p.X.Min, p.X.Max = middle-half, middle+half
 			p.Draw(canvases[i][j])
-			if i == 0 { // the library's titles are not level where one panel has words at its axis
+			if i == 0 { // the library's titles are not level where only one panel names its axis
 				data := p.DataCanvas(canvases[i][j])
 				whole.FillText(textStyle(textSize+1, black), vg.Point{X: data.Center().X, Y: data.Max.Y + 10}, row.Sets[j].Name)
 			}
@@ -129,7 +129,7 @@ func planePlots(row planeRow, last bool) []*plot.Plot {
 		counts = append(counts, c)
 	}
 	slices.Sort(parts)
-	full := parts[int(0.995*float64(len(parts)-1))] // a few crowded hexagons may not pale the others
+	full := parts[int(0.995*float64(len(parts)-1))] // a few crowded hexagons would make all others pale
 	var plots []*plot.Plot
 	for j, s := range row.Sets {
 		p := newPlot()
@@ -151,8 +151,8 @@ func planePlots(row planeRow, last bool) []*plot.Plot {
 	return plots
 }
 
-// frame is the square about all but one in a thousand of each set's coordinates
-// at either end.
+// frame is the square around each set without the outer thousandth of its coordinates at
+// either end.
 func frame(row planeRow) (x, y, side float64) {
 	var centre [2]float64
 	for axis := range 2 {
@@ -171,7 +171,7 @@ func frame(row planeRow) (x, y, side float64) {
 	return centre[0], centre[1], 1.06*side + 1e-2*max(1, math.Abs(centre[0]), math.Abs(centre[1]))
 }
 
-// scale shows what the colours mean.
+// scale draws the colour scale.
 func scale(c draw.Canvas, centre vg.Point) {
 	const width, height, parts = vg.Length(90), vg.Length(6), 90
 	for k := range parts {

@@ -30,11 +30,11 @@ func radialPanels(kernels []evaluate.KernelKind) []radialPanel {
 	return panels
 }
 
-// radialPanel is the radial distribution function g(r) of the target and of the
-// model, over the kernels of one family.
+// radialPanel has the radial distribution function g(r) of the target and of the model,
+// over the kernels of one kind.
 type radialPanel struct {
 	Family           string
-	R, Target, Model []float64 // equally long; R rises
+	R, Target, Model []float64 // of equal length; R increases
 }
 
 func (p radialPanel) validate() error {
@@ -57,9 +57,9 @@ var (
 	generatedStyle = line(vermilion, 1.2, 4, 2)
 )
 
-// drawRadials draws g(r), one panel per family, as PNG: bins joined by lines, not
-// smoothed. The panels share the axis of distances, which ends where nothing is
-// left to see.
+// drawRadials draws g(r), one panel per kind of kernel, as PNG: bins joined by lines, not
+// smoothed. The panels share the axis of distances, which ends where all values have
+// fallen below 0.4 % of a panel's highest.
 func drawRadials(w io.Writer, panels []radialPanel) error {
 	if len(panels) == 0 {
 		return errors.New("figure of g(r): no families")

@@ -17,14 +17,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
-// spreadRow is one number of every function, for one row of the table.
+// spreadRow has a number of every function, for one row of the table.
 type spreadRow struct {
-	Kind   evaluate.Kind // says the colour
+	Kind   evaluate.Kind // decides the colour
 	Name   string
 	Values []float64
 }
 
-// spreadBins are those of a histogram, up to the spreadClip quantile of all
+// spreadBins is the number of bins of a histogram, up to the spreadClip quantile of all
 // values together.
 const (
 	spreadBins = 40
@@ -48,11 +48,11 @@ func validateSpread(rows []spreadRow) error {
 	return nil
 }
 
-// drawSpread draws how a distance spreads over functions, as PNG, one line per row
-// of the table: its histogram up to the 95th percentile of all values, and a box
-// plot on a logarithmic axis. The box holds the middle half with the median in
-// it, whiskers end at the 5th and 95th percentile, points lie beyond, a diamond
-// is the mean. Values below 1e-5 stand at 1e-5.
+// drawSpread draws the distribution of a distance over functions, as PNG, one line per
+// row of the table: a histogram up to the 95th percentile of all values, and a box plot
+// on a logarithmic axis. The box has the middle half and the median, whiskers end at
+// the 5th and 95th percentile, points are beyond them, a diamond is the mean. Values
+// below 1e-5 are drawn at 1e-5.
 func drawSpread(w io.Writer, rows []spreadRow, name string) error {
 	if err := validateSpread(rows); err != nil {
 		return fmt.Errorf("figure of spreads: %w", err)
@@ -104,7 +104,7 @@ func drawSpread(w io.Writer, rows []spreadRow, name string) error {
 	for j, p := range plots[len(rows)-1] {
 		abscissaName(page, canvases[len(rows)-1][j], p, name)
 	}
-	for j, title := range []string{"Up to the 95th percentile of all", "All functions"} {
+	for j, title := range []string{"Histogram up to the 95th percentile", "Box plot of all functions"} {
 		data := plots[0][j].DataCanvas(canvases[0][j])
 		page.FillText(textStyle(textSize+1, black), vg.Point{X: data.Center().X, Y: height - 10}, title)
 	}
@@ -116,9 +116,9 @@ func drawSpread(w io.Writer, rows []spreadRow, name string) error {
 
 type axisRange struct{ lo, hi float64 }
 
-// spreadRanges are where the values lie up to the spreadClip quantile, from zero
-// or below, and where all lie that a logarithmic axis shows, with a margin and at
-// least a decade.
+// spreadRanges are the ranges of the two axes. clip goes from zero, or the lowest value,
+// to the spreadClip quantile; whole covers all values that a logarithmic axis shows,
+// with a margin, and is at least a decade.
 func spreadRanges(rows []spreadRow) (clip, whole axisRange) {
 	var all []float64
 	for _, r := range rows {
@@ -127,12 +127,12 @@ func spreadRanges(rows []spreadRow) (clip, whole axisRange) {
 	slices.Sort(all)
 	last := all[len(all)-1]
 	clip = axisRange{min(0, all[0]), all[int(math.Ceil(spreadClip*float64(len(all))))-1]}
-	clip.hi += max(1e-6*(clip.hi-clip.lo), logFloor-(clip.hi-clip.lo)) // the last bin holds the quantile itself
+	clip.hi += max(1e-6*(clip.hi-clip.lo), logFloor-(clip.hi-clip.lo)) // so that the last bin includes the quantile itself
 	least, most := max(all[0], logFloor), max(last, 10*logFloor)
 	return clip, axisRange{min(least, most/10) * 0.8, most * 1.25}
 }
 
-// spreadColour is the colour that a kind has in the other figures.
+// spreadColour is the colour of a kind in the other figures.
 func spreadColour(k evaluate.Kind) color.RGBA {
 	return rowStyles([]evaluate.Row{{Kind: k}})[0].Color.(color.RGBA)
 }

@@ -14,8 +14,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// The palette of Okabe and Ito, told apart by every kind of colour vision; the
-// luminances differ as well, for grey printing.
+// The palette of Okabe and Ito, which readers with any colour vision can distinguish.
+// The luminances differ too, for printing in grey.
 var (
 	black     = color.RGBA{0x1a, 0x1a, 0x1a, 0xff}
 	grey      = color.RGBA{0x8a, 0x8a, 0x8a, 0xff}
@@ -53,7 +53,7 @@ func newPlot() *plot.Plot {
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.Color, a.Width, a.Padding = black, hairline, 3
 		a.Tick.Color, a.Tick.Width, a.Tick.Length = black, hairline, 3
-		align := a.Tick.Label // its alignment differs between the axes
+		align := a.Tick.Label // keep its alignment, which differs between the axes
 		a.Tick.Label = textStyle(textSize, black)
 		a.Tick.Label.XAlign, a.Tick.Label.YAlign = align.XAlign, align.YAlign
 		label := a.Label.TextStyle
@@ -65,16 +65,16 @@ func newPlot() *plot.Plot {
 	return p
 }
 
-// axisName names the y axis at the left of the canvas, which has 16 points of
-// room there. The library places the name of a logarithmic axis as if the axis
-// were linear, and leaves room for that at the top.
+// axisName names the y axis at the left of the canvas, where it needs 16 points. The
+// library would place the name of a logarithmic axis as if the axis were linear, and
+// leave room for that at the top.
 func axisName(c draw.Canvas, p *plot.Plot, name string) {
 	box, style := p.DataCanvas(c), textStyle(textSize+0.5, black)
 	style.Rotation = math.Pi / 2
 	c.FillText(style, vg.Point{X: c.Min.X - 8, Y: (box.Min.Y + box.Max.Y) / 2}, name)
 }
 
-// abscissaName names a logarithmic x axis, below its words, for the same reason.
+// abscissaName names a logarithmic x axis, below its labels, for the same reason.
 func abscissaName(whole, c draw.Canvas, p *plot.Plot, name string) {
 	box := p.DataCanvas(c)
 	whole.FillText(textStyle(textSize+0.5, black), vg.Point{X: box.Center().X, Y: c.Min.Y - 8}, name)
@@ -84,8 +84,8 @@ func line(c color.Color, width vg.Length, dashes ...vg.Length) draw.LineStyle {
 	return draw.LineStyle{Color: c, Width: width, Dashes: dashes}
 }
 
-// logTicks puts a mark at every digit of every power of ten and a label at the
-// powers; over less than two of them also at 2 and 5.
+// logTicks marks 1 to 9 times every power of ten and labels the powers; over less than
+// two decades it also labels 2 and 5.
 type logTicks struct{}
 
 func (logTicks) Ticks(lo, hi float64) []plot.Tick {
@@ -130,7 +130,7 @@ func (count niceTicks) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// unlabelled keeps a ticker's marks and drops its words.
+// unlabelled keeps the marks of a ticker without their labels.
 type unlabelled struct{ plot.Ticker }
 
 func (u unlabelled) Ticks(lo, hi float64) []plot.Tick {
@@ -141,7 +141,7 @@ func (u unlabelled) Ticks(lo, hi float64) []plot.Tick {
 	return ticks
 }
 
-// label writes a multiple of step without rounding dirt: 12,000 or −0.4.
+// label writes a multiple of step without rounding errors: 12,000 or −0.4.
 func label(v, step float64) string {
 	decimals := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	s := strconv.FormatFloat(math.Abs(v), 'f', decimals, 64)
@@ -154,7 +154,7 @@ func label(v, step float64) string {
 	return s
 }
 
-// Thousands writes 32,256.
+// Thousands writes a whole number with commas: 32,256.
 func Thousands(n int) string {
 	if n < 0 {
 		return "−" + Thousands(-n)

@@ -24,7 +24,7 @@ func timesFigure(rows []evaluate.Row) Figure {
 		func(w io.Writer) error { return timeData(w, rows) }}
 }
 
-// timeRows are the rows that are shown by physical time.
+// timeRows selects the rows of the figure by physical time.
 func timeRows(rows []evaluate.Row) []evaluate.Row {
 	var shown []evaluate.Row
 	for _, r := range rows {
@@ -39,7 +39,7 @@ func timeRows(rows []evaluate.Row) []evaluate.Row {
 	return shown
 }
 
-// timeIntervalDistances are the two that intervals of time have.
+// timeIntervalDistances are the two distances of time intervals.
 var timeIntervalDistances = []struct {
 	of       evaluate.Distance
 	interval func(evaluate.TimeInterval) evaluate.Statistic
@@ -50,7 +50,7 @@ var timeIntervalDistances = []struct {
 
 // drawTimes draws the means of Sinkhorn divergence and W2 over the functions in each
 // interval of physical time, with their 95 % intervals, one line per row, as PNG.
-// All axes are logarithmic; what is below 1e-5 stands there.
+// All axes are logarithmic; values below 1e-5 are drawn at 1e-5.
 func drawTimes(w io.Writer, rows []evaluate.Row) error {
 	if len(rows) == 0 {
 		return errors.New("figure of times: no rows")
@@ -101,7 +101,7 @@ func drawTimes(w io.Writer, rows []evaluate.Row) error {
 	return nil
 }
 
-// means are points with intervals, joined by a line.
+// means draws points with intervals, joined by a line.
 type means struct {
 	x, y, low, high []float64
 	style           draw.LineStyle
