@@ -39,7 +39,7 @@ type process struct {
 // work uses the device.
 type work struct {
 	cancelled bool
-	busyUntil time.Duration  // the device cannot be interrupted
+	busyUntil time.Duration  // until then the device cannot be interrupted
 	assign    message.Assign // of a rank
 	ring      *ring
 	sum       *sum
