@@ -45,8 +45,8 @@ func TestReproduceKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	fact := doc.Studies[0].Runs[0]
-	if doc.Missing != 0 || fact.Attempts != 2 || len(fact.Judged) != 2 {
-		t.Errorf("%d runs missing, %d attempts, %d evaluations\n%s", doc.Missing, fact.Attempts, len(fact.Judged), again.out)
+	if doc.Missing != 0 || fact.Attempts != 2 || len(fact.Evaluations) != 2 {
+		t.Errorf("%d runs missing, %d attempts, %d evaluations\n%s", doc.Missing, fact.Attempts, len(fact.Evaluations), again.out)
 	}
 	if got := final(t, dir); int(got.Step) != fact.Updates {
 		t.Errorf("the last checkpoint is at step %d of %d", got.Step, fact.Updates)

@@ -49,14 +49,7 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	if err != nil {
 		return nil, FigureData{}, err
 	}
-	stage := func(name string) func(done, total int) {
-		return func(done, total int) {
-			if o.Progress != nil {
-				o.Progress(name, done, total)
-			}
-		}
-	}
-	functions, err := heldOut(ctx, o, f, stage("reference: sample"))
+	functions, err := heldOut(ctx, o, f, o.stage("reference: sample"))
 	if err != nil {
 		return nil, FigureData{}, err
 	}
@@ -69,19 +62,8 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		return nil, FigureData{}, err
 	}
 	defer release()
-	hash := o.State.ParameterHash()
-	r := &Results{
-		Version:    ergoflow.Version,
-		Experiment: e,
-		Run:        cmp.Or(o.State.Run, e.Hash()),
-		Step:       int(o.State.Step),
-		Parameters: hex.EncodeToString(hash[:]),
-		Backend:    o.Backend.Name + " (" + o.Backend.Device + ")",
-		Dim:        f.Dim(),
-		Functions:  len(functions),
-		Samples:    e.Evaluation.Samples,
-		LawUnknown: unknown,
-	}
+	r := o.newResults(f.Dim(), len(functions))
+	r.LawUnknown = unknown
 	mixed := r.describeReference(functions)
 	var data FigureData
 	drawn := map[Kind][][]float32{} // the last row of each kind that figures show
@@ -89,7 +71,7 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		if !o.wants(m.row.Kind) {
 			continue
 		}
-		evaluated, err := m.evaluate(ctx, e.Evaluation, f, mixed, stage)
+		evaluated, err := m.evaluate(ctx, e.Evaluation, f, mixed, o.stage)
 		if err != nil {
 			return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
 		}
@@ -108,6 +90,31 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, data, nil
+}
+
+// newResults describes an evaluation before its first row.
+func (o Options) newResults(dim, functions int) *Results {
+	hash := o.State.ParameterHash()
+	return &Results{
+		Version:    ergoflow.Version,
+		Experiment: o.Experiment,
+		Run:        cmp.Or(o.State.Run, o.Experiment.Hash()),
+		Step:       int(o.State.Step),
+		Parameters: hex.EncodeToString(hash[:]),
+		Backend:    o.Backend.Name + " (" + o.Backend.Device + ")",
+		Dim:        dim,
+		Functions:  functions,
+		Samples:    o.Experiment.Evaluation.Samples,
+	}
+}
+
+// stage reports the progress of a stage.
+func (o Options) stage(name string) func(done, total int) {
+	return func(done, total int) {
+		if o.Progress != nil {
+			o.Progress(name, done, total)
+		}
+	}
 }
 
 // evaluatedRow is a row with the samples and observables that figures show.

@@ -54,15 +54,9 @@ func drawCosts(w io.Writer, points []CostPoint, measure string) error {
 		{name: "Simulated steps per function", cost: func(p CostPoint) float64 { return p.Simulated }, series: series, free: true},
 		{name: "Sequential steps per sample", cost: func(p CostPoint) float64 { return p.Steps }, series: series},
 	}
-	lo, hi := math.Inf(1), 0.0
-	for _, point := range points {
-		if err := point.validate(); err != nil {
-			return fmt.Errorf("figure of costs: %w", err)
-		}
-		lo, hi = min(lo, point.Error), max(hi, point.Error, point.High)
-		if point.Low > 0 {
-			lo = min(lo, point.Low)
-		}
+	lo, hi, err := errorRange(points)
+	if err != nil {
+		return fmt.Errorf("figure of costs: %w", err)
 	}
 	plots := [][]*plot.Plot{nil}
 	var costs []string
@@ -105,6 +99,21 @@ func drawCosts(w io.Writer, points []CostPoint, measure string) error {
 		return fmt.Errorf("figure of costs: %w", err)
 	}
 	return nil
+}
+
+// errorRange is the range of the errors with their intervals.
+func errorRange(points []CostPoint) (lo, hi float64, err error) {
+	lo = math.Inf(1)
+	for _, point := range points {
+		if err := point.validate(); err != nil {
+			return 0, 0, err
+		}
+		lo, hi = min(lo, point.Error), max(hi, point.Error, point.High)
+		if point.Low > 0 {
+			lo = min(lo, point.Low)
+		}
+	}
+	return lo, hi, nil
 }
 
 // costPanel has the points that have one kind of cost.
@@ -160,27 +169,44 @@ func (m costPanel) plot() *plot.Plot {
 }
 
 func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
-	trX, trY := p.Transforms(&c)
-	marks := make([]mark, len(m.points))
-	paths := make([][]vg.Point, len(m.series))
-	var taken []vg.Rectangle // by marks, then by names
+	marks, taken := m.marks(&c, p)
+	for s, series := range m.series {
+		var path []vg.Point
+		for i, point := range m.points {
+			if !point.Model && point.Series == series {
+				path = append(path, marks[i].at)
+			}
+		}
+		c.StrokeLines(line(tint(seriesColor(s), 0.5), 0.8), path)
+	}
+	m.drawAcross(c, p)
+	places := m.placeNames(c, marks, taken)
 	for i, point := range m.points {
-		marks[i] = mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: vermilion}
-		k := &marks[i]
-		if s := slices.Index(m.series, point.Series); !point.Model {
-			k.color = seriesColor(s)
-			paths[s] = append(paths[s], k.at)
+		m.drawPoint(c, point, marks[i], places[i])
+	}
+}
+
+// marks are the points on the canvas; taken is the area of each with its interval.
+func (m costPanel) marks(c *draw.Canvas, p *plot.Plot) (marks []mark, taken []vg.Rectangle) {
+	trX, trY := p.Transforms(c)
+	for _, point := range m.points {
+		k := mark{at: vg.Point{X: trX(m.cost(point)), Y: trY(point.Error)}, color: vermilion}
+		if !point.Model {
+			k.color = seriesColor(slices.Index(m.series, point.Series))
 		}
 		k.low, k.high = k.at.Y-4, k.at.Y+4
 		if point.High > 0 {
 			k.low, k.high = min(k.low, trY(max(point.Low, p.Y.Min))), max(k.high, trY(point.High))
 		}
+		marks = append(marks, k)
 		taken = append(taken, vg.Rectangle{Min: vg.Point{X: k.at.X - 4, Y: k.low}, Max: vg.Point{X: k.at.X + 4, Y: k.high}})
 	}
-	for s, path := range paths {
-		c.StrokeLines(line(tint(seriesColor(s), 0.5), 0.8), path)
-	}
-	style := textStyle(textSize, black)
+	return marks, taken
+}
+
+// drawAcross draws the models without this cost as horizontal lines.
+func (m costPanel) drawAcross(c draw.Canvas, p *plot.Plot) {
+	_, trY := p.Transforms(&c)
 	for _, point := range m.across {
 		y := trY(point.Error)
 		c.StrokeLine2(line(vermilion, 1, 4, 3), c.Min.X, y, c.Max.X, y)
@@ -188,6 +214,12 @@ func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		named.XAlign, named.YAlign = text.XLeft, text.YBottom
 		c.FillText(named, vg.Point{X: c.Min.X + 4, Y: y + 2}, point.Name+": no simulated steps")
 	}
+}
+
+// placeNames finds a place for the name of each point that gets one, and draws lines to
+// names that are not next to their marks.
+func (m costPanel) placeNames(c draw.Canvas, marks []mark, taken []vg.Rectangle) []vg.Rectangle {
+	style := textStyle(textSize, black)
 	places := make([]vg.Rectangle, len(m.points))
 	for i, point := range m.points {
 		if !point.Model && !m.named {
@@ -195,30 +227,32 @@ func (m costPanel) Plot(c draw.Canvas, p *plot.Plot) {
 		}
 		places[i] = marks[i].place(style.Width(point.Name), c.Rectangle, taken)
 		taken = append(taken, places[i])
-		marks[i].lead(c, places[i]) // under the marks that follow
+		marks[i].lead(c, places[i])
 	}
-	for i, point := range m.points {
-		k := marks[i]
-		if point.High > 0 {
-			whisker := line(tint(k.color, 0.7), 0.9)
-			c.StrokeLine2(whisker, k.at.X, k.low, k.at.X, k.high)
-			c.StrokeLine2(whisker, k.at.X-2.5, k.high, k.at.X+2.5, k.high)
-			if point.Low > 0 { // on a logarithmic axis zero is out of view
-				c.StrokeLine2(whisker, k.at.X-2.5, k.low, k.at.X+2.5, k.low)
-			}
+	return places
+}
+
+// drawPoint draws a point with its interval and, at place, its name.
+func (m costPanel) drawPoint(c draw.Canvas, point CostPoint, k mark, place vg.Rectangle) {
+	if point.High > 0 {
+		whisker := line(tint(k.color, 0.7), 0.9)
+		c.StrokeLine2(whisker, k.at.X, k.low, k.at.X, k.high)
+		c.StrokeLine2(whisker, k.at.X-2.5, k.high, k.at.X+2.5, k.high)
+		if point.Low > 0 { // on a logarithmic axis zero is out of view
+			c.StrokeLine2(whisker, k.at.X-2.5, k.low, k.at.X+2.5, k.low)
 		}
-		if point.Model {
-			c.FillPolygon(k.color, star(k.at, 6.5))
-		} else {
-			c.DrawGlyph(draw.GlyphStyle{Color: k.color, Radius: 3.2, Shape: draw.CircleGlyph{}}, k.at)
+	}
+	if point.Model {
+		c.FillPolygon(k.color, star(k.at, 6.5))
+	} else {
+		c.DrawGlyph(draw.GlyphStyle{Color: k.color, Radius: 3.2, Shape: draw.CircleGlyph{}}, k.at)
+	}
+	if point.Model || m.named {
+		style := textStyle(textSize, black)
+		if len(m.series) > 1 { // the colour shows which mark a name belongs to
+			style.Color = k.color
 		}
-		if point.Model || m.named {
-			style.Color = black
-			if len(m.series) > 1 { // the colour shows which mark a name belongs to
-				style.Color = k.color
-			}
-			c.FillText(style, vg.Point{X: (places[i].Min.X + places[i].Max.X) / 2, Y: (places[i].Min.Y + places[i].Max.Y) / 2}, point.Name)
-		}
+		c.FillText(style, vg.Point{X: (place.Min.X + place.Max.X) / 2, Y: (place.Min.Y + place.Max.Y) / 2}, point.Name)
 	}
 }
 

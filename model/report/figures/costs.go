@@ -60,14 +60,14 @@ func spreadFigure(rows []spreadRow, d evaluate.Distance) Figure {
 // untrained model and shuffled sensors: they are so far off that they would squeeze
 // all others together.
 func spreadRows(rows []evaluate.Row, d evaluate.Distance) []spreadRow {
-	var shown []spreadRow
+	var selected []spreadRow
 	for _, r := range rows {
 		if r.Kind == evaluate.Normal || r.Kind == evaluate.Untrained || r.Kind == evaluate.Shuffled {
 			continue
 		}
-		shown = append(shown, spreadOf(r, d))
+		selected = append(selected, spreadOf(r, d))
 	}
-	return shown
+	return selected
 }
 
 func spreadOf(r evaluate.Row, d evaluate.Distance) spreadRow {

@@ -25,9 +25,9 @@ func planeFigure(rows []planeRow) Figure {
 		func(w io.Writer) error { return planeData(w, rows) }}
 }
 
-func planeRows(shown []evaluate.Percentile) []planeRow {
+func planeRows(percentiles []evaluate.Percentile) []planeRow {
 	var rows []planeRow
-	for _, p := range shown {
+	for _, p := range percentiles {
 		row := planeRow{Percent: p.Percent, Function: p.Function.Index, Sinkhorn: p.Function.Sinkhorn,
 			Sets: []planeSet{{"target", p.Reference}}}
 		if len(p.MCMC) > 0 {

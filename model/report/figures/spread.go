@@ -60,30 +60,44 @@ func drawSpread(w io.Writer, rows []spreadRow, name string) error {
 	clip, whole := spreadRanges(rows)
 	plots := make([][]*plot.Plot, len(rows))
 	for i, r := range rows {
-		h, b := newPlot(), newPlot()
-		for _, p := range []*plot.Plot{h, b} {
-			p.Y.Tick.Marker = plot.ConstantTicks(nil)
-			p.Y.Width = 0
-		}
-		colour := spreadColour(r.Kind)
-		values := make([]float32, len(r.Values))
-		for k, v := range r.Values {
-			values[k] = float32(v)
-		}
-		counts := histogram(values, clip.lo, clip.hi, spreadBins)
-		h.Add(filledHistogram{counts, clip.lo, clip.hi, colour})
-		h.X.Min, h.X.Max = clip.lo, clip.hi
-		h.Y.Min, h.Y.Max = 0, 1.05*max(slices.Max(counts), 1e-9)
-		b.Add(boxPlot{r.Values, colour})
-		b.X.Scale = plot.LogScale{}
-		b.X.Min, b.X.Max = whole.lo, whole.hi
-		b.Y.Min, b.Y.Max = 0, 1
-		h.X.Tick.Marker, b.X.Tick.Marker = niceTicks(4), logTicks{}
-		if i < len(rows)-1 {
-			h.X.Tick.Marker, b.X.Tick.Marker = unlabelled{h.X.Tick.Marker}, unlabelled{b.X.Tick.Marker}
-		}
-		plots[i] = []*plot.Plot{h, b}
+		plots[i] = spreadPlots(r, clip, whole, i == len(rows)-1)
 	}
+	c := layOutSpread(plots, rows, name)
+	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
+		return fmt.Errorf("figure of spreads: %w", err)
+	}
+	return nil
+}
+
+// spreadPlots are the histogram and the box plot of a row. The last row labels its axes.
+func spreadPlots(r spreadRow, clip, whole axisRange, last bool) []*plot.Plot {
+	h, b := newPlot(), newPlot()
+	for _, p := range []*plot.Plot{h, b} {
+		p.Y.Tick.Marker = plot.ConstantTicks(nil)
+		p.Y.Width = 0
+	}
+	colour := spreadColour(r.Kind)
+	values := make([]float32, len(r.Values))
+	for k, v := range r.Values {
+		values[k] = float32(v)
+	}
+	counts := histogram(values, clip.lo, clip.hi, spreadBins)
+	h.Add(filledHistogram{counts, clip.lo, clip.hi, colour})
+	h.X.Min, h.X.Max = clip.lo, clip.hi
+	h.Y.Min, h.Y.Max = 0, 1.05*max(slices.Max(counts), 1e-9)
+	b.Add(boxPlot{r.Values, colour})
+	b.X.Scale = plot.LogScale{}
+	b.X.Min, b.X.Max = whole.lo, whole.hi
+	b.Y.Min, b.Y.Max = 0, 1
+	h.X.Tick.Marker, b.X.Tick.Marker = niceTicks(4), logTicks{}
+	if !last {
+		h.X.Tick.Marker, b.X.Tick.Marker = unlabelled{h.X.Tick.Marker}, unlabelled{b.X.Tick.Marker}
+	}
+	return []*plot.Plot{h, b}
+}
+
+// layOutSpread draws the rows below one another, with their names, titles and axes.
+func layOutSpread(plots [][]*plot.Plot, rows []spreadRow, name string) *vgimg.Canvas {
 	labels := vg.Length(0)
 	style := textStyle(textSize, black)
 	style.XAlign = text.XRight
@@ -108,10 +122,7 @@ func drawSpread(w io.Writer, rows []spreadRow, name string) error {
 		data := plots[0][j].DataCanvas(canvases[0][j])
 		page.FillText(textStyle(textSize+1, black), vg.Point{X: data.Center().X, Y: height - 10}, title)
 	}
-	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
-		return fmt.Errorf("figure of spreads: %w", err)
-	}
-	return nil
+	return c
 }
 
 type axisRange struct{ lo, hi float64 }

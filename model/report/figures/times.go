@@ -26,17 +26,17 @@ func timesFigure(rows []evaluate.Row) Figure {
 
 // timeRows selects the rows of the figure by physical time.
 func timeRows(rows []evaluate.Row) []evaluate.Row {
-	var shown []evaluate.Row
+	var selected []evaluate.Row
 	for _, r := range rows {
 		switch r.Kind {
 		case evaluate.Split, evaluate.Shuffled, evaluate.Untrained:
 		default:
 			if len(r.Times) > 1 {
-				shown = append(shown, r)
+				selected = append(selected, r)
 			}
 		}
 	}
-	return shown
+	return selected
 }
 
 // timeIntervalDistances are the two distances of time intervals.

@@ -29,11 +29,11 @@ func TestNamesOfResults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := Plan(chosen, c.preset, int(c.seed))
+		runs, err := Plan(chosen, c.preset, int(c.seed))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, j := range jobs {
+		for _, j := range runs {
 			for _, task := range j.Evaluations {
 				if j.Seed != c.seed || task.Name != c.evaluation {
 					continue

@@ -44,7 +44,7 @@ func (d Directory) collect(j PlannedRun, into collection) (fact RunFact, main *s
 		if t.Name == "" {
 			main = found
 		}
-		fact.Judged = append(fact.Judged, EvaluationFact{t.Name, t.key(), found.Results.Seconds, found.Results.Backend, found.Created, found.Environment})
+		fact.Evaluations = append(fact.Evaluations, EvaluationFact{t.Name, t.key(), found.Results.Seconds, found.Results.Backend, found.Created, found.Environment})
 		into.made[k] = append(into.made[k], studies.Outcome{Results: &found.Results, TrainSeconds: fact.seconds("train"), LastLoss: fact.Loss})
 	}
 	return fact, main, nil

@@ -90,7 +90,7 @@ type RunFact struct {
 	Updates        int    `json:"updates"`
 	Parameters     int    `json:"parameters"` // of the network
 	TrainingRecord `json:"training"`
-	Judged         []EvaluationFact `json:"evaluations"`
+	Evaluations    []EvaluationFact `json:"evaluations"`
 }
 
 // EvaluationFact says how an evaluation was computed.
@@ -122,7 +122,7 @@ func (d Directory) document(chosen []studies.Study, plan []PlannedRun, preset st
 				first, r.Experiment = main, j.Experiment
 			}
 			r.Runs = append(r.Runs, fact)
-			if len(fact.Judged) < len(j.Evaluations) {
+			if len(fact.Evaluations) < len(j.Evaluations) {
 				doc.Missing++
 			}
 		}

@@ -11,8 +11,8 @@ import (
 
 // figures are those of an evaluation's report, drawn again where its results suffice.
 // The study's figures of costs and of distributions replace the evaluation's own.
-func (o collection) figures(s studies.Study, shown *storedEvaluation) ([]Figure, error) {
-	captions, err := figures.Captions(shown.Dir)
+func (o collection) figures(s studies.Study, stored *storedEvaluation) ([]Figure, error) {
+	captions, err := figures.Captions(stored.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (o collection) figures(s studies.Study, shown *storedEvaluation) ([]Figure,
 		if c.Name == "costs" && len(s.Costs) > 0 {
 			continue
 		}
-		d, err := o.figure(s, shown, c)
+		d, err := o.figure(s, stored, c)
 		if err != nil {
 			return nil, err
 		}
@@ -48,19 +48,19 @@ func (o collection) figures(s studies.Study, shown *storedEvaluation) ([]Figure,
 }
 
 // figure is one figure of an evaluation's report.
-func (o collection) figure(s studies.Study, shown *storedEvaluation, c figures.Caption) (figures.Drawn, error) {
+func (o collection) figure(s studies.Study, stored *storedEvaluation, c figures.Caption) (figures.Drawn, error) {
 	if c.Name == "spread" && len(s.Spread) > 0 {
-		return figures.DrawSpread(o.named(s, s.Spread), shown.Results.Distances()[0])
+		return figures.DrawSpread(o.named(s, s.Spread), stored.Results.Distances()[0])
 	}
-	d, follows, err := figures.Redraw(&shown.Results, c.Name)
+	d, follows, err := figures.Redraw(&stored.Results, c.Name)
 	if follows || err != nil {
 		return d, err
 	}
 	d.Caption = c // its samples were not kept: copy the picture
-	if d.PNG, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".png")); err != nil {
+	if d.PNG, err = os.ReadFile(filepath.Join(stored.Dir, c.Name+".png")); err != nil {
 		return d, err
 	}
-	d.CSV, err = os.ReadFile(filepath.Join(shown.Dir, c.Name+".csv"))
+	d.CSV, err = os.ReadFile(filepath.Join(stored.Dir, c.Name+".csv"))
 	return d, err
 }
 

@@ -92,7 +92,7 @@ func (r RunFact) DataTime() string  { return wall(r.seconds("generate")) }
 func (r RunFact) TrainTime() string { return wall(r.seconds("train")) }
 func (r RunFact) EvaluationTime() string {
 	var sum float64
-	for _, j := range r.Judged {
+	for _, j := range r.Evaluations {
 		sum += j.Seconds
 	}
 	return wall(sum)
@@ -113,7 +113,7 @@ func (r RunFact) State() string {
 		return "not started"
 	case r.Finished.IsZero():
 		return "not finished"
-	case len(r.Judged) == 0:
+	case len(r.Evaluations) == 0:
 		return "trained"
 	}
 	return r.Finished.Format("2006-01-02 15:04 UTC")
@@ -126,8 +126,8 @@ func (r RunFact) Machine() string {
 	if r.Environment.Workers > 0 {
 		s += fmt.Sprintf(", %s", counted(r.Environment.Workers, "worker"))
 	}
-	if len(r.Judged) > 0 {
-		j := r.Judged[0]
+	if len(r.Evaluations) > 0 {
+		j := r.Evaluations[0]
 		s += fmt.Sprintf("; evaluated, with the times in the tables, on: %s, %s", machine(j.Environment), j.Backend)
 	}
 	return s + "."

@@ -99,7 +99,7 @@ func ours(scaled bool) string {
 func (r StudyResult) unfinished() int {
 	n := 0
 	for _, f := range r.Runs {
-		if len(f.Judged) == 0 {
+		if len(f.Evaluations) == 0 {
 			n++
 		}
 	}

@@ -40,20 +40,20 @@ type PlannedEvaluation struct {
 // runs compute the rows that tables name; other seeds, those of them that depend on the
 // trained state.
 func Plan(chosen []studies.Study, preset string, seeds int) ([]PlannedRun, error) {
-	var jobs []PlannedRun
+	var runs []PlannedRun
 	for _, s := range chosen {
 		for _, r := range s.Runs {
 			for seed := range seeds {
-				job, err := planRun(s, r, preset, uint64(seed+1))
+				planned, err := planRun(s, r, preset, uint64(seed+1))
 				if err != nil {
 					return nil, fmt.Errorf("%s, run %s: %w", s.Name, r.Name, err)
 				}
-				job.Study = s.Name
-				jobs = append(jobs, job)
+				planned.Study = s.Name
+				runs = append(runs, planned)
 			}
 		}
 	}
-	return jobs, nil
+	return runs, nil
 }
 
 func planRun(s studies.Study, r studies.RunSpec, preset string, seed uint64) (PlannedRun, error) {
@@ -65,43 +65,43 @@ func planRun(s studies.Study, r studies.RunSpec, preset string, seed uint64) (Pl
 	if e.Evaluation.MCMC, err = studies.MCMCRows(e.Evaluation, r.Budgets); err != nil {
 		return PlannedRun{}, err
 	}
-	job := PlannedRun{Run: r.Name, Seed: seed, Experiment: e}
+	planned := PlannedRun{Run: r.Name, Seed: seed, Experiment: e}
 	for _, v := range append([]studies.EvaluationSpec{{}}, r.Evaluations...) {
-		shown := v.Name == "" && r.Name == s.Runs[0].Name
-		kinds, wanted := wantedKinds(s, r, v, seed, shown)
+		first := v.Name == "" && r.Name == s.Runs[0].Name
+		kinds, wanted := wantedKinds(s, r, v, seed, first)
 		if !wanted {
 			continue
 		}
-		judged, err := experiment.Load(r.Experiment, preset, "", append(set[:len(set):len(set)], v.Set...))
+		evaluated, err := experiment.Load(r.Experiment, preset, "", append(set[:len(set):len(set)], v.Set...))
 		if err != nil {
 			return PlannedRun{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
 		}
 		if v.Functions > 0 {
-			judged.Evaluation.Functions = min(v.Functions, judged.Evaluation.Functions)
+			evaluated.Evaluation.Functions = min(v.Functions, evaluated.Evaluation.Functions)
 		}
 		if v.Budgets == nil {
 			v.Budgets = r.Budgets
 		}
-		if judged.Evaluation.MCMC, err = studies.MCMCRows(judged.Evaluation, v.Budgets); err != nil {
+		if evaluated.Evaluation.MCMC, err = studies.MCMCRows(evaluated.Evaluation, v.Budgets); err != nil {
 			return PlannedRun{}, fmt.Errorf("evaluation %s: %w", v.Name, err)
 		}
-		if judged.Hash() != e.Hash() {
+		if evaluated.Hash() != e.Hash() {
 			return PlannedRun{}, fmt.Errorf("evaluation %s changes the training", v.Name)
 		}
-		task := PlannedEvaluation{Name: v.Name, Experiment: judged, Kinds: kinds}
+		evaluation := PlannedEvaluation{Name: v.Name, Experiment: evaluated, Kinds: kinds}
 		if v.Functions == 0 {
-			task.Paper = evaluate.Paper(judged, slices.Concat(r.Set, v.Set)...)
+			evaluation.Paper = evaluate.Paper(evaluated, slices.Concat(r.Set, v.Set)...)
 		}
-		job.Evaluations = append(job.Evaluations, task)
+		planned.Evaluations = append(planned.Evaluations, evaluation)
 	}
-	return job, nil
+	return planned, nil
 }
 
 // wantedKinds are the kinds of rows that an evaluation computes; none means all, and
 // some is false where no row is needed.
-func wantedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, seed uint64, shown bool) (kinds []evaluate.Kind, some bool) {
+func wantedKinds(s studies.Study, r studies.RunSpec, v studies.EvaluationSpec, seed uint64, first bool) (kinds []evaluate.Kind, some bool) {
 	switch {
-	case seed == 1 && shown:
+	case seed == 1 && first:
 		return nil, true
 	case seed == 1 && len(v.Kinds) > 0:
 		return v.Kinds, true

@@ -84,13 +84,13 @@ func (o Options) run(ctx context.Context, name string, planned PlannedRun) error
 		return err
 	}
 	var missing []PlannedEvaluation
-	for _, task := range planned.Evaluations {
-		done, err := o.Dir.storedEvaluation(task.key())
+	for _, evaluation := range planned.Evaluations {
+		done, err := o.Dir.storedEvaluation(evaluation.key())
 		if err != nil {
 			return err
 		}
 		if done == nil {
-			missing = append(missing, task)
+			missing = append(missing, evaluation)
 		}
 	}
 	var st *state.State
@@ -168,33 +168,33 @@ func lastLosses(losses []float64) float64 {
 	return sum / float64(n)
 }
 
-func (o Options) evaluate(ctx context.Context, name string, st *state.State, tasks []PlannedEvaluation) error {
+func (o Options) evaluate(ctx context.Context, name string, st *state.State, missing []PlannedEvaluation) error {
 	b, simulator, err := o.Open()
 	if err != nil {
 		return err
 	}
 	defer b.Close()
-	for _, task := range tasks {
+	for _, evaluation := range missing {
 		what := name + ": evaluate"
-		if task.Name != "" {
-			what += " " + task.Name
+		if evaluation.Name != "" {
+			what += " " + evaluation.Name
 		}
 		o.Say(what)
 		began := time.Now()
-		results, shown, err := evaluate.Run(ctx, evaluate.Options{
-			Experiment: task.Experiment, State: st, Backend: b, Simulator: simulator,
-			Store: shard.NewDir(o.Dir.Shards()), Kinds: task.Kinds, Progress: o.Progress,
+		results, data, err := evaluate.Run(ctx, evaluate.Options{
+			Experiment: evaluation.Experiment, State: st, Backend: b, Simulator: simulator,
+			Store: shard.NewDir(o.Dir.Shards()), Kinds: evaluation.Kinds, Progress: o.Progress,
 		})
 		if err != nil {
 			return err
 		}
-		key, environment, now := task.key(), o.here(), time.Now().UTC()
+		key, environment, now := evaluation.key(), o.here(), time.Now().UTC()
 		var losses []float64
-		if task.Name == "" { // the loss curve belongs to the run, which has one such evaluation
+		if evaluation.Name == "" { // the loss curve belongs to the run, which has one such evaluation
 			losses = st.Losses
 		}
 		if _, err := report.Write(ctx, o.Dir.evaluation(key), report.Input{
-			Results: results, FigureData: shown, Losses: losses, Environment: environment, Created: now,
+			Results: results, FigureData: data, Losses: losses, Environment: environment, Created: now,
 			Stages: []report.StageTime{{Name: "evaluate", Took: time.Since(began), Note: fmt.Sprintf("%d functions", results.Functions)}},
 		}); err != nil {
 			return err
