@@ -6,7 +6,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
-// Trainer is what the graphs of a training step depend on.
+// Trainer configures the graphs of a training step.
 func (e Experiment) Trainer() trainer.Config {
 	alternatives := e.Alternatives()
 	models := make([]velocity.Model, len(alternatives))

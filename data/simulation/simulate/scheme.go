@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -51,12 +52,7 @@ func (s Scheme) Steps(n int) int {
 }
 
 // start is the standard deviation of the first states.
-func (s Scheme) start() float64 {
-	if s.Start == 0 {
-		return 1
-	}
-	return s.Start
-}
+func (s Scheme) start() float64 { return cmp.Or(s.Start, 1) }
 
 // samplesPerChain checks that the scheme gives n samples in total.
 func (s Scheme) samplesPerChain(n int) (int, error) {
