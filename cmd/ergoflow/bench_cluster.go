@@ -64,8 +64,8 @@ func benchCluster(ctx context.Context, e experiment.Experiment, workers int, bac
 
 func (m clusterMeasurement) print() error {
 	fmt.Fprintf(stdout, "%s, %s, %d workers: median %.1f ms, %.0f samples/s\n", m.Experiment, m.Batch, m.World, 1e3*m.Median, m.SamplesPerSecond)
-	if f := m.WaitsFor; f != nil {
-		fmt.Fprintf(stdout, "waits for %s, %.3g ms a step; it is the last in %d of %d steps\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
+	if m.WaitsFor != nil {
+		fmt.Fprintf(stdout, "waits for %s\n", waitLine(m.WaitsFor))
 	}
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "ms\tdata\tgradient\tcopy\tring\twait\tupdate\tother\tall\t")

@@ -14,39 +14,38 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/simulator"
 )
 
+// simulateBench are the flags of bench simulate.
+type simulateBench struct {
+	kernelBench
+	systems          []string
+	nodes, particles []int
+	functions        int
+	backend          string
+	onDevice         *backend.Backend // nil if none is timed
+}
+
+// system is a kernel with the flag that gives its sizes.
+type system struct {
+	name    string
+	flag    string
+	given   *[]int // the flag's value
+	largest int
+	kernel
+}
+
+// all are the systems with their default sizes.
+func (b *simulateBench) all() []system {
+	return []system{
+		{"line", "nodes", &b.nodes, 1 << 16, kernel{[]int{64, 256}, b.onGrids(b.line)}},
+		{"plane", "nodes", &b.nodes, 1 << 8, kernel{[]int{32}, b.onGrids(simulate.BenchmarkPlane)}},
+		{"particles", "particles", &b.particles, sde.MaxParticles, kernel{[]int{32}, simulate.BenchmarkParticles}},
+	}
+}
+
 func benchSimulateCommand() *cobra.Command {
-	var bench kernelBench
-	var chosen []string
-	var nodes, particles []int
-	var functions int
-	var backendName string
-	var onDevice *backend.Backend // nil if none is timed
-	line := func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
-		found, err := simulate.BenchmarkLine(ctx, nodes, functions, rounds)
-		if err != nil || onDevice == nil {
-			return found, err
-		}
-		more, err := simulator.Benchmark(ctx, onDevice, nodes, functions, rounds)
-		return append(found, more...), err
-	}
-	grids := func(benchmark func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error)) measure {
-		return func(ctx context.Context, nodes, rounds int) ([]stopwatch.Measurement, error) {
-			return benchmark(ctx, nodes, functions, rounds)
-		}
-	}
-	systems := []struct {
-		name    string
-		flag    string // what the sizes are
-		given   *[]int // its value
-		largest int
-		kernel
-	}{
-		{"line", "nodes", &nodes, 1 << 16, kernel{[]int{64, 256}, grids(line)}},
-		{"plane", "nodes", &nodes, 1 << 8, kernel{[]int{32}, grids(simulate.BenchmarkPlane)}},
-		{"particles", "particles", &particles, sde.MaxParticles, kernel{[]int{32}, simulate.BenchmarkParticles}},
-	}
+	var b simulateBench
 	var names []string
-	for _, s := range systems {
+	for _, s := range b.all() {
 		names = append(names, s.name)
 	}
 	cmd := &cobra.Command{
@@ -60,44 +59,69 @@ it counts unordered pairs.`,
 		Example: "  ergoflow bench simulate --system line --nodes 64,256 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := within("functions", []int{functions}, 1, 4096); err != nil {
+			kernels, err := b.kernels(names, cmd.Flags().Changed)
+			if err != nil {
 				return err
 			}
-			for _, name := range chosen {
-				if !slices.Contains(names, name) {
-					return usagef("--system has %q, want %s", name, strings.Join(names, ", "))
-				}
-			}
-			var kernels []kernel
-			for _, s := range systems {
-				if !slices.Contains(chosen, s.name) {
-					continue
-				}
-				if cmd.Flags().Changed(s.flag) {
-					s.sizes = *s.given
-				}
-				if err := within(s.flag, s.sizes, 2, s.largest); err != nil {
+			if b.backend != "" {
+				if b.onDevice, err = backend.Open(b.backend); err != nil {
 					return err
 				}
-				kernels = append(kernels, s.kernel)
+				defer b.onDevice.Close()
 			}
-			if backendName != "" {
-				b, err := backend.Open(backendName)
-				if err != nil {
-					return err
-				}
-				defer b.Close()
-				onDevice = b
-			}
-			return bench.runAll(cmd.Context(), kernels)
+			return b.runAll(cmd.Context(), kernels)
 		},
 	}
-	bench.add(cmd)
+	b.add(cmd)
 	f := cmd.Flags()
-	f.StringSliceVar(&chosen, "system", names, "systems to time")
-	f.IntSliceVar(&nodes, "nodes", nil, "numbers of nodes along each axis (default: 64 and 256 on the line, 32 in the plane)")
-	f.StringVar(&backendName, "backend", "", "compute backend to time too, on the line: xla:cuda, xla:cpu or go")
-	f.IntSliceVar(&particles, "particles", nil, "numbers of particles in the plane (default: 32)")
-	f.IntVar(&functions, "functions", 64, "number of functions on grids, each with 128 chains")
+	f.StringSliceVar(&b.systems, "system", names, "systems to time")
+	f.IntSliceVar(&b.nodes, "nodes", nil, "numbers of nodes along each axis (default: 64 and 256 on the line, 32 in the plane)")
+	f.StringVar(&b.backend, "backend", "", "compute backend to time too, on the line: xla:cuda, xla:cpu or go")
+	f.IntSliceVar(&b.particles, "particles", nil, "numbers of particles in the plane (default: 32)")
+	f.IntVar(&b.functions, "functions", 64, "number of functions on grids, each with 128 chains")
 	return cmd
+}
+
+// kernels are the chosen systems with their sizes. changed reports whether a flag was
+// given.
+func (b *simulateBench) kernels(names []string, changed func(flag string) bool) ([]kernel, error) {
+	if err := within("functions", []int{b.functions}, 1, 4096); err != nil {
+		return nil, err
+	}
+	for _, name := range b.systems {
+		if !slices.Contains(names, name) {
+			return nil, usagef("--system has %q, want %s", name, strings.Join(names, ", "))
+		}
+	}
+	var kernels []kernel
+	for _, s := range b.all() {
+		if !slices.Contains(b.systems, s.name) {
+			continue
+		}
+		if changed(s.flag) {
+			s.sizes = *s.given
+		}
+		if err := within(s.flag, s.sizes, 2, s.largest); err != nil {
+			return nil, err
+		}
+		kernels = append(kernels, s.kernel)
+	}
+	return kernels, nil
+}
+
+// line times the engines on the line, and the device if one is open.
+func (b *simulateBench) line(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
+	found, err := simulate.BenchmarkLine(ctx, nodes, functions, rounds)
+	if err != nil || b.onDevice == nil {
+		return found, err
+	}
+	more, err := simulator.Benchmark(ctx, b.onDevice, nodes, functions, rounds)
+	return append(found, more...), err
+}
+
+// onGrids is a benchmark of --functions functions on grids.
+func (b *simulateBench) onGrids(benchmark func(ctx context.Context, nodes, functions, rounds int) ([]stopwatch.Measurement, error)) measure {
+	return func(ctx context.Context, nodes, rounds int) ([]stopwatch.Measurement, error) {
+		return benchmark(ctx, nodes, b.functions, rounds)
+	}
 }

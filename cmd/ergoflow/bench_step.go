@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 func benchStepCommand() *cobra.Command {
@@ -44,22 +46,7 @@ sum over the workers, waiting for the last of them, update, and the rest.`,
 				}
 				return m.print()
 			}
-			b, err := backend.Open(backendName)
-			if err != nil {
-				return err
-			}
-			defer b.Close()
-			m, err := e.Benchmark(cmd.Context(), b, steps)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(m)
-			}
-			fmt.Fprintf(stdout, "%s on %s, %s: median %.1f ms (least %.1f), %.0f GFLOP/s, %.0f samples/s\n",
-				m.Experiment, m.Backend, m.Batch, 1e3*m.Median, 1e3*m.Min, m.GFLOPS, m.SamplesPerSecond)
-			fmt.Fprintf(stdout, "  assembly %.1f ms, gradient %.1f ms, update %.1f ms\n", 1e3*m.Assembly, 1e3*m.Gradient, 1e3*m.Update)
-			return nil
+			return benchProcess(cmd.Context(), e, backendName, steps, asJSON)
 		},
 	}
 	choose.addFull(cmd)
@@ -70,4 +57,24 @@ sum over the workers, waiting for the last of them, update, and the rest.`,
 	f.IntVar(&world, "world", 0, "number of workers of a cluster on this machine (default: this process alone)")
 	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
+}
+
+// benchProcess times the steps of one worker in this process.
+func benchProcess(ctx context.Context, e experiment.Experiment, backendName string, steps int, asJSON bool) error {
+	b, err := backend.Open(backendName)
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	m, err := e.Benchmark(ctx, b, steps)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(m)
+	}
+	fmt.Fprintf(stdout, "%s on %s, %s: median %.1f ms (least %.1f), %.0f GFLOP/s, %.0f samples/s\n",
+		m.Experiment, m.Backend, m.Batch, 1e3*m.Median, 1e3*m.Min, m.GFLOPS, m.SamplesPerSecond)
+	fmt.Fprintf(stdout, "  assembly %.1f ms, gradient %.1f ms, update %.1f ms\n", 1e3*m.Assembly, 1e3*m.Gradient, 1e3*m.Update)
+	return nil
 }

@@ -20,27 +20,26 @@ import (
 )
 
 var (
-	chaosFor  = flag.Duration("chaos", 0, "how long TestChaos disturbs clusters; zero leaves it out")
-	chaosSeed = flag.Uint64("chaos.seed", 0, "of the first round's faults; zero draws one")
+	chaosFor  = flag.Duration("chaos", 0, "how long TestChaos disturbs clusters; 0 skips it")
+	chaosSeed = flag.Uint64("chaos.seed", 0, "seed of the first round's faults; 0 draws one")
 )
 
 const (
 	chaosSteps = 400
-	// chaosPatience is how long a cluster may make no progress, whatever befalls
-	// it. No fault holds longer than a tenth of it.
+	// chaosPatience is how long a cluster may make no progress under faults. No fault
+	// lasts longer than a tenth of it.
 	chaosPatience = time.Minute
-	// respawn is when a service manager starts a process again that ended.
+	// respawn is how long a service manager waits before it starts a process again.
 	respawn = time.Second
-	// disk holds ledger, queue and checkpoints of the small experiment.
+	// diskBytes holds ledger, queue and checkpoints of the small experiment.
 	diskBytes = 64 << 20
 )
 
-// TestChaos runs the tiny experiment again and again on four hosts under faults,
-// from the making of its shards to its last checkpoint. Every round must end,
-// prove that it learned from everything once, and have the parameters of the
-// undisturbed run: to rounding, or bit for bit where the seed is odd, whose rounds
-// are reproducible. A round's faults are drawn from its seed; when they strike is
-// told by the clock.
+// TestChaos runs the tiny experiment again and again on four hosts under faults, from the
+// generation of its shards to its last checkpoint. Every round must end, prove that it
+// learned from every block once, and have the parameters of the undisturbed run: to
+// rounding, or bit for bit in reproducible rounds, those of odd seeds. A round's seed draws
+// its faults; when they begin depends on the clock.
 func TestChaos(t *testing.T) {
 	if *chaosFor == 0 {
 		t.Skip("`make chaos MINUTES=3` runs it")
@@ -69,7 +68,7 @@ func chaos(t *testing.T) {
 	for round := uint64(0); round == 0 || time.Since(begin) < *chaosFor; round++ {
 		disturb(t, on, baselines[(seed+round)%2], seed+round, tally)
 		if t.Failed() {
-			t.Fatalf("again: make chaos MINUTES=1 SEED=%d", seed+round)
+			t.Fatalf("to repeat this round: make chaos MINUTES=1 SEED=%d", seed+round)
 		}
 	}
 	say("%d kinds of faults; until two more steps were committed:", len(tally))
@@ -80,7 +79,7 @@ func chaos(t *testing.T) {
 	}
 }
 
-// say prints at once: a long test is to be watched.
+// say prints at once, so that one can watch a long test.
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
 // A round is one run under faults.
@@ -90,12 +89,12 @@ type round struct {
 	disk   string
 	begin  time.Time
 	step   int
-	open   []*fault // that hold, or have not been recovered from
+	open   []*fault // that last, or from which the cluster has not recovered
 	absent map[*daemon]time.Time
 	tally  map[string][]time.Duration
 }
 
-// A baseline is an experiment and what it ends with undisturbed.
+// A baseline is an experiment and the final state of its undisturbed run.
 type baseline struct {
 	experiment experiment.Experiment
 	state      *state.State
@@ -126,7 +125,7 @@ func disturb(t *testing.T, on []*hosts.Host, undisturbed baseline, seed uint64, 
 		}
 		equal(t, what, final(t, disk), undisturbed.state)
 		if !t.Failed() {
-			say("%7.2f s  everything was used once, and the parameters are those of the undisturbed run, %s", time.Since(r.begin).Seconds(), how)
+			say("%7.2f s  every block was used once, and the parameters are those of the undisturbed run, %s", time.Since(r.begin).Seconds(), how)
 		}
 	})
 }
@@ -135,17 +134,17 @@ func (r *round) say(format string, args ...any) {
 	say("%7.2f s  step %4d  %s", time.Since(r.begin).Seconds(), r.step, fmt.Sprintf(format, args...))
 }
 
-// toEnd lets faults come and go until the run is done.
+// toEnd injects faults until the run is done.
 func (r *round) toEnd() {
 	next := time.Now()
 	moved, last := time.Now(), ""
 	for {
 		now := time.Now()
 		if !now.Before(next) {
-			r.strike(now)
+			r.inject(now)
 			next = now.Add(time.Duration(300+r.rng.IntN(3000)) * time.Millisecond)
 		}
-		r.relent(now)
+		r.endExpired(now)
 		r.respawn(now)
 		if st, ok := r.status(); ok {
 			if place := fmt.Sprint(st.State, st.Step, st.Shards.Done); place != last {
@@ -156,7 +155,7 @@ func (r *round) toEnd() {
 			switch st.State {
 			case "done":
 				r.say("done")
-				r.heal()
+				r.endAll()
 				return
 			case "failed":
 				r.t.Fatalf("the run failed: %s\n%s", st.Failure, r.logs())
@@ -169,8 +168,8 @@ func (r *round) toEnd() {
 	}
 }
 
-// strike begins a fault, unless what it is to befall is under another.
-func (r *round) strike(now time.Time) {
+// inject begins a fault, unless another one affects the same process or host.
+func (r *round) inject(now time.Time) {
 	kind := faults[r.rng.IntN(len(faults))]
 	// Between 0.1 s and 6 s, as often below 0.8 s as above.
 	f := &fault{kind: kind.name, hold: time.Duration(100*math.Pow(60, r.rng.Float64())) * time.Millisecond}
@@ -186,8 +185,8 @@ func (r *round) strike(now time.Time) {
 	f.begin()
 }
 
-// relent ends the faults whose time has come.
-func (r *round) relent(now time.Time) {
+// endExpired ends the faults that have lasted their time.
+func (r *round) endExpired(now time.Time) {
 	for _, f := range r.open {
 		if !f.over && now.Sub(f.since) >= f.hold {
 			f.over = true
@@ -196,8 +195,8 @@ func (r *round) relent(now time.Time) {
 	}
 }
 
-// heal ends all faults.
-func (r *round) heal() {
+// endAll ends all faults.
+func (r *round) endAll() {
 	for _, f := range r.open {
 		if !f.over {
 			f.over = true
@@ -210,8 +209,8 @@ func (r *round) heal() {
 	clear(r.absent)
 }
 
-// recovered closes the faults that hold no more and after which two more steps
-// were committed: one may have been under way.
+// recovered closes the faults that have ended and after which two more steps were
+// committed: the first may have been under way when the fault began.
 func (r *round) recovered(now time.Time, st coordinator.Status) {
 	r.open = slices.DeleteFunc(r.open, func(f *fault) bool {
 		if f.after == 0 && int(st.Step) >= f.step+2 {
@@ -223,9 +222,9 @@ func (r *round) recovered(now time.Time, st coordinator.Status) {
 	})
 }
 
-// respawn starts what ended unasked, as a service manager does: a coordinator
-// that could not write its ledger, a worker whose last session the coordinator
-// still believes in.
+// respawn starts processes that ended by themselves, as a service manager does: a
+// coordinator that could not write its ledger, or a worker whose last session the
+// coordinator still counts.
 func (r *round) respawn(now time.Time) {
 	for _, d := range r.daemons() {
 		since, noticed := r.absent[d]
@@ -233,7 +232,7 @@ func (r *round) respawn(now time.Time) {
 		case d.alive() || r.held(d):
 			delete(r.absent, d)
 		case !noticed:
-			r.say("  the %s has ended: %s", d.name, lastWords(d.log))
+			r.say("  the %s has ended: %s", d.name, lastError(d.log))
 			r.absent[d] = now
 		case now.Sub(since) >= respawn:
 			delete(r.absent, d)
@@ -242,8 +241,8 @@ func (r *round) respawn(now time.Time) {
 	}
 }
 
-// lastWords is the error that a process ended with, or the last line of its log.
-func lastWords(log string) string {
+// lastError is the error that a process ended with, or the last line of its log.
+func lastError(log string) string {
 	lines := tailLines(log, 2000)
 	if i := slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "ergoflow: ") }); i >= 0 {
 		return lines[i]
@@ -251,7 +250,7 @@ func lastWords(log string) string {
 	return lines[len(lines)-1]
 }
 
-// held reports whether a fault keeps the daemon away.
+// held reports whether a fault affects the daemon.
 func (r *round) held(d *daemon) bool {
 	return slices.ContainsFunc(r.open, func(f *fault) bool { return !f.over && slices.Contains(f.on, d.name) })
 }

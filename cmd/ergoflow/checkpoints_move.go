@@ -112,29 +112,9 @@ func checkpointsImportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			e, st, err := experiment.DecodeState(encoded)
+			info, encoded, err := opened(encoded)
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
-			}
-			if encoded, err = state.Unseal(encoded); err == nil { // the store has seals of its own
-				var f family.Family
-				if f, err = e.Family(); err == nil {
-					_, err = e.Conditioner(f, st.Normalisation)
-				}
-			}
-			if err != nil {
-				return fmt.Errorf("%s: %w: %w", args[0], state.ErrCorrupt, err)
-			}
-			sum := sha256.Sum256(encoded)
-			info := checkpoint.Info{
-				Run: st.Run, Experiment: e.Name + "/" + e.Preset, Step: st.Step, Time: time.Now(),
-				Size: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:]),
-			}
-			if n := len(st.Ledger.Stretches); n > 0 {
-				info.Generation = st.Ledger.Stretches[n-1].Generation // later generations count from it
-			}
-			if n := len(st.Losses); n > 0 {
-				info.Loss = checkpoint.Loss(st.Losses[n-1])
 			}
 			info, newest, err := put(dir, info, encoded)
 			if err != nil {
@@ -150,6 +130,36 @@ func checkpointsImportCommand() *cobra.Command {
 	}
 	requireDir(cmd, &dir)
 	return cmd
+}
+
+// opened is an exported checkpoint without its seal, and what a store keeps about it. It
+// needs the normalisation of all inputs of its network.
+func opened(export []byte) (info checkpoint.Info, encoded []byte, err error) {
+	e, st, err := experiment.DecodeState(export)
+	if err != nil {
+		return info, nil, err
+	}
+	if encoded, err = state.Unseal(export); err == nil { // the store has checksums of its own
+		var f family.Family
+		if f, err = e.Family(); err == nil {
+			_, err = e.Conditioner(f, st.Normalisation)
+		}
+	}
+	if err != nil {
+		return info, nil, fmt.Errorf("%w: %w", state.ErrCorrupt, err)
+	}
+	sum := sha256.Sum256(encoded)
+	info = checkpoint.Info{
+		Run: st.Run, Experiment: e.Name + "/" + e.Preset, Step: st.Step, Time: time.Now(),
+		Size: int64(len(encoded)), SHA256: hex.EncodeToString(sum[:]),
+	}
+	if n := len(st.Ledger.Stretches); n > 0 {
+		info.Generation = st.Ledger.Stretches[n-1].Generation // later generations count from it
+	}
+	if n := len(st.Losses); n > 0 {
+		info.Loss = checkpoint.Loss(st.Losses[n-1])
+	}
+	return info, encoded, nil
 }
 
 // put saves a checkpoint in a directory's store. It returns the checkpoint as it is stored,

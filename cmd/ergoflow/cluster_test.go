@@ -37,7 +37,7 @@ var small = []string{
 	"--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50",
 }
 
-// program is the program with arguments, its output kept for failures.
+// program is the program with arguments. Its output is kept for failures.
 func program(ctx context.Context, t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	self, err := os.Executable()
@@ -157,8 +157,8 @@ func TestWorkerCountsAgree(t *testing.T) {
 	}
 }
 
-// Probes are made where a function is trained on: that changes nothing either,
-// nor do numbers of sensors that alternate and small micro-batches.
+// Workers compute the probes of the functions that they train on. Their number changes
+// nothing either, nor do alternating numbers of sensors and small micro-batches.
 func TestWorkerCountsAgreeOnProbes(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"cn2d":          nil,
@@ -202,8 +202,7 @@ func startCluster(t *testing.T, dir string, workers int, more ...string) *cluste
 	return start(t, dir, slices.Concat([]string{"train"}, small, []string{"--local", "--dir", dir, "--workers", fmt.Sprint(workers)}, more))
 }
 
-// start starts the program with arguments that name dir. What it says goes to
-// listeners too.
+// start starts the program with arguments that name dir. Its output goes to listeners too.
 func start(t *testing.T, dir string, args []string, listeners ...io.Writer) *cluster {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -270,8 +269,7 @@ func (c *cluster) end() {
 	}
 }
 
-// join starts one more worker, on the Go backend, which is told to leave when the
-// test ends.
+// join starts one more worker, on the Go backend, which drains when the test ends.
 func (c *cluster) join() {
 	c.t.Helper()
 	addresses, err := coordinator.ReadAddresses(c.dir)
@@ -320,7 +318,7 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		c.end()
 		equalToRounding(t, "after a SIGKILL", final(t, c.dir), want)
 		if p := proven(t, c.dir); p.Generations < 2 || p.Workers < 2 {
-			t.Errorf("the ledger does not know of what happened: %+v", p)
+			t.Errorf("the ledger lacks generations or workers: %+v", p)
 		}
 	})
 
@@ -337,7 +335,7 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 
 	t.Run("everything killed, then started again", func(t *testing.T) {
 		dir := t.TempDir()
-		// Often, so that a disk that stalls for seconds has the first before training ends.
+		// Often, so that even a disk that stalls for seconds has one before training ends.
 		often := slices.Concat(slow, []string{"--set", "training.checkpoint_every=10"})
 		c := startCluster(t, dir, 2, often...)
 		st := c.until("a checkpoint", func(s coordinator.Status) bool { return s.Checkpoint != nil && s.State == "training" })
@@ -358,7 +356,7 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 			t.Errorf("training started again from the beginning, in generation %d, after the kill in %d\n%s", first.Generation, st.Generation, logs(dir))
 		}
 		if p := proven(t, dir); p.Generations < 2 {
-			t.Errorf("the ledger does not know of the restart: %+v", p)
+			t.Errorf("the ledger lacks the restart: %+v", p)
 		}
 	})
 
@@ -372,7 +370,7 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		for _, w := range st.Workers {
 			pids = append(pids, w.PID)
 		}
-		gone(t, pids) // they notice, save and leave
+		gone(t, pids) // they save and leave
 		if got := final(t, dir).Step; int64(got) < int64(st.Step) {
 			t.Errorf("training had reached step %d, but only step %d was saved", st.Step, got)
 		}
@@ -424,7 +422,7 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("the same command ended at step %d", got.Step)
 			}
 			if p := proven(t, c.dir); p.Generations < 2 {
-				t.Errorf("the same command began anew: %+v", p)
+				t.Errorf("the same command started again from the beginning: %+v", p)
 			}
 			if e, err := experiment.Parse(got.Config); err != nil || e.Training.CheckpointEvery != 20 || e.Evaluation.Solver != "euler-4" {
 				t.Errorf("the state's configuration is the first one: %+v, %v", e, err)
@@ -486,8 +484,8 @@ func TestInterruptEvaluation(t *testing.T) {
 	}
 }
 
-// gone waits until none of the processes is there: children of a parent that
-// was killed leave by themselves.
+// gone waits until all processes have ended: children leave by themselves when their
+// parent is killed.
 func gone(t *testing.T, pids []int) {
 	t.Helper()
 	deadline := time.Now().Add(30 * time.Second)

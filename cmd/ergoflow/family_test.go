@@ -10,9 +10,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
-// What docs/families.md says can be done: its families are written to files and
-// trained, that of the line until it has learned, those of the plane in the document's
-// experiment.
+// The families of docs/families.md train: that of the line until it has learned, those of
+// the plane in the document's experiment.
 func TestDocumentedFamiliesTrain(t *testing.T) {
 	text, err := os.ReadFile("../../docs/families.md")
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// fullRate is every host's, so that the tiny experiment takes a while.
+// fullRate is the network rate of every host. It makes the tiny experiment last long enough.
 const fullRate = "40mbit"
 
-// A fault befalls a cluster for a while.
+// A fault affects a cluster for a while.
 type fault struct {
 	kind  string
-	what  string   // in words
-	on    []string // what it takes hold of, names of daemons among them
+	what  string   // for the log
+	on    []string // the daemons, cables, rates or disks that it affects
 	hold  time.Duration
 	begin func()
 	end   func()
@@ -26,7 +26,7 @@ type fault struct {
 	after time.Duration // until two more steps were committed; zero: not yet
 }
 
-// faults are what may befall a round. make draws whom it befalls.
+// faults are the kinds of faults of a round. make draws the process or host.
 var faults = []struct {
 	name string
 	make func(*round, *fault)
@@ -47,7 +47,7 @@ var faults = []struct {
 		w := r.worker()
 		f.what, f.on = "drain the "+w.name, []string{w.name}
 		f.begin = func() { w.signal(syscall.SIGTERM) }
-		f.end = func() {} // it comes again when it has left
+		f.end = func() {} // respawn starts it again
 	}},
 	{"stop", func(r *round, f *fault) {
 		w := r.worker()
@@ -84,5 +84,5 @@ var faults = []struct {
 	}},
 }
 
-// worker draws one.
+// worker draws a worker.
 func (r *round) worker() *daemon { return r.workers[r.rng.IntN(len(r.workers))] }

@@ -42,7 +42,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// A command of its own, from its signal to its end.
+// Ctrl-C ends a simulation.
 func TestInterruptSimulation(t *testing.T) {
 	t.Parallel() // nearly all of it is waiting for the first line of progress
 	output := filepath.Join(t.TempDir(), "x.npy")

@@ -28,8 +28,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// A daemon is a process of the program on a host: what a service manager would
-// start there.
+// A daemon is a process of the program on a host, as a service manager starts one.
 type daemon struct {
 	name    string
 	host    *hosts.Host
@@ -86,8 +85,8 @@ type hostCluster struct {
 	control     wire.ControlClient
 }
 
-// startHosts starts a cluster on hosts. A worker is told of one member: that of
-// the host before its own.
+// startHosts starts a cluster on hosts. Each worker joins at one member, that of the host
+// before its own.
 func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster {
 	t.Helper()
 	self, err := os.Executable()
@@ -95,7 +94,7 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 		t.Fatal(err)
 	}
 	logs := t.TempDir()
-	ergoflow := filepath.Join(logs, "ergoflow") // by this name the test binary is the program
+	ergoflow := filepath.Join(logs, "ergoflow") // under this name the test binary is the program
 	if err := os.Symlink(self, ergoflow); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 
 func (c *hostCluster) daemons() []*daemon { return append([]*daemon{c.coordinator}, c.workers...) }
 
-// kill ends all that still runs.
+// kill ends all processes that still run.
 func (c *hostCluster) kill() {
 	for _, d := range c.daemons() {
 		if d.cmd != nil {
@@ -201,7 +200,7 @@ func (c *hostCluster) logs() string {
 	return all.String()
 }
 
-// end lets everyone leave in order.
+// end lets all daemons leave in order.
 func (c *hostCluster) end() {
 	for _, d := range c.daemons() {
 		d.signal(syscall.SIGTERM)
@@ -216,8 +215,7 @@ func (c *hostCluster) end() {
 	}
 }
 
-// tiny is an experiment that four workers on pure Go train in seconds, so many
-// updates long.
+// tiny is an experiment of that many steps, which four workers on pure Go train in seconds.
 func tiny(t *testing.T, steps int, reproducible bool) experiment.Experiment {
 	t.Helper()
 	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.shards=8", "data.training.burn_in=50", "data.reference.burn_in=50",
@@ -228,7 +226,7 @@ func tiny(t *testing.T, steps int, reproducible bool) experiment.Experiment {
 	return e
 }
 
-// undisturbed trains an experiment on one worker whom nobody disturbs.
+// undisturbed trains an experiment on one worker, without faults.
 func undisturbed(t *testing.T, alone *hosts.Host, e experiment.Experiment) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -241,12 +239,12 @@ func undisturbed(t *testing.T, alone *hosts.Host, e experiment.Experiment) strin
 
 func done(st coordinator.Status) bool { return st.State == "done" }
 
-// TestFourHosts: workers on four hosts find each other from one seed address
-// each. One whose cable is pulled stops where it is while the others go on; back
-// again it takes their state, and what is learned is the same.
+// TestFourHosts: workers on four hosts find each other from one seed address each. A
+// worker that is unplugged stops while the others continue. Plugged in again it takes
+// their state, and the result is that of an undisturbed run.
 func TestFourHosts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a cluster on four hosts waits for real time-outs, half a minute")
+		t.Skip("-short: a cluster on four hosts waits for real time-outs, 30 s")
 	}
 	hosts.Isolated(t, fourHosts)
 }
@@ -259,7 +257,7 @@ func fourHosts(t *testing.T) {
 	var on []*hosts.Host
 	for _, name := range []string{"a", "b", "c", "d"} {
 		h := network.Host(name)
-		h.Limit("20mbit") // slow enough to be cut off in the middle
+		h.Limit("20mbit") // slow enough to unplug a host in the middle
 		on = append(on, h)
 	}
 	dir := t.TempDir()
@@ -270,17 +268,17 @@ func fourHosts(t *testing.T) {
 
 	d := on[3]
 	d.Unplug()
-	cut := c.until("three go on without d", func(st coordinator.Status) bool { return training(3, 0)(st) && st.Step > 25 })
+	cut := c.until("three continue without d", func(st coordinator.Status) bool { return training(3, 0)(st) && st.Step > 25 })
 	c.until("they have made 20 steps", training(3, int(cut.Step)+20))
 	if st, _ := c.status(); st.WorldSize != 3 {
-		t.Errorf("a generation of %d goes on while d is cut off", st.WorldSize)
+		t.Errorf("a generation of %d trains while d is cut off", st.WorldSize)
 	}
 	d.Plug()
 	back := c.until("d is back", training(4, int(cut.Step)+21))
 	c.until("the end", done)
 	c.end()
 
-	// What d held when it came back is behind what the others had committed: it took
+	// The state that d held when it came back is behind the others' committed one: it took
 	// another's state and followed, or fetched it when it was admitted.
 	behind := false
 	if took := regexp.MustCompile(`msg=following .*held="step (\d+) of`).FindStringSubmatch(c.read(c.workers[3])); took != nil {
@@ -291,7 +289,7 @@ func fourHosts(t *testing.T) {
 		behind = behind || regexp.MustCompile(fmt.Sprintf("generation %d: [123] of 4 members hold step", g)).MatchString(c.read(c.coordinator))
 	}
 	if !behind {
-		t.Errorf("d was not behind when it came back: it has stepped while it was cut off\n%s", c.logs())
+		t.Errorf("d was not behind when it came back: it took steps while it was cut off\n%s", c.logs())
 	}
 	if strings.Contains(c.read(c.coordinator), "differ") {
 		t.Errorf("states differed\n%s", c.logs())
@@ -299,13 +297,13 @@ func fourHosts(t *testing.T) {
 	equalToRounding(t, "four hosts, one of which was cut off", final(t, dir), want)
 }
 
-// TestUnreachableWorkers: of workers whose data port the others do not reach, one on
-// loopback is refused, one that gets no answer but "no" and is there from the start is
-// left out of generations, and one whose port is silent is not admitted to a run in
-// training. The others go on, and the status says why.
+// TestUnreachableWorkers: three workers have data ports that the others cannot reach. The
+// one on loopback is refused. The one whose connections are refused from the start is
+// excluded from generations. The one whose port does not answer is not admitted to a run
+// in training. The others continue, and the status says why.
 func TestUnreachableWorkers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a cluster of hosts waits for real time-outs, half a minute")
+		t.Skip("-short: a cluster of hosts waits for real time-outs, 30 s")
 	}
 	hosts.Isolated(t, unreachableWorkers)
 }
@@ -334,10 +332,10 @@ func unreachableWorkers(t *testing.T) {
 	case <-time.After(patience):
 	}
 	if said := c.read(forgetful); !strings.Contains(said, "other hosts cannot reach 127.0.0.1:7083") {
-		t.Errorf("a worker with a data port on loopback says\n%s", said)
+		t.Errorf("a worker with a data port on loopback logs\n%s", said)
 	}
 	c.submit(e)
-	c.until("it is set aside and two train", func(st coordinator.Status) bool {
+	c.until("it is excluded and two train", func(st coordinator.Status) bool {
 		return training(2, 10)(st) && slices.ContainsFunc(st.Workers, func(w machine.WorkerStatus) bool {
 			return strings.HasPrefix(w.Addr, nowhere) && w.State == "aside"
 		})
@@ -346,11 +344,11 @@ func unreachableWorkers(t *testing.T) {
 	before := c.until("it is not admitted", func(st coordinator.Status) bool {
 		return slices.ContainsFunc(st.Refused, func(r coordinator.Refusal) bool { return strings.Contains(r.Reason, "cannot connect to "+dropped) })
 	})
-	c.until("two go on", training(2, int(before.Step)+20))
+	c.until("two continue", training(2, int(before.Step)+20))
 	c.until("the end", done)
 	c.end()
 	if prepared := regexp.MustCompile(`worker \S+-7084 is prepared`); prepared.MatchString(c.read(c.coordinator)) {
-		t.Errorf("a worker whom nobody reaches was admitted\n%s", c.logs())
+		t.Errorf("a worker that no other reaches was admitted\n%s", c.logs())
 	}
 	equalToRounding(t, "two workers that others tried to join", final(t, dir), want)
 }

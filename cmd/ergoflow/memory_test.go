@@ -28,7 +28,7 @@ func TestCoordinatorMemory(t *testing.T) {
 		t.Skip("-short: memory with a thousand sessions, which the race detector multiplies")
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells how large a process has been, in /proc")
+		t.Skip("only Linux has the largest resident size of a process, in /proc")
 	}
 	const workers, jobs, most = 1000, 10_000, 256 << 20
 	e, err := experiment.Load("vn1d", "full", "", []string{
@@ -60,7 +60,7 @@ func TestCoordinatorMemory(t *testing.T) {
 		defer conn.Close()
 		hello := &wire.Hello{Id: fmt.Sprintf("worker-%d", i), Version: ergoflow.Build(), DataAddress: fmt.Sprintf("10.0.%d.%d:7071", i/250, i%250), Device: "go"}
 		group.Go(func() {
-			for ctx.Err() == nil { // a coordinator without a processor may take us for dead
+			for ctx.Err() == nil { // a coordinator without processor time may count this worker as lost
 				idle(ctx, wire.NewControlClient(conn), hello, &told, &pings)
 			}
 		})

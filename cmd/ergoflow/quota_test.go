@@ -16,15 +16,15 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
-// TestQuota: of two workers the one that a CPU cgroup lets compute for 10 ms in
-// every 100 is named slow and keeps fewer shards than the other. Steps take long enough,
-// ten times smoke's, that it would use more than its quota, and the quota is small
-// enough that it is the slower one by far even where other tests take most of the
-// other's processor. When the quota is gone shards come back a minute after they
-// moved: that is tested in the machine's time (TestPaceUnderQuota).
+// TestQuota: one of two workers may compute for 10 ms in every 100 (a CPU cgroup). The
+// status names it slow, and it keeps fewer shards than the other. Steps take ten times as
+// long as smoke's, so that the worker exceeds its quota. The quota is small enough that
+// this worker is by far the slower one, even where other tests take most of the other's
+// processor. That shards come back without the quota takes a minute, and is tested in the
+// machine's time (TestPaceUnderQuota).
 func TestQuota(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: paces are judged after ten seconds of training")
+		t.Skip("-short: the coordinator measures stragglers over ten seconds of training")
 	}
 	group := newCPUGroup(t)
 	c := startCluster(t, t.TempDir(), 2, "--set", "training.steps=1000000", "--set", "training.checkpoint_every=1000000",
@@ -35,15 +35,15 @@ func TestQuota(t *testing.T) {
 	}()
 	st := c.until("two workers train", training(2, 20))
 	id := st.Workers[len(st.Workers)-1].ID
-	even := len(said(st, id).Shards)
-	group.limit(t, said(st, id).PID, "10000")
+	even := len(workerIn(st, id).Shards)
+	group.limit(t, workerIn(st, id).PID, "10000")
 	begin := time.Now()
-	st = c.until("the throttled worker is named", func(st coordinator.Status) bool { return said(st, id).Slow })
-	t.Logf("named after %v, its median step %+v, waits for %+v", time.Since(begin).Round(time.Second/10), said(st, id).Timing, st.WaitsFor)
+	st = c.until("the throttled worker is named", func(st coordinator.Status) bool { return workerIn(st, id).Slow })
+	t.Logf("named after %v, its median step %+v, waits for %+v", time.Since(begin).Round(time.Second/10), workerIn(st, id).Timing, st.WaitsFor)
 	st = c.until("it has fewer shards", func(st coordinator.Status) bool {
-		return st.State == "training" && st.WorldSize == 2 && len(said(st, id).Shards) < even
+		return st.State == "training" && st.WorldSize == 2 && len(workerIn(st, id).Shards) < even
 	})
-	t.Logf("%d of its %d shards are left after %v: %s", len(said(st, id).Shards), even, time.Since(begin).Round(time.Second/10), group.stat())
+	t.Logf("%d of its %d shards are left after %v: %s", len(workerIn(st, id).Shards), even, time.Since(begin).Round(time.Second/10), group.stat())
 	for _, w := range st.Workers {
 		if w.ID != id && w.Slow {
 			t.Errorf("worker %s is slow, too", w.ID)
@@ -51,8 +51,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// said is what a status says of a worker.
-func said(st coordinator.Status, id ergoflow.WorkerID) machine.WorkerStatus {
+// workerIn is a worker in a status.
+func workerIn(st coordinator.Status, id ergoflow.WorkerID) machine.WorkerStatus {
 	i := slices.IndexFunc(st.Workers, func(w machine.WorkerStatus) bool { return w.ID == id })
 	if i < 0 {
 		return machine.WorkerStatus{}
@@ -66,7 +66,7 @@ type cpuGroup struct {
 	v2  bool
 }
 
-// newCPUGroup makes one for the test, or skips it.
+// newCPUGroup makes a CPU cgroup for the test, or skips the test.
 func newCPUGroup(t *testing.T) cpuGroup {
 	t.Helper()
 	name := fmt.Sprintf("ergoflow-test-%d", os.Getpid())
@@ -90,14 +90,14 @@ func newCPUGroup(t *testing.T) cpuGroup {
 	panic("unreachable")
 }
 
-// remove gives the processes that are left back to the group above.
+// remove moves the processes that are left to the parent group and removes this one.
 func (g cpuGroup) remove(t *testing.T) {
 	left, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
 	if err != nil {
 		t.Error(err)
 	}
 	for _, pid := range strings.Fields(string(left)) {
-		// It may end meanwhile.
+		// The process may end meanwhile.
 		_ = os.WriteFile(filepath.Join(filepath.Dir(g.dir), "cgroup.procs"), []byte(pid), 0o644)
 	}
 	if err := os.Remove(g.dir); err != nil {
@@ -105,7 +105,7 @@ func (g cpuGroup) remove(t *testing.T) {
 	}
 }
 
-// file is where the quota is.
+// file is the path of the quota.
 func (g cpuGroup) file() string {
 	if g.v2 {
 		return filepath.Join(g.dir, "cpu.max")
@@ -113,7 +113,7 @@ func (g cpuGroup) file() string {
 	return filepath.Join(g.dir, "cpu.cfs_quota_us")
 }
 
-// limit lets a process compute for so many microseconds in every 100,000.
+// limit lets a process compute for quota microseconds in every 100,000.
 func (g cpuGroup) limit(t *testing.T, pid int, quota string) {
 	t.Helper()
 	if g.v2 {
@@ -126,7 +126,7 @@ func (g cpuGroup) limit(t *testing.T, pid int, quota string) {
 	}
 }
 
-// stat is what the kernel counted.
+// stat is the kernel's count of throttling.
 func (g cpuGroup) stat() string {
 	text, _ := os.ReadFile(filepath.Join(g.dir, "cpu.stat"))
 	return strings.Join(strings.Fields(string(text)), " ")

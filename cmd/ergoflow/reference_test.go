@@ -32,12 +32,15 @@ func TestCommandReference(t *testing.T) {
 	}
 }
 
-// TestHelpWidth: help has no lines beyond helpWidth, but for usage lines and examples,
-// which are to be copied as they are.
-func TestHelpWidth(t *testing.T) {
+// TestHelp: every command has an example, and no line beyond helpWidth but usage lines
+// and examples, which a reader copies as they are.
+func TestHelp(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
 		c.InitDefaultHelpFlag()
+		if c.Runnable() && c.Name() != "help" && !strings.Contains(c.Example, c.CommandPath()) {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
 		for line := range strings.Lines(c.Long + "\n" + c.Short + ".\n" + c.LocalFlags().FlagUsagesWrapped(helpWidth)) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
 				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), n, line)

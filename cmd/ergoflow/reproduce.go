@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -33,12 +34,17 @@ func seedsOf(preset string) int {
 	return 3
 }
 
+// reproduceFlags are the flags of reproduce.
+type reproduceFlags struct {
+	local  localFlags
+	preset string
+	seeds  int
+	addr   string
+	json   bool
+}
+
 func reproduceCommand() *cobra.Command {
-	var local localFlags
-	var preset, addr string
-	var seeds int
-	var asJSON bool
-	names := strings.Join(append(studies.Names(), "all"), ", ")
+	var flags reproduceFlags
 	cmd := &cobra.Command{
 		Use:   "reproduce EXPERIMENT|all",
 		Short: "Reproduce the paper's tables and figures, ours beside theirs",
@@ -54,72 +60,81 @@ does not repeat them. After an interruption or a kill the same command continues
 where it stopped, also in the middle of a training. Trainings run on a cluster
 on this machine, or on the one at --addr; evaluations run in this process.`,
 		Example: "  ergoflow reproduce all --preset smoke\n  ergoflow reproduce vn1d --preset scaled --seeds 5",
-		Args:    exactly(1, "one of: "+names),
+		Args:    exactly(1, "one of: "+strings.Join(append(studies.Names(), "all"), ", ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			selected, err := studies.Select(args[0], preset)
-			if err != nil {
-				return usage(err)
-			}
 			if !cmd.Flags().Changed("seeds") {
-				seeds = seedsOf(preset)
+				flags.seeds = seedsOf(flags.preset)
 			}
-			if seeds < 1 || seeds > maxSeeds {
-				return usagef("--seeds is %d, not in 1…%d", seeds, maxSeeds)
-			}
-			if err := trainable(cmd.Context(), selected, preset, seeds, addr, &local); err != nil {
-				return err
-			}
-			if local.dir == "" {
-				local.dir = filepath.Join("ergoflow-runs", "reproduce-"+preset)
-			}
-			dir := reproduce.Directory(local.dir)
-			bars := progress.Stages{Out: os.Stderr}
-			o := reproduce.Options{
-				Studies: selected, Preset: preset, Seeds: seeds, Dir: dir, Workers: local.workers,
-				Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
-					result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN)
-					return result.Checkpoint, result.Stages, err
-				},
-				Open: local.open,
-				Say: func(line string) {
-					bars.End()
-					fmt.Fprintln(os.Stderr, line)
-				},
-				Progress: func(stage string, done, total int) {
-					bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
-				},
-			}
-			if addr != "" {
-				o.Workers = 0
-				o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
-					result, err := runAt(ctx, addr, e)
-					return result.Checkpoint, result.Stages, err
-				}
-			}
-			doc, err := reproduce.Make(cmd.Context(), o)
-			bars.End()
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(doc)
-			}
-			for _, s := range doc.Studies {
-				fmt.Fprintf(stdout, "%s: %s\n", s.Name, s.Scale)
-			}
-			fmt.Fprintf(stdout, "report   %s\n", dir.Page())
-			return nil
+			return flags.run(cmd.Context(), args[0])
 		},
 	}
-	local.add(cmd)
+	flags.local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of the reproduction (default ergoflow-runs/reproduce-PRESET)"
 	cmd.Flags().Lookup("backend").Usage += "; of local workers and of evaluations"
-	cmd.Flags().StringVar(&preset, "preset", "scaled", "size of the experiments: smoke, demo, scaled, best or full")
-	cmd.Flags().IntVar(&seeds, "seeds", 0, "train with seeds 1 to N (default 3; 1 for smoke and demo)")
-	cmd.Flags().StringVar(&addr, "addr", "", "train on the running cluster whose control service is at `HOST:PORT`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print all numbers as JSON (docs/formats.md)")
+	cmd.Flags().StringVar(&flags.preset, "preset", "scaled", "size of the experiments: smoke, demo, scaled, best or full")
+	cmd.Flags().IntVar(&flags.seeds, "seeds", 0, "train with seeds 1 to N (default 3; 1 for smoke and demo)")
+	cmd.Flags().StringVar(&flags.addr, "addr", "", "train on the running cluster whose control service is at `HOST:PORT`")
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print all numbers as JSON (docs/formats.md)")
 	cmd.MarkFlagsMutuallyExclusive("addr", "workers")
 	return cmd
+}
+
+// run reproduces the experiment of that name, or all of them.
+func (f *reproduceFlags) run(ctx context.Context, name string) error {
+	selected, err := studies.Select(name, f.preset)
+	if err != nil {
+		return usage(err)
+	}
+	if f.seeds < 1 || f.seeds > maxSeeds {
+		return usagef("--seeds is %d, not in 1…%d", f.seeds, maxSeeds)
+	}
+	if err := trainable(ctx, selected, f.preset, f.seeds, f.addr, &f.local); err != nil {
+		return err
+	}
+	f.local.dir = cmp.Or(f.local.dir, filepath.Join("ergoflow-runs", "reproduce-"+f.preset))
+	bars := progress.Stages{Out: os.Stderr}
+	o := f.options(&bars)
+	o.Studies = selected
+	doc, err := reproduce.Make(ctx, o)
+	bars.End()
+	if err != nil {
+		return err
+	}
+	if f.json {
+		return printJSON(doc)
+	}
+	for _, s := range doc.Studies {
+		fmt.Fprintf(stdout, "%s: %s\n", s.Name, s.Scale)
+	}
+	fmt.Fprintf(stdout, "report   %s\n", o.Dir.Page())
+	return nil
+}
+
+// options say where to train and evaluate, and how to show progress.
+func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
+	o := reproduce.Options{
+		Preset: f.preset, Seeds: f.seeds, Dir: reproduce.Directory(f.local.dir), Workers: f.local.workers,
+		Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
+			result, err := f.local.run(ctx, e, wire.Stage_STAGE_TRAIN)
+			return result.Checkpoint, result.Stages, err
+		},
+		Open: f.local.open,
+		Say: func(line string) {
+			bars.End()
+			fmt.Fprintln(os.Stderr, line)
+		},
+		Progress: func(stage string, done, total int) {
+			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
+		},
+	}
+	if f.addr != "" {
+		o.Workers = 0 // unknown
+		o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
+			result, err := runAt(ctx, f.addr, e)
+			return result.Checkpoint, result.Stages, err
+		}
+	}
+	return o
 }
 
 // trainable refuses what a training would fail for, before it counts as an attempt: too

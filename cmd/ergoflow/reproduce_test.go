@@ -29,9 +29,9 @@ func TestReproduceKilled(t *testing.T) {
 	for _, w := range st.Workers {
 		pids = append(pids, w.PID)
 	}
-	gone(t, pids) // they notice, save and leave
+	gone(t, pids) // they save and leave
 	if _, err := os.Stat(reproduce.Directory(dir).Page()); err == nil {
-		t.Error("a report of nothing is there")
+		t.Error("there is a report before the end")
 	}
 
 	again := start(t, dir, args)
@@ -56,8 +56,8 @@ func TestReproduceKilled(t *testing.T) {
 	}
 }
 
-// TestReproduceOnCluster: --addr trains on a cluster that is there and leaves it
-// running; the machines of others are not passed off as this one.
+// TestReproduceOnCluster: --addr trains on a running cluster and leaves it running. The
+// report does not describe its machines as this one.
 func TestReproduceOnCluster(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -93,7 +93,7 @@ func TestReproduceOnCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "a cluster of other machines") {
-		t.Error("the page says where a cluster of others trained")
+		t.Error("the page does not say that a cluster of other machines trained")
 	}
 	for _, cmd := range []*exec.Cmd{working, coordinating} {
 		cmd.Process.Signal(syscall.SIGTERM)

@@ -24,9 +24,9 @@ func reproducibly(t *testing.T, name string, workers, steps int) *cluster {
 		"--set", "data.training.burn_in=50", "--set", "data.reference.burn_in=50"})
 }
 
-// TestReproducible: with --reproducible one worker, and three of which one is
-// killed, train the same bits, on every backend. How many workers add up is the
-// same code on each: two and three who are left alone do so on one of them.
+// TestReproducible: with --reproducible one worker, and three of which one is killed, train
+// the same bits on every backend. Sums over two and three undisturbed workers are the same
+// code on each backend, so they run on one alone.
 func TestReproducible(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		const steps = 150
@@ -51,15 +51,15 @@ func TestReproducible(t *testing.T) {
 	})
 }
 
-// TestReproducibleHistory: nor does it matter that workers join one by one until
-// there are eight, that two are killed at once, and that others drain.
+// TestReproducibleHistory: the bits are the same when workers join one by one until there
+// are eight, two are killed at once, and others drain.
 func TestReproducibleHistory(t *testing.T) {
 	const steps = 200
 	one := reproducibly(t, backend.Go, 1, steps)
 	one.end()
 
 	c := reproducibly(t, backend.Go, 1, steps)
-	// The ledger knows the generations that have made a step.
+	// The ledger has the generations that made a step.
 	step := func(workers int) coordinator.Status {
 		formed := c.until(fmt.Sprintf("%d workers", workers), training(workers, 0))
 		return c.until("a step of theirs", training(workers, int(formed.Step)+1))
@@ -78,7 +78,7 @@ func TestReproducibleHistory(t *testing.T) {
 	c.end()
 	equalBits(t, "after joins, kills and drains", final(t, c.dir), final(t, one.dir))
 	if p := proven(t, c.dir); p.Generations < 10 || p.Workers < 8 {
-		t.Errorf("the ledger does not know of what happened: %+v", p)
+		t.Errorf("the ledger lacks generations or workers: %+v", p)
 	}
 }
 

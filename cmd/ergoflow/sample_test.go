@@ -10,7 +10,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 )
 
-// TestRequestErrors: what sample refuses is said of a flag, with a hint; requests that
+// TestRequestErrors: an error names the flag that sample refuses, with a hint. Requests that
 // cannot be read are wrong usage, equations without a law are failures.
 func TestRequestErrors(t *testing.T) {
 	for _, test := range []struct {
@@ -48,7 +48,7 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// TestSampleWarns on standard error and in the document.
+// TestSampleWarns: warnings are on standard error and in the JSON document.
 func TestSampleWarns(t *testing.T) {
 	dir := t.TempDir()
 	saveAccount(t, dir, 0) // normalised by 0 and 1

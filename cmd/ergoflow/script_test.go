@@ -7,8 +7,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// quickCompilation has XLA compile quickly what these tests run for a
-// moment: their steps are slower, their numbers as good.
+// quickCompilation makes XLA compile faster, for steps that these tests run few of: the
+// steps are slower, their numbers as accurate.
 const quickCompilation = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 
 // TestMain lets the test binary be the program, so that scripts and the
@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs testdata/script: commands as a user gives them, with what
-// they must print and how they must end.
+// TestScripts runs testdata/script: commands as a user gives them, with the output and the
+// exit code that they must have.
 func TestScripts(t *testing.T) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -70,7 +70,7 @@ func TestAnotherRun(t *testing.T) {
 	refused(t, cmd, out, exitFailure, "run theirs is not finished")
 	for _, word := range []string{"`ergoflow status --addr " + address + "`", "--replace"} {
 		if !strings.Contains(out.String(), word) {
-			t.Errorf("does not name %s:\n%s", word, out)
+			t.Errorf("the hint lacks %s:\n%s", word, out)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestReadState(t *testing.T) {
 	}
 }
 
-// What is imported has its seal, and all that its network's inputs are standardised by.
+// An import needs a seal, and the normalisation of all inputs of its network.
 func TestImportRefuses(t *testing.T) {
 	dir := t.TempDir()
 	saveAccount(t, dir, 0, 1)
@@ -80,7 +80,7 @@ func TestImportRefuses(t *testing.T) {
 	}
 }
 
-// A checkpoint that cannot be saved leaves nothing that was not there before.
+// A checkpoint that cannot be saved leaves no new files.
 func TestPutFails(t *testing.T) {
 	dir := t.TempDir()
 	for _, to := range []string{dir, filepath.Join(dir, "a", "b")} {

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
 func statusCommand() *cobra.Command {
@@ -29,55 +32,73 @@ func statusCommand() *cobra.Command {
 			if asJSON {
 				return printJSON(st)
 			}
-			fmt.Fprintf(stdout, "state       %s\n", st.State)
-			if st.Run != "" {
-				fmt.Fprintf(stdout, "run         %s (%.12s)\n", st.Experiment, st.Run)
-				fmt.Fprintf(stdout, "shards      %d of %d\n", st.Shards.Done, st.Shards.Total)
-				fmt.Fprintf(stdout, "step        %d of %d\n", st.Step, st.Steps)
-				if st.Loss != nil {
-					fmt.Fprintf(stdout, "loss        %.4g\n", *st.Loss)
-				}
-				fmt.Fprintf(stdout, "generation  %d, world size %d\n", st.Generation, st.WorldSize)
-				if f := st.WaitsFor; f != nil {
-					fmt.Fprintf(stdout, "waits for   %s, %.3g ms a step; it is the last in %d of %d steps\n", f.Worker, 1e3*f.Seconds, f.Steps, f.Of)
-				}
-			}
-			if st.Failure != "" {
-				fmt.Fprintf(stdout, "failure     %s\n", st.Failure)
-			}
-			if st.Reason != "" {
-				fmt.Fprintf(stdout, "last        %s\n", st.Reason)
-			}
-			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-			for i, w := range st.Workers {
-				if i == 0 {
-					fmt.Fprintln(t, "\nworker\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
-				}
-				state := w.State
-				if w.Slow {
-					state += ", slow"
-				}
-				if w.Pace > 0 {
-					state += fmt.Sprintf(", %.3g ms per shard", 1e3*w.Pace)
-				}
-				if w.Reason != "" {
-					state += ": " + w.Reason
-				}
-				fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
-			}
-			if err := t.Flush(); err != nil {
-				return err
-			}
-			for i, r := range st.Refused {
-				if i == 0 {
-					fmt.Fprintln(stdout, "\nrefused")
-				}
-				fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.RFC3339), r.From, r.Reason, r.Count)
-			}
-			return nil
+			return printStatus(st)
 		},
 	}
 	cluster.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
 	return cmd
+}
+
+// printStatus prints the run, the workers and the refused connections.
+func printStatus(st coordinator.Status) error {
+	fmt.Fprintf(stdout, "state       %s\n", st.State)
+	if st.Run != "" {
+		printRun(st)
+	}
+	if st.Failure != "" {
+		fmt.Fprintf(stdout, "failure     %s\n", st.Failure)
+	}
+	if st.Reason != "" {
+		fmt.Fprintf(stdout, "last        %s\n", st.Reason)
+	}
+	if err := printWorkers(st.Workers); err != nil {
+		return err
+	}
+	for i, r := range st.Refused {
+		if i == 0 {
+			fmt.Fprintln(stdout, "\nrefused")
+		}
+		fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.RFC3339), r.From, r.Reason, r.Count)
+	}
+	return nil
+}
+
+func printRun(st coordinator.Status) {
+	fmt.Fprintf(stdout, "run         %s (%.12s)\n", st.Experiment, st.Run)
+	fmt.Fprintf(stdout, "shards      %d of %d\n", st.Shards.Done, st.Shards.Total)
+	fmt.Fprintf(stdout, "step        %d of %d\n", st.Step, st.Steps)
+	if st.Loss != nil {
+		fmt.Fprintf(stdout, "loss        %.4g\n", *st.Loss)
+	}
+	fmt.Fprintf(stdout, "generation  %d, world size %d\n", st.Generation, st.WorldSize)
+	if w := st.WaitsFor; w != nil {
+		fmt.Fprintf(stdout, "waits for   %s\n", waitLine(w))
+	}
+}
+
+// waitLine describes the straggler that the other workers wait for.
+func waitLine(w *machine.WaitsFor) string {
+	return fmt.Sprintf("%s, %.3g ms a step; it is the last in %d of %d steps", w.Worker, 1e3*w.Seconds, w.Steps, w.Of)
+}
+
+func printWorkers(workers []machine.WorkerStatus) error {
+	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+	for i, w := range workers {
+		if i == 0 {
+			fmt.Fprintln(t, "\nworker\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
+		}
+		state := w.State
+		if w.Slow {
+			state += ", slow"
+		}
+		if w.Pace > 0 {
+			state += fmt.Sprintf(", %.3g ms per shard", 1e3*w.Pace)
+		}
+		if w.Reason != "" {
+			state += ": " + w.Reason
+		}
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
+	}
+	return t.Flush()
 }

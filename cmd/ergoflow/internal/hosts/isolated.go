@@ -1,16 +1,15 @@
-// Package hosts gives tests a network of hosts on one machine: network
-// namespaces, each with a cable to a switch, on which the test itself sits too.
-// Cables are pulled and put back, and their rate is limited.
+// Package hosts gives tests a network of hosts on one machine. Each host is a network
+// namespace with a cable to a switch, to which the test itself is connected too. Tests
+// unplug cables, plug them in again, and limit their rate.
 //
 //	  switch (10.77.0.254: the test)
 //	┌────┼────┬────┐
 //	a    b    c    d      10.77.0.1, 10.77.0.2, …
 //
-// Everything lives in a child process that has network, mounts and process
-// numbers of its own. So nothing is seen on the machine, and nothing needs to be
-// removed: the kernel does it when the child ends, however it ends.
+// The network lives in a child process with network, mount and process namespaces of its
+// own. The machine does not see it, and the kernel removes it however the child ends.
 //
-// Needed are root, and `ip` and `tc` of iproute2.
+// It needs root, and `ip` and `tc` of iproute2.
 package hosts
 
 import (
@@ -24,18 +23,18 @@ import (
 	"time"
 )
 
-// isolated names, in the environment of the child, the test that it runs.
+// isolated is the environment variable of the child with the name of its test.
 const isolated = "ERGOFLOW_ISOLATED_TEST"
 
-// reportTime is left to this process for the child's last words.
+// reportTime is how long before the test's deadline the child is ended, to report its output.
 const reportTime = 5 * time.Second
 
-// Isolated runs the test f in a child process of its own network, mounts and
-// process numbers, in which it is process 1: all that it started ends with it,
-// and it ends with this process. The test is skipped where that is not possible.
+// Isolated runs the test f in a child process with namespaces of its own, where it is
+// process 1: its children end with it, and it ends with this process. Where the machine
+// does not allow that, Isolated skips the test.
 //
-// The child is this test binary once more, told to run this test alone: what the
-// test does before it calls Isolated is done in both.
+// The child is this test binary, which runs this test alone: both processes run what comes
+// before the call of Isolated.
 func Isolated(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
 	if os.Getenv(isolated) == t.Name() {
@@ -58,7 +57,7 @@ func Isolated(t *testing.T, f func(t *testing.T)) {
 	cmd.Env = append(os.Environ(), isolated+"="+t.Name())
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
-	// The child ends when this closes, as it does when this process is killed.
+	// The child ends when this pipe closes, also when this process is killed.
 	life, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -69,7 +68,7 @@ func Isolated(t *testing.T, f func(t *testing.T)) {
 	}
 }
 
-// missing says why no namespaces can be made; empty: they can.
+// missing says why namespaces cannot be made; it is empty if they can.
 func missing() string {
 	if os.Geteuid() != 0 {
 		return "not root"
@@ -87,13 +86,13 @@ func missing() string {
 	return ""
 }
 
-// enter makes the child's surroundings its own: no mount is seen outside, /proc
-// shows its processes, and /run, where `ip netns` keeps names, is empty.
+// enter separates the child from the machine: its mounts are not seen outside, /proc shows
+// its processes, and /run, where `ip netns` keeps names, is empty.
 func enter(t *testing.T) {
 	t.Helper()
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
-		os.Exit(1) // the parent has gone
+		os.Exit(1) // the parent has ended
 	}()
 	for _, m := range []struct {
 		source, target, kind string
@@ -110,7 +109,7 @@ func enter(t *testing.T) {
 	run(t, "ip", "link", "set", "lo", "up")
 }
 
-// Disk mounts an empty disk of so many bytes at dir, in memory.
+// Disk mounts an empty disk of that many bytes, in memory, at dir.
 func Disk(t *testing.T, dir string, bytes int64) {
 	t.Helper()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {

@@ -8,15 +8,14 @@ import (
 	"testing"
 )
 
-// A Network is a switch and the hosts on it. Its methods end the test where the
-// machine refuses.
+// A Network is a switch and the hosts on it. Its methods end the test if the machine
+// refuses an operation.
 type Network struct {
 	t     *testing.T
 	hosts int
 }
 
-// A Host has a network of its own, and files and processes in common with the
-// others.
+// A Host has a network of its own. Hosts share files and processes.
 type Host struct {
 	Name    string
 	Address string // on the switch
@@ -24,14 +23,13 @@ type Host struct {
 }
 
 const (
-	subnet = "10.77.0." // all that is in it is in namespaces
-	// burst is how much leaves a limited host at once: a few segments as large
-	// as the kernel makes them.
+	subnet = "10.77.0." // inside the namespaces only
+	// burst is how many bytes leave a limited host at once: a few of the kernel's largest
+	// segments.
 	burst = "256kb"
 )
 
-// New makes a switch, and joins the calling process to it. The test must be
-// Isolated.
+// New makes a switch and connects the calling process to it. The test must be Isolated.
 func New(t *testing.T) *Network {
 	t.Helper()
 	run(t, "ip", "link", "add", "name", "switch", "type", "bridge")
@@ -54,40 +52,40 @@ func (n *Network) Host(name string) *Host {
 	return h
 }
 
-// Command is a program that runs on the host; the process that starts becomes
-// it.
+// Command is a program that runs on the host. The process that starts executes it in its
+// own place.
 func (h *Host) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", h.Name, program}, args...)...)
 }
 
-// Unplug pulls the host's cable: what is sent is lost and nobody is told.
+// Unplug pulls the host's cable: packets are lost, and no process gets an error.
 func (h *Host) Unplug() {
 	h.t.Helper()
 	run(h.t, "ip", "link", "set", "dev", h.Name, "down")
 }
 
-// Plug puts the cable back.
+// Plug plugs the cable in again.
 func (h *Host) Plug() {
 	h.t.Helper()
 	run(h.t, "ip", "link", "set", "dev", h.Name, "up")
 }
 
-// Hide gives the host a second address, which the others have no route to: what
-// listens there can speak and is not reached.
+// Hide gives the host a second address, to which the others have no route: a process there
+// can connect to others, and others cannot connect to it.
 func (h *Host) Hide(address string) {
 	h.t.Helper()
 	run(h.t, "ip", "-n", h.Name, "address", "add", address+"/32", "dev", "lo")
 }
 
-// Drop has the host send what is for an address to another, which does not pass it
-// on: there is no answer, as behind a firewall.
+// Drop makes the host send packets for an address to another host, which discards them:
+// there is no answer, as behind a firewall.
 func (h *Host) Drop(address string, at *Host) {
 	h.t.Helper()
 	run(h.t, "ip", "-n", h.Name, "route", "add", address+"/32", "via", at.Address)
 }
 
-// Limit bounds what the host sends, and what it receives, to a rate as tc writes
-// it, such as "20mbit". Unlimit takes the bound away.
+// Limit bounds the rates at which the host sends and receives, in tc's notation, such as
+// "20mbit". Unlimit removes the bound.
 func (h *Host) Limit(rate string) {
 	h.t.Helper()
 	limit := []string{"root", "tbf", "rate", rate, "burst", burst, "latency", "100ms"}
