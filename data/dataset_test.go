@@ -19,7 +19,7 @@ func tiny() Dataset {
 	}
 }
 
-// atTimes is a data set as that of laws at physical times.
+// atTimes turns d into a data set of laws at physical times.
 func atTimes(d Dataset) Dataset {
 	d.Family, d.Functions = "vn1d_time", 24
 	d.Training = simulate.Scheme{DT: 0.5, BurnIn: 100, Thin: 1, Chains: d.Samples}
@@ -28,13 +28,13 @@ func atTimes(d Dataset) Dataset {
 	return d
 }
 
-// thrice is another family with times, three for an equation.
+// thrice is a family with three times per equation.
 type thrice struct{ family.Timed }
 
 func (thrice) Equation(i int) int { return i / 3 }
 func (thrice) Times() []float64   { return []float64{1, 2, 3, 4} }
 
-// Which functions share an equation, the family says.
+// The family determines which functions share an equation.
 func TestEquationsApart(t *testing.T) {
 	d := tiny()
 	for functions, apart := range map[int]bool{15: true, 16: false, 17: false, 18: true} {
@@ -45,8 +45,8 @@ func TestEquationsApart(t *testing.T) {
 	}
 }
 
-// The laws at physical times are those of chains that end there, and of equations
-// that no function held out has.
+// Data sets of laws at physical times need chains that end at those times, and equations that
+// no held-out function has.
 func TestValidateTimes(t *testing.T) {
 	between := atTimes(tiny())
 	between.Shards, between.HeldOut, between.HeldOutFrom = 3, 8, 16
@@ -115,7 +115,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Whatever changes a byte changes the hash, and the hash is for ever.
+// Every change of the bytes changes the hash; the hash of a description never changes.
 func TestHash(t *testing.T) {
 	const want = "18dde436c4d12fbe6cd79d332ae52dde"
 	if got := tiny().Hash(); got != want {
@@ -185,8 +185,7 @@ func TestShardRange(t *testing.T) {
 	}
 }
 
-// Held-out functions are those that are asked for, whatever the number of functions
-// for training, which keep away from them.
+// Held-out functions do not depend on the number of training functions, which skip them.
 func TestHeldOutFrom(t *testing.T) {
 	for from, want := range map[int][]int{4: {0, 9, 13, 4}, 8: {0, 4, 13, 8}, 12: {0, 4, 8, 12}, 40: {0, 4, 8, 40}} {
 		d := tiny()

@@ -44,8 +44,8 @@ func opened(t *testing.T, store *shard.Dir, d Dataset, k int) *shard.Shard {
 	return s
 }
 
-// A shard holds what the family makes for its functions, with the scheme and
-// the purpose of its kind.
+// A shard holds the functions of the family and their samples, with the scheme and the
+// purpose of training or of the reference.
 func TestContents(t *testing.T) {
 	for _, name := range family.Names() {
 		d, store := tiny(), shard.NewDir(t.TempDir())
@@ -96,7 +96,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// Exact draws are of the purpose they are asked for, or of both.
+// Exact draws apply to training, to the reference, or to both.
 func TestExactContents(t *testing.T) {
 	for _, purpose := range []string{shard.Train, shard.Reference} {
 		d, store := tiny(), shard.NewDir(t.TempDir())
@@ -151,7 +151,7 @@ func TestSameBytesOnAnyNumberOfThreads(t *testing.T) {
 	}
 }
 
-// A shard that is there is not made again; a truncated one is.
+// Generate skips an existing shard, and makes a truncated one again.
 func TestIdempotent(t *testing.T) {
 	d, store := tiny(), shard.NewDir(t.TempDir())
 	generate(t, d, 0, store)
@@ -210,7 +210,7 @@ func nothingLeft(t *testing.T, store *shard.Dir) {
 	}
 }
 
-// recorder is a simulator that keeps what it is asked for and may fail.
+// recorder is a simulator that records its batches and may fail.
 type recorder struct {
 	*simulate.Engine
 	asked []simulate.Batch
@@ -225,8 +225,8 @@ func (r *recorder) Simulate(ctx context.Context, dst []float32, b simulate.Batch
 	return r.Engine.Simulate(ctx, dst, b, progress)
 }
 
-// However a shard is cut into stretches, its samples are the same, and progress
-// counts its functions.
+// The samples of a shard do not depend on the size of stretches, and progress counts its
+// functions.
 func TestStretches(t *testing.T) {
 	d := tiny()
 	f, err := family.ByName(d.Family)
@@ -283,7 +283,7 @@ func TestDivergenceLeavesNoShard(t *testing.T) {
 	}
 }
 
-// bare is a family without fields, of states of three numbers.
+// bare is a family without fields in three dimensions.
 type bare struct{ family.Family }
 
 func (bare) Name() string           { return "bare" }
@@ -298,7 +298,7 @@ func (bare) Sample(_ context.Context, dst []float32, d family.SampleSpec, progre
 	return nil
 }
 
-// A family without fields has shards of samples alone.
+// Shards of a family without fields have only samples.
 func TestNoFields(t *testing.T) {
 	d, store := tiny(), shard.NewDir(t.TempDir())
 	d.Family = "bare"

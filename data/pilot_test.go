@@ -9,8 +9,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Chains that overshoot at every step are refused, wherever they are, and chains that
-// run away; those of stiff drifts that are still simulated well are not.
+// Chains that overshoot at every step and chains that leave the grid are refused. Stiff drifts
+// that the time step still resolves are not.
 func TestPilotRun(t *testing.T) {
 	d := tiny()
 	d.Training = simulate.Scheme{DT: 0.01, BurnIn: 500, Thin: 10, Chains: 16}
@@ -61,7 +61,7 @@ func TestPilotRun(t *testing.T) {
 	}
 }
 
-// Exact draws know no time step; a reference that is simulated does.
+// Exact draws have no time step; a simulated reference does.
 func TestPilotRunOfSimulatedDraws(t *testing.T) {
 	d := tiny()
 	d.Training.DT = 2
@@ -78,7 +78,7 @@ func TestPilotRunOfSimulatedDraws(t *testing.T) {
 	}
 }
 
-// Chains that stay where they start are no samples, whatever the drift is.
+// Chains that do not move are refused, whatever the drift is.
 func TestPilotRunFindsLostNoise(t *testing.T) {
 	d := tiny()
 	for _, dt := range []float64{1e-300, 1e-18} {

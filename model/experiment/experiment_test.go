@@ -51,9 +51,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// The preset best is held against scaled: its updates, its batches, its optimizer,
-// its number of parameters (to 2 %), the functions and the references that it is judged by
-// and all of that judging are those of scaled. It differs in what is named here.
+// The preset best is compared with scaled: updates, batches, optimizer, number of parameters
+// (to 2 %), held-out functions, references and evaluation are those of scaled. The test names
+// all differences.
 func TestBestIsComparedWithScaled(t *testing.T) {
 	for _, name := range []string{"vn1d", "rare1d"} {
 		scaled, err := Load(name, "scaled", "", nil)
@@ -98,8 +98,8 @@ func TestStepsOverrideEpochs(t *testing.T) {
 	}
 }
 
-// The hash names the trained parameters: what trains differently differs, what
-// only labels, saves or judges does not.
+// The hash names the trained parameters: settings of the training change it, labels,
+// checkpoints and evaluation do not.
 func TestHash(t *testing.T) {
 	base, err := Load("vn1d", "smoke", "", nil)
 	if err != nil {
@@ -150,8 +150,8 @@ func TestHash(t *testing.T) {
 			t.Errorf("%s: same hash is %v, want %v", set, got, same)
 		}
 	}
-	// A field that is added must not change the hash of what leaves it out, or no
-	// run of an older build would be found again.
+	// A new field must not change the hash of experiments without it, or the runs of older
+	// builds could not be found.
 	const known = "5f69bca73df29127ea6a54b19a83e327"
 	if got := base.Hash(); got != known {
 		t.Errorf("hash is %q, was %q", got, known)
@@ -190,7 +190,7 @@ func TestMiniature(t *testing.T) {
 	}
 }
 
-// The trial that refuses data that would be nonsense finds nothing in the paper's.
+// The pilot run accepts the presets without a warning.
 func TestPresetsAreStable(t *testing.T) {
 	for _, name := range Names() {
 		for _, preset := range Presets(name) {

@@ -68,7 +68,7 @@ func TestFileAddsNothingWhenEmpty(t *testing.T) {
 	}
 }
 
-// Errors do not repeat what is long, and say no types of Go.
+// Errors shorten long settings, and name no Go types.
 func TestShortErrors(t *testing.T) {
 	long := strings.Repeat("ab", 10000)
 	for _, setting := range []string{long, long + "=1", "training.epochs=" + long, "training.sensors=[" + long, "training.coupling=" + long,
@@ -84,7 +84,7 @@ func TestShortErrors(t *testing.T) {
 	}
 }
 
-// A section that is set as a whole keeps what it does not mention, as in a file.
+// A section that is set as a whole keeps the fields that it does not mention, as in a file.
 func TestSetSection(t *testing.T) {
 	e, err := Load("cn2d", "smoke", "", []string{"probes={kind: walk}"})
 	if err != nil {
@@ -232,7 +232,7 @@ func TestBinaryFile(t *testing.T) {
 	}
 }
 
-// The parser would need gigabytes for these.
+// The YAML parser would need gigabytes for these.
 func TestDeeplyNested(t *testing.T) {
 	for _, brackets := range []string{strings.Repeat("[", 16000), strings.Repeat("{a: ", 8000), strings.Repeat("- ", 16000) + "1"} {
 		var before, after runtime.MemStats
@@ -335,8 +335,8 @@ func TestParseIsTheInverseOfPlan(t *testing.T) {
 	}
 }
 
-// A family that is written is found beside the configuration that names it, and
-// is part of the experiment from then on, whatever happens to its file.
+// The file of a family's definition is relative to the configuration. The definition becomes
+// part of the experiment, which does not need the file afterwards.
 func TestWrittenFamily(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The kernels for AVX2 are what go generate makes of those for AVX-512.
+// The kernels for AVX2 are generated from those for AVX-512.
 func TestGeneratedKernels(t *testing.T) {
 	source, err := os.ReadFile("kernels_avx512_amd64.go")
 	if err != nil {

@@ -202,7 +202,7 @@ func TestDefinedPlaneWithNoiseInOneDirection(t *testing.T) {
 	}
 }
 
-// The name follows from what is defined, not from how it is written; parameters
+// The name depends on the definition, not on its formatting; parameters
 // do not depend on formulas.
 func TestDefinitionNames(t *testing.T) {
 	f := defined(t, doubleWell)
@@ -230,7 +230,7 @@ func TestDefinitionNames(t *testing.T) {
 	if !reflect.DeepEqual(a.Fields[0], b.Fields[0]) || reflect.DeepEqual(a.Fields[1], b.Fields[1]) {
 		t.Error("another diffusion changes the drift, or not the diffusion")
 	}
-	// What is sent to another machine as JSON is the same family there.
+	// JSON sent to another machine gives the same family there.
 	d, err := Parse([]byte(vortex))
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// The families of docs/families.md are families, and can be simulated.
+// The families of docs/families.md compile and can be simulated.
 func TestDocumentedFamilies(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/families.md")
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
-// wells is the family that docs/families.md starts from, whole: overdamped motion in
-// a random quartic double well,
+// wells is the complete example of docs/families.md: overdamped motion in a random quartic
+// double well,
 //
 //	b = −U′,  U = x⁴/4 − a·x²/2 − c·x,  σ = √(2T)
 //
-// with a ~ U(½, 2), c ~ U(−¼, ¼), T ~ U(0.3, 0.6). What is on a grid of the line
-// has Dim, Fields, Grid, Of and Restore of line. To train on it, it goes to a file
-// without _test, and wells{line{wellsGrid}} into the list families.
+// with a ~ U(½, 2), c ~ U(−¼, ¼), T ~ U(0.3, 0.6). It has Dim, Fields, Grid, Of and Restore
+// of line. To train on it, move it to a file without _test, and add wells{line{wellsGrid}} to
+// the list families.
 type wells struct{ line }
 
 var wellsGrid = sde.Grid{Lo: -4, Hi: 4, N: 64}
@@ -39,7 +39,7 @@ func (wells) coefficients(seed uint64, i int) sde.Coefficients {
 	return c
 }
 
-// Law makes it Exact: evaluations then give the distance to the invariant law.
+// Law makes it a KnownLaw: evaluations then give the distance to the invariant law.
 func (w wells) Law(seed uint64, i int) (Law, error) { return density.New(w.coefficients(seed, i)) }
 
 // An identity that any invariant law on the line has: the current is zero, so that

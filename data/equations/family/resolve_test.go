@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Whether a definition is in a file or spelled out, its line finds the family;
-// names are left alone.
+// A definition in a file and one in place give the same line, which finds the family. Names
+// stay as they are.
 func TestResolve(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "well.yaml"), []byte(doubleWell), 0o644); err != nil {

@@ -138,7 +138,7 @@ func TestSquaredExponentialPlane(t *testing.T) {
 			}
 		}
 	}
-	// What is drawn of smooth fields is little, of rough ones all.
+	// Smooth fields have few modes that are not negligible, rough ones have all.
 	for length, most := range map[float64]float64{0.3: 1, 1: 0.5, 2: 0.15} {
 		field, err := NewSquaredExponentialPlane(32, 32, spacing, spacing, length, 1)
 		if err != nil {

@@ -77,8 +77,7 @@ func TestTabulate(t *testing.T) {
 	}
 }
 
-// Cubics in r² are themselves, but for rounding, and cells are found by the
-// bits of t.
+// The table is exact for cubics in r², up to rounding, and the bits of t select the cell.
 func TestTabulateCubics(t *testing.T) {
 	cubic := func(r2 float64) float64 { return 1 + r2*(-2+r2*(0.5-r2/30)) }
 	force := Tabulate(cubic, 0.3, 3)

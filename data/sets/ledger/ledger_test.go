@@ -16,8 +16,7 @@ var small = Batches{
 	First: func(shard int) int { return 100 + 6*shard },
 }
 
-// A book is a ledger in the making: of workers that use what they should, unless
-// told otherwise.
+// A book builds a ledger: its workers follow the plan, unless a test changes that.
 type book struct {
 	Ledger
 	step       int
@@ -102,7 +101,7 @@ func TestProof(t *testing.T) {
 	}
 }
 
-// What is not used exactly once is found and named.
+// Verify finds and names every block that is not used exactly once.
 func TestViolations(t *testing.T) {
 	// named is the text that names what shard k takes in a step.
 	named := func(step, k int) string {
@@ -262,7 +261,7 @@ func TestCloneSharesNothing(t *testing.T) {
 	}
 }
 
-// Words are in checkpoints: they must stay what they are. In Python:
+// Words are in checkpoints, so they must never change. In Python:
 // hashlib.sha256(struct.pack("<Qiii", 7, 0, 5, 2)).digest()[:8].
 func TestGoldenWord(t *testing.T) {
 	var h Hasher

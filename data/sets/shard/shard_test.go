@@ -214,7 +214,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// A shard of another version is refused with what to do about it, and counts as
+// A shard of another version is refused with a remedy, and counts as
 // missing.
 func TestAnotherFormat(t *testing.T) {
 	d := NewDir(t.TempDir())
@@ -392,7 +392,7 @@ func TestConcurrentWriters(t *testing.T) {
 	}
 }
 
-// What a killed writer left is removed by a later one, but not the file of a
+// A writer removes the files of killed writers, but not the file of a
 // live writer or of another shard.
 func TestAbandonedFilesAreRemoved(t *testing.T) {
 	d := NewDir(t.TempDir())

@@ -353,7 +353,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	// A walk does not care for drifts.
+	// A walk does not depend on the drift.
 	fill(t, Config{Walk, 3, 4, 0.01}, wild, 1)
 }
 

@@ -43,7 +43,7 @@ func TestStandards(t *testing.T) {
 	}
 }
 
-// What all functions share does not set the scale by which they are told apart:
+// The part that all functions share does not set the scale of their differences:
 // drifts c_i + 30x have the deviation of c, not the 30 times larger one of x.
 func TestStandardsTellFunctionsApart(t *testing.T) {
 	const functions = 400

@@ -208,7 +208,7 @@ func TestEnginesDiverge(t *testing.T) {
 	}
 }
 
-// Nothing is allocated step by step: ten times as many steps, the same count.
+// A step does not allocate: ten times as many steps, the same count.
 func TestEnginesAllocate(t *testing.T) {
 	for _, e := range engines {
 		for _, system := range []sde.System{rough, smoothPlane(4, false)} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The battery has to see what is wrong with bad words. Each is made from a good
+// The battery must reject bad words. Each is made from a good
 // one, v, and the bad one before it; good makes more.
 func TestWordBatteryRejects(t *testing.T) {
 	longStatistics(t)

@@ -140,7 +140,7 @@ var rankTable = func() (table [2*rankBound*rankNodes + 1]float64) {
 // cumulative is Φ.
 func cumulative(x float64) float64 { return math.Erfc(-x/math.Sqrt2) / 2 }
 
-// streams are what outside batteries test: docs/benchmarks/noise.
+// streams are the input of external test batteries: docs/benchmarks/noise.
 var streams = map[string]func(seed uint64) wordSource{
 	"chain":          func(seed uint64) wordSource { return ranks(chainNormals(seed)) },
 	"functions":      func(seed uint64) wordSource { return ranks(interleavedNormals(seed, 64)) },

@@ -23,7 +23,7 @@ func draws(n int) int {
 	return n
 }
 
-// longStatistics skips what only looks at numbers in a short run: one goroutine
+// longStatistics skips purely statistical tests in a short run: one goroutine
 // draws them, in which the race detector has nothing to find.
 func longStatistics(t *testing.T) {
 	t.Helper()
@@ -62,12 +62,12 @@ func (v verdicts) check(t *testing.T, source string) {
 	}
 }
 
-// rejects says whether the statistic of that name is implausible.
+// rejects reports whether the statistic of that name is implausible.
 func (v verdicts) rejects(name string) bool {
 	return slices.ContainsFunc(v, func(s verdict) bool { return s.name == name && s.p < implausible })
 }
 
-// missed says what a test that should have rejected something found instead.
+// missed describes the result of a test that should have rejected.
 func (v verdicts) missed(name string) string {
 	for _, s := range v {
 		if s.name == name {

@@ -278,7 +278,7 @@ func TestParticlesCancel(t *testing.T) {
 	}
 }
 
-// Nothing is allocated step by step.
+// A step does not allocate.
 func TestParticlesAllocate(t *testing.T) {
 	dst := make([]float32, 17*20)
 	for _, e := range engines {
