@@ -53,10 +53,10 @@ func Follow(ctx context.Context, r *replica.Replica, member message.Member, log 
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpTimeout+followTime)
 	f := &Following{cancel: cancel, done: make(chan struct{})}
 	caughtUp := make(chan struct{})
-	run := &follower{replica: r, onMark: onMark, caughtUp: sync.OnceFunc(func() { close(caughtUp) })}
+	task := &follower{replica: r, onMark: onMark, caughtUp: sync.OnceFunc(func() { close(caughtUp) })}
 	go func() {
 		defer close(f.done)
-		if err := run.follow(longer, member, log); err != nil && longer.Err() == nil {
+		if err := task.follow(longer, member, log); err != nil && longer.Err() == nil {
 			log.Warn("cannot follow; the state will be fetched", "peer", member.ID, "error", err)
 		}
 	}()

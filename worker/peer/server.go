@@ -19,7 +19,7 @@ import (
 // A Server answers other workers' calls from this worker's replica.
 type Server struct {
 	wire.UnimplementedPeerServer
-	Replica func() *replica.Replica // nil without a replica
+	Replica func() *replica.Replica // this worker's; returns nil if there is none
 	// encodings are states that are being encoded. When a generation forms, many
 	// workers ask for one state at once: they share one encoding.
 	encodings singleflight.Group
