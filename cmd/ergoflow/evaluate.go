@@ -26,7 +26,7 @@ func evaluateCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "evaluate EXPERIMENT",
-		Short: "Evaluate a trained model on held-out equations: table, figures, report",
+		Short: "Evaluate a trained model on held-out equations",
 		Long: `Samples held-out equations with the model and with the baselines, measures the
 distances of all of them to reference samples and writes the table, the figures
 and the report. --set may change settings of the evaluation.`,
@@ -100,14 +100,14 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 		return err
 	}
 	defer b.Close()
-	simulator, err := simulator.Choose(b, e.engine)
+	engine, err := simulator.Choose(b, e.engine)
 	if err != nil {
 		return err
 	}
 	begin := time.Now()
 	bars := progress.Stages{Out: os.Stderr}
 	results, shown, err := evaluate.Run(ctx, evaluate.Options{
-		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store), Simulator: simulator,
+		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store), Simulator: engine,
 		Progress: func(stage string, done, total int) {
 			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
 		},

@@ -71,7 +71,7 @@ func noteBegin(c *cobra.Command, begun *bool) {
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "ergoflow",
-		Short: "Neural samplers of invariant measures, trained on an elastic cluster",
+		Short: "Train neural samplers of invariant measures on an elastic cluster",
 		Long: `ergoflow trains a network that maps the coefficients (b, σ) of a stochastic
 differential equation dX = b(X)dt + σ(X)dW to a flow from Gaussian noise to its
 invariant measure. Training is data-parallel on an elastic group of workers. The

@@ -41,7 +41,7 @@ func TestHelp(t *testing.T) {
 		if c.Runnable() && c.Name() != "help" && !strings.Contains(c.Example, c.CommandPath()) {
 			t.Errorf("%s has no example", c.CommandPath())
 		}
-		for line := range strings.Lines(c.Long + "\n" + c.Short + ".\n" + c.LocalFlags().FlagUsagesWrapped(helpWidth)) {
+		for line := range strings.Lines(fmt.Sprintf("%s\n  %-*s %s\n", c.Long, c.NamePadding(), c.Name(), c.Short) + c.LocalFlags().FlagUsagesWrapped(helpWidth)) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > helpWidth {
 				t.Errorf("%s: a line of %d columns: %s", c.CommandPath(), n, line)
 			}

@@ -169,12 +169,12 @@ func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	simulator, err := simulator.Choose(b, f.engine)
+	engine, err := simulator.Choose(b, f.engine)
 	if err != nil {
 		b.Close()
 		return nil, nil, err
 	}
-	return b, simulator, nil
+	return b, engine, nil
 }
 
 // runAt trains e on the running cluster at an address. A run there that is not finished

@@ -55,7 +55,7 @@ func sampleCommand() *cobra.Command {
 	var flags sampleFlags
 	cmd := &cobra.Command{
 		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
-		Short: "Draw samples of an equation's invariant measure from a trained model",
+		Short: "Sample the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or of a new equation given as formulas
 in x. The model reads the formulas at the nodes of its grid. The command refuses
