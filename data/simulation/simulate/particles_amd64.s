@@ -92,10 +92,10 @@ GLOBL pairConstants<>(SB), RODATA|NOPTR, $12
 
 // func pairsAVX512(t *pairTable, f, x *float32, first, end, from, to int)
 //
-// The table stays in Z16–Z23. A pair is a chain of some 50 cycles, further than
-// the processor looks ahead: so two columns' forces alternate with the next
-// two's offsets and cells. Those of up to two columns behind the last are
-// computed and not used.
+// The table stays in Z16–Z23. A pair takes a dependent chain of some 50 cycles, more
+// than the processor looks ahead. So the forces of two columns alternate with the
+// offsets and cells of the next two. Up to two columns beyond the last are computed
+// and not used.
 TEXT ·pairsAVX512(SB), NOSPLIT, $0-56
 	PAIR_ARGUMENTS
 	VMOVUPS (pairTable_columns+0)(SI), Z16
@@ -202,7 +202,7 @@ coordinate:
 	VMOVUPS Z5, (BX)
 	VMOVUPS Z4, (DI)
 	VPANDD  Z5, Z3, Z5
-	VCMPPS  $1, Z2, Z5, K1, K1 // less, and so before; not a number is not
+	VCMPPS  $1, Z2, Z5, K1, K1 // less, and so before; false for NaN
 	ADDQ    $64, DX
 	ADDQ    $64, DI
 	ADDQ    $64, BX
@@ -217,9 +217,8 @@ coordinate:
 
 // func pairsAVX2(t *pairTable, f, x *float32, first, end, from, to int)
 //
-// One row of the table is one load, which must wait for its offset to come
-// back from memory: so eight columns at most are located before the first of
-// them is looked up.
+// One row of the table is one load, which waits for its offset from memory. So up to
+// eight columns are located before the first of them is looked up.
 TEXT ·pairsAVX2(SB), NOSPLIT, $584-56
 	PAIR_ARGUMENTS
 	SCRATCH
@@ -323,7 +322,7 @@ coordinate:
 	VMOVUPS Y5, (BX)
 	VMOVUPS Y4, (DI)
 	VANDPS  Y5, Y3, Y5
-	VCMPPS  $1, Y2, Y5, Y5 // less; not a number is not
+	VCMPPS  $1, Y2, Y5, Y5 // less; false for NaN
 	VPAND   Y5, Y8, Y8
 	ADDQ    $64, DX
 	ADDQ    $64, DI

@@ -21,8 +21,8 @@ GLOBL planeConstants<>(SB), RODATA|NOPTR, $12
 #define PLACES 256
 #define STATES 768
 
-// LOCATE writes offsets and places of the states Y8. Products and sums of whole
-// numbers are exact: a cell has 32 bytes at least, and there are 2²⁰.
+// LOCATE writes offsets and places of the states Y8. Products and sums of integers
+// are exact: a cell has at least 32 bytes, and there are at most 2²⁰ cells.
 #define LOCATE \
 	VMULPS       Y0, Y8, Y9              \
 	VADDPS       Y1, Y9, Y9              \
@@ -62,9 +62,9 @@ GLOBL planeConstants<>(SB), RODATA|NOPTR, $12
 
 // func bilinearAVX2(t *planeTable, cells *bilinear, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
-// A step locates all vectors before it looks the first one up. In one loop
-// instructions that wait for a vector's way from state to state would fill the
-// processor's queues: it took a quarter longer. The frame is too large for NOSPLIT.
+// A step locates all vectors before it looks the first one up. In a single loop,
+// instructions that wait for a vector's last state would fill the processor's
+// queues: that took a quarter longer. The frame is too large for NOSPLIT.
 TEXT ·bilinearAVX2(SB), 0, $1344-49
 	MOVQ t+0(FP), DI
 	MOVQ cells+8(FP), SI
@@ -166,7 +166,7 @@ bounded:
 	VMOVUPS      X8, (DX)(CX*1)
 	VEXTRACTF128 $1, Y8, (4*const_lanes)(DX)(CX*1)
 	VANDPS       Y8, Y6, Y8
-	VCMPPS       $1, Y5, Y8, Y8 // less; not a number is not
+	VCMPPS       $1, Y5, Y8, Y8 // less; false for NaN
 	VPAND        Y8, Y7, Y7
 	ADDQ         $16, CX
 	CMPQ         CX, R13

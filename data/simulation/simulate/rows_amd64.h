@@ -3,9 +3,9 @@
 // offsets come from clamped or masked indices: whatever the input, they point
 // into the table.
 //
-// Kernels write the offsets of many vectors before they read the first. A
-// processor looks some hundred instructions ahead; with one vector after the
-// other it would mostly wait for the way from a state to its next.
+// Kernels write the offsets of many vectors before they read the first. A processor
+// looks a few hundred instructions ahead; with one vector after the other it would
+// mostly wait for the latency from one state to the next.
 
 // SCRATCH sets R10 to memory in a frame of 64 bytes more than needed, aligned
 // because stores across cache lines are slow to read back.

@@ -24,17 +24,17 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $12
 
 // HEAD has what a vector of states x needs for its lookups: u, clamped, the cell
 // m and the mask k of negative states. VRANGEPS $2 takes the smaller of two
-// magnitudes with the first's sign, and top for what is not a number.
+// magnitudes with the first's sign, and top for NaN.
 #define HEAD(x, u, m, k) \
 	VRANGEPS $2, Z6, x, u \
 	VADDPS   Z8, u, m     \
 	VPMOVD2M x, k
 
-// STEP moves a vector x of states whose HEAD has been done and does that of the
-// next. A permutation of two registers takes indices modulo 32 and writes over
-// them; two and a blend look a number up. The order of instructions is the best
-// found by trying some two thousand on Zen 4: with one lookup after the other and
-// x's own HEAD before them a step takes 5 % longer.
+// STEP moves a vector x of states after its HEAD, and computes the HEAD of the next.
+// A permutation of two registers takes indices modulo 32 and overwrites them; two
+// permutations and a blend look a number up. The order of instructions is the best
+// of some two thousand on Zen 4: with one lookup after the other, and x's own HEAD
+// before them, a step takes 5 % longer.
 #define STEP(vector, x, u, m, k, nextX, nextU, nextM, nextK) \
 	VMOVDQA64 m, Z9                    \
 	VMOVDQA64 m, Z12                   \
@@ -68,9 +68,9 @@ GLOBL tableConstants<>(SB), RODATA|NOPTR, $12
 
 // func columnsAVX512(t *table, cells *columns, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
-// Up to 64 cells, in Z16–Z31. All lanes advance, in Z0–Z3, whatever vectors
-// is: from memory a state would come back too late for its next step, and the
-// four hide each other's latency.
+// Up to 64 cells, in Z16–Z31. All lanes advance, in Z0–Z3, for any number of
+// vectors: a state in memory would be late for its next step, and the four vectors
+// hide each other's latency.
 TEXT ·columnsAVX512(SB), NOSPLIT, $0-49
 	ARGUMENTS
 	VMOVUPS      (columns_drift+0)(SI), Z16
@@ -116,7 +116,7 @@ step:
 
 bounded:
 	VPANDD       (DX), Z6, Z4
-	VCMPPS       $1, Z5, Z4, K1, K1 // less, and so before; not a number is not
+	VCMPPS       $1, Z5, Z4, K1, K1 // less, and so before; false for NaN
 	ADDQ         $64, DX
 	DECQ         R13
 	JNZ          bounded
@@ -125,8 +125,8 @@ bounded:
 	VZEROUPPER
 	RET
 
-// LOCATE writes offset and u of states Y4 to R8, for COLUMNS. VMINPS makes top
-// of what is not a number: every index is that of a cell.
+// LOCATE writes offset and u of states Y4 to R8, for COLUMNS. VMINPS turns NaN into
+// top, so every index is that of a cell.
 #define LOCATE \
 	VMINPS  Y2, Y4, Y6 \
 	VMAXPS  Y3, Y6, Y6 \
@@ -138,9 +138,9 @@ bounded:
 
 // func rowsAVX2(t *table, cells *cell, x *states[float32], z *float32, steps, vectors int) (inside bool)
 //
-// Any number of cells, one row of 16 bytes each. Once a vector has moved, its
-// next cells are located at once and looked up a round later: the processor
-// never waits for the way from state to state.
+// Any number of cells, one row of 16 bytes each. After a vector has moved, its next
+// cells are located at once and looked up one round later, so the processor never
+// waits for the latency from one state to the next.
 TEXT ·rowsAVX2(SB), NOSPLIT, $576-49
 	ARGUMENTS
 	SCRATCH
@@ -193,7 +193,7 @@ vector:
 
 bounded:
 	VANDPS       (DX)(CX*1), Y6, Y4
-	VCMPPS       $1, Y5, Y4, Y4 // less; not a number is not
+	VCMPPS       $1, Y5, Y4, Y4 // less; false for NaN
 	VPAND        Y4, Y7, Y7
 	ADDQ         $32, CX
 	CMPQ         CX, R13
