@@ -48,8 +48,8 @@ func TestHeldOutFunctions(t *testing.T) {
 	}
 }
 
-// Exact laws are an extra: where one cannot be computed, samples are judged without
-// any, and the table says why.
+// Where an exact law cannot be computed, the evaluation goes without exact laws, and
+// the table says why.
 func TestLawsThatCannotBeComputed(t *testing.T) {
 	definition, err := family.Parse([]byte(`
 name: quiet

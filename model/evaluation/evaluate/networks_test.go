@@ -37,7 +37,7 @@ func drawn(t *testing.T, rows []method, kind Kind) [][]float32 {
 	return nil
 }
 
-// The row of the longest time is the model told of each function's equation at the
+// The row of the longest time is the model given each function's equation at the
 // last of the times, whatever the function's own.
 func TestLongestTime(t *testing.T) {
 	o := conditioned(t, "vn1d_time")
@@ -71,7 +71,7 @@ func TestLongestTime(t *testing.T) {
 }
 
 // Functions are sampled in groups; each starts from noise of its own, in whichever
-// group. Told of one function throughout, a network has nothing else to tell them apart.
+// group. Given one function throughout, a network differs in the noise alone.
 func TestNoiseOfGroups(t *testing.T) {
 	o := conditioned(t, "vn1d")
 	o.Experiment.Data.HeldOut, o.Experiment.Evaluation.Functions = group+2, group+2

@@ -103,7 +103,7 @@ func TestPaperHasNoNumbersOfSomethingElse(t *testing.T) {
 	}
 	same := []string{"data.reference_draws=simulated", "data.reference.start=1"}
 	if rows := Paper(configuration(t, "vn1d", same...)); len(rows) != len(paper["vn1d"].rows) {
-		t.Errorf("defaults in words leave %v", rows)
+		t.Errorf("defaults written out leave %v", rows)
 	}
 }
 

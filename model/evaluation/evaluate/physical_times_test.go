@@ -72,7 +72,7 @@ func TestPhysicalTimes(t *testing.T) {
 			t.Errorf("%s: standard error %v, the equations' means are %v and %v", row.Name, got.StdErr, first, second)
 		}
 	}
-	// Told of another time, the network gives other samples.
+	// Given another time, the network draws other samples.
 	model, _ := r.Row(Model)
 	late, _ := r.Row(Longest)
 	for i, f := range late.Functions {

@@ -72,7 +72,7 @@ func TestW2Exact(t *testing.T) {
 	}
 }
 
-// No mixed function is a number, too; without exact laws there is none to give.
+// Zero mixed functions is in the JSON; without exact laws the field is missing.
 func TestMixedInJSON(t *testing.T) {
 	here, far := []float32{-1, 0, 1}, onLine{9, 1}
 	for _, tt := range []struct {

@@ -104,7 +104,7 @@ func TestShuffledSensors(t *testing.T) {
 	}
 	for i := range want {
 		if reflect.DeepEqual(drawn[Model][i], drawn[Shuffled][i]) {
-			t.Errorf("function %d: the model samples the same whatever it is told", i)
+			t.Errorf("function %d: the model draws the same samples for another input", i)
 		}
 	}
 }
@@ -125,9 +125,9 @@ func TestRowsOfThePlane(t *testing.T) {
 	if !(floor.Sinkhorn.Mean < model.Sinkhorn.Mean/2 && floor.SlicedW2.Mean < model.SlicedW2.Mean/2) || model.W2 != (Statistic{}) {
 		t.Errorf("floor %+v is not far below the untrained model %+v", floor, model)
 	}
-	// The initial velocity is zero whatever the network is told.
+	// The initial velocity is zero for every input.
 	if !reflect.DeepEqual(rows[Model].Functions, rows[Shuffled].Functions) || *rows[Shuffled].ModelCloser != 0 {
-		t.Error("the initial state listens to its sensors")
+		t.Error("the initial state depends on its sensors")
 	}
 	if *rows[Floor].ModelCloser != 0 || rows[Model].ModelCloser != nil {
 		t.Errorf("the untrained model is closer than the floor for %d functions", *rows[Floor].ModelCloser)

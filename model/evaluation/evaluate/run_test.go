@@ -36,8 +36,8 @@ func smoke(t *testing.T, b *backend.Backend, name string) Options {
 	return Options{Experiment: e, State: st, Backend: b, Store: shard.NewDir(t.TempDir()), Simulator: simulate.Fastest()}
 }
 
-// judged is everything of a row but its times.
-func judged(r Row) Row {
+// withoutTimes is a row without its wall times.
+func withoutTimes(r Row) Row {
 	r.SetupSeconds, r.SolveSeconds = 0, 0
 	return r
 }
@@ -198,7 +198,7 @@ func TestDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range first.Rows {
-		if !reflect.DeepEqual(judged(first.Rows[i]), judged(second.Rows[i])) {
+		if !reflect.DeepEqual(withoutTimes(first.Rows[i]), withoutTimes(second.Rows[i])) {
 			t.Errorf("%s differs:\n%+v\n%+v", first.Rows[i].Name, first.Rows[i], second.Rows[i])
 		}
 	}
@@ -221,7 +221,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// A reference that is not what was made would judge every row wrongly.
+// A damaged reference would make every row wrong.
 func TestDamagedReference(t *testing.T) {
 	o := smoke(t, nil, "vn1d")
 	f, err := family.ByName(o.Experiment.Data.Family)

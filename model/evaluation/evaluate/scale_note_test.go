@@ -92,7 +92,7 @@ func TestScaleNoteSaysTheRest(t *testing.T) {
 			t.Errorf("%s %v: %s\nwant after the sizes %q", c.name, c.settings, got, c.want)
 		}
 	}
-	// What the number of parameters speaks for is not said again, but the rest is.
+	// The note leaves out fields that only change the number of parameters.
 	e, err := experiment.Load("cn2d", "full", "", []string{"model.sensor.steps=2", "model.sensor.width=64", "model.sensor.heads=2"})
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,8 @@ func drawAll(t *testing.T, r *evaluate.Results, data evaluate.FigureData) (names
 	return names, csvs
 }
 
-// Only where a Sinkhorn divergence is drawn does the caption speak of it.
+// The caption warns of negative values where it draws a Sinkhorn divergence, and only
+// there.
 func TestCaptionOfFunctions(t *testing.T) {
 	const warning = "the annealed Sinkhorn divergence may be negative"
 	for _, c := range []struct {

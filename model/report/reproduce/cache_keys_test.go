@@ -6,9 +6,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// Results of long runs are found by these names: a change of them, or of what
-// enters them, trains and evaluates anew. A change of what the numbers mean has to
-// change them (format, experiment.Format).
+// Make finds the results of long runs by these keys. If a key changes, it trains and
+// evaluates again. A change of what the numbers mean must change the keys (format,
+// experiment.Format).
 func TestNamesOfResults(t *testing.T) {
 	for _, c := range []struct {
 		study, preset, evaluation string

@@ -163,7 +163,7 @@ func TestMake(t *testing.T) {
 	}
 	b.checkReport(doc)
 
-	// The same again does nothing, but the report may be made anew.
+	// A second call trains and evaluates nothing; it may write the report again.
 	b.make()
 	if b.trains != 2 {
 		t.Error("trained again")
@@ -302,12 +302,12 @@ func TestStateOfAnotherRun(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(string(b.o.Dir), "evaluations")); err != nil {
 		t.Fatal(err)
 	}
-	for _, spoilt := range [][]byte{other, other[:len(other)/2]} {
-		if err := os.WriteFile(states[0], spoilt, 0o644); err != nil {
+	for _, damaged := range [][]byte{other, other[:len(other)/2]} {
+		if err := os.WriteFile(states[0], damaged, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Make(t.Context(), b.o); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), states[0]) {
-			t.Errorf("%d bytes of another run: error %v", len(spoilt), err)
+			t.Errorf("%d bytes of another run: error %v", len(damaged), err)
 		}
 	}
 }
