@@ -54,8 +54,8 @@ type baselines struct {
 	functions []heldOutFunction // consecutive
 }
 
-// all is a row that samples all functions in one call; stored samples a function,
-// of which the evaluation uses its number.
+// all is a row that samples all functions in one call: sample draws stored samples of
+// each, and the row keeps as many of them as the evaluation uses, at even distances.
 func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst []float32, progress func(done, total int)) error) method {
 	d, n := b.family.Dim(), b.Experiment.Evaluation.Samples
 	return method{row, b.functions, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
@@ -79,7 +79,7 @@ func (b baselines) floor() method {
 }
 
 // split compares the second half of the reference's chains with the first: the
-// paper's floor. An odd number of chains gives no such row.
+// paper's floor. It needs an even number of chains with equally many samples.
 func (b baselines) split() ([]method, error) {
 	d, n, chains := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Data.Reference.Chains
 	if chains < 2 || chains%2 != 0 || n%chains != 0 {

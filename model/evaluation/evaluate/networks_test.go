@@ -77,13 +77,13 @@ func TestNoiseOfGroups(t *testing.T) {
 	o.Experiment.Data.HeldOut, o.Experiment.Evaluation.Functions = group+2, group+2
 	o.Experiment.Evaluation.Samples = 16
 	f, functions := heldOutOf(t, o)
-	told := subjects(functions)
-	for i := range told {
-		told[i] = told[0]
+	inputs := subjects(functions)
+	for i := range inputs {
+		inputs[i] = inputs[0]
 	}
 	n := &network{Options: o, family: f}
 	defer n.close()
-	samples, _, err := n.draw(o.State, functions, told)(t.Context(), silent)
+	samples, _, err := n.draw(o.State, functions, inputs)(t.Context(), silent)
 	if err != nil {
 		t.Fatal(err)
 	}

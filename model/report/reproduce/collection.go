@@ -8,18 +8,18 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/studies"
 )
 
-// at identifies an evaluation of a run; its state exists once per seed.
-type at struct{ run, evaluation string }
+// runEvaluation identifies an evaluation of a run; its state exists once per seed.
+type runEvaluation struct{ run, evaluation string }
 
 // collection has the outcomes of a study that exist, one per seed.
 type collection struct {
-	made map[at][]studies.Outcome
+	made map[runEvaluation][]studies.Outcome
 	// The paper's numbers for an evaluation, whether that exists or not.
-	printed map[at][]evaluate.PaperRow
+	printed map[runEvaluation][]evaluate.PaperRow
 }
 
 func newCollection() collection {
-	return collection{map[at][]studies.Outcome{}, map[at][]evaluate.PaperRow{}}
+	return collection{map[runEvaluation][]studies.Outcome{}, map[runEvaluation][]evaluate.PaperRow{}}
 }
 
 // collect adds the outcomes of a planned run and describes it. main is the preset's own
@@ -32,7 +32,7 @@ func (d Directory) collect(j PlannedRun, into collection) (fact RunFact, main *s
 	}
 	fact.TrainingRecord.Run, fact.Seed = e.Hash(), j.Seed
 	for _, t := range j.Evaluations {
-		k := at{j.Run, t.Name}
+		k := runEvaluation{j.Run, t.Name}
 		into.printed[k] = t.Paper
 		found, err := d.storedEvaluation(t.key())
 		if err != nil {
@@ -50,25 +50,25 @@ func (d Directory) collect(j PlannedRun, into collection) (fact RunFact, main *s
 	return fact, main, nil
 }
 
-// found is a row with its outcome.
-type found struct {
+// foundRow is a row with its outcome.
+type foundRow struct {
 	of  studies.Outcome
 	row evaluate.Row
 }
 
 // rows finds a declared row in the outcome of every seed that has it.
-func (o collection) rows(s studies.Study, named studies.RowSpec, evaluation string) []found {
+func (o collection) rows(s studies.Study, named studies.RowSpec, evaluation string) []foundRow {
 	run, ok := s.FindRun(named.Run)
 	if !ok {
 		panic(fmt.Sprintf("reproduce: %s has no run %q", s.Name, named.Run))
 	}
-	var all []found
-	for _, outcome := range o.made[at{run.Name, evaluation}] {
+	var all []foundRow
+	for _, outcome := range o.made[runEvaluation{run.Name, evaluation}] {
 		i := slices.IndexFunc(outcome.Results.Rows, func(r evaluate.Row) bool {
 			return r.Kind == named.Kind && (named.Label == "" || r.Name == named.Label)
 		})
 		if i >= 0 {
-			all = append(all, found{outcome, outcome.Results.Rows[i]})
+			all = append(all, foundRow{outcome, outcome.Results.Rows[i]})
 		}
 	}
 	return all

@@ -35,7 +35,7 @@ func (o collection) table(s studies.Study, t studies.TableSpec) (FilledTable, er
 // paper is the paper's number for a cell.
 func (o collection) paper(s studies.Study, row studies.RowSpec, c studies.ColumnSpec) (v float64, ok bool) {
 	run, _ := s.FindRun(row.Run)
-	return evaluate.PaperNumber(o.printed[at{run.Name, c.EvaluationOf(row)}], row.Kind, row.Label, c.Quantity())
+	return evaluate.PaperNumber(o.printed[runEvaluation{run.Name, c.EvaluationOf(row)}], row.Kind, row.Label, c.Quantity())
 }
 
 // number is one cell, nil if no outcome has it.

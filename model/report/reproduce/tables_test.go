@@ -29,11 +29,11 @@ func TestTableOfKnownNumbers(t *testing.T) {
 	trainSeconds, steps := metric(t, "train_seconds"), metric(t, "simulated_steps")
 	s := studies.Study{Name: "s", Runs: []studies.RunSpec{{Name: "r"}}}
 	have := newCollection()
-	have.made[at{"r", ""}] = []studies.Outcome{
+	have.made[runEvaluation{"r", ""}] = []studies.Outcome{
 		outcome(map[evaluate.Kind][]float64{evaluate.Model: {1, 2, 3, 10}, evaluate.Floor: {2, 2, 4, 4}}),
 		outcome(map[evaluate.Kind][]float64{evaluate.Model: {3, 2, 1, 2}}), // a second seed
 	}
-	have.printed[at{"r", ""}] = []evaluate.PaperRow{{Kind: evaluate.Model, Numbers: map[evaluate.Quantity]float64{evaluate.W2Mean: 0.5}}}
+	have.printed[runEvaluation{"r", ""}] = []evaluate.PaperRow{{Kind: evaluate.Model, Numbers: map[evaluate.Quantity]float64{evaluate.W2Mean: 0.5}}}
 	table, err := have.table(s, studies.TableSpec{
 		Columns: []studies.ColumnSpec{{Metric: w2, Aggregate: studies.Mean}, {Metric: w2, Aggregate: studies.Median}, {Metric: w2, Aggregate: studies.Closer}, {Metric: w2, Aggregate: studies.Excess}},
 		Rows:    []studies.RowSpec{{Name: "model", Kind: evaluate.Model}, {Name: "floor", Kind: evaluate.Floor}, {Name: "none", Kind: evaluate.MCMC}},
@@ -56,7 +56,7 @@ func TestTableOfKnownNumbers(t *testing.T) {
 	// Of a wall time the first seed's stands, whatever the others had to share a
 	// machine with.
 	for k, s := range []float64{5, 50} {
-		rows := have.made[at{"r", ""}][k].Results.Rows
+		rows := have.made[runEvaluation{"r", ""}][k].Results.Rows
 		for i := range rows {
 			rows[i].SetupSeconds, rows[i].SolveSeconds = 1, s
 		}

@@ -34,7 +34,7 @@ func Names() []string {
 func Select(name, preset string) ([]Study, error) {
 	known := Known()
 	if name == "all" {
-		some := slices.DeleteFunc(known, func(s Study) bool { return s.has(preset) != nil })
+		some := slices.DeleteFunc(known, func(s Study) bool { return s.checkPreset(preset) != nil })
 		if len(some) == 0 {
 			return nil, fmt.Errorf("no experiment has a preset called %q", preset)
 		}
@@ -49,11 +49,11 @@ func Select(name, preset string) ([]Study, error) {
 		}
 		return nil, fmt.Errorf("no study %q (known: %s, all)", name, strings.Join(Names(), ", "))
 	}
-	return known[i : i+1], known[i].has(preset)
+	return known[i : i+1], known[i].checkPreset(preset)
 }
 
-// has says why the study cannot be made at a preset, or nil.
-func (s Study) has(preset string) error {
+// checkPreset says why the study cannot be made at a preset, or nil.
+func (s Study) checkPreset(preset string) error {
 	for _, r := range s.Runs {
 		if _, err := experiment.ByName(r.Experiment, preset); err != nil {
 			return err
