@@ -1,6 +1,7 @@
 package trainer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/sets/batch"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -23,8 +23,7 @@ type Measurement struct {
 	Steps      int     `json:"steps"`
 	Median     float64 `json:"median_s"`
 	Min        float64 `json:"min_s"`
-	// GFLOPS counts what the network is defined by, see velocity.Model, over the
-	// median.
+	// GFLOPS are the operations of velocity.Model.FLOPs over the median.
 	GFLOPS           float64 `json:"gflops"`
 	SamplesPerSecond float64 `json:"samples_per_s"`
 	// Parts of the step, medians in seconds.
@@ -35,163 +34,181 @@ type Measurement struct {
 
 // Workload is what Benchmark measures.
 type Workload struct {
-	Experiment string // its name
+	Experiment string // name
 	Config     Config
 	Coupling   flow.Coupling
 	Functions  int // in a batch
-	MicroBatch int // functions of a gradient, at most; 0: all
-	// Fields are stored of every function, with the values that Function makes.
+	MicroBatch int // most functions of one gradient; 0: all
+	// Fields are the stored fields of every function, Function their values for
+	// function i.
 	Fields   []shard.Field
 	Function func(i int) ([][]float32, error)
-	// Conditioner makes the network's inputs, standardised as the fields are.
+	// Conditioner makes the network's inputs, given the normalisation of the fields.
 	Conditioner func(shard.Normalisation) (flow.Conditioner, error)
 }
 
-// Benchmark measures that many steps on functions whose samples are noise:
-// assembly with whatever the conditioner makes, gradient, transfer of the sum to
-// the host and back, clipping and update, as a worker alone would do them,
-// without overlap.
-func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (m Measurement, err error) {
-	config, functions, micro := w.Config, w.Functions, w.MicroBatch
-	if micro == 0 {
-		micro = functions
-	}
-	if functions < 1 || micro < 1 || steps < 1 {
-		return m, fmt.Errorf("benchmark of %d functions, %d at a time, %d steps", functions, micro, steps)
-	}
-	dir, err := os.MkdirTemp("", "ergoflow-bench-")
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	plan := batch.Plan{
-		Shards: 1, FunctionsPerShard: 2 * functions, Samples: 128 * config.Samples,
-		BatchFunctions: functions, BatchSamples: config.Samples,
-	}
-	if err := plan.Validate(); err != nil {
-		return m, err
-	}
-	data, err := noiseShard(dir, plan, w)
-	if err != nil {
-		return m, err
-	}
-	defer func() { err = errors.Join(err, data.Close()) }()
-	normalisation, err := shard.Normalise([]shard.Manifest{data.Manifest()})
-	if err != nil {
-		return m, err
-	}
-	const warmUp = 5
-	config.Optimizer.Schedule.Total = int64(warmUp + steps)
-	trainer, err := New(b, config)
-	if err != nil {
-		return m, err
-	}
-	defer trainer.Close()
-	theta := config.Model.Layout().Initialise(0)
-	if err := trainer.SetState(theta, make([]float32, len(theta)), make([]float32, len(theta))); err != nil {
-		return m, err
-	}
+// warmUp is the number of steps before those that are timed.
+const warmUp = 5
 
+// Benchmark measures that many steps on functions whose samples are noise:
+// assembly including the conditioner, gradient, transfer of the sum to the host
+// and back, clipping and update. This is the step of a single worker, without
+// overlap of its parts.
+func Benchmark(ctx context.Context, b *backend.Backend, w Workload, steps int) (m Measurement, err error) {
+	w.MicroBatch = cmp.Or(w.MicroBatch, w.Functions)
+	if w.Functions < 1 || w.MicroBatch < 1 || steps < 1 {
+		return m, fmt.Errorf("benchmark of %d functions, %d at a time, %d steps", w.Functions, w.MicroBatch, steps)
+	}
+	w.Config.Optimizer.Schedule.Total = int64(warmUp + steps)
+	bench, err := newBenchmark(b, w)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, bench.close()) }()
+	var timings []timing
+	for step := range warmUp + steps {
+		t, err := bench.step(ctx, step)
+		if err != nil {
+			return m, err
+		}
+		if step >= warmUp {
+			timings = append(timings, t)
+		}
+	}
+	return w.summarise(b.Name, timings), nil
+}
+
+// benchmark is a trainer with a data set and the memory of one step.
+type benchmark struct {
+	Workload
+	plan      batch.Plan
+	dir       string // of the data set, temporary
+	data      *shard.Shard
+	trainer   *Trainer
+	assembler *flow.Assembler
+	batches   []flow.Batch // micro-batches of a step
+	sum       []float32
+}
+
+func newBenchmark(b *backend.Backend, w Workload) (bench *benchmark, err error) {
+	bench = &benchmark{
+		Workload: w,
+		plan: batch.Plan{
+			Shards: 1, FunctionsPerShard: 2 * w.Functions, Samples: 128 * w.Config.Samples,
+			BatchFunctions: w.Functions, BatchSamples: w.Config.Samples,
+		},
+		batches: make([]flow.Batch, (w.Functions+w.MicroBatch-1)/w.MicroBatch),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, bench.close())
+		}
+	}()
+	if err := bench.plan.Validate(); err != nil {
+		return bench, err
+	}
+	if bench.dir, err = os.MkdirTemp("", "ergoflow-bench-"); err != nil {
+		return bench, err
+	}
+	if bench.data, err = noiseShard(bench.dir, bench.plan, w); err != nil {
+		return bench, err
+	}
+	normalisation, err := shard.Normalise([]shard.Manifest{bench.data.Manifest()})
+	if err != nil {
+		return bench, err
+	}
+	if bench.trainer, err = New(b, w.Config); err != nil {
+		return bench, err
+	}
+	bench.sum = make([]float32, bench.trainer.Size()+2)
+	theta := w.Config.Model.Layout().Initialise(0)
+	if err := bench.trainer.SetState(theta, make([]float32, len(theta)), make([]float32, len(theta))); err != nil {
+		return bench, err
+	}
 	conditioner, err := w.Conditioner(normalisation)
 	if err != nil {
-		return m, err
+		return bench, err
 	}
-	assembler := flow.NewAssembler(plan, config.Model.Dim(), w.Coupling, conditioner)
-	work := make([]flow.Batch, (functions+micro-1)/micro)
-	sum := make([]float32, trainer.Size()+2)
-	var times [4][]float64 // whole step, assembly, gradient, update
-	for step := range warmUp + steps {
-		if err := ctx.Err(); err != nil {
-			return m, err
-		}
-		start := time.Now()
-		var assembly time.Duration
-		picks := plan.Picks(step, 0)
-		for i := range work {
-			begin := time.Now()
-			work[i].Reset(config.Samples, config.Model.Dim(), len(config.Model.Inputs()))
-			assembler.Append(&work[i], data, picks[i*micro:min((i+1)*micro, functions)])
-			if err := assembler.Complete(ctx, &work[i]); err != nil {
-				return m, err
-			}
-			assembly += time.Since(begin)
-			if err := trainer.Accumulate(&work[i]); err != nil {
-				return m, err
-			}
-		}
-		if err := trainer.TakeSum(sum); err != nil {
-			return m, err
-		}
-		taken := time.Now()
-		if err := trainer.Apply(sum, int64(step)); err != nil {
-			return m, err
-		}
-		end := time.Now()
-		if step < warmUp {
-			continue
-		}
-		for i, d := range []time.Duration{end.Sub(start), assembly, taken.Sub(start) - assembly, end.Sub(taken)} {
-			times[i] = append(times[i], d.Seconds())
-		}
-	}
-	m = Measurement{
-		Experiment: w.Experiment, Backend: b.Name, Steps: steps,
-		Batch:  fmt.Sprintf("%d×%d", functions, config.Samples),
-		Median: median(times[0]), Min: slices.Min(times[0]),
-		Assembly: median(times[1]), Gradient: median(times[2]), Update: median(times[3]),
-	}
-	m.GFLOPS = config.Model.FLOPs(functions, config.Samples) / m.Median / 1e9
-	m.SamplesPerSecond = float64(functions*config.Samples) / m.Median
-	return m, nil
+	bench.assembler = flow.NewAssembler(bench.plan, w.Config.Model.Dim(), w.Coupling, conditioner)
+	return bench, nil
 }
 
-func median(values []float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
+func (b *benchmark) close() (err error) {
+	if b.trainer != nil {
+		b.trainer.Close()
+	}
+	if b.data != nil {
+		err = b.data.Close()
+	}
+	if b.dir != "" {
+		err = errors.Join(err, os.RemoveAll(b.dir))
+	}
+	return err
+}
+
+// timing of one step and of its parts.
+type timing struct{ step, assembly, gradient, update time.Duration }
+
+// step makes one training step.
+func (b *benchmark) step(ctx context.Context, step int) (t timing, err error) {
+	if err := ctx.Err(); err != nil {
+		return t, err
+	}
+	start := time.Now()
+	picks := b.plan.Picks(step, 0)
+	for i := range b.batches {
+		begin := time.Now()
+		if err := b.assemble(ctx, &b.batches[i], picks[i*b.MicroBatch:min((i+1)*b.MicroBatch, b.Functions)]); err != nil {
+			return t, err
+		}
+		t.assembly += time.Since(begin)
+		if err := b.trainer.Accumulate(&b.batches[i]); err != nil {
+			return t, err
+		}
+	}
+	if err := b.trainer.TakeSum(b.sum); err != nil {
+		return t, err
+	}
+	summed := time.Now()
+	if err := b.trainer.Apply(b.sum, int64(step)); err != nil {
+		return t, err
+	}
+	end := time.Now()
+	t.step, t.gradient, t.update = end.Sub(start), summed.Sub(start)-t.assembly, end.Sub(summed)
+	return t, nil
+}
+
+func (b *benchmark) assemble(ctx context.Context, dst *flow.Batch, picks []batch.Pick) error {
+	dst.Reset(b.Config.Samples, b.Config.Model.Dim(), len(b.Config.Model.Inputs()))
+	b.assembler.Append(dst, b.data, picks)
+	return b.assembler.Complete(ctx, dst)
+}
+
+func (w Workload) summarise(backend string, timings []timing) Measurement {
+	seconds := func(part func(timing) time.Duration) []float64 {
+		values := make([]float64, len(timings))
+		for i, t := range timings {
+			values[i] = part(t).Seconds()
+		}
+		slices.Sort(values)
+		return values
+	}
+	steps := seconds(func(t timing) time.Duration { return t.step })
+	m := Measurement{
+		Experiment: w.Experiment, Backend: backend, Steps: len(timings),
+		Batch:    fmt.Sprintf("%d×%d", w.Functions, w.Config.Samples),
+		Median:   median(steps),
+		Min:      steps[0],
+		Assembly: median(seconds(func(t timing) time.Duration { return t.assembly })),
+		Gradient: median(seconds(func(t timing) time.Duration { return t.gradient })),
+		Update:   median(seconds(func(t timing) time.Duration { return t.update })),
+	}
+	m.GFLOPS = w.Config.Model.FLOPs(w.Functions, w.Config.Samples) / m.Median / 1e9
+	m.SamplesPerSecond = float64(w.Functions*w.Config.Samples) / m.Median
+	return m
+}
+
+// median of sorted values.
+func median(sorted []float64) float64 {
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
-}
-
-// noiseShard writes a shard of the workload's functions and samples without meaning.
-func noiseShard(dir string, plan batch.Plan, w Workload) (*shard.Shard, error) {
-	const dataset = "00000000000000000000000000000000"
-	store, dim := shard.NewDir(dir), w.Config.Model.Dim()
-	to, err := store.Create(shard.Header{
-		Family: "noise", Dataset: dataset, Purpose: shard.Train,
-		Count: plan.FunctionsPerShard, Dim: dim, Fields: w.Fields, Samples: plan.Samples,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := writeNoise(to, plan, w, dim); err != nil {
-		to.Abort()
-		return nil, err
-	}
-	if _, err := to.Commit(); err != nil {
-		return nil, err
-	}
-	return store.Open(dataset, 0)
-}
-
-func writeNoise(to *shard.Writer, plan batch.Plan, w Workload, dim int) error {
-	for k := range w.Fields { // one after the other, as they are stored
-		for i := range plan.FunctionsPerShard {
-			values, err := w.Function(i)
-			if err != nil {
-				return err
-			}
-			if err := to.Field(k, values[k]); err != nil {
-				return err
-			}
-		}
-	}
-	source := random.New(0, "benchmark")
-	samples := make([]float32, plan.Samples*dim)
-	for range plan.FunctionsPerShard {
-		for i := range samples {
-			samples[i] = float32(source.NormFloat64())
-		}
-		if err := to.Samples(samples); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,35 +1,37 @@
 package trainer
 
 import (
-	"errors"
+	"fmt"
 
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
-// The sum [P+2] goes round the ring in buckets, consecutive parts of it. They
-// depend on its size alone, since all ranks have to cut alike, whatever computes
-// there. Where a device has its own memory, each is an array there, so that one can
-// be copied to the host while the one before it goes round the ring. Elsewhere
-// there is little to copy, and the sum is one array.
+// The sum [P+2] goes round the ring in buckets, which are consecutive parts of it.
+// All ranks have to cut alike, whatever their devices, so the buckets depend on the
+// size of the sum alone. On a device with its own memory each bucket is an array:
+// one is copied to the host while the one before it goes round the ring. Elsewhere
+// the sum is one array, since there is little to copy.
 
-// bucketFloats is the most that a bucket has, 4 MiB: docs/decisions/allreduce.md.
+// bucketFloats is the largest size of a bucket, 4 MiB: see
+// docs/decisions/allreduce.md.
 const bucketFloats = 1 << 20
 
-// Buckets cuts a vector [P+2] into parts of nearly one size.
+// Buckets cuts a vector [P+2] into parts of nearly equal size.
 func Buckets(sum []float32) [][]float32 {
-	return cut(sum, bounds(len(sum), bucketsOf(len(sum))))
+	return cut(sum, bounds(len(sum), bucketCount(len(sum))))
 }
 
-func bucketsOf(size int) int { return (size + bucketFloats - 1) / bucketFloats }
+func bucketCount(size int) int { return (size + bucketFloats - 1) / bucketFloats }
 
-// arrayBounds are where the arrays of a sum of that size begin, and its end.
+// arrayBounds returns where the arrays of a sum of that size begin, then the size.
 func arrayBounds(b *backend.Backend, size int) []int {
 	if b.OwnMemory {
-		return bounds(size, bucketsOf(size))
+		return bounds(size, bucketCount(size))
 	}
 	return bounds(size, 1)
 }
 
+// bounds cuts size into n parts: part k is [bounds[k], bounds[k+1]).
 func bounds(size, n int) []int {
 	bounds := make([]int, n+1)
 	for k := range bounds {
@@ -46,7 +48,7 @@ func cut(sum []float32, bounds []int) [][]float32 {
 	return parts
 }
 
-// Arrays cuts a vector [P+2] where the sum on the device is cut.
+// Arrays cuts a vector [P+2] into the arrays of the sum on the device.
 func (t *Trainer) Arrays(sum []float32) [][]float32 { return cut(sum, t.bounds) }
 
 // DownloadArray copies array k of the sum to the host. The sum stays until Reset.
@@ -57,7 +59,7 @@ func (t *Trainer) DownloadArray(dst []float32, k int) error {
 // TakeSum copies the sum [P+2] since the last Reset to the host and starts a new one.
 func (t *Trainer) TakeSum(dst []float32) error {
 	if len(dst) != t.size+2 {
-		return errors.New("take: destination is not as long as the sum")
+		return fmt.Errorf("take sum: destination has %d values, the sum %d", len(dst), t.size+2)
 	}
 	for k, array := range t.Arrays(dst) {
 		if err := t.DownloadArray(array, k); err != nil {
@@ -68,13 +70,13 @@ func (t *Trainer) TakeSum(dst []float32) error {
 	return nil
 }
 
-// Reset drops the sum of the gradients so far.
+// Reset drops the sum and starts a new one.
 func (t *Trainer) Reset() {
 	backend.Free(t.sum...)
 	t.sum = nil
 }
 
-// accumulated are the arrays of the sum so far.
+// accumulated returns the arrays of the sum so far.
 func (t *Trainer) accumulated() []backend.Buffer {
 	if t.sum == nil {
 		return t.zeros
@@ -82,7 +84,7 @@ func (t *Trainer) accumulated() []backend.Buffer {
 	return t.sum
 }
 
-// newZeros are the arrays of an empty sum.
+// newZeros makes the arrays of an empty sum.
 func (t *Trainer) newZeros() ([]backend.Buffer, error) {
 	var zeros []backend.Buffer
 	for _, array := range t.Arrays(make([]float32, t.size+2)) {

@@ -9,35 +9,39 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// gradient returns the program for micro-batches of that shape.
-func (t *Trainer) gradient(of shape) (*backend.Program, error) {
+// variant of the gradient program: which network it is for, as an index into
+// Config.models, and how many functions its micro-batches have.
+type variant struct{ network, functions int }
+
+// gradient returns the program of a variant and compiles it at its first use.
+func (t *Trainer) gradient(v variant) (*backend.Program, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	if program, ok := t.gradients[of]; ok {
+	if program, ok := t.gradients[v]; ok {
 		return program, nil
 	}
-	if of.functions < 1 {
-		return nil, fmt.Errorf("micro-batch of %d functions", of.functions)
+	if v.functions < 1 {
+		return nil, fmt.Errorf("micro-batch of %d functions", v.functions)
 	}
-	program, err := compileGradient(t.backend, t.config, of, t.bounds)
+	program, err := compileGradient(t.backend, t.config, v, t.bounds)
 	if err != nil {
 		return nil, err
 	}
-	t.gradients[of] = program
+	t.gradients[v] = program
 	return program, nil
 }
 
-// compileGradient compiles, for micro-batches of that shape,
+// compileGradient compiles, for n = v.functions,
 //
 //	(θ [P], sum [P+2], x₀ [n,S,d], x₁ [n,S,d], t [n,S], inputs [n,…]) → sum' [P+2]
 //
-// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ |v(x_t, t) − (x₁ − x₀)|². Both sums are
-// in arrays, which begin at those bounds.
+// with sum' = sum + [∂L/∂θ, L, n·S] and L = Σ |v(x_t, t) − (x₁ − x₀)|². sum and sum'
+// are given as arrays that begin at the bounds.
 //
-// It differentiates by the named tensors, not by θ: the gradient of a slice is
-// the whole vector padded with zeros, once for each tensor.
-func compileGradient(b *backend.Backend, config Config, of shape, bounds []int) (*backend.Program, error) {
-	model, n, samples := config.models()[of.network], of.functions, config.Samples
+// The graph differentiates by the named tensors, not by θ: the gradient by a slice
+// of θ is a vector of length P padded with zeros, one for each tensor.
+func compileGradient(b *backend.Backend, config Config, v variant, bounds []int) (*backend.Program, error) {
+	model, n, samples := config.models()[v.network], v.functions, config.Samples
 	layout := model.Layout()
 	size, states := layout.Size(), backend.Shape(n, samples, model.Dim())
 	arrays := len(bounds) - 1
@@ -53,15 +57,15 @@ func compileGradient(b *backend.Backend, config Config, of shape, bounds []int) 
 	return b.Compile(name, inputs, func(in []*graph.Node) []*graph.Node {
 		theta, sum, in := in[0], in[1:1+arrays], in[1+arrays:]
 		x0, x1, t := in[0], in[1], in[2]
-		parts := velocity.Split(layout, theta)
-		network := model.Network(parts, config.Precision)
-		wanted := graph.Sub(x1, x0)
-		x := graph.Add(x0, graph.Mul(graph.ExpandAxes(t, -1), wanted)) // (1−t)x₀ + t·x₁
-		residual := graph.Sub(network.Velocity(network.Encode(in[3:]), x, t), wanted)
+		tensors := velocity.Split(layout, theta)
+		network := model.Network(tensors, config.Precision)
+		target := graph.Sub(x1, x0)
+		x := graph.Add(x0, graph.Mul(graph.ExpandAxes(t, -1), target)) // (1−t)x₀ + t·x₁
+		residual := graph.Sub(network.Velocity(network.Encode(in[3:]), x, t), target)
 		loss := graph.ReduceAllSum(graph.Mul(residual, residual))
 
-		flat := make([]*graph.Node, 0, len(parts)+2)
-		for _, gradient := range graph.Gradient(loss, parts...) {
+		flat := make([]*graph.Node, 0, len(tensors)+2)
+		for _, gradient := range graph.Gradient(loss, tensors...) {
 			flat = append(flat, graph.Reshape(gradient, -1))
 		}
 		count := graph.Const(loss.Graph(), []float32{float32(n * samples)})

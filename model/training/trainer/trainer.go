@@ -1,6 +1,6 @@
-// Package trainer takes the steps of a training run on one device. All state is
-// flat vectors of length P, in float32: parameters θ and Adam's moments m and v. A
-// step is
+// Package trainer takes the steps of a training run on one device. The state is
+// three flat float32 vectors of length P: parameters θ and Adam's moments m and v.
+// A step is
 //
 //	for every micro-batch: Accumulate   adds its gradient to the sum on the device
 //	TakeSum                             the sum [P+2] to the host
@@ -8,8 +8,8 @@
 //	Apply                               update by the total
 //
 // with sum = [gradient of the summed squared error, summed squared error,
-// number of samples]. Sums, not means: whoever adds up sums of different sizes
-// gets the exact gradient of the whole batch.
+// number of samples]. These are sums, not means, so that adding up micro-batches of
+// different sizes gives the exact gradient of the whole batch.
 package trainer
 
 import (
@@ -26,19 +26,19 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/optim"
 )
 
-// ErrDiverged means that a loss or gradient is no longer finite. The state is
-// still the one before the step.
+// ErrDiverged means that the loss or the gradient is not finite. The state is still
+// the one before the step.
 var ErrDiverged = errors.New("training diverged")
 
-// Config is what the compiled graphs depend on.
+// Config has everything that the compiled graphs depend on.
 type Config struct {
 	Model velocity.Model
-	// Others have the same parameters and read other shapes of input; a batch is
-	// for the network that its inputs fit.
+	// Others have the parameters of Model and inputs of other shapes. A batch is
+	// for the first network whose inputs have its shapes.
 	Others    []velocity.Model
 	Optimizer optim.AdamW
 	Samples   int              // S, samples of each function in a batch
-	Precision layers.Precision // of the products in the gradient
+	Precision layers.Precision // of matrix products in the gradient
 }
 
 // Trainer holds a training state on a device. Only Precompile may be called
@@ -50,20 +50,16 @@ type Trainer struct {
 	update  *backend.Program
 
 	theta, m, v backend.Buffer   // [P]
-	bounds      []int            // of the arrays of sum and zeros
-	sum         []backend.Buffer // [P+2], nil stands for zeros
-	zeros       []backend.Buffer // [P+2]
+	bounds      []int            // where the arrays of sum and zeros begin, then P+2
+	sum         []backend.Buffer // [P+2] in arrays, nil stands for zeros
+	zeros       []backend.Buffer // [P+2] in arrays
 
 	mutex     sync.Mutex
-	gradients map[shape]*backend.Program
+	gradients map[variant]*backend.Program
 }
 
-// shape of micro-batches: the network that they are for, among all, and how many
-// functions they have.
-type shape struct{ network, functions int }
-
 // New compiles the update and makes a trainer without a state: call SetState
-// before anything else.
+// first.
 func New(b *backend.Backend, config Config) (*Trainer, error) {
 	layout := config.Model.Layout()
 	for _, model := range config.models() {
@@ -71,18 +67,18 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 			return nil, err
 		}
 		if !model.Layout().Equal(layout) || model.Dim() != config.Model.Dim() {
-			return nil, errors.New("train: networks with different parameters")
+			return nil, errors.New("trainer: the networks have different parameters")
 		}
 	}
 	if err := config.Optimizer.Validate(); err != nil {
 		return nil, err
 	}
 	if config.Samples < 1 {
-		return nil, fmt.Errorf("train: %d samples in a batch", config.Samples)
+		return nil, fmt.Errorf("trainer: %d samples in a batch, need at least 1", config.Samples)
 	}
 	t := &Trainer{
 		backend: b, config: config, size: layout.Size(),
-		gradients: make(map[shape]*backend.Program),
+		gradients: make(map[variant]*backend.Program),
 	}
 	var err error
 	if t.update, err = config.Optimizer.Compile(b, t.size); err != nil {
@@ -96,7 +92,7 @@ func New(b *backend.Backend, config Config) (*Trainer, error) {
 	return t, nil
 }
 
-// models are all networks.
+// models lists Model and Others.
 func (c Config) models() []velocity.Model {
 	return append([]velocity.Model{c.Model}, c.Others...)
 }
@@ -122,8 +118,8 @@ func (t *Trainer) SetState(theta, m, v []float32) error {
 	return nil
 }
 
-// State copies parameters and moments from the device into Size() values each.
-// Of a nil destination nothing is copied.
+// State copies parameters and moments from the device into Size() values each. It
+// skips nil destinations.
 func (t *Trainer) State(theta, m, v []float32) error {
 	for _, part := range []struct {
 		dst []float32
@@ -143,11 +139,11 @@ func (t *Trainer) State(theta, m, v []float32) error {
 }
 
 // Precompile compiles the gradient for micro-batches of these numbers of
-// functions, so that no step has to wait for it.
+// functions, so that no step waits for a compilation.
 func (t *Trainer) Precompile(functions ...int) error {
 	for _, n := range functions {
 		for network := range t.config.models() {
-			if _, err := t.gradient(shape{network, n}); err != nil {
+			if _, err := t.gradient(variant{network, n}); err != nil {
 				return err
 			}
 		}
@@ -168,7 +164,7 @@ func (t *Trainer) Accumulate(b *flow.Batch) error {
 	if err != nil {
 		return err
 	}
-	program, err := t.gradient(shape{network, b.Functions})
+	program, err := t.gradient(variant{network, b.Functions})
 	if err != nil {
 		return err
 	}
@@ -191,8 +187,8 @@ func (t *Trainer) Accumulate(b *flow.Batch) error {
 	return nil
 }
 
-// network finds which of the networks a batch is for, and reports one that is for
-// none, or of other sizes than the trainer's.
+// network returns the index in Config.models of the network that a batch is for.
+// It is an error if there is none, or if the batch has other sizes than the trainer.
 func (t *Trainer) network(b *flow.Batch) (int, error) {
 	if dim := t.config.Model.Dim(); b.Samples != t.config.Samples || b.Dim != dim {
 		return 0, fmt.Errorf("batch has %d samples in %d dimensions, the trainer is for %d in %d",
@@ -200,7 +196,7 @@ func (t *Trainer) network(b *flow.Batch) (int, error) {
 	}
 	var first error
 	for i, model := range t.config.models() {
-		err := fits(b, model.Inputs())
+		err := checkInputs(b, model.Inputs())
 		if err == nil {
 			return i, nil
 		}
@@ -211,12 +207,12 @@ func (t *Trainer) network(b *flow.Batch) (int, error) {
 	return 0, first
 }
 
-// fits reports a batch with other inputs than a network takes.
-func fits(b *flow.Batch, wanted []velocity.Input) error {
-	if len(b.Inputs) != len(wanted) {
-		return fmt.Errorf("batch has %d inputs, the network takes %d", len(b.Inputs), len(wanted))
+// checkInputs reports a batch with other inputs than the network's.
+func checkInputs(b *flow.Batch, inputs []velocity.Input) error {
+	if len(b.Inputs) != len(inputs) {
+		return fmt.Errorf("batch has %d inputs, the network takes %d", len(b.Inputs), len(inputs))
 	}
-	for k, input := range wanted {
+	for k, input := range inputs {
 		if got := len(b.Inputs[k]); got != b.Functions*input.Size() {
 			return fmt.Errorf("batch has %d values of %s for %d functions, the network takes %v of each", got, input.Name, b.Functions, input.Shape)
 		}
@@ -224,9 +220,9 @@ func fits(b *flow.Batch, wanted []velocity.Input) error {
 	return nil
 }
 
-// Apply updates the state by the total sum [P+2] of a batch, as the update of
-// that step, counted from zero. On an error, ErrDiverged among them, the state is
-// as before.
+// Apply updates the state by the sum [P+2] of a whole batch, with the learning rate
+// of that step, counted from zero. On an error, such as ErrDiverged, the state is as
+// before.
 func (t *Trainer) Apply(sum []float32, step int64) error {
 	if t.theta == nil {
 		return errors.New("trainer has no state")
