@@ -1,6 +1,7 @@
 package ode
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -21,7 +22,7 @@ import (
 //	err  | 71/57600    0          -71/16695    71/1920 -17253/339200 22/525 -1/40
 //
 // A step is accepted when the root mean square, over all elements of the state,
-// of error/(ATol + RTol max(|x|, |x'|)) is at most 1: all states of a batch
+// of error/(ATol + RTol max(|x|, |x'|)) is at most 1: all points of a batch
 // share their steps. The next step is h·0.9·norm^(-1/5), within [0.2, 10] times
 // the last; the first is chosen as in Hairer, Nørsett & Wanner, II.4.
 //
@@ -55,18 +56,10 @@ var (
 )
 
 func (d Dopri5) String() string {
-	if r, a := orDefault(d.RTol, dopriDefaultTol), orDefault(d.ATol, dopriDefaultTol); r != dopriDefaultTol || a != dopriDefaultTol {
+	if r, a := cmp.Or(d.RTol, dopriDefaultTol), cmp.Or(d.ATol, dopriDefaultTol); r != dopriDefaultTol || a != dopriDefaultTol {
 		return fmt.Sprintf("dopri5(rtol=%g,atol=%g)", r, a)
 	}
 	return "dopri5"
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // Integrate implements Solver.
@@ -76,8 +69,8 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 			err = fmt.Errorf("%s: %w", d, err)
 		}
 	}()
-	d.RTol, d.ATol = orDefault(d.RTol, dopriDefaultTol), orDefault(d.ATol, dopriDefaultTol)
-	d.MaxSteps = orDefault(d.MaxSteps, dopriDefaultMaxSteps)
+	d.RTol, d.ATol = cmp.Or(d.RTol, dopriDefaultTol), cmp.Or(d.ATol, dopriDefaultTol)
+	d.MaxSteps = cmp.Or(d.MaxSteps, dopriDefaultMaxSteps)
 	switch {
 	case !(d.RTol >= dopriMinRTol && d.RTol < 1):
 		return 0, fmt.Errorf("relative tolerance %g is outside [%g, 1)", d.RTol, dopriMinRTol)
@@ -124,7 +117,7 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 	for step := 1; step <= d.MaxSteps; step++ {
 		last := false
 		if remaining := t1 - t; math.Abs(h) >= math.Abs(remaining)*(1-1e-6) {
-			h, last = remaining, true // land on t1 exactly, without a sliver of a step after it
+			h, last = remaining, true // end at t1 exactly, without a tiny step after it
 		}
 		if t+h == t || !last && math.Abs(h) < dopriMinStep*math.Abs(t1-t0) {
 			if math.IsNaN(norm) || math.IsInf(norm, 0) {
@@ -149,7 +142,7 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 				return evaluations, nil
 			}
 		}
-		// A norm that is NaN or infinite shrinks the step as far as one may.
+		// A norm that is NaN or infinite shrinks the step by the largest factor allowed.
 		factor := 0.2
 		if norm == 0 {
 			factor = 10
@@ -168,7 +161,7 @@ func (d Dopri5) errorNorm(h float64, x, next []float32, stages [][]float32) floa
 	e := dopriError
 	var sum float64
 	for i, v := range x {
-		if next[i]-next[i] != 0 { // or an infinite scale would hide it
+		if next[i]-next[i] != 0 { // an infinite scale would hide it
 			return math.NaN()
 		}
 		difference := h * (e[0]*float64(k0[i]) + e[2]*float64(k2[i]) + e[3]*float64(k3[i]) +
@@ -180,9 +173,9 @@ func (d Dopri5) errorNorm(h float64, x, next []float32, stages [][]float32) floa
 	return math.Sqrt(sum / float64(len(x)))
 }
 
-// firstStep guesses h so that an explicit Euler step of it would err by about
-// 1 % of the tolerance (Hairer, Nørsett & Wanner, II.4). It evaluates the field
-// once, at an Euler step, into k1; trial and k1 are scratch.
+// firstStep chooses h so that the error of an explicit Euler step is about 1 % of
+// the tolerance (Hairer, Nørsett & Wanner, II.4). It evaluates the field once, after
+// an Euler step, into k1; trial and k1 are scratch.
 func (d Dopri5) firstStep(evaluate Field, x, k0, trial, k1 []float32, t0, t1 float64) (float64, error) {
 	var d0, d1 float64
 	for i, v := range x {
@@ -213,7 +206,7 @@ func (d Dopri5) firstStep(evaluate Field, x, k0, trial, k1 []float32, t0, t1 flo
 		h1 = math.Pow(0.01/m, 1./5)
 	}
 	h := min(100*h0, h1, math.Abs(t1-t0))
-	if !(h > 0) { // the field was not finite at the Euler step: start small
+	if !(h > 0) { // the field was not finite after the Euler step: start small
 		h = h0
 	}
 	return direction * h, nil

@@ -2,11 +2,10 @@
 //
 //	dx/dt = v(x, t),
 //
-// for a whole batch of states at once. The state is a flat vector of float32:
-// how many states of which dimension it holds is known to the field alone. A
-// field is expensive (a neural network on an accelerator), so solvers count
-// evaluations and touch the state as little as they can; stages are combined in
-// float64 and rounded once per stage.
+// for a whole batch at once. The state of the batch is a flat vector of float32;
+// only the field knows how many points of which dimension it holds. A field is
+// expensive (a neural network on an accelerator), so solvers return the number of
+// evaluations. They combine stages in float64 and round once per stage.
 //
 // One file holds one method: Euler, RK4, Dopri5.
 package ode
@@ -21,20 +20,20 @@ import (
 )
 
 // Field writes v(x, t) into dst. Both slices have the length of the state and
-// belong to the solver: the field keeps neither and leaves x alone. Fixed-step
-// solvers reuse the same slices at every step, so that they can be page-locked
-// or registered by the field's backend.
+// belong to the solver: the field keeps neither and does not change x. Fixed-step
+// solvers reuse the same slices at every step, so that the field's backend can
+// page-lock or register them.
 type Field func(dst, x []float32, t float64) error
 
 // Solver integrates a field over one interval.
 type Solver interface {
 	// Integrate moves x in place from time t0 to time t1 (t1 < t0 integrates
-	// backwards) and returns how often it evaluated the field. After an error x
-	// is the last accepted state, except after ErrNonFinite from a fixed-step
-	// method, where it is the state that was not finite.
+	// backwards) and returns the number of evaluations of the field. After an error
+	// x is the last accepted state. The exception is ErrNonFinite from a fixed-step
+	// method: then x is the state that was not finite.
 	Integrate(ctx context.Context, field Field, x []float32, t0, t1 float64) (evaluations int, err error)
 
-	// String is the name that Parse understands.
+	// String is the name that Parse reads.
 	String() string
 }
 
@@ -48,7 +47,7 @@ var (
 	ErrTooManySteps = errors.New("too many steps")
 )
 
-// maxFixedSteps bounds what Parse accepts: a longer count is a typing error.
+// maxFixedSteps bounds what Parse accepts: a larger count is a typing error.
 const maxFixedSteps = 1 << 20
 
 // Parse reads the name of a solver: "euler-8" and "rk4-4" (steps after the
@@ -63,7 +62,7 @@ func Parse(name string) (Solver, error) {
 		return Dopri5{}, nil
 	case "euler", "rk4":
 		if !hasCount {
-			return nil, fmt.Errorf("solver %q: a number of steps is missing, as in %q", name, method+"-4")
+			return nil, fmt.Errorf("solver %q: the number of steps is missing, as in %q", name, method+"-4")
 		}
 		steps, err := strconv.Atoi(count)
 		if err != nil || steps < 1 || steps > maxFixedSteps {
@@ -77,7 +76,7 @@ func Parse(name string) (Solver, error) {
 	return nil, fmt.Errorf("unknown solver %q: known are euler-STEPS, rk4-STEPS and dopri5", name)
 }
 
-// checkInterval rejects times that no step could connect.
+// checkInterval rejects times that are not finite, and intervals that overflow.
 func checkInterval(t0, t1 float64) error {
 	if math.IsNaN(t0-t1) || math.IsInf(t0-t1, 0) {
 		return fmt.Errorf("integrate from t=%v to t=%v: times must be finite", t0, t1)

@@ -1,12 +1,13 @@
-// Package sampler draws from a trained network: noise x₀ ~ N(0,I) at t = 0,
-// carried along dx/dt = v(x, t) to t = 1, is distributed as the invariant
-// measure that the network predicts.
+// Package sampler draws from a trained network. The flow dx/dt = v(x, t) carries
+// noise x₀ ~ N(0,I) at t = 0 to a sample at t = 1 of the invariant measure that the
+// network predicts.
 package sampler
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -21,16 +22,15 @@ import (
 )
 
 const (
-	// chunk is the largest number of samples per execution, and chunkNumbers that
-	// of their coordinates: enough for the products to run at full speed.
-	chunk        = 4096
-	chunkNumbers = 1 << 15
-	// encodings is the largest number of functions per execution of the encoder,
-	// and encodedValues that of their inputs' values.
-	encodings     = 16
-	encodedValues = 1 << 22
-	// MaxNumbers are the most that samples of one function may have, all coordinates
-	// together: it bounds a mistyped request.
+	// maxSamples and maxCoordinates bound one execution of the velocity: large
+	// enough for its products to run at full speed.
+	maxSamples     = 4096
+	maxCoordinates = 1 << 15
+	// maxFunctions and maxInputValues bound one execution of the encoder.
+	maxFunctions   = 16
+	maxInputValues = 1 << 22
+	// MaxNumbers bounds the coordinates of all samples of one function, so that a
+	// mistyped request does not exhaust the memory.
 	MaxNumbers = 1 << 28
 )
 
@@ -41,27 +41,28 @@ type Sampler struct {
 	conditioner flow.Conditioner
 	theta       backend.Buffer
 	encoder     *backend.Program
-	together    int                      // functions per execution of the encoder
-	code        int                      // numbers of a function's code
+	group       int                      // functions per execution of the encoder
+	codeSize    int                      // length of a function's code
 	velocities  map[int]*backend.Program // by samples per execution
 }
 
-// New puts the parameters of a state of that network on the device. The
-// conditioner makes the network's inputs with the normalisation of the state.
+// New puts the parameters of a state on the device; the state must belong to that
+// network. The conditioner makes the network's inputs with the normalisation of the
+// state.
 func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner, st *state.State) (*Sampler, error) {
 	if err := model.Validate(); err != nil {
 		return nil, err
 	}
 	layout := model.Layout()
-	if err := holds(st, layout); err != nil {
+	if err := checkLayout(st, layout); err != nil {
 		return nil, err
 	}
 	s := &Sampler{
-		backend: b, model: model, conditioner: conditioner, together: encodings,
+		backend: b, model: model, conditioner: conditioner, group: maxFunctions,
 		velocities: make(map[int]*backend.Program),
 	}
 	for _, input := range model.Inputs() {
-		s.together = max(1, min(s.together, encodedValues/input.Size()))
+		s.group = max(1, min(s.group, maxInputValues/input.Size()))
 	}
 	var err error
 	if s.theta, err = b.Upload(st.Parameters, len(st.Parameters)); err != nil {
@@ -69,11 +70,11 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 	}
 	inputs := []shapes.Shape{backend.Shape(len(st.Parameters))}
 	for _, input := range model.Inputs() {
-		inputs = append(inputs, backend.Shape(append([]int{s.together}, input.Shape...)...))
+		inputs = append(inputs, backend.Shape(append([]int{s.group}, input.Shape...)...))
 	}
 	s.encoder, err = b.Compile("encode", inputs, func(in []*graph.Node) []*graph.Node {
 		code := model.Network(velocity.Split(layout, in[0]), layers.Float32).Encode(in[1:])
-		s.code = code.Shape().Dimensions[1]
+		s.codeSize = code.Shape().Dimensions[1]
 		return []*graph.Node{code}
 	})
 	if err != nil {
@@ -86,7 +87,7 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 // Load replaces the parameters by those of another state of the same network and
 // normalisation. Nothing is compiled again.
 func (s *Sampler) Load(st *state.State) error {
-	if err := holds(st, s.model.Layout()); err != nil {
+	if err := checkLayout(st, s.model.Layout()); err != nil {
 		return err
 	}
 	theta, err := s.backend.Upload(st.Parameters, len(st.Parameters))
@@ -98,9 +99,9 @@ func (s *Sampler) Load(st *state.State) error {
 	return nil
 }
 
-func holds(st *state.State, layout parameters.Layout) error {
+func checkLayout(st *state.State, layout parameters.Layout) error {
 	if !st.Layout.Equal(layout) {
-		return errors.New("sampler: the state holds another network than the configuration describes")
+		return errors.New("sampler: the state belongs to another network than the configuration's")
 	}
 	return nil
 }
@@ -114,9 +115,9 @@ func (s *Sampler) Close() {
 	}
 }
 
-// Sample draws n samples [n, d] for each of the functions. Function i starts
-// from noise that is a function of (seed, i) alone, and is integrated on its
-// own, so that its samples do not depend on what else is asked for.
+// Sample draws n samples [n, d] for each of the functions. The noise of function i
+// depends on (seed, i) alone, and each function is integrated by itself. So its
+// samples do not depend on the other functions.
 func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
 	d := s.model.Dim()
 	if n < 1 || n > MaxNumbers/d {
@@ -155,27 +156,28 @@ func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, s
 // encode returns the code of each function.
 func (s *Sampler) encode(ctx context.Context, functions []flow.Subject) ([][]float32, error) {
 	codes := make([][]float32, 0, len(functions))
-	for first := 0; first < len(functions); first += s.together {
-		group := functions[first:min(first+s.together, len(functions))]
+	for first := 0; first < len(functions); first += s.group {
+		group := functions[first:min(first+s.group, len(functions))]
 		inputs := make([][]float32, len(s.model.Inputs()))
 		for k, input := range s.model.Inputs() {
-			inputs[k] = make([]float32, 0, s.together*input.Size())
+			inputs[k] = make([]float32, 0, s.group*input.Size())
 		}
 		if err := s.conditioner.Condition(ctx, inputs, group); err != nil {
 			return nil, err
 		}
-		out := make([]float32, s.together*s.code)
+		out := make([]float32, s.group*s.codeSize)
 		if err := s.runEncoder(out, inputs, len(group)); err != nil {
 			return nil, err
 		}
 		for i := range group {
-			codes = append(codes, out[i*s.code:(i+1)*s.code])
+			codes = append(codes, out[i*s.codeSize:(i+1)*s.codeSize])
 		}
 	}
 	return codes, nil
 }
 
-// runEncoder encodes so many functions. What is left of an execution are zeros.
+// runEncoder encodes that many functions, at most s.group. Zeros fill up the inputs
+// of the execution.
 func (s *Sampler) runEncoder(out []float32, values [][]float32, functions int) error {
 	inputs := []backend.Buffer{s.theta}
 	defer func() { backend.Free(inputs[1:]...) }()
@@ -183,7 +185,7 @@ func (s *Sampler) runEncoder(out []float32, values [][]float32, functions int) e
 		if len(values[k]) != functions*input.Size() {
 			return fmt.Errorf("%d values of %s for %d functions, the network takes %v of each", len(values[k]), input.Name, functions, input.Shape)
 		}
-		padded := append(values[k], make([]float32, (s.together-functions)*input.Size())...)
+		padded := append(values[k], make([]float32, (s.group-functions)*input.Size())...)
 		buffer, err := s.backend.Upload(padded, s.encoder.Input(k+1).Dimensions...)
 		if err != nil {
 			return err
@@ -199,18 +201,18 @@ func (s *Sampler) runEncoder(out []float32, values [][]float32, functions int) e
 }
 
 // integrate carries the states x [n, d] of one function from noise to samples.
-func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.Solver) error {
+func (s *Sampler) integrate(ctx context.Context, x, code []float32, solver ode.Solver) error {
 	d := s.model.Dim()
-	samples := min(chunk, ceilPowerOfTwo(len(x)/d), max(1, chunkNumbers/d))
+	samples := min(maxSamples, ceilPowerOfTwo(len(x)/d), max(1, maxCoordinates/d))
 	program, err := s.velocity(samples)
 	if err != nil {
 		return err
 	}
-	code, err := s.backend.Upload(row, 1, len(row))
+	onDevice, err := s.backend.Upload(code, 1, len(code))
 	if err != nil {
 		return err
 	}
-	defer backend.Free(code)
+	defer backend.Free(onDevice)
 	width := samples * d
 	padded := make([]float32, width)
 	field := func(dst, x []float32, t float64) error {
@@ -222,10 +224,10 @@ func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.So
 		for first := 0; first < len(x); first += width {
 			last := min(first+width, len(x))
 			if last-first == width {
-				err = s.evaluate(program, dst[first:last], x[first:last], code, time)
+				err = s.evaluate(program, dst[first:last], x[first:last], onDevice, time)
 			} else {
 				clear(padded[copy(padded, x[first:last]):])
-				err = s.evaluate(program, padded, padded, code, time)
+				err = s.evaluate(program, padded, padded, onDevice, time)
 				copy(dst[first:last], padded)
 			}
 			if err != nil {
@@ -238,7 +240,7 @@ func (s *Sampler) integrate(ctx context.Context, x, row []float32, solver ode.So
 	return err
 }
 
-// evaluate computes the velocity of one execution's states.
+// evaluate computes the velocity at the states of one execution.
 func (s *Sampler) evaluate(program *backend.Program, dst, x []float32, code, time backend.Buffer) error {
 	states, err := s.backend.Upload(x, 1, len(x)/s.model.Dim(), s.model.Dim())
 	if err != nil {
@@ -253,14 +255,14 @@ func (s *Sampler) evaluate(program *backend.Program, dst, x []float32, code, tim
 	return backend.Download(dst, outputs[0])
 }
 
-// velocity returns the program for so many samples of one function at one time.
+// velocity returns the program for that many samples of one function at one time.
 func (s *Sampler) velocity(samples int) (*backend.Program, error) {
 	if program, ok := s.velocities[samples]; ok {
 		return program, nil
 	}
 	layout := s.model.Layout()
 	inputs := []shapes.Shape{
-		backend.Shape(layout.Size()), backend.Shape(1, s.code),
+		backend.Shape(layout.Size()), backend.Shape(1, s.codeSize),
 		backend.Shape(1, samples, s.model.Dim()), backend.Shape(1, 1),
 	}
 	program, err := s.backend.Compile(fmt.Sprintf("velocity of %d", samples), inputs, func(in []*graph.Node) []*graph.Node {
@@ -274,10 +276,5 @@ func (s *Sampler) velocity(samples int) (*backend.Program, error) {
 	return program, nil
 }
 
-func ceilPowerOfTwo(n int) int {
-	p := 1
-	for p < n {
-		p *= 2
-	}
-	return p
-}
+// ceilPowerOfTwo is the least power of two that is at least n, for n ≥ 1.
+func ceilPowerOfTwo(n int) int { return 1 << bits.Len(uint(n-1)) }
