@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/model/report"
+	"github.com/ergoflow/ergoflow/model/report/figures"
 )
 
 // digits writes three significant digits, without an exponent from 0.0001 to a
@@ -17,7 +18,7 @@ func digits(v float64) string {
 	size := math.Abs(v)
 	switch {
 	case v == math.Trunc(v) && (size == 0 || size >= 10) && size < 1e15:
-		return grouped(strconv.FormatFloat(v, 'f', 0, 64))
+		return figures.Thousands(int(v))
 	case v != 0 && size < 1e-4 || size >= 1e6 || v != v:
 		return strings.ReplaceAll(strconv.FormatFloat(v, 'g', 3, 64), "-", "−")
 	case size >= 100:
@@ -31,18 +32,6 @@ func digits(v float64) string {
 		decimals = 1
 	}
 	return strings.Replace(strconv.FormatFloat(v, 'f', decimals, 64), "-", "−", 1)
-}
-
-// grouped puts commas between groups of three digits.
-func grouped(s string) string {
-	sign := ""
-	if strings.HasPrefix(s, "-") {
-		sign, s = "−", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
 }
 
 // printed is a number as the paper prints it.

@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/ergoflow/ergoflow/model/report/figures"
 )
 
 // Setting is a setting of a run and the paper's value, empty where the paper gives
@@ -32,7 +33,7 @@ func settings(e experiment.Experiment, paper map[string]string) []Setting {
 	add := func(name string, ours any) {
 		all = append(all, Setting{name, fmt.Sprint(ours), paper[name]})
 	}
-	whole := func(n int) string { return grouped(fmt.Sprint(n)) }
+	whole := figures.Thousands
 	add("training functions", whole(e.Data.Functions))
 	add("held-out functions", whole(e.Evaluation.Functions))
 	if m := e.Model.DeepONet; m != nil {
@@ -85,5 +86,5 @@ func simulated(d data.Dataset, add func(name string, ours any)) {
 	if d.Samples > d.Training.Chains || d.ReferenceSamples > d.Reference.Chains {
 		both("time between samples", func(s simulate.Scheme) string { return fmt.Sprintf("%.4g", s.DT*float64(s.Thin)) })
 	}
-	both("chains per function", func(s simulate.Scheme) string { return grouped(fmt.Sprint(s.Chains)) })
+	both("chains per function", func(s simulate.Scheme) string { return figures.Thousands(s.Chains) })
 }
