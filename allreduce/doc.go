@@ -8,7 +8,7 @@
 //	circle      the loop where each rank is connected with its two neighbours
 //	vector      numbers and their format on the wire: float32, bfloat16, int8, int64
 //	link        stream to a rank and from one: gRPC, or in-process for tests
-//	shared      shared memory for the numbers, between ranks of one machine
+//	shared      memory that ranks of one machine share, for the numbers
 //	server      which streams are accepted: handshake, generations, fencing
 //
 // Up to [MeshWorld] ranks are all connected with each other. They exchange short

@@ -66,7 +66,7 @@ func TestRunThroughLossAndJoin(t *testing.T) {
 
 	killed := time.Now()
 	b.kill()
-	st = s.await("after the loss", func(st Status) bool {
+	s.await("after the loss", func(st Status) bool {
 		return st.State == "training" && st.WorldSize == 1 && len(st.Workers[0].Shards) == 4
 	})
 	t.Logf("from kill to the next generation: %v", time.Since(killed).Round(time.Millisecond))

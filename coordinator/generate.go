@@ -52,12 +52,12 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 		if l.readable.Load() == info.ID {
 			return info, true
 		}
-		if _, _, err := l.saved.Read(info.ID); err == nil {
+		_, _, err := l.saved.Read(info.ID)
+		if err == nil {
 			l.readable.Store(info.ID)
 			return info, true
-		} else {
-			l.log.Warn("skipping a checkpoint that cannot be read", "id", info.ID, "error", err)
 		}
+		l.log.Warn("skipping a checkpoint that cannot be read", "id", info.ID, "error", err)
 	}
 	return checkpoint.Info{}, false
 }

@@ -132,7 +132,7 @@ func (v *service) read(stream wire.Control_SessionServer, s *session, greeted ch
 		if received == nil {
 			return status.Error(codes.InvalidArgument, "a message without a known body")
 		}
-		alive := true
+		var alive bool
 		if first {
 			alive = v.loop.do(func() { v.open(s, hello) })
 			close(greeted)

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -16,7 +15,7 @@ import (
 // that cannot be encoded would end the session.
 func TestReasonsAreText(t *testing.T) {
 	s := &session{
-		w:     &worker{log: slog.New(slog.NewTextHandler(io.Discard, nil))},
+		w:     &worker{log: slog.New(slog.DiscardHandler)},
 		out:   make(chan *wire.WorkerMessage, 1),
 		ended: make(chan error, 1),
 	}

@@ -77,17 +77,18 @@ func create(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := db.Close(); err != nil {
+	if err = db.Close(); err != nil {
 		return err
 	}
 	// Another process may have been faster: a link, unlike a rename, replaces nothing.
-	if err := os.Link(first, path); errors.Is(err, fs.ErrExist) {
+	err = os.Link(first, path)
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return nil
-	} else if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission):
 		return os.Rename(first, path) // a file system without links
-	} else {
-		return err
 	}
+	return err
 }
 
 // open is bbolt.Open with our options. Where that panics, open closes the file, which

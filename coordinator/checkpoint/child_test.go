@@ -33,7 +33,7 @@ func child(mode string) {
 	if err != nil {
 		panic(err)
 	}
-	for step := 0; step < 1000; step++ {
+	for step := range 1000 {
 		data := payload(step, childSize)
 		fmt.Printf("saving %d\n", step)
 		_, err := s.Save(Info{Run: "r", Step: ergoflow.Step(step), Size: childSize}, data)

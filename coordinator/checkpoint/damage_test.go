@@ -124,7 +124,7 @@ func hashOf(want map[string][]byte, step int) string {
 // listed, read, saved and pruned, and Verify names it.
 func TestDamagedDescription(t *testing.T) {
 	file, want := damaged(t)
-	broken := bytes.Replace(file, []byte(`"step":1,`), []byte(`"step":x,`), -1)
+	broken := bytes.ReplaceAll(file, []byte(`"step":1,`), []byte(`"step":x,`))
 	if bytes.Equal(file, broken) {
 		t.Fatal("nothing is damaged")
 	}

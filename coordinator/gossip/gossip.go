@@ -167,7 +167,7 @@ func (g *Gossip) contact(ctx context.Context, seeds []string, wait time.Duration
 		}
 		select {
 		case <-ctx.Done():
-			if context.Cause(ctx) == context.Canceled {
+			if errors.Is(context.Cause(ctx), context.Canceled) {
 				return ctx.Err()
 			}
 			err := fmt.Errorf("%w within %v: %s", ErrNoSeed, wait, strings.Join(seeds, ", "))

@@ -36,7 +36,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%q: %v, want %s", document, err, want)
 		}
 	}
-	if own := errors.New("own"); Plain(own) != own || Plain(nil) != nil {
+	if own := errors.New("own"); !errors.Is(Plain(own), own) || Plain(nil) != nil {
 		t.Error("other errors are changed")
 	}
 }

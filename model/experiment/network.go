@@ -96,7 +96,7 @@ func (e Experiment) inputsFit(f family.Family, path string, model velocity.Model
 	var fitting []string
 	var shape *flow.ShapeError
 	for _, input := range model.Inputs() {
-		err := flow.CheckInput(input, f.Fields(), gridOf(f))
+		err := flow.Find(input, f.Fields(), gridOf(f))
 		var other *flow.ShapeError
 		switch {
 		case errors.As(err, &other):

@@ -160,7 +160,7 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 		}
 		_, err = io.CopyN(sum, f, verifyBytes)
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != m.SHA256 {

@@ -246,8 +246,8 @@ func TestGolden(t *testing.T) {
 }
 
 func TestDamageIsFound(t *testing.T) {
-	change := func(old, new string) func([]byte) []byte {
-		return func(b []byte) []byte { return bytes.Replace(b, []byte(old), []byte(new), 1) }
+	change := func(before, after string) func([]byte) []byte {
+		return func(b []byte) []byte { return bytes.Replace(b, []byte(before), []byte(after), 1) }
 	}
 	for _, c := range []struct {
 		name, file string

@@ -49,7 +49,7 @@ func TestBFloat16Product(t *testing.T) {
 							term := bfloat16(x[i*k+l]) * bfloat16(w[l*m+j])
 							want, size = want+term, size+math.Abs(term)
 						}
-						close(t, fmt.Sprintf("product[%d,%d]", i, j), got[0][i*m+j], want, size)
+						checkClose(t, fmt.Sprintf("product[%d,%d]", i, j), got[0][i*m+j], want, size)
 					}
 					for l := range k {
 						var want, size float64
@@ -57,7 +57,7 @@ func TestBFloat16Product(t *testing.T) {
 							term := bfloat16(g[i*m+j]) * bfloat16(w[l*m+j])
 							want, size = want+term, size+math.Abs(term)
 						}
-						close(t, fmt.Sprintf("gradient of x[%d,%d]", i, l), got[1][i*k+l], want, size)
+						checkClose(t, fmt.Sprintf("gradient of x[%d,%d]", i, l), got[1][i*k+l], want, size)
 					}
 				}
 				for l := range k {
@@ -67,7 +67,7 @@ func TestBFloat16Product(t *testing.T) {
 							term := bfloat16(x[i*k+l]) * bfloat16(g[i*m+j])
 							want, size = want+term, size+math.Abs(term)
 						}
-						close(t, fmt.Sprintf("gradient of w[%d,%d]", l, j), got[2][l*m+j], want, size)
+						checkClose(t, fmt.Sprintf("gradient of w[%d,%d]", l, j), got[2][l*m+j], want, size)
 					}
 				}
 			})
@@ -90,7 +90,7 @@ func products(t *testing.T, b *backend.Backend, f func(x, w *graph.Node) *graph.
 	return backendtest.Run(t, b, program, x, w, g)
 }
 
-func close(t *testing.T, what string, got float32, want, size float64) {
+func checkClose(t *testing.T, what string, got float32, want, size float64) {
 	t.Helper()
 	if d := math.Abs(float64(got) - want); !(d <= 1e-5*size) {
 		t.Errorf("%s is %g, want %g", what, got, want)

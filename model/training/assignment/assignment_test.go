@@ -260,7 +260,7 @@ func TestSolveRefuses(t *testing.T) {
 				t.Errorf("error %v, want %v with %q", err, tt.want, tt.contains)
 			}
 			var pair *PairError
-			if errors.As(err, &pair) != (tt.want == ErrNonFinite) {
+			if errors.As(err, &pair) != errors.Is(tt.want, ErrNonFinite) {
 				t.Errorf("%T in %v", pair, err)
 			}
 		})

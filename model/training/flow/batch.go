@@ -1,6 +1,6 @@
-// Package flow makes the batches of flow matching. A path x_t = (1−t)x₀ + t·x₁ goes
-// straight from noise x₀ ~ N(0,I) to a sample x₁ of the invariant measure. At a time
-// t ~ U[0,1], or of another law, the target of the velocity at x_t is x₁ − x₀.
+// Package flow makes the batches of flow matching: along the straight path
+// x_t = (1−t)x₀ + t·x₁ from noise x₀ ~ N(0,I) to a sample x₁ of the invariant
+// measure, at a time t ~ U[0,1] or another law, the velocity field is to be x₁ − x₀.
 package flow
 
 import (
@@ -24,11 +24,11 @@ type Batch struct {
 	Inputs [][]float32 // of the network, standardised, each [n, shape of the input…]
 	X0, X1 []float32   // [n, S, d]
 	T      []float32   // [n, S]
-	// Uses records the samples that were taken of each function.
+	// Uses accounts for what was taken of each function.
 	Uses []ledger.Use
 
-	subjects []Subject   // functions whose inputs Complete has to make
-	fields   [][]float32 // of the subjects, one after the other
+	subjects []Subject   // of functions whose inputs are still to be made
+	fields   [][]float32 // theirs, one after the other
 }
 
 // Validate reports lengths that do not agree with the sizes.
@@ -48,8 +48,8 @@ func (b *Batch) Validate() error {
 	return nil
 }
 
-// Reset empties the batch and keeps its memory. The next functions have that many
-// samples in that dimension, the network that many inputs.
+// Reset empties the batch for functions of that many samples in that dimension,
+// and a network with that many inputs. Its memory is used again.
 func (b *Batch) Reset(samples, dim, inputs int) {
 	b.Functions, b.Samples, b.Dim = 0, samples, dim
 	if len(b.Inputs) != inputs {
@@ -62,25 +62,26 @@ func (b *Batch) Reset(samples, dim, inputs int) {
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
 }
 
-// Assembler fills batches. What it makes of a pick depends on the plan, the
-// conditioner and the shard alone, not on the worker. An Assembler is for one
-// goroutine.
+// Assembler fills batches. What it makes of a pick is a function of plan,
+// conditioner and the shard alone, whatever worker does it. An Assembler is for
+// one goroutine.
 type Assembler struct {
 	Times Times // law of t; the zero value is Uniform
 
 	plan        batch.Plan
 	dim         int
 	conditioner Conditioner
-	coupler     *Coupler   // couples whole batches, for OptimalTransport
-	quantiles   *quantiles // couples each pick, for Quantile
+	coupler     *Coupler   // of whole batches, with OptimalTransport
+	quantiles   *quantiles // of each pick, with Quantile
 	indices     []int32
 	hasher      ledger.Hasher
 	source      rand.PCG
 	random      *rand.Rand
 }
 
-// NewAssembler makes an assembler of the plan's batches, for samples of dim numbers.
-// The coupling Quantile is for dim = 1.
+// NewAssembler makes an assembler of the plan's batches: samples of dim numbers,
+// inputs by the conditioner, coupled to noise in that way. Quantile is for
+// samples of one number.
 func NewAssembler(plan batch.Plan, dim int, coupling Coupling, conditioner Conditioner) *Assembler {
 	a := &Assembler{plan: plan, dim: dim, conditioner: conditioner, indices: make([]int32, plan.BatchSamples)}
 	switch coupling {
@@ -93,8 +94,8 @@ func NewAssembler(plan batch.Plan, dim int, coupling Coupling, conditioner Condi
 	return a
 }
 
-// Append adds the picks of an open shard to a batch that was Reset with the plan's
-// BatchSamples. Call Complete after the last pick.
+// Append adds the picks of an open shard to the batch, after Reset with the
+// plan's BatchSamples. Complete does the rest.
 func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 	for _, pick := range picks {
 		first := len(dst.fields)
@@ -123,7 +124,8 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 	}
 }
 
-// draw appends the block of the stored samples, with independent noise.
+// draw appends the block of the stored samples, with noise that knows nothing of
+// them.
 func (a *Assembler) draw(dst *Batch, samples []float32) {
 	for _, i := range a.indices {
 		dst.X1 = append(dst.X1, samples[int(i)*a.dim:(int(i)+1)*a.dim]...)
@@ -134,8 +136,9 @@ func (a *Assembler) draw(dst *Batch, samples []float32) {
 	}
 }
 
-// Complete makes the inputs of the batch and pairs its noise with its samples. In
-// steady state only the conditioner allocates.
+// Complete makes the inputs of a batch to which all picks were added and pairs
+// its noise with its samples. In steady state it allocates no more than the
+// conditioner does.
 func (a *Assembler) Complete(ctx context.Context, b *Batch) error {
 	if err := a.conditioner.Condition(ctx, b.Inputs, b.subjects); err != nil {
 		return err

@@ -12,53 +12,55 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
-// Subject is a function that a Conditioner makes the network's inputs for.
+// Subject is a function that a network is to be told of.
 type Subject struct {
 	Index int // within the data set: names the function's random streams
-	// Function has the stored fields. If it comes from a shard its System is nil:
-	// then it is function Index of the family.
+	// Function has its stored fields. Its System is nil where it comes from a
+	// shard: then it is function Index of the family.
 	Function family.Function
 }
 
-// Conditioner makes the inputs of a network for a function: from its stored fields
-// (Stored), or from probes of its SDE (Probed). Training and sampling use the same.
+// Conditioner makes the inputs of a network, what it is told of functions: from
+// the fields that are stored of them (Stored), or by observing their SDEs. It is
+// the same in training and afterwards.
 type Conditioner interface {
 	// Condition appends to inputs[k] the standardised values of input k of every
-	// subject, in their order. The values of a subject do not depend on the others.
+	// subject, in their order. They are a function of each subject alone,
+	// whatever else is asked for.
 	Condition(ctx context.Context, inputs [][]float32, subjects []Subject) error
 }
 
-// Stored conditions on stored fields and on fields derived from them.
+// Stored conditions on stored fields and on what is derived of them.
 type Stored struct {
 	sources          []source
-	grid             sde.Grid // of drift and diffusion, for derived inputs
-	drift, diffusion int      // indices among the function's fields, for derived inputs
+	grid             sde.Grid // of drift and diffusion, where inputs are derived
+	drift, diffusion int      // their places among the function's fields
 }
 
-// source says how to make an input: from a stored field, or by derive.
+// source is what an input is made from.
 type source struct {
 	name string
 	size int
 
-	index    int // among the function's fields
+	place    int // among the function's fields
 	standard shard.Standard
-	derive   derivation // nil for a stored field
+	derive   derivation // nil where the input is a stored field
 }
 
-// NewStored makes a Conditioner for inputs that are fields of the family, by name and
-// shape, or that derivations compute from drift and diffusion on the grid. n is the
-// normalisation of the training shards. A family without a grid has the zero grid and
-// no derived inputs.
+// NewStored makes the inputs from the family's fields of the same names and
+// shapes, with the normalisation of the training shards, or derives them from
+// drift and diffusion on the grid. The zero grid stands for a family without: then
+// nothing is derived.
 func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n shard.Normalisation) (*Stored, error) {
 	s := &Stored{grid: grid}
 	for _, input := range inputs {
-		if err := CheckInput(input, fields, grid); err != nil {
+		if err := Find(input, fields, grid); err != nil {
 			return nil, err
 		}
-		from := source{name: input.Name, size: input.Size(), index: fieldIndex(input.Name, fields)}
-		if from.index < 0 {
+		from := source{name: input.Name, size: input.Size(), place: place(input.Name, fields)}
+		if from.place < 0 {
 			from.derive = derivations[input.Name]
-			s.drift, s.diffusion = fieldIndex("drift", fields), fieldIndex("diffusion", fields)
+			s.drift, s.diffusion = place("drift", fields), place("diffusion", fields)
 		} else {
 			var ok bool
 			if from.standard, ok = n[input.Name]; !ok {
@@ -70,15 +72,15 @@ func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n 
 	return s, nil
 }
 
-// ErrInput means that the family's functions do not have an input of the network, or
-// have it in another shape.
+// ErrInput is an input of a network that functions do not have, or not in its shape.
 var ErrInput = errors.New("the network's input")
 
-// CheckInput reports an input that is neither a stored field nor derived from drift
-// and diffusion on the grid. The error is a *ShapeError if only the shape differs.
-func CheckInput(input velocity.Input, fields []family.Field, grid sde.Grid) error {
+// Find reports an input that is neither among the fields that are stored nor can be
+// derived from drift and diffusion on the grid; a *ShapeError, if it is only of
+// another shape.
+func Find(input velocity.Input, fields []family.Field, grid sde.Grid) error {
 	stored, shape := "the stored field", []int{grid.N}
-	if k := fieldIndex(input.Name, fields); k >= 0 {
+	if k := place(input.Name, fields); k >= 0 {
 		shape = fields[k].Shape
 	} else if stored = "the derived field"; derivations[input.Name] == nil || grid.N == 0 {
 		return fmt.Errorf("%w %q is no stored field", ErrInput, input.Name)
@@ -89,11 +91,11 @@ func CheckInput(input velocity.Input, fields []family.Field, grid sde.Grid) erro
 	return nil
 }
 
-// ShapeError is an ErrInput: the field exists in another shape.
+// ShapeError is an ErrInput that is there in another shape.
 type ShapeError struct {
 	Input velocity.Input
-	Field string // "the stored field" or "the derived field"
-	Shape []int  // of the field
+	Field string // what is there: "the stored field"
+	Shape []int  // and its shape
 }
 
 func (e *ShapeError) Error() string {
@@ -102,13 +104,13 @@ func (e *ShapeError) Error() string {
 
 func (e *ShapeError) Unwrap() error { return ErrInput }
 
-// fieldIndex is the index of the field of that name, −1 if there is none.
-func fieldIndex(name string, fields []family.Field) int {
+// place of a name among the fields, −1 if it has none.
+func place(name string, fields []family.Field) int {
 	return slices.IndexFunc(fields, func(f family.Field) bool { return f.Name == name })
 }
 
-// Condition implements Conditioner. It does not allocate for stored fields if the
-// inputs have the capacity.
+// Condition implements Conditioner. Inputs that are stored do not allocate where
+// there is room for them.
 func (s *Stored) Condition(ctx context.Context, inputs [][]float32, subjects []Subject) error {
 	for _, subject := range subjects {
 		fields := subject.Function.Fields
@@ -124,10 +126,10 @@ func (s *Stored) Condition(ctx context.Context, inputs [][]float32, subjects []S
 				}
 				continue
 			}
-			if from.index >= len(fields) || len(fields[from.index]) != from.size {
+			if from.place >= len(fields) || len(fields[from.place]) != from.size {
 				return fmt.Errorf("function %d: the network takes %d values of %s", subject.Index, from.size, from.name)
 			}
-			inputs[k] = standardise(inputs[k], fields[from.index], from.standard)
+			inputs[k] = standardise(inputs[k], fields[from.place], from.standard)
 		}
 	}
 	return ctx.Err()

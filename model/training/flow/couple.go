@@ -12,22 +12,23 @@ import (
 type Coupling string
 
 const (
-	OptimalTransport Coupling = "ot" // minibatch optimal transport: see Coupler
-	Independent      Coupling = "independent"
+	OptimalTransport Coupling = "ot"          // minibatch optimal transport: see Coupler
+	Independent      Coupling = "independent" // as drawn
 	// Quantile is the monotone coupling by ranks among all stored samples of the
-	// function, in one dimension: see quantiles.
+	// function, on the line: see quantiles.
 	Quantile Coupling = "quantile"
 )
 
-// Couplings lists the couplings.
+// Couplings lists the known ones.
 func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent, Quantile} }
 
-// Coupler pairs the S noises and S samples of each function so that the sum of
-// squared distances is least (minibatch optimal transport). Both marginals stay the
-// same. The order of the pairs has no meaning, since t is drawn independently.
+// Coupler pairs noise and samples optimally within each function: of all
+// pairings of its S points, one with the least sum of squared distances
+// (minibatch optimal transport). Both marginals stay what they were. The order
+// of the pairs carries nothing, since t is drawn independently.
 //
-// It keeps memory between batches and is for one goroutine. Its result depends on
-// the points alone, not on the number of threads.
+// It keeps memory between batches and is for one goroutine; its result is a
+// function of the points alone, whatever the number of threads.
 type Coupler struct {
 	dimension int
 	batch     assignment.Batch
@@ -39,9 +40,9 @@ type Coupler struct {
 func NewCoupler(dimension int) *Coupler { return &Coupler{dimension: dimension} }
 
 // Couple reorders x0 and x1, both [n, S, d] for n functions, in place. On the
-// line it sorts both. In more dimensions it reorders x0 to match x1, by exact
-// assignments solved on all processors. The error is the context's or one of
-// package assignment; x0 and x1 are then as before.
+// line both are sorted. In more dimensions x0 is brought into the order of its
+// partners in x1 by exact assignments, solved on all processors. The error is
+// the context's or one of assignment's, and x0 and x1 are then as before.
 func (c *Coupler) Couple(ctx context.Context, samples int, x0, x1 []float32) error {
 	size := samples * c.dimension
 	if size < 1 || len(x0)%size != 0 || len(x1) != len(x0) {

@@ -7,21 +7,20 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// derivation computes an input from drift and diffusion on a grid of the line, and
-// appends its value at each node to dst.
+// derivation appends to dst what follows from drift and diffusion on a grid of
+// the line, one value for each node.
 type derivation func(dst []float32, c sde.Coefficients) ([]float32, error)
 
-// derivations of the inputs that shards do not store. Their scale is fixed, so that
-// they need no normalisation by the training set.
+// derivations are of inputs that are stored nowhere. Their scale is fixed, so that no
+// normalisation of the training set is needed.
 var derivations = map[string]derivation{
 	"potential": potential,
 	"score":     score,
 }
 
-// potential is log(1 + U)/2 − 1, with U = −log p less its minimum over the nodes. On
-// the logarithmic scale wells whose depths differ little stay distinct, beside
-// barriers in the hundreds, which samples of chains that have not found the deepest
-// well make possible.
+// potential is log(1 + U)/2 − 1, U = −log p above its least value on the nodes. The
+// logarithm keeps both apart: wells that differ by little, and, for samples of
+// chains that have not found the deepest well, barriers of hundreds.
 func potential(dst []float32, c sde.Coefficients) ([]float32, error) {
 	u, err := density.Potential(c)
 	for _, v := range u {
@@ -30,8 +29,8 @@ func potential(dst []float32, c sde.Coefficients) ([]float32, error) {
 	return dst, err
 }
 
-// score is arsinh((log p)′)/4, with (log p)′ = 2b/σ² − 2σ′/σ: the derivative spans
-// orders of magnitude.
+// score is (log p)′ = 2b/σ² − 2σ′/σ, as arsinh, since it spans orders of
+// magnitude.
 func score(dst []float32, c sde.Coefficients) ([]float32, error) {
 	if err := c.Validate(); err != nil {
 		return dst, err

@@ -88,7 +88,7 @@ func TestDerivedFieldsAreOfTheLaw(t *testing.T) {
 }
 
 func TestDerivedFieldsRefuse(t *testing.T) {
-	for want, make := range map[string]func() error{
+	for want, construct := range map[string]func() error{
 		`"potential" is no stored field`: func() error {
 			_, err := flow.NewStored(onLine("potential"), lineFields, sde.Grid{}, nil)
 			return err
@@ -109,7 +109,7 @@ func TestDerivedFieldsRefuse(t *testing.T) {
 			return conditioner.Condition(t.Context(), [][]float32{nil}, []flow.Subject{{Index: 3}})
 		},
 	} {
-		if err := make(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := construct(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
-// Probed conditions on probes of the functions' SDEs, which it makes on demand. They
-// depend on (seed, number of the function) alone, not on the rest of a batch.
+// Probed conditions on probes of the functions' SDEs, made when they are asked
+// for: a function of (seed, number of the function), whatever else is in a batch.
 type Probed struct {
 	config    probe.Config
 	family    family.Family
@@ -22,9 +22,9 @@ type Probed struct {
 	standards []shard.Standard // by feature
 }
 
-// NewProbed makes a Conditioner for the single input of a network, of shape
-// config.Shape(), for functions of the family with that seed. standards are those of
-// the training functions, from Standards, even if config has other sensors.
+// NewProbed makes the one input of a network, of shape config.Shape(), for
+// functions of the family with that seed. standards are those that Standards
+// computed for the training functions, also where config has other sensors.
 func NewProbed(
 	input velocity.Input, config probe.Config, f family.Family, seed uint64, standards []shard.Standard,
 ) (*Probed, error) {
@@ -40,8 +40,8 @@ func NewProbed(
 	return &Probed{config: config, family: f, seed: seed, standards: standards}, nil
 }
 
-// Standards computes mean and deviation of each feature over the probes of these
-// functions of the family.
+// Standards are those of the features, over the probes of the family's functions of
+// these numbers.
 func Standards(
 	ctx context.Context, config probe.Config, f family.Family, seed uint64, functions []int, scale probe.Scale,
 ) ([]shard.Standard, error) {
@@ -70,8 +70,8 @@ func (p *Probed) Condition(ctx context.Context, inputs [][]float32, subjects []S
 	}, nil)
 }
 
-// system returns the equation of a subject: its own, the one restored from its
-// stored fields, or that of function Index of the family.
+// system is a subject's equation: its own, that of its stored fields, or that of
+// the family's function of its number.
 func (p *Probed) system(s Subject) (sde.System, error) {
 	if s.Function.System != nil {
 		return s.Function.System, nil
@@ -87,7 +87,7 @@ func (p *Probed) system(s Subject) (sde.System, error) {
 	return function.System, err
 }
 
-// standardise maps every feature of the rows to (value − mean)/std.
+// standardise does so with every feature of rows.
 func (p *Probed) standardise(rows []float32) {
 	var mean, scale [8]float64
 	for k, s := range p.standards {

@@ -136,7 +136,7 @@ func TestProbedRefusals(t *testing.T) {
 	}{
 		"shape":     {[]int{5, 5, 8}, c, standards, `input "probes" has shape [5 5 8], the probes [4 5 8]`},
 		"standards": {[]int{4, 5, 8}, c, standards[1:], "7 standards for probes of 8 features"},
-		"config":    {[]int{4, 0, 8}, probe.Config{Kind: probe.Walk, Sensors: 4, DT: 1}, standards, "steps"},
+		"config":    {[]int{4, 0, 8}, probe.Config{Kind: probe.Walk, Sensors: 4, DT: 1}, standards, "steps: 0"},
 	} {
 		if _, err := flow.NewProbed(velocity.Input{Name: "probes", Shape: c.shape}, c.config, f, 1, c.standards); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)

@@ -7,44 +7,45 @@ import (
 	"slices"
 )
 
-// quantiles couples samples with noise in one dimension, by the rank of each sample
-// among all N stored samples of the function. The sample of rank r = 0 … N−1 gets
+// quantiles couples the samples that a step takes of a function with noise by
+// their ranks among all N that are stored of it, in one dimension: the sample of
+// rank r = 0 … N−1 goes with
 //
 //	x₀ = Φ⁻¹((r + U)/N),  U ~ U(0,1)
 //
-// This is the monotone coupling of N samples with N noises, one from each N-th of
-// N(0,1): optimal transport of a minibatch of N, of which a step uses S. The S
-// samples of a step are a random subset. So r is uniform and x₀ ~ N(0,1) exactly, and
-// over an epoch the x₀ of a function are a stratified sample. The optimal transport
-// map has Φ(x₀) = F(x₁), with F the law of the samples. The mean square of
-// Φ(x₀) − F(x₁) is 1/(6N) here, and 1/(3(S+1)) for S sorted pairs; the variance of
-// the target x₁ − x₀ at a given x_t falls with it.
+// This is the monotone coupling of N noises, one from each N-th of N(0,1), with N
+// samples, of which a step takes S: optimal transport of a minibatch of N. A
+// block is a random subset, so that r is uniform and x₀ ~ N(0,1) exactly, and over
+// an epoch the x₀ of a function are a stratified sample. The optimal transport map
+// has Φ(x₀) = F(x₁), F the law of the samples; here the mean square of the
+// difference is 1/(6N), with S sorted pairs 1/(3(S+1)), and the variance of the
+// target x₁ − x₀ at a given x_t falls with it.
 //
 // Equal samples rank in the order in which they are stored.
 type quantiles struct {
-	block []ranked // the samples of a step, sorted
-	below []int    // stored samples between neighbours of the block
+	block []ranked
+	below []int // stored samples between a block's neighbours, then ranks
 }
 
-// ranked is a stored sample with its index, which breaks ties.
+// ranked is a stored sample with its place, which breaks ties.
 type ranked struct {
 	value float32
-	index int32
+	place int32
 }
 
 func (a ranked) compare(b ranked) int {
 	if c := cmp.Compare(a.value, b.value); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.index, b.index)
+	return cmp.Compare(a.place, b.place)
 }
 
-// pair appends the samples with these indices, in increasing order, to x1 and their
-// noise to x0. It takes O(N log S): it looks every stored sample up in the sorted
-// block.
-func (q *quantiles) pair(x0, x1, stored []float32, indices []int32, r *rand.Rand) (noise, samples []float32) {
+// pair appends the samples at these places, in increasing order, to x1 and their
+// noise to x0. Ranks take O(N log S): every stored sample is looked up in the
+// sorted block.
+func (q *quantiles) pair(x0, x1, stored []float32, places []int32, r *rand.Rand) (noise, samples []float32) {
 	q.block = q.block[:0]
-	for _, i := range indices {
+	for _, i := range places {
 		q.block = append(q.block, ranked{stored[i], i})
 	}
 	slices.SortFunc(q.block, ranked.compare)
@@ -63,7 +64,7 @@ func (q *quantiles) pair(x0, x1, stored []float32, indices []int32, r *rand.Rand
 	return x0, x1
 }
 
-// before is the number of samples of the block that rank no higher than s.
+// before is how many of the block rank no higher than s.
 func (q *quantiles) before(s ranked) int {
 	lo, hi := 0, len(q.block)
 	for lo < hi {

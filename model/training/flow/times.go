@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// Times is the law of the time t of a training sample. The velocity with the least
-// loss is the same for every law, since it is a minimum at each t; the law only
-// weights the network's errors over t.
+// Times is the law of the times t at which the velocity is learned. Whatever it
+// is, the velocity with the least loss is the same at every t, since the loss is
+// not reweighted: a law only says where the network's errors count.
 type Times string
 
 const (
-	Uniform Times = "uniform" // on [0, 1], as in the paper; also the empty string
+	Uniform Times = "uniform" // on [0, 1], the paper's; the empty text means it too
 	// LogitNormal is 1/(1 + e^−z) with z ~ N(0,1): more of the middle of the path,
 	// where noise and samples are hardest to tell apart (Esser et al. 2024).
 	LogitNormal Times = "logit_normal"
 )
 
-// TimeLaws lists the laws.
+// TimeLaws lists the known ones.
 func TimeLaws() []Times { return []Times{Uniform, LogitNormal} }
 
 func (t Times) draw(r *rand.Rand) float32 {

@@ -8,10 +8,10 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// ledgerTensors is the number of tensors that encodeLedger makes.
+// ledgerTensors is how many encodeLedger makes.
 const ledgerTensors = 3
 
-// encodeLedger returns the stretches of a ledger as JSON and its numbers as tensors.
+// encodeLedger returns a ledger's stretches as JSON and its numbers as tensors.
 func encodeLedger(l ledger.Ledger) (string, []safetensors.Tensor, error) {
 	stretches, err := json.Marshal(append([]ledger.Stretch{}, l.Stretches...))
 	if err != nil {
@@ -56,7 +56,7 @@ func decodeLedger(file *safetensors.File, stretches string) (l ledger.Ledger, er
 	return l, nil
 }
 
-// row returns row i of a table of n rows.
+// row is row i of n.
 func row(table []int64, i, n int) []int64 {
 	width := len(table) / n
 	return table[i*width : (i+1)*width : (i+1)*width]

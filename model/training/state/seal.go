@@ -11,32 +11,32 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// seal is the key of a metadata entry of exports: the SHA-256 of the file without
-// this entry, which is the file in the store.
+// seal is the metadata's key of the SHA-256 of an exported file without that entry,
+// which is what the store had.
 const seal = "sha256"
 
-// Seal adds the seal to an encoded state. It lets Decode notice any change; the
-// store has checksums of its own, other places have none. Equal bytes get equal seals.
+// Seal adds the seal to an encoded state. By it Decode notices any change, which
+// outside the store nothing else would. Equal bytes get equal seals.
 func Seal(encoded []byte) ([]byte, error) {
 	file, err := safetensors.Decode(encoded)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	sum, err := hashWithoutSeal(file)
+	sum, err := sumWithout(file)
 	if err != nil {
 		return nil, err
 	}
-	metadata := metadataWithoutSeal(file)
+	metadata := without(file)
 	metadata[seal] = sum
 	return safetensors.Encode(file.Tensors(), metadata)
 }
 
-// ErrUnsealed means that a file has no seal, so that a change in it would stay
-// unnoticed.
-var ErrUnsealed = errors.New("it has no SHA-256 of its content")
+// ErrUnsealed means that an export has no seal, so that nobody knows whether it is
+// as it was written.
+var ErrUnsealed = errors.New("it has no SHA-256 of itself")
 
-// Unseal removes the seal: the bytes are again those of the store that the state was
-// exported from. It checks that there is a seal, not that it is right: Decode does.
+// Unseal takes the seal away: the bytes are again those of the store that the state
+// is from. It checks nothing that Decode does, but that there is one.
 func Unseal(encoded []byte) ([]byte, error) {
 	file, err := safetensors.Decode(encoded)
 	if err != nil {
@@ -45,12 +45,12 @@ func Unseal(encoded []byte) ([]byte, error) {
 	if _, sealed := file.Metadata()[seal]; !sealed {
 		return nil, ErrUnsealed
 	}
-	return safetensors.Encode(file.Tensors(), metadataWithoutSeal(file))
+	return safetensors.Encode(file.Tensors(), without(file))
 }
 
-// Config returns the configuration in an encoded state. Like Decode it refuses bytes
-// that do not match their seal: the layout that Decode gets follows from the
-// configuration, so Decode could not notice a configuration of another network.
+// Config is the configuration that an encoded state carries. Like Decode it refuses
+// bytes that are not those of their seal: a changed configuration may name another
+// network, and Decode would not be told of the right one.
 func Config(encoded []byte) (json.RawMessage, error) {
 	file, err := safetensors.Decode(encoded)
 	if err == nil {
@@ -61,19 +61,19 @@ func Config(encoded []byte) (json.RawMessage, error) {
 	}
 	config := json.RawMessage(file.Metadata()["config"])
 	if !json.Valid(config) {
-		return nil, fmt.Errorf("%w: it has no configuration", ErrCorrupt)
+		return nil, fmt.Errorf("%w: it carries no configuration", ErrCorrupt)
 	}
 	return config, nil
 }
 
-// checkSeal compares a file with its seal. A file without one is from another
-// program, an older build or a store.
+// checkSeal compares a file with its seal; one without is from another program, an
+// older build or a store.
 func checkSeal(file *safetensors.File) error {
 	want, sealed := file.Metadata()[seal]
 	if !sealed {
 		return nil
 	}
-	if got, err := hashWithoutSeal(file); err != nil {
+	if got, err := sumWithout(file); err != nil {
 		return err
 	} else if got != want {
 		return fmt.Errorf("SHA-256 is %s, the file says %.64s", got, want)
@@ -81,14 +81,14 @@ func checkSeal(file *safetensors.File) error {
 	return nil
 }
 
-// hashWithoutSeal is the SHA-256 of the file without its seal.
-func hashWithoutSeal(file *safetensors.File) (string, error) {
+// sumWithout is the SHA-256 of the file without its seal.
+func sumWithout(file *safetensors.File) (string, error) {
 	infos := make([]safetensors.Info, len(file.Tensors()))
 	for i, t := range file.Tensors() {
 		infos[i] = t.Info
 	}
 	sum := sha256.New()
-	w, err := safetensors.NewWriter(sum, infos, metadataWithoutSeal(file))
+	w, err := safetensors.NewWriter(sum, infos, without(file))
 	if err != nil {
 		return "", err
 	}
@@ -100,8 +100,9 @@ func hashWithoutSeal(file *safetensors.File) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-func metadataWithoutSeal(file *safetensors.File) map[string]string {
-	metadata := make(map[string]string) // Metadata may be nil
+// without is the file's metadata without its seal.
+func without(file *safetensors.File) map[string]string {
+	metadata := make(map[string]string)
 	maps.Copy(metadata, file.Metadata())
 	delete(metadata, seal)
 	return metadata

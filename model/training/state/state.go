@@ -1,6 +1,6 @@
-// Package state holds and encodes the state of a training run between two steps.
-// Checkpoints, transfers to a joining worker and exports have the same encoding: one
-// safetensors file (version 3 of this use of the format) with
+// Package state is the whole of a training run between two steps. Its encoding
+// is what checkpoints store, what a worker sends to one that joins, and what is
+// exported: one safetensors file (version 3 of this use of the format) with
 //
 //	parameters/<name>   F32, shape of the parameter
 //	adam.m/<name>       F32, the same shape: first moments
@@ -8,7 +8,7 @@
 //	losses              F64 [step], mean loss of every step taken
 //	ledger.steps        I64 [n], word of each of the last n steps
 //	ledger.words        I64 [stretches, shards], sums of words
-//	ledger.users        I64 [stretches, shards], which worker used the shard
+//	ledger.users        I64 [stretches, shards], who used the shard
 //
 // and in __metadata__, all as text
 //
@@ -18,9 +18,9 @@
 //	normalisation       JSON, as shard.Normalisation
 //	config              JSON, the whole experiment
 //	ledger              JSON, the stretches of data/sets/ledger
-//	sha256              only in exports: see Seal
+//	sha256              of exports alone: see Seal
 //
-// Version 2 has no ledger; Decode still reads it.
+// Version 2 had no ledger; it is still read.
 //
 // Python reads the parameters with safetensors.numpy.load_file.
 package state
@@ -44,11 +44,11 @@ import (
 )
 
 const (
-	format              = "ergoflow-state-3"
-	formatWithoutLedger = "ergoflow-state-2"
+	format     = "ergoflow-state-3"
+	unledgered = "ergoflow-state-2"
 )
 
-// ErrCorrupt means that bytes are not an encoded state, or are damaged.
+// ErrCorrupt means that bytes are no encoded state, or a damaged one.
 var ErrCorrupt = errors.New("not a valid training state")
 
 // State after Step updates. Parameters, M and V have Layout.Size() elements.
@@ -74,7 +74,7 @@ func Fresh(layout parameters.Layout, seed uint64) *State {
 	}
 }
 
-// Validate reports lengths that contradict one another, and numbers that are not
+// Validate reports lengths that do not fit together and numbers that are not
 // finite.
 func (s *State) Validate() error {
 	if err := s.Layout.Validate(); err != nil {
@@ -103,7 +103,7 @@ func (s *State) Validate() error {
 	return s.Ledger.Validate(s.Step)
 }
 
-// ParameterHash is the SHA-256 of the parameters. Workers compare it to find out
+// ParameterHash is the SHA-256 of the parameters, by which workers find out
 // whether they hold the same state.
 func (s *State) ParameterHash() [sha256.Size]byte { return HashParameters(s.Parameters) }
 
@@ -126,7 +126,7 @@ func writeFloats(h hash.Hash, values []float32) {
 	}
 }
 
-// vectors lists the vectors of the state with the prefix of their tensors' names.
+// vectors of the state by the prefix of their tensors.
 func (s *State) vectors() []vector {
 	return []vector{{"parameters/", &s.Parameters}, {"adam.m/", &s.M}, {"adam.v/", &s.V}}
 }
@@ -145,7 +145,7 @@ func (s *State) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
-	stretches, tables, err := encodeLedger(s.Ledger)
+	stretches, account, err := encodeLedger(s.Ledger)
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
@@ -158,7 +158,7 @@ func (s *State) Encode() ([]byte, error) {
 		}
 	}
 	tensors = append(tensors, safetensors.Float64("losses", []int{len(s.Losses)}, s.Losses))
-	tensors = append(tensors, tables...)
+	tensors = append(tensors, account...)
 	encoded, err := safetensors.Encode(tensors, map[string]string{
 		"format":        format,
 		"step":          strconv.FormatInt(int64(s.Step), 10),
@@ -173,9 +173,8 @@ func (s *State) Encode() ([]byte, error) {
 	return encoded, nil
 }
 
-// Decode returns the state that the bytes encode, and does not keep the bytes. The
-// layout is that of the configuration's network. It refuses the state of another
-// network.
+// Decode returns the state of the bytes, which it does not keep. The layout
+// comes from the configuration: bytes of another network are refused.
 func Decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	s, err := decode(encoded, layout)
 	if err != nil {
@@ -193,13 +192,13 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 		return nil, err
 	}
 	metadata := file.Metadata()
-	tensors := 3*len(layout) + 1 // parameters, m, v; losses
+	wanted := 3*len(layout) + 1
 	switch metadata["format"] {
 	case format:
-		tensors += ledgerTensors
-	case formatWithoutLedger:
+		wanted += ledgerTensors
+	case unledgered:
 	default:
-		return nil, fmt.Errorf("format is %q, this program reads %q and %q", metadata["format"], format, formatWithoutLedger)
+		return nil, fmt.Errorf("format is %q, this program reads %q and %q", metadata["format"], format, unledgered)
 	}
 	step, err := strconv.ParseInt(metadata["step"], 10, 64)
 	if err != nil {
@@ -212,8 +211,8 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	if err := json.Unmarshal([]byte(metadata["normalisation"]), &s.Normalisation); err != nil {
 		return nil, fmt.Errorf("normalisation: %w", err)
 	}
-	if got := len(file.Tensors()); got != tensors {
-		return nil, fmt.Errorf("%d tensors instead of %d", got, tensors)
+	if got := len(file.Tensors()); got != wanted {
+		return nil, fmt.Errorf("%d tensors instead of %d", got, wanted)
 	}
 	for _, vector := range s.vectors() {
 		if *vector.values, err = gather(file, vector.prefix, layout); err != nil {

@@ -63,7 +63,7 @@ func startProcess(logDir, name string, env []string, args ...string) (*process, 
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		cmd.Wait()
+		_ = cmd.Wait() // ProcessState has the outcome
 		close(p.done)
 	}()
 	return p, nil
@@ -150,7 +150,7 @@ func tailLines(path string, n int64) []string {
 	}
 	defer f.Close()
 	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		f.Seek(max(0, size-n), io.SeekStart)
+		_, _ = f.Seek(max(0, size-n), io.SeekStart)
 	}
 	b, _ := io.ReadAll(io.LimitReader(f, n))
 	return strings.Split(string(bytes.TrimSpace(b)), "\n")
@@ -161,7 +161,7 @@ func tailLines(path string, n int64) []string {
 func Supervised(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		cancel(errors.New("the process that started this one has ended"))
 	}()
 	return ctx

@@ -91,7 +91,7 @@ func missing() string {
 func enter(t *testing.T) {
 	t.Helper()
 	go func() {
-		io.Copy(io.Discard, os.Stdin)
+		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1) // the parent has ended
 	}()
 	for _, m := range []struct {
@@ -115,5 +115,5 @@ func Disk(t *testing.T, dir string, bytes int64) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
 		t.Fatalf("mount %s: %v", dir, err)
 	}
-	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 }

@@ -4,7 +4,6 @@ package progress
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -59,7 +58,7 @@ func (p *Bar) Set(done int, detail string) {
 	}
 	if p.bar != nil {
 		p.bar.Describe(fmt.Sprintf("%-9s %s", p.stage, detail))
-		p.bar.Set(done)
+		_ = p.bar.Set(done)
 		return
 	}
 	now := time.Now()
@@ -86,8 +85,8 @@ func (p *Bar) End() {
 	}
 	p.ended = true
 	if p.bar != nil {
-		p.bar.Exit()
-		io.WriteString(p.out, "\n")
+		_ = p.bar.Exit()
+		fmt.Fprintln(p.out)
 	}
 }
 
