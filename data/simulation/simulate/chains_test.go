@@ -172,7 +172,7 @@ func TestDivergence(t *testing.T) {
 		want             string
 	}{
 		{"explosive", func(x float64) float64 { return x * x * x }, func(float64) float64 { return 1 }, "simulation diverged"},
-		{"NaN drift", func(x float64) float64 { return math.Sqrt(x) }, func(float64) float64 { return 1 }, "the drift is NaN at x = -"},
+		{"NaN drift", math.Sqrt, func(float64) float64 { return 1 }, "the drift is NaN at x = -"},
 		{"infinite diffusion", func(x float64) float64 { return -x }, func(x float64) float64 { return 1 / max(x, 0) }, "the diffusion is +Inf at x = -"},
 	} {
 		err := Fastest().EulerMaruyamaFunc(context.Background(), make([]float32, 70), vectorised(c.drift, c.diffusion),

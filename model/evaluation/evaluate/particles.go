@@ -36,11 +36,11 @@ type PooledObservables struct {
 	Energy      observables.Energies `json:"energy"`
 }
 
-func (f FunctionResult) observables() Observables {
-	if f.Observables == nil {
+func (d FunctionResult) observables() Observables {
+	if d.Observables == nil {
 		return Observables{}
 	}
-	return *f.Observables
+	return *d.Observables
 }
 
 func (s Summary) observables() ObservableSummary {

@@ -79,7 +79,7 @@ const ksLevel = 0.05
 // Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
 // the reference at the 5 % level. The test exists in one dimension alone. Its p may
 // be zero, since exp(−2nD²) underflows.
-func (f FunctionResult) Rejected() bool { return f.KS > 0 && f.KSP < ksLevel }
+func (d FunctionResult) Rejected() bool { return d.KS > 0 && d.KSP < ksLevel }
 
 // WhereMixed selects the functions of a row whose reference has mixed, or the others;
 // none where there is no exact law to tell.

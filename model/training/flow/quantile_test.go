@@ -58,7 +58,7 @@ func TestQuantileCoupling(t *testing.T) {
 
 // Equal samples share their ranks out: noise is stratified whatever the samples are.
 func TestQuantileCouplingOfEqualSamples(t *testing.T) {
-	s := write(t, functions, stored, 1, func(x float64) float64 { return math.Round(x) })
+	s := write(t, functions, stored, 1, math.Round)
 	for f, pairs := range epoch(t, plan, s, flow.Quantile) {
 		slices.SortFunc(pairs, func(a, b pair) int { return cmp.Compare(a.x0, b.x0) })
 		for rank, p := range pairs {
