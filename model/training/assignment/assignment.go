@@ -1,23 +1,22 @@
-// Package assignment pairs two clouds of equally many points so that the sum of
-// squared distances is least: the coupling of minibatch optimal transport, and
-// the exact Wasserstein distance of small samples.
+// Package assignment pairs two clouds of the same number of points so that the sum
+// of squared distances is least. This is the coupling of minibatch optimal transport,
+// and the exact Wasserstein distance of small samples.
 //
 //	match = argmin over permutations π of Σ_i |x_i − y_π(i)|²
 //
-// In one dimension both clouds are sorted. In more it is the linear assignment
-// problem, solved exactly after Jonker and Volgenant (Computing 38, 1987) in
-// O(N³) at worst: column reduction, augmenting row reduction and shortest
-// augmenting paths, the inner loops on vectors.
+// In one dimension the solver sorts both clouds. In more dimensions this is the
+// linear assignment problem. It is solved exactly after Jonker and Volgenant
+// (Computing 38, 1987), in O(N³) at worst: column reduction, augmenting row reduction
+// and shortest augmenting paths, with SIMD kernels for the inner loops.
 //
-// Costs are float32, rounded once from float64; dual variables are float64. A
-// rounded cost is right to 6e-8 of itself, so the cost of the permutation found
-// is within 1.2e-7 of the least, relatively. The duals are sums and differences
-// of costs: 29 bits more than a cost has keep their rounding below that.
-// Neither clouds far apart nor a few points far out spoil this: see layout.
+// Costs are float32, rounded once from float64; dual variables are float64. A rounded
+// cost has a relative error of at most 6e-8, so the cost of the permutation found is
+// within 1.2e-7 of the minimum, relatively. The duals are sums and differences of
+// costs and have 29 bits more than a cost, which keeps their rounding below that.
+// This also holds for clouds far apart and for outliers: see layout.
 //
-// What is found is a function of the points alone: not of the number of
-// threads, not of the instruction set. Among several optimal permutations it is
-// always the same one.
+// The result depends on the points alone, not on the number of threads or the
+// instruction set. Among several optimal permutations it is always the same one.
 package assignment
 
 import (
@@ -34,14 +33,14 @@ const (
 )
 
 var (
-	// ErrShape says that sizes do not fit together or are out of bounds.
+	// ErrShape means that sizes contradict one another or are out of range.
 	ErrShape = errors.New("shape mismatch")
-	// ErrNonFinite says that a cost is NaN or infinite.
+	// ErrNonFinite means that a cost is NaN or infinite.
 	ErrNonFinite = errors.New("not finite")
 )
 
-// PairError names the first pair of points whose squared distance is not a
-// number; it is an ErrNonFinite.
+// PairError names the first pair of points whose squared distance is not finite; it
+// is an ErrNonFinite.
 type PairError struct {
 	X, Y int     // points of the first and the second cloud
 	Cost float64 // NaN or +Inf
@@ -53,9 +52,9 @@ func (e *PairError) Error() string {
 
 func (e *PairError) Unwrap() error { return ErrNonFinite }
 
-// Solver keeps the memory of one problem for the next: Solve allocates only
-// when a problem is larger than all before it. The zero value is ready. A
-// Solver is for one goroutine.
+// Solver solves one problem after the other and keeps its memory: Solve allocates
+// only for a problem larger than all before it. The zero value is ready. A Solver is
+// for one goroutine.
 type Solver struct {
 	set instructions
 
@@ -78,9 +77,9 @@ type Solver struct {
 }
 
 // Solve finds the best permutation of two clouds of len(match) points in d
-// dimensions, coordinate k of point i being x[i*d+k]: point i of x goes with
-// point match[i] of y. It returns Σ|x_i − y_match[i]|², summed in float64. The
-// error is a PairError or an ErrShape; match is then unspecified.
+// dimensions: it pairs point i of x with point match[i] of y. Coordinate k of point i
+// is x[i*d+k]. It returns Σ|x_i − y_match[i]|², summed in float64. The error is a
+// PairError or an ErrShape; match is then unspecified.
 func (s *Solver) Solve(match []int32, x, y []float32, d int) (cost float64, err error) {
 	n := len(match)
 	if n < 1 || n > MaxPoints {
@@ -124,7 +123,7 @@ func squaredDistance(a, b []float32) (sum float64) {
 	return sum
 }
 
-// nonFinite names the first pair that has no finite cost.
+// nonFinite is a PairError for the first pair without a finite cost.
 func nonFinite(x, y []float32, d int) error {
 	n := len(x) / d
 	for i := range n {
@@ -161,7 +160,7 @@ func (s *Solver) resize(n, d int) {
 	s.free, s.vacant, s.closed = grown(s.free, n), grown(s.vacant, n), grown(s.closed, n)
 }
 
-// grown returns a slice of that length, in the same memory where it suffices.
+// grown returns a slice of that length, in the memory of s if it is large enough.
 func grown[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

@@ -9,7 +9,7 @@ import (
 )
 
 // Problems are P pairs of clouds of N points in D dimensions: coordinate k of
-// point i of problem p is X[(p*N+i)*D+k], and so in Y.
+// point i of problem p is X[(p*N+i)*D+k], likewise in Y.
 type Problems struct {
 	N, D int
 	X, Y []float32
@@ -20,49 +20,50 @@ func (p Problems) Count() int { return len(p.X) / max(1, p.N*p.D) }
 
 func (p Problems) validate(match []int32) error {
 	if p.N < 1 || p.N > MaxPoints || p.D < 1 || p.D > MaxDimension {
-		return fmt.Errorf("%d points in %d dimensions, of at most %d in %d: %w", p.N, p.D, MaxPoints, MaxDimension, ErrShape)
+		return fmt.Errorf("%d points in %d dimensions, at most %d in %d: %w", p.N, p.D, MaxPoints, MaxDimension, ErrShape)
 	}
 	count := p.Count()
 	if len(p.X) != count*p.N*p.D || len(p.Y) != len(p.X) {
 		return fmt.Errorf("%d and %d coordinates for clouds of %d points in %d dimensions: %w", len(p.X), len(p.Y), p.N, p.D, ErrShape)
 	}
 	if len(match) != count*p.N {
-		return fmt.Errorf("room for %d pairs of %d problems: %w", len(match), count, ErrShape)
+		return fmt.Errorf("match has %d elements for %d problems: %w", len(match), count, ErrShape)
 	}
 	return nil
 }
 
-// Batch solves many problems at once, on as many goroutines as GOMAXPROCS, each
-// with a Solver that it keeps for the next batch. The zero value is ready. A
-// Batch does one thing at a time: it is for one goroutine.
+// Batch solves many problems at once, on GOMAXPROCS goroutines. Each has a Solver,
+// which the Batch keeps for the next call. The zero value is ready. A Batch is for
+// one goroutine.
 type Batch struct {
 	set     instructions // of new workers
 	workers []*worker
 
-	ctx      context.Context // of the Solve that is going on, as all below
+	// The rest belongs to the Solve that is running.
+	ctx      context.Context
 	problems Problems
 	match    []int32
 	next     atomic.Int64
 	running  sync.WaitGroup
 
 	mu     sync.Mutex
-	failed int // the first problem that failed
+	failed int // lowest number of a problem that failed
 	err    error
 }
 
-// worker is one goroutine's part. run is made once, so that starting it
+// worker is what one goroutine uses. run is made once, so that starting the goroutine
 // allocates nothing.
 type worker struct {
 	solver Solver
 	run    func()
 }
 
-// Solve solves all problems: point i of X goes with point match[p*N+i] of Y
-// within problem p. In steady state it does not allocate. All goroutines have
-// ended when it returns.
+// Solve solves all problems: in problem p it pairs point i of X with point
+// match[p*N+i] of Y. In steady state it does not allocate. All goroutines have ended
+// when it returns.
 //
-// The error is the context's, or that of the first problem that has one: an
-// ErrShape or a PairError, named by its problem. Then match is unspecified.
+// The error is the context's, or names the first problem that failed with an ErrShape
+// or a PairError. Then match is unspecified.
 func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32) error {
 	if err := problems.validate(match); err != nil {
 		return fmt.Errorf("assignment: %w", err)
@@ -94,8 +95,9 @@ func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32) err
 	return nil
 }
 
-// work takes problems in order until none is left. One that fails ends the
-// taking: those before it have been taken already, so the first is found.
+// work solves problems in order until none is left or one fails. All goroutines then
+// finish the problems that they have begun. These include all before the one that
+// failed, so Solve reports the first failure.
 func (b *Batch) work(s *Solver) {
 	n, size := b.problems.N, b.problems.N*b.problems.D
 	for b.ctx.Err() == nil {

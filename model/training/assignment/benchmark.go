@@ -8,9 +8,9 @@ import (
 	"github.com/ergoflow/ergoflow/internal/stopwatch"
 )
 
-// Benchmark times a batch of that many problems, pairs of standard normal
-// clouds of n points in d dimensions, on every instruction set that this
-// processor has, the best first. One dimension is sorted, without vectors.
+// Benchmark times a batch of count problems, pairs of standard normal clouds of n
+// points in d dimensions, on every instruction set of this processor, the widest
+// first. For d = 1 it times the sort, which uses no SIMD.
 func Benchmark(ctx context.Context, count, n, d, rounds int) ([]stopwatch.Measurement, error) {
 	if count < 1 || count > 1<<16 || n < 1 || n > MaxPoints || d < 1 || d > 1<<10 {
 		return nil, fmt.Errorf("%d problems of %d points in %d dimensions: %w", count, n, d, ErrShape)

@@ -2,18 +2,18 @@ package assignment
 
 import "math"
 
-// layout copies finite points to float64, moved and scaled so that costs keep
+// layout copies finite points to float64, translated and scaled so that costs keep
 // their accuracy as float32.
 //
-// Moving: a translation of y changes every permutation's sum by the same
-// amount. Where the clouds' ranges on an axis are disjoint, y is moved until
-// they touch: then costs are of the size of the clouds, not of their distance,
-// and do not lose in rounding what tells the permutations apart. Ranges that
-// overlap stay: nothing can be gained, and what is exact stays exact.
+// Translation: moving y changes the sum of every permutation by the same amount.
+// Where the ranges of the clouds on an axis are disjoint, layout moves y until they
+// touch. Costs are then of the size of the clouds, not of their distance, and rounding
+// keeps the differences between permutations. Ranges that overlap stay, so that exact
+// coordinates stay exact.
 //
-// Scaling: a power of two, which rounds nothing, brings the largest possible
-// cost just below 2¹²⁶. So no cost overflows, and points up to 2¹²⁰ times
-// closer together than others still have a cost different from zero.
+// Scaling: a power of two, which causes no rounding, brings the largest possible cost
+// just below 2¹²⁶. So no cost overflows, and points up to 2¹²⁰ times closer together
+// than others still have a cost above zero.
 func (s *Solver) layout(x, y []float32) {
 	d := s.d
 	var diagonal float64
@@ -39,7 +39,7 @@ func (s *Solver) layout(x, y []float32) {
 	for i := range s.x {
 		s.x[i] *= scale
 	}
-	for i := range s.y { // beyond n infinity stays infinity
+	for i := range s.y { // the infinities beyond n stay infinite
 		s.y[i] *= scale
 	}
 }
@@ -75,5 +75,5 @@ func (s *Solver) fillCosts() {
 	}
 }
 
-// row is the costs of point i of x.
+// row returns the costs of point i of x.
 func (s *Solver) row(i int) []float32 { return s.costs[i*s.stride : (i+1)*s.stride] }

@@ -2,16 +2,16 @@ package assignment
 
 import "math"
 
-// The reduced cost of row i and column j is c_ij − v_j. Throughout, a matched
-// row has its column at the least reduced cost of the row: with u_i that least
-// value, u_i + v_j ≤ c_ij everywhere and equality on matched pairs, which
-// proves the matching of those rows optimal (complementary slackness). Each
-// phase keeps this and matches more rows.
+// The reduced cost of row i and column j is c_ij − v_j. Invariant: the column of a
+// matched row has the least reduced cost u_i of that row. So u_i + v_j ≤ c_ij
+// everywhere, with equality on matched pairs, which proves the matching of those rows
+// optimal (complementary slackness). Each phase keeps the invariant and matches more
+// rows.
 //
-// Jonker and Volgenant also transfer reductions between columns first, and let
-// a row that lost its column choose again at once. Timed on uniform, clustered
-// and heavy-tailed clouds, the first gained nothing here and the second made
-// whole solutions up to four times slower.
+// Jonker and Volgenant also transfer reductions between columns first, and let a row
+// that lost its column choose again at once. Timed on uniform, clustered and
+// heavy-tailed clouds, the first gained nothing here and the second made whole
+// solutions up to four times slower.
 
 // settled is a column whose shortest distance is known.
 type settled struct {
@@ -20,8 +20,8 @@ type settled struct {
 	distance float64
 }
 
-// rounds of row reduction. From 2 to 8 the time is nearly the same; more gain
-// less than they cost.
+// rounds of row reduction. The time is nearly the same from 2 to 8; more rounds cost
+// more than they gain.
 const rounds = 4
 
 // solve sets columnOf, rowOf and v from costs.
@@ -79,17 +79,17 @@ func (s *Solver) collectVacant() {
 	}
 }
 
-// reduceRows lets each free row take its best column, lowering v there until
-// the row's second best is as good. A row that loses its column so is free for
-// the next round.
+// reduceRows gives each free row its best column and lowers v there until the row's
+// second best column is as good. The row that had the column before is free in the
+// next round.
 func (s *Solver) reduceRows() {
-	kept := 0 // free[:kept] is the next round's, never beyond the row in hand
+	kept := 0 // free[:kept] is for the next round, never beyond the current row
 	for _, i := range s.free {
 		least, j, second := twoLeast(s.set, s.row(int(i)), s.v)
 		if lowered := s.v[j] - (second - least); lowered < s.v[j] {
 			s.v[j] = lowered
 		} else if s.rowOf[j] >= 0 { // equally good, or too close for rounding
-			j = s.another(int(i), j, least)
+			j = s.equallyGood(int(i), j, least)
 		}
 		owner := s.rowOf[j]
 		s.rowOf[j], s.columnOf[i] = i, int32(j)
@@ -102,9 +102,9 @@ func (s *Solver) reduceRows() {
 	s.free = s.free[:kept]
 }
 
-// another finds a column as good for the row as j: a free one, or any, or else
-// j itself.
-func (s *Solver) another(row, j int, least float64) int {
+// equallyGood returns a column as good for the row as j: a free one if there is one,
+// else another matched one, else j.
+func (s *Solver) equallyGood(row, j int, least float64) int {
 	other := j
 	for k, c := range s.row(row)[:s.n] {
 		if float64(c)-s.v[k] != least {
@@ -131,7 +131,7 @@ func (s *Solver) augment(start int) {
 	s.closed = s.closed[:0]
 	length, j := relax(s.set, distance, s.from, s.row(start), s.v, 0, start)
 	for s.rowOf[j] >= 0 {
-		// Many columns can be equally near where points coincide: a free one ends it.
+		// Where points coincide many columns are equally near: take a free one.
 		if free, found := s.vacantAt(length); found {
 			j = free
 			break
@@ -139,8 +139,8 @@ func (s *Solver) augment(start int) {
 		s.closed = append(s.closed, settled{int32(j), s.v[j], length})
 		row := int(s.rowOf[j])
 		shift := float64(s.costs[row*s.stride+j]) - s.v[j] - length
-		// A closed column must not be reached again: v = −Inf makes its reduced
-		// cost +Inf without a look at who is closed.
+		// v = −Inf makes the reduced cost of a closed column +Inf, so that relax does
+		// not have to ask which columns are closed.
 		s.v[j], distance[j] = math.Inf(-1), math.Inf(1)
 		length, j = relax(s.set, distance, s.from, s.row(row), s.v, shift, row)
 	}
@@ -163,7 +163,7 @@ func (s *Solver) augment(start int) {
 	}
 }
 
-// vacantAt finds a free column at that distance.
+// vacantAt returns a free column at that distance.
 func (s *Solver) vacantAt(length float64) (column int, found bool) {
 	for _, j := range s.vacant {
 		if s.distance[j] == length {

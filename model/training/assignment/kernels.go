@@ -2,10 +2,10 @@ package assignment
 
 import "math"
 
-// lanes is what rows are padded to a multiple of: the widest vector of float64.
+// lanes of the widest vector of float64. Rows are padded to a multiple.
 const lanes = 8
 
-// instructions are the sets that the kernels are written for.
+// instructions is an instruction set that the kernels are written for.
 type instructions uint8
 
 const (

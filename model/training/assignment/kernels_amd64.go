@@ -7,7 +7,7 @@ import (
 	"simd/archsimd"
 )
 
-// widest is the best set that this processor has.
+// widest is the widest instruction set of this processor.
 func widest() instructions {
 	switch {
 	case archsimd.X86.AVX512():
@@ -18,7 +18,7 @@ func widest() instructions {
 	return plain
 }
 
-// squaredDistances is squaredDistancesPlain, bit for bit, on vectors.
+// squaredDistances has the result of squaredDistancesPlain, bit for bit.
 func squaredDistances(set instructions, row []float32, x, y []float64) {
 	switch set {
 	case avx512:
@@ -30,7 +30,7 @@ func squaredDistances(set instructions, row []float32, x, y []float64) {
 	}
 }
 
-// relax is relaxPlain, bit for bit, on vectors.
+// relax has the result of relaxPlain, bit for bit.
 func relax(set instructions, distance []float64, from []int64, row []float32, v []float64, shift float64, i int) (least float64, at int) {
 	switch set {
 	case avx512:
@@ -41,7 +41,7 @@ func relax(set instructions, distance []float64, from []int64, row []float32, v 
 	return relaxPlain(distance, from, row, v, shift, i)
 }
 
-// twoLeast is twoLeastPlain, bit for bit, on vectors.
+// twoLeast has the result of twoLeastPlain, bit for bit.
 func twoLeast(set instructions, row []float32, v []float64) (least float64, at int, second float64) {
 	switch set {
 	case avx512:
@@ -52,8 +52,8 @@ func twoLeast(set instructions, row []float32, v []float64) (least float64, at i
 	return twoLeastPlain(row, v)
 }
 
-// first is the columns of the first vector. Kernels count columns in float64,
-// to compare and merge them as they do distances.
+// first holds the columns of the first vector. Kernels count columns in float64, so
+// that the same masks merge columns and distances.
 var first = [lanes]float64{0, 1, 2, 3, 4, 5, 6, 7}
 
 func squaredDistancesAVX512(row []float32, x, y []float64) {
@@ -84,7 +84,7 @@ func squaredDistancesAVX2(row []float32, x, y []float64) {
 	archsimd.ClearAVXUpperBits()
 }
 
-// relaxAVX512 keeps, in every lane, the least distance so far and its column.
+// relaxAVX512 keeps the least distance so far and its column in every lane.
 func relaxAVX512(distance []float64, from []int64, row []float32, v []float64, shift float64, i int) (float64, int) {
 	from, row, v = from[:len(distance)], row[:len(distance)], v[:len(distance)]
 	shifts, rows := archsimd.BroadcastFloat64x8(shift), archsimd.BroadcastInt64x8(int64(i))
@@ -144,7 +144,7 @@ func least4(x archsimd.Float64x4) float64 {
 	return pair.Min(pair.SelectFromPair(1, 0, pair)).GetElem(0)
 }
 
-// twoLeastAVX512 keeps, in every lane, the two least and the column of the first.
+// twoLeastAVX512 keeps the two least values and the column of the first in every lane.
 func twoLeastAVX512(row []float32, v []float64) (float64, int, float64) {
 	v = v[:len(row)]
 	least := archsimd.BroadcastFloat64x8(math.Inf(1))
@@ -161,7 +161,8 @@ func twoLeastAVX512(row []float32, v []float64) (float64, int, float64) {
 	}
 	value := least8(least)
 	nearest := least8(at.Merge(archsimd.BroadcastFloat64x8(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x8(value))))
-	// The second is the lane's second where the first is, the first elsewhere.
+	// The second least is the second of the lane that has the least, or the first of
+	// another lane.
 	next := least8(second.Merge(least, at.Equal(archsimd.BroadcastFloat64x8(nearest))))
 	archsimd.ClearAVXUpperBits()
 	return value, int(nearest), next
@@ -183,7 +184,8 @@ func twoLeastAVX2(row []float32, v []float64) (float64, int, float64) {
 	}
 	value := least4(least)
 	nearest := least4(at.Merge(archsimd.BroadcastFloat64x4(math.Inf(1)), least.Equal(archsimd.BroadcastFloat64x4(value))))
-	// The second is the lane's second where the first is, the first elsewhere.
+	// The second least is the second of the lane that has the least, or the first of
+	// another lane.
 	next := least4(second.Merge(least, at.Equal(archsimd.BroadcastFloat64x4(nearest))))
 	archsimd.ClearAVXUpperBits()
 	return value, int(nearest), next

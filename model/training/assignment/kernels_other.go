@@ -2,7 +2,7 @@
 
 package assignment
 
-// widest is the best set that this build has: it has no vectors.
+// widest is plain: this build has no SIMD kernels.
 func widest() instructions { return plain }
 
 func squaredDistances(_ instructions, row []float32, x, y []float64) {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// sort pairs points on the line in order of size: the monotone coupling is
-// optimal for every convex cost. Equal points go by their index.
+// sort pairs points on the line in increasing order: the monotone coupling is optimal
+// for every convex cost. Equal points are ordered by their index.
 func (s *Solver) sort(match []int32, x, y []float32) {
 	n := len(match)
 	a, b := s.keys[:n], s.keys[n:2*n]
@@ -20,8 +20,8 @@ func (s *Solver) sort(match []int32, x, y []float32) {
 	}
 }
 
-// key has the order of (v, i): the bits of a float32, negative ones inverted
-// and positive ones above them, before the index. It puts −0 before 0.
+// key has the order of (v, i). Its upper half are the bits of v, inverted if v is
+// negative, else with the top bit set; its lower half is i. It puts −0 before 0.
 func key(v float32, i int) uint64 {
 	bits := math.Float32bits(v)
 	bits ^= uint32(int32(bits)>>31) | 1<<31

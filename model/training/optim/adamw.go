@@ -16,8 +16,8 @@ import (
 //	v ← β₂v + (1−β₂)g²
 //	θ ← (1 − ηλ)θ − η · m/(1−β₁ᵏ) / (√(v/(1−β₂ᵏ)) + ε)
 //
-// at the k-th update (k = 1, 2, …), η and β₁ from the schedule. As in PyTorch
-// the bias correction takes the power of the current β₁, though β₁ varies.
+// at the k-th update (k = 1, 2, …), η and β₁ from the schedule. As in PyTorch, the
+// bias correction is the k-th power of the current β₁, although β₁ varies.
 type AdamW struct {
 	WeightDecay float64 // λ
 	ClipNorm    float64 // 1.0
@@ -46,11 +46,11 @@ func (a AdamW) Validate() error {
 	return nil
 }
 
-// scalars that the compiled update takes: decay 1−ηλ, step size η/(1−β₁ᵏ), β₁,
-// 1−β₁ and √(1−β₂ᵏ). They are computed in float64.
+// scalars is the number of scalars that the compiled update takes.
 const scalars = 5
 
-// Scalars returns what varies with the step (counted from zero).
+// Scalars returns the scalars of a step, counted from zero: decay 1−ηλ, step size
+// η/(1−β₁ᵏ), β₁, 1−β₁ and √(1−β₂ᵏ), computed in float64.
 func (a AdamW) Scalars(step int64) []float32 {
 	rate, beta1 := a.Schedule.At(step)
 	k := float64(step + 1)

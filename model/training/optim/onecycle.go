@@ -1,5 +1,5 @@
-// Package optim is AdamW under the one-cycle schedule, as PyTorch's
-// torch.optim.AdamW and torch.optim.lr_scheduler.OneCycleLR have them.
+// Package optim is AdamW under the one-cycle schedule, equal to PyTorch's
+// torch.optim.AdamW and torch.optim.lr_scheduler.OneCycleLR.
 package optim
 
 import "math"
@@ -13,12 +13,12 @@ type OneCycle struct {
 }
 
 const (
-	warmUp     = 0.3
-	divide     = 25.0 // initial rate is Peak/divide
-	finalDiv   = 1e4  // last rate is initial/finalDiv
-	highBeta1  = 0.95
-	lowBeta1   = 0.85
-	minimalEnd = 1e-12 // keeps a phase of no length from dividing by zero
+	warmUp    = 0.3
+	divide    = 25.0 // initial rate is Peak/divide
+	finalDiv  = 1e4  // last rate is initial/finalDiv
+	highBeta1 = 0.95
+	lowBeta1  = 0.85
+	minPhase  = 1e-12 // length of an empty phase, to avoid a division by zero
 )
 
 // At returns learning rate and beta1 of step (0 ≤ step < Total).
@@ -29,10 +29,10 @@ func (o OneCycle) At(step int64) (rate, beta1 float64) {
 	end := float64(o.Total) - 1
 	s := float64(step)
 	if s <= top {
-		p := s / max(top, minimalEnd)
+		p := s / max(top, minPhase)
 		return cosine(initial, o.Peak, p), cosine(highBeta1, lowBeta1, p)
 	}
-	p := (s - top) / max(end-top, minimalEnd)
+	p := (s - top) / max(end-top, minPhase)
 	return cosine(o.Peak, initial/finalDiv, p), cosine(lowBeta1, highBeta1, p)
 }
 
