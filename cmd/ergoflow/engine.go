@@ -17,7 +17,7 @@ func addSimulator(cmd *cobra.Command, engine *string) {
 // knownNames refuses unknown backends and engines, for commands that open them late.
 // Whether there is a device is known only then.
 func knownNames(compute, engine string) error {
-	if err := backend.Known(compute); err != nil {
+	if err := backend.CheckName(compute); err != nil {
 		return err
 	}
 	if engine == backend.Auto || engine == simulator.Engine {

@@ -1,15 +1,15 @@
-// Package backend opens the device that graphs run on and compiles them for it.
+// Package backend opens the device that graphs run on, and compiles graphs for it.
 //
 //	xla:cuda  XLA on an NVIDIA GPU
 //	xla:cpu   XLA on the CPU, the default where its plugin is installed
 //	go        pure Go: no plugin, no cgo, slow
 //
-// The XLA plugins are shared objects that [Install] fetches into the user's
-// cache. Nothing is ever fetched while opening.
+// The XLA plugins are shared objects that [Install] downloads into the user's cache.
+// Open never downloads anything.
 //
 // Importing this package tunes the C allocator of the process for XLA (see
-// malloc_cgo.go). Opening an XLA backend adds a
-// flag to XLA_FLAGS unless the user set it.
+// malloc_cgo.go). Opening an XLA backend adds a flag to XLA_FLAGS unless the user has
+// set it.
 package backend
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/gomlx/compute"
 )
 
-// Names that Open takes, besides Auto.
+// Names for Open.
 const (
 	Auto    = "auto"
 	XLACPU  = "xla:cpu"
@@ -41,14 +41,14 @@ var (
 // time, except Compile, which may be called by several.
 type Backend struct {
 	Name      string // one of the names that Open takes, never auto
-	Device    string // for people
-	OwnMemory bool   // what it computes has to be copied to the host's memory
+	Device    string // description for people
+	OwnMemory bool   // results have to be copied to the host's memory
 	compute   compute.Backend
 }
 
-// Open opens a backend by name. auto, or the empty name, takes xla:cuda where
-// there is a GPU with its plugin, else xla:cpu where its plugin is installed,
-// else go, and says on the log what it took and why.
+// Open opens a backend by name. auto, or the empty name, opens xla:cuda if there is a
+// GPU and its plugin is installed, else xla:cpu if its plugin is installed, else go.
+// It logs why it falls back to go.
 func Open(name string) (*Backend, error) {
 	switch name {
 	case Auto, "":
@@ -58,17 +58,17 @@ func Open(name string) (*Backend, error) {
 	case Go:
 		return openGo()
 	}
-	return nil, Known(name)
+	return nil, CheckName(name)
 }
 
-// Known is nil for a name that Open takes, whether or not that backend works here,
-// and ErrUnknown for any other.
-func Known(name string) error {
+// CheckName returns ErrUnknown for a name that Open does not know. It does not check
+// whether the backend works on this machine.
+func CheckName(name string) error {
 	switch name {
 	case Auto, "", XLACPU, XLACUDA, Go:
 		return nil
 	}
-	return fmt.Errorf("%w %q: there are %s, %s, %s and %s", ErrUnknown, name, Auto, XLACUDA, XLACPU, Go)
+	return fmt.Errorf("%w %q: use %s, %s, %s or %s", ErrUnknown, name, Auto, XLACUDA, XLACPU, Go)
 }
 
 func openAuto() (*Backend, error) {
@@ -77,14 +77,14 @@ func openAuto() (*Backend, error) {
 		if err == nil {
 			return b, nil
 		}
-		// Absent is normal; installed but broken is worth a line.
+		// A plugin that is not installed is normal, one that does not work is not.
 		if !errors.Is(err, ErrNotInstalled) && !errors.Is(err, ErrNoGPU) && !errors.Is(err, ErrNoCgo) {
-			slog.Warn("backend does not open", "backend", name, "error", err)
+			slog.Warn("cannot open backend", "backend", name, "error", err)
 		}
 	}
 	slog.Info("computing in pure Go, which is slow: no XLA plugin is installed (ergoflow backend install cpu)")
 	return openGo()
 }
 
-// Close releases the device. Nothing that was made on it may be used afterwards.
+// Close releases the device. Its programs and buffers may not be used afterwards.
 func (b *Backend) Close() { b.compute.Finalize() }

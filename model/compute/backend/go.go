@@ -7,9 +7,9 @@ import (
 	"github.com/gomlx/compute/gobackend"
 )
 
-// openGo opens the pure Go backend. Operations run one after the other: in its
-// parallel mode a ready node holds a worker slot while the product inside it
-// waits for another, and graphs as ours deadlock. Products stay parallel inside.
+// openGo opens the pure Go backend. Operations run one after the other: in parallel
+// mode a ready node holds a worker slot while the matrix product inside it waits for
+// another slot, so that graphs like ours deadlock. Each product still runs in parallel.
 func openGo() (*Backend, error) {
 	c, err := gobackend.New("ops_sequential")
 	if err != nil {

@@ -13,12 +13,11 @@ import (
 )
 
 // ErrPip means that python3 or its pip is missing.
-var ErrPip = errors.New("python3 with pip is needed to fetch plugins (on Debian: apt install python3-pip)")
+var ErrPip = errors.New("python3 with pip is needed to download plugins (on Debian: apt install python3-pip)")
 
-// Install fetches the plugin of that kind, cpu or cuda, into the user's cache
-// and proves in a child process that it computes. A plugin that is there and
-// works is left alone. Progress goes to w. An interrupted installation leaves
-// nothing behind that Open would take.
+// Install downloads the plugin of that kind, cpu or cuda, into the user's cache and
+// tests it by a computation in a child process. It keeps an installed plugin that
+// works. It writes progress to w. Open does not see an interrupted installation.
 func Install(ctx context.Context, kind string, w io.Writer) error {
 	var p plugin
 	for _, candidate := range plugins {
@@ -27,10 +26,10 @@ func Install(ctx context.Context, kind string, w io.Writer) error {
 		}
 	}
 	if p.kind == "" {
-		return fmt.Errorf("%w: there are cpu and cuda to install, not %q", ErrUnknown, kind)
+		return fmt.Errorf("%w %q: install cpu or cuda", ErrUnknown, kind)
 	}
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		return fmt.Errorf("plugins are pinned for linux/amd64, this is %s/%s: use the backend go", runtime.GOOS, runtime.GOARCH)
+		return fmt.Errorf("plugins exist for linux/amd64 only, this is %s/%s: use the backend go", runtime.GOOS, runtime.GOARCH)
 	}
 	if p.needsGPU && !hasGPU() {
 		return fmt.Errorf("backend %s: %w", p.backend, ErrNoGPU)
@@ -67,7 +66,7 @@ func (p plugin) install(ctx context.Context, python string, w io.Writer) (err er
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
 		return fmt.Errorf("install %s: %w", p.backend, err)
 	}
-	// Beside the final place, so that the rename at the end cannot cross disks.
+	// In the final directory's parent, so that the rename stays on one file system.
 	work, err := os.MkdirTemp(filepath.Dir(final), "."+p.kind+"-")
 	if err != nil {
 		return fmt.Errorf("install %s: %w", p.backend, err)
@@ -76,7 +75,7 @@ func (p plugin) install(ctx context.Context, python string, w io.Writer) (err er
 
 	unpacked := filepath.Join(work, "unpacked")
 	for _, part := range p.wheels {
-		fmt.Fprintf(w, "fetching %s %s with pip\n", part.name, part.version)
+		fmt.Fprintf(w, "downloading %s %s with pip\n", part.name, part.version)
 		file, err := part.download(ctx, python, filepath.Join(work, "wheels"), w)
 		if err != nil {
 			return fmt.Errorf("install %s: %w", p.backend, err)
@@ -104,7 +103,7 @@ func (p plugin) install(ctx context.Context, python string, w io.Writer) (err er
 	if err := os.WriteFile(filepath.Join(unpacked, manifestName), manifest, 0o644); err != nil {
 		return fmt.Errorf("install %s: %w", p.backend, err)
 	}
-	// An older, broken installation makes room: a process that has it loaded
+	// Remove an older installation that does not work. A process that has loaded it
 	// keeps its mapping.
 	if err := os.RemoveAll(final); err != nil {
 		return fmt.Errorf("install %s: %w", p.backend, err)

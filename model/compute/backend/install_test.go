@@ -68,7 +68,7 @@ func TestInstallFailsCleanly(t *testing.T) {
 	}
 	for name, test := range map[string]struct{ wheel, want string }{
 		"download fails": {"", "pip download xla-cpu-pjrt==0.0.1"},
-		"another file":   {wheel, "not the file that was pinned"},
+		"another file":   {wheel, "SHA-256"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := fakePip(t)

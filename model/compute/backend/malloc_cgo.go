@@ -2,14 +2,14 @@
 
 package backend
 
-// XLA allocates the temporary memory of a graph anew at every execution. As
-// glibc is set by default it maps and unmaps those blocks every time, and the
-// kernel clears every page again: 36 % of a training step on two cores. Kept in
-// one arena that never shrinks, the pages are faulted in once.
+// XLA allocates the temporary memory of a graph at every execution. With glibc's
+// defaults, malloc maps and unmaps these blocks every time and the kernel clears every
+// page again: 36 % of a training step on two cores. In one arena that never shrinks,
+// the pages are faulted in once.
 //
-// This runs as a constructor because mallopt later, from Go's main, takes effect
-// only sometimes: other threads have their arenas by then. Variables that the
-// user set for malloc win.
+// This is a constructor because a later call of mallopt, from Go's main, is not
+// reliable: other threads may have their arenas by then. Variables that the user has
+// set for malloc take precedence.
 
 /*
 #include <malloc.h>

@@ -1,7 +1,7 @@
 package backend
 
-// plugins by the name of the backend. Versions and hashes are those of the
-// files that were tried; a new version is a change here.
+// plugins by the name of the backend. Versions and hashes pin the files that were
+// tested.
 var plugins = map[string]plugin{
 	XLACPU: {
 		kind: "cpu", backend: XLACPU, version: "0.0.1",

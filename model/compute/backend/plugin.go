@@ -9,18 +9,18 @@ import (
 	"path/filepath"
 )
 
-// plugin is an XLA plugin that we know how to install: pinned wheels.
+// plugin is an XLA plugin that Install can install from pinned wheels.
 type plugin struct {
-	kind     string // what Install takes
-	backend  string // what Open takes
+	kind     string // name for Install
+	backend  string // name for Open
 	version  string
 	wheels   []wheel
 	object   string // the shared object, relative to the directory of the plugin
 	needsGPU bool
 }
 
-// installation is the manifest beside an unpacked plugin. It is written last, so
-// that a directory with a manifest is whole.
+// installation is the manifest beside an unpacked plugin. Install writes it last, so
+// that a directory with a manifest is complete.
 type installation struct {
 	Version string `json:"version"`
 	Object  string `json:"object"`
@@ -30,7 +30,7 @@ type installation struct {
 
 const manifestName = "installed.json"
 
-// Info says how one backend stands on this machine.
+// Info is the status of one backend on this machine.
 type Info struct {
 	Backend   string `json:"backend"`
 	Installed bool   `json:"installed"`
@@ -41,8 +41,8 @@ type Info struct {
 	Problem   string `json:"problem,omitempty"` // why it does not work
 }
 
-// List returns every backend in the order in which auto prefers them. It proves
-// each installed plugin by a small computation in a child process.
+// List returns every backend in auto's order of preference. It tests each installed
+// plugin by a small computation in a child process.
 func List() []Info {
 	var list []Info
 	for _, name := range []string{XLACUDA, XLACPU} {
@@ -93,8 +93,8 @@ func (p plugin) dir() (string, error) {
 	return filepath.Join(cache, "plugins", p.kind+"-"+p.version), nil
 }
 
-// installed returns the path of the shared object and its manifest. It compares
-// sizes, not checksums: the object has hundreds of megabytes.
+// installed returns the path of the shared object and its manifest. It checks the
+// size, not the checksum: the object has hundreds of megabytes.
 func (p plugin) installed() (string, installation, error) {
 	dir, err := p.dir()
 	if err != nil {

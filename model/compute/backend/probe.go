@@ -14,9 +14,9 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// A shared object that is damaged, or made for another processor, may take the
-// process that loads it down with it. So plugins are tried in a child process:
-// this program again, with the variable below naming backend and path.
+// A shared object that is damaged, or built for another processor, may crash the
+// process that loads it. So plugins are tested in a child process, which is this
+// program with backend and path in the variable below.
 const probeVariable = "ERGOFLOW_PROBE_PLUGIN"
 
 const probeTimeout = 2 * time.Minute
@@ -27,7 +27,7 @@ func init() {
 		return
 	}
 	name, path, _ := strings.Cut(asked, " ")
-	device, err := try(name, path)
+	device, err := computeWith(name, path)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -36,8 +36,8 @@ func init() {
 	os.Exit(0)
 }
 
-// try loads a plugin and computes with it.
-func try(name, path string) (string, error) {
+// computeWith loads a plugin, tests it by a matrix product, and returns its device.
+func computeWith(name, path string) (string, error) {
 	b, err := openXLA(name, path)
 	if err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func try(name, path string) (string, error) {
 	return b.Device, nil
 }
 
-// probe tries a plugin in a child process and returns the device it found.
+// probe tests a plugin in a child process and returns its device.
 func probe(name, path string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -82,7 +82,7 @@ func probe(name, path string) (string, error) {
 		if ctx.Err() != nil {
 			return "", fmt.Errorf("probe %s: no answer after %s", path, probeTimeout)
 		}
-		// The last line is the reason; before it the libraries log.
+		// The last line is the reason; the lines before it are logs of the libraries.
 		reason := lastLine(stderr.String())
 		if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || exit.ExitCode() != 1 || reason == "" {
 			reason = strings.TrimSpace(err.Error() + " " + reason)

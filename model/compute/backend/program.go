@@ -9,8 +9,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Buffer is an array on the device, of float32 unless said otherwise. Its memory is freed by Finalize
-// and by nothing else: Go's garbage collector does not see it.
+// Buffer is an array on the device, of float32 unless said otherwise. Only Finalize
+// frees its memory: Go's garbage collector does not see it.
 type Buffer = compute.Buffer
 
 // Program is a graph compiled for fixed shapes.
@@ -26,7 +26,7 @@ func Shape(dimensions ...int) shapes.Shape { return shapes.Make(dtypes.Float32, 
 // Compile builds the graph that takes inputs of these shapes and returns what
 // build returns, and compiles it. Panics of the graph library become errors.
 func (b *Backend) Compile(name string, inputs []shapes.Shape, build func([]*graph.Node) []*graph.Node) (p *Program, err error) {
-	defer caught(&err, "compile "+name)
+	defer recoverPanic(&err, "compile "+name)
 	g := graph.NewGraph(b.compute, name)
 	nodes := make([]*graph.Node, len(inputs))
 	for i, shape := range inputs {
@@ -42,10 +42,10 @@ func (b *Backend) Compile(name string, inputs []shapes.Shape, build func([]*grap
 // Input is the shape of input i.
 func (p *Program) Input(i int) shapes.Shape { return p.inputs[i] }
 
-// Run executes the program. Inputs stay valid whatever happens; every output
-// belongs to the caller, who finalizes it.
+// Run executes the program. The inputs stay valid, also after an error. The outputs
+// belong to the caller, which must free them.
 func (p *Program) Run(inputs ...Buffer) (outputs []Buffer, err error) {
-	defer caught(&err, "run "+p.graph.Name())
+	defer recoverPanic(&err, "run "+p.graph.Name())
 	outputs, err = p.graph.Executable().Execute(inputs, nil, 0)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", p.graph.Name(), err)
@@ -67,7 +67,7 @@ func (b *Backend) UploadUint32(data []uint32, dimensions ...int) (Buffer, error)
 }
 
 func (b *Backend) upload(data any, n int, shape shapes.Shape) (buffer Buffer, err error) {
-	defer caught(&err, "upload")
+	defer recoverPanic(&err, "upload")
 	if n != shape.Size() {
 		return nil, fmt.Errorf("upload: %d values for shape %v", n, shape.Dimensions)
 	}
@@ -80,7 +80,7 @@ func (b *Backend) upload(data any, n int, shape shapes.Shape) (buffer Buffer, er
 
 // Download copies a buffer of exactly len(dst) elements from the device.
 func Download(dst []float32, buffer Buffer) (err error) {
-	defer caught(&err, "download")
+	defer recoverPanic(&err, "download")
 	shape, err := buffer.Shape()
 	if err != nil {
 		return fmt.Errorf("download: %w", err)
@@ -94,8 +94,8 @@ func Download(dst []float32, buffer Buffer) (err error) {
 	return nil
 }
 
-// Free finalizes buffers, nil ones excepted. That fails only for a backend that
-// is closed already, and then there is nothing to free.
+// Free finalizes the buffers that are not nil. This fails only after the backend was
+// closed, and then there is nothing to free.
 func Free(buffers ...Buffer) {
 	for _, b := range buffers {
 		if b != nil {
@@ -104,9 +104,9 @@ func Free(buffers ...Buffer) {
 	}
 }
 
-// caught turns a panic of the compute libraries, which is how they report what
-// is wrong with a graph, into an error.
-func caught(err *error, doing string) {
+// recoverPanic turns a panic into an error: the compute libraries report errors in a
+// graph by panics.
+func recoverPanic(err *error, doing string) {
 	switch r := recover().(type) {
 	case nil:
 	case error:

@@ -6,16 +6,15 @@ import (
 	"strconv"
 )
 
-// SetThreads limits the processor threads of this process: Go's and, where it
-// is called before a backend is opened, those of XLA on the CPU, which sizes
-// its pools by the environment variable PJRT_NPROC. Workers that share a machine
-// share its cores so.
+// SetThreads limits the threads of this process, so that workers on one machine share
+// its cores. It limits Go's and, if called before Open, those of XLA on the CPU, which
+// reads the size of its pools from the environment variable PJRT_NPROC.
 func SetThreads(n int) {
 	runtime.GOMAXPROCS(n)
 	os.Setenv("PJRT_NPROC", strconv.Itoa(n))
 }
 
-// Threads is the limit that XLA on the CPU has, zero for none.
+// Threads is the limit of XLA on the CPU, zero for none.
 func Threads() int {
 	n, _ := strconv.Atoi(os.Getenv("PJRT_NPROC"))
 	return n

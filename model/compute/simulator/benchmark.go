@@ -11,10 +11,10 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
-// Benchmark times on a device what simulate.BenchmarkLine times on the
-// processor: functions with 128 chains each, 1,000 steps of burn-in and 32
-// samples ten steps apart, from the coefficients to the samples in the memory of
-// this process. A GPU is not busy with less than some thousand functions.
+// Benchmark times on a device what simulate.BenchmarkLine times on the processor:
+// functions with 128 chains each, 1,000 steps of burn-in and 32 samples ten steps
+// apart, from the coefficients to the samples in the memory of this process. A GPU
+// needs some thousand functions to be busy.
 func Benchmark(ctx context.Context, b *backend.Backend, nodes, functions, rounds int) ([]stopwatch.Measurement, error) {
 	if functions < 1 || functions > 1<<16 {
 		return nil, fmt.Errorf("%d functions are outside 1 to %d", functions, 1<<16)

@@ -7,13 +7,13 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
-// Engine is the name by which Choose takes the device itself.
+// Engine is the name of the engine that simulates on the device.
 const Engine = "device"
 
-// Choose is what simulates SDEs beside a backend: the device, the processor's
-// engine of that name, or for auto and the empty name the device if it is a GPU
-// and otherwise the processor's fastest engine. Whatever is on the device ends
-// with the backend. Errors for names are a simulate.ErrEngine.
+// Choose returns the engine of that name: the device of the backend, or one of the
+// processor's engines. auto and the empty name choose the device if it is a GPU, else
+// the processor's fastest engine. Closing the backend frees what the engine has on the
+// device. An unknown name is a simulate.ErrEngine.
 func Choose(b *backend.Backend, engine string) (simulate.Simulator, error) {
 	switch engine {
 	case Engine:

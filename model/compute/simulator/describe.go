@@ -10,15 +10,15 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// description is what a run begins with.
+// description is the data that a run uploads at its beginning.
 type description struct {
 	rows   []float32   // [functions, width]
-	words  [4][]uint32 // of generators, each as long as an array of a state
-	states [][]float32
+	words  [4][]uint32 // of the generators, each as long as an array of a state
+	states [][]float32 // arrays of the first states
 }
 
-// describe makes it on GOMAXPROCS goroutines. Where there are fewer functions
-// than the layout has, the last one is repeated.
+// describe makes the description on GOMAXPROCS goroutines. If the batch has fewer
+// functions than the layout, it repeats the last one.
 func (r *run) describe(ctx context.Context) (*description, error) {
 	d := &description{rows: make([]float32, r.functions*r.equation.width()), states: make([][]float32, r.equation.arrays())}
 	places := r.functions * r.chains * max(r.equation.particles(), 1)
@@ -69,14 +69,14 @@ func (r *run) describeFunction(d *description, i int) error {
 		for k := range particles {
 			for _, x := range d.states {
 				x[first+k] = deviation * simulate.Normal(g[0]+g[3])
-				g = follow(g, 1)
+				g = advanced(g, 1)
 			}
 		}
 		for k := range particles {
 			for w := range d.words {
 				d.words[w][first+k] = g[w]
 			}
-			g = follow(g, len(d.states))
+			g = advanced(g, len(d.states))
 		}
 	}
 	return nil

@@ -10,26 +10,26 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// equation is one kind of system, of one size, on the device. Its values are
+// equation describes systems of one kind and size to the device. Its values are
 // comparable: systems with equal ones share a program.
 //
-// A state is some arrays, each [functions, chains] or [functions, chains,
-// particles]. To each place in them belongs a generator, of which a step takes
-// as many normals as there are arrays.
+// A state consists of arrays, each [functions, chains] or [functions, chains,
+// particles]. Each index into them has a generator. A step takes one normal for each
+// array from every generator.
 type equation interface {
-	// width is how many numbers describe one function, for one time step.
+	// width is the length of the row that describes one function, for one time step.
 	width() int
-	// pack writes them to row, which has that length.
+	// pack writes that row.
 	pack(row []float32, system sde.System, dt float64)
-	// arrays is how many make a state, particles their last axis or 0.
+	// arrays is the number of arrays of a state, particles their last axis or 0.
 	arrays() int
 	particles() int
-	// step is what one step of Euler–Maruyama adds to the states x, with the
+	// step returns what one step of Euler–Maruyama adds to the states x, with the
 	// normals z.
 	step(t table, x, z []*graph.Node) []*graph.Node
 }
 
-// equationOf checks a system and says how the device takes it.
+// equationOf checks a system and returns its description to the device.
 func equationOf(system sde.System) (equation, error) {
 	if err := system.Validate(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func equationOf(system sde.System) (equation, error) {
 	}
 }
 
-// table has the numbers of all functions, row after row.
+// table holds the rows of all functions.
 type table struct {
 	flat *graph.Node // [functions·width]
 	rows *graph.Node // [functions, width]
@@ -64,26 +64,26 @@ func tableOf(flat *graph.Node, functions, width, rank int) table {
 	}
 }
 
-// number is number k of each function, to be broadcast to the states' arrays.
+// number returns number k of each row, in a shape that broadcasts to the states' arrays.
 func (t table) number(k int) *graph.Node {
 	return perFunction(graph.Slice(t.rows, graph.AxisRange(), graph.AxisRange(k, k+1)), t.rank)
 }
 
-// at is number k+index of each function, for indices [functions, …].
+// at returns number k+index of each row, for indices [functions, …].
 func (t table) at(k int, index *graph.Node) *graph.Node {
 	base := graph.Add(t.base, graph.Const(index.Graph(), int32(k)))
 	return gather(t.flat, graph.Add(index, perFunction(base, index.Rank())))
 }
 
-// perFunction gives [functions, 1] more axes of length one.
+// perFunction reshapes [functions, 1] to that rank, with axes of length one.
 func perFunction(x *graph.Node, rank int) *graph.Node {
 	dimensions := slices.Repeat([]int{1}, rank)
 	dimensions[0] = x.Shape().Dimensions[0]
 	return graph.Reshape(x, dimensions...)
 }
 
-// axis is a row's part of two numbers, from number k on: with them
-// x·scale + offset is 0 … nodes−1 on the grid's nodes.
+// axis is the part of a row, at k and k+1, that describes an axis of the grid: scale
+// and offset for which x·scale + offset is 0 … nodes−1 at the nodes.
 type axis struct{ k, nodes int }
 
 func (a axis) pack(row []float32, grid sde.Grid) {
@@ -91,8 +91,8 @@ func (a axis) pack(row []float32, grid sde.Grid) {
 	row[a.k], row[a.k+1] = float32(1/h), float32(-grid.Lo/h)
 }
 
-// locate finds the cell of x, or the nearest, and the place in it, 0 to 1.
-// What is not a number is in some cell.
+// locate returns the cell of x, or the nearest one, and the position in it, 0 to 1. A
+// NaN gets some cell.
 func (a axis) locate(t table, x *graph.Node) (cell, w *graph.Node) {
 	g := x.Graph()
 	u := graph.Add(graph.Mul(x, t.number(a.k)), t.number(a.k+1))

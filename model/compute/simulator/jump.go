@@ -8,18 +8,19 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Of a chain of n particles one generator serves all, 2n numbers a step, which
-// one after the other would keep a device waiting. So every particle has a copy
-// that stands where its own numbers begin: it takes them, and jumps over those
-// of the others. A jump is linear over the bits of the state. Thus the new state is the
-// exclusive or of sixteen table entries, one for each byte of the old one.
+// A chain of n particles has one generator, which makes 2n numbers a step. Drawing
+// them one after the other would leave a device idle. So every particle has a copy of
+// the generator at the position of its own numbers. After drawing these, the copy
+// jumps over the numbers of the other particles. A jump is linear over the bits of
+// the state, so the new state is the exclusive or of sixteen table entries, one for
+// each byte of the old state.
 const (
 	jumpRows = 16 * 256 // of byte 0 of word 0, byte 1, …, byte 3 of word 3
 	jumpSize = 4 * jumpRows
 )
 
-// follow is the state of a generator after that many numbers.
-func follow(s [4]uint32, numbers int) [4]uint32 {
+// advanced is the state of a generator after that many numbers.
+func advanced(s [4]uint32, numbers int) [4]uint32 {
 	for range numbers {
 		shifted := s[1] << 9
 		s[2] ^= s[0]
@@ -32,7 +33,7 @@ func follow(s [4]uint32, numbers int) [4]uint32 {
 	return s
 }
 
-// uploadJump puts the table of the jump over that many numbers on the device.
+// uploadJump uploads the table of the jump over that many numbers.
 func uploadJump(b *backend.Backend, numbers int) (backend.Buffer, error) {
 	table := make([]uint32, 0, jumpSize)
 	for word := range 4 {
@@ -41,7 +42,7 @@ func uploadJump(b *backend.Backend, numbers int) (backend.Buffer, error) {
 			for bit := range images {
 				var s [4]uint32
 				s[word] = 1 << (first + bit)
-				images[bit] = follow(s, numbers)
+				images[bit] = advanced(s, numbers)
 			}
 			for value := range 256 {
 				var sum [4]uint32
@@ -59,7 +60,7 @@ func uploadJump(b *backend.Backend, numbers int) (backend.Buffer, error) {
 	return b.UploadUint32(table, jumpRows, 4)
 }
 
-// jump looks the states after a jump up.
+// jump looks up the states after a jump.
 func (s generators) jump(table *graph.Node) generators {
 	g := table.Graph()
 	var sum *graph.Node // [functions, chains, particles, 4]

@@ -7,7 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// line is sde.Coefficients. A row is an axis, b·Δt on the nodes, and σ√Δt.
+// line describes sde.Coefficients. A row holds the axis, then b·Δt and σ√Δt at the nodes.
 type line struct{ nodes int }
 
 func (l line) axis() axis { return axis{0, l.nodes} }

@@ -11,9 +11,9 @@ import (
 // [functions, chains] of uint32.
 type generators [4]*graph.Node
 
-// next advances all generators and returns a standard normal number of each,
-// the one that simulate.Normal makes of the same output, but for the rounding of
-// a cubic where products and sums are fused.
+// next advances all generators and returns a standard normal number from each. It is
+// the number that simulate.Normal makes of the same output, up to the rounding of a
+// cubic whose products and sums the compiler fuses.
 func (s generators) next(inverse inverse) (generators, *graph.Node) {
 	s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
 	r := graph.Add(s0, s3)
@@ -27,8 +27,8 @@ func (s generators) next(inverse inverse) (generators, *graph.Node) {
 	return generators{s0, s1, s2, s3}, inverse.normal(r)
 }
 
-// inverse is Φ⁻¹ as simulate.Normal has it: the coefficients of its cubics, and
-// the values where it has none, one draw in 65,536.
+// inverse holds Φ⁻¹ as in simulate.Normal: the coefficients of its cubics, and the
+// values where it has no cubic (one draw in 65,536).
 type inverse struct {
 	constant *graph.Node    // c₀ of the half-octaves, then all values without a cubic
 	powers   [3]*graph.Node // c₁, c₂, c₃
@@ -39,7 +39,7 @@ var segments = len(simulate.Cubics())
 // inverseSize is the length of the array that inverseOf takes.
 var inverseSize = 4*segments + simulate.CubicFirst
 
-// uploadInverse puts Φ⁻¹ on the device: c₁, c₂, c₃, then the constants.
+// uploadInverse uploads Φ⁻¹: c₁, c₂, c₃, then the constants.
 func uploadInverse(b *backend.Backend) (backend.Buffer, error) {
 	cubics := simulate.Cubics()
 	values := make([]float32, 0, inverseSize)
@@ -54,7 +54,7 @@ func uploadInverse(b *backend.Backend) (backend.Buffer, error) {
 	return b.Upload(values, len(values))
 }
 
-// inverseOf takes the array of uploadInverse apart.
+// inverseOf splits the array of uploadInverse.
 func inverseOf(values *graph.Node) inverse {
 	var n inverse
 	for i := range n.powers {
@@ -64,7 +64,7 @@ func inverseOf(values *graph.Node) inverse {
 	return n
 }
 
-// normal is ±Φ⁻¹(1−(v+½)/2³²), with the sign of r's top bit and v its others.
+// normal is ±Φ⁻¹(1−(v+½)/2³²): the sign is the top bit of r, v its other bits.
 func (n inverse) normal(r *graph.Node) *graph.Node {
 	g := r.Graph()
 	v := graph.BitwiseAnd(r, graph.Const(g, uint32(1<<31-1)))
@@ -78,7 +78,7 @@ func (n inverse) normal(r *graph.Node) *graph.Node {
 	f = graph.Where(low, graph.Const(g, float32(0)), f)
 	at := graph.Where(low, graph.Add(graph.ConvertDType(v, dtypes.Int32), graph.Const(g, int32(segments))), segment)
 
-	// Gathers take an index beyond the ends for the end's.
+	// Gather clamps an index out of range to the nearest end.
 	x := gather(n.powers[2], segment)
 	for _, c := range []*graph.Node{gather(n.powers[1], segment), gather(n.powers[0], segment), gather(n.constant, at)} {
 		x = graph.Add(c, graph.Mul(f, x))
@@ -87,9 +87,8 @@ func (n inverse) normal(r *graph.Node) *graph.Node {
 	return graph.Bitcast(graph.BitwiseXor(graph.Bitcast(x, dtypes.Uint32), sign), dtypes.Float32)
 }
 
-// Scalars are made by graph.Const everywhere in this package: the graph library
-// keeps those of other functions for reuse, also in closures that may not see
-// them.
+// This package makes every scalar by graph.Const. Other functions of the graph library
+// reuse scalars, even in closures that cannot access them.
 
 func shiftLeft(x *graph.Node, bits uint32) *graph.Node {
 	return graph.BitwiseShiftLeft(x, graph.Const(x.Graph(), bits))
@@ -99,7 +98,7 @@ func shiftRight(x *graph.Node, bits uint32) *graph.Node {
 	return graph.BitwiseShiftRightLogical(x, graph.Const(x.Graph(), bits))
 }
 
-// gather looks every index up in a vector.
+// gather looks up every index in a vector.
 func gather(vector, index *graph.Node) *graph.Node {
 	return graph.Gather(vector, graph.InsertAxes(index, -1))
 }

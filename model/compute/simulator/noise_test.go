@@ -76,7 +76,7 @@ func TestNormals(t *testing.T) {
 		for i, r := range rs {
 			low := rng.Uint32()
 			before[i] = [4]uint32{r - low, rng.Uint32(), rng.Uint32(), low}
-			after[i] = follow(before[i], 1)
+			after[i] = advanced(before[i], 1)
 		}
 		words := slices.Repeat([]shapes.Shape{shapes.Make(dtypes.Uint32, 1, len(rs))}, 4)
 		p, err := b.Compile("normals", slices.Concat(words, words, []shapes.Shape{backend.Shape(inverseSize)}), func(in []*graph.Node) []*graph.Node {
@@ -140,7 +140,7 @@ func TestJump(t *testing.T) {
 		for _, numbers := range []int{1, 2, 62, 2046} {
 			after := make([][4]uint32, len(before))
 			for i, s := range before {
-				after[i] = follow(s, numbers)
+				after[i] = advanced(s, numbers)
 			}
 			table, err := uploadJump(b, numbers)
 			if err != nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// particles is sde.Particles; its arrays are the first and the second
-// coordinates. A row is scale and offset of t, which is r² for the cubics of the
-// pair force, trap·Δt, noise·√Δt, and the cubics times Δt, four numbers each, the
-// last one zero. All n² pairs are computed: each twice, and each particle with
-// itself at distance zero, which moves nothing.
+// particles describes sde.Particles. Its arrays are the first and the second
+// coordinates. A row holds scale and offset that map r² to the argument of the pair
+// force's cubics, trap·Δt, noise·√Δt, and the cubics times Δt, four numbers each. The
+// last cubic is zero. A step computes all n² pairs: each twice, and each particle with
+// itself at distance zero, which contributes nothing.
 type particles struct{ n int }
 
 func (p particles) width() int     { return forceAt + 4*(sde.ForceCells+1) }
 func (p particles) arrays() int    { return 2 }
 func (p particles) particles() int { return p.n }
 
-// forceAt is where the cubics are.
+// forceAt is the index of the cubics in a row.
 const forceAt = 4
 
 func (p particles) pack(row []float32, system sde.System, dt float64) {
@@ -49,8 +49,8 @@ func (p particles) step(t table, x, z []*graph.Node) []*graph.Node {
 	return moves
 }
 
-// force is f(r²)Δt as sde.RadialForce has it. What is not in a cell, or not a
-// number, has the last one.
+// force is f(r²)Δt as in sde.RadialForce. Distances beyond the cells, and NaN, get
+// the last cubic, which is zero.
 func (p particles) force(t table, r2 *graph.Node) *graph.Node {
 	g := r2.Graph()
 	number := func(k int) *graph.Node { return perFunction(t.number(k), r2.Rank()) }

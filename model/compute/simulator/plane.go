@@ -7,15 +7,15 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// plane is sde.Plane. A row is the axes of x and y, S√Δt if it is constant, and
-// then for each node b₁Δt, b₂Δt and S√Δt if it is not.
+// plane describes sde.Plane. A row holds the axes of x and y and, if S is constant,
+// S√Δt. Then for each node it holds b₁Δt, b₂Δt and, if S is not constant, S√Δt.
 type plane struct {
 	nx, ny   int
-	terms    int // of S: 1, 2 or 4
+	terms    int // numbers of S: 1, 2 or 4
 	constant bool
 }
 
-// fields are the numbers at a node.
+// fields is how many numbers of a row belong to a node.
 func (p plane) fields() int {
 	if p.constant {
 		return 2
@@ -23,7 +23,7 @@ func (p plane) fields() int {
 	return 2 + p.terms
 }
 
-// nodes is where those of the first node are.
+// nodes is the index of the first node's numbers.
 func (p plane) nodes() int {
 	if p.constant {
 		return 4 + p.terms

@@ -12,14 +12,15 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// layout is what programs are compiled for: so many functions at a time, each
-// with so many chains, of which so many samples are collected on the device.
+// layout has everything that the programs depend on.
 type layout struct {
-	equation                    equation
-	functions, chains, recorded int
+	equation  equation
+	functions int // at a time
+	chains    int // of each function
+	recorded  int // samples of each chain between two downloads
 }
 
-// dimensions are those of the arrays of a state.
+// dimensions of the arrays of a state.
 func (l layout) dimensions() []int {
 	if n := l.equation.particles(); n > 0 {
 		return []int{l.functions, l.chains, n}
@@ -27,23 +28,23 @@ func (l layout) dimensions() []int {
 	return []int{l.functions, l.chains}
 }
 
-// dim is how many numbers a state has.
+// dim is the number of coordinates of a state.
 func (l layout) dim() int { return l.equation.arrays() * max(l.equation.particles(), 1) }
 
-// skipped is how many numbers of a chain's generator lie between a particle's
-// last of one step and its first of the next.
+// skipped is how many numbers of its chain's generator a particle skips between two
+// steps: those of the other particles.
 func (l layout) skipped() int { return l.dim() - l.equation.arrays() }
 
-// programs are all that a simulation runs.
+// programs are those of a simulation.
 //
-//	advance: generators, states, rows, noise, steps → generators, states, strays
+//	advance: generators, states, rows, noise, steps → generators, states, diverged
 //	collect: states at different times → samples [functions, chains, times, dim]
 //
-// Noise is Φ⁻¹ and, where numbers are skipped, the jump. Strays says of each
-// function whether a state is not a number: 1 or 0.
+// noise is Φ⁻¹ and, for particles, the jump. diverged is 1 for each function that has
+// a NaN in a state, else 0.
 type programs struct {
 	advance, collect *backend.Program
-	jump             []backend.Buffer // one or none
+	jump             []backend.Buffer // its table, or empty
 }
 
 func compile(b *backend.Backend, l layout) (p *programs, err error) {
@@ -84,7 +85,7 @@ func (p *programs) close() {
 	backend.Free(p.jump...)
 }
 
-// draw takes the normals of one step.
+// draw draws the normals of one step.
 func (l layout) draw(s generators, noise []*graph.Node) (generators, []*graph.Node) {
 	inverse, z := inverseOf(noise[0]), make([]*graph.Node, l.equation.arrays())
 	for i := range z {
@@ -96,8 +97,8 @@ func (l layout) draw(s generators, noise []*graph.Node) (generators, []*graph.No
 	return s, z
 }
 
-// advance is a loop whose state is the counter of steps left and all inputs: the
-// body of a loop can see nothing else.
+// advance is a loop. Its state is the number of steps left and all inputs, since the
+// body of a loop can access nothing else.
 func (l layout) advance(in []*graph.Node) []*graph.Node {
 	last, constant := len(in)-1, 4+l.equation.arrays()
 	parameters := func(g *graph.Graph) (left *graph.Node, rest []*graph.Node) {
@@ -120,21 +121,21 @@ func (l layout) advance(in []*graph.Node) []*graph.Node {
 	})
 	left := graph.ConvertDType(in[last], dtypes.Int32)
 	out := graph.While(more, body, append([]*graph.Node{left}, in[:last]...)...)[1 : 1+constant]
-	var strays *graph.Node
+	var diverged *graph.Node
 	for _, x := range out[4:] {
-		stray := graph.ConvertDType(graph.NotEqual(x, x), dtypes.Float32)
-		most := graph.ReduceMax(graph.Reshape(stray, l.functions, -1), -1)
-		if strays == nil {
-			strays = most
+		isNaN := graph.ConvertDType(graph.NotEqual(x, x), dtypes.Float32)
+		anyNaN := graph.ReduceMax(graph.Reshape(isNaN, l.functions, -1), -1)
+		if diverged == nil {
+			diverged = anyNaN
 		} else {
-			strays = graph.Max(strays, most)
+			diverged = graph.Max(diverged, anyNaN)
 		}
 	}
-	return append(out, strays)
+	return append(out, diverged)
 }
 
-// step is one step of all chains. What is not within the bound afterwards
-// becomes NaN, and stays it.
+// step is one step of all chains. A coordinate beyond ±simulate.Bound becomes NaN, and
+// stays NaN in all later steps.
 func (l layout) step(s generators, x []*graph.Node, rows *graph.Node, noise []*graph.Node) (generators, []*graph.Node) {
 	g := rows.Graph()
 	s, z := l.draw(s, noise)

@@ -9,7 +9,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
-// run simulates the functions of a batch that are on the device together.
+// run simulates functions that are on the device together.
 type run struct {
 	*Simulator
 	layout
@@ -18,27 +18,28 @@ type run struct {
 	dst      []float32 // [batch.Count, chains, perChain, dim]
 	perChain int
 
-	rows    backend.Buffer   // what describes the functions
-	current []backend.Buffer // four words of generators, then the states
-	waiting []backend.Buffer // states that are samples, maybe current ones too
-	pace    int              // steps to be taken before the context is looked at
-	strays  []float32        // by function: positive if a state is not a number
-	settled []bool           // by function: simulated by the processor
+	rows        backend.Buffer   // describe the functions
+	current     []backend.Buffer // four words of generators, then the states
+	samples     []backend.Buffer // states to be downloaded; the last may also be current
+	stride      int              // steps of one execution of the loop
+	diverged    []float32        // by function: positive if a state has a NaN
+	onProcessor []bool           // by function: the processor has simulated it
 }
 
-// patience is about how long the device goes on before the context is looked at.
-const patience = 100 * time.Millisecond
+// maxLoop is about the longest time of one execution of the loop. Between executions
+// the run checks its context.
+const maxLoop = 100 * time.Millisecond
 
-// maxPace is exact in float32, and more than any device does in that time.
-const maxPace = 1 << 20
+// maxStride is exact in float32, and more steps than any device makes in maxLoop.
+const maxStride = 1 << 20
 
 func (r *run) simulate(ctx context.Context) error {
 	defer r.close()
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	r.pace, r.strays, r.settled = 1, make([]float32, r.functions), make([]bool, r.batch.Count)
-	samples := make([]float32, r.functions*r.chains*r.recorded*r.dim())
+	r.stride, r.diverged, r.onProcessor = 1, make([]float32, r.functions), make([]bool, r.batch.Count)
+	host := make([]float32, r.functions*r.chains*r.recorded*r.dim())
 	for first := 0; first < r.perChain; first += r.recorded {
 		n := min(r.recorded, r.perChain-first)
 		for j := range n {
@@ -46,20 +47,21 @@ func (r *run) simulate(ctx context.Context) error {
 			if first+j == 0 {
 				steps = r.batch.Scheme.BurnIn
 			}
-			if err := r.walk(ctx, steps); err != nil {
+			if err := r.makeSteps(ctx, steps); err != nil {
 				return err
 			}
-			r.waiting = append(r.waiting, r.states()...)
+			r.samples = append(r.samples, r.states()...)
 		}
-		if err := r.download(samples); err != nil {
+		if err := r.download(host); err != nil {
 			return err
 		}
-		r.store(samples, first, n)
+		r.store(host, first, n)
 	}
 	return nil
 }
 
-// begin uploads the functions with their chains' generators and first states.
+// begin uploads the rows of the functions, and generators and first states of their
+// chains.
 func (r *run) begin(ctx context.Context) error {
 	d, err := r.describe(ctx)
 	if err != nil {
@@ -85,33 +87,34 @@ func (r *run) begin(ctx context.Context) error {
 	return nil
 }
 
-// walk takes that many steps with all chains, in pieces of about patience.
-func (r *run) walk(ctx context.Context, steps int) error {
+// makeSteps makes that many steps with all chains. It adapts the stride so that one
+// execution of the loop takes between maxLoop/2 and maxLoop.
+func (r *run) makeSteps(ctx context.Context, steps int) error {
 	for steps > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(steps, r.pace)
+		n := min(steps, r.stride)
 		begin := time.Now()
-		if err := r.advanceBy(n); err != nil {
+		if err := r.runLoop(n); err != nil {
 			return err
 		}
-		if err := r.settle(ctx); err != nil {
+		if err := r.repeatDiverged(ctx); err != nil {
 			return err
 		}
 		switch took := time.Since(begin); {
-		case took > patience:
-			r.pace = max(r.pace/2, 1)
-		case took < patience/2 && n == r.pace:
-			r.pace = min(2*r.pace, maxPace)
+		case took > maxLoop:
+			r.stride = max(r.stride/2, 1)
+		case took < maxLoop/2 && n == r.stride:
+			r.stride = min(2*r.stride, maxStride)
 		}
 		steps -= n
 	}
 	return ctx.Err()
 }
 
-// advanceBy runs the loop once and waits for it.
-func (r *run) advanceBy(steps int) error {
+// runLoop executes the loop once, for that many steps, and waits for it.
+func (r *run) runLoop(steps int) error {
 	counter, err := r.backend.Upload([]float32{float32(steps)})
 	if err != nil {
 		return err
@@ -123,17 +126,18 @@ func (r *run) advanceBy(steps int) error {
 	}
 	last := len(out) - 1
 	defer backend.Free(out[last])
-	r.free()
+	r.freeCurrent()
 	r.current = out[:last]
-	return backend.Download(r.strays, out[last])
+	return backend.Download(r.diverged, out[last])
 }
 
-// settle simulates functions with a chain out of bounds on the processor: that
-// fails, saying where, or samples them, if only rounding led the chain astray.
-func (r *run) settle(ctx context.Context) error {
+// repeatDiverged simulates functions with a chain out of bounds again, on the
+// processor. This fails and says where, or succeeds if the chain diverged by rounding
+// on the device only.
+func (r *run) repeatDiverged(ctx context.Context) error {
 	width := len(r.dst) / r.batch.Count
-	for i := range r.settled {
-		if r.strays[i] == 0 || r.settled[i] {
+	for i := range r.onProcessor {
+		if r.diverged[i] == 0 || r.onProcessor[i] {
 			continue
 		}
 		function := r.batch.First + i
@@ -145,15 +149,15 @@ func (r *run) settle(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.settled[i] = true
+		r.onProcessor[i] = true
 	}
 	return nil
 }
 
-// download fills samples, [functions, chains, recorded, dim], with the states
-// that wait, and lets them go. Where they are fewer, the last is repeated.
-func (r *run) download(samples []float32) error {
-	inputs := slices.Clone(r.waiting)
+// download fills dst, [functions, chains, recorded, dim], with the samples and frees
+// them. If there are fewer than recorded, it repeats the current states.
+func (r *run) download(dst []float32) error {
+	inputs := slices.Clone(r.samples)
 	for len(inputs) < r.recorded*r.equation.arrays() {
 		inputs = append(inputs, r.states()...)
 	}
@@ -162,16 +166,15 @@ func (r *run) download(samples []float32) error {
 		return err
 	}
 	defer backend.Free(out...)
-	r.forgo()
-	return backend.Download(samples, out[0])
+	r.freeSamples()
+	return backend.Download(dst, out[0])
 }
 
-// store copies n samples of each chain to dst, first being the number of the
-// first.
+// store copies n samples of each chain to r.dst, from sample first on.
 func (r *run) store(samples []float32, first, n int) {
 	from, to, dim := r.recorded*r.dim(), r.perChain*r.dim(), r.dim()
-	for i, settled := range r.settled {
-		if settled {
+	for i, done := range r.onProcessor {
+		if done {
 			continue
 		}
 		for c := i * r.chains; c < (i+1)*r.chains; c++ {
@@ -180,20 +183,20 @@ func (r *run) store(samples []float32, first, n int) {
 	}
 }
 
-// noise is what programs take by that name.
+// noise returns the inputs of the programs of that name.
 func (r *run) noise() []backend.Buffer {
 	return append([]backend.Buffer{r.inverse}, r.programs.jump...)
 }
 
 func (r *run) states() []backend.Buffer { return r.current[len(generators{}):] }
 
-// shared says whether the current states wait too, as the last.
+// shared reports whether the current states are also the last samples.
 func (r *run) shared() bool {
-	return len(r.waiting) > 0 && r.waiting[len(r.waiting)-1] == r.current[len(r.current)-1]
+	return len(r.samples) > 0 && r.samples[len(r.samples)-1] == r.current[len(r.current)-1]
 }
 
-// free frees what is current and does not wait.
-func (r *run) free() {
+// freeCurrent frees the current buffers that are not samples.
+func (r *run) freeCurrent() {
 	if r.shared() {
 		backend.Free(r.current[:len(generators{})]...)
 	} else {
@@ -202,20 +205,20 @@ func (r *run) free() {
 	r.current = nil
 }
 
-// forgo frees what waits and is not current.
-func (r *run) forgo() {
+// freeSamples frees the samples that are not current.
+func (r *run) freeSamples() {
 	if r.shared() {
-		backend.Free(r.waiting[:len(r.waiting)-r.equation.arrays()]...)
+		backend.Free(r.samples[:len(r.samples)-r.equation.arrays()]...)
 	} else {
-		backend.Free(r.waiting...)
+		backend.Free(r.samples...)
 	}
-	r.waiting = r.waiting[:0]
+	r.samples = r.samples[:0]
 }
 
 func (r *run) close() {
 	if r.current != nil {
-		r.forgo()
-		r.free()
+		r.freeSamples()
+		r.freeCurrent()
 	}
 	backend.Free(r.rows)
 }

@@ -1,15 +1,15 @@
-// Package simulator draws from invariant measures on a device: what
-// data/simulation/simulate does on the processor, as graphs that XLA compiles.
+// Package simulator draws from invariant measures by Euler–Maruyama chains on a
+// device. It does there, as graphs that XLA compiles, what data/simulation/simulate
+// does on the processor.
 //
-// The states of as many functions as fit, all with all their chains, stay on the
-// device. One program advances them by any number of steps in a loop that
-// leaves it only at its end; another collects a few samples of each chain, and
-// these alone come back.
+// The states of all chains of as many functions as fit stay on the device. One
+// program advances them by any number of steps, in a loop on the device. Another
+// collects a few samples of each chain; only these are copied to the host.
 //
-// Paths are those of data/simulation/simulate up to rounding: the normals come from the
-// same generators in the same order, but compilers fuse products and sums, so
-// that samples are not the same to the last bit, and chaotic equations part
-// after a while.
+// Paths equal those of data/simulation/simulate up to rounding. The normals come from
+// the same generators in the same order. But compilers fuse products and sums, so
+// that samples differ in the last bits, and paths of chaotic equations diverge after
+// a while.
 package simulator
 
 import (
@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// budget bounds what a simulation has on the device, in bytes, except that
-	// one function at a time is simulated however large it is.
+	// budget bounds the memory of a simulation on the device, in bytes. A single
+	// function may exceed it.
 	budget = 1 << 30
-	// recorded is how many samples of a chain wait on the device.
-	recorded = 16
-	// maxPrograms bounds how many layouts stay compiled. Data sets have two:
-	// all stretches of a shard but the last have the same size.
+	// maxRecorded is the largest number of samples of a chain between two downloads.
+	maxRecorded = 16
+	// maxPrograms bounds the number of layouts that stay compiled. A data set needs
+	// two: all parts of a shard but the last have the same size.
 	maxPrograms = 4
 )
 
-// Simulator simulates on one device. It is for one goroutine at a time, while
-// no other uses the backend.
+// Simulator simulates on one device. It is for one goroutine at a time, and no other
+// goroutine may use the backend meanwhile.
 type Simulator struct {
 	backend  *backend.Backend
 	budget   int
@@ -54,15 +54,16 @@ func New(b *backend.Backend) (*Simulator, error) {
 // Close frees everything on the device.
 func (s *Simulator) Close() {
 	backend.Free(s.inverse)
-	s.forget()
+	s.closePrograms()
 }
 
-// String is "device" and the name of the backend: that of pure Go is an engine's too.
+// String is "device" and the name of the backend. Without "device" the pure Go backend
+// would have the name of an engine of the processor.
 func (s *Simulator) String() string { return Engine + " " + s.backend.Name }
 
-// Simulate is what simulate.Simulator says. A function of which a chain leaves
-// ±simulate.Bound on the device is simulated again on the processor: its error,
-// a *simulate.DivergedError, says where, or else its samples count.
+// Simulate implements simulate.Simulator. If a chain of a function leaves
+// ±simulate.Bound on the device, the processor simulates that function again. Its
+// result counts: samples, or a *simulate.DivergedError that says where.
 func (s *Simulator) Simulate(ctx context.Context, dst []float32, b simulate.Batch, progress func(done, total int)) error {
 	if err := b.Scheme.Validate(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *Simulator) Simulate(ctx context.Context, dst []float32, b simulate.Batc
 		return fmt.Errorf("%d values cannot be shared by %d chains with states of %d", width, l.chains, l.dim())
 	}
 	perChain := width / state
-	l.recorded = min(recorded, perChain)
+	l.recorded = min(maxRecorded, perChain)
 	l.functions = fit(b.Count, l.bytesPerFunction(), s.budget)
 	p, err := s.compiled(l)
 	if err != nil {
@@ -106,17 +107,17 @@ func (s *Simulator) Simulate(ctx context.Context, dst []float32, b simulate.Batc
 	return nil
 }
 
-// fit shares functions out as evenly as possible: so many are simulated at a
-// time, with at most limit bytes if one takes so many.
+// fit returns how many functions to simulate at a time: at least one, at most as many
+// as limit allows at that many bytes each, and as evenly distributed as possible.
 func fit(functions, bytes, limit int) int {
 	most := max(limit/bytes, 1)
 	rounds := (functions + most - 1) / most
 	return (functions + rounds - 1) / rounds
 }
 
-// bytesPerFunction estimates what one function takes on the device: states and
-// generators, old and new, with the normals; samples, apart and collected; its
-// row, also as it is uploaded; and for particles some numbers for each pair.
+// bytesPerFunction estimates the memory of one function on the device: states and
+// generators, old and new, and the normals; samples, before and after collecting; its
+// row, twice while it is uploaded; for particles some numbers for each pair.
 func (l layout) bytesPerFunction() int {
 	particles := max(l.equation.particles(), 1)
 	words := particles * len(generators{})
@@ -133,7 +134,7 @@ func (s *Simulator) compiled(l layout) (*programs, error) {
 		return p, nil
 	}
 	if len(s.programs) == maxPrograms {
-		s.forget()
+		s.closePrograms()
 	}
 	p, err := compile(s.backend, l)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Simulator) compiled(l layout) (*programs, error) {
 	return p, nil
 }
 
-func (s *Simulator) forget() {
+func (s *Simulator) closePrograms() {
 	for _, p := range s.programs {
 		p.close()
 	}

@@ -95,8 +95,8 @@ func TestPaths(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, scheme := range schemes {
-				// Once and a half of what the device keeps.
-				n := 2 * scheme.Chains * (recorded + recorded/2) * one.Dim()
+				// One download and a half.
+				n := 2 * scheme.Chains * (maxRecorded + maxRecorded/2) * one.Dim()
 				batch := simulate.Batch{First: 3, Count: 2, System: system, Scheme: scheme, Seed: 5, Purpose: "paths"}
 				want, got := make([]float32, n), make([]float32, n)
 				if err := plain(t).Simulate(context.Background(), want, batch, nil); err != nil {
@@ -191,10 +191,10 @@ func TestDivergence(t *testing.T) {
 	})
 }
 
-// What strays on the device alone is what the processor says it is.
-func TestSettle(t *testing.T) {
+// For a function that diverges only on the device the processor's samples count.
+func TestRepeatDiverged(t *testing.T) {
 	batch := simulate.Batch{
-		First: 2, Count: 3, System: bumpy(9), Purpose: "settle", Seed: 1,
+		First: 2, Count: 3, System: bumpy(9), Purpose: "repeat", Seed: 1,
 		Scheme: simulate.Scheme{DT: 0.01, BurnIn: 5, Thin: 2, Chains: 2},
 	}
 	want, got := make([]float32, 3*2*4), make([]float32, 3*2*4)
@@ -203,14 +203,14 @@ func TestSettle(t *testing.T) {
 	}
 	r := &run{
 		layout: layout{equation: line{9}, functions: 3, chains: 2, recorded: 4}, batch: batch, dst: got, perChain: 4,
-		strays: []float32{0, 1, 0}, settled: make([]bool, 3),
+		diverged: []float32{0, 1, 0}, onProcessor: make([]bool, 3),
 	}
-	if err := r.settle(context.Background()); err != nil {
+	if err := r.repeatDiverged(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	r.store(slices.Repeat([]float32{7}, 3*2*4), 0, 4)
 	for i, v := range got {
-		if settled := i/8 == 1; settled && v != want[i] || !settled && v != 7 {
+		if repeated := i/8 == 1; repeated && v != want[i] || !repeated && v != 7 {
 			t.Errorf("value %d is %v", i, v)
 		}
 	}
@@ -238,9 +238,9 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		if before < 0 {
-			before = backend.Alive()
+			before = backend.LiveBuffers()
 		}
-		if now := backend.Alive(); now != before {
+		if now := backend.LiveBuffers(); now != before {
 			t.Errorf("%d buffers are alive, want %d", now, before)
 		}
 	}
@@ -249,14 +249,14 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// fading is cancelled once it was looked at so often.
+// fading is cancelled after a number of calls of Err.
 type fading struct {
 	context.Context
-	looks *atomic.Int64
+	calls *atomic.Int64
 }
 
 func (f fading) Err() error {
-	if f.looks.Add(-1) < 0 {
+	if f.calls.Add(-1) < 0 {
 		return context.Canceled
 	}
 	return nil
@@ -266,12 +266,12 @@ func (f fading) Err() error {
 func TestCancellation(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		s := opened(t, b)
-		for _, looks := range []int64{0, 1, 10} {
+		for _, calls := range []int64{0, 1, 10} {
 			ctx := fading{context.Background(), new(atomic.Int64)}
-			ctx.looks.Store(looks)
+			ctx.calls.Store(calls)
 			batch := simulate.Batch{Count: 2, System: bumpy(4), Scheme: simulate.Scheme{DT: 0.01, BurnIn: 1 << 40, Thin: 1, Chains: 2}}
 			if err := s.Simulate(ctx, make([]float32, 4), batch, nil); !errors.Is(err, context.Canceled) {
-				t.Errorf("%v after %d looks, want context.Canceled", err, looks)
+				t.Errorf("%v after %d calls of Err, want context.Canceled", err, calls)
 			}
 		}
 	})

@@ -22,9 +22,9 @@ func TestStepsLeakNothing(t *testing.T) {
 			step++
 		}
 	}
-	before := backend.Alive()
+	before := backend.LiveBuffers()
 	run()
-	if after := backend.Alive(); after != before {
+	if after := backend.LiveBuffers(); after != before {
 		t.Errorf("%d buffers before and %d after %d steps", before, after, steps)
 	}
 	// Failures leak nothing either.
@@ -34,7 +34,7 @@ func TestStepsLeakNothing(t *testing.T) {
 			t.Fatal("an empty batch was applied")
 		}
 	}
-	if after := backend.Alive(); after != before {
+	if after := backend.LiveBuffers(); after != before {
 		t.Errorf("%d buffers before and %d after failures", before, after)
 	}
 }

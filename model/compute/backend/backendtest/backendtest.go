@@ -7,8 +7,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
-// Each runs a test on every backend that computes on the CPU of this machine:
-// pure Go, and XLA where its plugin is installed.
+// Each runs a test on every backend for the CPU: pure Go, and XLA if its plugin is
+// installed.
 func Each(t *testing.T, test func(t *testing.T, b *backend.Backend)) {
 	t.Helper()
 	for _, name := range []string{backend.Go, backend.XLACPU} {
@@ -25,8 +25,8 @@ func Each(t *testing.T, test func(t *testing.T, b *backend.Backend)) {
 	}
 }
 
-// Fast opens XLA on the CPU, or pure Go where its plugin is not installed, and
-// closes it with the test.
+// Fast opens XLA on the CPU, or pure Go if its plugin is not installed, and closes it
+// at the end of the test.
 func Fast(t testing.TB) *backend.Backend {
 	t.Helper()
 	b, err := backend.Open(backend.XLACPU)
@@ -40,7 +40,7 @@ func Fast(t testing.TB) *backend.Backend {
 	return b
 }
 
-// Run gives a program its inputs and returns its outputs.
+// Run runs a program on these inputs and returns its outputs.
 func Run(t testing.TB, b *backend.Backend, program *backend.Program, inputs ...[]float32) [][]float32 {
 	t.Helper()
 	var buffers []backend.Buffer

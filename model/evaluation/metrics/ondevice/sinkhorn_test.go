@@ -194,7 +194,7 @@ func TestCancellation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := backend.Alive()
+	before := backend.LiveBuffers()
 	for looks := range len(schedule) + 2 {
 		if _, err := s.Divergence(&expiring{context.Background(), looks}, x, y, metrics.Options{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled after %d checks: %v", looks, err)
@@ -204,7 +204,7 @@ func TestCancellation(t *testing.T) {
 	if got != want || err != nil {
 		t.Errorf("%v after cancellations, before %v, error %v", got, want, err)
 	}
-	if now := backend.Alive(); now != before {
+	if now := backend.LiveBuffers(); now != before {
 		t.Errorf("%d buffers on the device, before %d", now, before)
 	}
 }
