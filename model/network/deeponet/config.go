@@ -1,21 +1,21 @@
-// Package deeponet is the multi-input DeepONet for equations whose coefficients
-// are given on a grid, on the line or in the plane. With q the rank and f̂ the
-// standardised fields of a function,
+// Package deeponet is the multi-input DeepONet for equations with coefficients on a
+// grid, on the line or in the plane. With rank q and the standardised fields f̂ of a
+// function,
 //
 //	v(x, t) = Σ_{l=1}^{q} f⁰_l(f̂₀) ⊙ f¹_l(f̂₁) ⊙ … ⊙ u_l(x, t)
 //
-// where every factor has d numbers, those of a state. One convolutional branch
-// per field gives its factors once per function; one fully-connected trunk gives
-// u once per sample. A field that is one number s, such as the logarithm of a
-// physical time, has no branch but is heard in those of all others: f^i_l(f̂_i, s).
+// where every factor has d numbers, as a state has. Each field has a convolutional
+// branch, which computes its factors once per function. A fully-connected trunk
+// computes u once per sample. A field that is a single number s, such as the logarithm
+// of a physical time, has no branch; it is an input of all branches: f^i_l(f̂_i, s).
 //
 //	branch  [n, G] or [n, H, W, c] → 3 × (convolution, stride 2, GELU) → flatten, s, emb(s) → hidden, GELU → q·d
 //	trunk   [x, emb(x₁), …, emb(x_d), emb(t)] → depth × (width, GELU) → q·d
 //
 // emb is the interleaved sin/cos embedding with geometric frequencies. With the
-// paper's sizes drift and diffusion on 64 nodes make 940,928 parameters and on
-// 256 nodes 2,513,792, where only the flattened convolution grows; the drift on
-// 32×32 nodes of the plane makes 971,808.
+// paper's sizes, the network of drift and diffusion has 940,928 parameters on 64 nodes
+// and 2,513,792 on 256 nodes, where only the flattened convolution is larger; that of
+// the drift on 32×32 nodes of the plane has 971,808.
 package deeponet
 
 import (
@@ -30,9 +30,9 @@ import (
 // Config is the architecture. It implements velocity.Model.
 type Config struct {
 	Dimension int `json:"dimension" yaml:"dimension"` // d, numbers of a state
-	// Fields are the stored fields that it sees, all on one grid: shape [G] on
-	// the line, [H, W, c] with c numbers at a node of the plane; shape [1] is a
-	// number. At least one is on the grid.
+	// Fields are the inputs, all on the same grid: shape [G] on the line, [H, W, c]
+	// with c numbers at a node of the plane. Shape [1] is a single number. At least
+	// one is on the grid.
 	Fields         []velocity.Input `json:"fields" yaml:"fields"`
 	Rank           int              `json:"rank" yaml:"rank"`                       // q
 	Channels       []int            `json:"channels" yaml:"channels"`               // of the branch convolutions
@@ -40,8 +40,8 @@ type Config struct {
 	Hidden         int              `json:"hidden" yaml:"hidden"`                   // fully-connected layer of a branch
 	TrunkWidth     int              `json:"trunk_width" yaml:"trunk_width"`         //
 	TrunkDepth     int              `json:"trunk_depth" yaml:"trunk_depth"`         // hidden layers
-	TimeEmbedding  int              `json:"time_embedding" yaml:"time_embedding"`   // even; of t and of fields that are numbers
-	StateEmbedding int              `json:"state_embedding" yaml:"state_embedding"` // even, for each number of a state
+	TimeEmbedding  int              `json:"time_embedding" yaml:"time_embedding"`   // even; of t and of single numbers
+	StateEmbedding int              `json:"state_embedding" yaml:"state_embedding"` // even; of each number of a state
 	FMin           float64          `json:"f_min" yaml:"f_min"`                     // lowest embedding frequency, cycles per unit
 	FMax           float64          `json:"f_max" yaml:"f_max"`                     // highest
 }
@@ -67,7 +67,7 @@ func PaperPlane(nodes int) Config {
 	return c
 }
 
-// Bounds that keep a mistyped configuration from asking for absurd memory.
+// Bounds that keep a mistyped configuration from exhausting the memory.
 const (
 	maxDimension = 1 << 12
 	maxGrid      = 1 << 16
@@ -116,16 +116,16 @@ func (c Config) Validate() error {
 	return c.validateFields()
 }
 
-// validateFields reports fields without a name of their own and shapes that are
-// no grids.
+// validateFields reports names that are empty or not unique, and shapes that are not
+// those of a grid.
 func (c Config) validateFields() error {
 	if len(c.grids()) == 0 {
 		return errors.New("model: fields: all are single numbers, none is on a grid")
 	}
-	seen := map[string]bool{"": true, "trunk": true} // no name of a branch
+	seen := map[string]bool{"": true, "trunk": true} // not allowed for a branch
 	for i, f := range c.Fields {
 		if seen[f.Name] {
-			return fmt.Errorf("model: fields[%d] is named %q: want a name of its own", i, f.Name)
+			return fmt.Errorf("model: fields[%d] is named %q, not a unique name", i, f.Name)
 		}
 		seen[f.Name] = true
 		if single(f) {
@@ -153,16 +153,16 @@ func (c Config) validateFields() error {
 // Dim is d.
 func (c Config) Dim() int { return c.Dimension }
 
-// Inputs are the fields.
+// Inputs returns the fields.
 func (c Config) Inputs() []velocity.Input { return c.Fields }
 
 // plane reports whether a field is on a grid of the plane.
 func plane(f velocity.Input) bool { return len(f.Shape) == 3 }
 
-// single reports whether a field is one number.
+// single reports whether a field is a single number.
 func single(f velocity.Input) bool { return len(f.Shape) == 1 && f.Shape[0] == 1 }
 
-// grids are the fields with branches.
+// grids returns the fields on the grid, which have branches.
 func (c Config) grids() []velocity.Input {
 	var grids []velocity.Input
 	for _, f := range c.Fields {
@@ -184,7 +184,7 @@ type convolution struct {
 	name    string
 	kernel  []int // along each axis
 	in, out int   // channels
-	nodes   []int // that it gives, along each axis
+	nodes   []int // of the output, along each axis
 }
 
 // fanIn is the number of inputs that each output sums over.
@@ -217,18 +217,18 @@ func (c Config) convolutions(f velocity.Input) []convolution {
 	return all
 }
 
-// hiddenInput is the number of features [flattened, s, emb(s)] of a branch's
-// hidden layer, s of all fields that are numbers.
+// hiddenInput is the number of inputs [flattened, s, emb(s)] of a branch's hidden
+// layer, with s of all fields that are single numbers.
 func (c Config) hiddenInput(f velocity.Input) int {
 	all := c.convolutions(f)
 	last := all[len(all)-1]
 	return product(last.nodes)*last.out + (len(c.Fields)-len(c.grids()))*(1+c.TimeEmbedding)
 }
 
-// factors is the number of a branch's and of the trunk's outputs, q·d.
+// factors is the number of outputs of a branch and of the trunk, q·d.
 func (c Config) factors() int { return c.Rank * c.Dimension }
 
-// trunkInput is the number of features [x, emb(x₁), …, emb(x_d), emb(t)].
+// trunkInput is the number of inputs [x, emb(x₁), …, emb(x_d), emb(t)].
 func (c Config) trunkInput() int { return c.Dimension*(1+c.StateEmbedding) + c.TimeEmbedding }
 
 // Layout names every parameter, in the order in which the graph takes them.

@@ -25,15 +25,16 @@ func (c Config) Network(parameters []*graph.Node, precision layers.Precision) ve
 	return n
 }
 
-// Encode returns what the velocity takes of each function, [n, d·(width+1)].
-// With the code c = f⁰ ⊙ f¹ ⊙ … [q, d] and the last layer of the trunk
-// u_lk = h·W_lk + w_lk, number k of the velocity is
+// Encode returns the code of each function, [n, d·(width+1)]. With the product of the
+// factors c = f⁰ ⊙ f¹ ⊙ … [q, d] and the last layer of the trunk u_lk = h·W_lk + w_lk,
+// number k of the velocity is
 //
 //	v_k = Σ_l c_lk u_lk = h·(Σ_l c_lk W_lk) + Σ_l c_lk w_lk
 //
-// so the rows [Σ_l c_lk W_lk, Σ_l c_lk w_lk] of all k replace the largest part of
-// that layer, once for each function instead of once for each sample: on the
-// line 13 % fewer operations, and the same number up to rounding.
+// The code has the rows [Σ_l c_lk W_lk, Σ_l c_lk w_lk] of all k. Computed once for each
+// function, they replace the largest part of that layer, which would be computed for
+// each sample. This saves 13 % of the operations on the line; the result is the same up
+// to rounding.
 func (n network) Encode(inputs []*graph.Node) *graph.Node {
 	c := n.config
 	numbers := n.numbers(inputs)
@@ -69,8 +70,8 @@ func (n network) perNumber(factors *graph.Node) *graph.Node {
 	return graph.Reshape(factors, -1, n.config.Rank, n.config.Dimension)
 }
 
-// Velocity returns v [n, S, d] at states x [n, S, d] and times t [n, S] or [n, 1]
-// of the functions whose code Encode returned.
+// Velocity returns v [n, S, d] at states x [n, S, d] and times t [n, S] or [n, 1], for
+// codes that Encode returned.
 func (n network) Velocity(code, x, t *graph.Node) *graph.Node {
 	functions, samples := x.Shape().Dimensions[0], x.Shape().Dimensions[1]
 	width, states := n.config.TrunkWidth, n.config.Dimension
@@ -91,7 +92,7 @@ func (n network) dense(name string, x *graph.Node) *graph.Node {
 	return graph.Add(product, graph.ExpandAxes(n.parameters[name+".bias"], 0))
 }
 
-// numbers returns [s, emb(s)] of every field that is a number, each [n, width].
+// numbers returns [s, emb(s)] of every field that is a single number, each [n, width].
 func (n network) numbers(inputs []*graph.Node) []*graph.Node {
 	var all []*graph.Node
 	for i, f := range n.config.Fields {
@@ -103,7 +104,7 @@ func (n network) numbers(inputs []*graph.Node) []*graph.Node {
 	return all
 }
 
-// branch returns the factors [n, q·d] of a field, with the numbers that all hear.
+// branch returns the factors [n, q·d] of a field; numbers are inputs of every branch.
 func (n network) branch(f velocity.Input, values *graph.Node, numbers []*graph.Node) *graph.Node {
 	h := values
 	if !plane(f) {
@@ -120,13 +121,12 @@ func (n network) branch(f velocity.Input, values *graph.Node, numbers []*graph.N
 	return n.dense(f.Name+".output", h)
 }
 
-// convolution is a cross-correlation of h [n, nodes…, in] with stride 2 and as
-// much zero padding on both sides of an axis as half the kernel: [n, ⌈nodes/2⌉…,
-// out].
+// convolution is a cross-correlation of h [n, nodes…, in] with stride 2 and zero
+// padding of half the kernel on both sides of an axis: [n, ⌈nodes/2⌉…, out].
 //
 // It is one product of the shifted copies of h, side by side, with the weights
-// [kernel…·in, out]: faster than the convolution operation on XLA's CPU and by
-// far on pure Go.
+// [kernel…·in, out]. This is faster than the convolution operation on XLA's CPU, and
+// much faster on pure Go.
 func (n network) convolution(v convolution, h *graph.Node) *graph.Node {
 	functions := h.Shape().Dimensions[0]
 	shifted := []*graph.Node{h}
@@ -146,8 +146,8 @@ func (n network) convolution(v convolution, h *graph.Node) *graph.Node {
 	return graph.Reshape(result, append(dimensions, v.out)...)
 }
 
-// shifts returns what each place of the kernel sees along an axis, in all
-// positions.
+// shifts returns, for each element of the kernel along an axis, the values of h that
+// it is multiplied with at all positions.
 func shifts(h *graph.Node, axis, kernel, positions int) []*graph.Node {
 	g, dimensions := h.Graph(), h.Shape().Dimensions
 	length, half := dimensions[axis], kernel/2
@@ -157,8 +157,8 @@ func shifts(h *graph.Node, axis, kernel, positions int) []*graph.Node {
 		return graph.Zeros(g, backend.Shape(shape...))
 	}
 
-	// Position p reads stride·p + j − half for j < kernel: padding that much at
-	// the end keeps the last read inside.
+	// Position p reads stride·p + j − half for j < kernel. This padding at the end
+	// keeps the last read in range.
 	end := max(stride*(positions-1)+kernel-half-length, 0)
 	parts := []*graph.Node{h}
 	if half > 0 {

@@ -40,12 +40,12 @@ func (c Config) Summary() []velocity.Layer {
 	return layers
 }
 
-// times writes sizes as 3×3.
+// times formats sizes as 3×3.
 func times(sizes []int) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(sizes), "[]"), " ", "×")
 }
 
-// FLOPs are those of the layers.
+// FLOPs implements velocity.Model.
 func (c Config) FLOPs(functions, samples int) float64 {
 	return velocity.FLOPs(c.Summary(), functions, samples)
 }

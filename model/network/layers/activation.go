@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// GELU is x·Φ(x) with the error function, as torch.nn.GELU is by default.
+// GELU is x·Φ(x) with the exact error function, the default of torch.nn.GELU.
 func GELU(x *graph.Node) *graph.Node {
 	return graph.Mul(graph.MulScalar(x, 0.5), graph.OnePlus(graph.Erf(graph.MulScalar(x, 1/math.Sqrt2))))
 }
@@ -18,17 +18,17 @@ func slopeOfGELU(x *graph.Node) *graph.Node {
 	return graph.Add(below, graph.Mul(x, density))
 }
 
-// mishBound is where Mish(x) = x to the last bit of float32; beyond it the
-// square of the exponential would overflow.
+// mishBound is an x from which Mish(x) = x in float32. For larger x the square of the
+// exponential may overflow.
 const mishBound = 20
 
 // Mish is x·tanh(ln(1 + eˣ)). With e = eˣ and n = e(e + 2), and u = e⁻ˣ,
 //
 //	Mish(x) = x·n/(n + 2), Mish′(x) = (1 + 2u + 4xu²(1 + u)/m)/m, m = 1 + 2u + 2u²,
 //
-// one exponential where the definition has three transcendental functions. The
-// derivative takes another, so that the compiler keeps nothing of the forward pass
-// but x: a large array costs more to write and read than the exponential.
+// this takes one exponential where the definition has three transcendental functions.
+// The derivative takes another one, so that the compiler keeps only x of the forward
+// pass: writing and reading a large array costs more than the exponential.
 func Mish(x *graph.Node) *graph.Node {
 	value := func(x []*graph.Node) *graph.Node {
 		e := graph.Exp(graph.MinScalar(x[0], mishBound))

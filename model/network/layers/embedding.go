@@ -6,8 +6,8 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Frequencies are n frequencies from low to high in equal ratios, in cycles per
-// unit; one alone is low.
+// Frequencies returns n frequencies from low to high in equal ratios, in cycles per
+// unit; for n = 1 it is low.
 func Frequencies(n int, low, high float64) []float64 {
 	f := make([]float64, n)
 	for j := range f {

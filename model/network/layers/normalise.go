@@ -2,7 +2,7 @@ package layers
 
 import "github.com/gomlx/gomlx/core/graph"
 
-// epsilon is what LayerNorm adds to a variance, as torch.nn.LayerNorm does.
+// epsilon is the term that LayerNorm adds to a variance, as in torch.nn.LayerNorm.
 const epsilon = 1e-5
 
 // Normalise gives every row x of the last axis mean 0 and variance 1: LayerNorm
@@ -32,15 +32,14 @@ func perDeviation(centred *graph.Node) *graph.Node {
 	return graph.Reciprocal(graph.Sqrt(graph.AddScalar(mean(graph.Mul(centred, centred)), epsilon)))
 }
 
-// NormGELU is GELU(gain⊙y + bias) of x [N, L, k] whose rows have mean 0, with y =
-// x/√(σ² + ε): LayerNorm and GELU in one, of which the gradient keeps nothing but x
-// and two numbers of every row. With u = gain⊙y + bias, d = ∂L/∂u and the bar for a
-// row's mean it is
+// NormGELU is GELU(gain⊙y + bias) with y = x/√(σ² + ε), for x [N, L, k] whose rows have
+// mean 0: LayerNorm and GELU in one. The gradient keeps only x and two numbers of every
+// row. With u = gain⊙y + bias and d = ∂L/∂u it is
 //
 //	∂L/∂x = (gain⊙d − y·mean(gain⊙d⊙y))/√(σ² + ε), ∂L/∂gain = Σ d⊙y, ∂L/∂bias = Σ d.
 //
-// The mean of gain⊙d, which a LayerNorm would subtract, changes nothing in what
-// made rows with mean 0.
+// A LayerNorm would also subtract the mean of gain⊙d. That has no effect on the
+// gradients of a layer whose outputs always have mean 0.
 func NormGELU(x, gain, bias *graph.Node) *graph.Node {
 	dimensions := x.Shape().Dimensions
 	k := dimensions[2]

@@ -7,23 +7,23 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// Precision is what products of matrices are computed from. Everything else,
-// parameters and what the products return among it, is float32.
+// Precision is that of the factors of matrix products. Everything else is float32,
+// including parameters and the results of the products.
 type Precision string
 
 const (
-	Float32 Precision = "float32" // the empty text means it too
-	// BFloat16 rounds both factors of a product, of its gradients too, to the upper
-	// half of a float32 (8 bits of mantissa, relative error at most 2⁻⁹) and adds
-	// their products up in float32: what torch.autocast does, but for its rounding of
-	// the results.
+	Float32 Precision = "float32" // also the empty string
+	// BFloat16 rounds both factors of a product, and of its gradients, to the upper
+	// half of a float32 (8 bits of mantissa, relative error at most 2⁻⁹) and
+	// accumulates in float32. torch.autocast does the same and rounds the results,
+	// too.
 	BFloat16 Precision = "bfloat16"
 )
 
-// goBackend is how the graph library's pure Go backend names itself.
+// goBackend is the name of the graph library's pure Go backend.
 const goBackend = "Go Backend"
 
-// Precisions lists the known ones.
+// Precisions lists the precisions.
 func Precisions() []Precision { return []Precision{Float32, BFloat16} }
 
 // Product is x·w of matrices x [n, k] and w [k, m].
@@ -34,15 +34,15 @@ func (p Precision) Product(x, w *graph.Node) *graph.Node {
 	return graph.Dot(x, w).MatMul()
 }
 
-// Einsum is the sum of products that an equation such as "nqd,kqd->ndk" says.
-// Every index of a factor must be in the other factor or in the result.
+// Einsum is the Einstein summation of an equation such as "nqd,kqd->ndk". Every index
+// of a factor must be in the other factor or in the result.
 //
-// The graph library would differentiate a product of bfloat16 by products of
-// float32. So the gradients are written out,
+// The graph library would differentiate a product of bfloat16 by products of float32.
+// So the gradients are written out,
 //
-//	∂L/∂x = einsum(result, w → x) of ∂L/∂y and w, ∂L/∂w = einsum(x, result → w),
+//	∂L/∂x = einsum(result, w → x) of ∂L/∂y and w, ∂L/∂w = einsum(x, result → w).
 //
-// and those of the library, which they replace, are dropped by the compiler.
+// They replace those of the library, which the compiler drops.
 func (p Precision) Einsum(equation string, x, w *graph.Node) *graph.Node {
 	if p != BFloat16 {
 		return graph.Einsum(equation, x, w)
@@ -58,17 +58,18 @@ func (p Precision) Einsum(equation string, x, w *graph.Node) *graph.Node {
 		return roundedEinsum(left, result, right, constX, dy)
 	})
 	y := roundedEinsum(left, right, result, x, w)
-	// Gradients go from results to factors, so this is called before those above.
+	// Gradients go from results to factors, so this function runs before those above.
 	return graph.IdentityWithCustomGradient(y, func(_, v *graph.Node) *graph.Node {
 		dy = v
 		return v
 	})
 }
 
-// roundedEinsum is the float32 result of the factors rounded to bfloat16. (The
-// graph library's own takes no type for its result.)
+// roundedEinsum is the float32 result for factors rounded to bfloat16. (The graph
+// library's Einsum has no option for the type of its result.)
 func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
-	var batch, summed, ofX, ofW string // indices of both with and without the result, and of one
+	// Indices of both factors that are in the result, that are not, and of one factor.
+	var batch, summed, ofX, ofW string
 	for _, index := range left {
 		switch {
 		case !strings.ContainsRune(right, index):
@@ -84,8 +85,8 @@ func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
 			ofW += string(index)
 		}
 	}
-	// Axes of the batch first: XLA on the CPU would bring them there itself, with the
-	// others in an order that it then takes back, though its kernel needs it.
+	// The batch axes come first. Otherwise XLA on the CPU moves them there itself, and
+	// then undoes the order of the other axes that its kernel needs.
 	first := func(x *graph.Node, from string) (*graph.Node, string) {
 		to := batch + strings.Map(func(index rune) rune {
 			if strings.ContainsRune(batch, index) {
@@ -97,14 +98,14 @@ func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
 	}
 	x, left = first(x, left)
 	w, right = first(w, right)
-	// The Go backend's own product of bfloat16 is wrong on processors with AVX2 and
-	// no AVX-512; of rounded factors in float32 it is the same but for the order of
-	// the sums.
+	// The Go backend's product of bfloat16 is wrong on processors with AVX2 but without
+	// AVX-512. The product of the rounded factors in float32 is the same up to the order
+	// of the sums.
 	if x.Graph().Backend().Name() == goBackend {
 		x, w = graph.ConvertDType(x, dtypes.Float32), graph.ConvertDType(w, dtypes.Float32)
 	}
-	// No type of the sums is asked for: they are of the result's, and to name one
-	// makes the library convert the factors back.
+	// No accumulator type: it is then the type of the result. Naming it makes the
+	// library convert the factors back to float32.
 	y := graph.Dot(x, w).WithAccumulatorDType(dtypes.InvalidDType).WithOutputDType(dtypes.Float32).
 		EinsumAxes(axes(summed, left, right), axes(batch, left, right))
 	return permute(y, batch+ofX+ofW, result)
@@ -112,7 +113,7 @@ func roundedEinsum(left, right, result string, x, w *graph.Node) *graph.Node {
 
 func rounded(x *graph.Node) *graph.Node { return graph.ConvertDType(x, dtypes.BFloat16) }
 
-// axes are where x and w have the indices.
+// axes returns the positions of the indices in x and in w.
 func axes(indices, left, right string) (pairs [][2]int) {
 	for _, index := range indices {
 		pairs = append(pairs, [2]int{strings.IndexRune(left, index), strings.IndexRune(right, index)})
@@ -120,7 +121,7 @@ func axes(indices, left, right string) (pairs [][2]int) {
 	return pairs
 }
 
-// permute brings the axes of x from one order of indices to another.
+// permute reorders the axes of x from one order of indices to another.
 func permute(x *graph.Node, from, to string) *graph.Node {
 	if from == to {
 		return x

@@ -5,10 +5,10 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// mean over the last axis of x [..., n], kept as [..., 1]: a product with a
-// column of ones, since XLA-CPU's reductions of short rows are slower. The ones
-// are divided by n only afterwards: an addition would go into the product in
-// place of what computes x, of which then an array is made.
+// mean over the last axis of x [..., n], kept as [..., 1]. It is a product with a
+// column of ones, since XLA-CPU's reductions of short rows are slower. The division by n
+// comes after the product: otherwise XLA would fuse an addition into the product instead
+// of the computation of x, and write x to an array.
 func mean(x *graph.Node) *graph.Node {
 	dimensions := x.Shape().Dimensions
 	n := dimensions[len(dimensions)-1]
@@ -29,10 +29,10 @@ func Plus(x, b *graph.Node) *graph.Node {
 
 // columnSums is the sum of the rows of x [R, k]: [k].
 //
-// It is a product with two rows of ones. XLA-CPU puts what computes x into a sum,
-// or a product with one row, and computes it again for everything else that needs
-// x, and runs down each column by itself. Into a product of two matrices it puts
-// nothing, so that x is computed once.
+// It is a product with two rows of ones. XLA-CPU fuses the computation of x into a sum,
+// or into a product with one row. It then computes x again for every other use, and goes
+// down the columns one by one. It does not fuse into a product of two matrices, so that
+// it computes x once.
 func columnSums(x *graph.Node) *graph.Node {
 	ones := graph.Ones(x.Graph(), backend.Shape(2, x.Shape().Dimensions[0]))
 	sums := graph.Dot(ones, x).MatMul()

@@ -1,5 +1,5 @@
-// Package parameters lays all of a network's parameters out in one flat float32
-// vector. Optimizer, all-reduce, checkpoint and peer transfer see only the
+// Package parameters describes the layout of all parameters of a network in one flat
+// float32 vector. Optimizer, all-reduce, checkpoints and peer transfers use only the
 // vector; the layout gives its parts names and shapes.
 package parameters
 
@@ -16,10 +16,10 @@ import (
 type Tensor struct {
 	Name  string `json:"name"`
 	Shape []int  `json:"shape"`
-	// Start is the law of the initial values, by default uniform in ±1/√FanIn.
+	// Start is the law of the initial values, by default Uniform.
 	Start Start `json:"start,omitempty"`
-	// FanIn is the number of inputs that each output sums over. Weights and
-	// biases of a layer share it. Only Uniform asks for it.
+	// FanIn is the number of inputs that each output sums over, for weights and biases
+	// of a layer. Only Uniform needs it.
 	FanIn int `json:"fan_in,omitempty"`
 }
 
@@ -28,8 +28,8 @@ type Start string
 
 // The laws.
 const (
-	Uniform Start = ""       // on ±1/√FanIn, as torch.nn.Linear and Conv1d start
-	Zeros   Start = "zeros"  // outputs that begin silent, offsets
+	Uniform Start = ""       // on ±1/√FanIn, as in torch.nn.Linear and Conv1d
+	Zeros   Start = "zeros"  // outputs that are zero at first, offsets
 	Ones    Start = "ones"   // gains
 	Normal  Start = "normal" // N(0, NormalStd²): learned tokens
 )
@@ -58,8 +58,8 @@ func (l Layout) Size() int {
 	return size
 }
 
-// Offsets returns where each tensor begins, and at the end the length of the
-// vector: tensor i is [offsets[i], offsets[i+1]).
+// Offsets returns where each tensor begins, then the length of the vector: tensor i is
+// [offsets[i], offsets[i+1]).
 func (l Layout) Offsets() []int {
 	offsets := make([]int, len(l)+1)
 	for i, t := range l {
@@ -68,16 +68,16 @@ func (l Layout) Offsets() []int {
 	return offsets
 }
 
-// Equal reports whether both name the same tensors with the same shapes in the
-// same order. How they are initialised does not matter.
+// Equal reports whether both have the same tensors, by name and shape, in the same
+// order. Initial values do not matter.
 func (l Layout) Equal(other Layout) bool {
 	return slices.EqualFunc(l, other, func(a, b Tensor) bool {
 		return a.Name == b.Name && slices.Equal(a.Shape, b.Shape)
 	})
 }
 
-// Validate reports unnamed or doubly named tensors, shapes or fan-ins that are
-// not positive, and unknown starts.
+// Validate reports names that are empty or not unique, shapes and fan-ins that are not
+// positive, and unknown laws of initial values.
 func (l Layout) Validate() error {
 	seen := make(map[string]bool, len(l))
 	for i, t := range l {
@@ -100,15 +100,15 @@ func (l Layout) Validate() error {
 			}
 		case Zeros, Ones, Normal:
 		default:
-			return fmt.Errorf("parameter %q starts as %q", t.Name, t.Start)
+			return fmt.Errorf("parameter %q has unknown start %q", t.Name, t.Start)
 		}
 	}
 	return nil
 }
 
-// Initialise returns a fresh vector, every tensor by its start. It is a function
-// of the seed and the layout alone, so that it is the same on every backend; a
-// tensor's values do not depend on how others start.
+// Initialise returns a vector of initial values. It depends on the seed and the layout
+// alone, so it is the same on every backend. The values of a tensor do not depend on the
+// laws of the others.
 func (l Layout) Initialise(seed uint64) []float32 {
 	theta := make([]float32, l.Size())
 	offset := 0

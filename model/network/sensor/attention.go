@@ -7,18 +7,18 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// selfAttention among tokens h [..., tokens, in]: [..., tokens, width], what the
-// last map of the attention reads. first maps the tokens to queries, keys and
-// values, less the biases. That of the keys would add the same to all scores of a
-// query, which the softmax ignores: it is left out, and has no gradient.
+// selfAttention among tokens h [..., tokens, in]: [..., tokens, width], the input of the
+// output map of the attention. first maps the tokens to queries, keys and values,
+// without the biases. The bias of the keys would add the same number to all scores of a
+// query, which the softmax ignores: it is left out and has no gradient.
 func (n Network) selfAttention(name string, h *graph.Node, first func(name string, h *graph.Node) *graph.Node) *graph.Node {
 	query := plus(first(name+".query", h), n.bias(name+".query"))
 	value := plus(first(name+".value", h), n.bias(name+".value"))
 	return n.attend(query, first(name+".key", h), value)
 }
 
-// attend is softmax(QKᵀ/√w)V among the tokens of query, key and value [...,
-// tokens, width], for heads of width w side by side: [..., tokens, width].
+// attend is softmax(QKᵀ/√w)V for query, key and value [..., tokens, width], with heads
+// of width w side by side: [..., tokens, width].
 func (n Network) attend(query, key, value *graph.Node) *graph.Node {
 	heads := n.config.Heads
 	dimensions := query.Shape().Dimensions

@@ -10,15 +10,15 @@ import (
 // A block of the decoder has two LayerNorms and one or two residual branches.
 // The context c acts on them by one of
 //
-//	adaln   LN(h) becomes (1 + γ)⊙LN(h) + β for both norms, and what a branch
-//	        adds is multiplied by α, one for the block; γ, β, α affine in c
+//	adaln   LN(h) becomes (1 + γ)⊙LN(h) + β for both norms, and the output of a
+//	        branch is multiplied by α, one for the block; γ, β, α affine in c
 //	film    the same without α
-//	concat  c is appended to what a branch's first map reads
-//	dot     what a branch's last map reads is multiplied by g, affine in c
+//	concat  c is appended to the input of a branch's first map
+//	dot     the input of a branch's last map is multiplied by g, affine in c
 //
-// Norms that c does not modulate have gain and bias of their own.
+// Norms that c does not modulate have a gain and a bias as parameters.
 
-// modulations is how many vectors of the decoder's width a block takes of c.
+// modulations is how many vectors of the decoder's width a block computes from c.
 func (c Config) modulations() int {
 	switch c.Conditioning {
 	case AdaLN:
@@ -34,13 +34,13 @@ func (c Config) modulations() int {
 	return 0
 }
 
-// plainNorms says whether a block's norms have gain and bias.
+// plainNorms reports whether the norms of a block have gain and bias as parameters.
 func (c Config) plainNorms() bool { return c.Conditioning == Concat || c.Conditioning == Dot }
 
-// context is c = W_c[z; τ] + b_c of n functions with T times each. Everything
-// that a block takes of it is affine, so c itself is never formed for every
-// time: c·w = (z W_z + b_c)·w + τ(W_τ w), of which the first part is computed once
-// for each function, and W_τ w once where there are more times than columns.
+// context is c = W_c[z; τ] + b_c of n functions with T times each. A block uses only
+// affine maps of c, so that c is never computed for every time:
+// c·w = (z W_z + b_c)·w + τ(W_τ w). The first part is computed once for each function,
+// and W_τ w once if there are more times than columns.
 type context struct {
 	Network
 	code *graph.Node // z W_z + b_c, [n, Width]
@@ -60,12 +60,12 @@ func (n Network) context(z, tau *graph.Node, rank int) context {
 	}
 }
 
-// into returns c·w for w [Width, k], in shape to meet hidden states.
+// into returns c·w for w [Width, k], in a shape that broadcasts to hidden states.
 func (c context) into(w *graph.Node) *graph.Node {
 	return c.spread(graph.Add(graph.ExpandAxes(c.times(c.code, w), 1), c.chain(c.tau, c.time, w)))
 }
 
-// spread gives x [n, T, k] axes of 1 for the tokens of a state.
+// spread gives x [n, T, k] axes of length 1 for the tokens of a state.
 func (c context) spread(x *graph.Node) *graph.Node {
 	for x.Rank() < c.rank {
 		x = graph.ExpandAxes(x, 2)
@@ -84,7 +84,7 @@ func (n Network) chain(x, a, b *graph.Node) *graph.Node {
 	return n.times(x, n.times(a, b))
 }
 
-// block is one block of the decoder with what it takes of c; parts that the
+// block is one block of the decoder with its modulations by c; those that the
 // conditioning does not have are nil.
 type block struct {
 	Network
@@ -103,8 +103,8 @@ func (n Network) block(i int, c context) block {
 	}
 	name, width := b.name+".modulation", n.config.DecoderWidth
 	weight, bias := n.weight(name), n.bias(name)
-	// Products of their own: the gradient of a slice is padded with zeros to the
-	// whole, which here would be large.
+	// Each part has its own product. The gradient of a slice of one large product would
+	// be padded with zeros to its size.
 	part := func(j int) *graph.Node {
 		columns := graph.AxisRange(j*width, (j+1)*width)
 		return plus(c.into(graph.Slice(weight, graph.AxisRange(), columns)), graph.Slice(bias, columns))
@@ -131,7 +131,7 @@ func (b block) normalise(k int, h *graph.Node) *graph.Node {
 	return graph.Add(graph.Mul(layers.Normalise(h), b.gain[k]), b.shift[k])
 }
 
-// first is a first map of a branch, less its bias.
+// first is a first map of a branch, without its bias.
 func (b block) first(name string, h *graph.Node) *graph.Node {
 	if b.config.Conditioning != Concat {
 		return b.times(h, b.weight(name))
@@ -141,8 +141,8 @@ func (b block) first(name string, h *graph.Node) *graph.Node {
 	return graph.Add(b.times(h, rows(weight, 0, own)), b.context.into(rows(weight, own, own+b.config.Width)))
 }
 
-// last is the last map of a branch, with what the branch adds to the state.
-// offset is where its part of g begins.
+// last is the last map of a branch: it returns what the branch adds to the state. offset
+// is where its part of g begins.
 func (b block) last(name string, h *graph.Node, offset int) *graph.Node {
 	if b.features != nil {
 		dimensions := h.Shape().Dimensions

@@ -1,19 +1,18 @@
-// Package sensor has the networks that read a function through sensors: short
-// trajectories of probes that see the coefficients where they pass. Their
-// encoder does not depend on the order of the sensors and takes any number of
-// them.
+// Package sensor has the networks that observe a function through sensors: short
+// trajectories of probes, which record the coefficients where they pass. The encoder
+// accepts any number of sensors and does not depend on their order.
 //
 //	probes [m, steps, features]
-//	   │ representation   a vector e_i of each sensor
-//	   │ aggregator       one code z of all of them
+//	   │ representation   a vector e_i for each sensor
+//	   │ aggregator       one code z for all of them
 //	   ▼
 //	z ─┬─ c = W_c[z; τ(t)] + b_c
 //	   │     │ conditioning
 //	   ▼     ▼
 //	decoder: x → v(x, t)
 //
-// Each part is chosen by the configuration. e has the width of the last channel,
-// z and c have Width.
+// The configuration chooses each part. e has the width of the last channel, z and c
+// have Width.
 //
 //	trajectory  convolution, LayerNorm, GELU for every channel; mean over the steps
 //	point       dense, GELU, dense of the first step
@@ -25,7 +24,7 @@
 //
 //	flat        residual blocks on a state of Dimension numbers, see decoder.go
 //	particles   tokens of ParticleDim numbers each, with self-attention among them;
-//	            renaming the particles renames the velocities
+//	            a permutation of the particles permutes the velocities
 //
 //	adaln, film, concat, dot: how c acts on a block, see conditioning.go
 package sensor
@@ -36,16 +35,16 @@ import (
 	"strings"
 )
 
-// Representation says what becomes the embedding of one sensor.
+// Representation is the part of the network that embeds a sensor.
 type Representation string
 
-// Aggregator says how embeddings become the code of a function.
+// Aggregator is the part that makes the code of a function from the embeddings.
 type Aggregator string
 
-// Conditioning says how the code and the time act on the decoder.
+// Conditioning is how the code and the time act on the decoder.
 type Conditioning string
 
-// Decoder says what a state is.
+// Decoder is the part that computes the velocity, for one kind of state.
 type Decoder string
 
 // The parts.
@@ -67,7 +66,7 @@ const (
 	Equivariant Decoder = "particles"
 )
 
-// The choices of each part, in the paper's order.
+// The choices for each part, in the paper's order.
 var (
 	Representations = []Representation{Trajectory, Point, Endpoint}
 	Aggregators     = []Aggregator{Perceiver, MeanPool, DeepSets}
@@ -75,12 +74,12 @@ var (
 	Decoders        = []Decoder{Flat, Equivariant}
 )
 
-// Config is the architecture. Sizes of parts that are not chosen do nothing, but
+// Config is the architecture. Sizes of parts that are not chosen have no effect, but
 // must be in range.
 type Config struct {
 	Sensors  int `json:"sensors" yaml:"sensors"`   // m; no parameter depends on it
-	Steps    int `json:"steps" yaml:"steps"`       // recorded points of a trajectory; nor on this
-	Features int `json:"features" yaml:"features"` // numbers of each
+	Steps    int `json:"steps" yaml:"steps"`       // recorded points of a trajectory; no parameter depends on it
+	Features int `json:"features" yaml:"features"` // numbers at each point
 
 	Representation Representation `json:"representation" yaml:"representation"`
 	Aggregator     Aggregator     `json:"aggregator" yaml:"aggregator"`
@@ -129,7 +128,7 @@ func Particles() Config {
 	return c
 }
 
-// Bounds that keep a mistyped configuration from asking for absurd memory.
+// Bounds that keep a mistyped configuration from exhausting the memory.
 const (
 	maxSensors = 1 << 16
 	maxWidth   = 1 << 14
@@ -181,13 +180,13 @@ func (c Config) Validate() error {
 		return fmt.Errorf("model: frequencies f_min %g and f_max %g do not satisfy 0 < f_min ≤ f_max ≤ 1e6", c.FMin, c.FMax)
 	}
 	if c.Aggregator == Perceiver && c.Width%c.Heads != 0 {
-		return fmt.Errorf("model: width %d does not divide among %d heads", c.Width, c.Heads)
+		return fmt.Errorf("model: width %d is not a multiple of the %d heads", c.Width, c.Heads)
 	}
 	if c.Decoder == Equivariant && c.DecoderWidth%c.Heads != 0 {
-		return fmt.Errorf("model: decoder_width %d does not divide among %d heads", c.DecoderWidth, c.Heads)
+		return fmt.Errorf("model: decoder_width %d is not a multiple of the %d heads", c.DecoderWidth, c.Heads)
 	}
 	if c.Decoder == Equivariant && c.Dimension%c.ParticleDim != 0 {
-		return fmt.Errorf("model: dimension %d does not divide into particles of %d", c.Dimension, c.ParticleDim)
+		return fmt.Errorf("model: dimension %d is not a multiple of particle_dim %d", c.Dimension, c.ParticleDim)
 	}
 	return nil
 }
@@ -219,8 +218,7 @@ func among[S ~string](field string, value S, choices []S) error {
 // embedding is the width of a sensor's vector e.
 func (c Config) embedding() int { return c.Channels[len(c.Channels)-1] }
 
-// token is how many numbers of a state the decoder sees as one, and tokens how
-// many such there are.
+// token is how many numbers of a state make a token of the decoder.
 func (c Config) token() int {
 	if c.Decoder == Equivariant {
 		return c.ParticleDim
@@ -228,4 +226,5 @@ func (c Config) token() int {
 	return c.Dimension
 }
 
+// tokens is the number of tokens of a state.
 func (c Config) tokens() int { return c.Dimension / c.token() }

@@ -10,8 +10,8 @@ import (
 //
 //	h = W_in[x; τ] + b_in, then blocks, then v = W_v LN(h) + b_v,
 //
-// for the state as a whole or for each particle with the same weights. W_v and
-// b_v start at zero, and so does v.
+// for the whole state, or for each particle with the same weights. W_v and b_v are
+// initially zero, and so is v.
 func (n Network) Velocity(z, x, t *graph.Node) *graph.Node {
 	c := n.config
 	functions, samples := x.Shape().Dimensions[0], x.Shape().Dimensions[1]

@@ -14,7 +14,7 @@ func (n Network) Encode(inputs []*graph.Node) *graph.Node {
 	return n.aggregate(n.embed(inputs[0]))
 }
 
-// embed returns e [n, m, width], a vector of each sensor.
+// embed returns e [n, m, width], a vector for each sensor.
 func (n Network) embed(probes *graph.Node) *graph.Node {
 	steps := probes.Shape().Dimensions[2]
 	step := func(i int) *graph.Node {
@@ -44,13 +44,13 @@ func (n Network) trajectory(probes *graph.Node) *graph.Node {
 	return graph.Reshape(graph.ReduceMean(h, 1), functions, sensors, -1)
 }
 
-// convolution is a cross-correlation of h [N, L, in] over its middle axis, with
-// as much zero padding on both sides as half the kernel, less the mean over its
-// channels, which the LayerNorm after it does not see: [N, L, out]. To have it
-// without a pass over the result, the mean is taken from weights and bias.
+// convolution is a cross-correlation of h [N, L, in] over its middle axis, with zero
+// padding of half the kernel on both sides: [N, L, out]. From its result it subtracts
+// the mean over the channels, which does not change the LayerNorm after it. To do so
+// without a pass over the result it subtracts the mean from weights and bias.
 //
 // It is one product of the shifted copies of h, side by side, with the weights
-// [kernel·in, out]: faster than the convolution operation on pure Go by far.
+// [kernel·in, out]. This is much faster than the convolution operation on pure Go.
 func (n Network) convolution(name string, h *graph.Node) *graph.Node {
 	dimensions := h.Shape().Dimensions
 	trajectories, steps, in := dimensions[0], dimensions[1], dimensions[2]
@@ -63,7 +63,7 @@ func (n Network) convolution(name string, h *graph.Node) *graph.Node {
 		for j := range shifted {
 			shifted[j] = graph.Slice(padded, graph.AxisRange(), graph.AxisRange(j, j+steps))
 		}
-		// Along an axis of its own XLA-CPU computes the copies where they go.
+		// Stacked along a new axis, XLA-CPU computes the copies in their final place.
 		columns = graph.Reshape(graph.Stack(shifted, 2), trajectories, steps, kernel*in)
 	}
 	centred := func(x *graph.Node) *graph.Node { return graph.Sub(x, graph.ReduceAndKeep(x, graph.ReduceMean, -1)) }

@@ -14,21 +14,21 @@ func (c Config) Layout() parameters.Layout {
 	return layout
 }
 
-// Summary lists the layers in the order of computation. Multiply–adds are those
-// of the network as it is written down; the graph needs fewer (see perceiver.go
-// and conditioning.go).
+// Summary lists the layers in the order of computation. Multiply–adds are those of the
+// network as it is defined; the graph needs fewer (see perceiver.go and
+// conditioning.go).
 func (c Config) Summary() []velocity.Layer {
 	_, layers := c.describe()
 	return layers
 }
 
-// FLOPs are those of the layers.
+// FLOPs implements velocity.Model.
 func (c Config) FLOPs(functions, samples int) float64 {
 	return velocity.FLOPs(c.Summary(), functions, samples)
 }
 
-// describe walks through the network once, so that parameters and summary
-// cannot disagree.
+// describe returns parameters and layers from one walk through the network, so that
+// they agree.
 func (c Config) describe() (parameters.Layout, []velocity.Layer) {
 	var d description
 	d.per = velocity.PerFunction
@@ -112,8 +112,8 @@ func (c Config) describeDecoder(d *description) {
 		parameters.Tensor{Name: "decoder.output.bias", Shape: []int{out}, Start: parameters.Zeros})
 }
 
-// description collects layers and their parameters. Every method takes the
-// dimensions over which its layer is repeated last.
+// description collects layers and their parameters. The last arguments of every method
+// are the dimensions over which its layer is repeated.
 type description struct {
 	layout parameters.Layout
 	layers []velocity.Layer
@@ -151,8 +151,8 @@ func (d *description) norm(name string, width int, repeated ...int) {
 		parameters.Tensor{Name: name + ".bias", Shape: []int{width}, Start: parameters.Zeros})
 }
 
-// attention of that many queries to that many keys, all of them made of vectors
-// of in numbers.
+// attention of that many queries to that many keys, all computed from vectors of in
+// numbers.
 func (d *description) attention(name string, in, width, queries, keys int) {
 	d.dense(name+".query", in, width, queries)
 	d.dense(name+".key", in, width, keys)
@@ -161,7 +161,7 @@ func (d *description) attention(name string, in, width, queries, keys int) {
 	d.dense(name+".output", width, width, queries)
 }
 
-// affine are the weight and the bias of a map of fan inputs to each output.
+// affine returns weight and bias of a map with fan inputs for each output.
 func affine(name string, fan int, shape []int) []parameters.Tensor {
 	return []parameters.Tensor{
 		{Name: name + ".weight", Shape: shape, FanIn: fan},

@@ -59,8 +59,8 @@ func (n Network) times(x, w *graph.Node) *graph.Node {
 	return graph.Reshape(n.precision.Product(graph.Reshape(x, -1, in), w), dimensions...)
 }
 
-// plus adds the row b [k] to x [..., k]. The gradient of b is a sum, not a
-// product, and stays in float32 whatever the precision.
+// plus adds the row b [k] to x [..., k]. The gradient of b is a sum, not a product, so
+// it is float32 for every precision.
 func plus(x, b *graph.Node) *graph.Node {
 	return graph.Reshape(layers.Plus(graph.Reshape(x, -1, b.Shape().Size()), b), x.Shape().Dimensions...)
 }
@@ -71,7 +71,7 @@ func scaled(x, b *graph.Node) *graph.Node {
 	return graph.Reshape(graph.Mul(graph.Reshape(x, -1, k), graph.Reshape(b, 1, k)), x.Shape().Dimensions...)
 }
 
-// rows are rows [low, high) of a matrix.
+// rows returns rows [low, high) of a matrix.
 func rows(w *graph.Node, low, high int) *graph.Node {
 	return graph.Slice(w, graph.AxisRange(low, high))
 }

@@ -8,13 +8,13 @@ import (
 	"github.com/gomlx/gomlx/core/graph"
 )
 
-// perceive returns z of e [n, m, width]: learned tokens Z read the sensors E =
-// e P_e in blocks with LayerNorm after every sum,
+// perceive returns z of e [n, m, width]. Learned tokens Z attend to the sensors
+// E = e P_e in blocks with LayerNorm after every sum,
 //
 //	Z′ = LN(Z + CA(Z, E)), Z″ = LN(Z′ + SA(Z′)), Z⁺ = LN(Z″ + MLP(Z″)),
 //
-// and z is an affine map of all tokens of the last block side by side. CA, SA
-// are cross- and self-attention, MLP is dense, GELU, dense.
+// and z is an affine map of all tokens of the last block side by side. CA and SA are
+// cross- and self-attention, MLP is dense, GELU, dense.
 func (n Network) perceive(e *graph.Node) *graph.Node {
 	c, functions := n.config, e.Shape().Dimensions[0]
 	z := graph.BroadcastToDims(graph.ExpandAxes(n.parameters["perceiver.latents"], 0), functions, c.Latents, c.Width)
@@ -28,17 +28,15 @@ func (n Network) perceive(e *graph.Node) *graph.Node {
 	return n.dense("perceiver.output", graph.Reshape(z, functions, c.Latents*c.Width))
 }
 
-// crossAttention of the tokens z [n, k, width] to the sensors E = e P_e. With
-// the query q of a token and a head, and that head's columns of the weights,
-// score and result are
+// crossAttention of the tokens z [n, k, width] to the sensors E = e P_e. For the query q
+// of a token and a head, and the head's columns of the weights, score and result are
 //
 //	q·(e_i P_e W_K + b_K) = (P_e W_K qᵀ)·e_i + const
 //	Σ_i a_i (e_i P_e W_V + b_V) = (Σ_i a_i e_i) P_e W_V + b_V, since Σ_i a_i = 1
 //
-// so neither E nor keys nor values are formed for the sensors: a few tokens are
-// mapped to the space of e and back instead, a tenth of the operations. The
-// softmax ignores the constant, and with it the bias of the keys, which so has no
-// gradient.
+// so E, keys and values are never computed for the sensors. Instead the few tokens are
+// mapped to the space of e and back, with a tenth of the operations. The softmax ignores
+// the constant, and with it the bias of the keys, which has no gradient.
 func (n Network) crossAttention(name string, z, e *graph.Node) *graph.Node {
 	c, functions, heads := n.config, e.Shape().Dimensions[0], n.config.Heads
 	head, embedding := c.Width/heads, c.embedding()

@@ -1,7 +1,7 @@
-// Package velocity says what training, sampling and evaluation need of a
-// network v_θ[a](x, t): the velocity at state x and time t of the flow that
-// carries noise to the invariant law of the function a. The networks themselves
-// are in packages of their own.
+// Package velocity defines the interface of a network v_θ[a](x, t) for training,
+// sampling and evaluation: the velocity at state x and time t of the flow that carries
+// noise to the invariant law of the function a. Packages deeponet and sensor implement
+// it.
 package velocity
 
 import (
@@ -11,23 +11,23 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/parameters"
 )
 
-// Model describes an architecture with its sizes. It is a value without
-// parameters: those come as one flat vector in the order of Layout.
+// Model is an architecture with its sizes. It has no parameters: these are a flat
+// vector in the order of Layout.
 type Model interface {
 	// Validate reports the first size out of range.
 	Validate() error
 	// Dim is d, the numbers of a state.
 	Dim() int
-	// Inputs are what the network is told of a function, standardised.
+	// Inputs are the network's inputs for a function, standardised.
 	Inputs() []Input
 	// Layout names the parameters, in the order of the vector.
 	Layout() parameters.Layout
-	// Network makes the network of the parameters, as Split returns them, with
-	// products of that precision.
+	// Network makes the network with the parameters that Split returned, and products
+	// of that precision.
 	Network(parameters []*graph.Node, precision layers.Precision) Network
 	// Summary lists the layers in the order of computation.
 	Summary() []Layer
-	// FLOPs are those of the layers, see FLOPs.
+	// FLOPs of the gradient of a batch, see the function FLOPs.
 	FLOPs(functions, samples int) float64
 }
 
@@ -48,13 +48,13 @@ func (i Input) Size() int {
 
 // Network is a model with its parameters in a graph.
 type Network interface {
-	// Encode returns the code [n, C] of n functions, of which every input is
-	// [n, Shape…]. It is what depends on the function alone: once for each, not
-	// once for each sample.
+	// Encode returns the code [n, C] of n functions, given the inputs [n, Shape…]. The
+	// code is the part of the computation that depends on the function alone: it is done
+	// once for each function, not for each sample.
 	Encode(inputs []*graph.Node) *graph.Node
-	// Velocity returns v [n, S, d] at states x [n, S, d] and times t: [n, S], or
-	// [n, 1] where all samples of a function share one, as in an ODE solver;
-	// what depends on (function, time) alone is then computed once for each
+	// Velocity returns v [n, S, d] at states x [n, S, d] and times t [n, S]. If all
+	// samples of a function have the same time, as in an ODE solver, t may be [n, 1]:
+	// the part that depends on (function, time) alone is then computed once for each
 	// function.
 	Velocity(code, x, t *graph.Node) *graph.Node
 }
@@ -79,17 +79,17 @@ const (
 type Layer struct {
 	Name       string `json:"name"`
 	Kind       string `json:"kind"`
-	Output     []int  `json:"output"` // for what Per says
+	Output     []int  `json:"output"` // for one function or one sample, as in Per
 	Per        string `json:"per"`    // PerFunction or PerSample: how often it is computed
 	Parameters int    `json:"parameters"`
-	// MultiplyAdds of a forward pass, for one function or one sample.
+	// MultiplyAdds of a forward pass, for one function or one sample, as in Per.
 	MultiplyAdds int `json:"multiply_adds"`
 }
 
-// FLOPs of the gradient of a batch of so many functions with so many samples
-// each, of a network as it is defined: two for every multiply–add of a forward
-// pass, and twice as many backward as forward. Dense layers, convolutions and
-// other products of matrices are counted, nothing else.
+// FLOPs counts the operations of the gradient of a batch with that many functions, and
+// samples of each, for the network as it is defined: two for every multiply–add of a
+// forward pass, and twice as many backward as forward. It counts only dense layers,
+// convolutions and other products of matrices.
 func FLOPs(layers []Layer, functions, samples int) float64 {
 	total := 0.0
 	for _, layer := range layers {
