@@ -66,8 +66,7 @@ func TestProgram(t *testing.T) {
 	})
 }
 
-// Compiled arithmetic keeps NaN and infinity apart from numbers: what detects
-// divergence depends on it.
+// Compiled arithmetic keeps NaN and infinity: the detection of divergence depends on it.
 func TestNotFinite(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		p, err := b.Compile("square", []shapes.Shape{backend.Shape(3)}, func(in []*graph.Node) []*graph.Node {
@@ -121,7 +120,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// A plugin that is damaged is an error of this process, not its end.
+// A damaged plugin is an error, not a crash of this process.
 func TestDamagedPlugins(t *testing.T) {
 	for name, test := range map[string]struct {
 		object, manifest string

@@ -14,9 +14,9 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
-// One sample of each of many chains is an independent sample of the invariant
-// law: of the Ornstein–Uhlenbeck process N(3, 1/(1−Δt/2)) for Euler–Maruyama, and for another
-// equation what the processor draws with another seed.
+// One sample from each of many chains is an independent sample of the invariant law.
+// For the Ornstein–Uhlenbeck process under Euler–Maruyama it is N(3, 1/(1−Δt/2)). For
+// another equation the test compares with the processor's samples for another seed.
 func TestLaw(t *testing.T) {
 	const functions, chains = 8, 1024
 	tabulate := func(grid sde.Grid, drift, diffusion func(x float64) float64) func(int) (sde.System, error) {

@@ -121,7 +121,7 @@ func TestNormals(t *testing.T) {
 	})
 }
 
-// A jump is where single numbers lead.
+// A jump leads to the same state as drawing the numbers one by one.
 func TestJump(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		before := [][4]uint32{{1, 2, 3, 4}, {0, 0, 0, 1}, {math.MaxUint32, math.MaxUint32, math.MaxUint32, math.MaxUint32}}

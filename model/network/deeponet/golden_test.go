@@ -177,8 +177,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What an ODE solver asks for, one time for all samples of a function, is the
-// velocity at that time for each of them.
+// One time for all samples of a function, as an ODE solver has, gives the velocities
+// for that time for each sample.
 func TestOneTimeForAll(t *testing.T) {
 	for _, name := range []string{"line", "plane", "numbers"} {
 		g := readGolden(t, name)

@@ -72,7 +72,7 @@ func TestActivations(t *testing.T) {
 	}
 }
 
-// near wants got within 2e-6 of want, relative to the largest of want, x and 1:
+// near fails unless got is within 2e-6 of want, relative to the largest of want, x and 1:
 // XLA's erf(x) stays 9e-8 away from −1.
 func near(t *testing.T, what string, x, got float32, want float64) {
 	t.Helper()
@@ -124,8 +124,8 @@ func TestNormalise(t *testing.T) {
 	})
 }
 
-// The softmax of every row sums to one, is positive, does not mind a constant,
-// and has the gradient p(g − Σpg).
+// The softmax of every row sums to one, is positive, does not change when a constant is
+// added, and has the gradient p(g − Σpg).
 func TestSoftmax(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		const rows, n = 4, 8

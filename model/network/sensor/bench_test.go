@@ -15,7 +15,7 @@ import (
 )
 
 // The gradient of a batch in either precision. GFLOP/s counts the network as it is
-// written down.
+// defined.
 func BenchmarkGradient(b *testing.B) {
 	plane := sensor.Plane()
 	plane.Sensors = 128

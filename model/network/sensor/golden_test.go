@@ -103,7 +103,7 @@ func (c goldenCase) check(t *testing.T, b *backend.Backend, functions, samples i
 	}
 }
 
-// near wants got within 1e-5 of the largest element of want.
+// near fails unless got is within 1e-5 of want, relative to want's largest element.
 func near(t *testing.T, what string, got []float32, want []float64) {
 	t.Helper()
 	scale := 0.0

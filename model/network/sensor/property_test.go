@@ -89,8 +89,8 @@ func TestEncoderReadsSets(t *testing.T) {
 	})
 }
 
-// Every sensor, and every step that the representation reads, moves the code;
-// other steps do not.
+// The code depends on every sensor and on every step that the representation reads, and
+// not on other steps.
 func TestEncoderReadsEverything(t *testing.T) {
 	b := goBackend(t)
 	encoders(t, func(t *testing.T, c sensor.Config) {
@@ -111,8 +111,8 @@ func TestEncoderReadsEverything(t *testing.T) {
 	})
 }
 
-// Renaming particles renames their velocities and does nothing else, while each
-// depends on the others.
+// A permutation of the particles permutes their velocities; each velocity depends on
+// the other particles.
 func TestParticlesAreEquivariant(t *testing.T) {
 	b := goBackend(t)
 	for _, k := range sensor.Conditionings {
@@ -134,7 +134,7 @@ func TestParticlesAreEquivariant(t *testing.T) {
 	}
 }
 
-// At the start of training nothing moves, whatever the function.
+// At the start of training the velocity is zero for every function.
 func TestVelocityStartsAtZero(t *testing.T) {
 	b := goBackend(t)
 	variants(t, func(t *testing.T, c sensor.Config) {
@@ -240,7 +240,7 @@ func TestSampledLawConverges(t *testing.T) {
 	}
 }
 
-// slope of the line through the points that is nearest in y.
+// slope of the least-squares line.
 func slope(x, y []float64) float64 {
 	var mx, my, xx, xy float64
 	for i := range x {

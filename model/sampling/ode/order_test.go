@@ -49,8 +49,7 @@ var (
 	squareProblem   = problem{"square", square, 6, 1, 100}
 )
 
-// miss is the solver's relative error at the end, and how often it evaluated the
-// field.
+// miss returns the solver's relative error at the end, and the number of evaluations.
 func (p problem) miss(t *testing.T, s Solver) (miss float64, evaluations int) {
 	t.Helper()
 	x := []float32{p.start}
@@ -115,8 +114,8 @@ func TestOrderOfConvergence(t *testing.T) {
 }
 
 // On a ladder of tolerances the error falls like the tolerance, and against the
-// number of evaluations it falls with the order 5. Whole steps and those that are
-// tried in vain leave the slopes some tenths off.
+// number of evaluations it falls with order 5. Rounding to whole steps, and rejected
+// steps, change the slopes by some tenths.
 func TestDopri5Ladder(t *testing.T) {
 	long := problem{"square", square, 200, 1, 10001 * 10001}
 	var tolerances, errs, work []float64
@@ -136,8 +135,8 @@ func TestDopri5Ladder(t *testing.T) {
 // and of optimally coupled pairs: x(t) = tμ + w(t)·x(0) with w² = (1−t)² + t²s² and
 // with w = 1 − t + ts. Both end in μ + s·x(0). Independent pairs have bent paths, optimal
 // ones straight paths, on which one step of Euler's method is exact. The
-// bounds hold for |x(0)| ≤ 3 and are some times what was measured: RK4 with 4
-// steps, the default, is good to 0.003.
+// bounds hold for |x(0)| ≤ 3 and are a few times the measured errors: that of RK4 with
+// 4 steps, the default, is 0.003.
 func TestFlowToAGaussian(t *testing.T) {
 	const mean = 1.5
 	paths := map[string]func(s, t float64) (rate float64){ // w′/w

@@ -50,7 +50,7 @@ func fresh(model deeponet.Config) *state.State {
 	return st
 }
 
-// open makes a sampler of the state that is told of functions by their fields.
+// open makes a sampler of the state, with stored fields as inputs.
 func open(t testing.TB, b *backend.Backend, model deeponet.Config, st *state.State) *sampler.Sampler {
 	t.Helper()
 	var fields []family.Field
@@ -70,7 +70,7 @@ func open(t testing.TB, b *backend.Backend, model deeponet.Config, st *state.Sta
 }
 
 // A function's samples do not depend on the functions beside it, and the first
-// samples of a long request are those of a short one, through other shapes.
+// samples of a long request are those of a short one, which has other shapes.
 func TestChunkingIsInvisible(t *testing.T) {
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		s := open(t, b, small, fresh(small))
@@ -87,7 +87,7 @@ func TestChunkingIsInvisible(t *testing.T) {
 		for i, long := range many {
 			for j, x := range few[i] {
 				if !(math.Abs(float64(x-long[j])) <= 1e-5) {
-					t.Fatalf("function %d sample %d is %g alone and %g in company", i, j, x, long[j])
+					t.Fatalf("function %d sample %d is %g in a short and %g in a long request", i, j, x, long[j])
 				}
 			}
 		}
@@ -104,7 +104,7 @@ func TestChunkingIsInvisible(t *testing.T) {
 	})
 }
 
-// part is what a state holds of the tensor of that name.
+// part is the tensor of that name in a state.
 func part(st *state.State, name string) []float32 {
 	i := slices.IndexFunc(st.Layout, func(t parameters.Tensor) bool { return t.Name == name })
 	offsets := st.Layout.Offsets()

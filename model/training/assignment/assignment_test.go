@@ -73,7 +73,7 @@ func gap(s *Solver, match []int32) float64 {
 	return saving / cost
 }
 
-// The duals prove a matching optimal, whatever found it.
+// The duals prove that a matching is optimal.
 func TestSolveProvesItselfOptimal(t *testing.T) {
 	var s Solver
 	eachCloud(t, []int{2, 8, 31, 64, 130}, func(t *testing.T, x, y []float32, n, d int) {
@@ -139,7 +139,7 @@ func TestKeyHasTheOrderOfNumbers(t *testing.T) {
 	}
 }
 
-// The order of points must not change the cost, and moves a unique match along.
+// The order of points must not change the cost, and permutes a unique match.
 func TestOrderDoesNotMatter(t *testing.T) {
 	var s Solver
 	eachCloud(t, []int{12, 50}, func(t *testing.T, x, y []float32, n, d int) {
@@ -165,8 +165,8 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Moving and stretching: where layout must keep accuracy. The match of y far
-// away must be as good as before; powers of two change nothing at all.
+// layout keeps accuracy under translation and scaling. After a large translation of y
+// the match must be as good as before; powers of two change nothing.
 func TestMovedAndStretched(t *testing.T) {
 	var s Solver
 	for _, n := range []int{8, 64} {
@@ -195,7 +195,7 @@ func TestMovedAndStretched(t *testing.T) {
 	}
 }
 
-// Two points 1e30 out must not blind the solver to those near the origin.
+// With two points at 1e30 the solver still matches those near the origin.
 func TestOutlierLeavesTheRest(t *testing.T) {
 	var s Solver
 	x, y := clouds("uniform", 40, 2, 4)
@@ -206,7 +206,7 @@ func TestOutlierLeavesTheRest(t *testing.T) {
 	}
 }
 
-// What a Solver did before must not show.
+// The result does not depend on what a Solver solved before.
 func TestSolverForgets(t *testing.T) {
 	var used Solver
 	for i, n := range []int{64, 7, 8, 9, 1, 130, 2, 64} {

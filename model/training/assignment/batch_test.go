@@ -24,7 +24,7 @@ func problems(count, n, d int) Problems {
 	return p
 }
 
-// Not one match may depend on the number of threads, nor on the batch before.
+// No match depends on the number of threads or on the batch before.
 func TestBatchEqualsSolver(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
@@ -48,7 +48,7 @@ func TestBatchEqualsSolver(t *testing.T) {
 	}
 }
 
-// The first problem that fails is named, whatever ran where.
+// The error names the first problem that fails, for any number of threads.
 func TestBatchNamesTheFirstFailure(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)

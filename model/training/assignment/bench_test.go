@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// One problem on one core, for every instruction set. The problems change: on
-// the same one again and again branches would be foretold.
+// One problem on one core, for every instruction set. The problems change: the
+// processor would learn to predict the branches of a single one.
 func BenchmarkSolve(b *testing.B) {
 	const problems = 64
 	for _, set := range sets() {

@@ -50,7 +50,7 @@ func open(t testing.TB, functions, stored, dim int) *shard.Shard {
 	return write(t, functions, stored, dim, func(x float64) float64 { return x })
 }
 
-// write is open with a function of each N(0,1) number in its place.
+// write is open with a function of an N(0,1) number for every sample.
 func write(t testing.TB, functions, stored, dim int, of func(float64) float64) *shard.Shard {
 	t.Helper()
 	store := shard.NewDir(t.TempDir())
@@ -100,8 +100,8 @@ func assemble(t testing.TB, a *flow.Assembler, s *shard.Shard, step int) *flow.B
 	return b
 }
 
-// Times have the law that is asked for, within 4.5 standard errors of its mean and
-// variance: those of U[0,1], and those of N(0,1) for the logits.
+// Times have the chosen law, within 4.5 standard errors of its mean and variance:
+// those of U[0,1], and those of N(0,1) for the logits.
 func TestTimes(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	for law, want := range map[flow.Times]struct {
@@ -188,7 +188,7 @@ func TestEpochIsComplete(t *testing.T) {
 	}
 }
 
-// What a pick becomes depends neither on the assembler's past nor on the batch.
+// What an assembler makes of a pick depends neither on its past nor on the batch.
 func TestAssemblyIsPure(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	for _, coupling := range flow.Couplings() {
@@ -215,7 +215,7 @@ func TestAssemblyIsPure(t *testing.T) {
 	}
 }
 
-// Noise is N(0,1), times are U[0,1] and tell nothing about the noise.
+// Noise is N(0,1), times are U[0,1] and independent of the noise.
 func TestNoiseAndTimes(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	a := assembler(t, plan, 1, flow.OptimalTransport)

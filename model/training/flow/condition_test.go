@@ -14,9 +14,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// In the plane every sample keeps its two numbers together and its function;
-// optimal transport pairs noise with samples and independence leaves both as
-// they were drawn.
+// In the plane every sample keeps its two numbers together and its function. Optimal
+// transport pairs noise with samples; the independent coupling leaves both as drawn.
 func TestPlane(t *testing.T) {
 	s := open(t, functions, stored, 2)
 	coupled := assemble(t, assembler(t, plan, 2, flow.OptimalTransport), s, 1)
@@ -47,7 +46,7 @@ func TestPlane(t *testing.T) {
 	}
 }
 
-// numbered conditions on what a shard does not hold: the function's number.
+// numbered conditions on something that a shard does not hold: the function's number.
 type numbered struct{ err error }
 
 func (n numbered) Condition(_ context.Context, inputs [][]float32, subjects []flow.Subject) error {
@@ -57,7 +56,7 @@ func (n numbered) Condition(_ context.Context, inputs [][]float32, subjects []fl
 	return n.err
 }
 
-// A conditioner knows which function of the data set each pick is.
+// A conditioner gets the number in the data set of the function of each pick.
 func TestConditionerIsToldTheFunction(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	var b flow.Batch
@@ -83,7 +82,8 @@ func TestConditionerIsToldTheFunction(t *testing.T) {
 	}
 }
 
-// What was made of a shard's functions is made of the same functions later.
+// The inputs for functions of a shard are those for the same functions later, outside
+// the shard.
 func TestStoredIsTheSameAfterwards(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	b := assemble(t, assembler(t, plan, 1, flow.OptimalTransport), s, 0)

@@ -100,9 +100,9 @@ func TestCouple(t *testing.T) {
 	}
 }
 
-// Coupling changes who goes with whom and nothing else: a batch has the noise, the
-// samples and the times of the independent batch, function by function, at the
-// sizes of training, and its pairs are no further apart.
+// Coupling changes only the pairs: for each function a batch has the noise, the samples
+// and the times of the independent batch, at the sizes of training. Its pairs are no
+// further apart.
 func TestCouplingKeepsMarginals(t *testing.T) {
 	plan := batch.Plan{Seed: 3, Shards: 1, FunctionsPerShard: 8, Samples: 64, BatchFunctions: 8, BatchSamples: 64}
 	for _, d := range []int{1, 2, 64} {

@@ -41,8 +41,8 @@ func condition(t *testing.T, inputs []velocity.Input, b, sigma func(float64) flo
 	return values, err
 }
 
-// The process dX = −θX dt + s·dW has U = θx²/s² and (log p)′ = −2θx/s², beside which
-// stored fields stay what they are.
+// The process dX = −θX dt + s·dW has U = θx²/s² and (log p)′ = −2θx/s². Stored fields
+// stay the same beside derived ones.
 func TestDerivedFields(t *testing.T) {
 	for _, theta := range []float64{0.25, 1, 60} {
 		const s = 1.5
@@ -62,8 +62,8 @@ func TestDerivedFields(t *testing.T) {
 	}
 }
 
-// Two equations with one law, b = ½σ²(log p)′ + σσ′ for any σ, look alike to a network
-// that is told the potential or the score, up to the error of their grid.
+// Equations with the same law, b = ½σ²(log p)′ + σσ′ for any σ, have the same potential
+// and score, up to the error of the grid.
 func TestDerivedFieldsAreOfTheLaw(t *testing.T) {
 	score := func(x float64) float64 { return -x * x * x / 4 }
 	sigma := func(x float64) float64 { return 1 + 0.3*math.Sin(x) }

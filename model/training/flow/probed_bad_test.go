@@ -14,8 +14,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
-// A function is seen alike with any number of threads, and one sensor is the first
-// of many.
+// Probes do not depend on the number of threads, and a single sensor is the first of
+// many.
 func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 	for name, c := range map[string]probe.Config{
 		"cn2d":         {Kind: probe.Walk, Sensors: 24, Steps: 5, DT: 0.0025},
@@ -49,8 +49,8 @@ func TestProbedIsAFunctionOfTheSubject(t *testing.T) {
 	}
 }
 
-// Probes that leave the grid meet the coefficients at its boundary; what explodes,
-// has no noise or is not finite is refused with the function's number.
+// Probes beyond the grid have the coefficients at its boundary. Equations that explode,
+// have no noise or are not finite are refused, with the function's number.
 func TestProbedRefusesEquations(t *testing.T) {
 	p, _ := probed(t, "cn2d", probe.Config{Kind: probe.Trajectory, Sensors: 24, Steps: 5, DT: 0.01}, probe.OverRows)
 	grid := sde.Grid{Lo: -1, Hi: 1, N: 4}

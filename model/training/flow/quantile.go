@@ -66,16 +66,11 @@ func (q *quantiles) pair(x0, x1, stored []float32, places []int32, r *rand.Rand)
 
 // before is how many of the block rank no higher than s.
 func (q *quantiles) before(s ranked) int {
-	lo, hi := 0, len(q.block)
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if q.block[mid].compare(s) <= 0 {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
+	n, found := slices.BinarySearchFunc(q.block, s, ranked.compare)
+	if found {
+		n++
 	}
-	return lo
+	return n
 }
 
 // stratum draws from the part of N(0,1) between its quantiles rank/n and

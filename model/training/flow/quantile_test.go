@@ -38,8 +38,8 @@ func epoch(t *testing.T, plan batch.Plan, s *shard.Shard, coupling flow.Coupling
 	return pairs
 }
 
-// Over an epoch the blocks of a function make up one monotone coupling: all N of
-// its samples, each with noise from the part of N(0,1) of its rank.
+// Over an epoch the blocks of a function form one monotone coupling: all its N samples,
+// each with noise from the part of N(0,1) that belongs to its rank.
 func TestQuantileCoupling(t *testing.T) {
 	s := open(t, functions, stored, 1)
 	for f, pairs := range epoch(t, plan, s, flow.Quantile) {
@@ -56,7 +56,7 @@ func TestQuantileCoupling(t *testing.T) {
 	}
 }
 
-// Equal samples share their ranks out: noise is stratified whatever the samples are.
+// Equal samples have different ranks, so that noise is stratified for any samples.
 func TestQuantileCouplingOfEqualSamples(t *testing.T) {
 	s := write(t, functions, stored, 1, math.Round)
 	for f, pairs := range epoch(t, plan, s, flow.Quantile) {

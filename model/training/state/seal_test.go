@@ -46,8 +46,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// Any bit, of tensors, of the header or of the seal: what is not refused is the same
-// state, as with a letter of the header in the other case.
+// A change of any bit, of tensors, header or seal, is refused or leaves the state the
+// same. (A letter of the header in the other case may do so.)
 func TestBrokenSeal(t *testing.T) {
 	want := example()
 	export := sealed(t, encode(t, want))

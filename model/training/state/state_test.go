@@ -117,7 +117,7 @@ func TestCorruptBytesAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever Decode accepts is valid and is encoded again. Peers send these bytes.
+// Every state that Decode accepts is valid and can be encoded. Peers send these bytes.
 func FuzzDecode(f *testing.F) {
 	encoded, err := example().Encode()
 	if err != nil {
@@ -183,7 +183,7 @@ func ledgerNumbers(f *testing.F, file *safetensors.File, name string) []byte {
 	return tensor.Data
 }
 
-// decodes fails if Decode accepts what it should not.
+// decodes fails if Decode accepts an invalid state.
 func decodes(t *testing.T, b []byte) {
 	s, err := state.Decode(b, layout)
 	if err != nil {

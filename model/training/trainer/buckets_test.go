@@ -9,8 +9,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
-// On a device with its own memory a long sum leaves in as many arrays as it has
-// buckets, which hold the same numbers.
+// On a device with its own memory a long sum has an array for each bucket, with the
+// same numbers.
 func TestBuckets(t *testing.T) {
 	c := config(1)
 	model := c.Model.(deeponet.Config)

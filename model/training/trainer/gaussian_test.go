@@ -123,10 +123,10 @@ func gaussianShard(t *testing.T, d int) *shard.Shard {
 	return s
 }
 
-// A network that is trained on a shard of Gaussians, the way a worker trains it,
-// finds the closed-form velocity, the least loss and the flow to the target. What
-// it misses is the optimiser's after 400 steps: the bounds are one and a half times
-// what was measured. Optimal pairs of 128 points have ρ = 0.975 on the line and 0.953
+// A network that is trained on a shard of Gaussians, as a worker trains it, finds the
+// closed-form velocity, the least loss and the flow to the target. The remaining error
+// is the optimiser's after 400 steps: the bounds are one and a half times the measured
+// errors. Optimal pairs of 128 points have ρ = 0.975 on the line and 0.953
 // in the plane, at which the velocity differs from the optimal transport map's,
 // ρ = 1, by less than that.
 func TestRecoversTheVelocityOfGaussians(t *testing.T) {
@@ -211,7 +211,7 @@ func compareWithClosedForm(t *testing.T, tr *trainer.Trainer, field gaussianFiel
 	}
 }
 
-// compareWithTheFlow carries noise to t = 1, where it is to be μ + s·x₀. The root
+// compareWithTheFlow carries noise to t = 1, where the closed form is μ + s·x₀. The root
 // mean square of the difference bounds W₂ between the law there and the target.
 func compareWithTheFlow(t *testing.T, field gaussianField, b *flow.Batch) {
 	t.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
 )
 
-// XLA's temporary memory stays mapped between steps without the user setting
-// anything: a step of this size faults 13,000 pages in with glibc's defaults.
+// XLA's temporary memory stays mapped between steps with no settings by the user. With
+// glibc's defaults a step of this size faults 13,000 pages in.
 func TestStepsDoNotFaultPagesIn(t *testing.T) {
 	b := backendtest.Fast(t)
 	if b.Name != backend.XLACPU {
@@ -38,8 +38,8 @@ func TestStepsDoNotFaultPagesIn(t *testing.T) {
 		}
 		return (after.Minflt - before.Minflt) / int64(steps)
 	}
-	// The heap grows until the order in which XLA's threads free fits into it;
-	// then steps find their memory mapped.
+	// The heap grows until it suffices for every order in which XLA's threads free;
+	// then the memory of steps is mapped.
 	least := faults(3)
 	for range 6 {
 		least = min(least, faults(3))

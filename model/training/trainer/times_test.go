@@ -20,12 +20,12 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
-// A network that is told of log τ learns the law of X_τ for dX = θ(μ − X)dt + s·dW
+// A network with the input log τ learns the law of X_τ for dX = θ(μ − X)dt + s·dW
 // from N(0, 1), which is normal with mean μ(1 − e^{−θτ}) and variance
-// e^{−2θτ} + s²/(2θ)·(1 − e^{−2θτ}): its samples have both at times that it was not
-// trained on, for μ = ±1.5, which it is told of in a field. Times are drawn anew
-// for every batch; a network that did not hear them would miss by the distance
-// between the laws, up to 1.5 in the mean and 0.6 in the deviation.
+// e^{−2θτ} + s²/(2θ)·(1 − e^{−2θτ}). Its samples have both at times that it was not
+// trained on, for μ = ±1.5, which is a field. Every batch has new times. The error of a
+// network that ignores them would be the distance between the laws, up to 1.5 in the
+// mean and 0.6 in the deviation.
 func TestLearnsTheLawAtATime(t *testing.T) {
 	const (
 		theta, noise, mu      = 0.4, 0.36, 1.5

@@ -245,8 +245,8 @@ func TestDivergenceKeepsTheState(t *testing.T) {
 	})
 }
 
-// Networks of the same parameters that read other shapes add to one sum; a batch
-// that is for none is refused, and so are networks of other parameters.
+// Networks with the same parameters and inputs of other shapes add to the same sum. A
+// batch that fits none is refused, and so are networks with other parameters.
 func TestOthers(t *testing.T) {
 	b, err := backend.Open(backend.Go)
 	if err != nil {
