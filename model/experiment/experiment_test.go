@@ -6,9 +6,8 @@ import (
 )
 
 // The paper's table: 32,256 steps of 256 × 32 on the line, 8,192 of 512 × 64 in
-// the plane, 2,048 of 64 × 64 with particles, and the parameter counts that the
-// method's specification derives. The scaled preset has the budget of the
-// measured yardstick.
+// the plane, 2,048 of 64 × 64 with particles, and the parameter counts of the
+// networks.
 func TestSizes(t *testing.T) {
 	for _, tt := range []struct {
 		name, preset      string

@@ -114,8 +114,8 @@ func rare1d(s lineSizes) Experiment {
 	return e
 }
 
-// commonOnLine is what the 1D experiments share: the network of C5 and C11 of the
-// method's specification, the optimizer, the solver, the metric.
+// commonOnLine is what the 1D experiments share: the network (the paper leaves open the
+// depth and width of its branches), the optimizer, the solver, the metric.
 func commonOnLine(s lineSizes, nodes int) Experiment {
 	network := deeponet.Paper(nodes)
 	if s.tiny {

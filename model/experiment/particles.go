@@ -56,9 +56,9 @@ func ofParticles() definition {
 }
 
 // particles64d is the paper's experiment with 32 particles in the plane. Its sensors are
-// isolated pairs: 20 points of dt 0.001. Chains start from N(0, 1.5²I). Particles are
-// exchangeable, so noise and samples are coupled independently (C9 of the method's
-// specification).
+// isolated pairs: 20 points of dt 0.001. Chains start from N(0, 1.5²I). The paper
+// names no coupling here. Particles are exchangeable, so a transport by index would gain
+// little, and noise and samples are coupled independently.
 func particles64d(s particleSizes) Experiment {
 	network := sensor.Particles()
 	network.Sensors = s.sensors

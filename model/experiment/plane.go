@@ -104,8 +104,8 @@ func cn2dTransfer(s planeSizes) Experiment {
 	return e
 }
 
-// commonInPlane is what the 2D experiments share: fields and chains of C4 and C6
-// of the method's specification, the optimizer, the solver, the metric.
+// commonInPlane is what the 2D experiments share: fields and chains (the paper leaves open
+// the amplitude of the fields and the starts), the optimizer, the solver, the metric.
 func commonInPlane(s planeSizes) Experiment {
 	training := simulate.Scheme{DT: 0.01, BurnIn: s.burnIn, Thin: 50, Chains: s.chains}
 	return Experiment{

@@ -20,8 +20,8 @@ var paper = map[string]publication{
 		{Kind: MCMC, Names: []string{"mcmc"}, Numbers: map[Quantity]float64{
 			SinkhornMean: 0.001, SinkhornMedian: 0.0002, W2Mean: 0.083, W2Median: 0.04, Seconds: 8.6}},
 	}},
-	// The paper's budgets are seconds, ours are steps (spec C4). Its numbers fit σ₀ = 1
-	// (C2), so they stand beside those rows too.
+	// The paper's budgets are seconds, ours are steps. Its numbers fit σ₀ = 1
+	// (docs/decisions/reproduction.md), so they are beside those rows too.
 	"rare1d": {PaperTitle + ", tables 1d_rare and 1d_params, and the text on solvers; one RTX 5090 (model), one EPYC 9575F (MCMC); 1,024 test functions", []PaperRow{
 		{Settings: []string{"evaluation.solver=rk4-4"}, Kind: Model, Numbers: map[Quantity]float64{
 			SinkhornMean: 0.131, SinkhornMedian: 0.011, W2Mean: 0.447, W2Median: 0.239, Seconds: 20.6, SolveSeconds: 1.4,
@@ -64,8 +64,8 @@ var paper = map[string]publication{
 		transferRow(0.0177, "training.sensors=[512,1024,2048]", "evaluation.sensors=1024"),
 		transferRow(0.0125, "training.sensors=[512,1024,2048]", "evaluation.sensors=2048"),
 	}},
-	// The paper's energies have another scale: no ranges of kernels that we tried give
-	// it (C13). Only relative energies compare.
+	// The paper's energies have another scale, which none of the ranges of kernels
+	// that were tried gives. Only relative energies compare.
 	"particles64d": {PaperTitle + ", tables d4_ablation and d4_obs_metrics; one RTX 5090; 100 test kernels, other ranges of parameters than ours: energies of the target 638.76 ± 1504.73", []PaperRow{
 		{Kind: Model, Numbers: map[Quantity]float64{
 			FeatureMean: 1.786, FeatureMedian: 1.0159, RadialMean: 0.6865, RadialPooled: 0.6865,

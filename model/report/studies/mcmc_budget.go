@@ -17,7 +17,7 @@ type MCMCBudget struct {
 	Steps int // per chain at most, a fifth of them burn-in
 }
 
-// budgetChains is how many chains share a budget's samples (C4).
+// budgetChains is how many chains share a budget's samples. The paper gives no number.
 const budgetChains = 64
 
 // budgetsOf are budgets of these numbers of steps of dt, named by their steps.

@@ -108,8 +108,8 @@ var (
 		{Name: "untrained network", Kind: evaluate.Untrained},
 	}
 
-	// Where the paper names no solver, a few functions compare four steps of RK4 with
-	// sixteen (C7).
+	// The paper names no solver here. A few functions compare four steps of RK4 with
+	// sixteen.
 	finerSteps = []EvaluationSpec{
 		{Name: "rk4-4", Functions: 8, Set: []string{"evaluation.solver=rk4-4"}, Kinds: []evaluate.Kind{evaluate.Model}},
 		{Name: "rk4-16", Functions: 8, Set: []string{"evaluation.solver=rk4-16"}, Kinds: []evaluate.Kind{evaluate.Model}},

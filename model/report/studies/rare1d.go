@@ -8,7 +8,7 @@ import (
 
 // rare1d is the one-dimensional experiment with rare events. Its baselines run with
 // the σ₀ = 0.1 of the paper's text and, since chains then hardly move, at the time
-// scale that the paper's numbers fit (C2).
+// scale that the paper's numbers fit (docs/decisions/reproduction.md).
 //
 // σ₀ = 1 is σ₀ = 0.1 with σ multiplied by 10 and, since b ∝ σ², b by 100. Both
 // have the same law, and an Euler–Maruyama step of dt = 0.001 with σ₀ = 1,
