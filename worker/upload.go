@@ -45,8 +45,8 @@ type checkpoint struct {
 }
 
 // start uploads a checkpoint in the background. The upload outlives its session
-// and generation, because what it holds stays true. It calls failed where nothing
-// arrives.
+// and generation, because the checkpoint stays valid. It calls failed if the checkpoint
+// does not arrive.
 func (u *uploader) start(address string, c checkpoint, failed func(error)) {
 	step := c.state.Step
 	select {

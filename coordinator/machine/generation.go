@@ -29,7 +29,7 @@ type generation struct {
 	steps    [2]stepTimings // of the last even and the last odd step
 
 	longestStep time.Duration // time between two steps
-	stalled     bool          // no step for long, which was reported
+	stalled     bool          // no step for a long time, and a warning said so
 }
 
 type formation int
@@ -329,10 +329,10 @@ func (m *Machine) failedAttempt(members []ergoflow.WorkerID, text string) {
 	}
 }
 
-// expelLate ends the sessions of the members that are late. Of these it expels and
-// excludes the newcomers alone, where there are any: in a ring a member's neighbours are
-// late with it. Where no member is ready, the ring has not connected, which any of them
-// may have caused: then it expels none.
+// expelLate ends the sessions of the members that are late. If some of these are
+// newcomers, it expels and excludes the newcomers alone: in a ring one late member makes
+// its neighbours late. If no member is ready, the ring has not connected. Any member may
+// have caused that, so it expels none.
 func (m *Machine) expelLate() {
 	g := m.current
 	if g.phase == assigned && len(g.isReady) == 0 && len(g.members) > 1 {
@@ -361,7 +361,7 @@ func (m *Machine) expelLate() {
 
 // noteStall warns of a generation that runs and makes no step. Its members are
 // connected, since they answer; a device, or the store behind a mapped shard, may hang.
-// The coordinator cannot tell that from a long step.
+// The coordinator cannot distinguish that from a long step.
 func (m *Machine) noteStall(g *generation, passed time.Duration) {
 	g.waited += passed
 	if g.stalled || g.waited < max(stallAfter, stallFactor*g.longestStep) {

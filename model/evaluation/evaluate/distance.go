@@ -40,7 +40,7 @@ func Distances(rows []Row, dim int) [2]Distance {
 // Distances are the two that compare the rows.
 func (r *Results) Distances() [2]Distance { return Distances(r.Rows, r.Dim) }
 
-// hasObservables says whether rows have observables of particles.
+// hasObservables reports whether rows have observables of particles.
 func hasObservables(rows []Row) bool {
 	for _, r := range rows {
 		for _, f := range r.Functions {

@@ -15,5 +15,7 @@
 // that end before a function returns; results do not depend on their number.
 //
 // To add a metric, add a file with its formula, validate the clouds with
-// validatePair, and enter it in the list of bad_input_test.go.
+// validatePair, and enter it in the lists above and of bad_input_test.go. Package
+// evaluate then measures it for tables (compare.go, results.go, summary.go,
+// columns.go).
 package metrics

@@ -42,7 +42,7 @@ func TestReferenceKeepsSelfTerms(t *testing.T) {
 	}
 }
 
-// falsified says whether a wrong first number in a cached potential changes a result.
+// falsified reports whether a wrong first number in a cached potential changes a result.
 func falsified(kept []float64, result func() float64) bool {
 	before := result()
 	kept[0]++

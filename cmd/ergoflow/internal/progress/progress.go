@@ -30,7 +30,7 @@ type Bar struct {
 	ended     bool
 }
 
-// New shows a stage of which done of the total, in that unit, are done already.
+// New shows a stage with total units of work, of which done are complete already.
 func New(out *os.File, stage, unit string, done, total int) *Bar {
 	now := time.Now()
 	p := &Bar{out: out, stage: stage, unit: unit, total: total, first: done, begin: now, lastLine: now, lastValue: -1}

@@ -39,7 +39,7 @@ type fused struct {
 	refused       bool        // a sum left the range: smaller ε are not tried
 }
 
-// self says whether rows and columns are the same measure.
+// self reports whether rows and columns are the same measure.
 func (f *fused) self() bool { return f.rows.To == f.rows.From }
 
 // strip is a part of a pair's boxes: every len(strips)-th, from number on.
@@ -126,7 +126,7 @@ func (f *fused) collect(node int, frames *int) bool {
 	return f.collect(b.left, frames) && f.collect(b.right, frames)
 }
 
-// tiled says whether a grid is far faster on no box below a node.
+// tiled reports whether a grid is far faster on no box below a node.
 func (t task) tiled(node int) bool {
 	b := &t.To.tree[node]
 	switch {

@@ -39,12 +39,12 @@ const (
 	gridSwing = exponentRange / 2
 )
 
-// gridPays says whether a grid with the fewest nodes that a box of that width can
+// gridPays reports whether a grid with the fewest nodes that a box of that width can
 // need would take less time than sums at the targets. It is a quick estimate from
 // the width; chooseNodes looks at the sources.
 func (t task) gridPays(b *box) bool { return t.gridPaysBy(1, b) }
 
-// gridPaysBy says whether the grid would take factor times less than the targets.
+// gridPaysBy reports whether the grid would take factor times less than the targets.
 func (t task) gridPaysBy(factor float64, b *box) bool {
 	d := len(b.radius)
 	if d < 2 || d > gridAxes {
@@ -61,7 +61,7 @@ func (t task) gridPaysBy(factor float64, b *box) bool {
 	return t.gridCheaper(factor, b, nodes)
 }
 
-// gridCheaper says whether a grid of these nodes takes factor times less than sums
+// gridCheaper reports whether a grid of these nodes takes factor times less than sums
 // at the targets of a box.
 func (t task) gridCheaper(factor float64, b *box, nodes [gridAxes]int) bool {
 	exponentials, products := 0, 1

@@ -48,10 +48,10 @@ func (t task) runTiles(s *scratch, b *box, level, above int) {
 	}
 }
 
-// tooLarge says whether the targets of a box are too far apart for one frame.
+// tooLarge reports whether the targets of a box are too far apart for one frame.
 func (t task) tooLarge(b *box) bool { return b.hi-b.lo > 1 && !t.within(b, tileReach) }
 
-// halvingPays says whether narrowing the sources of a box for its halves takes less
+// halvingPays reports whether narrowing the sources of a box for its halves takes less
 // time than it saves, on the assumption that it leaves out as large a part as it did
 // here.
 func (t task) halvingPays(b *box, kept, above int) bool {

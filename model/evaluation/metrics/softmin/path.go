@@ -17,12 +17,12 @@ package softmin
 // A form whose condition turns out to fail, as a grid that does not resolve the sum or a
 // sum beyond float32, hands over to the next: that costs time, not accuracy.
 
-// Flat says whether sums at that ε are flat.
+// Flat reports whether sums at that ε are flat.
 func (s *Evaluator) Flat(eps float64) bool {
 	return s.Diameter > 0 && eps > flatRatio*s.Diameter*s.Diameter
 }
 
-// fusable says whether a pair can be fused; prepare decides whether that pays.
+// fusable reports whether a pair can be fused; prepare decides whether that pays.
 func (f *fused) fusable(rows task) bool {
 	return hasPairKernel && rows.single && !rows.flat && !f.refused &&
 		rows.To.d > 1 && min(rows.To.n, rows.From.n) >= fusedPoints
@@ -47,7 +47,7 @@ func appendNodes(tasks []task, whole task, node int) []task {
 	return appendNodes(tasks, whole, b.right)
 }
 
-// compact says whether a box is small enough to begin with tiles.
+// compact reports whether a box is small enough to begin with tiles.
 func (t task) compact(b *box) bool { return t.single && b.hi-b.lo <= tileTargets }
 
 // run computes the targets of a task.

@@ -7,8 +7,8 @@
 // The definition takes N·M exponentials. Each path through this package takes
 // fewer, or cheaper ones, where a condition holds that is checked; path.go
 // chooses among them. Kernels have a plain form (*Plain) and one on vectors
-// (*_amd64.go, *_amd64.s); tests hold them together. Why each path is there:
-// docs/decisions/sinkhorn-sums.md.
+// (*_amd64.go, *_amd64.s); tests compare the two. docs/decisions/sinkhorn-sums.md has
+// the reason for each path.
 //
 // Results do not depend on GOMAXPROCS.
 package softmin

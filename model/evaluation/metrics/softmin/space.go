@@ -12,7 +12,7 @@ import "math"
 // Boxes are nodes of the targets' k-d tree: leaves; for tiles, nodes that fit into
 // one frame; for grids, larger ones.
 
-// within says whether a box's half diagonal is at most that many σ.
+// within reports whether a box's half diagonal is at most that many σ.
 func (t task) within(b *box, sigmas float64) bool {
 	var square float64
 	for _, r := range b.radius {
@@ -49,7 +49,7 @@ func (t task) untilt(sum, top float64, u, star, centre []float64) float64 {
 	return f
 }
 
-// matters says whether a group's terms can be more than 2^-cut of y*'s at any
+// matters reports whether a group's terms can be more than 2^-cut of y*'s at any
 // target of the box.
 func (t task) matters(bound, top, cut float64, b, group *box, star []float64) bool {
 	var swing float64

@@ -40,7 +40,7 @@ func expSums(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	}
 }
 
-// hasPairKernel says whether this processor has a kernel for expPairs. Without one, tiles
+// hasPairKernel reports whether this processor has a kernel for expPairs. Without one, tiles
 // are faster than fused sums.
 var hasPairKernel = cpu.X86.HasAVX512F
 

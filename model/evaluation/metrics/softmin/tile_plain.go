@@ -7,7 +7,7 @@ func expSums(sums *[tile][lanes32]float64, a, v, u *float32, stride, n, d int) {
 	expSumsPlain(sums, a, v, u, stride, n, d)
 }
 
-// hasPairKernel says whether this processor has a kernel for expPairs.
+// hasPairKernel reports whether this processor has a kernel for expPairs.
 const hasPairKernel = false
 
 // expPairs is expPairsPlain: only amd64 has kernels.
