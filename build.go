@@ -7,9 +7,9 @@ import (
 
 // Build names what this program was built from: the release and, where the
 // toolchain has noted it, the commit, as in "0.1.0+1c73bc2a4f3e-dirty". Processes of
-// one cluster must agree on it: other code may round otherwise or mean other things
-// by a message. Builds of uncommitted changes, or with -buildvcs=false, cannot be
-// told apart.
+// one cluster must agree on it: another build may round differently, or read a
+// message in another way. Builds of uncommitted changes, or with -buildvcs=false,
+// cannot be told apart.
 var Build = sync.OnceValue(func() string {
 	info, _ := debug.ReadBuildInfo()
 	return build(info)

@@ -25,17 +25,17 @@ type Generation uint64
 type Step int64
 
 // Mark names a training state: its step, and the generation that made that step.
-// Two states with one mark are equal. Generations of which no member is left are
-// replaced by others that may make the same steps again, and then the later
-// generation counts, however far the earlier one came: as a term does in Raft.
-// The zero Mark is the state that everything begins with.
+// Two states with one mark are equal. If no member of a generation is left, a later
+// generation may make the same steps again. Then its states take precedence, however
+// far the earlier one came, as a later term does in Raft. The zero Mark is the
+// initial state.
 type Mark struct {
 	Generation Generation `json:"generation"`
 	Step       Step       `json:"step"`
 }
 
-// Compare is negative, zero or positive as a is to be preferred less than,
-// equal to or rather than b: by generation, then by step.
+// Compare orders marks by generation, then by step. It is positive if a takes
+// precedence over b, negative if b does, and zero if they are equal.
 func (a Mark) Compare(b Mark) int {
 	return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Step, b.Step))
 }
@@ -46,20 +46,20 @@ func (a Mark) String() string { return fmt.Sprintf("step %d of generation %d", a
 type WorkerID string
 
 // Wire is the number format in which workers send each other gradients. Sums are
-// float32 in any.
+// float32 in every format.
 type Wire string
 
 const (
 	WireFloat32  Wire = "f32"
 	WireBFloat16 Wire = "bf16"
-	WireInt8     Wire = "int8" // what rounding takes away is fed back
+	WireInt8     Wire = "int8" // the rounding error is added to the next gradient
 )
 
 // Wires lists the known ones.
 func Wires() []Wire { return []Wire{WireFloat32, WireBFloat16, WireInt8} }
 
-// Plan is what the coordinator must know of a run to conduct it. It reads
-// Config no further than to hand it to workers.
+// Plan is what the coordinator must know of a run to conduct it. Of Config it reads
+// the section data alone, for the jobs, and hands the rest to workers.
 type Plan struct {
 	Run             string          `json:"run"`              // hash of the configuration, in hexadecimal
 	Experiment      string          `json:"experiment"`       // name and preset, for people

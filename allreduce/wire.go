@@ -8,7 +8,7 @@ import (
 )
 
 // Wire is the number format in which long vectors of float32 travel. Sums are
-// float32 in any.
+// float32 in every format.
 type Wire uint8
 
 const (

@@ -1,6 +1,6 @@
 // Package data describes data sets (Dataset), checks them with a short simulation
 // (PilotRun) and generates their shards (Generate). The bytes of a shard depend on the
-// description alone: any node can make any shard again.
+// description alone: any machine can make any shard again.
 //
 // Below it are equations (the families), simulation (the chains and probes) and sets (how
 // shards are stored, and how batches are composed of them).

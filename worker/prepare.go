@@ -11,8 +11,8 @@ import (
 )
 
 // prepare opens the replica of a run, or keeps the one that is open. If the order
-// names a member to follow, it follows that member, and onMark hears every mark that
-// the replica gets.
+// names a member to follow, it follows that member, and onMark is called with
+// every mark that the replica gets.
 func (w *worker) prepare(ctx context.Context, order message.Prepare, onMark func(ergoflow.Mark)) error {
 	r := w.replica.Load()
 	if r == nil || !r.ReusableFor(order.Plan) {

@@ -22,9 +22,9 @@ func (w *worker) watchDevice(ctx context.Context, stuck func()) (end func()) {
 	}
 }
 
-// reportStuck calls stuck if running goes on for deviceGrace after ctx has ended. An
-// upload under way comes first: it ends by itself, when it stands still at the
-// latest.
+// reportStuck calls stuck if running has not ended deviceGrace after ctx. It first waits
+// for an upload under way, which ends by itself: after stallTimeout without progress at
+// the latest.
 func (w *worker) reportStuck(ctx, running context.Context, stuck func()) {
 	select {
 	case <-ctx.Done():

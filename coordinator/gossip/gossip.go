@@ -1,7 +1,7 @@
 // Package gossip lets the processes of a cluster find one another: every process joins a
 // memberlist, whose metadata has its role and its addresses.
 //
-// Gossip is a hint only. A listed member was heard of lately; sessions with the
+// Gossip is a hint only. A listed member answered recently; sessions with the
 // coordinator decide which workers train.
 package gossip
 

@@ -49,8 +49,8 @@ func (m *Machine) withoutExcluded(candidates []*worker) []*worker {
 // complaints maps each worker to those that complain about it.
 type complaints map[ergoflow.WorkerID]map[ergoflow.WorkerID]bool
 
-// noteComplaint counts a complaint about a peer, or where it names none about the
-// worker's own device. Complaints of a generation that another one has ended count too.
+// noteComplaint counts a complaint about a peer, or, if it names none, about the
+// worker's own device. A complaint about the generation before the present one counts too.
 func (m *Machine) noteComplaint(by ergoflow.WorkerID, e message.Complaint) {
 	about := cmp.Or(e.Peer, by)
 	if !m.training() || e.Generation+1 < m.ledger.Generation || m.byID(about) == nil {
@@ -65,10 +65,10 @@ func (m *Machine) noteComplaint(by ergoflow.WorkerID, e message.Complaint) {
 	m.run.complaints[about][by] = true
 }
 
-// suspects are the members that may keep generations from making a step: newcomers at
-// first, after more attempts any member. Of these it returns the ones with the most
-// complaints: without any complaint all newcomers; of other members that are equal, the
-// last in rank.
+// suspects are the members that may keep generations from making a step. After
+// excludeNewcomersAfter attempts it returns the newcomers with the most complaints, or all
+// newcomers if there are no complaints. After excludeSuspectAfter it returns the member
+// with the most complaints, among equals the one of the highest rank.
 func (m *Machine) suspects(members []ergoflow.WorkerID) []ergoflow.WorkerID {
 	newcomers := m.newcomers(members)
 	switch {

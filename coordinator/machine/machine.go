@@ -119,8 +119,8 @@ func New(config Config, ledger Ledger) *Machine {
 	return m
 }
 
-// Step handles one event. Where the clock has gone backwards, no time has passed;
-// where it has leapt forwards, see tick.
+// Step handles one event. If the clock has gone backwards, no time passes in the
+// machine. Jumps forwards are in tick.
 func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason string) {
 	m.skew += max(0, m.clock.Sub(now))
 	m.clock = now

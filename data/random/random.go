@@ -1,5 +1,5 @@
 // Package random is the only source of randomness of the project. Every stream depends on
-// (seed, purpose, index...) alone. So any node can make any function, batch or initial
+// (seed, purpose, index...) alone. So any machine can make any function, batch or initial
 // parameter again, in any order.
 package random
 

@@ -27,28 +27,28 @@ import (
 
 const (
 	// catchUpTimeout bounds how long a worker tries to catch up with the members
-	// before it is admitted without.
+	// before it is admitted with an older state.
 	catchUpTimeout = 10 * time.Second
-	// followTime is how long it follows after that. It is admitted at once, or it is
-	// one more than the run can use.
+	// followTime is how long it follows after that. A worker that the run can use is
+	// admitted at once.
 	followTime = 5 * time.Second
-	// idleTime is how long no update comes before the members count as not stepping.
+	// idleTime without an update means that the members make no steps.
 	idleTime = time.Second
 	// lastUpdateTimeout bounds the wait for the last update of a generation that has
 	// ended: it is on its way.
 	lastUpdateTimeout = 500 * time.Millisecond
 )
 
-// Following is the task of following a member. A nil one is over. Its methods are
-// called one at a time.
+// Following is the task of following a member. A nil Following has ended. Its methods
+// are called one at a time.
 type Following struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
 // Follow starts to follow the member, and returns when the replica has caught up,
-// cannot follow, or ctx ends. Following goes on after that, for followTime unless
-// ctx has ended. onMark hears every mark that the replica gets.
+// cannot follow, or ctx ends. Following continues after that, for followTime unless
+// ctx has ended. onMark is called with every mark that the replica gets.
 func Follow(ctx context.Context, r *replica.Replica, member message.Member, log *slog.Logger, onMark func(ergoflow.Mark)) *Following {
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpTimeout+followTime)
 	f := &Following{cancel: cancel, done: make(chan struct{})}

@@ -17,8 +17,8 @@ import (
 
 // A worker that joins can reach the members, but they may not reach it: it listens
 // on an address of another network, or behind a firewall. A generation with it would
-// break, and all would wait until it had. So the worker asks a member to connect,
-// and is not admitted before that succeeds.
+// wait for the ring and then end. So the worker asks a member to connect, and is not
+// admitted before that succeeds.
 
 const (
 	// answerTimeout bounds the wait for a member's answer, since the member may have
@@ -30,7 +30,7 @@ const (
 	maxAddressBytes = 256
 )
 
-// Reach connects to the caller's data port, and says whether that succeeded.
+// Reach connects to the caller's data port, and answers whether that succeeded.
 func (s *Server) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.ReachReply, error) {
 	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
 		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")

@@ -7,9 +7,10 @@ import (
 // A lease bounds how long a worker applies steps without hearing from the coordinator.
 // The coordinator replaces members that it cannot hear by others, which continue from an
 // older state. By then the old members must have stopped, though the coordinator cannot
-// tell them. It counts from the last message that it received. The worker counts from
-// the time at which it sent the last heartbeat that it knows was received. That is
-// earlier, and a lease is shorter than the coordinator's wait: no clocks need to agree.
+// tell them. The coordinator counts from the last message that it received. The worker
+// counts from the time at which it sent the last heartbeat that it knows was received.
+// That is earlier, and a lease is shorter than the coordinator's wait: no clocks need to
+// agree.
 //
 // A step is not lost when the lease ends before it is applied: the rank applies it when
 // the next ping renews the lease, if its generation has not ended.

@@ -13,7 +13,7 @@ type rankState struct {
 	generation ergoflow.Generation
 	saves      bool          // this rank writes the checkpoints
 	joined     bool          // the state is in place and the ring connected
-	gone       bool          // all members are ready
+	gone       bool          // the coordinator has sent Go: all members are ready
 	step       ergoflow.Step // updates applied
 	busy       bool          // between Compute and Applied
 	summed     bool          // busy, and the ring has ended in this rank
@@ -124,7 +124,7 @@ func (s *Session) applied(w *work, e Applied) {
 }
 
 // save takes a checkpoint at the next step boundary. No step follows in this session: the
-// worker leaves, and later steps would be lost with it.
+// worker leaves, and its later steps would be lost.
 func (s *Session) save() {
 	s.noMoreSteps = true
 	if s.work == nil || s.work.kind != stepping {

@@ -18,8 +18,8 @@ import (
 // on the placement of shards nor on the order of summation.
 //
 // At level 0 one unit is 2^unitExponent of the mean gradient, with the number of
-// samples rounded up to a power of two. What is lost below that, Adam's ε of 1e-8
-// would drown. At level 0 a group's share of the mean may be 2^11. The rare step
+// samples rounded up to a power of two. Rounding loses less than that, which is
+// negligible beside Adam's ε of 1e-8. At level 0 a group's share of the mean may be 2^11. The rare step
 // with a larger share is computed again at the next level, whose unit is
 // 2^levelExponent times as large. All ranks decide this alike, because the number
 // of groups that did not fit is part of the sum.

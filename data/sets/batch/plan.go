@@ -8,6 +8,9 @@
 // every pass, the samples of a function once per epoch: pass p of the epoch
 // takes block p of the shuffled samples. Every step takes the same number of
 // functions from every shard.
+//
+// A Plan picks functions and samples. Package worker/replica gives each rank the picks
+// of its shards, and package model/training/flow fills the batch: inputs, noise, times.
 package batch
 
 import "fmt"

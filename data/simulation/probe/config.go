@@ -1,6 +1,6 @@
-// Package probe records equations along short trajectories, the sensors of networks that
-// read no grid. A probe starts at a random point and moves. Each of its points gives a row:
-// its position and the coefficients there.
+// Package probe records equations along short paths, the sensors of networks that read no
+// grid. A probe starts at a random point and moves. Each of its points gives a row: its
+// position and the coefficients there.
 //
 // Probes are made again for every batch and never stored. They depend on (seed, purpose,
 // function, equation, configuration) alone. The first m of M sensors are the same for every

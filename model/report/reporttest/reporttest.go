@@ -1,5 +1,4 @@
-// Package reporttest has results that no run has made, for tests of what is drawn
-// and written of results.
+// Package reporttest has made-up results, for tests of reports and figures.
 package reporttest
 
 import (
