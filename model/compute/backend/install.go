@@ -44,7 +44,10 @@ func Install(ctx context.Context, kind string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return p.install(ctx, python, w)
+	if err := p.install(ctx, python, w); err != nil {
+		return fmt.Errorf("install %s: %w", p.backend, err)
+	}
+	return nil
 }
 
 func findPython(ctx context.Context) (string, error) {
@@ -58,59 +61,74 @@ func findPython(ctx context.Context) (string, error) {
 	return python, nil
 }
 
+// install unpacks and tests the plugin in a temporary directory, and then moves it to
+// its final place.
 func (p plugin) install(ctx context.Context, python string, w io.Writer) (err error) {
 	final, err := p.dir()
 	if err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(final), 0o755); err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
+		return err
 	}
 	// In the final directory's parent, so that the rename stays on one file system.
 	work, err := os.MkdirTemp(filepath.Dir(final), "."+p.kind+"-")
 	if err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 
 	unpacked := filepath.Join(work, "unpacked")
-	for _, part := range p.wheels {
-		fmt.Fprintf(w, "downloading %s %s with pip\n", part.name, part.version)
-		file, err := part.download(ctx, python, filepath.Join(work, "wheels"), w)
-		if err != nil {
-			return fmt.Errorf("install %s: %w", p.backend, err)
-		}
-		if err := part.unpack(ctx, file, unpacked); err != nil {
-			return fmt.Errorf("install %s: %w", p.backend, err)
-		}
-		if err := os.Remove(file); err != nil {
-			return fmt.Errorf("install %s: %w", p.backend, err)
-		}
+	if err := p.unpackWheels(ctx, python, work, unpacked, w); err != nil {
+		return err
 	}
-	path := filepath.Join(unpacked, p.object)
-	device, err := probe(p.backend, path)
+	device, err := probe(p.backend, filepath.Join(unpacked, p.object))
 	if err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
+		return err
 	}
-	sum, size, err := hashFile(path)
-	if err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
-	}
-	manifest, err := json.MarshalIndent(installation{Version: p.version, Object: p.object, Bytes: size, SHA256: sum}, "", "  ")
-	if err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
-	}
-	if err := os.WriteFile(filepath.Join(unpacked, manifestName), manifest, 0o644); err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
+	if err := p.writeManifest(unpacked); err != nil {
+		return err
 	}
 	// Remove an older installation that does not work. A process that has loaded it
 	// keeps its mapping.
 	if err := os.RemoveAll(final); err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
+		return err
 	}
 	if err := os.Rename(unpacked, final); err != nil {
-		return fmt.Errorf("install %s: %w", p.backend, err)
+		return err
 	}
 	fmt.Fprintf(w, "%s %s works: %s\ninstalled in %s\n", p.backend, p.version, device, final)
 	return nil
+}
+
+// unpackWheels downloads the wheels to work, one after the other, and unpacks them to
+// dir.
+func (p plugin) unpackWheels(ctx context.Context, python, work, dir string, w io.Writer) error {
+	for _, part := range p.wheels {
+		fmt.Fprintf(w, "downloading %s %s with pip\n", part.name, part.version)
+		file, err := part.download(ctx, python, filepath.Join(work, "wheels"), w)
+		if err != nil {
+			return err
+		}
+		if err := part.unpack(ctx, file, dir); err != nil {
+			return err
+		}
+		if err := os.Remove(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeManifest writes the manifest of a plugin that is unpacked in dir.
+func (p plugin) writeManifest(dir string) error {
+	sum, size, err := hashFile(filepath.Join(dir, p.object))
+	if err != nil {
+		return err
+	}
+	manifest, err := json.MarshalIndent(installation{Version: p.version, Object: p.object, Bytes: size, SHA256: sum}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, manifestName), manifest, 0o644)
 }

@@ -71,13 +71,8 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 	}()
 	d.RTol, d.ATol = cmp.Or(d.RTol, dopriDefaultTol), cmp.Or(d.ATol, dopriDefaultTol)
 	d.MaxSteps = cmp.Or(d.MaxSteps, dopriDefaultMaxSteps)
-	switch {
-	case !(d.RTol >= dopriMinRTol && d.RTol < 1):
-		return 0, fmt.Errorf("relative tolerance %g is outside [%g, 1)", d.RTol, dopriMinRTol)
-	case !(d.ATol >= dopriMinATol && d.ATol <= math.MaxFloat32):
-		return 0, fmt.Errorf("absolute tolerance %g is below %g or not finite", d.ATol, dopriMinATol)
-	case d.MaxSteps < 0:
-		return 0, fmt.Errorf("negative MaxSteps %d", d.MaxSteps)
+	if err := d.validate(); err != nil {
+		return 0, err
 	}
 	if err := checkInterval(t0, t1); err != nil {
 		return 0, err
@@ -88,7 +83,6 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 	if t0 == t1 || len(x) == 0 {
 		return 0, nil
 	}
-
 	evaluate := func(dst, at []float32, t float64) error {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -99,20 +93,36 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 		evaluations++
 		return nil
 	}
+	err = d.integrate(evaluate, x, t0, t1)
+	return evaluations, err
+}
 
+func (d Dopri5) validate() error {
+	switch {
+	case !(d.RTol >= dopriMinRTol && d.RTol < 1):
+		return fmt.Errorf("relative tolerance %g is outside [%g, 1)", d.RTol, dopriMinRTol)
+	case !(d.ATol >= dopriMinATol && d.ATol <= math.MaxFloat32):
+		return fmt.Errorf("absolute tolerance %g is below %g or not finite", d.ATol, dopriMinATol)
+	case d.MaxSteps < 0:
+		return fmt.Errorf("negative MaxSteps %d", d.MaxSteps)
+	}
+	return nil
+}
+
+// integrate moves x from t0 to t1 by steps that meet the tolerance.
+func (d Dopri5) integrate(evaluate Field, x []float32, t0, t1 float64) error {
 	stages := vectors(7, len(x))
 	trial := make([]float32, len(x))
 	if err := evaluate(stages[0], x, t0); err != nil {
-		return evaluations, err
+		return err
 	}
 	if err := checkFinite("field", stages[0], 0, t0); err != nil {
-		return evaluations, err
+		return err
 	}
 	h, err := d.firstStep(evaluate, x, stages[0], trial, stages[1], t0, t1)
 	if err != nil {
-		return evaluations, err
+		return err
 	}
-
 	t, norm := t0, 0.0
 	for step := 1; step <= d.MaxSteps; step++ {
 		last := false
@@ -120,38 +130,49 @@ func (d Dopri5) Integrate(ctx context.Context, field Field, x []float32, t0, t1 
 			h, last = remaining, true // end at t1 exactly, without a tiny step after it
 		}
 		if t+h == t || !last && math.Abs(h) < dopriMinStep*math.Abs(t1-t0) {
-			if math.IsNaN(norm) || math.IsInf(norm, 0) {
-				return evaluations, fmt.Errorf("step %d at t=%g: h=%g: field or state: %w: %w", step, t, h, ErrNonFinite, ErrStepUnderflow)
-			}
-			return evaluations, fmt.Errorf("step %d at t=%g: h=%g: %w", step, t, h, ErrStepUnderflow)
+			return underflow(step, t, h, norm)
 		}
 		for s := 1; s < 7; s++ {
 			combine(trial, x, h, dopriRows[s], stages)
 			if err := evaluate(stages[s], trial, t+dopriNodes[s]*h); err != nil {
-				return evaluations, fmt.Errorf("step %d: %w", step, err)
+				return fmt.Errorf("step %d: %w", step, err)
 			}
 		}
 		// The last row of the tableau is the solution of order 5: trial is x', and
-		// stages[6] = v(x', t+h) opens the next step.
+		// stages[6] = v(x', t+h) is the first stage of the next step.
 		norm = d.errorNorm(h, x, trial, stages)
 		if norm <= 1 {
 			t += h
 			copy(x, trial)
 			stages[0], stages[6] = stages[6], stages[0]
 			if last {
-				return evaluations, nil
+				return nil
 			}
 		}
-		// A norm that is NaN or infinite shrinks the step by the largest factor allowed.
-		factor := 0.2
-		if norm == 0 {
-			factor = 10
-		} else if f := 0.9 * math.Pow(norm, -1./5); f > 0.2 {
-			factor = min(f, 10)
-		}
-		h *= factor
+		h *= stepFactor(norm)
 	}
-	return evaluations, fmt.Errorf("at t=%g after %d steps: %w", t, d.MaxSteps, ErrTooManySteps)
+	return fmt.Errorf("at t=%g after %d steps: %w", t, d.MaxSteps, ErrTooManySteps)
+}
+
+// stepFactor is the ratio of the next step to one with that error norm: at least 0.2,
+// also for a norm that is NaN or infinite, and at most 10.
+func stepFactor(norm float64) float64 {
+	if norm == 0 {
+		return 10
+	}
+	if f := 0.9 * math.Pow(norm, -1./5); f > 0.2 {
+		return min(f, 10)
+	}
+	return 0.2
+}
+
+// underflow is the error of a step h that is too short. norm is the error norm of the
+// step before.
+func underflow(step int, t, h, norm float64) error {
+	if math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return fmt.Errorf("step %d at t=%g: h=%g: field or state: %w: %w", step, t, h, ErrNonFinite, ErrStepUnderflow)
+	}
+	return fmt.Errorf("step %d at t=%g: h=%g: %w", step, t, h, ErrStepUnderflow)
 }
 
 // errorNorm is the scaled root mean square of the difference between the
