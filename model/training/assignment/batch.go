@@ -32,12 +32,12 @@ func (p Problems) validate(match []int32) error {
 	return nil
 }
 
-// Batch solves many problems at once, on GOMAXPROCS goroutines. Each has a Solver,
-// which the Batch keeps for the next call. The zero value is ready. A Batch is for
-// one goroutine.
-type Batch struct {
-	set     instructions // of new workers
-	workers []*worker
+// BatchSolver solves many problems at once, on GOMAXPROCS goroutines. Each has a
+// Solver, which the BatchSolver keeps for the next call. The zero value is ready. A
+// BatchSolver is for one caller at a time.
+type BatchSolver struct {
+	set     instructions // of new threads
+	threads []*thread
 
 	// The rest belongs to the Solve that is running.
 	ctx      context.Context
@@ -51,9 +51,9 @@ type Batch struct {
 	err    error
 }
 
-// worker is what one goroutine uses. run is made once, so that starting the goroutine
-// allocates nothing.
-type worker struct {
+// thread is what one of the goroutines uses. run is made once, so that starting the
+// goroutine allocates nothing.
+type thread struct {
 	solver Solver
 	run    func()
 }
@@ -64,25 +64,25 @@ type worker struct {
 //
 // The error is the context's, or names the first problem that failed with an ErrShape
 // or a PairError. Then match is unspecified.
-func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32) error {
+func (b *BatchSolver) Solve(ctx context.Context, problems Problems, match []int32) error {
 	if err := problems.validate(match); err != nil {
 		return fmt.Errorf("assignment: %w", err)
 	}
-	threads := min(runtime.GOMAXPROCS(0), problems.Count())
-	for len(b.workers) < threads {
-		w := &worker{solver: Solver{set: b.set}}
-		w.run = func() {
+	n := min(runtime.GOMAXPROCS(0), problems.Count())
+	for len(b.threads) < n {
+		t := &thread{solver: Solver{set: b.set}}
+		t.run = func() {
 			defer b.running.Done()
-			b.work(&w.solver)
+			b.work(&t.solver)
 		}
-		b.workers = append(b.workers, w)
+		b.threads = append(b.threads, t)
 	}
 	b.ctx, b.problems, b.match = ctx, problems, match
 	b.failed, b.err = problems.Count(), nil
 	b.next.Store(0)
-	b.running.Add(threads)
-	for _, w := range b.workers[:threads] {
-		go w.run()
+	b.running.Add(n)
+	for _, t := range b.threads[:n] {
+		go t.run()
 	}
 	b.running.Wait()
 	b.ctx, b.problems, b.match = nil, Problems{}, nil
@@ -98,7 +98,7 @@ func (b *Batch) Solve(ctx context.Context, problems Problems, match []int32) err
 // work solves problems in order until none is left or one fails. All goroutines then
 // finish the problems that they have begun. These include all before the one that
 // failed, so Solve reports the first failure.
-func (b *Batch) work(s *Solver) {
+func (b *BatchSolver) work(s *Solver) {
 	n, size := b.problems.N, b.problems.N*b.problems.D
 	for b.ctx.Err() == nil {
 		p := int(b.next.Add(1)) - 1
@@ -112,7 +112,7 @@ func (b *Batch) work(s *Solver) {
 	}
 }
 
-func (b *Batch) fail(p int, err error) {
+func (b *BatchSolver) fail(p int, err error) {
 	b.next.Store(int64(b.problems.Count()))
 	b.mu.Lock()
 	defer b.mu.Unlock()

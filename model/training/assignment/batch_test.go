@@ -28,7 +28,7 @@ func problems(count, n, d int) Problems {
 func TestBatchEqualsSolver(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	var b Batch
+	var b BatchSolver
 	for _, size := range [][3]int{{40, 20, 2}, {3, 70, 3}, {50, 9, 1}, {1, 64, 2}, {40, 20, 2}} {
 		p := problems(size[0], size[1], size[2])
 		for _, threads := range []int{1, 2, 7} {
@@ -57,7 +57,7 @@ func TestBatchNamesTheFirstFailure(t *testing.T) {
 	p.X[(17*16+3)*2+1] = float32(math.NaN())
 	p.Y[(18*16+2)*2] = float32(math.Inf(1))
 	p.X[59*16*2] = float32(math.NaN())
-	var b Batch
+	var b BatchSolver
 	for range 20 {
 		err := b.Solve(context.Background(), p, make([]int32, 60*16))
 		var pair *PairError
@@ -77,7 +77,7 @@ func TestBatchEndsWithItsContext(t *testing.T) {
 	for i := range match {
 		match[i] = -5
 	}
-	var b Batch
+	var b BatchSolver
 	if err := b.Solve(ctx, p, match); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
@@ -99,12 +99,12 @@ func TestBatchRefuses(t *testing.T) {
 		"sizes differ":  {Problems{N: 3, D: 2, X: good.X, Y: good.Y[:6]}, 6},
 		"room for less": {good, 5},
 	} {
-		var b Batch
+		var b BatchSolver
 		if err := b.Solve(context.Background(), tt.p, make([]int32, tt.match)); !errors.Is(err, ErrShape) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	var b Batch
+	var b BatchSolver
 	if err := b.Solve(context.Background(), Problems{N: 3, D: 2}, nil); err != nil {
 		t.Errorf("no problems are no error: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestBatchRefuses(t *testing.T) {
 func TestBatchDoesNotAllocate(t *testing.T) {
 	p := problems(16, 16, 2)
 	match := make([]int32, 16*16)
-	var b Batch
+	var b BatchSolver
 	solve := func() {
 		if err := b.Solve(context.Background(), p, match); err != nil {
 			t.Fatal(err)

@@ -27,7 +27,7 @@ func Benchmark(ctx context.Context, count, n, d, rounds int) ([]stopwatch.Measur
 		best = plain
 	}
 	for set := best; set >= plain; set-- {
-		b := Batch{set: set}
+		b := BatchSolver{set: set}
 		m, err := stopwatch.Measure(ctx, stopwatch.Measurement{
 			Engine: set.String(), What: fmt.Sprintf("assignment in %dD", d), Size: fmt.Sprintf("%d×%d×%d", count, n, n), Unit: "problems",
 		}, rounds, float64(count), func(ctx context.Context) error {

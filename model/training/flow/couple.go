@@ -31,7 +31,7 @@ func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent, Q
 // function of the points alone, whatever the number of threads.
 type Coupler struct {
 	dimension int
-	batch     assignment.Batch
+	solver    assignment.BatchSolver
 	match     []int32
 	moved     []float32
 }
@@ -56,7 +56,7 @@ func (c *Coupler) Couple(ctx context.Context, samples int, x0, x1 []float32) err
 		return ctx.Err()
 	}
 	c.match = slices.Grow(c.match[:0], len(x0)/c.dimension)[:len(x0)/c.dimension]
-	if err := c.batch.Solve(ctx, assignment.Problems{N: samples, D: c.dimension, X: x1, Y: x0}, c.match); err != nil {
+	if err := c.solver.Solve(ctx, assignment.Problems{N: samples, D: c.dimension, X: x1, Y: x0}, c.match); err != nil {
 		return fmt.Errorf("couple: %w", err)
 	}
 	c.moved = append(c.moved[:0], x0...)
