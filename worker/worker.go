@@ -80,7 +80,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer compute.Close()
-	simulator, err := simulator.Choose(compute, c.Engine)
+	engine, err := simulator.Choose(compute, c.Engine)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("listen for peers on %s: %w", c.Listen, err)
 	}
-	w := newWorker(c, compute, simulator, gossip.Advertise(listener.Addr().String()))
+	w := newWorker(c, compute, engine, gossip.Advertise(listener.Addr().String()))
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener)
