@@ -32,7 +32,7 @@ func (id Identity) validate() error {
 // them.
 type Options struct {
 	Wire     Wire     // number format of long vectors; zero: Float32
-	Topology Topology // who is connected with whom; zero: by world size
+	Topology Topology // which ranks are connected; zero: by world size
 
 	Plan  string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
 	Build string // what computes it, e.g. the program's version; as Plan

@@ -14,7 +14,8 @@
 // Up to [MeshWorld] ranks are all connected with each other. They exchange short
 // vectors whole; of a longer vector every rank sums one segment and sends the sum
 // to the others. More ranks form a ring, rank to rank+1 mod W, and long vectors go
-// round it twice (reduce-scatter, then all-gather). Either way moves 2(W-1)/W times
+// round it twice (reduce-scatter, then all-gather); so do vectors of 1 MiB and more of
+// ranks on several hosts. Either way moves 2(W-1)/W times
 // the vector's size per rank. All ranks end with the same bits, for one world size
 // and wire. Sums are float32, or 64-bit integers.
 //
@@ -89,8 +90,8 @@
 //     that only reach the ports. A process that reads the members' traffic, or listens
 //     at a member's address, can pass for a member until the next generation.
 //   - Streams of a generation that is not joined yet are checked only at the join. At
-//     most 128 of them wait. Strangers who open that many streams of the next
-//     generation can keep its members out until the generation after it.
+//     most 128 of them wait. A process outside the cluster that opens that many streams
+//     of the next generation can keep its members out until the generation after it.
 //   - Segments have at most 65,536 chunks, which is 8 GiB per rank.
 //   - The rounding errors that an int8 wire feeds back belong to the ring. A new
 //     generation starts with none.

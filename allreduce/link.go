@@ -8,9 +8,9 @@ import (
 
 // outgoing is the stream to a rank. One goroutine sends.
 type outgoing interface {
-	// send queues a message. encode returns its payload, which it writes to scratch
-	// or which stands elsewhere. The payload must not change until settle or close
-	// says that the transport is done with it.
+	// send queues a message. encode returns its payload, in scratch or in memory of
+	// its own. The payload must not change before settle or close reports that the
+	// transport is done with it.
 	send(h header, encode func(scratch func() []byte) []byte) error
 	// settle waits until the transport refers to no payloads but those of the newest
 	// pending messages.

@@ -104,7 +104,7 @@ func serve(ctx context.Context, c Config, l *loop, listener net.Listener, addres
 	return err
 }
 
-// publishAddresses tells where the coordinator is, now that it serves.
+// publishAddresses writes where the coordinator is, now that it serves.
 func publishAddresses(c Config, addresses Addresses) error {
 	if err := addresses.write(c.Dir); err != nil {
 		return fmt.Errorf("write %s: %w", addressesFile, err)
@@ -115,8 +115,8 @@ func publishAddresses(c Config, addresses Addresses) error {
 	return nil
 }
 
-// dismissWorkers has the machine dismiss all workers. It waits for that no longer than
-// stopTimeout, or while a checkpoint arrives as long as the machine does.
+// dismissWorkers has the machine dismiss all workers. It waits for that up to stopTimeout,
+// and while a checkpoint arrives as long as the machine does.
 func (l *loop) dismissWorkers() {
 	if !l.post(machine.Stop{}) {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// stallTimeout bounds how long an upload may stand still. The coordinator may have
+// stallTimeout bounds how long an upload may make no progress: the coordinator may be
 // gone.
 const stallTimeout = time.Minute
 

@@ -29,8 +29,8 @@ func Rank(ctx context.Context, l net.Listener, rank int, peers []string, opts al
 		join := func(g ergoflow.Generation) (*allreduce.Ring, error) {
 			return server.Join(ctx, allreduce.Identity{Generation: g, Rank: rank, World: len(peers)}, peers, opts)
 		}
-		// As workers do, all serve before the ring that counts is joined: who dials
-		// a rank before that finds its listener, which is inherited, but no local socket.
+		// As workers do, all serve before they join the ring that counts. A rank that dials
+		// another one before that finds its listener, which is inherited, but no local socket.
 		early, err := join(1)
 		if err != nil {
 			return nil, err

@@ -137,7 +137,7 @@ func (m *Machine) expel(w *worker, reason string) {
 	m.lose(w, reason)
 }
 
-// tick pings the workers, and ends what has taken too long. A gap between ticks means
+// tick pings the workers, and ends every wait that has timed out. A gap between ticks means
 // that the coordinator itself was stopped. That time does not count: messages that came
 // meanwhile are still in the queue.
 func (m *Machine) tick() {

@@ -52,7 +52,7 @@ type (
 		Peer       ergoflow.WorkerID // about which the worker complains; empty: its own part failed
 		Reason     string
 	}
-	// Drain: the worker wants to leave.
+	// Drain: the worker asks to leave.
 	Drain struct{}
 	// Failed: the worker cannot continue the run, for example because its graphs do
 	// not compile.

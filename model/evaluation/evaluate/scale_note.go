@@ -13,7 +13,7 @@ import (
 
 // ScaleNote names every setting that differs from the full preset, which has the
 // paper's sizes where the paper has the experiment. Sizes come first; other settings
-// follow by a name or by their path in the configuration. It stands under every table.
+// follow by a name or by their path in the configuration. It is under every table.
 func ScaleNote(e experiment.Experiment) string {
 	full, err := experiment.ByName(e.Name, "full")
 	if err != nil {

@@ -43,8 +43,8 @@ var (
 	ErrForgotten = errors.New("the run is unknown")
 )
 
-// follow shows the run's progress until the stage is reached. alive says from the last
-// status why the cluster has ended, if it has; it is nil for a cluster that is not local,
+// follow shows the run's progress until the stage is reached. alive is called with the
+// last status; its error is why a local cluster has ended. It is nil for another cluster,
 // which may have no workers yet.
 func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) (Result, error) {
 	f := follower{plan: plan, bars: progress.Stages{Out: os.Stderr}, begin: time.Now(), manned: alive != nil}
