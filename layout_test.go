@@ -44,3 +44,22 @@ func TestArchitectureNamesPackages(t *testing.T) {
 		}
 	}
 }
+
+// A fresh clone stays small: raw records of results are compressed or can be made again
+// (docs/results/README.md).
+func TestTreeIsSmall(t *testing.T) {
+	const limit = 12 << 20 // bytes
+	listed, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("not a git checkout:", err)
+	}
+	var total int64
+	for _, path := range strings.Split(strings.TrimRight(string(listed), "\x00"), "\x00") {
+		if info, err := os.Lstat(path); err == nil { // a deleted file has no size
+			total += info.Size()
+		}
+	}
+	if total > limit {
+		t.Errorf("the tree has %d bytes, more than %d", total, limit)
+	}
+}
