@@ -1,7 +1,7 @@
 // Package request reads what a user asks a trained model for: a function of its
-// family by number, or a new equation given as formulas. It tells what no model can
-// answer from what this one was not trained for, and warns of equations that are out
-// of the range of the training set.
+// family by number, or a new equation given as formulas. Its errors
+// distinguish requests that no model can answer from those that this one was not trained
+// for. It warns of equations that are out of the range of the training set.
 package request
 
 import (
@@ -17,7 +17,7 @@ import (
 
 // A Request asks for the law of one equation.
 type Request struct {
-	// Function is the number of a function of the experiment's family. It counts where
+	// Function is the number of a function of the experiment's family. It is used if
 	// there are no formulas.
 	Function int
 	// Drift is b(x) on the line, and in the plane one formula in x and y for each

@@ -1,6 +1,6 @@
-// Package flow makes the batches of flow matching: along the straight path
-// x_t = (1−t)x₀ + t·x₁ from noise x₀ ~ N(0,I) to a sample x₁ of the invariant
-// measure, at a time t ~ U[0,1] or another law, the velocity field is to be x₁ − x₀.
+// Package flow makes the batches of flow matching. A straight path x_t = (1−t)x₀ + t·x₁
+// leads from noise x₀ ~ N(0,I) to a sample x₁ of the invariant measure. At a time
+// t ~ U[0,1], or of another law, the network's velocity is fitted to x₁ − x₀.
 package flow
 
 import (
@@ -62,9 +62,8 @@ func (b *Batch) Reset(samples, dim, inputs int) {
 	b.subjects, b.fields = b.subjects[:0], b.fields[:0]
 }
 
-// Assembler fills batches. What it makes of a pick is a function of plan,
-// conditioner and the shard alone, whatever worker does it. An Assembler is for
-// one goroutine.
+// Assembler fills batches. The result for a pick depends on the plan, the conditioner
+// and the shard alone, not on the worker. An Assembler is for one goroutine.
 type Assembler struct {
 	Times Times // law of t; the zero value is Uniform
 
@@ -124,8 +123,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 	}
 }
 
-// draw appends the block of the stored samples, with noise that knows nothing of
-// them.
+// draw appends the block of the stored samples, with independent noise.
 func (a *Assembler) draw(dst *Batch, samples []float32) {
 	for _, i := range a.indices {
 		dst.X1 = append(dst.X1, samples[int(i)*a.dim:(int(i)+1)*a.dim]...)

@@ -12,25 +12,24 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
-// Subject is a function that a network is to be told of.
+// Subject is a function whose inputs a Conditioner makes.
 type Subject struct {
 	Index int // within the data set: names the function's random streams
-	// Function has its stored fields. Its System is nil where it comes from a
-	// shard: then it is function Index of the family.
+	// Function has its stored fields. If it comes from a shard, its System is nil: the
+	// equation is that of function Index of the family.
 	Function family.Function
 }
 
-// Conditioner makes the inputs of a network, what it is told of functions: from
-// the fields that are stored of them (Stored), or by observing their SDEs. It is
-// the same in training and afterwards.
+// Conditioner makes the inputs of a network that describe functions: from their stored
+// fields (Stored), or from probes of their SDEs (Probed). It is the same in training and
+// afterwards.
 type Conditioner interface {
 	// Condition appends to inputs[k] the standardised values of input k of every
-	// subject, in their order. They are a function of each subject alone,
-	// whatever else is asked for.
+	// subject, in their order. They depend on each subject alone, not on the others.
 	Condition(ctx context.Context, inputs [][]float32, subjects []Subject) error
 }
 
-// Stored conditions on stored fields and on what is derived of them.
+// Stored conditions on stored fields and on fields derived from them.
 type Stored struct {
 	sources          []source
 	grid             sde.Grid // of drift and diffusion, where inputs are derived

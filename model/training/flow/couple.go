@@ -24,8 +24,8 @@ func Couplings() []Coupling { return []Coupling{OptimalTransport, Independent, Q
 
 // Coupler pairs noise and samples optimally within each function: of all
 // pairings of its S points, one with the least sum of squared distances
-// (minibatch optimal transport). Both marginals stay what they were. The order
-// of the pairs carries nothing, since t is drawn independently.
+// (minibatch optimal transport). Both marginals are unchanged. The order of the
+// pairs has no meaning, since t is drawn independently.
 //
 // It keeps memory between batches and is for one goroutine; its result is a
 // function of the points alone, whatever the number of threads.

@@ -29,7 +29,7 @@ func potential(dst []float32, c sde.Coefficients) ([]float32, error) {
 	return dst, err
 }
 
-// score is (log p)′ = 2b/σ² − 2σ′/σ, as arsinh, since it spans orders of
+// score is arsinh(s)/4 of s = (log p)′ = 2b/σ² − 2σ′/σ, which spans orders of
 // magnitude.
 func score(dst []float32, c sde.Coefficients) ([]float32, error) {
 	if err := c.Validate(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/network/velocity"
 )
 
-// Probed conditions on probes of the functions' SDEs, made when they are asked
-// for: a function of (seed, number of the function), whatever else is in a batch.
+// Probed conditions on probes of the functions' SDEs. It makes them when a batch needs
+// them; they depend on (seed, number of the function) alone.
 type Probed struct {
 	config    probe.Config
 	family    family.Family

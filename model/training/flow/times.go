@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// Times is the law of the times t at which the velocity is learned. Whatever it
-// is, the velocity with the least loss is the same at every t, since the loss is
-// not reweighted: a law only says where the network's errors count.
+// Times is the law of the times t at which the velocity is learned. Every law has the
+// same velocity with the least loss at every t. A law only weights the network's errors
+// by t, since the loss is not reweighted.
 type Times string
 
 const (

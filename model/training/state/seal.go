@@ -11,12 +11,12 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// seal is the metadata's key of the SHA-256 of an exported file without that entry,
-// which is what the store had.
+// seal is the metadata's key of an export's SHA-256: that of the file without this
+// entry, and so of the bytes in the store.
 const seal = "sha256"
 
-// Seal adds the seal to an encoded state. By it Decode notices any change, which
-// outside the store nothing else would. Equal bytes get equal seals.
+// Seal adds the seal to an encoded state. With it Decode detects any change; outside
+// the store nothing else would. Equal bytes get equal seals.
 func Seal(encoded []byte) ([]byte, error) {
 	file, err := safetensors.Decode(encoded)
 	if err != nil {
@@ -31,12 +31,11 @@ func Seal(encoded []byte) ([]byte, error) {
 	return safetensors.Encode(file.Tensors(), metadata)
 }
 
-// ErrUnsealed means that an export has no seal, so that nobody knows whether it is
-// as it was written.
+// ErrUnsealed means that an export has no seal, so that a change cannot be detected.
 var ErrUnsealed = errors.New("it has no SHA-256 of itself")
 
-// Unseal takes the seal away: the bytes are again those of the store that the state
-// is from. It checks nothing that Decode does, but that there is one.
+// Unseal removes the seal: the result has the bytes that the store had. It checks that
+// there is a seal, and nothing that Decode checks.
 func Unseal(encoded []byte) ([]byte, error) {
 	file, err := safetensors.Decode(encoded)
 	if err != nil {
@@ -49,8 +48,8 @@ func Unseal(encoded []byte) ([]byte, error) {
 }
 
 // Config is the configuration that an encoded state carries. Like Decode it refuses
-// bytes that are not those of their seal: a changed configuration may name another
-// network, and Decode would not be told of the right one.
+// bytes that do not fit their seal: a changed configuration may name another network,
+// and Decode would get that network's layout.
 func Config(encoded []byte) (json.RawMessage, error) {
 	file, err := safetensors.Decode(encoded)
 	if err == nil {

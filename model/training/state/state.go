@@ -8,7 +8,7 @@
 //	losses              F64 [step], mean loss of every step taken
 //	ledger.steps        I64 [n], word of each of the last n steps
 //	ledger.words        I64 [stretches, shards], sums of words
-//	ledger.users        I64 [stretches, shards], who used the shard
+//	ledger.users        I64 [stretches, shards], which workers used the shard
 //
 // and in __metadata__, all as text
 //
