@@ -69,11 +69,11 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 	program, err := expr.Compile(source, expr.Env(names), expr.DisableAllBuiltins(),
 		expr.Optimize(false), expr.AsFloat64(), expr.MaxNodes(maxNodes))
 	if err != nil {
-		return nil, syntaxError(source, err)
+		return nil, syntaxError(source, advise(source, variables, err))
 	}
 	e := &Expression{source: source, variables: variables, tree: program.Node()}
 	if _, err := newGraph(variables...).want(e.tree, number); err != nil {
-		return nil, syntaxError(source, err)
+		return nil, syntaxError(source, advise(source, variables, err))
 	}
 	return e, nil
 }
@@ -109,6 +109,9 @@ func syntaxError(source string, err error) error {
 		position = position.Bind(file.NewSource(source))
 		if !strings.HasPrefix(position.Message, "unknown name") { // the name may be that of a type
 			position.Message = goTypes.Replace(position.Message)
+		}
+		if strings.Contains(position.Message, "exceeds maximum allowed nodes") {
+			position.Message = fmt.Sprintf("it has more than %d operators, numbers and names", maxNodes)
 		}
 		err = position
 		if len(source) > maxExcerpt {
