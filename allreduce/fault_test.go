@@ -59,7 +59,7 @@ func vanish(t *testing.T, world int, topology Topology, n, victim int, step ergo
 	errs := each(world, func(r int) error {
 		if r == victim {
 			err := train(rings[r], n, step)
-			time.Sleep(time.Second) // of the bubble: the others wait for us
+			time.Sleep(time.Second) // on the bubble's clock: the other ranks wait for this one
 			kill()
 			return err
 		}

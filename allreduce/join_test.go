@@ -87,7 +87,7 @@ func TestJoinWaitsForTheLate(t *testing.T) {
 		c := memoryCluster(t, world)
 		rings := make([]*Ring, world)
 		if err := errors.Join(each(world, func(r int) (err error) {
-			time.Sleep(time.Duration(r) * time.Minute) // of the bubble: nobody waits in truth
+			time.Sleep(time.Duration(r) * time.Minute) // on the bubble's clock, which takes no real time
 			rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, world}, c.peers, Options{})
 			return err
 		})...); err != nil {
@@ -244,7 +244,7 @@ func TestFloodOfFarGenerations(t *testing.T) {
 		}
 		synctest.Wait()
 		if err := errors.Join(each(2, func(r int) error {
-			time.Sleep(time.Duration(r) * 5 * time.Millisecond) // of the bubble: rank 0 dials before rank 1 has joined
+			time.Sleep(time.Duration(r) * 5 * time.Millisecond) // on the bubble's clock: rank 0 dials before rank 1 has joined
 			_, err := c.servers[r].Join(t.Context(), Identity{1, r, 2}, c.peers, Options{})
 			return err
 		})...); err != nil {

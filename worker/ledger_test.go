@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -15,15 +14,6 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
-
-// verify checks a ledger against the experiment.
-func verify(t *testing.T, e experiment.Experiment, l ledger.Ledger, step ergoflow.Step) (ledger.Proof, error) {
-	t.Helper()
-	return l.Verify(t.Context(), ledger.Batches{
-		Plan:  e.BatchPlan(),
-		First: func(shard int) int { first, _ := e.Data.ShardRange(shard); return first },
-	}, step)
-}
 
 // The ledger of a state shows that a worker computed one batch twice and skipped
 // the next, which nothing in the cluster notices.
@@ -54,7 +44,7 @@ func TestRepeatedStepIsFound(t *testing.T) {
 	e := h.submit("training.steps=20")
 	h.until("the end", done)
 	st := h.final(e.Hash())
-	_, err := verify(t, e, st.Ledger, st.Step)
+	_, err := st.Ledger.Verify(t.Context(), e.LedgerBatches(), st.Step)
 	var v *ledger.Violation
 	if !errors.As(err, &v) {
 		t.Fatalf("not a violation: %v", err)
@@ -69,7 +59,7 @@ func TestRepeatedStepIsFound(t *testing.T) {
 // proven fails the test unless the state has used every sample once.
 func proven(t *testing.T, e experiment.Experiment, st *state.State) ledger.Proof {
 	t.Helper()
-	proof, err := verify(t, e, st.Ledger, st.Step)
+	proof, err := st.Ledger.Verify(t.Context(), e.LedgerBatches(), st.Step)
 	if err != nil {
 		t.Error(err)
 	}

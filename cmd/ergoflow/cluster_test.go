@@ -377,61 +377,6 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 	})
 }
 
-// TestInterrupt: Ctrl-C in any stage ends all processes in order and hints at the same
-// command, which continues.
-func TestInterrupt(t *testing.T) {
-	generating := func(st coordinator.Status) bool { return st.State == "generating" && len(st.Workers) == 2 }
-	for _, test := range []struct {
-		stage string
-		when  func(coordinator.Status) bool
-		more  []string
-		again bool
-	}{
-		{"generating", generating, []string{"--set", "data.training.burn_in=2000000"}, false}, // all of it would take minutes
-		{"training", training(2, 20), nil, true},
-	} {
-		t.Run(test.stage, func(t *testing.T) {
-			more := slices.Concat(slow, test.more)
-			c := startCluster(t, t.TempDir(), 2, more...)
-			st := c.until(test.stage, test.when)
-			c.cmd.Process.Signal(syscall.SIGINT)
-			err := <-c.done
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
-				t.Errorf("ended with %v, not code %d", err, exitFailure)
-			}
-			if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command continues") {
-				t.Errorf("said\n%s", c.out)
-			}
-			pids := []int{st.PID}
-			for _, w := range st.Workers {
-				pids = append(pids, w.PID)
-			}
-			gone(t, pids)
-			if left, _ := filepath.Glob(filepath.Join(c.dir, "shards", "*", ".*")); len(left) > 0 {
-				t.Errorf("half-written shards are left: %v", left)
-			}
-			if !test.again {
-				return
-			}
-			// Settings that are not in the run's hash may change.
-			more = append(more, "--set", "training.checkpoint_every=20", "--set", "evaluation.solver=euler-4")
-			startCluster(t, c.dir, 2, more...).end()
-			got := final(t, c.dir)
-			if got.Step != 60 {
-				t.Errorf("the same command ended at step %d", got.Step)
-			}
-			if p := proven(t, c.dir); p.Generations < 2 {
-				t.Errorf("the same command started again from the beginning: %+v", p)
-			}
-			if e, err := experiment.Parse(got.Config); err != nil || e.Training.CheckpointEvery != 20 || e.Evaluation.Solver != "euler-4" {
-				t.Errorf("the state's configuration is the first one: %+v, %v", e, err)
-			}
-			imported(t, c.dir, got)
-		})
-	}
-}
-
 // imported exports a directory's state and imports it into another, where generations
 // have to count on from the state's last.
 func imported(t *testing.T, dir string, want *state.State) {
@@ -451,36 +396,6 @@ func imported(t *testing.T, dir string, want *state.State) {
 	all, err := store.Run(want.Run)
 	if last := want.Ledger.Stretches[len(want.Ledger.Stretches)-1]; err != nil || len(all) != 1 || all[0].Generation != last.Generation {
 		t.Errorf("the import is %+v, not of generation %d (%v)", all, last.Generation, err)
-	}
-}
-
-func TestInterruptEvaluation(t *testing.T) {
-	dir := t.TempDir()
-	args := slices.Concat([]string{"run"}, small, []string{"--dir", dir, "--workers", "1",
-		"--set", "training.steps=8", "--set", "data.reference_samples=2048", "--set", "evaluation.samples=2048"})
-	evaluating := &listener{words: "reference: sample: ", heard: make(chan struct{})}
-	c := start(t, dir, args, evaluating)
-	select {
-	case <-evaluating.heard:
-	case err := <-c.done:
-		t.Fatalf("the program ended before its evaluation began: %v\n%s%s", err, c.out, logs(dir))
-	}
-	c.cmd.Process.Signal(syscall.SIGINT)
-	err := <-c.done
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
-		t.Fatalf("ended with %v, not code %d\n%s", err, exitFailure, c.out)
-	}
-	if !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command continues") {
-		t.Errorf("said\n%s", c.out)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "report", "*")); len(left) > 0 {
-		t.Errorf("half a report is left: %v", left)
-	}
-	again := start(t, dir, args)
-	again.end()
-	if _, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -117,10 +117,7 @@ func verifyRun(ctx context.Context, store *checkpoint.Store, info checkpoint.Inf
 	if st.Step != info.Step || st.Run != info.Run || e.Hash() != st.Run {
 		return v, fmt.Errorf("%w: checkpoint %s holds step %d of run %.12s, configured as run %.12s", checkpoint.ErrCorrupt, info.ID, st.Step, st.Run, e.Hash())
 	}
-	proof, err := st.Ledger.Verify(ctx, ledger.Batches{
-		Plan:  e.BatchPlan(),
-		First: func(shard int) int { first, _ := e.Data.ShardRange(shard); return first },
-	}, st.Step)
+	proof, err := st.Ledger.Verify(ctx, e.LedgerBatches(), st.Step)
 	if errors.As(err, &v.Violation) {
 		return v, nil
 	}

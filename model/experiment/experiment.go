@@ -18,6 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/sets/batch"
+	"github.com/ergoflow/ergoflow/data/sets/ledger"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/network/layers"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -103,6 +104,14 @@ func (e Experiment) BatchPlan() batch.Plan {
 		Samples:           e.Data.Samples,
 		BatchFunctions:    e.Training.BatchFunctions,
 		BatchSamples:      e.Training.BatchSamples,
+	}
+}
+
+// LedgerBatches is what the ledger of a state of the run is verified against.
+func (e Experiment) LedgerBatches() ledger.Batches {
+	return ledger.Batches{
+		Plan:  e.BatchPlan(),
+		First: func(shard int) int { first, _ := e.Data.ShardRange(shard); return first },
 	}
 }
 

@@ -6,17 +6,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/sets/ledger"
-	"github.com/ergoflow/ergoflow/model/experiment"
 )
-
-// verify checks a ledger against the experiment.
-func verify(t *testing.T, e experiment.Experiment, l ledger.Ledger, step ergoflow.Step) (ledger.Proof, error) {
-	t.Helper()
-	return l.Verify(t.Context(), ledger.Batches{
-		Plan:  e.BatchPlan(),
-		First: func(shard int) int { first, _ := e.Data.ShardRange(shard); return first },
-	}, step)
-}
 
 // The records of all ranks' batches account for every block once, for any placement
 // of the shards. Held-out functions in between change the numbers.
@@ -44,7 +34,7 @@ func TestBatchesAreRecorded(t *testing.T) {
 				for step, record := range records {
 					l.Append(ergoflow.Step(step), 1, []ergoflow.WorkerID{"a", "b"}, record)
 				}
-				if proof, err := verify(t, r.experiment, l, n); err != nil {
+				if proof, err := l.Verify(t.Context(), r.experiment.LedgerBatches(), n); err != nil {
 					t.Errorf("%v: %v", membership, err)
 				} else if proof.Blocks != int64(n*r.batchPlan.BatchFunctions) {
 					t.Errorf("%v: %d blocks", membership, proof.Blocks)
