@@ -322,6 +322,37 @@ func TestDisturbedTrainingIsTheSame(t *testing.T) {
 		}
 	})
 
+	t.Run("coordinator killed", func(t *testing.T) {
+		c := startCluster(t, t.TempDir(), 2, slow...)
+		st := c.until("step 20", training(2, 20))
+		syscall.Kill(st.PID, syscall.SIGKILL)
+		c.until("it is back", func(s coordinator.Status) bool { return s.PID != st.PID && s.Step > st.Step })
+		c.end()
+		equalToRounding(t, "after a SIGKILL of the coordinator", final(t, c.dir), want)
+		if said := "coordinator ended: signal: killed; it is started again (1 of 3 times)\n"; strings.Count(c.out.String(), said) != 1 {
+			t.Errorf("said not once %q:\n%s", said, c.out)
+		}
+	})
+
+	t.Run("coordinator killed too often", func(t *testing.T) {
+		c := startCluster(t, t.TempDir(), 2, slow...)
+		st := c.until("step 5", training(2, 5))
+		for n := range 4 {
+			syscall.Kill(st.PID, syscall.SIGKILL)
+			if n < 3 {
+				st = c.until("it is back", func(s coordinator.Status) bool { return s.PID != st.PID })
+			}
+		}
+		if err := <-c.done; err == nil {
+			t.Errorf("training ended well, without a coordinator:\n%s", c.out)
+		}
+		if said := "(3 of 3 times)\nergoflow: coordinator ended: signal: killed\nhint: the same command continues"; !strings.Contains(c.out.String(), said) {
+			t.Errorf("did not say %q:\n%s", said, c.out)
+		}
+		startCluster(t, c.dir, 2, slow...).end()
+		equalToRounding(t, "after the same command", final(t, c.dir), want)
+	})
+
 	t.Run("worker drains, another joins", func(t *testing.T) {
 		c := startCluster(t, t.TempDir(), 2, slow...)
 		st := c.until("step 20", training(2, 20))

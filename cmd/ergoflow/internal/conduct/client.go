@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
@@ -31,6 +32,10 @@ var (
 // host may be gone, which the connection does not notice.
 const answerWait = 10 * time.Second
 
+// redial is the longest pause between two attempts to connect: a coordinator that is started
+// again is back within seconds.
+const redial = time.Second
+
 // A Client talks to a coordinator's control service.
 type Client struct {
 	Control wire.ControlClient
@@ -40,7 +45,10 @@ type Client struct {
 // Dial prepares a client of the coordinator with that control address. The connection
 // is made by the first call.
 func Dial(addr string) (*Client, error) {
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	pauses := backoff.DefaultConfig
+	pauses.BaseDelay, pauses.MaxDelay = redial/10, redial
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: answerWait}))
 	if err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ErrAddress, addr, err)
 	}

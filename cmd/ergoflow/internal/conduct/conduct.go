@@ -4,8 +4,10 @@ package conduct
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
@@ -38,27 +40,50 @@ type Result struct {
 // Run submits a run and follows it, with progress on standard error, until the stage
 // is reached. It returns when a local cluster has ended.
 func Run(ctx context.Context, o Options) (Result, error) {
-	var alive func(coordinator.Status) error
+	var local *cluster
 	if o.Local != nil {
-		local, err := start(ctx, *o.Local)
-		if err != nil {
+		var err error
+		if local, err = start(ctx, *o.Local); err != nil {
 			return Result{}, err
 		}
 		defer local.stop()
 		fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
-		o.Addr, o.Replace, alive = local.addresses.Control, true, local.err
+		o.Addr, o.Replace = local.addresses.Control, true
 	}
 	c, err := Dial(o.Addr)
 	if err != nil {
 		return Result{}, err
 	}
 	defer c.Close()
-	if err := c.Submit(ctx, o.Plan, o.Until, o.Replace); err != nil {
+	if err := local.insist(ctx, func() error { return c.Submit(ctx, o.Plan, o.Until, o.Replace) }); err != nil {
 		return Result{}, err
 	}
-	r, err := c.follow(ctx, o.Plan, o.Until, alive)
-	if err == nil && o.Checkpoint {
-		r.Checkpoint, err = c.checkpoint(ctx, o.Plan.Run)
+	r, err := c.follow(ctx, o.Plan, o.Until, local)
+	if err != nil || !o.Checkpoint {
+		return r, err
 	}
+	err = local.insist(ctx, func() error {
+		r.Checkpoint, err = c.checkpoint(ctx, o.Plan.Run)
+		return err
+	})
 	return r, err
+}
+
+// insist repeats a call while the coordinator of a local cluster does not answer because
+// it is being started again. Without a local cluster, nil, it calls once.
+func (c *cluster) insist(ctx context.Context, call func() error) error {
+	for begin := time.Now(); ; {
+		err := call()
+		if c == nil || !errors.Is(err, ErrUnreachable) || time.Since(begin) > restartPatience {
+			return err
+		}
+		if gone := c.err(coordinator.Status{}); gone != nil {
+			return gone
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(statusEvery):
+		}
+	}
 }

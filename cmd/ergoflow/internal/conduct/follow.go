@@ -43,16 +43,16 @@ var (
 	ErrForgotten = errors.New("the run is unknown")
 )
 
-// follow shows the run's progress until the stage is reached. alive is called with the
-// last status; its error is why a local cluster has ended. It is nil for another cluster,
-// which may have no workers yet.
-func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stage, alive func(coordinator.Status) error) (Result, error) {
-	f := follower{plan: plan, bars: progress.Stages{Out: os.Stderr}, begin: time.Now(), manned: alive != nil}
+// follow shows the run's progress until the stage is reached. local is nil for a cluster
+// that was there, which may have no workers yet.
+func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stage, local *cluster) (Result, error) {
+	f := follower{plan: plan, bars: progress.Stages{Out: os.Stderr}, begin: time.Now(), manned: local != nil}
 	defer f.bars.End()
 	answered := time.Now()
 	var st coordinator.Status
 	for {
 		now, err := c.Status(ctx)
+		f.tell(local)
 		switch {
 		case err == nil:
 			st, answered = now, time.Now()
@@ -64,8 +64,8 @@ func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stag
 				return Result{Stages: f.stages, Status: st}, err
 			}
 		}
-		if alive != nil {
-			if err := alive(st); err != nil {
+		if local != nil {
+			if err := local.err(st); err != nil {
 				return Result{}, err
 			}
 		}
@@ -85,6 +85,17 @@ type follower struct {
 	stages     []report.StageTime
 	generation ergoflow.Generation
 	manned     bool // there were workers, or a line has said that there are none
+}
+
+// tell prints what has happened to the processes of a local cluster.
+func (f *follower) tell(local *cluster) {
+	if local == nil {
+		return
+	}
+	for _, line := range local.news() {
+		f.bars.End()
+		fmt.Fprintln(f.bars.Out, line)
+	}
 }
 
 // show shows one status and says whether the stage is reached.

@@ -92,13 +92,13 @@ func TestFollowWithoutWorkers(t *testing.T) {
 	joined.Workers = []machine.WorkerStatus{{ID: "vm-1"}}
 	for name, test := range map[string]struct {
 		statuses []coordinator.Status
-		alive    func(coordinator.Status) error
+		local    *cluster
 		lines    int
 	}{
 		"no workers":         {append(waiting, done), nil, 1},
 		"some":               {append(slices.Repeat([]coordinator.Status{joined}, 100), done), nil, 0},
 		"one leaves":         {append([]coordinator.Status{joined}, append(waiting, done)...), nil, 0},
-		"own workers":        {append(waiting, done), func(coordinator.Status) error { return nil }, 0},
+		"own workers":        {append(waiting, done), &cluster{coordinator: &child{}, workers: []*child{{}}}, 0},
 		"nothing left to do": {slices.Repeat([]coordinator.Status{done}, 2), nil, 0},
 	} {
 		out, err := os.CreateTemp(t.TempDir(), "")
@@ -110,7 +110,7 @@ func TestFollowWithoutWorkers(t *testing.T) {
 		os.Stderr = out
 		synctest.Test(t, func(t *testing.T) {
 			c := Client{Control: &script{statuses: test.statuses}}
-			_, err = c.follow(t.Context(), ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, test.alive)
+			_, err = c.follow(t.Context(), ergoflow.Plan{Run: "ours"}, wire.Stage_STAGE_TRAIN, test.local)
 		})
 		os.Stderr = stderr
 		said, readErr := os.ReadFile(out.Name())

@@ -19,12 +19,6 @@ const (
 	coordinatorGrace = 10 * time.Second
 )
 
-// A crashed worker is started again, but only so often: it may crash each time.
-const (
-	workerRestarts    = 3
-	workerRestartWait = time.Second
-)
-
 // Local says which cluster to start on this machine.
 type Local struct {
 	Dir     string
@@ -35,16 +29,15 @@ type Local struct {
 // A cluster is a coordinator and its workers as child processes on this machine, all
 // on loopback.
 type cluster struct {
-	coordinator *process
+	coordinator *child
 	addresses   coordinator.Addresses
+	workers     []*child
 
 	cancel context.CancelFunc
-	group  sync.WaitGroup
+	group  sync.WaitGroup // of the goroutines that start children again
 
-	mu      sync.Mutex
-	workers []*process
-	lost    error // why the last worker that is not restarted ended
-	left    int   // workers that run or are restarted
+	mu   sync.Mutex
+	told []string // what happened to children, until news is asked
 }
 
 // start starts a coordinator and workers that join it.
@@ -53,30 +46,68 @@ func start(ctx context.Context, l Local) (*cluster, error) {
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return nil, fmt.Errorf("directory of the run: %w", err)
 	}
-	p, err := startProcess(logs, "coordinator", nil, "coordinator", "--dir", l.Dir)
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{coordinator: p, left: l.Workers}
-	c.addresses, err = awaitCoordinator(ctx, l.Dir, p)
-	if err != nil {
-		p.stop(coordinatorGrace)
+	c := &cluster{}
+	if err := c.startCoordinator(ctx, l.Dir, logs); err != nil {
 		return nil, err
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
 	args := append([]string{"worker", "--join", c.addresses.Gossip}, l.Args...)
 	for i := range l.Workers {
-		w, err := startProcess(logs, fmt.Sprintf("worker-%d", i), onGPU(i, gpus()), args...)
-		if err != nil {
+		w := &child{again: func() (*process, error) {
+			return startProcess(logs, fmt.Sprintf("worker-%d", i), onGPU(i, gpus()), args...)
+		}}
+		var err error
+		if w.process, err = w.again(); err != nil {
 			c.stop()
 			return nil, err
 		}
 		c.workers = append(c.workers, w)
 	}
-	for i := range l.Workers {
-		c.group.Go(func() { c.keep(ctx, i, logs, args) })
+	for _, one := range append([]*child{c.coordinator}, c.workers...) {
+		c.group.Go(func() { one.keep(ctx, c.tell) })
 	}
 	return c, nil
+}
+
+// startCoordinator starts the coordinator and waits for its addresses. One that is killed
+// before it has them is started again; one that ends with an error would do so again.
+func (c *cluster) startCoordinator(ctx context.Context, dir, logs string) error {
+	for n := 1; ; n++ {
+		p, err := startProcess(logs, "coordinator", nil, "coordinator", "--dir", dir)
+		if err != nil {
+			return err
+		}
+		c.addresses, err = awaitCoordinator(ctx, dir, p)
+		if err != nil && p.killed() && n <= restarts {
+			c.tell(restarted(p, n))
+			continue
+		}
+		if err != nil {
+			p.stop(coordinatorGrace)
+			return err
+		}
+		// The workers and the client look for it where it was.
+		c.coordinator = &child{process: p, again: func() (*process, error) {
+			return startProcess(logs, p.name, nil, "coordinator", "--dir", dir, "--listen", c.addresses.Control, "--gossip", c.addresses.Gossip)
+		}}
+		return nil
+	}
+}
+
+// tell keeps a line for news.
+func (c *cluster) tell(line string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, line)
+}
+
+// news is what happened to children since it was last asked.
+func (c *cluster) news() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told := c.told
+	c.told = nil
+	return told
 }
 
 const visibleGPUs = "CUDA_VISIBLE_DEVICES"
@@ -120,54 +151,20 @@ func awaitCoordinator(ctx context.Context, dir string, p *process) (coordinator.
 	}
 }
 
-// keep starts worker i again when it crashes.
-func (c *cluster) keep(ctx context.Context, i int, logs string, args []string) {
-	for restarts := 0; ; restarts++ {
-		c.mu.Lock()
-		w := c.workers[i]
-		c.mu.Unlock()
-		select {
-		case <-w.done:
-		case <-ctx.Done():
-			return
-		}
-		if !w.crashed() || restarts == workerRestarts {
-			c.giveUp(w)
-			return
-		}
-		select {
-		case <-time.After(workerRestartWait):
-		case <-ctx.Done():
-			return
-		}
-		again, err := startProcess(logs, w.name, onGPU(i, gpus()), args...)
-		if err != nil {
-			c.giveUp(w)
-			return
-		}
-		c.mu.Lock()
-		c.workers[i] = again
-		c.mu.Unlock()
-	}
-}
-
-func (c *cluster) giveUp(w *process) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.left--
-	c.lost = w.failure()
-}
-
 // err says why the cluster cannot continue, or nil: its coordinator has ended, or all of
 // its workers have, or those that are left have failed, as the coordinator's status says.
 func (c *cluster) err(st coordinator.Status) error {
-	if c.coordinator.ended() {
-		return c.coordinator.failure()
+	if err := c.coordinator.gone(); err != nil {
+		return err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left == 0 {
-		return c.lost
+	left, lost := len(c.workers), error(nil)
+	for _, w := range c.workers {
+		if err := w.gone(); err != nil {
+			left, lost = left-1, err
+		}
+	}
+	if left == 0 {
+		return lost
 	}
 	var failed []string
 	for _, w := range st.Workers {
@@ -175,8 +172,8 @@ func (c *cluster) err(st coordinator.Status) error {
 			failed = append(failed, w.Reason)
 		}
 	}
-	if c.lost != nil && len(failed) == c.left {
-		return fmt.Errorf("no worker that is left can continue: %s; %w", failed[0], c.lost)
+	if lost != nil && len(failed) == left {
+		return fmt.Errorf("no worker that is left can continue: %s; %w", failed[0], lost)
 	}
 	return nil
 }
@@ -187,8 +184,8 @@ func (c *cluster) stop() {
 	c.group.Wait()
 	var group sync.WaitGroup
 	for _, w := range c.workers {
-		group.Go(func() { w.stop(workerGrace) })
+		group.Go(func() { w.process.stop(workerGrace) })
 	}
 	group.Wait()
-	c.coordinator.stop(coordinatorGrace)
+	c.coordinator.process.stop(coordinatorGrace)
 }

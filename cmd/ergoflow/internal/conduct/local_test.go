@@ -16,7 +16,7 @@ import (
 
 // A local cluster has ended when all workers that are left have failed: no others join.
 func TestClusterWithoutWorkers(t *testing.T) {
-	c := &cluster{coordinator: &process{done: make(chan struct{})}, left: 2}
+	c := &cluster{coordinator: &child{}, workers: []*child{{}, {}}}
 	is := func(states ...string) (st coordinator.Status) {
 		for _, s := range states {
 			st.Workers = append(st.Workers, machine.WorkerStatus{State: s, Reason: "it does not compile"})
@@ -26,15 +26,20 @@ func TestClusterWithoutWorkers(t *testing.T) {
 	if err := c.err(is("failed", "training")); err != nil {
 		t.Errorf("one of two goes on: %v", err)
 	}
-	c.left, c.lost = 1, errors.New("worker-1: killed")
+	lost := errors.New("worker-1: killed")
+	c.workers[1].lose(lost)
 	if err := c.err(is("training")); err != nil {
 		t.Errorf("one is left: %v", err)
 	}
 	if err := c.err(is()); err != nil {
 		t.Errorf("one is left, between two sessions: %v", err)
 	}
-	if err := c.err(is("failed")); !errors.Is(err, c.lost) || !strings.Contains(err.Error(), "it does not compile") {
+	if err := c.err(is("failed")); !errors.Is(err, lost) || !strings.Contains(err.Error(), "it does not compile") {
 		t.Errorf("the one that is left cannot go on: %v", err)
+	}
+	c.coordinator.lose(errors.New("coordinator: killed"))
+	if err := c.err(is("training")); err == nil || err.Error() != "coordinator: killed" {
+		t.Errorf("no coordinator is left: %v", err)
 	}
 }
 

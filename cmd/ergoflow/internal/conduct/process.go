@@ -82,6 +82,11 @@ func (p *process) ended() bool {
 // crashed reports whether the child ended with a signal or an exit code other than 0.
 func (p *process) crashed() bool { return p.ended() && !p.cmd.ProcessState.Success() }
 
+// killed reports whether a signal ended the child.
+func (p *process) killed() bool {
+	return p.ended() && p.cmd.ProcessState.Sys().(syscall.WaitStatus).Signaled()
+}
+
 // stop asks the child to leave and, after the grace, kills it.
 func (p *process) stop(grace time.Duration) {
 	if p.ended() {
