@@ -347,6 +347,24 @@ func TestLeavingWithoutCoordinator(t *testing.T) {
 	}
 }
 
+// A worker that is told to leave while it still looks for the cluster does so.
+func TestLeavingBeforeJoining(t *testing.T) {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody.Close()
+	drain := make(chan struct{})
+	close(drain)
+	err = Run(t.Context(), Config{
+		Join: []string{nobody.Addr().String()}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
+		Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain,
+	})
+	if err != nil {
+		t.Errorf("left with %v", err)
+	}
+}
+
 // A stream with an invalid header to a worker's data port is on the coordinator's
 // status.
 func TestRefusedStreamIsReported(t *testing.T) {

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,6 +29,7 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 	for {
 		control, err := w.findCoordinator(ctx, members, pause)
 		if err != nil {
+			w.log.Info("leaving", "reason", err)
 			return err
 		}
 		begin := time.Now()
@@ -90,7 +92,7 @@ func (w *worker) untilDrain(ctx context.Context) (context.Context, context.Cance
 	go func() {
 		select {
 		case <-w.drain:
-			cancel(protocol.ErrLeft)
+			cancel(fmt.Errorf("%w: it was told to, and without a coordinator it has nothing to hand over", protocol.ErrLeft))
 		case <-ctx.Done():
 		}
 	}()

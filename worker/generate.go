@@ -30,7 +30,12 @@ func (w *worker) generate(ctx context.Context, order message.Generate) error {
 			return fmt.Errorf("job for shard %d: %w", job.Shard, err)
 		}
 		begin := time.Now()
-		if err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil); err != nil {
+		err := data.Generate(ctx, dataset, job.Shard, store, w.simulator, nil)
+		if err != nil && ctx.Err() != nil {
+			w.log.Info("stopped making a shard", "shard", job.Shard, "reason", context.Cause(ctx))
+			return err
+		}
+		if err != nil {
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
 			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) { // would fail on every worker
 				err = jobs.Permanent(err)

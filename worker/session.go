@@ -44,6 +44,7 @@ type session struct {
 
 // A task is a goroutine that can be cancelled and waited for.
 type task struct {
+	what   string // for people
 	cancel context.CancelCauseFunc
 	done   chan struct{}
 }
@@ -168,15 +169,15 @@ func (s *session) execute(effect protocol.Effect) {
 	case protocol.Send:
 		s.send(e.Message)
 	case protocol.Generate:
-		s.start(func(ctx context.Context) error { return s.w.generate(ctx, e.Order) })
+		s.start("making shards", func(ctx context.Context) error { return s.w.generate(ctx, e.Order) })
 	case protocol.Prepare:
-		s.start(func(ctx context.Context) error {
+		s.start("opening the run and compiling", func(ctx context.Context) error {
 			return s.w.prepare(ctx, e.Order, func(m ergoflow.Mark) {
 				s.post(protocol.Followed{Run: e.Order.Plan.Run, Mark: m})
 			})
 		})
 	case protocol.Describe:
-		s.start(func(ctx context.Context) error {
+		s.start("describing its state", func(ctx context.Context) error {
 			report, err := s.w.describe(ctx, e.Generation)
 			if err == nil {
 				s.post(protocol.Described{Report: report})
@@ -185,7 +186,7 @@ func (s *session) execute(effect protocol.Effect) {
 		})
 	case protocol.Join:
 		rank := newRank(s, e.Assign)
-		s.start(rank.run)
+		s.start("training", rank.run)
 		s.rank = rank
 	case protocol.Cancel:
 		s.work.cancel(errors.New(e.Reason))
@@ -198,7 +199,7 @@ func (s *session) execute(effect protocol.Effect) {
 			s.saving.Go(func() { s.save(s.ctx, e) })
 		}
 	case protocol.Drop:
-		s.start(func(context.Context) error { s.w.drop(); return nil })
+		s.start("closing the run", func(context.Context) error { s.w.drop(); return nil })
 	case protocol.End:
 		s.end(e.Err)
 	}
@@ -228,9 +229,9 @@ func (s *session) end(err error) {
 }
 
 // start starts a piece of work, whose last event is Ended; mu is held.
-func (s *session) start(work func(ctx context.Context) error) {
+func (s *session) start(what string, work func(ctx context.Context) error) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
-	t := &task{cancel: cancel, done: make(chan struct{})}
+	t := &task{what: what, cancel: cancel, done: make(chan struct{})}
 	s.work = t
 	go func() {
 		defer close(t.done)

@@ -12,7 +12,7 @@ const deviceGrace = 3 * time.Second
 
 // watchDevice calls stuck if ctx has ended and the device keeps the worker from
 // ending. The caller ends the watch when the worker has ended.
-func (w *worker) watchDevice(ctx context.Context, stuck func()) (end func()) {
+func (w *worker) watchDevice(ctx context.Context, stuck func(doing string)) (end func()) {
 	running, ended := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
 	watch.Go(func() { w.reportStuck(ctx, running, stuck) })
@@ -25,7 +25,7 @@ func (w *worker) watchDevice(ctx context.Context, stuck func()) (end func()) {
 // reportStuck calls stuck if running has not ended deviceGrace after ctx. It first waits
 // for an upload under way, which ends by itself: after stallTimeout without progress at
 // the latest.
-func (w *worker) reportStuck(ctx, running context.Context, stuck func()) {
+func (w *worker) reportStuck(ctx, running context.Context, stuck func(doing string)) {
 	select {
 	case <-ctx.Done():
 	case <-running.Done():
@@ -40,8 +40,20 @@ func (w *worker) reportStuck(ctx, running context.Context, stuck func()) {
 	select {
 	case <-time.After(deviceGrace):
 		if stuck != nil {
-			stuck()
+			stuck(w.doing())
 		}
 	case <-running.Done():
 	}
+}
+
+// doing says what the worker does, for people.
+func (w *worker) doing() string {
+	if s := w.current.Load(); s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.work != nil {
+			return s.work.what
+		}
+	}
+	return "closing its connections and its data"
 }

@@ -36,7 +36,7 @@ func TestReportStuck(t *testing.T) {
 				time.AfterFunc(c.ends, ended)
 				cancel()
 				var stuck time.Duration
-				w.reportStuck(ctx, running, func() { stuck = time.Since(begin) })
+				w.reportStuck(ctx, running, func(string) { stuck = time.Since(begin) })
 				if want := c.upload + deviceGrace; c.stuck && stuck != want || !c.stuck && stuck != 0 {
 					t.Errorf("stuck after %v, want %t", stuck, c.stuck)
 				}
@@ -53,6 +53,6 @@ func TestNothingStuck(t *testing.T) {
 		w := &worker{log: slog.New(slog.DiscardHandler)}
 		running, ended := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, ended)
-		w.reportStuck(t.Context(), running, func() { t.Error("stuck") })
+		w.reportStuck(t.Context(), running, func(string) { t.Error("stuck") })
 	})
 }

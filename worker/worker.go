@@ -42,9 +42,10 @@ type Config struct {
 	// Drain is closed when the worker should finish its step, hand over and
 	// leave. Cancelling the context of Run leaves at once instead.
 	Drain <-chan struct{}
-	// Stuck is called if the context of Run has ended and Run does not return: the
-	// device is busy, cannot be interrupted, and may stay so for ever. It may be nil.
-	Stuck func()
+	// Stuck is called if the context of Run has ended and Run does not return, with what
+	// the worker is doing: a device that is busy cannot be interrupted, and may stay so for
+	// ever. It may be nil.
+	Stuck func(doing string)
 
 	changeBatch func(*replica.Batch) // for tests: called with every batch before it is computed
 }
@@ -129,7 +130,9 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 // join joins the gossip, serves peers and holds sessions with the coordinator,
 // until the worker leaves or ctx ends. It closes the listener.
 func (w *worker) join(ctx context.Context, c Config, listener net.Listener) error {
-	members, err := gossip.Join(ctx, gossip.Config{
+	joining, joined := w.untilDrain(ctx)
+	defer joined()
+	members, err := gossip.Join(joining, gossip.Config{
 		Name:  string(w.id),
 		Bind:  c.Gossip,
 		Seeds: c.Join,

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -96,5 +97,43 @@ func TestInterruptEvaluation(t *testing.T) {
 	again.end()
 	if _, err := os.Stat(filepath.Join(dir, "report", "report.html")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLeaveDeadCoordinator: workers that make data leave in order when their coordinator
+// was killed, and say nothing of a device.
+func TestLeaveDeadCoordinator(t *testing.T) {
+	dir := t.TempDir()
+	boss := start(t, dir, []string{"coordinator", "--dir", dir})
+	defer boss.cmd.Process.Kill()
+	var workers []*cluster
+	var addresses coordinator.Addresses
+	for begin := time.Now(); addresses.Gossip == ""; <-time.After(20 * time.Millisecond) {
+		addresses, _ = coordinator.ReadAddresses(dir)
+		if time.Since(begin) > patience {
+			t.Fatalf("no coordinator\n%s", boss.out)
+		}
+	}
+	for range 2 {
+		workers = append(workers, start(t, dir, []string{"worker", "--join", addresses.Gossip, "--backend", "go"}))
+	}
+	start(t, dir, []string{"generate", "vn1d", "--preset", "smoke", "--dir", dir, "--set", "data.training.burn_in=2000000"})
+	boss.until("both make shards", func(st coordinator.Status) bool { // the reference takes much longer
+		busy := 0
+		for _, w := range st.Workers {
+			if w.Doing == "generating" {
+				busy++
+			}
+		}
+		return busy == 2 && st.Shards.Done > 0
+	})
+	boss.cmd.Process.Kill()
+	for _, w := range workers {
+		w.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	for _, w := range workers {
+		if err := <-w.done; err != nil || strings.Contains(w.out.String(), "does not stop") {
+			t.Errorf("a worker: %v\n%s", err, w.out)
+		}
 	}
 }

@@ -53,8 +53,8 @@ workers continue in both cases.`,
 			ctx, cancel := context.WithCancel(context.WithoutCancel(drain))
 			defer cancel()
 			defer context.AfterFunc(drain, func() { time.AfterFunc(drainGrace, cancel) })()
-			c.Stuck = func() {
-				fmt.Fprintln(os.Stderr, "ergoflow: the device does not return from its work: the worker ends")
+			c.Stuck = func(doing string) {
+				fmt.Fprintf(os.Stderr, "ergoflow: the worker is to end, but %s does not stop: the process ends without waiting for it\n", doing)
 				os.Exit(1)
 			}
 			c.Drain = drain.Done()

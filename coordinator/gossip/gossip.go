@@ -79,7 +79,7 @@ type Gossip struct {
 
 // Join starts to gossip and contacts the seeds until one answers. If none answers within
 // c.Wait it fails with ErrNoSeed and their addresses, and if ctx ends before, with its
-// error.
+// cause.
 func Join(ctx context.Context, c Config) (*Gossip, error) {
 	host, port, err := resolve(c.Bind)
 	if err != nil {
@@ -167,8 +167,8 @@ func (g *Gossip) contact(ctx context.Context, seeds []string, wait time.Duration
 		}
 		select {
 		case <-ctx.Done():
-			if errors.Is(context.Cause(ctx), context.Canceled) {
-				return ctx.Err()
+			if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+				return cause
 			}
 			err := fmt.Errorf("%w within %v: %s", ErrNoSeed, wait, strings.Join(seeds, ", "))
 			if last != nil {

@@ -20,7 +20,7 @@
 // the worker publishes its last error on ergoflow.dead and removes it from the queue.
 // A job with a [Permanent] error becomes a dead letter at once, and so does a job that
 // five workers took without coming back. A worker that stops in order hands its job
-// back, which then counts as new.
+// back, which then counts as new; it gives a server that does not answer one second.
 //
 // A worker publishes a result before it acknowledges the job. The record of what
 // exists is the shard store, not the queue. A coordinator that starts subscribes to

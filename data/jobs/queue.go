@@ -50,10 +50,11 @@ type options struct {
 	maxDeliver int           // deliveries before a job becomes a dead letter
 	retryDelay time.Duration // before the second attempt; attempt n + 1 waits n times as long
 	timeout    time.Duration // of one request to the server
+	parting    time.Duration // of the last requests of a worker that is to stop
 	storage    jetstream.StorageType
 }
 
-var defaults = options{ackWait: 5 * time.Second, maxDeliver: 5, retryDelay: time.Second, timeout: 10 * time.Second}
+var defaults = options{ackWait: 5 * time.Second, maxDeliver: 5, retryDelay: time.Second, timeout: 10 * time.Second, parting: time.Second}
 
 // Queue is a connection to the job queue. It reconnects by itself until Close
 // and is safe for concurrent use.
@@ -78,7 +79,9 @@ func OpenInMemory(ctx context.Context, url string) (*Queue, error) {
 
 // Connect is for workers: it creates no streams. Work waits for a server that is away.
 func Connect(url string) (*Queue, error) {
-	return connect(url, defaults, nats.RetryOnFailedConnect(true))
+	// The first attempt ends soon if the server's host is gone: Work makes the others, and
+	// stops with its context.
+	return connect(url, defaults, nats.RetryOnFailedConnect(true), nats.Timeout(defaults.parting))
 }
 
 func open(ctx context.Context, url string, o options) (*Queue, error) {
@@ -94,12 +97,12 @@ func open(ctx context.Context, url string, o options) (*Queue, error) {
 }
 
 func connect(url string, o options, more ...nats.Option) (*Queue, error) {
-	conn, err := nats.Connect(url, append(more,
+	conn, err := nats.Connect(url, append([]nats.Option{
 		nats.Name("ergoflow"),
 		nats.Timeout(o.timeout),
 		nats.MaxReconnects(-1),
-		nats.ReconnectWait(200*time.Millisecond),
-	)...)
+		nats.ReconnectWait(200 * time.Millisecond),
+	}, more...)...)
 	if _, malformed := errors.AsType[*neturl.Error](err); malformed { // its text has the whole URL, with the password
 		err = errors.New("it is no URL")
 	}

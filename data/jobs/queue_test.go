@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,8 +21,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // Under quick options a lost worker is noticed in half a second, under patient
 // ones a busy machine is not taken for a lost worker.
 var (
-	quick   = options{ackWait: 500 * time.Millisecond, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 10 * time.Second}
-	patient = options{ackWait: time.Minute, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 10 * time.Second}
+	quick   = options{ackWait: 500 * time.Millisecond, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 10 * time.Second, parting: time.Second}
+	patient = options{ackWait: time.Minute, maxDeliver: 3, retryDelay: 10 * time.Millisecond, timeout: 10 * time.Second, parting: time.Second}
 )
 
 const run = "0123abcd"
@@ -223,6 +224,87 @@ func TestCancelledJobGoesBackAtOnce(t *testing.T) {
 	if r := next(t, results); r.Worker != "staying" || r.Error != "" {
 		t.Errorf("result %+v", r)
 	}
+}
+
+// A worker that is to stop while the server does not answer stops soon: its host may be
+// gone. The job is not lost: another worker gets it after the ack wait.
+func TestStopWithoutServer(t *testing.T) {
+	for name, outcome := range map[string]error{"interrupted": context.Canceled, "done": nil, "failed": errors.New("no space left on device")} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, t.TempDir())
+			q := connected(t, s, quick)
+			results := subscribe(t, q)
+			publish(t, q, makeJobs(1))
+			wall, address := barrier(t, s.URL())
+			leaving, err := open(t.Context(), address, quick)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(leaving.Close)
+			ctx, cancel := context.WithCancel(t.Context())
+			var begin time.Time
+			err = leaving.Work(ctx, run, "leaving", func(context.Context, Job) error {
+				wall.shut()
+				time.Sleep(2 * quick.ackWait / 5) // a report that the job is in progress, too
+				begin = time.Now()
+				cancel()
+				return outcome
+			})
+			if took := time.Since(begin); !errors.Is(err, context.Canceled) || took > quick.parting+time.Second {
+				t.Errorf("Work returned %v after %v", err, took)
+			}
+			work(t, connected(t, s, quick), "staying", func(context.Context, Job) error { return nil })
+			if r := next(t, results); r.Worker != "staying" || r.Error != "" || r.Attempt != 2 {
+				t.Errorf("result %+v", r)
+			}
+		})
+	}
+}
+
+// A wall is between a client and its server. Once it is shut, connections through it stay
+// and carry nothing, as when the server's host has been switched off.
+type wall struct{ closed atomic.Bool }
+
+func (w *wall) shut() { w.closed.Store(true) }
+
+func barrier(t *testing.T, url string) (*wall, string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wall{}
+	var group sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); group.Wait() })
+	carry := func(to, from net.Conn) {
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buffer)
+			if err != nil {
+				to.Close()
+				return
+			}
+			if !w.closed.Load() {
+				_, _ = to.Write(buffer[:n])
+			}
+		}
+	}
+	group.Go(func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", strings.TrimPrefix(url, "nats://"))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			group.Go(func() { carry(server, client) })
+			group.Go(func() { carry(client, server) })
+		}
+	})
+	return w, "nats://" + listener.Addr().String()
 }
 
 // A worker that gives a job up again and again, since it keeps losing its

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,8 +27,9 @@ const (
 // nats.ErrConnectionClosed. While the server is away it tries again.
 //
 // The handler's context is ctx. If ctx ends while the handler runs, Work hands the job
-// back at once. If the process dies, the server redelivers the job after 5 s of
-// silence. worker names the caller in results.
+// back at once. It gives the server a second for that: if the server is away, or if the
+// process dies, the job goes to another worker after 5 s of silence. worker names the
+// caller in results.
 func (q *Queue) Work(ctx context.Context, run, worker string, handler func(context.Context, Job) error) error {
 	if err := checkRun(run); err != nil {
 		return err
@@ -106,7 +108,9 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	result := Result{Run: job.Run, Shard: job.Shard, Worker: worker, Attempt: int(meta.NumDelivered)}
 	if result.Attempt > q.maxDeliver {
 		result.Error = fmt.Sprintf("%d workers took the job and none came back", q.maxDeliver)
-		return q.bury(ctx, msg, job, result)
+		last, cancel := q.last(ctx)
+		defer cancel()
+		return q.bury(last, msg, job, result)
 	}
 
 	begin := time.Now()
@@ -115,14 +119,20 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	alive()
 	result.Seconds = time.Since(begin).Seconds()
 
+	last, cancelLast := q.last(ctx)
+	defer cancelLast()
 	switch {
 	case err == nil:
-		if err := q.report(ctx, "done", job, result); err != nil {
+		if err := q.report(last, "done", job, result); err != nil {
 			return err // redelivered, and then quickly done
 		}
-		return q.remove(ctx, msg)
+		return q.remove(last, msg)
 	case ctx.Err() != nil: // the caller stopped it
-		return q.handBack(ctx, msg, meta.Sequence.Stream, job)
+		if err := q.handBack(last, msg, meta.Sequence.Stream, job); err != nil {
+			slog.Warn("job queue: cannot hand a job back; another worker gets it after a silence",
+				"worker", worker, "shard", job.Shard, "silence", q.ackWait, "error", err)
+		}
+		return nil
 	}
 	result.Error = err.Error()
 	if len(result.Error) > maxError {
@@ -130,9 +140,9 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 	}
 	var permanent *permanentError
 	if result.Attempt >= q.maxDeliver || errors.As(err, &permanent) {
-		return q.bury(ctx, msg, job, result)
+		return q.bury(last, msg, job, result)
 	}
-	if err := q.report(ctx, "failed", job, result); err != nil {
+	if err := q.report(last, "failed", job, result); err != nil {
 		return err
 	}
 	return msg.NakWithDelay(time.Duration(result.Attempt) * q.retryDelay)
@@ -185,35 +195,48 @@ func (q *Queue) bury(ctx context.Context, msg jetstream.Msg, job Job, result Res
 	return q.remove(ctx, msg)
 }
 
+// last is the context of the requests after a job, with which the job's outcome reaches
+// the server also if ctx has ended. They share the time-out of one request, but a worker
+// that is to stop does not wait that long for a server that may be gone.
+func (q *Queue) last(ctx context.Context) (last context.Context, cancel func()) {
+	last, end := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
+	last, cut := context.WithCancelCause(last)
+	stop := context.AfterFunc(ctx, func() {
+		time.AfterFunc(q.parting, func() { cut(fmt.Errorf("no answer within %v", q.parting)) })
+	})
+	return last, func() { stop(); cut(nil); end() }
+}
+
 // handBack publishes the job again and removes the old message, so that a worker that
 // stops in order does not count as one that never came back. It publishes first: if the
 // worker dies between, the job is done twice.
 func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, sequence uint64, job Job) error {
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
-	defer cancel()
-	_, err := q.js.Publish(bounded, msg.Subject(), msg.Data(), jetstream.WithExpectLastSequencePerSubject(sequence))
+	_, err := q.js.Publish(ctx, msg.Subject(), msg.Data(), jetstream.WithExpectLastSequencePerSubject(sequence))
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("hand back the job for shard %d: %w", job.Shard, err), msg.Nak(), q.conn.FlushTimeout(q.timeout))
+		return errors.Join(err, msg.Nak(), q.conn.FlushWithContext(ctx))
 	}
 	return q.remove(ctx, msg)
 }
 
-// remove removes the job from the queue and waits for the confirmation, also if ctx has
-// ended.
+// remove removes the job from the queue and waits for the confirmation.
 func (q *Queue) remove(ctx context.Context, msg jetstream.Msg) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
-	defer cancel()
-	return msg.DoubleAck(ctx)
+	if err := msg.DoubleAck(ctx); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
 }
 
-// report publishes a result, also if ctx has ended, because the work is done.
+// report publishes a result.
 func (q *Queue) report(ctx context.Context, kind string, job Job, result Result) error {
 	message, err := json.Marshal(result)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), q.timeout)
-	defer cancel()
-	_, err = q.js.Publish(ctx, job.subject(kind), message)
-	return err
+	if _, err = q.js.Publish(ctx, job.subject(kind), message); err != nil {
+		return cmp.Or(context.Cause(ctx), err)
+	}
+	return nil
 }

@@ -11,6 +11,10 @@ import (
 // helloTimeout bounds the wait for the coordinator's first answer.
 const helloTimeout = 5 * time.Second
 
+// drainPatience is how long a worker that is to leave, and has no state that could be
+// lost with it, waits for a silent coordinator. A coordinator pings every half second.
+const drainPatience = 2 * time.Second
+
 // Session is the state of one connection to the coordinator. It is not for use
 // by several goroutines.
 type Session struct {
@@ -20,6 +24,7 @@ type Session struct {
 	patience    time.Duration
 	lease       lease
 	over        bool
+	draining    bool                // the worker has asked to leave
 	formed      ergoflow.Generation // last generation of a Form
 	assigned    ergoflow.Generation // last generation of an Assign, or of an Abort
 	noMoreSteps bool                // the coordinator has asked for the state: later steps would be lost
@@ -58,11 +63,16 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 	case Tick:
 		if silence := now.Sub(s.heard); silence > s.patience {
 			s.end(fmt.Errorf("%w for %v", ErrSilent, silence.Round(10*time.Millisecond)))
+			return s.effects
+		} else if s.draining && !s.hello.HasState && s.plan.Run == "" && silence > drainPatience {
+			s.end(fmt.Errorf("%w: the coordinator is silent for %v, and this worker has no state to hand over", ErrLeft, silence.Round(10*time.Millisecond)))
+			return s.effects
 		}
 		s.cancelSlowStep()
 	case Followed:
 		s.followed = e
 	case Drain:
+		s.draining = true
 		s.send(message.Drain{})
 	case Refused:
 		s.send(message.Refusal{From: e.From, Reason: e.Reason})

@@ -89,6 +89,33 @@ func words(e Effect) string {
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "protocol."))
 }
 
+// A worker that is to leave waits for a silent coordinator only where it has a state that
+// would be lost with it.
+func TestDrainWithoutCoordinator(t *testing.T) {
+	generating := open(t)
+	generating.expect(Received{message.Generate{}}, "generate")
+	generating.expect(Drain{}, "drain")
+	generating.now = generating.now.Add(drainPatience)
+	generating.expect(Tick{}, "")
+	generating.now = generating.now.Add(time.Millisecond)
+	got := generating.s.Step(generating.now, Tick{})
+	if end, ok := got[len(got)-1].(End); len(got) != 2 || !ok || !errors.Is(end.Err, ErrLeft) || words(got[0]) != "cancel" {
+		t.Errorf("a worker that generates: %v", got)
+	}
+	for name, d := range map[string]*driver{
+		"prepared":     prepared(t, 3, 1),
+		"with a state": {t: t, now: time.Unix(1000, 0), s: NewSession(message.Hello{HasState: true})},
+	} {
+		d.s.Step(d.now, Opened{})
+		d.s.Step(d.now, welcome(10*time.Second, 4*time.Second))
+		d.expect(Drain{}, "drain")
+		d.now = d.now.Add(10 * time.Second)
+		if got := d.s.Step(d.now, Tick{}); len(got) > 0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // rank brings the session to generation g, at a step, before Go.
 func (d *driver) rank(g ergoflow.Generation, step ergoflow.Step) {
 	d.t.Helper()

@@ -46,7 +46,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		if local, err = start(ctx, *o.Local); err != nil {
 			return Result{}, err
 		}
-		defer local.stop()
+		defer func() {
+			if ctx.Err() != nil {
+				fmt.Fprintln(os.Stderr, "interrupted: the workers and the coordinator end in order; a second Ctrl-C ends at once")
+			}
+			local.stop()
+		}()
 		fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
 		o.Addr, o.Replace = local.addresses.Control, true
 	}
