@@ -29,6 +29,14 @@ type distances struct {
 	SlicedW2          float64  `json:"sliced_w2"`
 	KS                *float64 `json:"ks,omitempty"`
 	KSP               *float64 `json:"ks_p,omitempty"`
+	// Warnings say which numbers are not what they seem.
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// warn adds a warning, and prints it.
+func (d *distances) warn(format string, args ...any) {
+	d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...))
+	fmt.Fprintln(os.Stderr, "warning:", d.Warnings[len(d.Warnings)-1])
 }
 
 // metricsFlags are the flags of metrics.
@@ -102,22 +110,26 @@ func (f *metricsFlags) validate() error {
 	return nil
 }
 
-// measure computes all distances that two clouds have.
-func (f *metricsFlags) measure(ctx context.Context, x, y metrics.Cloud) (d distances, err error) {
+// measure computes all distances that two samples have.
+func (f *metricsFlags) measure(ctx context.Context, first, second metrics.CloudOf[float64]) (d distances, err error) {
+	x, y, rounding, err := metrics.Centre(first, second)
+	if err != nil {
+		return d, err
+	}
 	d = distances{Points: [2]int{x.N, y.N}, Dimension: x.D, Backend: f.backend}
 	if err := f.sinkhorn(ctx, &d, x, y); err != nil {
 		return d, err
 	}
-	if d.SlicedW2, err = metrics.SlicedW2(x, y, f.directions, f.seed); err != nil {
+	if x.D == 1 {
+		err = d.line(first.X, second.X)
+	} else {
+		err = d.space(x, y, f.directions, f.seed)
+	}
+	if err != nil {
 		return d, err
 	}
-	switch {
-	case x.D == 1:
-		return d, d.line(x.X, y.X)
-	case x.N == y.N && x.N <= assignment.MaxPoints:
-		w2, err := metrics.W2Assignment(x, y)
-		d.W2 = &w2
-		return d, err
+	if rounding > 0.01*d.SlicedW2 && !slices.Equal(first.X, second.X) {
+		d.warn("rounding to float32 moves the points: it changes sinkhorn, and in more than one dimension W2, as a W2 of up to %.2g does; sliced W2 is %.2g", rounding, d.SlicedW2)
 	}
 	return d, nil
 }
@@ -139,13 +151,13 @@ func (f *metricsFlags) sinkhorn(ctx context.Context, d *distances, x, y metrics.
 	}
 	d.SinkhornConverged, d.SinkhornResidual, d.SinkhornReached = &c.Value, &c.Residual, &c.Converged
 	if !c.Converged {
-		fmt.Fprintf(os.Stderr, "warning: sinkhorn_converged has not converged: residual %.2g after %d iterations\n", c.Residual, c.Iterations)
+		d.warn("sinkhorn_converged has not converged: residual %.2g after %d iterations", c.Residual, c.Iterations)
 	}
 	return nil
 }
 
-// line computes the distances of samples in one dimension.
-func (d *distances) line(x, y []float32) error {
+// line computes the distances of samples in one dimension, where sliced W2 is W2.
+func (d *distances) line(x, y []float64) error {
 	w2, err := metrics.W2(x, y)
 	if err != nil {
 		return err
@@ -154,7 +166,23 @@ func (d *distances) line(x, y []float32) error {
 	if err != nil {
 		return err
 	}
-	d.W2, d.KS, d.KSP = &w2, &ks, &p
+	d.W2, d.SlicedW2, d.KS, d.KSP = &w2, w2, &ks, &p
+	return nil
+}
+
+// space computes the distances in more dimensions.
+func (d *distances) space(x, y metrics.Cloud, directions int, seed uint64) (err error) {
+	if d.SlicedW2, err = metrics.SlicedW2(x, y, directions, seed); err != nil {
+		return err
+	}
+	if x.N != y.N || x.N > assignment.MaxPoints {
+		return nil
+	}
+	w2, err := metrics.W2Assignment(x, y)
+	if err != nil {
+		return err
+	}
+	d.W2 = &w2
 	return nil
 }
 
@@ -170,16 +198,16 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 	return s.Divergence(ctx, x, y, o)
 }
 
-func readCloud(path string) (metrics.Cloud, error) {
+func readCloud(path string) (c metrics.CloudOf[float64], err error) {
 	a, err := npy.Read(path)
 	if err != nil {
-		return metrics.Cloud{}, withHint(fmt.Errorf("read samples: %w", err), "give two .npy files, such as `ergoflow simulate` and `ergoflow sample` write")
+		return c, withHint(fmt.Errorf("read samples: %w", err), "give two .npy files, such as `ergoflow simulate` and `ergoflow sample` write")
 	}
 	switch len(a.Shape) {
 	case 1:
-		return metrics.Line(a.Data), nil
+		return metrics.CloudOf[float64]{N: a.Shape[0], D: 1, X: a.Data}, nil
 	case 2:
-		return metrics.Cloud{N: a.Shape[0], D: a.Shape[1], X: a.Data}, nil
+		return metrics.CloudOf[float64]{N: a.Shape[0], D: a.Shape[1], X: a.Data}, nil
 	}
-	return metrics.Cloud{}, fmt.Errorf("%s has %d dimensions, not 1 or 2", path, len(a.Shape))
+	return c, fmt.Errorf("%s has %d dimensions, not 1 or 2", path, len(a.Shape))
 }

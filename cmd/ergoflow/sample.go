@@ -148,7 +148,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if dim > 1 {
 		shape = []int{f.n, dim}
 	}
-	if err := npy.Write(ctx, f.output, npy.Array{Shape: shape, Data: x}); err != nil {
+	if err := npy.Write(ctx, f.output, npy.Array[float32]{Shape: shape, Data: x}); err != nil {
 		return out, err
 	}
 	out = sampling{

@@ -135,7 +135,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, explainSimulation(err)
 	}
 	seconds := time.Since(begin).Seconds()
-	if err := npy.Write(ctx, f.output, npy.Array{Shape: []int{len(x)}, Data: x}); err != nil {
+	if err := npy.Write(ctx, f.output, npy.Array[float32]{Shape: []int{len(x)}, Data: x}); err != nil {
 		return s, withHint(err, "nothing was written; the same command gives the same samples again")
 	}
 	s = simulation{

@@ -25,9 +25,9 @@ import (
 
 // Array has its elements in C order: element (i, j) of shape [n, d] is
 // Data[i·d+j].
-type Array struct {
+type Array[T float32 | float64] struct {
 	Shape []int
-	Data  []float32
+	Data  []T
 }
 
 // ErrFormat means that a file is not .npy, or of a kind that Read does not support.
@@ -37,43 +37,43 @@ func formatError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
 }
 
-// Read reads an array of '<f4' or '<f8', the latter rounded to float32, in C or
-// Fortran order. It refuses other types and shapes, truncated files and values
-// that are not finite as float32. Errors name the file.
-func Read(path string) (Array, error) {
+// Read reads an array of '<f4' or '<f8' in C or Fortran order, without rounding.
+// It refuses other types and shapes, truncated files and values that are not
+// finite. Errors name the file.
+func Read(path string) (Array[float64], error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Array{}, err
+		return Array[float64]{}, err
 	}
 	defer f.Close()
 	stat, err := f.Stat()
 	if err != nil {
-		return Array{}, err
+		return Array[float64]{}, err
 	}
 	if !stat.Mode().IsRegular() {
-		return Array{}, fmt.Errorf("%s: not a regular file", path)
+		return Array[float64]{}, fmt.Errorf("%s: not a regular file", path)
 	}
 	a, err := decode(bufio.NewReaderSize(f, 1<<16), stat.Size())
 	if err != nil {
-		return Array{}, fmt.Errorf("%s: %w", path, err)
+		return Array[float64]{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return a, nil
 }
 
 // decode reads an array from a file of the given size.
-func decode(r io.Reader, size int64) (Array, error) {
+func decode(r io.Reader, size int64) (Array[float64], error) {
 	h, before, err := readHeader(r, size)
 	if err != nil {
-		return Array{}, err
+		return Array[float64]{}, err
 	}
 	if have, want := size-before, int64(h.elements)*int64(h.width); have != want {
-		return Array{}, formatError("%d bytes of data, shape %v of %d-byte numbers needs %d: truncated or overlong", have, h.shape, h.width, want)
+		return Array[float64]{}, formatError("%d bytes of data, shape %v of %d-byte numbers needs %d: truncated or overlong", have, h.shape, h.width, want)
 	}
-	data := make([]float32, h.elements)
+	data := make([]float64, h.elements)
 	buffer := make([]byte, 8)[:h.width]
 	for k := range data {
 		if _, err := io.ReadFull(r, buffer); err != nil {
-			return Array{}, fmt.Errorf("element %d: %w", k, err)
+			return Array[float64]{}, fmt.Errorf("element %d: %w", k, err)
 		}
 		var v float64
 		if h.width == 4 {
@@ -81,12 +81,12 @@ func decode(r io.Reader, size int64) (Array, error) {
 		} else {
 			v = math.Float64frombits(binary.LittleEndian.Uint64(buffer))
 		}
-		if math.IsNaN(v) || math.IsInf(float64(float32(v)), 0) {
-			return Array{}, fmt.Errorf("element %d is %v: not finite as float32", k, v)
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return Array[float64]{}, fmt.Errorf("element %d is %v: not finite", k, v)
 		}
-		data[h.place(k)] = float32(v)
+		data[h.place(k)] = v
 	}
-	return Array{h.shape, data}, nil
+	return Array[float64]{h.shape, data}, nil
 }
 
 // place is the index in C order of the file's element k.

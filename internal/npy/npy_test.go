@@ -14,13 +14,17 @@ import (
 
 // The golden files were written by NumPy: see testdata/make_golden.py.
 func TestReadsNumPy(t *testing.T) {
-	matrix := Array{[]int{3, 2}, []float32{1, 2.5, -3, 1e-3, 0, 7}}
-	for name, want := range map[string]Array{
-		"f4":      matrix,
-		"f8":      matrix,
-		"fortran": matrix,
-		"v2":      matrix,
-		"one":     {[]int{3}, []float32{1, -3, 0}},
+	matrix := func(thousandth float64) Array[float64] {
+		return Array[float64]{[]int{3, 2}, []float64{1, 2.5, -3, thousandth, 0, 7}}
+	}
+	single := matrix(float64(float32(1e-3)))
+	for name, want := range map[string]Array[float64]{
+		"f4":      single,
+		"f8":      matrix(1e-3),
+		"fortran": single,
+		"v2":      single,
+		"one":     {[]int{3}, []float64{1, -3, 0}},
+		"huge":    {[]int{1}, []float64{1e300}},
 		"empty":   {[]int{0}, nil},
 	} {
 		got, err := Read(filepath.Join("testdata", name+".npy"))
@@ -37,7 +41,6 @@ func TestRefusesNumPy(t *testing.T) {
 		"scalar":     "shape ()",
 		"cube":       "3 dimensions",
 		"nan":        "element 1 is NaN",
-		"huge":       "element 0 is 1e+300",
 		"record":     "dtype",
 		"none":       "no such file",
 	} {
@@ -53,26 +56,26 @@ func TestRefusesNumPy(t *testing.T) {
 
 // What Write writes is byte for byte what NumPy writes.
 func TestWritesAsNumPy(t *testing.T) {
-	dir := t.TempDir()
-	for name, a := range map[string]Array{
-		"f4":    {[]int{3, 2}, []float32{1, 2.5, -3, 1e-3, 0, 7}},
-		"empty": {[]int{0}, nil},
-	} {
-		path := filepath.Join(dir, name+".npy")
-		if err := Write(t.Context(), path, a); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := os.ReadFile(filepath.Join("testdata", name+".npy"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s: wrote %q, NumPy writes %q", name, got, want)
-		}
+	writesAsNumPy(t, "f4", Array[float32]{[]int{3, 2}, []float32{1, 2.5, -3, 1e-3, 0, 7}})
+	writesAsNumPy(t, "f8", Array[float64]{[]int{3, 2}, []float64{1, 2.5, -3, 1e-3, 0, 7}})
+	writesAsNumPy(t, "empty", Array[float32]{[]int{0}, nil})
+}
+
+func writesAsNumPy[T float32 | float64](t *testing.T, name string, a Array[T]) {
+	path := filepath.Join(t.TempDir(), name+".npy")
+	if err := Write(t.Context(), path, a); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", name+".npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: wrote %q, NumPy writes %q", name, got, want)
 	}
 }
 
@@ -80,10 +83,10 @@ func TestWritesAsNumPy(t *testing.T) {
 func TestWriteIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.npy")
-	if err := Write(t.Context(), path, Array{[]int{1}, []float32{1}}); err != nil {
+	if err := Write(t.Context(), path, Array[float32]{[]int{1}, []float32{1}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(t.Context(), path, Array{[]int{2}, []float32{1}}); err == nil {
+	if err := Write(t.Context(), path, Array[float32]{[]int{2}, []float32{1}}); err == nil {
 		t.Error("wrote 1 element with shape [2]")
 	}
 	if a, err := Read(path); err != nil || a.Data[0] != 1 {
@@ -93,14 +96,14 @@ func TestWriteIsAtomic(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(blocked, "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(t.Context(), blocked, Array{[]int{1}, []float32{1}}); err == nil {
+	if err := Write(t.Context(), blocked, Array[float32]{[]int{1}, []float32{1}}); err == nil {
 		t.Error("replaced a directory")
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
 		t.Errorf("the directory has %v, %v: want x.npy and directory", entries, err)
 	}
-	if err := Write(t.Context(), filepath.Join(dir, "none", "x.npy"), Array{[]int{1}, []float32{1}}); !errors.Is(err, os.ErrNotExist) {
+	if err := Write(t.Context(), filepath.Join(dir, "none", "x.npy"), Array[float32]{[]int{1}, []float32{1}}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("error %v for a directory that is not there", err)
 	}
 }
@@ -110,7 +113,7 @@ func TestWriteIsAtomic(t *testing.T) {
 func TestWriteIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	ctx := &ending{Context: t.Context(), checks: 3}
-	if err := Write(ctx, filepath.Join(dir, "x.npy"), Array{[]int{10 * stretch}, make([]float32, 10*stretch)}); !errors.Is(err, context.Canceled) {
+	if err := Write(ctx, filepath.Join(dir, "x.npy"), Array[float32]{[]int{10 * stretch}, make([]float32, 10*stretch)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 || ctx.checks != 0 {

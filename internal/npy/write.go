@@ -12,9 +12,9 @@ import (
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
-// Write writes a one- or two-dimensional array as '<f4' in C order. The file
-// appears complete or, after an error or if ctx ends, not at all.
-func Write(ctx context.Context, path string, a Array) error {
+// Write writes a one- or two-dimensional array as '<f4' or '<f8', its own type, in C
+// order. The file appears complete or, after an error or if ctx ends, not at all.
+func Write[T float32 | float64](ctx context.Context, path string, a Array[T]) error {
 	elements := 1
 	for _, d := range a.Shape {
 		elements *= d
@@ -38,25 +38,30 @@ func Write(ctx context.Context, path string, a Array) error {
 // stretch is how many elements encode writes between two checks of ctx.
 const stretch = 1 << 18
 
-func encode(ctx context.Context, w io.Writer, a Array) error {
+func encode[T float32 | float64](ctx context.Context, w io.Writer, a Array[T]) error {
+	width := binary.Size(T(0))
 	dims := fmt.Sprintf("(%d,)", a.Shape[0])
 	if len(a.Shape) == 2 {
 		dims = fmt.Sprintf("(%d, %d)", a.Shape[0], a.Shape[1])
 	}
-	text := "{'descr': '<f4', 'fortran_order': False, 'shape': " + dims + ", }"
+	text := fmt.Sprintf("{'descr': '<f%d', 'fortran_order': False, 'shape': %s, }", width, dims)
 	// Spaces and a final newline align the data to 64 bytes.
 	padding := 63 - (10+len(text))%64
 	b := bufio.NewWriterSize(w, 1<<16)
 	b.WriteString(magic + "\x01\x00")
 	b.Write(binary.LittleEndian.AppendUint16(nil, uint16(len(text)+padding+1)))
 	fmt.Fprintf(b, "%s%*s", text, padding+1, "\n")
-	var element [4]byte
+	element := make([]byte, 0, 8)
 	for i, v := range a.Data {
 		if i%stretch == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		binary.LittleEndian.PutUint32(element[:], math.Float32bits(v))
-		b.Write(element[:])
+		if width == 4 {
+			element = binary.LittleEndian.AppendUint32(element[:0], math.Float32bits(float32(v)))
+		} else {
+			element = binary.LittleEndian.AppendUint64(element[:0], math.Float64bits(float64(v)))
+		}
+		b.Write(element)
 	}
 	if err := b.Flush(); err != nil { // returns the first error of all writes
 		return err

@@ -25,17 +25,22 @@ var (
 	ErrOption = errors.New("invalid option")
 )
 
-// Cloud is N points in D dimensions, point after point: coordinate d of point i
+// Cloud is the CloudOf that the metrics in any dimension take.
+type Cloud = CloudOf[float32]
+
+// CloudOf is N points in D dimensions, point after point: coordinate d of point i
 // is X[i*D+d]. All points weigh the same, 1/N.
-type Cloud struct {
+type CloudOf[T float32 | float64] struct {
 	N, D int
-	X    []float32
+	X    []T
 }
 
 // Line is the cloud of the given points in one dimension. It keeps x.
-func Line(x []float32) Cloud { return Cloud{N: len(x), D: 1, X: x} }
+func Line(x []float32) Cloud { return line(x) }
 
-func (c Cloud) validate() error {
+func line[T float32 | float64](x []T) CloudOf[T] { return CloudOf[T]{N: len(x), D: 1, X: x} }
+
+func (c CloudOf[T]) validate() error {
 	switch {
 	case c.N == 0:
 		return ErrEmpty
@@ -55,7 +60,7 @@ func (c Cloud) validate() error {
 }
 
 // validatePair checks two clouds and that they have the same dimension.
-func validatePair(x, y Cloud) error {
+func validatePair[T float32 | float64](x, y CloudOf[T]) error {
 	if err := x.validate(); err != nil {
 		return fmt.Errorf("first cloud: %w", err)
 	}

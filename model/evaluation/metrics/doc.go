@@ -11,8 +11,10 @@
 // The sums of Sinkhorn's iterations are in package softmin; its path.go chooses
 // the fast path. Package ondevice computes Sinkhorn on a GPU.
 //
-// Points are float32, sums float64. Work is spread over GOMAXPROCS goroutines
-// that end before a function returns; results do not depend on their number.
+// Points are float32, sums float64. On the line W2 and KS take points of float64
+// too; centre.go makes clouds of float32 of such points for the other metrics.
+// Work is spread over GOMAXPROCS goroutines that end before a function returns;
+// results do not depend on their number.
 //
 // To add a metric, add a file with its formula, validate the clouds with
 // validatePair, and enter it in the lists above and of bad_input_test.go. Package

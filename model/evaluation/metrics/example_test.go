@@ -42,5 +42,5 @@ func ExampleW2() {
 		log.Fatal(err)
 	}
 	fmt.Printf("W2 %.2f, KS %.2f with p = %.3f\n", w2, ks, p)
-	// Output: W2 1.00, KS 1.00 with p = 0.011
+	// Output: W2 1.00, KS 1.00 with p = 0.029
 }

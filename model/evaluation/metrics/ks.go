@@ -6,12 +6,18 @@ import (
 	"slices"
 )
 
+// maxExact is the largest product of the sizes for which KS sums the exact law of
+// its statistic: about 10 ms.
+const maxExact = 1 << 22
+
 // KS is the two-sample Kolmogorov–Smirnov test: the statistic sup |F − G| of the
-// empirical distribution functions, and its asymptotic p-value, the probability
-// of a larger statistic for two samples of one continuous law. Ties are allowed;
+// empirical distribution functions, and its p-value, the probability of so large a
+// statistic for two samples of independent draws from one continuous law. Draws of
+// one chain are not independent: their p-values are too small. p is exact if the
+// product of the sizes is at most 2²², and else of the limit law. Ties are allowed;
 // they make the p-value conservative.
-func KS(x, y []float32) (statistic, p float64, err error) {
-	if err := validatePair(Line(x), Line(y)); err != nil {
+func KS[T float32 | float64](x, y []T) (statistic, p float64, err error) {
+	if err := validatePair(line(x), line(y)); err != nil {
 		return 0, 0, fmt.Errorf("kolmogorov-smirnov test: %w", err)
 	}
 	a, b := slices.Clone(x), slices.Clone(y)
@@ -30,7 +36,35 @@ func KS(x, y []float32) (statistic, p float64, err error) {
 		largest = max(largest, i*m-j*n, j*n-i*m)
 	}
 	statistic = float64(largest) / float64(n) / float64(m)
+	if n <= maxExact/m {
+		return statistic, smirnov(max(n, m), min(n, m), largest), nil
+	}
 	return statistic, kolmogorov(statistic, float64(n)*float64(m)/float64(n+m)), nil
+}
+
+// smirnov is the probability that |i/n − j/m| reaches largest/nm somewhere on a
+// path of unit steps from (0, 0) to (n, m), if all paths are as likely: the order of
+// the n+m draws of two samples is such a path. The last step to (i, j) comes from
+// (i−1, j) with the probability i/(i+j). The sums have no cancellation, so small
+// probabilities are right too.
+func smirnov(n, m, largest int) float64 {
+	reached := make([]float64, m+1) // of paths to (i, j), for the present i
+	for i := range n + 1 {
+		for j := range reached {
+			switch difference := i*m - j*n; {
+			case difference >= largest || -difference >= largest:
+				reached[j] = 1
+			case j == 0: // one path, which has not reached it, or reached[0] were 1
+				reached[j] = 0
+			case i == 0:
+				reached[j] = reached[j-1]
+			default:
+				share := float64(i) / float64(i+j)
+				reached[j] = share*reached[j] + (1-share)*reached[j-1]
+			}
+		}
+	}
+	return reached[m]
 }
 
 // kolmogorov is the probability that the statistic of an effective sample of

@@ -24,6 +24,47 @@ func TestKS(t *testing.T) {
 	}
 }
 
+// SciPy's exact p-values: testdata/ks_golden.py.
+func TestExactKS(t *testing.T) {
+	for _, tt := range []struct {
+		n, m, largest int
+		want          float64
+	}{
+		{5, 5, 20, 0.07936507936507936},
+		{10, 10, 60, 0.05244755244755244},
+		{1, 1, 1, 1.0},
+		{7, 5, 10, 0.9090909090909092},
+		{7, 5, 18, 0.3282828282828283},
+		{20, 9, 144, 0.00017154260032820756},
+		{3, 100, 150, 0.35143143097862045},
+		{150, 100, 4500, 3.1225178375984705e-05},
+		{150, 100, 12000, 7.279162395159873e-39},
+		{1000, 1000, 200000, 6.6131216618004355e-18},
+	} {
+		for range 2 {
+			if got := smirnov(tt.n, tt.m, tt.largest); !(math.Abs(got-tt.want) <= 1e-9*tt.want) {
+				t.Errorf("p of %d and %d draws at %d is %v, want %v", tt.n, tt.m, tt.largest, got, tt.want)
+			}
+			tt.n, tt.m = tt.m, tt.n
+		}
+	}
+	_, p, err := KS([]float64{1, 2, 3, 4, 10}, []float64{5, 6, 7, 8, 9})
+	if want := 10. / 126; err != nil || !(math.Abs(p-want) <= 1e-15) {
+		t.Errorf("p of five draws against five is %v (%v), want %v", p, err, want)
+	}
+}
+
+// Both laws meet where KS changes from the one to the other.
+func TestExactKSMeetsItsLimit(t *testing.T) {
+	const n = 2048
+	for _, k := range []int{30, 60, 90} {
+		exact, limit := smirnov(n, n, k*n), kolmogorov(float64(k)/n, n/2)
+		if !(math.Abs(exact-limit) <= 0.05*exact) {
+			t.Errorf("p at %d/%d is %v, %v by the limit law", k, n, exact, limit)
+		}
+	}
+}
+
 // Critical values of the Kolmogorov law (Smirnov 1948), and both series where
 // they meet.
 func TestKolmogorov(t *testing.T) {

@@ -12,14 +12,31 @@ import (
 //
 // exact for any two sizes, since the monotone coupling is optimal. The unit is
 // that of the samples. Time is that of sorting.
-func W2(x, y []float32) (float64, error) {
-	if err := validatePair(Line(x), Line(y)); err != nil {
+func W2[T float32 | float64](x, y []T) (float64, error) {
+	if err := validatePair(line(x), line(y)); err != nil {
 		return 0, fmt.Errorf("wasserstein distance: %w", err)
 	}
 	a, b := slices.Clone(x), slices.Clone(y)
 	slices.Sort(a)
 	slices.Sort(b)
-	return math.Sqrt(squaredW2(a, b)), nil
+	unit := squarable(a, b)
+	return math.Sqrt(squaredW2(a, b)) * unit, nil
+}
+
+// squarable divides sorted samples, of which squares of differences could leave the
+// range of float64, by a power of two, and returns it. Others keep the unit 1.
+func squarable[T float32 | float64](a, b []T) (unit float64) {
+	largest := float64(max(-a[0], a[len(a)-1], -b[0], b[len(b)-1]))
+	if largest == 0 || largest > 1e-100 && largest < 1e100 {
+		return 1
+	}
+	unit = math.Ldexp(1, math.Ilogb(largest))
+	for _, x := range [][]T{a, b} {
+		for i, v := range x {
+			x[i] = T(float64(v) / unit)
+		}
+	}
+	return unit
 }
 
 // squaredW2 is W2² of sorted samples. Quantile functions are constant between

@@ -36,6 +36,16 @@ func TestW2(t *testing.T) {
 	}
 }
 
+// W2 has the unit of the samples, over the whole range of float64.
+func TestW2Scales(t *testing.T) {
+	for _, unit := range []float64{1, 1e-8, 1e8, 1e-200, 1e200, 1e-300, 1e307} {
+		got, err := W2([]float64{1 * unit, 3 * unit, -2 * unit}, []float64{2 * unit, 3 * unit, 3 * unit, -2 * unit, 1 * unit, -2 * unit})
+		if want := math.Sqrt(1./6) * unit; err != nil || !(math.Abs(got-want) <= 1e-15*want) {
+			t.Errorf("unit %g: W2 %v (%v), want %v", unit, got, err, want)
+		}
+	}
+}
+
 // W2 of normal laws is ((m₁−m₂)² + (s₁−s₂)²)^½; samples are quantiles.
 func TestW2OfNormals(t *testing.T) {
 	normal := func(n int, mean, sd float64) []float32 {
