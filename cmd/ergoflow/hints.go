@@ -73,6 +73,7 @@ var hints = []struct {
 	{metrics.ErrEmpty, "give arrays of at least one row"},
 	{metrics.ErrShape, fmt.Sprintf("give two arrays [n], or [n, d] of the same d, 1 to %d, with at most %d rows", metrics.MaxDimension, metrics.MaxPoints)},
 	{metrics.ErrNonFinite, "leave out rows that are not finite; chains that diverged have such rows"},
+	{metrics.ErrRange, "divide both arrays by the same number; distances divide by it too"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{trainer.ErrDiverged, "choose a smaller training.learning_rate"},
 	{syscall.ENOSPC, "free space on the disk, then give the same command again: it continues"},

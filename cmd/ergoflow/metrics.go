@@ -101,8 +101,8 @@ func (f *metricsFlags) validate() error {
 	if !(f.options.Scaling >= 0.01 && f.options.Scaling <= 0.99) { // as evaluation.scaling
 		return usagef("--scaling is %g, not in 0.01…0.99", f.options.Scaling)
 	}
-	if f.directions < 1 {
-		return usagef("--directions is %d, not positive", f.directions)
+	if f.directions < 1 || f.directions > metrics.MaxDirections {
+		return usagef("--directions is %d, not in 1…%d", f.directions, metrics.MaxDirections)
 	}
 	if known := []string{"", backend.XLACUDA, backend.XLACPU, backend.Go}; !slices.Contains(known, f.backend) {
 		return usagef("--backend %q is none of %s, %s and %s", f.backend, known[1], known[2], known[3])

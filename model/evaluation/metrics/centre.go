@@ -52,7 +52,7 @@ func relative(c CloudOf[float64], centre []float64) (rounded Cloud, moved float6
 		z := v - centre[i%c.D]
 		rounded.X[i] = float32(z)
 		if math.IsInf(float64(rounded.X[i]), 0) {
-			return rounded, 0, fmt.Errorf("point %d, coordinate %d is %v: %w as float32", i/c.D, i%c.D, v, ErrNonFinite)
+			return rounded, 0, fmt.Errorf("point %d, coordinate %d is %v: %w", i/c.D, i%c.D, v, ErrRange)
 		}
 		e := float64(rounded.X[i]) - z
 		squares += e * e

@@ -116,7 +116,7 @@ func TestCentreRefuses(t *testing.T) {
 		"empty":         {line[float64](nil), ErrEmpty},
 		"NaN":           {line([]float64{1, math.NaN()}), ErrNonFinite},
 		"infinite":      {line([]float64{math.Inf(-1)}), ErrNonFinite},
-		"above float32": {line([]float64{1e300, 0, 0.1}), ErrNonFinite},
+		"above float32": {line([]float64{1e300, 0, 0.1}), ErrRange},
 		"dimensions":    {CloudOf[float64]{N: 1, D: 2, X: []float64{1, 2}}, ErrShape},
 		"no dimension":  {CloudOf[float64]{N: 3, D: 0}, ErrShape},
 		"short":         {CloudOf[float64]{N: 3, D: 1, X: []float64{1}}, ErrShape},

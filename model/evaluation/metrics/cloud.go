@@ -21,6 +21,8 @@ var (
 	ErrShape = errors.New("shape mismatch")
 	// ErrNonFinite: a coordinate is NaN or infinite.
 	ErrNonFinite = errors.New("not finite")
+	// ErrRange: a coordinate is beyond float32.
+	ErrRange = errors.New("beyond float32")
 	// ErrOption: an option is out of its range.
 	ErrOption = errors.New("invalid option")
 )
@@ -52,7 +54,7 @@ func (c CloudOf[T]) validate() error {
 		return fmt.Errorf("%d coordinates for %d points in %d dimensions: %w", len(c.X), c.N, c.D, ErrShape)
 	}
 	for i, v := range c.X {
-		if v-v != 0 {
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
 			return fmt.Errorf("point %d, coordinate %d is %v: %w", i/c.D, i%c.D, v, ErrNonFinite)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // defaultDirections is the number of directions that 0 stands for.
 const defaultDirections = 256
 
-// maxDirections bounds the work and the memory of SlicedW2.
-const maxDirections = 1 << 20
+// MaxDirections bounds the work and the memory of SlicedW2.
+const MaxDirections = 1 << 20
 
 // SlicedW2 is the sliced Wasserstein-2 distance: the root of the mean, over
 // directions θ drawn uniformly from the unit sphere, of W2² between the
@@ -29,8 +29,8 @@ func SlicedW2(x, y Cloud, directions int, seed uint64) (float64, error) {
 	if directions == 0 {
 		directions = defaultDirections
 	}
-	if directions < 0 || directions > maxDirections {
-		return 0, fmt.Errorf("sliced wasserstein distance: %d directions are outside 1 to %d: %w", directions, maxDirections, ErrOption)
+	if directions < 0 || directions > MaxDirections {
+		return 0, fmt.Errorf("sliced wasserstein distance: %d directions are outside 1 to %d: %w", directions, MaxDirections, ErrOption)
 	}
 	if x.D == 1 {
 		return W2(x.X, y.X)
