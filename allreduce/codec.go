@@ -88,7 +88,7 @@ func (f *frame) decode(data mem.BufferSlice) error {
 		return fmt.Errorf("%w: payload of %d bytes exceeds %d", ErrProtocol, h.length, localChunkBytes)
 	case carried != n-headerBytes:
 		return fmt.Errorf("%w: header announces %d bytes, message has %d", ErrProtocol, carried, n-headerBytes)
-	case h.phase < phaseHello || h.phase > phaseGoodbye:
+	case h.phase < phaseHello || h.phase > phaseAlive:
 		return fmt.Errorf("%w: unknown phase %d", ErrProtocol, h.phase)
 	case h.step < 0:
 		return fmt.Errorf("%w: negative step %d", ErrProtocol, h.step)

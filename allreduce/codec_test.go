@@ -27,7 +27,7 @@ func TestGoldenBytes(t *testing.T) {
 		t.Errorf("header of a payload in memory: %s", got)
 	}
 	const greeting = "0900000000000000" + "0000000000000000" + "0000" + "0000" + "0000" + "01" + "00" + "290000" +
-		"45464152" + "0500" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "746865746f6b656e0000000000000000" + "706c616e" + "302e31"
+		"45464152" + "0600" + "01" + "01" + "02000000" + "05000000" + "04" + "03" + "746865746f6b656e0000000000000000" + "706c616e" + "302e31"
 	opts := Options{Wire: BFloat16, Plan: "plan", Build: "0.1", Token: Token([]byte("thetoken\x00\x00\x00\x00\x00\x00\x00\x00"))}
 	if got := hex.EncodeToString(greetingBytes(hello{Identity{9, 2, 5}, opts})); got != greeting {
 		t.Errorf("greeting\n got %s\nwant %s", got, greeting)

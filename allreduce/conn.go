@@ -1,13 +1,16 @@
 package allreduce
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/peer"
 )
 
 // Connections below gRPC. gRPC copies what it writes into a buffer and what it reads
@@ -103,10 +106,11 @@ func (c *gathering) flush() error {
 // within the cache costs less than a system call for each frame.
 type scattering struct {
 	net.Conn
-	system vectored
+	system vectored // nil if there are no such calls
 	ahead  [aheadBytes]byte
-	lo, hi int          // the bytes of ahead that are not read yet
-	begin  func() error // reads what precedes gRPC's bytes; nil when done, or without any
+	lo, hi int           // the bytes of ahead that are not read yet
+	begin  func() error  // reads what precedes gRPC's bytes; nil when done, or without any
+	reads  atomic.Uint64 // that brought bytes
 }
 
 func (c *scattering) Read(p []byte) (int, error) {
@@ -121,12 +125,41 @@ func (c *scattering) Read(p []byte) (int, error) {
 		c.lo += n
 		return n, nil
 	}
+	if c.system == nil {
+		n, err := c.Conn.Read(p)
+		if n > 0 {
+			c.reads.Add(1)
+		}
+		return n, err
+	}
 	n, err := c.system.readv(p, c.ahead[:])
+	if n > 0 {
+		c.reads.Add(1)
+	}
 	if n > len(p) {
 		c.lo, c.hi = 0, n-len(p)
 		n = len(p)
 	}
 	return n, err
+}
+
+// countedAddr carries a connection's counter to the streams on it, as localAddr does its
+// memory.
+type countedAddr struct {
+	net.Addr
+	reads *atomic.Uint64
+}
+
+func (c *scattering) RemoteAddr() net.Addr { return countedAddr{c.Conn.RemoteAddr(), &c.reads} }
+
+// readsOf is the counter of a stream's connection, or nil.
+func readsOf(stream context.Context) *atomic.Uint64 {
+	p, ok := peer.FromContext(stream)
+	if !ok {
+		return nil
+	}
+	a, _ := p.Addr.(countedAddr)
+	return a.reads
 }
 
 // listener has connections for a server made with [ServerOptions].
@@ -140,9 +173,6 @@ func (l listener) Accept() (net.Conn, error) {
 	system, err := vectoredOf(c)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
-	}
-	if system == nil {
-		return c, nil
 	}
 	s := &scattering{Conn: c, system: system}
 	if local, ok := c.(*localConn); ok {

@@ -2,6 +2,7 @@ package allreduce
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -30,8 +31,10 @@ func (r *Ring) connect(d dialer) error {
 	if failed != nil {
 		r.cancel(failed)
 		r.release()
+		return failed
 	}
-	return failed
+	go r.listen()
+	return nil
 }
 
 // dial opens the stream to a sink. Its failure ends the ring.
@@ -47,12 +50,17 @@ func (r *Ring) dial(d dialer, to *sink) error {
 	}
 	if err != nil {
 		close(to.ended)
-		err = r.wrap("join", to.rank, err)
-		r.cancel(err)
-		return err
+		ended := r.ctx.Err() != nil // for another cause
+		failed := r.wrap("join", to.rank, err)
+		if !ended && errors.Is(err, ErrSilent) {
+			failed.Silent = []int{to.rank}
+		}
+		r.cancel(failed)
+		return failed
 	}
 	to.out = out
 	go r.watch(to)
+	go r.keepAlive(to)
 	return nil
 }
 

@@ -9,6 +9,7 @@
 //	vector      numbers and their format on the wire: float32, bfloat16, int8, int64
 //	link        stream to a rank and from one: gRPC, or in-process for tests
 //	shared      memory that ranks of one machine share, for the numbers
+//	silence     signs of life, and the end of a ring without them
 //	server      which streams are accepted: handshake, generations, fencing
 //
 // Up to [MeshWorld] ranks are all connected with each other. They exchange short
@@ -23,11 +24,13 @@
 //
 // A [Ring] is one rank's membership of one generation and never recovers. An error
 // ends it on this rank at once and, as its streams break, on the others, with an
-// [*Error] that names the neighbour. The next generation's Join fences what is left
+// [*Error] that names the neighbour. So does silence: every rank sends signs of life on
+// its links, also while it computes, and a rank that sums ends the ring when a link has
+// brought no byte for nearly two seconds (silence.go). The next generation's Join fences what is left
 // of it. A stream of a generation that this process has not joined yet waits,
 // because members hear of a generation at different instants.
 //
-// # Wire format, version 5
+// # Wire format, version 6
 //
 // gRPC bidirectional streams, /ergoflow.allreduce.v1.Ring/Link, content type
 // application/grpc+ergoflow-ring, run from each rank (client) to the ranks that it
@@ -39,7 +42,8 @@
 //	16  2  bucket: call of AllReduce within the step
 //	18  2  segment; in an exchange, the rank whose vector it is
 //	20  2  chunk of the segment
-//	22  1  phase: 1 hello, 2 welcome, 3 reduce, 4 gather, 5 exchange, 6 goodbye
+//	22  1  phase: 1 hello, 2 welcome, 3 reduce, 4 gather, 5 exchange, 6 goodbye,
+//	       7 sign of life
 //	23  1  number format: 0 float32, 1 bfloat16, 2 int8, 3 int64; else zero.
 //	       Its highest bit: the payload is in shared memory
 //	24  3  length of the payload in bytes
@@ -54,7 +58,7 @@
 // bucket, segment, chunk and number format are zero and the payload is:
 //
 //	 0  4  "EFAR"
-//	 4  2  version: 5
+//	 4  2  version: 6
 //	 6  1  number format of long vectors of float32: 0, 1 or 2 as above
 //	 7  1  topology: 1 mesh, 2 ring
 //	 8  4  rank of the sender
@@ -65,7 +69,8 @@
 //	34  p  plan, printable ASCII
 //	    b  build, printable ASCII
 //
-// Then the client sends the messages of the schedule in its order, and the
+// Then the client sends the messages of the schedule in its order, and between them four
+// signs of life a second (no payload, all fields zero but generation and phase). The
 // server sends nothing. The closing handshake is: client half-close, a goodbye of the
 // server (no payload, all fields zero but generation and phase), and the client's
 // disconnection. A server refuses by gRPC status: ABORTED for a generation that is
@@ -73,7 +78,7 @@
 // INVALID_ARGUMENT for a malformed message.
 //
 // On Linux a rank also listens on the abstract Unix socket
-// "ergoflow-ring-5/" + its data address. Ranks of the same user on the same machine
+// "ergoflow-ring-6/" + its data address. Ranks of the same user on the same machine
 // dial it first. There the connection begins with one byte: 0, or 1 with the
 // descriptor (SCM_RIGHTS) of a memfd of 4,198,400 bytes that the client has made,
 // sealed against shrinking, growing and further seals. The memfd has one page for
@@ -84,8 +89,12 @@
 //
 // # Limits
 //
-//   - This package does not notice a peer that is silent but connected. The context
-//     given to Join ends the wait.
+//   - A link is silent when it brings no byte. One that still brings a few is slow: the ring
+//     waits for it. The context given to Join ends the wait.
+//   - A link that falls silent between its greeting and the end of Join is not noticed
+//     before the context given to Join ends.
+//   - Signs of life wait in the receiver's window until it sums again. A rank that does not
+//     sum for 18 hours has no room for more, and its next sum fails.
 //   - Nothing is encrypted, and the token is sent in clear. It keeps out processes
 //     that only reach the ports. A process that reads the members' traffic, or listens
 //     at a member's address, can pass for a member until the next generation.

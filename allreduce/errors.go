@@ -18,6 +18,9 @@ var (
 	ErrProtocol = errors.New("protocol violated")
 	// ErrPeerLost means that a neighbour's stream ended before its closing handshake.
 	ErrPeerLost = errors.New("peer lost")
+	// ErrSilent means that nothing came from a neighbour for a time in which signs of life
+	// were due, or that no connection to it could be made.
+	ErrSilent = errors.New("peer silent")
 	// ErrClosed means that the ring has been closed on this rank.
 	ErrClosed = errors.New("ring closed")
 
@@ -34,6 +37,7 @@ type Error struct {
 	Bucket     int           // call of AllReduce within the step
 	Peer       int           // rank that failed, or that this rank waited for; -1 if there is none
 	Address    string        // data address of that peer
+	Silent     []int         // ranks from which nothing comes, or to which there is no way; else empty
 	Err        error
 }
 
@@ -54,7 +58,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // wrap describes err. A ring that has ended reports the first cause, not what
 // followed from it.
-func (r *Ring) wrap(op string, peer int, err error) error {
+func (r *Ring) wrap(op string, peer int, err error) *Error {
 	cause := context.Cause(r.ctx)
 	if cause == nil {
 		return r.describe(op, peer, err)
@@ -63,13 +67,15 @@ func (r *Ring) wrap(op string, peer int, err error) error {
 		if first.Peer >= 0 {
 			peer = first.Peer
 		}
-		return r.describe(first.Op, peer, first.Err)
+		e := r.describe(first.Op, peer, first.Err)
+		e.Silent = first.Silent
+		return e
 	}
 	return r.describe(op, peer, cause)
 }
 
 // describe adds rank, peer and step to err. The caller holds mu, or is Join.
-func (r *Ring) describe(op string, peer int, err error) error {
+func (r *Ring) describe(op string, peer int, err error) *Error {
 	e := r.blame(op, peer, err)
 	e.Step, e.Bucket = r.step, r.bucket
 	return e

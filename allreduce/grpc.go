@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/ergoflow/ergoflow"
@@ -74,7 +76,7 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	}
 	h, err := parseHello(&f, phaseHello)
 	if err == nil {
-		in.memory = memoryOf(stream.Context())
+		in.memory, in.reads = memoryOf(stream.Context()), readsOf(stream.Context())
 		err = s.accept(stream.Context(), h, in)
 	}
 	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, ErrFenced) && s.stale(h.id.Generation) {
@@ -101,7 +103,9 @@ func caller(ctx context.Context) string {
 
 type streamIncoming struct {
 	stream grpc.ServerStream
-	memory *sharedMemory // set when the greeting is read; nil if there is none
+	// Set when the greeting is read; nil if there is none.
+	memory *sharedMemory
+	reads  *atomic.Uint64 // of its connection
 }
 
 func (in streamIncoming) welcome(h hello) error {
@@ -125,6 +129,13 @@ func (in streamIncoming) receive(f *frame) error {
 		return errStreamEnded
 	}
 	return fromStatus(err)
+}
+
+func (in streamIncoming) arrivals() (count uint64, ok bool) {
+	if in.reads == nil {
+		return 0, false
+	}
+	return in.reads.Load(), true
 }
 
 // network dials by gRPC.
@@ -151,7 +162,11 @@ func (network) dial(ctx context.Context, address string, greeting hello) (outgoi
 	theirs, err := o.open(ctx, greeting)
 	if err != nil {
 		o.close()
-		return nil, hello{}, fromStatus(err)
+		err = fromStatus(err)
+		if o.cannotConnect() && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", ErrSilent, err)
+		}
+		return nil, hello{}, err
 	}
 	return o, theirs, nil
 }
@@ -165,8 +180,12 @@ type streamOutgoing struct {
 	idle       []*slot       // the sender's
 	released   chan *slot    // by the transport, in the order of messages
 
+	sending  sync.Mutex // held while the stream is sent to
+	finished bool
+
 	mu     sync.Mutex
 	raw    []net.Conn // below conn
+	failed error      // why the last connection was not made
 	closed bool
 }
 
@@ -174,11 +193,11 @@ type streamOutgoing struct {
 // has stopped reading.
 func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn, error) {
 	c, err := dial(ctx, address)
-	if err != nil {
-		return nil, err
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.failed = err; err != nil {
+		return nil, err
+	}
 	if o.closed {
 		c.Close()
 		return nil, net.ErrClosed
@@ -190,6 +209,14 @@ func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn,
 		}
 	}
 	return newGathering(c)
+}
+
+// cannotConnect reports whether there is no way to the peer's host. A host that is there
+// refuses connections to a process that is not.
+func (o *streamOutgoing) cannotConnect() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.failed != nil && !errors.Is(o.failed, syscall.ECONNREFUSED)
 }
 
 // dial connects to a rank's data address, as every link does.
@@ -248,7 +275,20 @@ func (o *streamOutgoing) send(h header, encode func(scratch func() []byte) []byt
 	return o.post(&message{header: h, payload: encode(s.scratch), slot: s})
 }
 
+func (o *streamOutgoing) alive(h header) error {
+	if !o.sending.TryLock() {
+		return nil
+	}
+	defer o.sending.Unlock()
+	if o.finished {
+		return nil
+	}
+	return o.stream.SendMsg(&message{header: h})
+}
+
 func (o *streamOutgoing) post(m *message) error {
+	o.sending.Lock()
+	defer o.sending.Unlock()
 	err := o.stream.SendMsg(m)
 	if errors.Is(err, io.EOF) {
 		err = errStreamEnded
@@ -268,7 +308,12 @@ func (o *streamOutgoing) settle(pending int) error {
 	return nil
 }
 
-func (o *streamOutgoing) finish() error { return o.stream.CloseSend() }
+func (o *streamOutgoing) finish() error {
+	o.sending.Lock()
+	defer o.sending.Unlock()
+	o.finished = true
+	return o.stream.CloseSend()
+}
 
 func (o *streamOutgoing) wait() error {
 	var f frame

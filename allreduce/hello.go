@@ -11,7 +11,7 @@ import (
 const (
 	helloMagic = "EFAR"
 	// protocolVersion changes with the bytes or the schedule.
-	protocolVersion = 5
+	protocolVersion = 6
 	// helloBytes is the greeting without its two labels.
 	helloBytes = 18 + tokenBytes
 )
@@ -80,6 +80,8 @@ func parseHello(f *frame, want phase) (hello, error) {
 }
 
 func goodbye(g ergoflow.Generation) header { return header{generation: g, phase: phaseGoodbye} }
+
+func signOfLife(g ergoflow.Generation) header { return header{generation: g, phase: phaseAlive} }
 
 // check refuses a greeting that differs from want in rank, world, build, plan, wire or
 // topology, or that lacks the generation's token.

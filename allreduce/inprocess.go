@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ergoflow/ergoflow"
 	"google.golang.org/grpc/mem"
@@ -44,7 +45,7 @@ func (m *InProcess) dial(ctx context.Context, address string, greeting hello) (o
 		return nil, hello{}, fmt.Errorf("%w: no server listens at %s", ErrPeerLost, address)
 	}
 	l := &inProcessLink{
-		messages: make(chan []byte, slots),
+		messages: make(chan []byte, slots+1), // and one sign of life
 		greeted:  make(chan hello, 1),
 		parting:  make(chan struct{}),
 		ended:    make(chan struct{}),
@@ -78,6 +79,10 @@ type inProcessLink struct {
 	parting  chan struct{} // closed by goodbye
 	ended    chan struct{} // the accepting side has returned err
 	err      error
+	arrived  atomic.Uint64 // messages
+
+	sending  sync.Mutex // held while messages is sent to
+	finished bool
 }
 
 func (l *inProcessLink) send(h header, encode func(scratch func() []byte) []byte) error {
@@ -93,8 +98,11 @@ func encodeMessage(h header, encode func(scratch func() []byte) []byte) []byte {
 }
 
 func (l *inProcessLink) put(message []byte) error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
 	select {
 	case l.messages <- message:
+		l.arrived.Add(1)
 		return nil
 	case <-l.ended:
 		return errors.Join(ErrPeerLost, l.err)
@@ -103,9 +111,28 @@ func (l *inProcessLink) put(message []byte) error {
 	}
 }
 
+// alive counts as arrived. Where messages wait to be read, there is no message: it would
+// take the place of one.
+func (l *inProcessLink) alive(h header) error {
+	l.arrived.Add(1)
+	if !l.sending.TryLock() {
+		return nil
+	}
+	defer l.sending.Unlock()
+	if !l.finished && len(l.messages) == 0 {
+		l.messages <- encodeMessage(h, func(func() []byte) []byte { return nil })
+	}
+	return nil
+}
+
+func (l *inProcessLink) arrivals() (count uint64, ok bool) { return l.arrived.Load(), true }
+
 func (l *inProcessLink) settle(int) error { return nil } // send has copied
 
 func (l *inProcessLink) finish() error {
+	l.sending.Lock()
+	defer l.sending.Unlock()
+	l.finished = true
 	close(l.messages)
 	return nil
 }

@@ -6,12 +6,14 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// outgoing is the stream to a rank. One goroutine sends.
+// outgoing is the stream to a rank. One goroutine sends, and another signs of life.
 type outgoing interface {
 	// send queues a message. encode returns its payload, in scratch or in memory of
 	// its own. The payload must not change before settle or close reports that the
 	// transport is done with it.
 	send(h header, encode func(scratch func() []byte) []byte) error
+	// alive sends a sign of life, unless a message is being sent or finish was called.
+	alive(header) error
 	// settle waits until the transport refers to no payloads but those of the newest
 	// pending messages.
 	settle(pending int) error
@@ -31,6 +33,9 @@ type incoming interface {
 	// receive reads the next message into f, which the caller frees; io.EOF
 	// after the sender's finish.
 	receive(f *frame) error
+	// arrivals counts what has arrived from the sender, read or not, in any unit; ok is
+	// false if the transport does not count.
+	arrivals() (count uint64, ok bool)
 	// goodbye tells the sender that this rank has read everything up to its finish.
 	goodbye(ergoflow.Generation) error
 }

@@ -30,6 +30,7 @@ type Ring struct {
 	sinks   []*sink
 	sources []*source
 	closing atomic.Bool
+	summing atomic.Bool // an AllReduce is under way
 
 	mu        sync.Mutex // held by AllReduce and Close
 	closed    bool
@@ -56,6 +57,7 @@ type source struct {
 	claimed atomic.Bool   // a stream has connected as this rank
 	drained chan struct{} // closed when its stream is read to its end
 	parted  chan struct{} // closed when its stream is gone
+	silence silence
 }
 
 func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ring {
@@ -110,7 +112,8 @@ func (r *Ring) Wire() Wire { return r.opts.Wire }
 //
 // It fails at once, with an [*Error] that names the peer, when the Join context
 // ends, or when a neighbour's stream breaks or brings what the schedule does not
-// allow. Then the ring has failed, v holds neither its old values nor the sum, and
+// allow; and within two seconds when nothing comes from a neighbour any more, not even
+// signs of life ([ErrSilent]). Then the ring has failed, v holds neither its old values nor the sum, and
 // nothing reads it any more.
 func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 	x := floats{v: v, wire: r.opts.Wire, own: &r.floats}
@@ -179,6 +182,8 @@ func (r *Ring) reduce(x vector) error {
 	if s.chunks > maxChunks {
 		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}
+	r.summing.Store(true)
+	defer r.summing.Store(false)
 	var err error
 	switch {
 	case s.kind == direct:
@@ -253,12 +258,16 @@ func (r *Ring) sendAll(s schedule, m move, x vector) error {
 	return nil
 }
 
-// read reads a source's next message. A faulty message also ends the stream; the
+// read reads a source's next message that is no sign of life. A faulty message also ends the stream; the
 // reader, which knows the fault, ends the ring before serve sees the stream end.
 func (r *Ring) read(from *source, f *frame) error {
 	from.reading.Lock()
 	defer from.reading.Unlock()
 	err := from.in.receive(f)
+	for err == nil && f.header == signOfLife(r.id.Generation) {
+		f.free()
+		err = from.in.receive(f)
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.cancel(r.blame("receive", from.rank, err))
 	}

@@ -54,6 +54,7 @@ const (
 	phaseGather   phase = 4 // finished sum of a segment
 	phaseExchange phase = 5 // one rank's whole vector
 	phaseGoodbye  phase = 6 // closing handshake, server to client
+	phaseAlive    phase = 7 // sign of life, client to server
 )
 
 type schedule struct {

@@ -141,6 +141,10 @@ func memoryOf(stream context.Context) *sharedMemory {
 	if !ok {
 		return nil
 	}
-	a, _ := p.Addr.(localAddr)
+	address := p.Addr
+	if counted, ok := address.(countedAddr); ok {
+		address = counted.Addr
+	}
+	a, _ := address.(localAddr)
 	return a.memory
 }

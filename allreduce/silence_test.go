@@ -1,0 +1,238 @@
+package allreduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// muted is a link that carries nothing while cut says so. Neither end gets an error.
+type muted struct {
+	*inProcessLink
+	cut func() bool
+}
+
+func (o *muted) send(h header, encode func(scratch func() []byte) []byte) error {
+	if o.cut() {
+		return nil
+	}
+	return o.inProcessLink.send(h, encode)
+}
+
+func (o *muted) alive(h header) error {
+	if o.cut() {
+		return nil
+	}
+	return o.inProcessLink.alive(h)
+}
+
+// silentCluster has rings of which link from → to is cut where cut says so.
+func silentCluster(t *testing.T, world int, topology Topology, cut func(from, to int) bool) (cluster, []*Ring) {
+	m := NewInProcess()
+	c := memoryClusterOn(m, world)
+	m.tamper = func(greeting hello, address string, o outgoing) outgoing {
+		from, to := greeting.id.Rank, slices.Index(c.peers, address)
+		return &muted{o.(*inProcessLink), func() bool { return cut(from, to) }}
+	}
+	return c, mustJoin(t, c, 7, Options{Topology: topology})
+}
+
+// A link between two ranks that carries nothing ends the ring on all of them within two
+// seconds, and the ranks that it should have brought something name the silent one.
+func TestSilentLink(t *testing.T) {
+	type pair struct{ from, to int }
+	for name, cuts := range map[string][]pair{"one way": {{0, 1}}, "both ways": {{0, 1}, {1, 0}}} {
+		for world := 2; world <= 4; world++ {
+			for _, topology := range []Topology{Mesh, Circle} {
+				for _, n := range []int{100, 200_000} {
+					t.Run(fmt.Sprintf("%s/%d/%v/%d", name, world, topology, n), func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							var broken atomic.Bool
+							_, rings := silentCluster(t, world, topology, func(from, to int) bool {
+								return broken.Load() && slices.Contains(cuts, pair{from, to})
+							})
+							v := make([][]float32, world)
+							for r := range v {
+								v[r] = make([]float32, n)
+							}
+							if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduce(0, v[r]) })...); err != nil {
+								t.Fatal(err)
+							}
+							time.Sleep(time.Minute) // a long gradient
+							broken.Store(true)
+							began := time.Now()
+							errs := each(world, func(r int) error { return rings[r].AllReduce(1, v[r]) })
+							if d := time.Since(began); d > 2*time.Second || d < time.Second {
+								t.Errorf("noticed after %v", d)
+							}
+							if errs[1] == nil {
+								t.Error("rank 1 has a sum without rank 0")
+							}
+							named := false
+							for _, err := range errs {
+								if e, ok := errors.AsType[*Error](err); ok && len(e.Silent) > 0 {
+									named = true
+									if !errors.Is(err, ErrSilent) || !slices.Contains(cuts, pair{e.Peer, e.Rank}) || !slices.Equal(e.Silent, []int{e.Peer}) {
+										t.Errorf("rank %d blames %d, silent %v", e.Rank, e.Peer, e.Silent)
+									}
+								}
+							}
+							if !named {
+								t.Errorf("nobody names the silent rank: %v", errs)
+							}
+						})
+					})
+				}
+			}
+		}
+	}
+}
+
+// A rank that hears none of the others names all of them.
+func TestSilentToAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, rings := silentCluster(t, 4, Mesh, func(from, to int) bool { return to == 2 })
+		errs := each(4, func(r int) error { return rings[r].AllReduce(0, make([]float32, 10)) })
+		e, ok := errors.AsType[*Error](errs[2])
+		if !ok || !errors.Is(errs[2], ErrSilent) || !slices.Equal(e.Silent, []int{3, 0, 1}) {
+			t.Errorf("rank 2: %v, silent %v", errs[2], e.Silent)
+		}
+	})
+}
+
+// A rank may compute or compile for as long as it likes, and be stopped for a second and a
+// half: the others wait for it.
+func TestSlowIsNotSilent(t *testing.T) {
+	for _, topology := range []Topology{Mesh, Circle} {
+		synctest.Test(t, func(t *testing.T) {
+			const world = 3
+			var stopped atomic.Bool
+			_, rings := silentCluster(t, world, topology, func(from, to int) bool { return from == 1 && stopped.Load() })
+			for step := range ergoflow.Step(4) {
+				errs := each(world, func(r int) error {
+					if r == 1 {
+						time.Sleep(time.Hour) // of a compilation
+						stopped.Store(true)
+						time.Sleep(1499 * time.Millisecond)
+						stopped.Store(false)
+					}
+					return rings[r].AllReduce(step, make([]float32, 100_000))
+				})
+				if err := errors.Join(errs...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			closeAll(t, rings)
+		})
+	}
+}
+
+// holdable carries connections to an address, until it holds the bytes of one direction.
+type holdable struct {
+	net.Listener
+	hold [2]atomic.Bool // to the address, and back
+}
+
+func holdableTo(t *testing.T, address string) *holdable {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holdable{Listener: l}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); l.Close() })
+	carry := func(direction int, to, from net.Conn) {
+		defer to.Close()
+		b := make([]byte, 1<<16)
+		for {
+			n, err := from.Read(b)
+			for h.hold[direction].Load() && ctx.Err() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			if _, failed := to.Write(b[:n]); failed != nil || errors.Is(err, io.EOF) || err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			out, err := net.Dial("tcp", address)
+			if err != nil {
+				in.Close()
+				continue
+			}
+			go carry(0, out, in)
+			go carry(1, in, out)
+		}
+	}()
+	return h
+}
+
+// Over TCP a link that carries nothing is noticed in the same way: the rank that hears
+// nothing notices it, whether it waits for that link or for another.
+func TestSilentLinkOverGRPC(t *testing.T) {
+	const world = 3
+	c := grpcCluster(t, world)
+	links := make([][]*holdable, world)
+	rings := make([]*Ring, world)
+	peers := make([][]string, world)
+	for from := range world {
+		for to := range world {
+			h := holdableTo(t, c.peers[to])
+			links[from] = append(links[from], h)
+			peers[from] = append(peers[from], h.Addr().String())
+		}
+	}
+	if err := errors.Join(each(world, func(r int) (err error) {
+		rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, world}, peers[r], Options{Topology: Mesh})
+		return err
+	})...); err != nil {
+		t.Fatal(err)
+	}
+	const n = 1 << 20
+	for step := range ergoflow.Step(2) {
+		if err := errors.Join(each(world, func(r int) error { return rings[r].AllReduce(step, make([]float32, n)) })...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(2500 * time.Millisecond) // signs of life pile up unread
+	links[2][0].hold[0].Store(true)
+	links[2][0].hold[1].Store(true)
+	began := time.Now()
+	errs := each(world, func(r int) error { return rings[r].AllReduce(2, make([]float32, n)) })
+	if d := time.Since(began); d > 4*time.Second {
+		t.Errorf("noticed after %v", d)
+	}
+	e, ok := errors.AsType[*Error](errs[0])
+	if !ok || !slices.Equal(e.Silent, []int{2}) || e.Peer != 2 {
+		t.Errorf("rank 0: %v", errs[0])
+	}
+	if slices.Contains(errs, nil) {
+		t.Errorf("a rank has a sum: %v", errs)
+	}
+}
+
+// No way to a host is silence; a host without the process is not.
+func TestUnreachableIsSilent(t *testing.T) {
+	for address, silent := range map[string]bool{"255.255.255.255:1": true, "127.0.0.1:1": false} {
+		s := NewServer()
+		_, err := s.Join(t.Context(), Identity{1, 0, 2}, []string{"127.0.0.1:2", address}, Options{})
+		e, ok := errors.AsType[*Error](err)
+		if !ok || (len(e.Silent) > 0) != silent {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
