@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // connect dials the sinks and waits for the sources. When it fails, the ring is
@@ -37,6 +38,17 @@ func (r *Ring) connect(d dialer) error {
 	return nil
 }
 
+// dialGrace is how long a rank that cannot connect to another waits for its other attempts
+// to fail, to name all ranks that it cannot connect to.
+const dialGrace = 100 * time.Millisecond
+
+func (r *Ring) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-r.ctx.Done():
+	}
+}
+
 // dial opens the stream to a sink. Its failure ends the ring.
 func (r *Ring) dial(d dialer, to *sink) error {
 	us := hello{id: r.id, opts: r.opts}
@@ -50,11 +62,11 @@ func (r *Ring) dial(d dialer, to *sink) error {
 	}
 	if err != nil {
 		close(to.ended)
-		ended := r.ctx.Err() != nil // for another cause
-		failed := r.wrap("join", to.rank, err)
-		if !ended && errors.Is(err, ErrSilent) {
-			failed.Silent = []int{to.rank}
+		if errors.Is(err, ErrSilent) {
+			to.unreachable.Store(true)
+			r.pause(dialGrace)
 		}
+		failed := r.wrap("join", to.rank, err)
 		r.cancel(failed)
 		return failed
 	}

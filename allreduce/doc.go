@@ -26,9 +26,9 @@
 // ends it on this rank at once and, as its streams break, on the others, with an
 // [*Error] that names the neighbour. So does silence: every rank sends signs of life on
 // its links, also while it computes, and a rank that sums ends the ring when a link has
-// brought no byte for nearly two seconds (silence.go). The next generation's Join fences what is left
-// of it. A stream of a generation that this process has not joined yet waits,
-// because members hear of a generation at different instants.
+// brought no byte for nearly two seconds (silence.go). The next generation's Join fences
+// what is left of it. A stream of a generation that this process has not joined yet
+// waits, because members hear of a generation at different instants.
 //
 // # Wire format, version 6
 //

@@ -37,7 +37,7 @@ type Error struct {
 	Bucket     int           // call of AllReduce within the step
 	Peer       int           // rank that failed, or that this rank waited for; -1 if there is none
 	Address    string        // data address of that peer
-	Silent     []int         // ranks from which nothing comes, or to which there is no way; else empty
+	Silent     []int         // ranks from which nothing comes, or to which there is no way, whatever Err is
 	Err        error
 }
 
@@ -67,9 +67,7 @@ func (r *Ring) wrap(op string, peer int, err error) *Error {
 		if first.Peer >= 0 {
 			peer = first.Peer
 		}
-		e := r.describe(first.Op, peer, first.Err)
-		e.Silent = first.Silent
-		return e
+		return r.describe(first.Op, peer, first.Err)
 	}
 	return r.describe(op, peer, cause)
 }
@@ -83,7 +81,7 @@ func (r *Ring) describe(op string, peer int, err error) *Error {
 
 // blame is describe for goroutines beside AllReduce, which do not know the step.
 func (r *Ring) blame(op string, peer int, err error) *Error {
-	e := &Error{Op: op, Generation: r.id.Generation, Rank: r.id.Rank, Step: -1, Peer: peer, Err: err}
+	e := &Error{Op: op, Generation: r.id.Generation, Rank: r.id.Rank, Step: -1, Peer: peer, Silent: r.quiet(), Err: err}
 	if peer >= 0 && peer < len(r.peers) {
 		e.Address = r.peers[peer]
 	}

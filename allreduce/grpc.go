@@ -27,8 +27,8 @@ const (
 	slots = 2 * maxDepth
 
 	// connectTime bounds the time to connect. TCP repeats a lost first packet after a
-	// second.
-	connectTime = 3 * time.Second
+	// second, so one may be lost.
+	connectTime = 2 * time.Second
 
 	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
 )

@@ -43,9 +43,10 @@ type Ring struct {
 
 // A sink is a rank that we send to.
 type sink struct {
-	rank  int
-	out   outgoing      // set by connect
-	ended chan struct{} // closed when the stream is gone
+	rank        int
+	out         outgoing      // set by connect
+	ended       chan struct{} // closed when the stream is gone
+	unreachable atomic.Bool   // there is no way to its host
 }
 
 // A source is a rank that we receive from.
@@ -113,8 +114,8 @@ func (r *Ring) Wire() Wire { return r.opts.Wire }
 // It fails at once, with an [*Error] that names the peer, when the Join context
 // ends, or when a neighbour's stream breaks or brings what the schedule does not
 // allow; and within two seconds when nothing comes from a neighbour any more, not even
-// signs of life ([ErrSilent]). Then the ring has failed, v holds neither its old values nor the sum, and
-// nothing reads it any more.
+// signs of life ([ErrSilent]). Then the ring has failed, v holds neither its old values
+// nor the sum, and nothing reads it any more.
 func (r *Ring) AllReduce(step ergoflow.Step, v []float32) error {
 	x := floats{v: v, wire: r.opts.Wire, own: &r.floats}
 	if isShort(len(v), x.format()) {
@@ -258,8 +259,9 @@ func (r *Ring) sendAll(s schedule, m move, x vector) error {
 	return nil
 }
 
-// read reads a source's next message that is no sign of life. A faulty message also ends the stream; the
-// reader, which knows the fault, ends the ring before serve sees the stream end.
+// read reads a source's next message that is no sign of life. A faulty message also ends
+// the stream; the reader, which knows the fault, ends the ring before serve sees the
+// stream end.
 func (r *Ring) read(from *source, f *frame) error {
 	from.reading.Lock()
 	defer from.reading.Unlock()

@@ -2,6 +2,8 @@ package allreduce
 
 import (
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +28,7 @@ const (
 // silence of a source, as listen sees it.
 type silence struct {
 	arrivals uint64
-	beats    int // looks in a row that found nothing new. Time in which this process was stopped is one look
+	beats    atomic.Int32 // looks in a row that found nothing new
 }
 
 // keepAlive sends a sink signs of life until its stream or the ring ends. It may block
@@ -53,16 +55,21 @@ func (r *Ring) keepAlive(to *sink) {
 func (r *Ring) listen() {
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
+	looked := time.Now()
 	for {
 		select {
 		case <-ticker.C:
 		case <-r.ctx.Done():
 			return
 		}
+		passed := time.Since(looked)
+		looked = looked.Add(passed)
 		summing := r.summing.Load()
 		silent := false
 		for _, from := range r.sources {
-			silent = from.look(summing) || silent
+			if now, ok := from.in.arrivals(); ok {
+				silent = from.silence.look(now, summing, passed) || silent
+			}
 		}
 		if silent {
 			r.cancel(r.silent())
@@ -71,31 +78,44 @@ func (r *Ring) listen() {
 	}
 }
 
-// look reports whether the source is silent.
-func (from *source) look(summing bool) bool {
-	now, ok := from.in.arrivals()
-	s := &from.silence
-	if !ok || !summing || now != s.arrivals {
-		*s = silence{arrivals: now}
-		return false
+// look takes the arrivals so far, at a time that has passed since the last look, and
+// reports whether the source is silent. A late look does not count: this process was
+// stopped or starved, and may not have read yet what has come.
+func (s *silence) look(arrivals uint64, summing bool, passed time.Duration) bool {
+	switch {
+	case !summing || arrivals != s.arrivals:
+		s.arrivals = arrivals
+		s.beats.Store(0)
+	case passed < 2*beatInterval:
+		s.beats.Add(1)
 	}
-	s.beats++
-	return s.beats >= silentBeats
+	return s.beats.Load() >= silentBeats
 }
 
 // silent blames the first silent source and names all.
 func (r *Ring) silent() *Error {
-	var ranks []int
 	first := -1
 	for _, from := range r.sources {
-		if from.silence.beats >= alsoSilent {
-			ranks = append(ranks, from.rank)
-		}
-		if first < 0 && from.silence.beats >= silentBeats {
+		if first < 0 && from.silence.beats.Load() >= silentBeats {
 			first = from.rank
 		}
 	}
-	e := r.blame("receive", first, fmt.Errorf("%w: not even signs of life came for %v", ErrSilent, silentBeats*beatInterval))
-	e.Silent = ranks
-	return e
+	return r.blame("receive", first, fmt.Errorf("%w: not even signs of life came for %v", ErrSilent, silentBeats*beatInterval))
+}
+
+// quiet are the ranks to which there is no way, and those from which nothing has come for
+// nearly as long as from a silent one.
+func (r *Ring) quiet() []int {
+	var ranks []int
+	for _, to := range r.sinks {
+		if to.unreachable.Load() {
+			ranks = append(ranks, to.rank)
+		}
+	}
+	for _, from := range r.sources {
+		if from.silence.beats.Load() >= alsoSilent && !slices.Contains(ranks, from.rank) {
+			ranks = append(ranks, from.rank)
+		}
+	}
+	return ranks
 }
