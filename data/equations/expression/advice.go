@@ -23,17 +23,24 @@ var otherNames = map[string]string{
 	"sgn": "sign(x)", "fabs": "abs(x)", "power": "x^a", "square": "x^2", "minimum": "min(x, a)", "maximum": "max(x, a)",
 	"log1p": "log(1 + x)", "expm1": "exp(x) - 1", "heaviside": "x > 0 ? 1 : 0",
 	"if": conditional, "where": conditional, "iif": conditional, "else": conditional,
+	"log_2": "log2(x)", "log_10": "log10(x)", "lg": "log10(x)", "sec": "1/cos(x)", "csc": "1/sin(x)", "cot": "1/tan(x)",
+	"asinh": "log(x + sqrt(x^2 + 1))", "arcsinh": "log(x + sqrt(x^2 + 1))", "atanh": "log((1 + x)/(1 - x))/2", "arctanh": "log((1 + x)/(1 - x))/2",
+	"relu": "max(x, 0)", "clip": "min(max(x, a), b)", "sigmoid": "1/(1 + exp(-x))", "softplus": "log(1 + exp(x))", "hypot": "sqrt(x^2 + y^2)",
 	"π": "pi",
 }
 
 // otherSigns are signs that formulas do not have and what to write instead.
 var otherSigns = map[string]string{
 	"%": remainder, "|": "abs(x)", "²": "^2", "³": "^3", "·": "*", "×": "*", "÷": "/", "−": "-", "–": "-",
-	"√": "sqrt(x)", "≤": "<=", "≥": ">=", "≠": "!=",
+	"√": "sqrt(x)", "≤": "<=", "≥": ">=", "≠": "!=", "=>": ">=", "=<": "<=", "&": "and",
+	"{": "(", "}": ")", "[": "(", "]": ")", `\`: "functions as in sin(x)",
 }
 
+// inverses are functions whose power −1 may mean another function.
+var inverses = map[string]string{"sin": "asin", "cos": "acos", "tan": "atan"}
+
 // words are the numbers, names and signs of a formula.
-var words = regexp.MustCompile(`0[xXbBoO][0-9a-fA-F_]+|(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|[\pL_][\pL\pM\d_]*|\.\.|==|!=|<=|>=|\|\||\S`)
+var words = regexp.MustCompile(`0[xXbBoO][0-9a-fA-F_]+|(?:\d[\d_]*(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?|[\pL_][\pL\pM\d_]*|\.\.|==|!=|<=|>=|=>|=<|\|\||&&|\*\*|\S`)
 
 // word is a part of a formula, at source[from:to].
 type word struct {
@@ -83,6 +90,17 @@ func (r reader) advice(i int) string {
 	if write := otherSigns[w.text]; write != "" {
 		return fmt.Sprintf("formulas have no %s: write %s", w.text, write)
 	}
+	switch w.text {
+	case "=":
+		return r.equals(i)
+	case ",":
+		return r.comma(i)
+	}
+	if r.function(w.text) {
+		if message := r.power(i); message != "" {
+			return message
+		}
+	}
 	if i > 0 {
 		if message := r.product(i); message != "" {
 			return message
@@ -111,6 +129,80 @@ func (r reader) advice(i int) string {
 		return ""
 	}
 	return fmt.Sprintf("unknown name %s: write %s", w.text, write)
+}
+
+// equals is about the sign =, word i: of y = -x the right side is the formula.
+func (r reader) equals(i int) string {
+	right := strings.TrimSpace(r.source[r.words[i].to:])
+	switch {
+	case strings.Contains(r.source, "?"):
+		return "formulas have no =: write == to compare"
+	case right == "" || len(right) > maxExcerpt/3:
+		return "formulas have no =: write the right side alone"
+	}
+	return "formulas have no =: write the right side alone, " + right
+}
+
+// comma is about the comma i, where it stands between no two arguments: 0,5*x.
+func (r reader) comma(i int) string {
+	if name := r.call(i); name != "" {
+		if _, unary := environment[name].(func(float64) float64); !unary {
+			return ""
+		}
+	}
+	if i > 0 && i+1 < len(r.words) {
+		left, right := r.words[i-1], r.words[i+1]
+		if digits.MatchString(left.text) && digits.MatchString(right.text) && left.to+1 == right.from {
+			return fmt.Sprintf("formulas have no decimal comma: write %s.%s", left.text, right.text)
+		}
+	}
+	return "a comma stands only between the arguments of min, max, pow and atan2"
+}
+
+// call is the name before the innermost bracket around word i; empty if it has none.
+func (r reader) call(i int) string {
+	depth := 0
+	for j := i - 1; j > 0; j-- {
+		depth += r.closes(j)
+		if depth >= 0 {
+			continue
+		}
+		if name := r.words[j-1]; name.isName() && !r.value(name.text) {
+			return name.text
+		}
+		break
+	}
+	return ""
+}
+
+var digits = regexp.MustCompile(`^\d+$`)
+
+// power is about a power of a function, word i: sin^2(x), sin^2 x.
+func (r reader) power(i int) string {
+	if i+2 >= len(r.words) || r.words[i+1].text != "^" && r.words[i+1].text != "**" {
+		return ""
+	}
+	name, last := r.words[i].text, i+2
+	if r.words[last].text == "-" {
+		last++
+	}
+	if last+1 >= len(r.words) || !r.words[last].isNumber() {
+		return ""
+	}
+	exponent := r.source[r.words[i+2].from:r.words[last].to]
+	operand := r.after(last + 1)
+	switch {
+	case operand == "" || r.closes(last+1) == 0 && !r.value(operand):
+		return ""
+	case len(operand) > maxExcerpt/3:
+		operand = "(x)"
+	case r.closes(last+1) == 0:
+		operand = "(" + operand + ")"
+	}
+	if inverse := inverses[name]; inverse != "" && exponent == "-1" {
+		return fmt.Sprintf("a power of %s needs brackets: write %s%s, or 1/%s%s", name, inverse, operand, name, operand)
+	}
+	return fmt.Sprintf("a power of %s needs brackets: write %s%s^%s", name, name, operand, exponent)
 }
 
 // product is about two words that follow one another and are no formula: 2x, 2(x-1),

@@ -47,6 +47,33 @@ func TestAdvice(t *testing.T) {
 		{"x\n+ 2x", "write 2*x (2:4)"},
 		{strings.Repeat(" ", 300) + "2x", "write 2*x (1:302)"},
 		{strings.Repeat("x+", 1000) + "x", "it has more than 1000 operators, numbers and names"},
+		{"0,5*x", "formulas have no decimal comma: write 0.5 (1:2)"},
+		{"-x + 0,25", "write 0.25 (1:7)"},
+		{"(0,5)*x", "write 0.5"},
+		{"sin(0,5*x)", "write 0.5"},
+		{"max((0,5)*x, 1)", "write 0.5"},
+		{"max(2*x, 1) - 0,5*x", "write 0.5"},
+		{"1.000,5*x", "a comma stands only between the arguments of min, max, pow and atan2 (1:6)"},
+		{"-x, -y", "a comma stands only"},
+		{"y = -x", "formulas have no =: write the right side alone, -x (1:3)"},
+		{"b(x) = -x", "write the right side alone, -x"},
+		{"=-x", "write the right side alone, -x (1:1)"},
+		{"x =", "write the right side alone (1:3)"},
+		{"x = 1 ? 2 : 3", "write == to compare (1:3)"},
+		{"x => 1 ? 2 : 3", "write >="},
+		{"sin^2(x)", "a power of sin needs brackets: write sin(x)^2 (1:1)"},
+		{"2sin**2(x-1)", "write sin(x-1)^2"},
+		{"1 - tanh^2 x", "write tanh(x)^2"},
+		{"cos^-2(x)", "write cos(x)^-2"},
+		{"tan^-1(x)", "write atan(x), or 1/tan(x)"},
+		{"log^-1(x)", "write log(x)^-1"},
+		{"sin^2", "function"},
+		{"x^{2}", "write ( (1:3)"},
+		{"sin[x]", "write ("},
+		{`\sin(x)`, "write functions as in sin(x) (1:1)"},
+		{"log_2(x)", "write log2(x)"},
+		{"relu(x)", "write max(x, 0)"},
+		{"x > 0 & x < 1 ? 1 : 2", "write and"},
 		// No advice where a name is a parameter's, or the formula's fault is another.
 		{"k(", "unexpected token EOF"},
 		{"2(x", "unexpected token"},
@@ -54,6 +81,9 @@ func TestAdvice(t *testing.T) {
 		{"ln1", "unknown name ln1"},
 		{"'2x'", "text"},
 		{"2..3", "list"},
+		{"max(0,5*x, y)", "unknown name y"},
+		{"foo(0,5)", "unknown name foo"},
+		{"pow(0,5", "unexpected token EOF"},
 		{"sin", "function"},
 	} {
 		_, err := CompileIn(c.source, "x", "a", "k")
@@ -61,7 +91,7 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%.20q: %v, want ErrSyntax with %q", c.source, err, c.want)
 		}
 	}
-	for _, source := range []string{"if x > 0 { 1 } else { 2 }", "2*ln + mod", "0x10*x", "1e3*x", "PI"} {
+	for _, source := range []string{"if x > 0 { 1 } else { 2 }", "2*ln + mod", "0x10*x", "1e3*x", "PI", "max(0,5*x)", "x > 0 && x < 1 ? 1 : 2", "x == 1 ? 1 : 2", "sin(x)**2"} {
 		if _, err := CompileIn(source, "x", "ln", "mod", "PI"); err != nil {
 			t.Errorf("%q: %v", source, err)
 		}
