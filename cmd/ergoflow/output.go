@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
@@ -46,6 +48,14 @@ func writable(output string) error {
 		return withHint(err, "give -o a file in a directory that exists and is writable")
 	}
 	return nil
+}
+
+// arrayWritable checks the path of -o of a command that writes an array.
+func arrayWritable(output string) error {
+	if suffix := filepath.Ext(output); len(suffix) > 1 && !strings.EqualFold(suffix, ".npy") {
+		return withHint(usagef("-o is %s, but samples are written as .npy", output), "give -o a name that ends in .npy, or has no suffix")
+	}
+	return writable(output)
 }
 
 // printJSON writes one indented JSON document to standard output.

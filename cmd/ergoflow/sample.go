@@ -117,7 +117,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err := f.fits(1); err != nil {
 		return out, err
 	}
-	if err := writable(f.output); err != nil {
+	if err := arrayWritable(f.output); err != nil {
 		return out, err
 	}
 	trained, st, err := readState(ctx, f.checkpoint)
@@ -233,7 +233,7 @@ func requestError(err error) error {
 	case errors.Is(err, sde.ErrNotFinite):
 		return withHint(err, "give a drift and a diffusion that are finite on %s", grid)
 	case errors.Is(err, sde.ErrNotPositive):
-		return withHint(err, "give a diffusion that is positive on %s; only its square matters to the law", grid)
+		return withHint(err, "give a diffusion that is positive on %s; a negative one has the same law as abs(…) of it", grid)
 	case errors.Is(err, density.ErrNotNormalisable):
 		return withHint(err, "give a drift that points inward at both ends of %s; beyond them it stays constant", grid)
 	}

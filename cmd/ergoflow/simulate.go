@@ -43,11 +43,12 @@ const (
 
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
-	drift, diffusion, output, engine string
-	steps                            int // of each chain after the burn-in
-	scheme                           simulate.Scheme
-	seed                             uint64
-	json                             bool
+	drift, diffusion []string // one formula each
+	output, engine   string
+	steps            int // of each chain after the burn-in
+	scheme           simulate.Scheme
+	seed             uint64
+	json             bool
 }
 
 func simulateCommand() *cobra.Command {
@@ -84,8 +85,8 @@ of a time step with which chains overshoot.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.drift, "drift", "", "formula `EXPR` of the drift b(x), for example \"-x\" (required)")
-	f.StringVar(&flags.diffusion, "diffusion", "", "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
+	f.StringArrayVar(&flags.drift, "drift", nil, "formula `EXPR` of the drift b(x), for example \"-x\" (required)")
+	f.StringArrayVar(&flags.diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
 	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
 	f.IntVar(&flags.steps, "steps", 10000, "steps of each chain after the burn-in")
 	f.Float64Var(&flags.scheme.DT, "dt", 0.01, "time step, in the equation's unit of time")
@@ -115,7 +116,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err != nil {
 		return s, usage(err)
 	}
-	if err := writable(f.output); err != nil {
+	if err := arrayWritable(f.output); err != nil {
 		return s, err
 	}
 	scheme := f.scheme
@@ -162,16 +163,28 @@ func unstable(ctx context.Context, engine *simulate.Engine, equation *expression
 }
 
 // compileEquation reads the formulas of an equation.
-func compileEquation(drift, diffusion string) (*expression.Equation, error) {
-	b, err := expression.Compile(drift)
+func compileEquation(drift, diffusion []string) (*expression.Equation, error) {
+	b, err := compileFlag("drift", drift)
 	if err != nil {
-		return nil, usage(fmt.Errorf("--drift: %w", err))
+		return nil, err
 	}
-	sigma, err := expression.Compile(diffusion)
+	sigma, err := compileFlag("diffusion", diffusion)
 	if err != nil {
-		return nil, usage(fmt.Errorf("--diffusion: %w", err))
+		return nil, err
 	}
 	return expression.NewEquation(b, sigma), nil
+}
+
+// compileFlag reads the formula of a flag, which may be given once.
+func compileFlag(name string, formulas []string) (*expression.Expression, error) {
+	if len(formulas) != 1 {
+		return nil, withHint(usagef("--%s is given %d times, but the equation has one dimension", name, len(formulas)), "give --%s once", name)
+	}
+	e, err := expression.Compile(formulas[0])
+	if err != nil {
+		return nil, usage(fmt.Errorf("--%s: %w", name, err))
+	}
+	return e, nil
 }
 
 // formulaEngine is the engine of that name, for auto the fastest, if this build
@@ -211,6 +224,8 @@ func explainSimulation(err error) error {
 	switch {
 	case errors.As(err, &diverged) && diverged.Reason != "":
 		return withHint(err, "give formulas that are finite wherever chains go, for example with max, abs or a condition")
+	case errors.As(err, &diverged) && diverged.Drifted():
+		return withHint(err, "give a drift that leads back, or fewer --steps: a chain counts as diverged beyond ±%g", float64(simulate.Bound))
 	}
 	return withHint(err, "choose a smaller --dt, unless the equation itself explodes")
 }

@@ -182,7 +182,14 @@ func (e *DivergedError) Error() string {
 	if e.Coordinate > 0 {
 		what = fmt.Sprintf("coordinate %d of the state", e.Coordinate)
 	}
-	text := fmt.Sprintf("function %d, chain %d, step %d: %s went from %.6g to %.6g", e.Function, e.Chain, e.Step, what, e.From, e.To)
+	digits := 6
+	if e.Drifted() { // near the bound from 999999.9 to 1000000.1, not from 1e+06 to 1e+06
+		digits = 9
+	}
+	for digits < 17 && fmt.Sprintf("%.*g", digits, e.From) == fmt.Sprintf("%.*g", digits, e.To) {
+		digits++
+	}
+	text := fmt.Sprintf("function %d, chain %d, step %d: %s went from %.*g to %.*g", e.Function, e.Chain, e.Step, what, digits, e.From, digits, e.To)
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}
@@ -190,3 +197,7 @@ func (e *DivergedError) Error() string {
 }
 
 func (e *DivergedError) Unwrap() error { return ErrDiverged }
+
+// Drifted reports whether the coordinate passed the bound in a step that was small beside
+// it: the equation leads away slowly, and no smaller time step would keep it.
+func (e *DivergedError) Drifted() bool { return math.Abs(e.To-e.From) < bound/100 }

@@ -183,6 +183,27 @@ func TestDivergence(t *testing.T) {
 	}
 }
 
+// The state before and the state after are told apart, however slowly a chain leaves.
+func TestDivergenceIsVisible(t *testing.T) {
+	for _, c := range []struct {
+		from, to float64
+		want     string
+		drifted  bool
+	}{
+		{999999.98, 1000000.08, "state went from 999999.98 to 1000000.08: ", true},
+		{999999.99999, 1000000.00001, "from 999999.99999 to 1000000: ", true},
+		{1e6 - 1e-9, 1e6, "from 999999.999999999 to 1000000: ", true},
+		{-3408.04, -3.95838e8, "from -3408.04 to -3.95838e+08: ", false},
+		{1, math.NaN(), "from 1 to NaN: ", false},
+		{1, math.Inf(1), "from 1 to +Inf: ", false},
+	} {
+		err := &DivergedError{From: c.from, To: c.to}
+		if !strings.Contains(err.Error(), c.want) || err.Drifted() != c.drifted {
+			t.Errorf("%v to %v: %v, drifted %v", c.from, c.to, err, err.Drifted())
+		}
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	good := Scheme{DT: 0.01, BurnIn: 1, Thin: 1, Chains: 4}
 	with := func(change func(s *Scheme)) Scheme {
