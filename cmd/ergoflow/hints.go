@@ -13,9 +13,11 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -66,6 +68,7 @@ var hints = []struct {
 	{probe.ErrDiverged, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{simulate.ErrDiverged, "choose a smaller time step (data.training.dt, data.reference.dt), or a drift that points inward (docs/families.md)"},
 	{family.ErrInterpolation, "give the grid more nodes, or smooth the formulas: a simulation uses their values at the nodes, linear in between (docs/families.md)"},
+	{sde.ErrNotPositive, "give a diffusion that is positive everywhere on the grid; a negative one has the same law as abs(…) of it"},
 	{family.ErrNoEquation, "change the definition's formulas or the laws of its parameters, so that every function has an equation (docs/families.md)"},
 	{data.ErrFamily, "docs/families.md explains the definition of a family"},
 	{flow.ErrInput, "change model.deeponet.fields or data.family: the network reads only fields that the family stores"},
@@ -86,6 +89,9 @@ var hints = []struct {
 
 // hintFor returns the hint for an error, its own or that of its kind.
 func hintFor(err error) string {
+	if errors.Is(err, gitlfs.ErrPointer) { // whoever reads the file
+		return "git lfs pull"
+	}
 	var own *hinted
 	if errors.As(err, &own) {
 		return own.hint

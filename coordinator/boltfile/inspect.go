@@ -9,6 +9,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 )
 
 // bbolt's file format, version 2, as far as the check needs it. A page is a
@@ -58,6 +60,11 @@ func inspect(path string) error {
 	}
 	if info.Size() == 0 { // bbolt would take it for a new file; ours are never empty
 		return fmt.Errorf("%w: it is empty", ErrCorrupt)
+	}
+	head := make([]byte, gitlfs.Head)
+	n, _ := file.ReadAt(head, 0) // the records below are read again
+	if err := gitlfs.Check(head[:n]); err != nil {
+		return err
 	}
 	in := &inspector{file: file, seen: make(map[uint64]bool)}
 	root, err := in.meta(info.Size())

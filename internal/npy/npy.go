@@ -21,6 +21,8 @@ import (
 	"io"
 	"math"
 	"os"
+
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 )
 
 // Array has its elements in C order: element (i, j) of shape [n, d] is
@@ -53,7 +55,12 @@ func Read(path string) (Array[float64], error) {
 	if !stat.Mode().IsRegular() {
 		return Array[float64]{}, fmt.Errorf("%s: not a regular file", path)
 	}
-	a, err := decode(bufio.NewReaderSize(f, 1<<16), stat.Size())
+	r := bufio.NewReaderSize(f, 1<<16)
+	head, _ := r.Peek(gitlfs.Head) // the decoder meets the error again
+	if err = gitlfs.Check(head); err != nil {
+		return Array{}, fmt.Errorf("%s: %w", path, err)
+	}
+	a, err := decode(r, stat.Size())
 	if err != nil {
 		return Array[float64]{}, fmt.Errorf("%s: %w", path, err)
 	}

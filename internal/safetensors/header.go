@@ -10,6 +10,8 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 )
 
 const (
@@ -99,6 +101,9 @@ func encodeHeader(tensors []Info, metadata map[string]string) (header []byte, da
 func split(file []byte) (header, data []byte, err error) {
 	if len(file) < 8 {
 		return nil, nil, formatError("%d bytes are too few", len(file))
+	}
+	if err := gitlfs.Check(file); err != nil {
+		return nil, nil, formatError("%w", err)
 	}
 	n := binary.LittleEndian.Uint64(file)
 	if n > maxHeader {

@@ -183,6 +183,7 @@ func TestRefusesBadFiles(t *testing.T) {
 		{"empty", "too few", nil},
 		{"short length", "too few", []byte{1, 2, 3}},
 		{"header beyond the file", "only 2 follow", length(3)},
+		{"a Git LFS pointer", "this is a Git LFS pointer", []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")},
 		{"header too long", "longer than 100000000", length(100_000_001)},
 		{"length overflows", "longer than", length(math.MaxUint64)},
 		{"no header", "no JSON object", file("", 0)},

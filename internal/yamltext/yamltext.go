@@ -1,6 +1,6 @@
 // Package yamltext refuses YAML before it reaches the parser: documents that are not
-// text, and documents so large or so deeply nested that the parser would use too much
-// memory, which grows with the square of the depth.
+// text, that have tags (!name), or that are so large or so deeply nested that the parser
+// would use too much memory, which grows with the square of the depth.
 package yamltext
 
 import (
@@ -13,6 +13,8 @@ import (
 
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 )
 
 const (
@@ -28,6 +30,9 @@ func Check(raw []byte) error {
 	if len(raw) > MaxBytes {
 		return fmt.Errorf("it has more than %d bytes", MaxBytes)
 	}
+	if err := gitlfs.Check(raw); err != nil {
+		return err
+	}
 	control := func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\n\r", r) }
 	if !utf8.Valid(raw) || bytes.ContainsFunc(raw, control) {
 		return errors.New("it is not text in UTF-8") // the parser's errors would print its bytes on a terminal
@@ -40,6 +45,8 @@ func Check(raw []byte) error {
 			dashes, line = 0, t.Position.Line
 		}
 		switch t.Type {
+		case token.TagType: // the parser panics at one without a value where a list is due
+			return fmt.Errorf("line %d: %.40s is a tag of YAML, which nothing here needs", line, t.Value)
 		case token.SequenceStartType, token.MappingStartType:
 			brackets++
 		case token.SequenceEndType, token.MappingEndType:

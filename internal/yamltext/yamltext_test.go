@@ -22,8 +22,12 @@ func TestCheck(t *testing.T) {
 			"drift: it's " + strings.Repeat("(", 1000),
 			"a: |\n" + strings.Repeat("  - [ {\n", 1000),
 			"a: x " + strings.Repeat("- ", 1000),
+			// No tags.
+			`a: "!b"`, "a: b !c", "a: x != 0 and !(x > 1)",
 		},
+		"is a tag of YAML":             {"a: !b\n", "a: !!str\n", "a: [1, !b 2]", "a: !!seq [", strings.Repeat("- !a ", 8000) + "a"},
 		"more than 65536 bytes":        {strings.Repeat("#", MaxBytes+1)},
+		"Git LFS pointer":              {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"},
 		"not text in UTF-8":            {"\x7fELF\x02\x01", "name: [\x1b[2J", "name: \xff\xfe", "f\x00"},
 		"nested deeper than 64 levels": deep(1000),
 	} {
@@ -46,10 +50,8 @@ func deep(n int) []string {
 		"a: " + strings.Repeat("[\n", n),
 		"a: " + strings.Repeat("[", n) + strings.Repeat("]", n),
 		"a: " + strings.Repeat("{a: ", n),
-		"a: " + strings.Repeat("!!seq [", n),
 		"a: it's " + "\nb: " + strings.Repeat("[", n) + "'", // an apostrophe is no quote
 		strings.Repeat("- ", n) + "a",
-		strings.Repeat("- !a ", n) + "a",
 		"x:\n  " + strings.Repeat("- ", n) + "a",
 		strings.Repeat("[- ", n),
 		strings.Repeat("? - ", n),
@@ -83,7 +85,7 @@ func TestMemory(t *testing.T) {
 		strings.Repeat(strings.Repeat("- ", 64)+"a\n", 500),
 		"a: [\n" + strings.Repeat(strings.Repeat("- ", 63)+"\n", 500),
 		"a: " + strings.Repeat(strings.Repeat("[", 64)+strings.Repeat("]", 64)+"\n  ", 400),
-		"a: " + strings.Repeat("!a &b ", 10000) + "c",
+		"a: " + strings.Repeat("&b ", 10000) + "c",
 	} {
 		if err := Check([]byte(document)); err != nil {
 			t.Fatalf("%.20q…: %v", document, err)

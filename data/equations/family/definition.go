@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -116,6 +117,14 @@ func Parse(raw []byte) (Definition, error) {
 }
 
 func decode(raw []byte) (Definition, error) {
+	d, err := decodeYAML(raw)
+	if advice := quote(raw); err != nil && advice != "" {
+		return Definition{}, fmt.Errorf("%w: %s", err, advice)
+	}
+	return d, err
+}
+
+func decodeYAML(raw []byte) (Definition, error) {
 	if err := yamltext.Check(raw); err != nil {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
@@ -142,6 +151,38 @@ func decode(raw []byte) (Definition, error) {
 		return Definition{}, errors.New("family: dim and grid.nodes must be whole numbers")
 	}
 	return d, nil
+}
+
+var (
+	// formulaOfLine is a line of YAML with a formula: its key or dash, and the formula.
+	formulaOfLine = regexp.MustCompile(`^\s*((?:drift|diffusion)\s*:|-)\s+(\S.*?)\s*$`)
+	// misread are formulas that YAML takes for something else, if it reads them at all.
+	misread = regexp.MustCompile(`^[-*&!|>%@{?` + "`" + `]\s|^[*&!|>%@{` + "`" + `].|: |:$`)
+	// block and quoted are what YAML has for long texts and for whole quoted ones.
+	block  = regexp.MustCompile(`^[|>][-+\d]*$`)
+	quoted = regexp.MustCompile(`^(?:"[^"]*"|'[^']*')$`)
+	quotes = strings.NewReplacer(`"`, "", "'", "")
+)
+
+// quote finds the first formula that YAML misreads without quotes, such as x > 0 ? 1 : 2,
+// and says how to write it; empty if there is none.
+func quote(raw []byte) string {
+	for i, line := range strings.Split(string(raw), "\n") {
+		line, _, _ = strings.Cut(line, " #")
+		m := formulaOfLine.FindStringSubmatch(line)
+		if m == nil || block.MatchString(m[2]) || quoted.MatchString(m[2]) {
+			continue
+		}
+		switch formula := m[2]; {
+		case strings.HasPrefix(formula, "["):
+			if strings.Contains(formula, ": ") && !strings.ContainsAny(formula, `"'`) {
+				return fmt.Sprintf("quote the formulas of the list in line %d", i+1)
+			}
+		case misread.MatchString(formula), strings.ContainsAny(formula[:1], `"'`):
+			return fmt.Sprintf(`quote the formula in line %d: %s "%.80s"`, i+1, m[1], quotes.Replace(formula))
+		}
+	}
+	return ""
 }
 
 // Family compiles the definition. It reports the first field that is out of range or

@@ -300,6 +300,16 @@ func TestDefinitionRefusals(t *testing.T) {
 		{"no formula", "diffusion: 1 + 0.2*cos(x)", "", "diffusion has 0 formulas", nil},
 		{"two diffusions", "diffusion: 1 + 0.2*cos(x)", "diffusion: [1, 2]", "diffusion has 2 formulas: must be 1 on the line", nil},
 		{"mapping", "diffusion: 1 + 0.2*cos(x)", "diffusion: {x: 1}", "want a formula or a list of formulas", nil},
+		{"condition", "a*x - x^3 + b", "x > 0 ? a : b", `[9:8] mapping value is not allowed in this context: quote the formula in line 9: drift: "x > 0 ? a : b"`, nil},
+		{"condition in a list", "drift: a*x - x^3 + b", "drift:\n  - x > 0 ? a : b", `quote the formula in line 10: - "x > 0 ? a : b"`, nil},
+		{"condition in brackets", "a*x - x^3 + b", "[x > 0 ? a : b]", "quote the formulas of the list in line 9", nil},
+		{"negation", "a*x - x^3 + b", "!(x > 0) ? a : b", `is a tag of YAML, which nothing here needs: quote the formula in line 9: drift: "!(x > 0) ? a : b"`, nil},
+		{"tag", "a*x - x^3 + b", "!x", "family: line 9: !x is a tag of YAML", nil},
+		{"dash", "a*x - x^3 + b", "- x^3 + a*x + b", `quote the formula in line 9: drift: "- x^3 + a*x + b"`, nil},
+		{"dash in a list", "drift: a*x - x^3 + b", "drift:\n  - - x^3 + a*x + b", `quote the formula in line 10: - "- x^3 + a*x + b"`, nil},
+		{"star", "a*x - x^3 + b", "*x", `quote the formula in line 9: drift: "*x"`, nil},
+		{"brace", "a*x - x^3 + b", "{x} + a", `quote the formula in line 9: drift: "{x} + a"`, nil},
+		{"half quoted", "a*x - x^3 + b", `"a*x" - x^3 + b`, `quote the formula in line 9: drift: "a*x - x^3 + b"`, nil},
 		{"zero diffusion", "1 + 0.2*cos(x)", "x", "function 0 with a = ", ErrNoEquation},
 		{"singular drift", "x^3 + b", "x^3 + b/0", "function 0 with a = ", sde.ErrNotFinite},
 		{"no law of its own", "- x^3", "+ x^3", "at the ends of the grid", density.ErrNotNormalisable},
@@ -311,6 +321,13 @@ func TestDefinitionRefusals(t *testing.T) {
 		_, err := Parse([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
 			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	// No formula is blamed for another fault.
+	for _, text := range []string{"drift: a*x - x^3 + b # note: restoring", "drift: |\n  a*x - x^3 + b", `drift: ["a*x - x^3 + b"]`, `drift: "x > 0 ? a : b"`} {
+		_, err := Parse([]byte(strings.Replace(doubleWell, "drift: a*x - x^3 + b", text+"\ncolour: red", 1)))
+		if err == nil || strings.Contains(err.Error(), "quote") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for _, text := range []string{"", "# nothing", "3", "[]"} {

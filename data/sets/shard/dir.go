@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
@@ -95,9 +96,24 @@ func checkSize(path string, m Manifest) error {
 		return err
 	}
 	if stat.Size() != m.Bytes {
+		if pointer := checkPointer(path); pointer != nil {
+			return fmt.Errorf("%s: %w: %w", path, ErrCorrupt, pointer)
+		}
 		return fmt.Errorf("%s: %w: %d bytes, the manifest says %d", path, ErrCorrupt, stat.Size(), m.Bytes)
 	}
 	return nil
+}
+
+// checkPointer is gitlfs.ErrPointer where Git LFS keeps the file's content.
+func checkPointer(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // the caller's own error says more
+	}
+	defer f.Close()
+	head := make([]byte, gitlfs.Head)
+	n, _ := io.ReadFull(f, head)
+	return gitlfs.Check(head[:n])
 }
 
 // Open maps a committed shard after checking lengths, header and manifest

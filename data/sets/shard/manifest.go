@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
@@ -133,6 +134,9 @@ func readManifest(path string) (Manifest, error) {
 	}
 	if len(b) > maxManifest {
 		return Manifest{}, fmt.Errorf("%s: %w: longer than %d bytes", path, ErrCorrupt, maxManifest)
+	}
+	if err := gitlfs.Check(b); err != nil {
+		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
 	}
 	var m Manifest
 	if err := json.Unmarshal(b, &m); err != nil {

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ergoflow/ergoflow/internal/gitlfs"
 )
 
 const dataset = "00112233445566778899aabbccddeeff"
@@ -256,6 +258,8 @@ func TestDamageIsFound(t *testing.T) {
 	}{
 		{"truncated data", ".safetensors", func(b []byte) []byte { return b[:len(b)-1] }, false},
 		{"data grown", ".safetensors", func(b []byte) []byte { return append(b, 0) }, false},
+		{"a Git LFS pointer", ".safetensors", func([]byte) []byte { return []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\n") }, false},
+		{"a Git LFS pointer as manifest", ".json", func([]byte) []byte { return []byte("version https://git-lfs.github.com/spec/v1\noid sha256:0\n") }, false},
 		{"no data", ".safetensors", func([]byte) []byte { return nil }, false},
 		{"bit flipped in the data", ".safetensors", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true},
 		{"header length", ".safetensors", func(b []byte) []byte { b[0] ^= 1; return b }, false},
@@ -304,6 +308,9 @@ func TestDamageIsFound(t *testing.T) {
 				s.Close()
 			} else if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), path[:len(path)-len(c.file)]) {
 				t.Errorf("Open: error %v, want ErrCorrupt and the path", err)
+			}
+			if strings.Contains(c.name, "LFS") != errors.Is(err, gitlfs.ErrPointer) {
+				t.Errorf("Open: error %v", err)
 			}
 			if err := d.Verify(t.Context(), dataset, 7); !errors.Is(err, ErrCorrupt) {
 				t.Errorf("Verify: error %v, want ErrCorrupt", err)
