@@ -37,7 +37,7 @@ func (w *worker) generate(ctx context.Context, order message.Generate) error {
 		}
 		if err != nil {
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
-			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) { // would fail on every worker
+			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) { // would fail on every worker
 				err = jobs.Permanent(err)
 			}
 			return err

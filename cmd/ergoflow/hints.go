@@ -46,6 +46,7 @@ var hints = []struct {
 	{backend.ErrNoCgo, "use --backend go, or build with cgo"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},
+	{shard.ErrLink, "remove the link: each data set has a directory of its own"},
 	{coordinator.ErrLedger, "move coordinator.db away; the same command then continues from checkpoints.db"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows the checkpoints of a directory"},

@@ -43,12 +43,16 @@ func shardsListCommand() *cobra.Command {
 		Example: "  ergoflow shards list --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
-			_, list, bad := openStore(dir)
+			store, list, bad := openStore(dir)
 			if bad != nil && len(list) == 0 {
 				return bad
 			}
 			if asJSON {
 				return errors.Join(bad, printJSON(list))
+			}
+			if len(list) == 0 {
+				fmt.Fprintf(stdout, "no shards in %s\n", store.Root())
+				return nil
 			}
 			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "data set\tshard\tpurpose\tfunctions\tsamples\tsize")
@@ -76,6 +80,9 @@ func shardsVerifyCommand() *cobra.Command {
 			store, list, bad := openStore(dir)
 			if bad != nil && len(list) == 0 {
 				return bad
+			}
+			if len(list) == 0 {
+				return withHint(fmt.Errorf("no shards in %s", store.Root()), "name the directory of a run that has made its data, such as ergoflow-runs/vn1d-demo")
 			}
 			bar := progress.New(os.Stderr, "verify", "shards", 0, len(list))
 			for i, m := range list {

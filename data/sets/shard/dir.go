@@ -36,7 +36,8 @@ const (
 func fileName(shard int) string { return fmt.Sprintf("shard-%05d", shard) }
 
 // base is the path of a shard without its suffixes. It fails with ErrNotFound
-// if the store has nothing of the data set.
+// if the store has nothing of the data set, and with ErrLink if the directory is a link
+// to another's.
 func (d *Dir) base(hash string, shard int) (string, error) {
 	if err := checkHash(hash); err != nil {
 		return "", err
@@ -46,8 +47,9 @@ func (d *Dir) base(hash string, shard int) (string, error) {
 		return "", err
 	}
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), "-"+hash) {
-			return filepath.Join(d.root, e.Name(), fileName(shard)), nil
+		if _, owner, ok := dirOf(e.Name()); ok && owner == hash {
+			dir := filepath.Join(d.root, e.Name())
+			return filepath.Join(dir, fileName(shard)), checkDir(dir, hash)
 		}
 	}
 	return "", fmt.Errorf("data set %s in %s: %w", hash, d.root, ErrNotFound)
@@ -187,7 +189,7 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 
 // List returns the manifests of all committed shards of all data sets, ordered by family,
 // data set and number. It returns all manifests that it can read; the error joins one for
-// each of the others.
+// each of the others, and for each directory that is not one of a data set (links.go).
 func (d *Dir) List() ([]Manifest, error) {
 	entries, err := os.ReadDir(d.root) // sorted by name
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -196,11 +198,16 @@ func (d *Dir) List() ([]Manifest, error) {
 	all := []Manifest{}
 	var bad []error
 	for _, e := range entries {
-		_, hash, ok := strings.Cut(e.Name(), "-")
-		if !ok || checkHash(hash) != nil || !e.IsDir() {
+		_, hash, ok := dirOf(e.Name())
+		if !ok {
 			continue
 		}
-		manifests, err := manifestsIn(filepath.Join(d.root, e.Name()), hash)
+		dir := filepath.Join(d.root, e.Name())
+		if err := checkDir(dir, hash); err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		manifests, err := manifestsIn(dir, hash)
 		if err != nil {
 			bad = append(bad, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -35,17 +36,21 @@ type Writer struct {
 }
 
 // Create begins a shard under a temporary name. The caller ends it with Commit,
-// or Abort to leave no trace.
+// or Abort to leave no trace. It fails with ErrLink where a link leads to what belongs
+// to another data set.
 func (d *Dir) Create(h Header) (*Writer, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(d.root, h.Family+"-"+h.Dataset)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := makeDir(dir, h.Dataset); err != nil {
 		return nil, err
 	}
 	removeStale(dir, fileName(h.Shard))
 	base := filepath.Join(dir, fileName(h.Shard))
+	if err := checkFiles(base); err != nil {
+		return nil, err
+	}
 	file, err := atomicfile.Create(base + dataSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", base+dataSuffix, err)
@@ -65,6 +70,15 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 		return nil, err
 	}
 	return w, nil
+}
+
+// makeDir makes a data set's directory, or checks the one that is there.
+func makeDir(dir, hash string) error {
+	err := checkDir(dir, hash)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(dir, 0o755)
+	}
+	return err
 }
 
 // SimulatedBy records the simulator in the manifest.
@@ -137,6 +151,10 @@ func (w *Writer) Commit() (_ Manifest, err error) {
 		return Manifest{}, err
 	}
 	if err := w.buffer.Flush(); err != nil {
+		return Manifest{}, err
+	}
+	// Another data set's writer may have come first where two links lead to one directory.
+	if err := checkDir(filepath.Dir(w.base), w.manifest.Dataset); err != nil {
 		return Manifest{}, err
 	}
 	if err := w.file.Commit(); err != nil {

@@ -137,7 +137,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 // the reason it comes as text, and its kind is found by the text of the kind.
 func (f *follower) failed(failure string) error {
 	err := ofKind{fmt.Errorf("run %.12s failed: %s", f.plan.Run, failure), ErrFailed}
-	for _, kind := range []error{syscall.ENOSPC, family.ErrNoEquation, probe.ErrDiverged, simulate.ErrDiverged, shard.ErrCorrupt} {
+	for _, kind := range []error{syscall.ENOSPC, family.ErrNoEquation, probe.ErrDiverged, simulate.ErrDiverged, shard.ErrCorrupt, shard.ErrLink} {
 		if strings.Contains(failure, kind.Error()) {
 			return ofKind{err, kind}
 		}
