@@ -29,7 +29,7 @@ type sampling struct {
 	Solver  string  `json:"solver"`
 	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
 	Seconds float64 `json:"seconds"`
-	// Warnings say what is out of the training set's range, or between the model's nodes.
+	// Warnings say why the samples may have another law than the equation.
 	Warnings []string `json:"warnings,omitempty"`
 	*lineMoments
 }
@@ -59,8 +59,8 @@ func sampleCommand() *cobra.Command {
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or of a new equation given as formulas
 in x. The model reads the formulas at the nodes of its grid. The command refuses
-an equation without an invariant law, and warns of one whose drift or diffusion
-is out of the range of the training set.
+an equation without an invariant law. It warns of one whose drift or diffusion
+has values that functions of the training set do not have at the same node.
 
 In the plane, give --drift twice, in x and y, and --diffusion once (σ·I), twice
 (a diagonal) or four times (a matrix, row after row), as in the model's family;
@@ -71,7 +71,7 @@ A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
 physical time --time. The default is the function's own time, and of formulas
 the longest time.`,
 		Example: `  ergoflow sample --checkpoint ergoflow-runs/vn1d-demo --drift "-2*(x-1)" --diffusion "1" -n 4096 -o x.npy
-  ergoflow sample --checkpoint ergoflow-runs/cn2d-scaled --drift "-x-y" --drift "x-y" --diffusion "sqrt(2)" -o x.npy`,
+  ergoflow sample --checkpoint ergoflow-runs/langevin --drift "y" --drift "x-x^3-y" --diffusion "0" --diffusion "0.6" -o x.npy`,
 		Args: exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("time") {
@@ -133,7 +133,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err != nil {
 		return out, err
 	}
-	target, err := f.request.Resolve(e, equations, st.Normalisation)
+	target, err := f.request.Resolve(ctx, e, equations, st.Normalisation)
 	if err != nil {
 		return out, requestError(err)
 	}

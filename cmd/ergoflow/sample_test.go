@@ -33,7 +33,7 @@ func TestRequestErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = request.Request{Drift: []string{test.drift}, Diffusion: []string{test.diffusion}}.Resolve(e, f, nil)
+		_, err = request.Request{Drift: []string{test.drift}, Diffusion: []string{test.diffusion}}.Resolve(t.Context(), e, f, nil)
 		if err == nil {
 			t.Errorf("%s takes drift %s and diffusion %s", test.experiment, test.drift, test.diffusion)
 			continue

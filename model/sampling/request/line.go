@@ -8,12 +8,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // onLine puts the formulas on the grid of a family on the line.
-func (r Request) onLine(tabulated family.Tabulated, trained shard.Normalisation) (Target, error) {
+func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	for _, part := range []struct {
 		input    string
 		formulas []string
@@ -55,7 +54,7 @@ func (r Request) onLine(tabulated family.Tabulated, trained shard.Normalisation)
 	}
 	return Target{
 		Subject:  flow.Subject{Function: function},
-		Warnings: append(betweenNodes(c, fine), outOfRange(c, trained)...),
+		Warnings: betweenNodes(c, fine),
 	}, nil
 }
 

@@ -1,9 +1,11 @@
 package request
 
 import (
+	"context"
 	"fmt"
 	"math"
 
+	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -20,88 +22,144 @@ func betweenNodes(table, fine sde.System) []string {
 	return warnings
 }
 
-// farthestTrained is how many standard deviations from the mean of the training set's
-// values the values of an equation may be without a warning. Of vn1d's own functions
-// none is farther away, of rare1d's one in thirty.
-const farthestTrained = 6
+const (
+	// widened is how far beyond the values that were seen at a node a value may be, in
+	// parts of their range. The values seen are those of a sample of functions.
+	widened = 0.2
+	// unnoticed is a difference that no network notices, in parts of the largest value of a
+	// table: formulas for sqrt(2) and their rounding.
+	unnoticed = 1e-3
+	// tailMass is the mass in each tail of the law where values may be farther off, by
+	// tailDeviations of the whole table in training.
+	tailMass       = 1e-3
+	tailDeviations = 2
+)
 
-// outOfRange warns of coefficients that are far from those of the training set.
-func outOfRange(c sde.Coefficients, trained shard.Normalisation) []string {
-	var warnings []string
-	for _, field := range []struct {
-		name     string
-		values   []float32
-		distance func(value float64, s shard.Standard) float64
-	}{{"drift", c.Drift, fromMean}, {"diffusion", c.Diffusion, fromMeanPositive}} {
-		standard, ok := trained[field.name]
-		if !ok {
-			continue
-		}
-		far, at := 0.0, 0
-		for i, v := range field.values {
-			if d := field.distance(float64(v), standard); d > far {
-				far, at = d, i
+// outOfRange warns of an equation with values that no function of the training set has at
+// the same node, in what the network reads. On the line it is strict where the equation's
+// law has its mass, and lenient in the tails.
+func outOfRange(ctx context.Context, e experiment.Experiment, f family.Family, n shard.Normalisation, asked family.Function) ([]string, error) {
+	grid, nodes := gridAndNodes(f)
+	r, err := newReading(e, f, n, nodes)
+	if err != nil {
+		return nil, err
+	}
+	trained, err := r.seenIn(ctx, e, f, nodes)
+	if err != nil {
+		return nil, err
+	}
+	values, err := r.of(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	return r.compare(trained, values, grid, tails(f, asked)), nil
+}
+
+// compare compares the tables of an equation with what was seen.
+func (r reading) compare(trained []seen, values [][]float32, grid sde.Grid, tail func(node int) bool) (warnings []string) {
+	for k, t := range r.tables {
+		for c := range t.components {
+			if w := t.compare(trained[k], values[k], c, grid, tail); w != "" {
+				warnings = append(warnings, w)
 			}
-		}
-		if far > farthestTrained {
-			warnings = append(warnings, fmt.Sprintf("the %s is %.4g at x = %.4g, %.3g standard deviations from the training set's mean: out of its range, so the samples may be wrong",
-				field.name, field.values[at], c.Grid.At(at), far))
 		}
 	}
 	return warnings
 }
 
-// fromMean is |value − mean| in standard deviations.
-func fromMean(value float64, s shard.Standard) float64 { return math.Abs(value-s.Mean) / s.Std }
-
-// fromMeanPositive is fromMean for a positive coefficient. Below the mean it compares
-// logarithms, as if the coefficient were log-normal, since zero is only a few standard
-// deviations away.
-func fromMeanPositive(value float64, s shard.Standard) float64 {
-	if value >= s.Mean || s.Mean <= 0 {
-		return fromMean(value, s)
+// tails says which nodes are in the tails of an equation's law: none where it is not known.
+func tails(f family.Family, asked family.Function) func(node int) bool {
+	none := func(int) bool { return false }
+	if _, timed := f.(family.Timed); timed {
+		return none
 	}
-	variance := math.Log1p(s.Std * s.Std / (s.Mean * s.Mean)) // of the logarithms
-	return math.Abs(math.Log(value/s.Mean)+variance/2) / math.Sqrt(variance)
+	c, ok := asked.System.(sde.Coefficients)
+	if !ok {
+		return none
+	}
+	law, err := density.New(c)
+	if err != nil {
+		return none
+	}
+	step := c.Grid.Step()
+	lo, hi := law.Quantile(tailMass)-step, law.Quantile(1-tailMass)+step
+	return func(node int) bool { return c.Grid.At(node) < lo || c.Grid.At(node) > hi }
 }
 
-// comparedFunctions is how many functions of the training set a drift in the plane is
-// compared with: networks with sensors keep no statistics of the coefficients.
-const comparedFunctions = 16
-
-// outOfRangePlane warns of a drift that is larger than twice those of the training set,
-// or that points outward.
-func outOfRangePlane(e experiment.Experiment, f family.Family, p sde.Plane) ([]string, error) {
-	trained := 0.0
-	for i := range comparedFunctions {
-		subject, err := function(f, e.Data.Seed, e.Data.TrainingFunction(i))
-		if err != nil {
-			return nil, err
+// compare compares component c of a table with what was seen. The warning, if not empty,
+// names the worst node.
+func (t table) compare(s seen, values []float32, c int, grid sde.Grid, tail func(node int) bool) string {
+	worst, at, count := 0.0, 0, 0
+	nodes := len(values) / t.components
+	for node := range nodes {
+		i := node*t.components + c
+		slack := unnoticed * s.largest
+		if tail(node) {
+			slack += tailDeviations * s.spread[c]
 		}
-		trained = max(trained, largestDrift(subject.Function.System.(sde.Plane)))
+		if d := s.beyond(i, float64(values[i]), slack); d > 0 {
+			count++
+			if d > worst {
+				worst, at = d, node
+			}
+		}
 	}
-	var warnings []string
-	if got := largestDrift(p); got > 2*trained {
-		warnings = append(warnings, fmt.Sprintf("the drift reaches %.4g on the grid, in %d functions of the training set %.4g: out of their range, so the samples may be wrong",
-			got, comparedFunctions, trained))
+	if count == 0 {
+		return ""
 	}
+	where := fmt.Sprintf("x = %.4g", grid.At(at%grid.N))
+	if nodes > grid.N {
+		where = fmt.Sprintf("(%.4g, %.4g)", grid.At(at%grid.N), grid.At(at/grid.N))
+	}
+	i := at*t.components + c
+	have := fmt.Sprintf("have %.4g to %.4g", s.least[i], s.most[i])
+	if least, most := s.least[i], s.most[i]; fmt.Sprintf("%.4g", least) == fmt.Sprintf("%.4g", most) {
+		have = fmt.Sprintf("all have %.4g", least)
+	}
+	return fmt.Sprintf("%s is %.4g at %s, where %d functions of the training set %s: out of the training set's range at %d of %d nodes, so the samples may be wrong",
+		t.component(c), values[i], where, s.functions, have, count, nodes)
+}
+
+// component names component c.
+func (t table) component(c int) string {
+	name := "the " + t.name
+	if t.name != "drift" && t.name != "diffusion" {
+		name = "the network's input " + t.name
+	}
+	switch t.components {
+	case 2:
+		name += " along " + string("xy"[c])
+	case 4:
+		name += fmt.Sprintf(" in row %d, column %d", c/2+1, c%2+1)
+	}
+	return name
+}
+
+// beyond is how far value i of a table is out of the range seen, in parts of this range; at
+// most 0 if it is not.
+func (s seen) beyond(i int, v, slack float64) float64 {
+	least, most := float64(s.least[i]), float64(s.most[i])
+	width := most - least
+	low, high := least-widened*width-slack, most+widened*width+slack
+	if s.positive {
+		// Zero may be near the least value of a positive coefficient, but not for the law:
+		// compare ratios.
+		low = max(low, least*math.Pow(least/most, widened)*(1-unnoticed))
+	}
+	return max(low-v, v-high) / (width + unnoticed*s.largest)
+}
+
+// outward warns of a drift in the plane that points outward: Σ b·n > 0 over the nodes of
+// the grid's boundary. Single nodes may have b·n > 0 without harm, as where a rotation
+// crosses the boundary.
+func outward(p sde.Plane) []string {
 	if outwardFlux(p) > 0 {
-		warnings = append(warnings, "summed over the boundary of the grid the drift points outward: there may be no invariant law")
+		return []string{"summed over the boundary of the grid the drift points outward: there may be no invariant law"}
 	}
-	return warnings, nil
+	return nil
 }
 
-// largestDrift is max |b| over the nodes.
-func largestDrift(p sde.Plane) float64 {
-	largest := 0.0
-	for n := range p.Nodes() {
-		largest = max(largest, math.Hypot(float64(p.Drift[2*n]), float64(p.Drift[2*n+1])))
-	}
-	return largest
-}
-
-// outwardFlux is Σ b·n over the nodes of the grid's boundary. Single nodes may have
-// b·n > 0 without harm, as where a rotation crosses the boundary.
+// outwardFlux is Σ b·n over the nodes of the grid's boundary.
 func outwardFlux(p sde.Plane) float64 {
 	sum := 0.0
 	at := func(i, j, component int) float64 { return float64(p.Drift[2*(j*p.X.N+i)+component]) }

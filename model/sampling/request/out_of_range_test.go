@@ -6,34 +6,137 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
+const (
+	// unitNoise has one diffusion in all functions.
+	unitNoise = `data.family='{name: unit_noise, dim: 1, grid: {lo: -4, hi: 4, nodes: 64}, parameters: {a: "uniform(0.5, 2)", m: "uniform(-1, 1)"}, drift: -a*(x-m), diffusion: 1}'`
+	// duffing has noise in one direction alone.
+	duffing = `data.family='{name: duffing, dim: 2, grid: {lo: -4, hi: 4, nodes: 32}, parameters: {a: "uniform(0.5, 1.5)", c: "uniform(0.5, 2)", s: "uniform(0.4, 0.8)"}, drift: [y, a*x - x^3 - c*y], diffusion: ["0", s]}'`
+)
+
+// Of the plane, by a network on a grid and by one with sensors.
+var (
+	onGrid = []string{duffing, "model.deeponet.dimension=2", "model.deeponet.kernel=3",
+		"model.deeponet.fields=[{name: drift, shape: [32, 32, 2]}, {name: diffusion, shape: [32, 32, 2]}]"}
+	bySensors = []string{duffing}
+)
+
+func loadSet(t *testing.T, name string, sets ...string) experiment.Experiment {
+	t.Helper()
+	e, err := experiment.Load(name, "smoke", "", sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// An equation with values that the training set has nowhere at that node gets a warning
+// that says what was asked, what was seen, and where. The normalisation, in which a
+// deviation of zero is one, does not matter.
 func TestOutOfRange(t *testing.T) {
-	c := sde.Coefficients{Grid: sde.Grid{Lo: -1, Hi: 1, N: 3}, Drift: []float32{9, 1, -11}, Diffusion: []float32{1, 1, 2}}
 	for _, test := range []struct {
-		trained shard.Normalisation
-		want    string
+		experiment       string
+		sets             []string
+		drift, diffusion []string
+		want             []string // beginnings of the warnings, in their order
 	}{
-		{shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 1, Std: 1}}, ""},
-		{shard.Normalisation{"drift": {Mean: 1, Std: 1.9}, "diffusion": {Mean: 1, Std: 1}}, "the drift is -11 at x = 1, 6.32 standard deviations"},
-		{shard.Normalisation{"drift": {Mean: 1, Std: 2}, "diffusion": {Mean: 1, Std: 0.1}}, "the diffusion is 2 at x = 1, 10 standard deviations"},
-		{shard.Normalisation{"diffusion": {Mean: 10, Std: 3}}, "the diffusion is 1 at x = -1, 7.7 standard deviations"}, // of logarithms
-		{shard.Normalisation{"diffusion": {Mean: 10, Std: 6}}, ""},
-		{nil, ""},
+		{"vn1d", []string{unitNoise}, []string{"-x"}, []string{"1"}, nil},
+		{"vn1d", []string{unitNoise}, []string{"-x"}, []string{"1 + 1e-7*x"}, nil}, // rounding
+		{"vn1d", []string{unitNoise}, []string{"-x"}, []string{"5"}, []string{"the diffusion is 5 at x = -4, where 256 functions of the training set all have 1: out of the training set's range at 64 of 64 nodes"}},
+		{"vn1d", []string{unitNoise}, []string{"-x"}, []string{"1.01"}, []string{"the diffusion is 1.01 at x = "}},
+		{"vn1d", []string{unitNoise}, []string{"-x"}, []string{"x > 2 ? 0.5 : 1"}, []string{"the diffusion is 0.5 at x = "}},
+		{"vn1d", []string{unitNoise}, []string{"-x + 3"}, []string{"1"}, []string{"the drift is "}},
+		{"vn1d", nil, []string{"-x"}, []string{"1"}, nil},
+		{"vn1d", nil, []string{"-2*(x-1)"}, []string{"1"}, nil}, // strange at -5 alone, far from its law
+		{"vn1d", nil, []string{"-10*x"}, []string{"1"}, []string{"the drift is -50 at x = 5, where 256 functions of the training set have -"}},
+		{"vn1d", nil, []string{"-x"}, []string{"0.1"}, []string{"the diffusion is 0.1 at x = "}}, // the least is 0.25
+		{"vn1d_time", nil, []string{"-x"}, []string{"1"}, nil},
+		{"vn1d_time", nil, []string{"-x"}, []string{"9"}, []string{"the diffusion is 9 at "}},
+		{"vn1d", onGrid, []string{"y", "x - x^3 - y"}, []string{"0", "0.6"}, nil},
+		{"vn1d", onGrid, []string{"y", "x - x^3 - y"}, []string{"0", "3"}, []string{"the diffusion along y is 3 at (-4, -4), where 256 functions of the training set have 0.4"}},
+		{"vn1d", onGrid, []string{"y", "x - x^3 - y"}, []string{"0.6", "0"}, []string{"the diffusion along x is 0.6 at (-4, -4), where 256 functions of the training set all have 0: ", "the diffusion along y is 0 at "}},
+		{"vn1d", onGrid, []string{"y + 1", "x - x^3 - y"}, []string{"0", "0.6"}, []string{"the drift along x is "}},
+		{"vn1d", onGrid, []string{"y", "-9*x - y"}, []string{"0", "0.6"}, []string{"the drift along y is "}},
+		{"cn2d", bySensors, []string{"y", "x - x^3 - y"}, []string{"0", "0.6"}, nil},
+		{"cn2d", bySensors, []string{"y", "x - x^3 - y"}, []string{"0", "3"}, []string{"the diffusion along y is 3 at "}},
+		{"cn2d", nil, []string{"-30*x", "-y"}, []string{"sqrt(2)"}, []string{"the drift along x is ", "the drift along y is "}},
 	} {
-		if got := strings.Join(outOfRange(c, test.trained), ";"); !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
-			t.Errorf("%v: %q, want %q", test.trained, got, test.want)
+		e := loadSet(t, test.experiment, test.sets...)
+		f, err := e.Family()
+		if err != nil {
+			t.Fatal(err)
+		}
+		target, err := Request{Drift: test.drift, Diffusion: test.diffusion}.Resolve(t.Context(), e, f, nil)
+		ok := err == nil && len(target.Warnings) == len(test.want)
+		for k, want := range test.want {
+			ok = ok && strings.HasPrefix(target.Warnings[k], want)
+		}
+		if !ok {
+			t.Errorf("%s, drift %q, diffusion %q: error %v, warnings\n%s\nwant\n%s", test.experiment, test.drift, test.diffusion,
+				err, strings.Join(target.Warnings, "\n"), strings.Join(test.want, "\n"))
 		}
 	}
 }
 
-// The statistics of a drift in the plane: max |b|, and Σ b·n over the boundary.
-func TestPlaneStatistics(t *testing.T) {
+// Networks that read what follows from drift and diffusion, such as the potential, are
+// asked about that: another equation with the same law is in range.
+func TestOutOfRangeOfDerivedInputs(t *testing.T) {
+	e := loadSet(t, "vn1d", unitNoise, "model.deeponet.fields=[{name: potential, shape: [64]}, {name: score, shape: [64]}]")
+	f, err := e.Family()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ drift, diffusion, want string }{
+		{"-x", "1", ""},
+		{"-25*x", "5", ""},
+		{"-x", "5", "the network's input potential is "},
+	} {
+		target, err := Request{Drift: []string{test.drift}, Diffusion: []string{test.diffusion}}.Resolve(t.Context(), e, f, shard.Normalisation{})
+		if got := strings.Join(target.Warnings, "\n"); err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s, %s: error %v, warnings %q, want %q", test.drift, test.diffusion, err, got, test.want)
+		}
+	}
+}
+
+// Of functions of the family with which it was not compared few are out of range.
+func TestInRange(t *testing.T) {
+	for name, most := range map[string]int{"vn1d": 2, "rare1d": 2, "cn2d": 2} {
+		e := loadSet(t, name, "data.functions=65536")
+		f, err := e.Family()
+		if err != nil {
+			t.Fatal(err)
+		}
+		grid, nodes := gridAndNodes(f)
+		r, err := newReading(e, f, nil, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trained, err := r.seenIn(t.Context(), e, f, nodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		far := 0
+		for i := range 100 {
+			function, err := f.Function(e.Data.Seed, e.Data.Functions+i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(r.compare(trained, function.Fields, grid, tails(f, function))) > 0 {
+				far++
+			}
+		}
+		if far > most {
+			t.Errorf("%s: %d of 100 functions are out of range", name, far)
+		}
+	}
+}
+
+// The flux Σ b·n over the boundary.
+func TestOutwardFlux(t *testing.T) {
 	grid := sde.Grid{Lo: -1, Hi: 1, N: 2}
 	inward := sde.Plane{X: grid, Y: grid, Drift: []float32{3, 4, -3, 4, 3, -4, -3, -4}}
-	if got := largestDrift(inward); got != 5 {
-		t.Errorf("the largest drift is %g, not 5", got)
-	}
 	if got := outwardFlux(inward); got != -28 {
 		t.Errorf("the flux is %g, not -28", got)
 	}

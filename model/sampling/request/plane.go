@@ -7,12 +7,11 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // inPlane puts the formulas on the grid of a family in the plane.
-func (r Request) inPlane(e experiment.Experiment, f family.Family, tabulated family.TabulatedPlane) (Target, error) {
+func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	if n := len(r.Drift); n != 2 {
 		return Target{}, &InputError{"drift", ErrCount, fmt.Errorf("%d formulas, want two in the plane", n)}
 	}
@@ -45,9 +44,5 @@ func (r Request) inPlane(e experiment.Experiment, f family.Family, tabulated fam
 	if err != nil { // negative, no noise at all, or not of the family's kind
 		return Target{}, &InputError{"diffusion", ErrDiffusion, err}
 	}
-	warnings, err := outOfRangePlane(e, f, p)
-	if err != nil {
-		return Target{}, err
-	}
-	return Target{Subject: flow.Subject{Function: function}, Warnings: append(betweenNodes(p, fine), warnings...)}, nil
+	return Target{Subject: flow.Subject{Function: function}, Warnings: append(betweenNodes(p, fine), outward(p)...)}, nil
 }

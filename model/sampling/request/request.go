@@ -5,6 +5,7 @@
 package request
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -89,14 +90,15 @@ func (e *EquationError) Error() string {
 func (e *EquationError) Unwrap() error { return e.Err }
 
 // Resolve finds the equation that the request asks for. f is the experiment's family,
-// trained the normalisation of the model's state.
-func (r Request) Resolve(e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
+// trained the normalisation of the model's state. New equations are compared with functions
+// of the training set, which it makes again.
+func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
 	var t Target
 	var err error
 	if len(r.Drift)+len(r.Diffusion) == 0 {
 		t.Subject, err = function(f, e.Data.Seed, r.Function)
 	} else {
-		t, err = r.equation(e, f, trained)
+		t, err = r.equation(ctx, e, f, trained)
 	}
 	if err != nil {
 		return Target{}, err
@@ -115,15 +117,22 @@ func function(f family.Family, seed uint64, i int) (flow.Subject, error) {
 }
 
 // equation is the one that the formulas give, in the form of the family's functions.
-func (r Request) equation(e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
+func (r Request) equation(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (t Target, err error) {
 	switch tabulated := f.(type) {
 	case family.Tabulated:
-		return r.onLine(tabulated, trained)
+		t, err = r.onLine(tabulated)
 	case family.TabulatedPlane:
-		return r.inPlane(e, f, tabulated)
+		t, err = r.inPlane(tabulated)
+	default:
+		err = &InputError{"drift", ErrFormulas,
+			fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", f.Name())}
 	}
-	return Target{}, &InputError{"drift", ErrFormulas,
-		fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", f.Name())}
+	if err != nil {
+		return Target{}, err
+	}
+	far, err := outOfRange(ctx, e, f, trained, t.Subject.Function)
+	t.Warnings = append(t.Warnings, far...)
+	return t, err
 }
 
 // moveTo sets the physical time of the law, where the family has times.

@@ -132,5 +132,5 @@ func resolve(t *testing.T, r request.Request, e experiment.Experiment) (request.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Resolve(e, f, nil)
+	return r.Resolve(t.Context(), e, f, nil)
 }
