@@ -58,7 +58,7 @@ func Read(path string) (Array[float64], error) {
 	r := bufio.NewReaderSize(f, 1<<16)
 	head, _ := r.Peek(gitlfs.Head) // the decoder meets the error again
 	if err = gitlfs.Check(head); err != nil {
-		return Array{}, fmt.Errorf("%s: %w", path, err)
+		return Array[float64]{}, fmt.Errorf("%s: %w", path, err)
 	}
 	a, err := decode(r, stat.Size())
 	if err != nil {
