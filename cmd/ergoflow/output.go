@@ -33,7 +33,7 @@ type statistic float64
 
 // MarshalJSON writes the number or null.
 func (s statistic) MarshalJSON() ([]byte, error) {
-	if math.IsNaN(float64(s)) {
+	if math.IsNaN(float64(s)) || math.IsInf(float64(s), 0) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(float64(s))

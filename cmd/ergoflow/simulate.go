@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/npy"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -27,10 +28,15 @@ type simulation struct {
 	Chains   int       `json:"chains"`
 	Mean     float64   `json:"mean"`
 	Variance statistic `json:"variance"`
+	// Of package diagnostics; null where the chains are too short, or all samples equal.
+	RHat     statistic `json:"rhat"`
+	ESSBulk  statistic `json:"ess_bulk"`
+	ESSTail  statistic `json:"ess_tail"`
+	MCSEMean statistic `json:"mcse_mean"`
 	Engine   string    `json:"engine"`
 	Seconds  float64   `json:"seconds"`
 	StepsPer float64   `json:"steps_per_s"` // of all chains together
-	// Warnings say why the samples may have another law than the equation.
+	// Warnings say why the samples may have another law than the equation, or tell little of it.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
@@ -69,7 +75,12 @@ They are computed in float64. The law of X does not depend on the sign of the
 diffusion. A diffusion of zero adds no noise; where it is zero everywhere, the
 chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6, or a formula
 is not finite where a chain is, the command fails and writes nothing. It warns
-of a time step with which chains overshoot.`,
+of a time step with which chains overshoot.
+
+Beside the mean stands its Monte Carlo standard error. R-hat compares the chains,
+each cut into halves: it is 1 where they agree. ESS is the number of independent
+draws that the samples are worth, for the bulk of the law and for its tails. The
+command warns of chains that have not mixed, and of an ESS below 400.`,
 		Example: `  ergoflow simulate --drift "x - x^3" --diffusion "0.7" --burn-in 1000 --steps 10000 --thin 100 -o well.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -121,10 +132,14 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	}
 	scheme := f.scheme
 	scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
-	warnings := unstable(ctx, engine, equation, scheme, scheme.Steps(kept), f.seed)
-	for _, w := range warnings {
-		fmt.Fprintln(os.Stderr, "warning:", w)
+	var warnings []string
+	warn := func(about []string) {
+		for _, w := range about {
+			fmt.Fprintln(os.Stderr, "warning:", w)
+		}
+		warnings = append(warnings, about...)
 	}
+	warn(unstable(ctx, engine, equation, scheme, scheme.Steps(kept), f.seed))
 	x := make([]float32, scheme.Chains*kept)
 	total := scheme.Steps(kept) * scheme.Chains
 	bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
@@ -139,8 +154,11 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err := npy.Write(ctx, f.output, npy.Array[float32]{Shape: []int{len(x)}, Data: x}); err != nil {
 		return s, withHint(err, "nothing was written; the same command gives the same samples again")
 	}
+	found := diagnostics.Of(x, scheme.Chains)
+	warn(found.Warnings())
 	s = simulation{
 		Output: f.output, Samples: len(x), Chains: scheme.Chains,
+		RHat: statistic(found.RHat), ESSBulk: statistic(found.ESSBulk), ESSTail: statistic(found.ESSTail), MCSEMean: statistic(found.MCSEMean),
 		Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
 	}
 	s.Mean, s.Variance = moments(x)
@@ -149,8 +167,13 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 
 // String is the line that simulate prints.
 func (s simulation) String() string {
-	return fmt.Sprintf("%s: %d samples of %d chains, mean %.4g, variance %.4g, %.3g M steps/s by %s",
-		s.Output, s.Samples, s.Chains, s.Mean, s.Variance, s.StepsPer/1e6, s.Engine)
+	mean, worth := fmt.Sprintf("%.4g", s.Mean), ""
+	if e := float64(s.MCSEMean); e == e {
+		mean = fmt.Sprintf("%s ± %.1g", mean, e)
+		worth = fmt.Sprintf("R-hat %.3f, ESS %.0f (tails %.0f), ", s.RHat, s.ESSBulk, s.ESSTail)
+	}
+	return fmt.Sprintf("%s: %d samples of %d chains, mean %s, variance %.4g, %s%.3g M steps/s by %s",
+		s.Output, s.Samples, s.Chains, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
 }
 
 // unstable warns of a time step that run and generate would refuse.

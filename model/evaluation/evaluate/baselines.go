@@ -20,6 +20,7 @@ type method struct {
 	row     Row               // kind, name, note, steps
 	against []heldOutFunction // what its samples are compared with
 	draw    draw
+	chains  int // that its samples are of, one after the other; 0 for other samples
 }
 
 // draw returns samples [n, d] of every function, and what of its time is set-up.
@@ -58,7 +59,7 @@ type baselines struct {
 // each, and the row keeps as many of them as the evaluation uses, at even distances.
 func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst []float32, progress func(done, total int)) error) method {
 	d, n := b.family.Dim(), b.Experiment.Evaluation.Samples
-	return method{row, b.functions, func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
+	return method{row: row, against: b.functions, draw: func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		dst := make([]float32, len(b.functions)*stored*d)
 		err := sample(ctx, dst, progress)
 		samples := make([][]float32, len(b.functions))
@@ -104,8 +105,8 @@ func (b baselines) split() ([]method, error) {
 	if b.Experiment.Data.ReferenceDraws == data.Exact {
 		note = fmt.Sprintf("half of the reference against the other half, %d samples each: noisier than the floor", n/2)
 	}
-	return []method{{Row{Kind: Split, Name: "target split", Note: note}, against,
-		func(_ context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
+	return []method{{row: Row{Kind: Split, Name: "target split", Note: note}, against: against,
+		draw: func(_ context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 			progress(len(samples), len(samples))
 			return samples, 0, nil
 		}}}, nil
@@ -116,13 +117,17 @@ func (b baselines) mcmc(m experiment.MCMC) method {
 	steps := m.Scheme.Steps(n / m.Scheme.Chains)
 	note := fmt.Sprintf("Euler–Maruyama, dt %g, %d chains of %d steps, %d of them burn-in", m.Scheme.DT, m.Scheme.Chains, steps, m.Scheme.BurnIn)
 	row := Row{Kind: MCMC, Name: m.Name, Note: note, SimulatedSteps: steps * m.Scheme.Chains, SequentialSteps: steps}
-	return b.all(row, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
+	drawn := b.all(row, n, func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 		return b.Simulator.Simulate(ctx, dst, simulate.Batch{
 			First: first, Count: len(b.functions),
 			System: func(i int) (sde.System, error) { return b.functions[i-first].function.System, nil },
 			Scheme: m.Scheme, Seed: b.Experiment.Data.Seed, Purpose: "mcmc/" + m.Name,
 		}, progress)
 	})
+	if _, timed := b.family.(family.Timed); !timed { // their chains give one sample, not of an equilibrium
+		drawn.chains = m.Scheme.Chains
+	}
+	return drawn
 }
 
 // normals are the normal laws with the reference's moments, and N(0, I). On the line

@@ -32,7 +32,9 @@ func networks(o Options, f family.Family, functions []heldOutFunction) (rows []m
 	n := &network{Options: o, family: f}
 	own := subjects(functions)
 	add := func(kind Kind, name, note string, st *state.State, inputs []flow.Subject) {
-		rows = append(rows, method{Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, functions, n.draw(st, functions, inputs)})
+		rows = append(rows, method{
+			row: Row{Kind: kind, Name: name, Note: note, SequentialSteps: steps}, against: functions, draw: n.draw(st, functions, inputs),
+		})
 	}
 	add(Model, "model", note, o.State, own)
 	if len(functions) > 1 {

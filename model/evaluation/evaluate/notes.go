@@ -25,6 +25,9 @@ func (r *Results) notes() []string {
 		notes = append(notes, fmt.Sprintf("The reference sets are W2 %s (mean) and %s (median) from the exact law. mixed: the %d of %d functions where that is below %g, so that the chains count as mixed; others: the rest.",
 			significant(r.Reference.Mean), significant(r.Reference.Median), r.mixed(), r.Functions, r.MixedBelow))
 	}
+	if m := r.ReferenceMixing; m != nil {
+		notes = append(notes, m.note("the reference", r.Functions, r.Samples))
+	}
 	if r.LawUnknown != "" {
 		notes = append(notes, fmt.Sprintf("No comparison with exact laws, since one could not be computed: %s.", r.LawUnknown))
 	}
@@ -34,6 +37,9 @@ func (r *Results) notes() []string {
 	for _, row := range r.Rows {
 		if row.Note != "" {
 			notes = append(notes, row.Name+": "+row.Note)
+		}
+		if m := row.Mixing; m != nil {
+			notes = append(notes, m.note(row.Name, r.Functions, r.Samples))
 		}
 	}
 	if len(Paper(e)) > 0 {

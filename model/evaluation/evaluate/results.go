@@ -26,8 +26,10 @@ type Results struct {
 	Mixed            *int      `json:"mixed,omitempty"` // functions with ReferenceToExact below it; may be 0
 	// LawUnknown says why these four are missing although the family has exact laws:
 	// one of them could not be computed.
-	LawUnknown string  `json:"law_unknown,omitempty"`
-	Seconds    float64 `json:"seconds"`
+	LawUnknown string `json:"law_unknown,omitempty"`
+	// ReferenceMixing is of the chains of the reference; nil where it has none.
+	ReferenceMixing *Mixing `json:"reference_mixing,omitempty"`
+	Seconds         float64 `json:"seconds"`
 }
 
 // Row has the samples of one kind, on every function.
@@ -51,6 +53,8 @@ type Row struct {
 	// distance is smaller than this row's; null in the model's own row and in
 	// results without it.
 	ModelCloser *int `json:"model_closer,omitempty"`
+	// Mixing is of the chains of an MCMC row; nil for other rows.
+	Mixing *Mixing `json:"mixing,omitempty"`
 	// Times has the row by physical time, for families that have it.
 	Times []TimeInterval `json:"times,omitempty"`
 }

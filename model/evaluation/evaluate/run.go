@@ -65,6 +65,9 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	r := o.newResults(f.Dim(), len(functions))
 	r.LawUnknown = unknown
 	mixed := r.describeReference(functions)
+	if r.ReferenceMixing, err = o.referenceMixing(ctx, f, functions); err != nil {
+		return nil, FigureData{}, err
+	}
 	var data FigureData
 	drawn := map[Kind][][]float32{} // the last row of each kind that figures show
 	for _, m := range methods {
@@ -140,6 +143,11 @@ func (m method) evaluate(
 		return evaluatedRow{}, err
 	}
 	row.Functions = found.functions
+	if m.chains > 0 {
+		if row.Mixing, err = mixing(ctx, samples, found.observed, m.chains, f.Dim()); err != nil {
+			return evaluatedRow{}, err
+		}
+	}
 	row.summarise(mixed, f)
 	if timed, ok := f.(family.Timed); ok {
 		row.Times = intervals(row.Functions, timed.Times())

@@ -1,8 +1,6 @@
 package evaluate
 
 import (
-	"slices"
-
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/model/evaluation/bootstrap"
 )
@@ -52,8 +50,7 @@ func describe(values []float64, units []int) Statistic {
 	for _, v := range values {
 		s.Mean += v / n
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	s.Median = (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+	s.Median = median(values)
 	about, err := bootstrap.Mean(values, units, 0)
 	s.StdErr, s.MeanInterval = about.StdErr, ends(about, err)
 	s.MedianInterval = ends(bootstrap.Median(values, units, 0))
