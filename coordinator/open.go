@@ -15,15 +15,16 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/jobs"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
 // makeDirectories makes those of the coordinator and of the shard store where they are
 // missing, and checks that the store can be read.
 func makeDirectories(c Config) error {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+	if err := atomicfile.MakeDirs(c.Dir); err != nil {
 		return fmt.Errorf("coordinator's directory: %w", err)
 	}
-	err := os.MkdirAll(c.Store, 0o755)
+	err := atomicfile.MakeDirs(c.Store)
 	if err == nil {
 		_, err = os.ReadDir(c.Store)
 	}

@@ -61,7 +61,7 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 // The run's name is a hash of that: with another plan it would stand for two trainings.
 func (v *service) checkPlan(r *wire.SubmitRequest) error {
 	if r.GetVersion() != ergoflow.Build() {
-		return fmt.Errorf("the plan comes from version %.32q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
+		return fmt.Errorf("the plan comes from version %.64q, the coordinator has %q", r.GetVersion(), ergoflow.Build())
 	}
 	if v.planOf == nil {
 		return nil

@@ -173,7 +173,7 @@ func put(dir string, info checkpoint.Info, encoded []byte) (saved, newest checkp
 			}
 		}
 	}()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := atomicfile.MakeDirs(dir); err != nil {
 		return info, info, err
 	}
 	store, err := writeCheckpoints(dir)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,7 +48,12 @@ func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
 	}
 	e, err := experiment.Load(name, f.preset, f.config, sets)
 	if err != nil && hintFor(err) == "" {
-		err = withHint(err, "docs/formats.md documents the settings, `ergoflow help` lists the experiments and presets")
+		hint := "docs/formats.md documents the settings, `ergoflow help` lists the experiments and presets"
+		var unread *fs.PathError
+		if errors.As(err, &unread) && unread.Path == f.config {
+			hint = "give --config the path of a YAML file"
+		}
+		err = withHint(err, "%s", hint)
 	}
 	if err != nil {
 		return e, usage(err)

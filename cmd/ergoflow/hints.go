@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data"
@@ -17,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
@@ -80,6 +83,11 @@ var hints = []struct {
 	{metrics.ErrRange, "divide both arrays by the same number; distances divide by it too"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{trainer.ErrDiverged, "choose a smaller training.learning_rate"},
+	{atomicfile.ErrDangling, "make what the link points to, or remove the link"},
+	{boltfile.ErrLimit, "raise the limit on the size of files: ulimit -f unlimited"},
+	{syscall.EFBIG, "raise the limit on the size of files: ulimit -f unlimited"},
+	{syscall.EDQUOT, "free space in this user's quota, then give the same command again: it continues"},
+	{syscall.EAGAIN, "raise the limit on processes and threads: ulimit -u"},
 	{syscall.ENOSPC, "free space on the disk, then give the same command again: it continues"},
 	{fs.ErrPermission, "choose another place, or change its permissions: this user may not do that there"},
 	{syscall.EROFS, "choose another directory: the file system is read-only"},
@@ -99,6 +107,9 @@ func hintFor(err error) string {
 	}
 	var ended *conduct.ProcessError
 	if errors.As(err, &ended) {
+		if strings.Contains(strings.ToLower(ended.Reason), syscall.EAGAIN.Error()) { // of pthread_create
+			return hintFor(syscall.EAGAIN)
+		}
 		return cmp.Or(ended.Hint, "the same command continues where this one stopped; the log is "+ended.Log)
 	}
 	var inputs *experiment.InputsError

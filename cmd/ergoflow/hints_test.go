@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -22,6 +24,8 @@ func TestHints(t *testing.T) {
 		"all but device":       simulate.ErrEngine,
 		"a smaller probes.dt":  fmt.Errorf("probes of function 3: %w", probe.ErrDiverged),
 		"permissions":          &fs.PathError{Op: "open", Path: "ro/logs", Err: fs.ErrPermission},
+		"ulimit -u":            &conduct.ProcessError{Name: "worker-0", Reason: "exit status 2: runtime/cgo: pthread_create failed: Resource temporarily unavailable"},
+		"ulimit -f":            &conduct.ProcessError{Name: "coordinator", Hint: hintFor(boltfile.ErrLimit)},
 		"delete the directory": fmt.Errorf("%w: runs/a/state.safetensors: %w", reproduce.ErrCorrupt, state.ErrCorrupt),
 	} {
 		if got := hintFor(fmt.Errorf("some command: %w", err)); !strings.Contains(got, hint) {

@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	_ "github.com/ergoflow/ergoflow/cmd/ergoflow/internal/home" // before XLA's binding
 )
 
 func main() { os.Exit(Main(os.Args[1:])) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -44,7 +45,11 @@ func writable(output string) error {
 	if output == "-" {
 		return usagef("-o is -, but samples do not go to standard output")
 	}
-	if err := atomicfile.Writable(output); err != nil {
+	err := atomicfile.Writable(output)
+	switch {
+	case errors.Is(err, atomicfile.ErrDangling):
+		return err
+	case err != nil:
 		return withHint(err, "give -o a file in a directory that exists and is writable")
 	}
 	return nil

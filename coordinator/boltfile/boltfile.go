@@ -23,8 +23,10 @@ var (
 	ErrLocked = errors.New("it is in use by another process")
 	// ErrCorrupt: the file is damaged.
 	ErrCorrupt = errors.New("the file is damaged")
-	// ErrSpace: the disk is full.
+	// ErrSpace: the disk is full, or this user's part of it.
 	ErrSpace = errors.New("no space left on the disk; what was stored before is intact")
+	// ErrLimit: the file would become larger than a file may be.
+	ErrLimit = errors.New("the file reaches the limit on its size (ulimit -f, or the file system's); what was stored before is intact")
 )
 
 // lockTimeout is how long to wait until another process closes the file.
@@ -57,7 +59,7 @@ func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 	}
 	var named *fs.PathError
 	if errors.As(err, &named) { // it names the path, too
-		err = named.Err
+		err = explain(named.Err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -122,7 +124,8 @@ func open(path string, readOnly bool) (*bbolt.DB, error) {
 }
 
 // Guard runs an operation on a database that Open returned. It returns panics and faults
-// of a damaged file as ErrCorrupt, and a full disk as ErrSpace.
+// of a damaged file as ErrCorrupt, a full disk as ErrSpace, and a file that may not grow as
+// ErrLimit.
 func Guard(operation func() error) (err error) {
 	faults := debug.SetPanicOnFault(true)
 	defer func() {
@@ -130,23 +133,27 @@ func Guard(operation func() error) (err error) {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
 		}
-		switch {
-		case err == nil:
-		case errors.Is(err, bolterrors.ErrTimeout):
-			err = ErrLocked
-		case isFull(err):
-			err = fmt.Errorf("%w: %w", ErrSpace, err)
+		if err != nil {
+			err = explain(err)
 		}
 	}()
 	return operation()
 }
 
-// isFull also checks the text: bbolt does not wrap the error of a file that cannot grow.
-func isFull(err error) bool {
-	for _, full := range []syscall.Errno{syscall.ENOSPC, syscall.EFBIG, syscall.EDQUOT} {
-		if errors.Is(err, full) || strings.HasSuffix(err.Error(), full.Error()) {
-			return true
-		}
+// explain adds its kind to an error.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return ErrLocked
+	case is(err, syscall.ENOSPC), is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", ErrSpace, err)
+	case is(err, syscall.EFBIG):
+		return fmt.Errorf("%w: %w", ErrLimit, err)
 	}
-	return false
+	return err
+}
+
+// is also checks the text: bbolt does not wrap the error of a file that cannot grow.
+func is(err error, kind syscall.Errno) bool {
+	return errors.Is(err, kind) || strings.HasSuffix(err.Error(), kind.Error())
 }

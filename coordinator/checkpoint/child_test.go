@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 )
 
 // Some tests need a process to kill or to limit: the test binary starts itself.
@@ -23,7 +24,7 @@ const (
 )
 
 func child(mode string) {
-	if mode == "full" { // a disk of 2 MiB
+	if mode == "full" { // a file of at most 2 MiB
 		limit := syscall.Rlimit{Cur: 2 << 20, Max: 2 << 20}
 		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit); err != nil {
 			panic(err)
@@ -38,7 +39,7 @@ func child(mode string) {
 		fmt.Printf("saving %d\n", step)
 		_, err := s.Save(Info{Run: "r", Step: ergoflow.Step(step), Size: childSize}, data)
 		if err != nil {
-			fmt.Printf("failed %v: %v\n", errors.Is(err, ErrSpace), err)
+			fmt.Printf("failed %v: %v\n", errors.Is(err, boltfile.ErrLimit) && !errors.Is(err, ErrSpace), err)
 			break
 		}
 		fmt.Printf("saved %d\n", step)

@@ -59,7 +59,7 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 	case w.ID == "" || len(w.ID) > maxID:
 		return fmt.Sprintf("the id has %d bytes, not 1 to %d", len(w.ID), maxID)
 	case w.Version != m.config.Version:
-		return fmt.Sprintf("the worker has version %.32q, the coordinator %q", w.Version, m.config.Version)
+		return fmt.Sprintf("the worker has version %.64q, the coordinator %q", w.Version, m.config.Version)
 	case len(m.workers) >= maxWorkers:
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:

@@ -12,6 +12,9 @@ import (
 	"github.com/google/renameio/v2"
 )
 
+// ErrDangling: a symbolic link points to nothing.
+var ErrDangling = errors.New("it is a symbolic link whose target does not exist")
+
 // File is a file that is invisible before Commit. The caller ends it with Commit or
 // Abort.
 type File struct {
@@ -66,9 +69,23 @@ func target(path string) (string, error) {
 		return "", err
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return "", errors.New("it is a symbolic link whose target does not exist")
+		return "", ErrDangling
 	}
 	return path, nil
+}
+
+// MakeDirs makes a directory and its parents where they are missing. Where a link to
+// nothing has its place, os.MkdirAll says "file exists", MakeDirs ErrDangling.
+func MakeDirs(path string) error {
+	err := os.MkdirAll(path, 0o755)
+	var named *fs.PathError
+	if !errors.As(err, &named) || !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, missing := os.Stat(named.Path); errors.Is(missing, fs.ErrNotExist) {
+		return fmt.Errorf("make directory %s: %w", named.Path, ErrDangling)
+	}
+	return err
 }
 
 // Write appends to the file.

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
@@ -15,7 +14,7 @@ type file struct {
 
 // writeAll writes the files in order, each whole or not at all.
 func writeAll(dir string, files []file) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := atomicfile.MakeDirs(dir); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -29,7 +28,7 @@ func writeAll(dir string, files []file) error {
 // Writable reports why Write could not write into dir, which it creates. Call it before
 // a long computation.
 func Writable(dir string) error {
-	err := os.MkdirAll(dir, 0o755)
+	err := atomicfile.MakeDirs(dir)
 	if err == nil {
 		err = atomicfile.Writable(filepath.Join(dir, "report.html"))
 	}

@@ -115,7 +115,7 @@ func (d Directory) state(hash string) (*state.State, error) {
 }
 
 func (d Directory) writeState(hash string, encoded []byte) error {
-	if err := os.MkdirAll(d.run(hash), 0o755); err != nil {
+	if err := atomicfile.MakeDirs(d.run(hash)); err != nil {
 		return err
 	}
 	return atomicfile.Write(d.statePath(hash), encoded)
@@ -153,7 +153,7 @@ func (d Directory) writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := atomicfile.MakeDirs(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return atomicfile.Write(path, append(encoded, '\n'))

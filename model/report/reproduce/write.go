@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
@@ -16,7 +15,7 @@ func (d Directory) Page() string { return d.report("index.html") }
 // numbers as JSON, and last the HTML page. Every file appears whole or not at all.
 func (d Directory) Write(ctx context.Context, doc *Document) error {
 	for _, s := range doc.Studies {
-		if err := os.MkdirAll(d.report(s.Name), 0o755); err != nil {
+		if err := atomicfile.MakeDirs(d.report(s.Name)); err != nil {
 			return err
 		}
 		for _, f := range s.Figures {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
 // How long children may take to leave in order before they are killed.
@@ -43,7 +44,7 @@ type cluster struct {
 // start starts a coordinator and workers that join it.
 func start(ctx context.Context, l Local) (*cluster, error) {
 	logs := filepath.Join(l.Dir, "logs")
-	if err := os.MkdirAll(logs, 0o755); err != nil {
+	if err := atomicfile.MakeDirs(logs); err != nil {
 		return nil, fmt.Errorf("directory of the run: %w", err)
 	}
 	c := &cluster{}

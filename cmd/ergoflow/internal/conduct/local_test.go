@@ -49,7 +49,9 @@ func TestWhyAProcessEnded(t *testing.T) {
 	const before = "ergoflow: no GPU\nhint: use --backend xla:cpu\n"
 	for said, want := range map[string]ProcessError{
 		"": {Reason: "signal: killed"},
-		"ergoflow: no room\nhint: delete something\n": {Reason: "no room", Hint: "delete something"},
+		"runtime/cgo: pthread_create failed: no\nSIGABRT: abort\n" + strings.Repeat("r8 0\n", maxTail): {Reason: "signal: killed: runtime/cgo: pthread_create failed: no"},
+		"time=1 level=INFO msg=joined\npanic: odd\n":                                                   {Reason: "signal: killed: panic: odd"},
+		"ergoflow: no room\nhint: delete something\n":                                                  {Reason: "no room", Hint: "delete something"},
 	} {
 		want.Name, want.Log = "worker-0", log
 		if err := os.WriteFile(log, []byte(before+said), 0o644); err != nil {

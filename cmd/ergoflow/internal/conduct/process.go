@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -111,10 +112,17 @@ type ProcessError struct {
 
 func (e *ProcessError) Error() string { return e.Name + " ended: " + e.Reason }
 
-// failure says why the child ended.
+// crash is the first line of what Go's runtime, or XLA, writes when it gives a process up.
+var crash = regexp.MustCompile(`^(runtime(/cgo)?: |panic: |fatal error: |SIG[A-Z]+: |F\d{4} |terminate called )`)
+
+// failure says why the child ended: its own last error, or how its runtime gave it up.
 func (p *process) failure() error {
-	e := &ProcessError{Name: p.name, Reason: p.cmd.ProcessState.String(), Log: p.log}
+	status := p.cmd.ProcessState.String()
+	e := &ProcessError{Name: p.name, Reason: status, Log: p.log}
 	for _, line := range p.lastLines() {
+		if e.Reason == status && crash.MatchString(line) {
+			e.Reason = status + ": " + line
+		}
 		if text, ok := strings.CutPrefix(line, "ergoflow: "); ok {
 			e.Reason = text
 		}
@@ -128,15 +136,19 @@ func (p *process) failure() error {
 // lastLines are those that this process wrote to its log, then those for which the log's
 // disk had no room.
 func (p *process) lastLines() []string {
-	written := int64(maxTail)
+	written := int64(maxLog)
 	if info, err := os.Stat(p.log); err == nil {
 		written = min(written, info.Size()-p.from)
 	}
 	return append(tailLines(p.log, written), strings.Split(string(p.out), "\n")...)
 }
 
-// maxTail bounds the bytes that are read of a log or kept of an output.
-const maxTail = 8 << 10
+// Bounds of the bytes that are kept of an output, and that are read of a log: a crash of
+// Go's runtime lists every goroutine below its reason.
+const (
+	maxTail = 8 << 10
+	maxLog  = 1 << 20
+)
 
 // A tail keeps the last maxTail bytes of what is written to it.
 type tail []byte
