@@ -1,0 +1,365 @@
+package density
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// panel is an interval with what the rule of 8 points gives.
+type panel struct {
+	start, width float64
+	phase, mass  bool       // whether φ and the mass are settled
+	change       float64    // of φ over the panel
+	top          float64    // the largest log p at the points, relative to φ at the end where it is higher
+	logMass      float64    // log ∫ p, likewise
+	moments      [2]float64 // means of x − centre and its square over the mass of the panel
+	bad          bool       // a value is missing, or σ has not its sign
+	overflow     bool       // because it is infinite
+}
+
+// lineQuadrature is the integration of a Line.
+type lineQuadrature struct {
+	b, sigma       Coefficient
+	centre, length float64
+	panels         []panel
+	sign           bool // of σ on the given interval: whether it is negative
+	left, right    bool // whether the line ends there
+}
+
+// begin makes the first panels: equal ones on the given interval, growing ones outside, or
+// shrinking ones towards an end of the line.
+func (q *lineQuadrature) begin(lo, hi float64) error {
+	w := q.length / firstPanels
+	x, s := []float64{q.centre}, []float64{0}
+	q.sigma(s, x)
+	q.sign = s[0] < 0
+	var inside []panel
+	for k := range firstPanels {
+		at := lo + q.length*float64(k)/firstPanels
+		inside = append(inside, panel{start: at, width: lo + q.length*float64(k+1)/firstPanels - at})
+	}
+	q.evaluate(inside)
+	for _, p := range inside {
+		if p.bad {
+			return fmt.Errorf("%w between x = %.6g and %.6g", ErrNoValue, p.start, p.start+p.width)
+		}
+	}
+	var outside [2][]panel
+	for side, from := range []float64{lo, hi} {
+		direction := float64(2*side - 1)
+		ps, end := q.outwards(from, direction, w)
+		outside[side] = ps
+		if side == 0 {
+			q.left = end
+		} else {
+			q.right = end
+		}
+	}
+	for k := len(outside[0]) - 1; k >= 0; k-- {
+		q.panels = append(q.panels, outside[0][k])
+	}
+	q.panels = append(append(q.panels, inside...), outside[1]...)
+	return nil
+}
+
+// outwards makes growing panels from an end of the given interval, as far as there are
+// values. finite says that the line ends near by.
+func (q *lineQuadrature) outwards(from, direction, width float64) (panels []panel, finite bool) {
+	for at, w := 0.0, width; at < farthest*q.length; at, w = at+w, w*growth {
+		panels = append(panels, span(from, direction, at, at+w))
+	}
+	q.evaluate(panels)
+	for k, p := range panels {
+		if !p.bad {
+			continue
+		}
+		at := math.Abs(p.start - from)
+		if direction < 0 {
+			at = math.Abs(p.start + p.width - from)
+		}
+		if p.overflow || at > nearest*q.length { // the line goes on
+			return panels[:k], false
+		}
+		// Bisect for the end, then halve the distance from it again and again.
+		good, bad := at, at+p.width
+		for range 100 {
+			middle := good + (bad-good)/2
+			if q.has(from + direction*middle) {
+				good = middle
+			} else {
+				bad = middle
+			}
+		}
+		panels = panels[:k]
+		for distance := good - at; distance > closest*q.length; distance /= 2 {
+			panels = append(panels, span(from, direction, good-distance, good-distance/2))
+		}
+		q.evaluate(panels[k:])
+		return panels, true
+	}
+	return panels, false
+}
+
+// span is the panel between two distances from a point.
+func span(from, direction, near, far float64) panel {
+	a, b := from+direction*near, from+direction*far
+	return panel{start: min(a, b), width: math.Abs(b - a)}
+}
+
+// has says whether the coefficients have values at x and σ its sign.
+func (q *lineQuadrature) has(x float64) bool {
+	p := []panel{{start: x}}
+	q.evaluate(p)
+	return !p[0].bad
+}
+
+// evaluate applies the rule to panels.
+func (q *lineQuadrature) evaluate(panels []panel) {
+	x := make([]float64, order*len(panels))
+	b, s := make([]float64, len(x)), make([]float64, len(x))
+	for i, p := range panels {
+		for j, node := range nodes {
+			x[order*i+j] = p.start + p.width*(1+node)/2
+		}
+	}
+	q.b(b, x)
+	q.sigma(s, x)
+	for i := range panels {
+		panels[i].apply(x[order*i:][:order], b[order*i:][:order], s[order*i:][:order], q)
+	}
+}
+
+func (p *panel) apply(x, b, s []float64, q *lineQuadrature) {
+	var rate, logs [order]float64
+	for j := range rate {
+		rate[j] = 2 * (b[j] / s[j]) / s[j]
+		if !(math.Abs(rate[j]) < maxRate) || s[j] == 0 || math.IsInf(s[j], 0) || (s[j] < 0) != q.sign {
+			p.bad, p.overflow = true, math.IsInf(b[j], 0) || math.IsInf(s[j], 0)
+			return
+		}
+	}
+	p.change, p.top = 0, math.Inf(-1)
+	for j, f := range rate {
+		p.change += p.width / 2 * weights[j] * f
+	}
+	falls, rises := slices.Max(rate[:]) <= 0, slices.Min(rate[:]) >= 0
+	for j := range logs {
+		// Integrate from the end where φ is higher: at the other it may be so low that
+		// nothing is left of smaller terms.
+		var phi float64
+		for k, f := range rate {
+			if p.change > 0 {
+				phi -= p.width / 2 * (weights[k] - antiderivative[j][k]) * f
+			} else {
+				phi += p.width / 2 * antiderivative[j][k] * f
+			}
+		}
+		if falls || rises { // where the rule is far from converged, φ may not be monotone
+			phi = min(phi, 0)
+		}
+		logs[j] = phi - 2*math.Log(math.Abs(s[j]))
+		p.top = max(p.top, logs[j])
+	}
+	var mass float64
+	p.moments = [2]float64{}
+	for j := range logs {
+		m := weights[j] * math.Exp(logs[j]-p.top)
+		d := x[j] - q.centre
+		mass += m
+		p.moments[0] += m * d
+		p.moments[1] += m * d * d
+	}
+	p.moments[0] /= mass
+	p.moments[1] /= mass
+	p.logMass = p.top + math.Log(mass*p.width/2)
+}
+
+// phases are φ at the edges of the panels, summed outwards from the panel where p is
+// largest, and the largest log p.
+func (q *lineQuadrature) phases() (phi []float64, top float64) {
+	phi = make([]float64, len(q.panels)+1)
+	// Far out φ may be so low that nothing is left of smaller terms: begin inside.
+	begin := sort.Search(len(q.panels)-1, func(i int) bool { return q.panels[i+1].start > q.centre })
+	q.outward(phi, begin)
+	best, highest := begin, math.Inf(-1)
+	for i := range q.panels {
+		if v := q.high(phi, i) + q.panels[i].top; v > highest {
+			best, highest = i, v
+		}
+	}
+	phi[best] = 0
+	q.outward(phi, best)
+	return phi, q.high(phi, best) + q.panels[best].top
+}
+
+// outward sums the changes of φ from edge i to both sides.
+func (q *lineQuadrature) outward(phi []float64, i int) {
+	for k := i; k < len(q.panels); k++ {
+		phi[k+1] = phi[k] + q.panels[k].change
+	}
+	for k := i; k > 0; k-- {
+		phi[k-1] = phi[k] - q.panels[k-1].change
+	}
+}
+
+// high is φ at the end of panel i where it is higher.
+func (q *lineQuadrature) high(phi []float64, i int) float64 { return max(phi[i], phi[i+1]) }
+
+// refine halves panels until their masses, where they matter, and φ between places with
+// mass do not change.
+func (q *lineQuadrature) refine() error {
+	for {
+		phi, top := q.phases()
+		matters := func(i int) bool { return q.high(phi, i)+q.panels[i].top > top-relevant }
+		first, last := 0, len(q.panels)-1
+		for first < last && !matters(first) {
+			first++
+		}
+		for last > first && !matters(last) {
+			last--
+		}
+		var halves []panel
+		open := make(map[int]int) // panels to be compared with their halves, by place
+		for i := first; i <= last; i++ {
+			if p := q.panels[i]; !p.phase || matters(i) && !p.mass {
+				open[i] = len(halves)
+				half := p.width / 2
+				halves = append(halves, panel{start: p.start, width: half}, panel{start: p.start + half, width: half})
+			}
+		}
+		if len(open) == 0 {
+			return nil
+		}
+		q.evaluate(halves)
+		next := make([]panel, 0, len(q.panels)+len(open))
+		for i, p := range q.panels {
+			k, ok := open[i]
+			if !ok {
+				next = append(next, p)
+				continue
+			}
+			left, right := halves[k], halves[k+1]
+			if left.bad || right.bad || len(next) > linePanels {
+				return fmt.Errorf("%w near x = %.6g", ErrTooSteep, p.start)
+			}
+			change := left.change + right.change
+			within := settled * (1 + math.Abs(change))
+			p.phase = math.Abs(change-p.change) <= within
+			mass := logAdd(max(left.change, 0)+left.logMass, left.change+max(right.change, 0)+right.logMass)
+			p.mass = math.Abs(mass-max(p.change, 0)-p.logMass) <= within
+			if p.phase && !matters(i) {
+				next = append(next, p)
+				continue
+			}
+			left.phase, left.mass, right.phase, right.mass = p.phase, p.mass, p.phase, p.mass
+			next = append(next, left, right)
+		}
+		q.panels = next
+	}
+}
+
+func logAdd(a, b float64) float64 {
+	if a < b {
+		a, b = b, a
+	}
+	return a + math.Log1p(math.Exp(b-a))
+}
+
+// sum adds the panels, and what is beyond them.
+func (q *lineQuadrature) sum() (*Line, error) {
+	phi, top := q.phases()
+	l := &Line{centre: q.centre}
+	n := len(q.panels)
+	ends, err := q.ends(phi, top)
+	if err != nil {
+		return nil, err
+	}
+	l.Left, l.Right = ends[0].End, ends[1].End
+	masses := make([]float64, n)
+	total := ends[0].mass + ends[1].mass
+	m1, m2 := ends[0].first+ends[1].first, ends[0].second+ends[1].second
+	for i, p := range q.panels {
+		masses[i] = math.Exp(q.high(phi, i) + p.logMass - top)
+		total += masses[i]
+		m1 += masses[i] * p.moments[0]
+		m2 += masses[i] * p.moments[1]
+	}
+	l.mean, l.m2 = m1/total, m2/total
+	l.edges, l.cdf = make([]float64, n+1), make([]float64, n+1)
+	l.edges[0], l.cdf[0] = q.panels[0].start, ends[0].mass/total
+	for i, p := range q.panels {
+		l.edges[i+1], l.cdf[i+1] = p.start+p.width, min(l.cdf[i]+masses[i]/total, 1)
+	}
+	return l, nil
+}
+
+// tailSum is what an end adds to the mass, relative to exp(top), and to the moments about the centre.
+type tailSum struct {
+	End
+	mass, first, second float64
+}
+
+// ends are the left and the right end.
+func (q *lineQuadrature) ends(phi []float64, top float64) (ends [2]tailSum, err error) {
+	for side := range ends {
+		if ends[side], err = q.end(side, phi, top); err != nil {
+			return ends, err
+		}
+	}
+	return ends, nil
+}
+
+// end extrapolates the density beyond the first or the last panel.
+func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, err error) {
+	last, direction, finite := 0, -1, q.left
+	if side == 1 {
+		last, direction, finite = len(q.panels)-1, 1, q.right
+	}
+	// edge returns the outer end of a panel, with φ and log p there.
+	edge := func(i int) (x, atPhi, logP float64) {
+		p := q.panels[i]
+		x, atPhi = p.start, phi[i]
+		if side == 1 {
+			x, atPhi = p.start+p.width, phi[i+1]
+		}
+		s := []float64{0}
+		q.sigma(s, []float64{x})
+		return x, atPhi, atPhi - 2*math.Log(math.Abs(s[0])) - top
+	}
+	x, f, logP := edge(last)
+	if finite {
+		at := x + float64(direction)*closest*q.length
+		inner := last
+		for math.Abs(q.panels[inner].start-at) < 1e3*closest*q.length {
+			inner -= direction
+		}
+		y, _, before := edge(inner)
+		t.At, t.Decay = at, math.Inf(1)
+		if k := (logP - before) / math.Log((x-at)/(y-at)); k <= borderline-1 {
+			return t, fmt.Errorf("%w: the density goes as |x − %.6g|^%.3g where the coefficients end", ErrNotNormalisable, at, k)
+		}
+		return t, nil
+	}
+	t.At = math.Inf(direction)
+	d := math.Abs(x - q.centre)
+	inner := last
+	for math.Abs(q.panels[inner].start-q.centre) > d/32 {
+		inner -= direction
+	}
+	y, g, before := edge(inner)
+	powers := math.Log(d / math.Abs(y-q.centre))
+	t.Decay = -(logP - before) / powers
+	switch {
+	case !(t.Decay > 1+borderline):
+		return t, fmt.Errorf("%w: the density goes as |x|^%.3g for x → %g", ErrNotNormalisable, -t.Decay, t.At)
+	case (f-g)/powers > 1+borderline: // the scale function ∫ exp(−φ) dx converges
+		return t, fmt.Errorf("%w: X goes to %g", ErrNotNormalisable, t.At)
+	}
+	p := math.Exp(logP)
+	t.mass = p * d / (t.Decay - 1)
+	t.first = float64(direction) * p * d * d / (t.Decay - 2)
+	t.second = p * d * d * d / (t.Decay - 3)
+	return t, nil
+}
