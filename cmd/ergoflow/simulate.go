@@ -77,10 +77,11 @@ chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6, or a formul
 is not finite where a chain is, the command fails and writes nothing. It warns
 of a time step with which chains overshoot.
 
-Beside the mean stands its Monte Carlo standard error. R-hat compares the chains,
-each cut into halves: it is 1 where they agree. ESS is the number of independent
-draws that the samples are worth, for the bulk of the law and for its tails. The
-command warns of chains that have not mixed, and of an ESS below 400.`,
+Beside the mean stands its Monte Carlo standard error. R-hat compares the
+chains, each cut into halves: it is 1 where they agree. ESS is the number of
+independent draws that the samples are worth, for the bulk of the law and for
+its tails. The command warns of chains that have not mixed, and of an ESS below
+400.`,
 		Example: `  ergoflow simulate --drift "x - x^3" --diffusion "0.7" --burn-in 1000 --steps 10000 --thin 100 -o well.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
