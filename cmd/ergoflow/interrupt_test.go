@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,6 +71,71 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestHangup: a closed terminal ends a coordinator and a run in order, also where whoever
+// reads their output has gone first. Under nohup they stay.
+func TestHangup(t *testing.T) {
+	dir := t.TempDir()
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	boss, _ := program(t.Context(), t, "coordinator", "--dir", dir)
+	boss.Stderr = writer
+	if err := boss.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	addresses(t, dir)
+	reader.Close()
+	boss.Process.Signal(syscall.SIGHUP)
+	if err := boss.Wait(); err != nil {
+		t.Errorf("a coordinator whose terminal closed: %v", err)
+	}
+
+	c := startCluster(t, t.TempDir(), 1, slow...)
+	st := c.until("training", training(1, 2))
+	c.cmd.Process.Signal(syscall.SIGHUP)
+	err = <-c.done
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitFailure || !strings.Contains(c.out.String(), "ergoflow: interrupted\nhint: the same command continues") {
+		t.Errorf("a run whose terminal closed ended with %v and said\n%s", err, c.out)
+	}
+	gone(t, []int{st.PID, st.Workers[0].PID})
+	if final(t, c.dir).Step < 2 {
+		t.Error("the run saved nothing")
+	}
+
+	signal.Ignore(syscall.SIGHUP) // as nohup does: a child inherits it
+	dir = t.TempDir()
+	kept, out := program(t.Context(), t, "coordinator", "--dir", dir)
+	err = kept.Start()
+	signal.Reset(syscall.SIGHUP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses(t, dir)
+	kept.Process.Signal(syscall.SIGHUP)
+	if status, said := program(t.Context(), t, "status", "--dir", dir); status.Run() != nil {
+		t.Errorf("under nohup: %s", said)
+	}
+	kept.Process.Signal(syscall.SIGTERM)
+	if err := kept.Wait(); err != nil {
+		t.Errorf("under nohup: %v\n%s", err, out)
+	}
+}
+
+// addresses waits for those of the coordinator in a directory.
+func addresses(t *testing.T, dir string) coordinator.Addresses {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < patience; <-time.After(20 * time.Millisecond) {
+		if a, err := coordinator.ReadAddresses(dir); err == nil {
+			return a
+		}
+	}
+	t.Fatal("no coordinator")
+	return coordinator.Addresses{}
+}
+
 func TestInterruptEvaluation(t *testing.T) {
 	dir := t.TempDir()
 	args := slices.Concat([]string{"run"}, small, []string{"--dir", dir, "--workers", "1",
@@ -107,15 +173,9 @@ func TestLeaveDeadCoordinator(t *testing.T) {
 	boss := start(t, dir, []string{"coordinator", "--dir", dir})
 	defer boss.cmd.Process.Kill()
 	var workers []*cluster
-	var addresses coordinator.Addresses
-	for begin := time.Now(); addresses.Gossip == ""; <-time.After(20 * time.Millisecond) {
-		addresses, _ = coordinator.ReadAddresses(dir)
-		if time.Since(begin) > patience {
-			t.Fatalf("no coordinator\n%s", boss.out)
-		}
-	}
+	gossip := addresses(t, dir).Gossip
 	for range 2 {
-		workers = append(workers, start(t, dir, []string{"worker", "--join", addresses.Gossip, "--backend", "go"}))
+		workers = append(workers, start(t, dir, []string{"worker", "--join", gossip, "--backend", "go"}))
 	}
 	start(t, dir, []string{"generate", "vn1d", "--preset", "smoke", "--dir", dir, "--set", "data.training.burn_in=2000000"})
 	boss.until("both make shards", func(st coordinator.Status) bool { // the reference takes much longer

@@ -21,13 +21,10 @@ import (
 func main() { os.Exit(Main(os.Args[1:])) }
 
 // Main runs the command line and returns the exit code: 0, 1 for a failure, 2 for wrong
-// usage, 130 for a cluster that continues after Ctrl-C.
+// usage, 130 for a cluster that continues after a signal.
 func Main(args []string) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	// The first signal asks for an orderly end and restores the default action, so that
-	// a second one ends the process at once.
-	context.AfterFunc(ctx, stop)
 
 	root := rootCommand()
 	begun := false
@@ -55,6 +52,30 @@ func Main(args []string) int {
 		os.Stdout.Write(text.Bytes()) // the log may be on a full disk: the parent reads this too
 	}
 	return code
+}
+
+// untilSignal ends with the first signal that asks for an end. That restores the signals'
+// default actions, so that a second one ends the process at once.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	asked := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		asked = append(asked, syscall.SIGHUP)
+	}
+	ctx, cancel := context.WithCancel(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, asked...)
+	go func() {
+		select {
+		case <-signals:
+			// Whoever reads the output may end too, as with a closed terminal: a line that
+			// nobody reads must not end the process before its time.
+			signal.Ignore(syscall.SIGPIPE)
+		case <-ctx.Done():
+		}
+		signal.Stop(signals)
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 // noteBegin sets begun when a command's own code begins: errors before it are cobra's.

@@ -27,9 +27,9 @@ func workerCommand() *cobra.Command {
 		Use:   "worker --join HOST:PORT[,HOST:PORT]",
 		Short: "Join a cluster: generate shards, compute gradients",
 		Long: `Joins the gossip at any of the given members, finds the coordinator through it
-and carries out its commands. SIGTERM drains: the worker finishes its step,
-hands its shards over and leaves. A second signal ends it at once. The other
-workers continue in both cases.`,
+and carries out its commands. SIGTERM, SIGHUP or Ctrl-C drains: the worker
+finishes its step, hands its shards over and leaves. A second signal ends it at
+once. The other workers continue in both cases.`,
 		Example: "  ergoflow worker --join 127.0.0.1:7946",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
