@@ -165,6 +165,9 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 	if samples%s.Chains != 0 {
 		return fmt.Errorf("%s.chains is %d: must be a divisor of the %d samples", path, s.Chains, samples)
 	}
+	if s.Start.Axes() > 1 && f.Dim() == 1 {
+		return fmt.Errorf("%s.start has %d laws: must be one, for a family on the line", path, s.Start.Axes())
+	}
 	if timed, ok := f.(family.Timed); ok {
 		if err := timed.Observes(s, samples); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

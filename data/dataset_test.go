@@ -96,7 +96,13 @@ func TestValidate(t *testing.T) {
 		"data.training.dt is 1e-300":                    func(d *Dataset) { d.Training.DT = 1e-300 },
 		"data.reference.dt is 1.9":                      func(d *Dataset) { d.Reference.DT = 1.9 },
 		"data.training.chains is 60: must be a divisor": func(d *Dataset) { d.Training.Chains = 60 },
-		"data.training: standard deviation of the start is 1e+06, want 0 (for 1) to 100000": func(d *Dataset) { d.Training.Start = 1e6 },
+		"data.training: standard deviation of the start is 1e+06, want 0 (for 1) to 100000": func(d *Dataset) { d.Training.Start = "1e6" },
+		`data.training: start: "constant(1, 2)": the law constant is unknown`:               func(d *Dataset) { d.Training.Start = "constant(1, 2)" },
+		"data.reference: start: \"normal(1e7, 1)\" reaches":                                 func(d *Dataset) { d.Reference.Start = "normal(1e7, 1)" },
+		"data.reference.start has 2 laws: must be one": func(d *Dataset) {
+			d.Family, d.Reference.Start = "vn1d", "normal(0, 1); normal(1, 1)"
+		},
+		"data.training: start has 3 laws":                 func(d *Dataset) { d.Training.Start = "normal(0, 1); normal(1, 1); normal(2, 1)" },
 		"data.reference: thinning":                        func(d *Dataset) { d.Reference.Thin = 0 },
 		"data.reference.chains is 128: must be a divisor": func(d *Dataset) { d.ReferenceSamples = 100 },
 		`data.draws: "best" is unknown`:                   func(d *Dataset) { d.Draws = "best" },

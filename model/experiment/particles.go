@@ -65,7 +65,7 @@ func particles64d(s particleSizes) Experiment {
 	if s.tiny {
 		network = tinySensor(network)
 	}
-	scheme := simulate.Scheme{DT: 0.001, BurnIn: s.burnIn, Thin: 100, Chains: particleChains, Start: 1.5}
+	scheme := simulate.Scheme{DT: 0.001, BurnIn: s.burnIn, Thin: 100, Chains: particleChains, Start: "1.5"}
 	short := scheme
 	short.BurnIn /= 10
 	return Experiment{

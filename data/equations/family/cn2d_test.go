@@ -109,7 +109,7 @@ func TestCN2DIsConfined(t *testing.T) {
 // from the means of x and |x|² before and after a step. Without burn-in it has not.
 func TestCN2DSamplesAreStationary(t *testing.T) {
 	const dt, chains, per = 0.01, 2048, 4
-	s := simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 100, Chains: chains, Start: 3}
+	s := simulate.Scheme{DT: dt, BurnIn: 1000, Thin: 100, Chains: chains, Start: "3"}
 	residual := func(i int, s simulate.Scheme) (bx, by, energy float64) {
 		dst := make([]float32, 2*chains*per)
 		if err := Sample(context.Background(), cn2d{}, dst, SampleSpec{i, 1, 1, s, "test", false}, simulate.Fastest(), nil); err != nil {
@@ -128,7 +128,7 @@ func TestCN2DSamplesAreStationary(t *testing.T) {
 		if bx, by, energy := residual(i, s); !(math.Abs(bx) <= 0.15 && math.Abs(by) <= 0.15 && math.Abs(energy) <= 0.5) {
 			t.Errorf("function %d: E b = (%.3f, %.3f), 2E b·x + ΔtE|b|² + 4 = %.3f, want 0", i, bx, by, energy)
 		}
-		if _, _, energy := residual(i, simulate.Scheme{DT: dt, Thin: 1, Chains: chains, Start: 3}); !(math.Abs(energy) >= 0.5) {
+		if _, _, energy := residual(i, simulate.Scheme{DT: dt, Thin: 1, Chains: chains, Start: "3"}); !(math.Abs(energy) >= 0.5) {
 			t.Errorf("function %d: without burn-in 2E b·x + ΔtE|b|² + 4 is %.3f too", i, energy)
 		}
 	}

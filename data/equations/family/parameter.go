@@ -2,56 +2,30 @@ package family
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
-	"regexp"
-	"strconv"
 
 	"github.com/ergoflow/ergoflow/data/equations/grf"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
 )
 
 // parameterLaw draws a parameter: one value for all nodes, or one for each.
 type parameterLaw func(rng *rand.Rand) []float64
 
-var lawForm = regexp.MustCompile(`^\s*([a-z]+)\s*\(\s*([^\s,()]+)\s*,\s*([^\s,()]+)\s*\)\s*$`)
-
 // newLaw parses a law, for a grid in dim dimensions.
 func newLaw(text string, grid sde.Grid, dim int) (parameterLaw, error) {
-	parts := lawForm.FindStringSubmatch(text)
-	if parts == nil {
-		return nil, fmt.Errorf("%.80q is not a law: must be uniform(lo, hi), normal(mean, deviation) or field(length, deviation)", text)
+	law, err := random.ParseLaw(text, random.Uniform, random.Normal, random.Field)
+	if err != nil {
+		return nil, err
 	}
-	var v [2]float64
-	for k := range v {
-		var err error
-		if v[k], err = strconv.ParseFloat(parts[2+k], 64); err != nil || math.IsNaN(v[k]) || math.Abs(v[k]) > 1e30 {
-			return nil, fmt.Errorf("%.80q: %.40q is not a number within ±1e30", text, parts[2+k])
-		}
+	if law.Form != random.Field {
+		return func(rng *rand.Rand) []float64 { return []float64{law.Draw(rng)} }, nil
 	}
-	a, b := v[0], v[1]
-	switch parts[1] {
-	case "uniform":
-		if a >= b {
-			return nil, fmt.Errorf("%.80q: lo must be below hi", text)
-		}
-		return func(rng *rand.Rand) []float64 { return []float64{a + (b-a)*rng.Float64()} }, nil
-	case "normal":
-		if b <= 0 {
-			return nil, fmt.Errorf("%.80q: the deviation must be positive", text)
-		}
-		return func(rng *rand.Rand) []float64 { return []float64{a + b*rng.NormFloat64()} }, nil
-	case "field":
-		if a <= 0 || b <= 0 {
-			return nil, fmt.Errorf("%.80q: length and deviation must be positive", text)
-		}
-		draw, err := newField(a, b, grid, dim)
-		if err != nil {
-			return nil, fmt.Errorf("%.80q: %w", text, err)
-		}
-		return draw, nil
+	draw, err := newField(law.A, law.B, grid, dim)
+	if err != nil {
+		return nil, fmt.Errorf("%.80q: %w", text, err)
 	}
-	return nil, fmt.Errorf("%.80q: the law %s is unknown: must be uniform, normal or field", text, parts[1])
+	return draw, nil
 }
 
 // newField is a Gaussian random field with squared-exponential covariance.

@@ -134,7 +134,7 @@ func TestParticles64DLawOfTwo(t *testing.T) {
 		p.N = 2
 		const chains = 4096
 		dst := make([]float32, 4*chains)
-		s := simulate.Scheme{DT: 0.001, BurnIn: 8000, Thin: 1, Chains: chains, Start: 1.5}
+		s := simulate.Scheme{DT: 0.001, BurnIn: 8000, Thin: 1, Chains: chains, Start: "1.5"}
 		if err := simulate.EulerMaruyama(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestParticles64DStepsOverTheCap(t *testing.T) {
 	inside := func(dt float64, burnIn int) (pairs float64) {
 		const chains, samples = 16, 32
 		dst := make([]float32, chains*samples*p.Dim())
-		s := simulate.Scheme{DT: dt, BurnIn: burnIn, Thin: int(0.1 / dt), Chains: chains, Start: 1.5}
+		s := simulate.Scheme{DT: dt, BurnIn: burnIn, Thin: int(0.1 / dt), Chains: chains, Start: "1.5"}
 		if err := simulate.EulerMaruyama(context.Background(), dst, p, s, 1, 0, "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func (l law) CDF(r float64) float64 {
 
 // Samples of two purposes differ; all are within the trap.
 func TestParticles64DSamples(t *testing.T) {
-	s := simulate.Scheme{DT: 0.001, BurnIn: 100, Thin: 10, Chains: 16, Start: 1.5}
+	s := simulate.Scheme{DT: 0.001, BurnIn: 100, Thin: 10, Chains: 16, Start: "1.5"}
 	sample := func(purpose string) []float32 {
 		dst := make([]float32, 8*32*64)
 		if err := Sample(context.Background(), particles64d{}, dst, SampleSpec{3, 8, 1, s, purpose, false}, simulate.Fastest(), nil); err != nil {

@@ -58,7 +58,7 @@ func TestReferenceIsStationary(t *testing.T) {
 		d := test.family.Dim()
 		for i := range 4 {
 			for _, burnIn := range []int{test.burnIn, 0} {
-				s := simulate.Scheme{DT: 0.01, BurnIn: burnIn, Thin: later, Chains: chains, Start: 3}
+				s := simulate.Scheme{DT: 0.01, BurnIn: burnIn, Thin: later, Chains: chains, Start: "3"}
 				dst := make([]float32, 2*chains*d)
 				if err := Sample(context.Background(), test.family, dst, SampleSpec{First: i, Count: 1, Seed: 1, Scheme: s, Purpose: "test"}, simulate.Fastest(), nil); err != nil {
 					t.Fatal(err)

@@ -106,13 +106,16 @@ func scaled(values []float32, by float64) []float32 {
 // Observes fails for a scheme whose chains do not give their only sample at T, or do not
 // start from N(0, 1).
 func (t vn1dTime) Observes(s simulate.Scheme, samples int) error {
+	start, err := s.Start.Along(0)
 	switch span := s.DT * float64(s.BurnIn); {
+	case err != nil:
+		return err
 	case s.Chains != samples:
 		return fmt.Errorf("%d chains for %d samples of %s: must be as many, since a chain has one sample at its time", s.Chains, samples, t.Name())
 	case math.Abs(span-longestTime) > 1e-6*longestTime:
 		return fmt.Errorf("chains of %s take dt·burn_in = %g units of time: must be %d, its longest time", t.Name(), span, longestTime)
-	case s.Start != 0 && s.Start != 1:
-		return fmt.Errorf("chains of %s start with the standard deviation %g: must be 1", t.Name(), s.Start)
+	case start != random.Law{Form: random.Normal, B: 1}:
+		return fmt.Errorf("chains of %s start from %v: must be normal(0, 1)", t.Name(), start)
 	}
 	return nil
 }

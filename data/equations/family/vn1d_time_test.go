@@ -202,10 +202,11 @@ func TestTimedSchemes(t *testing.T) {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(*simulate.Scheme){
-		"16 chains for 32 samples":    func(s *simulate.Scheme) { s.Chains = 16 },
-		"dt·burn_in = 49 units":       func(s *simulate.Scheme) { s.BurnIn = 4900 },
-		"dt·burn_in = 100 units":      func(s *simulate.Scheme) { s.DT = 0.02 },
-		"start with the standard dev": func(s *simulate.Scheme) { s.Start = 2 },
+		"16 chains for 32 samples":  func(s *simulate.Scheme) { s.Chains = 16 },
+		"dt·burn_in = 49 units":     func(s *simulate.Scheme) { s.BurnIn = 4900 },
+		"dt·burn_in = 100 units":    func(s *simulate.Scheme) { s.DT = 0.02 },
+		"start from normal(0, 2)":   func(s *simulate.Scheme) { s.Start = "2" },
+		"start from uniform(-1, 1)": func(s *simulate.Scheme) { s.Start = "uniform(-1, 1)" },
 	} {
 		s := good
 		change(&s)

@@ -66,6 +66,10 @@ func (c *chains[T]) run(
 	advance func(z []float32) bool, tick func(steps int),
 ) error {
 	perChain := len(dst) / (c.active * c.dim)
+	laws, err := s.Start.laws()
+	if err != nil {
+		return err
+	}
 	for l := range c.active {
 		c.normals.seed(l, stream.seed, stream.purpose, stream.function, uint64(first+l))
 	}
@@ -73,8 +77,16 @@ func (c *chains[T]) run(
 		c.normals.repeat(l)
 	}
 	c.engine.fill(&c.normals, c.active)
-	for i := range c.dim * lanes {
-		c.x[i] = T(c.frame.toState(s.start() * float64(c.normals.values[i])))
+	for l := range lanes {
+		chain := first
+		if l < c.active {
+			chain += l
+		}
+		source := NewSource(stream.seed, stream.purpose, stream.function, uint64(chain))
+		for k := range c.dim {
+			law := laws[min(k, len(laws)-1)]
+			c.x[k*lanes+l] = T(c.frame.toState(firstState(law, c.normals.values[k*lanes+l], source.Uniform())))
+		}
 	}
 	used, windows, since := c.dim, 0, 0
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {

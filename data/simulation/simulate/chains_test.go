@@ -311,20 +311,20 @@ func TestEach(t *testing.T) {
 // Start scales the first states and nothing else.
 func TestStart(t *testing.T) {
 	free := tabulate(rough.Grid, func(float64) float64 { return 0 }, func(float64) float64 { return 1 })
-	draw := func(start float64) []float32 {
+	draw := func(start Start) []float32 {
 		dst := make([]float32, 70)
 		if err := EulerMaruyama(context.Background(), dst, free, Scheme{DT: 0.01, Thin: 1, Chains: 70, Start: start}, 1, 2, "p"); err != nil {
 			t.Fatal(err)
 		}
 		return dst
 	}
-	one, three := draw(0), draw(3)
+	one, three := draw(""), draw("3")
 	for l := range one {
 		if !(math.Abs(float64(three[l]-3*one[l])) <= 1e-5) {
 			t.Fatalf("chain %d starts at %v, and at %v with three times the deviation", l, one[l], three[l])
 		}
 	}
-	for _, start := range []float64{-1, math.NaN(), math.Inf(1)} {
+	for _, start := range []Start{"-1", "NaN", "Inf"} {
 		if (Scheme{DT: 1, Thin: 1, Chains: 1, Start: start}).Validate() == nil {
 			t.Errorf("a start of deviation %v is accepted", start)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
 )
 
 // swarm advances up to 16 chains of particles together.
@@ -61,7 +62,11 @@ func (w *swarm) run(ctx context.Context, dst []float32, s Scheme, first, perChai
 		w.normals.repeat(l)
 	}
 	w.used = window
-	w.start(float32(s.start() * w.table.unit))
+	laws, err := s.Start.laws()
+	if err != nil {
+		return err
+	}
+	w.start(laws, first, stream)
 	for j, step, next := 0, 0, s.BurnIn; j < perChain; j, next = j+1, next+s.Thin {
 		for ; step < next; step++ {
 			if err := w.forces(ctx); err != nil {
@@ -90,12 +95,26 @@ func (w *swarm) noise(k int) []float32 {
 	return z
 }
 
-// start draws the first states with that standard deviation.
-func (w *swarm) start(deviation float32) {
+// start draws the first states, of chain first and those after it. The laws are one, or those
+// along x and y.
+func (w *swarm) start(laws []random.Law, first int, stream stream) {
+	var sources [widest]Source
+	for l := range sources {
+		chain := first
+		if l < w.active {
+			chain += l
+		}
+		sources[l] = NewSource(stream.seed, stream.purpose, stream.function, uint64(chain))
+	}
 	for k := 0; k < len(w.x); {
 		for z := w.noise(k); len(z) > 0; z = z[lanes:] {
+			law := laws[k%2%len(laws)]
+			centre, deviation := float32(law.A*w.table.unit), float32(law.B*w.table.unit)
 			for l := range w.x[k] {
-				w.x[k][l] = deviation * z[l]
+				w.x[k][l] = centre + float32(deviation*z[l])
+				if u := sources[l].Uniform(); law.Form == random.Uniform {
+					w.x[k][l] = float32(firstState(law, z[l], u) * w.table.unit)
+				}
 			}
 			k++
 		}

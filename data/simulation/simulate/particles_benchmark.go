@@ -34,7 +34,7 @@ func measureParticles(ctx context.Context, particles, steps, rounds int) ([]stop
 	dst := make([]float32, functions*width)
 	perStep := particles * (particles - 1) / 2
 	pairs := float64(functions*chains) * float64(steps) * float64(perStep)
-	scheme := Scheme{DT: 1e-4, Thin: 1, Chains: chains, Start: 1.5}
+	scheme := Scheme{DT: 1e-4, Thin: 1, Chains: chains, Start: "1.5"}
 	walk := func(ctx context.Context, e *Engine, dst []float32, function uint64) error {
 		s := scheme
 		s.BurnIn = steps

@@ -42,7 +42,7 @@ func sampleParticles(t *testing.T, e *Engine, p sde.Particles, s Scheme, perChai
 func TestParticleEnginesAgree(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 5, 8, 9, 10, 16, 31, 32, 33, 64, 65, 100, 300} {
 		for _, chains := range []int{1, 7, 8, 9, 16, 17, 40} {
-			s := Scheme{DT: 0.002, BurnIn: 3, Thin: 2, Chains: chains, Start: 1.5}
+			s := Scheme{DT: 0.002, BurnIn: 3, Thin: 2, Chains: chains, Start: "1.5"}
 			want := sampleParticles(t, plain, paper(n), s, 2)
 			for _, e := range otherEngines(t) {
 				for i, got := range sampleParticles(t, e, paper(n), s, 2) {
@@ -70,8 +70,9 @@ func dumbParticles(p sde.Particles, s Scheme, chain uint64, perChain int) (out [
 		return float64(n.values[(used-1)*lanes])
 	}
 	x := make([]float64, p.Dim())
+	deviation, _ := s.Start.deviation()
 	for k := range x {
-		x[k] = s.start() * draw()
+		x[k] = deviation * draw()
 	}
 	for step := 0; ; step++ {
 		if step >= s.BurnIn && (step-s.BurnIn)%s.Thin == 0 {
@@ -106,7 +107,7 @@ func driftOf(p sde.Particles, x []float64) []float64 {
 func TestParticlesAgainstDumbLoop(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 32, 70} {
 		p := sde.Particles{N: n, Trap: 0.5, Noise: 1, Force: sde.Tabulate(gaussian(2, 0.8), 0, 5)}
-		s := Scheme{DT: 0.003, BurnIn: 11, Thin: 5, Chains: 18, Start: 1.5}
+		s := Scheme{DT: 0.003, BurnIn: 11, Thin: 5, Chains: 18, Start: "1.5"}
 		got := sampleParticles(t, engines[0], p, s, 3)
 		for chain := range s.Chains {
 			for i, want := range dumbParticles(p, s, uint64(chain), 3) {
@@ -235,7 +236,7 @@ func TestCoincidentParticles(t *testing.T) {
 	p := paper(5)
 	p.Noise = 1e-12
 	for _, e := range engines {
-		for _, v := range sampleParticles(t, e, p, Scheme{DT: 0.01, BurnIn: 100, Thin: 1, Chains: 3, Start: 1e-9}, 1) {
+		for _, v := range sampleParticles(t, e, p, Scheme{DT: 0.01, BurnIn: 100, Thin: 1, Chains: 3, Start: "1e-9"}, 1) {
 			if !(math.Abs(float64(v)) < 1e-6) {
 				t.Fatalf("%v: a particle went to %v", e, v)
 			}

@@ -86,7 +86,7 @@ func TestPlaneEnginesAgree(t *testing.T) {
 // Offsets into large tables are whole numbers beyond 2²⁴, which float32 has only
 // if they are multiples of a cell.
 func TestPlaneEnginesLargeGrid(t *testing.T) {
-	s := Scheme{DT: 0.1, BurnIn: 10, Thin: 3, Chains: 64, Start: 3}
+	s := Scheme{DT: 0.1, BurnIn: 10, Thin: 3, Chains: 64, Start: "3"}
 	for _, e := range otherEngines(t) {
 		compareEngines(t, e, jaggedPlane(600, 400, 4, false), s, 5, 1)
 	}
@@ -249,7 +249,7 @@ func smoothPlane(terms int, constant bool) sde.Plane {
 func TestPlaneAgainstDumbSimulation(t *testing.T) {
 	for _, s := range []Scheme{
 		{DT: 0.01, BurnIn: 0, Thin: 1, Chains: 1},
-		{DT: 0.01, BurnIn: 1, Thin: 3, Chains: 2, Start: 0.5},
+		{DT: 0.01, BurnIn: 1, Thin: 3, Chains: 2, Start: "0.5"},
 		{DT: 0.02, BurnIn: 7, Thin: 8, Chains: 63},
 		{DT: 0.02, BurnIn: 8, Thin: 17, Chains: 64},
 		{DT: 0.01, BurnIn: 5, Thin: 40, Chains: 130},
@@ -273,7 +273,8 @@ func TestPlaneAgainstDumbSimulation(t *testing.T) {
 					draws++
 					return float64(n.values[(draws-1)*lanes])
 				}
-				x, y := next()*s.start(), next()*s.start()
+				deviation, _ := s.Start.deviation()
+				x, y := next()*deviation, next()*deviation
 				for step := range s.Steps(perChain) + 1 {
 					if j := step - s.BurnIn; j >= 0 && j%s.Thin == 0 {
 						got := dst[2*(chain*perChain+j/s.Thin):][:2]

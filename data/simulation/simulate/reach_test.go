@@ -15,12 +15,12 @@ func TestReach(t *testing.T) {
 			c.Diffusion[i] = 1
 		}
 		dst := make([]float32, 4096)
-		s := Scheme{DT: 0.01, BurnIn: 2, Thin: 1, Chains: len(dst), Start: Reach}
+		s := Scheme{DT: 0.01, BurnIn: 2, Thin: 1, Chains: len(dst), Start: "1e5"}
 		if err := EulerMaruyama(context.Background(), dst, c, s, 1, 0, "test"); err != nil {
 			t.Errorf("%+v: %v", grid, err)
 		}
 	}
-	s := Scheme{DT: 0.01, Thin: 1, Chains: 1, Start: 1.01 * Reach}
+	s := Scheme{DT: 0.01, Thin: 1, Chains: 1, Start: "1.01e5"}
 	if s.Validate() == nil {
 		t.Error("a start beyond the reach is accepted")
 	}

@@ -4,20 +4,18 @@
 package simulate
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 )
 
-// Scheme describes the chains of a function. A chain starts from N(0, Start²·I), runs BurnIn
+// Scheme describes the chains of a function. A chain starts from a draw of Start, runs BurnIn
 // steps, gives its first sample, and then one more after every Thin steps.
 type Scheme struct {
 	DT     float64 `json:"dt" yaml:"dt"`           // time step
 	BurnIn int     `json:"burn_in" yaml:"burn_in"` // steps before the first sample
 	Thin   int     `json:"thin" yaml:"thin"`       // steps between samples
 	Chains int     `json:"chains" yaml:"chains"`   // independent chains per function
-	// Start is the standard deviation of the first states; 0 means 1.
-	Start float64 `json:"start,omitempty" yaml:"start,omitempty"`
+	Start  Start   `json:"start,omitempty" yaml:"start,omitempty"`
 }
 
 // Beyond these bounds a run would not end. Step counts stay far from overflow.
@@ -37,10 +35,9 @@ func (s Scheme) Validate() error {
 		return fmt.Errorf("thinning is %d steps, want 1 to %d", s.Thin, maxThin)
 	case s.Chains < 1:
 		return fmt.Errorf("number of chains is %d, want at least 1", s.Chains)
-	case !(s.Start >= 0) || s.Start > Reach:
-		return fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g: states count as diverged at ±%g", s.Start, Reach, bound)
 	}
-	return nil
+	_, err := s.Start.laws()
+	return err
 }
 
 // Steps is the number of steps that one chain takes for n samples.
@@ -50,9 +47,6 @@ func (s Scheme) Steps(n int) int {
 	}
 	return s.BurnIn + (n-1)*s.Thin
 }
-
-// start is the standard deviation of the first states.
-func (s Scheme) start() float64 { return cmp.Or(s.Start, 1) }
 
 // samplesPerChain checks that the scheme gives n samples in total.
 func (s Scheme) samplesPerChain(n int) (int, error) {

@@ -20,7 +20,10 @@ func (s *Source) Uint32() uint32 {
 
 // Uniform is uniform on the multiples of 2⁻²⁴ in [0, 1). It uses the upper bits of the next
 // output.
-func (s *Source) Uniform() float32 { return float32(s.Uint32()>>8) * (1. / (1 << 24)) }
+func (s *Source) Uniform() float32 { return uniform(s.Uint32()) }
+
+// uniform is the uniform number of an output of the generator.
+func uniform(output uint32) float32 { return float32(output>>8) * (1. / (1 << 24)) }
 
 // Noise yields the normal numbers of up to Lanes sources at once, on the fastest engine. It
 // serves short simulations that engines do not run, such as probes.

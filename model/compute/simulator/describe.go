@@ -58,17 +58,19 @@ func (r *run) describeFunction(d *description, i int) error {
 	width := e.width()
 	e.pack(d.rows[i*width:][:width], system, r.batch.Scheme.DT)
 
-	deviation := float32(r.batch.Scheme.Start)
-	if deviation == 0 {
-		deviation = 1
+	start := make([]func(output uint32) float32, len(d.states))
+	for axis := range start {
+		if start[axis], err = r.batch.Scheme.Start.Single(axis); err != nil {
+			return err
+		}
 	}
 	particles := max(e.particles(), 1)
 	for c := range r.chains {
 		g := simulate.Generator(r.batch.Seed, r.batch.Purpose, uint64(function), uint64(c))
 		first := (i*r.chains + c) * particles
 		for k := range particles {
-			for _, x := range d.states {
-				x[first+k] = deviation * simulate.Normal(g[0]+g[3])
+			for axis, x := range d.states {
+				x[first+k] = start[axis](g[0] + g[3])
 				g = advanced(g, 1)
 			}
 		}

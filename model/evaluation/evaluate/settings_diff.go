@@ -69,7 +69,7 @@ func settingsDiff(e, full experiment.Experiment) []string {
 func withDefaults(e experiment.Experiment) experiment.Experiment {
 	d := &e.Data
 	d.ReferenceDraws = cmp.Or(d.ReferenceDraws, data.Simulated)
-	d.Training.Start, d.Reference.Start = cmp.Or(d.Training.Start, 1), cmp.Or(d.Reference.Start, 1)
+	d.Training.Start, d.Reference.Start = cmp.Or(d.Training.Start, "1"), cmp.Or(d.Reference.Start, "1")
 	return e
 }
 

@@ -1,0 +1,168 @@
+package simulate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/data/random"
+)
+
+// Start is the law of the first states of chains, whose coordinates are independent. It is
+//
+//	""                             N(0, 1)
+//	"1.5"                          N(0, 1.5²)
+//	"normal(1000, 2)"              or uniform(lo, hi), the same law for all coordinates
+//	"normal(1000, 2); uniform(0, 1)"  one law along x and one along y, of every particle
+//
+// In YAML and JSON a deviation is a number, and two laws are a list. A law takes the same
+// outputs of a chain's generator as N(0, 1), so the noise of the steps does not depend on it.
+type Start string
+
+const (
+	betweenLaws = ";"
+	// largestNormal is beyond every normal number that a generator gives.
+	largestNormal = 7
+)
+
+// Along returns the law of the coordinates along an axis: 0 for x, 1 for y.
+func (s Start) Along(axis int) (random.Law, error) {
+	laws, err := s.laws()
+	if err != nil {
+		return random.Law{}, err
+	}
+	return laws[min(axis, len(laws)-1)], nil
+}
+
+// Axes is the number of laws: 1 if all coordinates have the same, 2 for one along each axis
+// of the plane.
+func (s Start) Axes() int { return 1 + strings.Count(string(s), betweenLaws) }
+
+// deviation is the deviation of a start that is written as a number.
+func (s Start) deviation() (float64, bool) {
+	if s == "" {
+		return 1, true
+	}
+	v, err := strconv.ParseFloat(string(s), 64)
+	return v, err == nil
+}
+
+// laws parses the start. Its laws are one, or those along x and y.
+func (s Start) laws() ([]random.Law, error) {
+	if v, ok := s.deviation(); ok {
+		if !(v > 0) || v > Reach {
+			return nil, fmt.Errorf("standard deviation of the start is %v, want 0 (for 1) to %g: states count as diverged at ±%g", v, Reach, bound)
+		}
+		return []random.Law{{Form: random.Normal, B: v}}, nil
+	}
+	parts := strings.Split(string(s), betweenLaws)
+	if len(parts) > maxDim {
+		return nil, fmt.Errorf("start has %d laws, want one, or one along each axis of the plane", len(parts))
+	}
+	laws := make([]random.Law, len(parts))
+	for k, text := range parts {
+		var err error
+		if laws[k], err = random.ParseLaw(text, random.Uniform, random.Normal); err != nil {
+			return nil, fmt.Errorf("start: %w", err)
+		}
+		lo, hi := Support(laws[k])
+		if lo < -bound || hi > bound {
+			return nil, fmt.Errorf("start: %q reaches from %g to %g, want states within ±%g: others count as diverged", text, lo, hi, bound)
+		}
+	}
+	return laws, nil
+}
+
+// Support is an interval that contains all starts of a law: of a normal law, as far as the
+// generator's numbers reach.
+func Support(law random.Law) (lo, hi float64) {
+	if law.Form == random.Uniform {
+		return law.A, law.B
+	}
+	return law.A - largestNormal*law.B, law.A + largestNormal*law.B
+}
+
+// Centre is the mean of a law.
+func Centre(law random.Law) float64 {
+	if law.Form == random.Uniform {
+		return (law.A + law.B) / 2
+	}
+	return law.A
+}
+
+// firstState is a coordinate of a first state. Its normal number z and its uniform number u are of
+// the same output of the generator.
+func firstState(law random.Law, z, u float32) float64 {
+	if law.Form == random.Uniform {
+		return law.A + float64((law.B-law.A)*float64(u))
+	}
+	return law.A + float64(law.B*float64(z))
+}
+
+// Single turns an output of a chain's generator into a coordinate along an axis of its first
+// state, in single precision, for simulators outside this package.
+func (s Start) Single(axis int) (func(output uint32) float32, error) {
+	law, err := s.Along(axis)
+	if err != nil {
+		return nil, err
+	}
+	if law.Form == random.Uniform {
+		return func(output uint32) float32 { return float32(firstState(law, 0, uniform(output))) }, nil
+	}
+	centre, deviation := float32(law.A), float32(law.B)
+	return func(output uint32) float32 { return centre + float32(deviation*Normal(output)) }, nil
+}
+
+// MarshalJSON writes a deviation as a number, one law as text, and several as a list.
+func (s Start) MarshalJSON() ([]byte, error) { return json.Marshal(s.document()) }
+
+func (s Start) document() any {
+	if v, ok := s.deviation(); ok && !math.IsNaN(v) && !math.IsInf(v, 0) {
+		return v
+	}
+	parts := strings.Split(string(s), betweenLaws)
+	if len(parts) == 1 {
+		return string(s)
+	}
+	for k := range parts {
+		parts[k] = strings.TrimSpace(parts[k])
+	}
+	return parts
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. Scheme.Validate checks the laws.
+func (s *Start) UnmarshalJSON(raw []byte) error {
+	return s.read(func(to any) error { return json.Unmarshal(raw, to) })
+}
+
+// UnmarshalYAML is UnmarshalJSON in YAML.
+func (s *Start) UnmarshalYAML(decode func(any) error) error { return s.read(decode) }
+
+func (s *Start) read(decode func(any) error) error {
+	var deviation float64
+	var law string
+	var laws []string
+	switch {
+	case decode(&deviation) == nil:
+		*s = ""
+		if deviation != 0 {
+			*s = Start(strconv.FormatFloat(deviation, 'g', -1, 64))
+		}
+		return nil
+	case decode(&law) == nil:
+		laws = []string{law}
+	case decode(&laws) != nil || len(laws) == 0:
+		return errors.New(`want a deviation, a law such as "normal(1000, 2)", or a list of a law along x and one along y`)
+	}
+	// One spelling of a law, since hashes depend on it.
+	for k, text := range laws {
+		if law, err := random.ParseLaw(text, random.Uniform, random.Normal); err == nil {
+			laws[k] = law.String()
+		}
+	}
+	*s = Start(strings.Join(laws, betweenLaws+" "))
+	return nil
+}
