@@ -68,23 +68,12 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 		axes = []sde.Grid{s.X, s.Y}
 	}
 	var outsideWarning string
-	for _, part := range []struct {
-		name    string
-		scheme  simulate.Scheme
-		samples int
-		draws   Draws
-	}{
-		{"training", d.Training, d.Samples, d.Draws},
-		{"reference", d.Reference, d.StoredReference(), d.ReferenceDraws},
-	} {
-		if part.draws == Exact {
-			continue
-		}
+	for _, part := range d.simulated() {
 		s := part.scheme
 		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), pilotSteps), 1, pilotChains
-		outside, err := d.pilotRun(ctx, f, axes, s)
+		outside, err := d.pilotRun(ctx, f, axes, part.path, s)
 		if err != nil {
-			return nil, fmt.Errorf("data.%s: %w", part.name, err)
+			return nil, fmt.Errorf("%s: %w", part.path, err)
 		}
 		if outside > warnedOutside {
 			outsideWarning = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
@@ -94,6 +83,24 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 		warnings = append(warnings, outsideWarning)
 	}
 	return warnings, nil
+}
+
+// simulatedPart is a scheme by which a data set is simulated.
+type simulatedPart struct {
+	path    string
+	scheme  simulate.Scheme
+	samples int // of each function
+}
+
+// simulated are the schemes of a data set without those whose samples are exact draws.
+func (d Dataset) simulated() (parts []simulatedPart) {
+	if d.Draws != Exact {
+		parts = append(parts, simulatedPart{"data.training", d.Training, d.Samples})
+	}
+	if d.ReferenceDraws != Exact {
+		parts = append(parts, simulatedPart{"data.reference", d.Reference, d.StoredReference()})
+	}
+	return parts
 }
 
 // checkInterpolation returns the first warning about the first functions: the others may
@@ -111,8 +118,9 @@ func checkInterpolation(f family.Interpolated, seed uint64) (warnings []string, 
 	return warnings, nil
 }
 
-// pilotRun is PilotRun with one scheme. It returns the fraction of states outside the grid.
-func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid, s simulate.Scheme) (outside float64, err error) {
+// pilotRun is PilotRun with the scheme of that path. It returns the fraction of states outside
+// the grid.
+func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid, path string, s simulate.Scheme) (outside float64, err error) {
 	width := pilotChains * pilotStates * len(axes)
 	states := make([]float32, pilotFunctions*width)
 	spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
@@ -134,6 +142,9 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 		}
 		part := fractionOutside(x, axes)
 		if part > refusedOutside {
+			if err := startOutside(path, s, axes); err != nil {
+				return 0, fmt.Errorf("%s function %d: after %d steps of %g, %.0f %% of its states are outside: %w", f.Name(), i, s.BurnIn, s.DT, 100*part, err)
+			}
 			return 0, fmt.Errorf("%s function %d: after %d steps of %g, %.0f %% of its states are outside: %w", f.Name(), i, s.BurnIn, s.DT, 100*part, ErrLeavesGrid)
 		}
 		outside += part / pilotFunctions

@@ -116,6 +116,10 @@ func hintFor(err error) string {
 	if errors.As(err, &inputs) {
 		return fmt.Sprintf("--set %q", inputs.Setting)
 	}
+	var start *data.StartError
+	if errors.As(err, &start) {
+		return fmt.Sprintf("start the chains inside the grid: --set %q", start.Setting())
+	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
 			return h.hint

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/npy"
@@ -51,6 +52,7 @@ const (
 type simulateFlags struct {
 	drift, diffusion []string // one formula each
 	output, engine   string
+	start            string
 	steps            int // of each chain after the burn-in
 	scheme           simulate.Scheme
 	seed             uint64
@@ -64,9 +66,10 @@ func simulateCommand() *cobra.Command {
 		Short: "Simulate dX = b(X)dt + σ(X)dW by Euler–Maruyama",
 		Long: `Simulates chains of a one-dimensional equation given as formulas in x and
 writes the samples as one float32 array, chain after chain. Chains start from
-N(0,1) and take the burn-in, then --steps steps, of which every --thin-th is
-kept. The samples depend on the seed, the formulas and the numbers here, not on
-the threads or the engine. Each core takes 16 to 64 chains at a time.
+draws of --start, normal(mean, deviation) or uniform(lo, hi). They take the
+burn-in, then --steps steps, of which every --thin-th is kept. The samples
+depend on the seed, the formulas and the numbers here, not on the threads or the
+engine. Each core takes 16 to 64 chains at a time.
 
 Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
   abs sign sqrt cbrt exp log log2 log10 pow min max floor ceil erf
@@ -100,6 +103,7 @@ its tails. The command warns of chains that have not mixed, and of an ESS below
 	f.StringArrayVar(&flags.drift, "drift", nil, "formula `EXPR` of the drift b(x), for example \"-x\" (required)")
 	f.StringArrayVar(&flags.diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
 	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
+	f.StringVar(&flags.start, "start", "normal(0, 1)", "`LAW` of the chains' starts: normal(mean, deviation) or uniform(lo, hi)")
 	f.IntVar(&flags.steps, "steps", 10000, "steps of each chain after the burn-in")
 	f.Float64Var(&flags.scheme.DT, "dt", 0.01, "time step, in the equation's unit of time")
 	f.IntVar(&flags.scheme.Chains, "chains", 64, "number of independent chains")
@@ -124,6 +128,11 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err != nil {
 		return s, err
 	}
+	law, err := random.ParseLaw(f.start, random.Uniform, random.Normal)
+	if err != nil {
+		return s, usage(fmt.Errorf("--start: %w", err))
+	}
+	f.scheme.Start = simulate.Start(law.String())
 	kept, err := samplesKept(f.scheme, f.steps)
 	if err != nil {
 		return s, usage(err)

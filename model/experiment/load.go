@@ -14,6 +14,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
 )
 
@@ -59,6 +60,26 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	}
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err
+	}
+	return e.withStarts()
+}
+
+// withStarts gives the schemes without a start that of Data.DefaultStart.
+func (e Experiment) withStarts() (Experiment, error) {
+	f, err := e.Family()
+	if err != nil {
+		return Experiment{}, err
+	}
+	start := e.Data.DefaultStart(f)
+	if start == "" {
+		return e, nil
+	}
+	schemes := []*simulate.Scheme{&e.Data.Training, &e.Data.Reference}
+	for i := range e.Evaluation.MCMC {
+		schemes = append(schemes, &e.Evaluation.MCMC[i].Scheme)
+	}
+	for _, s := range schemes {
+		s.Start = cmp.Or(s.Start, start)
 	}
 	return e, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
 )
 
@@ -96,6 +97,57 @@ func TestSetSection(t *testing.T) {
 	}
 }
 
+const farAway = `
+name: far
+dim: 1
+grid: {lo: 990, hi: 1010, nodes: 64}
+parameters: {a: "uniform(1, 2)"}
+drift: -a*(x - 1000)
+diffusion: 1
+`
+
+// A start is written in a file as a law, a list of laws or a deviation. A family far from 0
+// has its default in the configuration.
+func TestStarts(t *testing.T) {
+	far := "data: {family: " + write(t, farAway) + "}"
+	for _, c := range []struct {
+		experiment, yaml string
+		sets             []string
+		training, row    simulate.Start
+	}{
+		{"vn1d", "data: {training: {start: \"normal(3, 2)\"}}", nil, "normal(3, 2)", ""},
+		{"vn1d", "", []string{"data.training.start=uniform(1, 2)"}, "uniform(1, 2)", ""},
+		{"vn1d", "", []string{"data.training.start=0"}, "", ""},
+		{"cn2d", "data: {training: {start: [\"normal(3, 2)\", \"normal(0, 1)\"]}}", nil, "normal(3, 2); normal(0, 1)", ""},
+		{"particles64d", "", nil, "1.5", "1.5"},
+		{"vn1d", far, nil, "normal(1000, 2)", "normal(1000, 2)"},
+		{"vn1d", far, []string{"data.training.start=normal(999, 1)"}, "normal(999, 1)", "normal(1000, 2)"},
+	} {
+		e, err := Load(c.experiment, "smoke", write(t, c.yaml), c.sets)
+		if err != nil {
+			t.Fatalf("%s %v: %v", c.yaml, c.sets, err)
+		}
+		if e.Data.Training.Start != c.training || len(e.Evaluation.MCMC) > 0 && e.Evaluation.MCMC[0].Scheme.Start != c.row {
+			t.Errorf("%s %v: training starts from %q, rows are %+v", c.yaml, c.sets, e.Data.Training.Start, e.Evaluation.MCMC)
+		}
+	}
+}
+
+// A row of chains that cannot reach the family is warned of, where the data are exact draws.
+func TestRowsFarAway(t *testing.T) {
+	e, err := Load("vn1d", "smoke", "", []string{
+		"data.family=" + write(t, farAway),
+		"data.draws=exact", "data.reference_draws=exact",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings, err := e.PilotRun(t.Context())
+	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "evaluation.mcmc[0].scheme.start") {
+		t.Errorf("warnings %q, error %v", warnings, err)
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	for name, tt := range map[string]struct {
 		experiment, preset string
@@ -107,6 +159,8 @@ func TestBadInput(t *testing.T) {
 		"no experiment":        {want: []string{`unknown experiment ""`, "rare1d, vn1d"}},
 		"unknown preset":       {experiment: "vn1d", preset: "huge", want: []string{`"huge"`, "demo, full, scaled, smoke"}},
 		"unknown field":        {experiment: "vn1d", yaml: "training:\n  learnig_rate: 1\n", want: []string{"[2:3]", "learnig_rate", "^"}},
+		"start of a number":    {experiment: "vn1d", sets: []string{"data.training.start=constant(3, 2)"}, want: []string{"data.training: start", "constant", "uniform or normal"}},
+		"start of a section":   {experiment: "vn1d", yaml: "data: {training: {start: {a: 1}}}", want: []string{"want a deviation, a law"}},
 		"unknown section":      {experiment: "vn1d", yaml: "\noptimizer: {}\n", want: []string{"[2:1]", "optimizer"}},
 		"malformed":            {experiment: "vn1d", yaml: "training:\n  epochs: [1\nseed: 2\n", want: []string{"experiment.yaml", "[", "^"}},
 		"bad indentation":      {experiment: "vn1d", yaml: "training:\n  epochs: 1\n epochs: 2\n", want: []string{"[3:", "^"}},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/ergoflow/ergoflow/data"
 )
 
 // ErrProbesOutOfRange means that most probes leave the region that they start in.
@@ -18,8 +20,8 @@ const (
 	warnedOutOfRange  = 0.02 // fraction of all rows
 )
 
-// PilotRun is Data.PilotRun, followed by one of the probes of the first functions. It
-// refuses probes that diverge (probe.ErrDiverged), and functions most of whose rows are out
+// PilotRun is Data.PilotRun, followed by one of the probes of the first functions. It warns of
+// rows of chains that start outside the grid. It refuses probes that diverge (probe.ErrDiverged), and functions most of whose rows are out
 // of range (ErrProbesOutOfRange).
 func (e Experiment) PilotRun(ctx context.Context) (warnings []string, err error) {
 	f, err := e.Family()
@@ -27,6 +29,12 @@ func (e Experiment) PilotRun(ctx context.Context) (warnings []string, err error)
 		return nil, err
 	}
 	warnings, err = e.Data.PilotRun(ctx, f)
+	for i, m := range e.Evaluation.MCMC {
+		path := fmt.Sprintf("evaluation.mcmc[%d].scheme", i)
+		if outside := data.StartOutside(path, m.Scheme, f); outside != nil {
+			warnings = append(warnings, fmt.Sprintf("row %q: %v unless its burn-in is long enough; give %s.start", m.Name, outside, path))
+		}
+	}
 	if err != nil || e.Probes == nil {
 		return warnings, err
 	}

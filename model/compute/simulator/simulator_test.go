@@ -78,6 +78,8 @@ func TestPaths(t *testing.T) {
 	schemes := []simulate.Scheme{
 		{DT: 0.01, BurnIn: 0, Thin: 1, Chains: 3},
 		{DT: 0.02, BurnIn: 17, Thin: 3, Chains: 3, Start: "2"},
+		{DT: 0.01, BurnIn: 3, Thin: 1, Chains: 3, Start: "normal(0.5, 1)"},
+		{DT: 0.01, BurnIn: 3, Thin: 1, Chains: 3, Start: "uniform(-1, 2)"},
 	}
 	systems := map[string]func(int) (sde.System, error){
 		"line, 2 nodes": bumpy(2), "line, 64 nodes": bumpy(64), "line, 256 nodes": bumpy(256),
