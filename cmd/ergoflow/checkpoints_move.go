@@ -139,7 +139,7 @@ func opened(export []byte) (info checkpoint.Info, encoded []byte, err error) {
 	if err != nil {
 		return info, nil, err
 	}
-	if encoded, err = state.Unseal(export); err == nil { // the store has checksums of its own
+	if encoded, err = state.Unseal(export, st.Layout); err == nil { // the store has checksums of its own
 		var f family.Family
 		if f, err = e.Family(); err == nil {
 			_, err = e.Conditioner(f, st.Normalisation)

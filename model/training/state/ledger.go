@@ -8,8 +8,8 @@ import (
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
-// ledgerTensors is how many encodeLedger makes.
-const ledgerTensors = 3
+// ledgerTensors are those that encodeLedger makes.
+var ledgerTensors = []string{"ledger.steps", "ledger.words", "ledger.users"}
 
 // encodeLedger returns a ledger's stretches as JSON and its numbers as tensors.
 func encodeLedger(l ledger.Ledger) (string, []safetensors.Tensor, error) {
@@ -23,9 +23,9 @@ func encodeLedger(l ledger.Ledger) (string, []safetensors.Tensor, error) {
 	}
 	shape := []int{len(l.Stretches), len(words) / max(len(l.Stretches), 1)}
 	return string(stretches), []safetensors.Tensor{
-		safetensors.Int64("ledger.steps", []int{len(l.Words)}, l.Words),
-		safetensors.Int64("ledger.words", shape, words),
-		safetensors.Int64("ledger.users", shape, users),
+		safetensors.Int64(ledgerTensors[0], []int{len(l.Words)}, l.Words),
+		safetensors.Int64(ledgerTensors[1], shape, words),
+		safetensors.Int64(ledgerTensors[2], shape, users),
 	}, nil
 }
 
@@ -33,8 +33,8 @@ func decodeLedger(file *safetensors.File, stretches string) (l ledger.Ledger, er
 	if err := json.Unmarshal([]byte(stretches), &l.Stretches); err != nil {
 		return l, fmt.Errorf("ledger: %w", err)
 	}
-	var tables [ledgerTensors][]int64
-	for i, name := range []string{"ledger.steps", "ledger.words", "ledger.users"} {
+	tables := make([][]int64, len(ledgerTensors))
+	for i, name := range ledgerTensors {
 		t, err := file.Tensor(name)
 		if err != nil {
 			return l, err

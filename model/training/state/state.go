@@ -18,7 +18,7 @@
 //	normalisation       JSON, as shard.Normalisation
 //	config              JSON, the whole experiment
 //	ledger              JSON, the stretches of data/sets/ledger
-//	sha256              of exports alone: see Seal
+//	content_sha256      of exports alone: see Seal
 //
 // Version 2 had no ledger; it is still read.
 //
@@ -195,7 +195,7 @@ func decode(encoded []byte, layout parameters.Layout) (*State, error) {
 	wanted := 3*len(layout) + 1
 	switch metadata["format"] {
 	case format:
-		wanted += ledgerTensors
+		wanted += len(ledgerTensors)
 	case unledgered:
 	default:
 		return nil, fmt.Errorf("format is %q, this program reads %q and %q", metadata["format"], format, unledgered)
