@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
 
 const maxMessage = 4 << 20 // bytes of one gRPC message
@@ -87,7 +87,7 @@ func (v *service) Status(context.Context, *wire.StatusRequest) (*wire.StatusRepl
 	if !v.loop.do(func() { s = v.loop.status() }) {
 		return nil, errEnding
 	}
-	b, err := json.Marshal(s)
+	b, _, err := finitejson.Marshal(s, "") // with its warnings
 	if err != nil {
 		return nil, fmt.Errorf("encode status: %w", err)
 	}

@@ -151,7 +151,11 @@ func (f *metricsFlags) sinkhorn(ctx context.Context, d *distances, x, y metrics.
 	}
 	d.SinkhornConverged, d.SinkhornResidual, d.SinkhornReached = &c.Value, &c.Residual, &c.Converged
 	if !c.Converged {
-		d.warn("sinkhorn_converged has not converged: residual %.2g after %d iterations", c.Residual, c.Iterations)
+		resolution := ""
+		if f.options.Blur < c.FinestBlur {
+			resolution = fmt.Sprintf("; float64 resolves no --blur below %.2g for points this far apart", c.FinestBlur)
+		}
+		d.warn("sinkhorn_converged has not converged: residual %.2g after %d iterations%s", c.Residual, c.Iterations, resolution)
 	}
 	return nil
 }

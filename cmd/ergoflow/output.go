@@ -3,12 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
 
 // stdout is standard output. All results go through it, so that Main knows whether they
@@ -63,9 +65,16 @@ func arrayWritable(output string) error {
 	return writable(output)
 }
 
-// printJSON writes one indented JSON document to standard output.
+// printJSON writes one indented JSON document to standard output. It warns of numbers that
+// are not finite: they are null.
 func printJSON(v any) error {
-	e := json.NewEncoder(stdout)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
+	encoded, warnings, err := finitejson.Marshal(v, "  ")
+	if err != nil {
+		return err
+	}
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
+	}
+	_, err = stdout.Write(append(encoded, '\n'))
+	return err
 }

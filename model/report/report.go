@@ -21,12 +21,12 @@ package report
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"time"
 
+	"github.com/ergoflow/ergoflow/internal/finitejson"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/report/figures"
 )
@@ -62,7 +62,7 @@ func Write(ctx context.Context, dir string, in Input) (page string, err error) {
 }
 
 func write(ctx context.Context, dir string, in Input) (string, error) {
-	results, err := json.MarshalIndent(in.Results, "", "  ")
+	results, _, err := finitejson.Marshal(in.Results, "  ") // with its warnings
 	if err != nil {
 		return "", fmt.Errorf("encode results: %w", err)
 	}

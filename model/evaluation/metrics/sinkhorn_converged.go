@@ -16,9 +16,10 @@ type ConvergedOptions struct {
 // Converged is the result of SinkhornConverged.
 type Converged struct {
 	Value      float64 // S, in the unit of the coordinates squared
-	Residual   float64 // largest L1 violation of a marginal: see SinkhornConverged
+	Residual   float64 // largest L1 violation of a marginal, 0 to 2: see SinkhornConverged
 	Iterations int     // of the cross problem
 	Converged  bool    // Residual ≤ Tolerance
+	FinestBlur float64 // smallest Blur at which float64 resolves a residual of Tolerance
 }
 
 // SinkhornConverged is the debiased Sinkhorn divergence at the solution of its
@@ -29,6 +30,10 @@ type Converged struct {
 //
 // the residual is the L1 distance Σ_j |Σ_i π_ij − 1/M| of a marginal from the
 // uniform one (the other marginal is exact), the largest over the three problems.
+// Potentials reach the diameter squared, and rounding moves them by 2⁻⁵³ of that.
+// Where diameter² 2⁻⁵³/ε exceeds Tolerance, which is where Blur is below FinestBlur
+// = diameter √(2⁻⁵³/Tolerance), the residual is at least that.
+//
 // The value is a dual objective: its error is of second order in that of the
 // potentials, about 1e-5 ε at the default tolerance.
 //
@@ -92,11 +97,16 @@ func (r *Reference) sinkhornConverged(x Cloud, o ConvergedOptions) (Converged, e
 	}
 	iterations, cross := p.solveCross(eps, o)
 	residual = max(residual, r.residual, cross)
+	if unresolved := diam * diam * 0x1p-53 / eps; unresolved > o.Tolerance {
+		residual = max(residual, unresolved)
+	}
+	residual = min(residual, 2) // of two probability vectors
 	return Converged{
 		Value:      p.divergence(),
 		Residual:   residual,
 		Iterations: iterations,
 		Converged:  residual <= o.Tolerance,
+		FinestBlur: diam * math.Sqrt(0x1p-53/o.Tolerance),
 	}, nil
 }
 

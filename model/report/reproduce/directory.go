@@ -1,7 +1,6 @@
 package reproduce
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/finitejson"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/report"
@@ -149,7 +149,7 @@ func (d Directory) writeCompletion(key string, j completion) error {
 }
 
 func (d Directory) writeJSON(path string, v any) error {
-	encoded, err := json.MarshalIndent(v, "", "  ")
+	encoded, _, err := finitejson.Marshal(v, "  ") // with its warnings
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", path, err)
 	}
@@ -166,7 +166,7 @@ func readJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(encoded, v); err != nil {
+	if err := finitejson.Unmarshal(encoded, v); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
 	}
 	return nil

@@ -2,10 +2,10 @@ package reproduce
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
 
 // Page is the HTML page of a reproduction.
@@ -33,7 +33,7 @@ func (d Directory) Write(ctx context.Context, doc *Document) error {
 			return err
 		}
 	}
-	encoded, err := json.MarshalIndent(doc, "", "  ")
+	encoded, _, err := finitejson.Marshal(doc, "  ") // with its warnings
 	if err != nil {
 		return fmt.Errorf("encode the numbers: %w", err)
 	}

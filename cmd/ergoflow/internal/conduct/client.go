@@ -2,7 +2,6 @@ package conduct
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
 
 var (
@@ -66,7 +66,7 @@ func (c *Client) Status(ctx context.Context) (st coordinator.Status, err error) 
 	if err != nil {
 		return st, rpcError("ask the coordinator for its status", err)
 	}
-	if err := json.Unmarshal(reply.Json, &st); err != nil {
+	if err := finitejson.Unmarshal(reply.Json, &st); err != nil {
 		return st, fmt.Errorf("read the coordinator's status: %w", err)
 	}
 	return st, nil
