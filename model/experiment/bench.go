@@ -28,8 +28,7 @@ func (e Experiment) Benchmark(ctx context.Context, b *backend.Backend, steps int
 		},
 		Conditioner: func(n shard.Normalisation) (flow.Conditioner, error) {
 			if e.Probes != nil {
-				var err error
-				if n, err = e.Normalisation(ctx, f, nil); err != nil {
+				if err := e.addFeatures(ctx, n, f); err != nil { // of raw states: there are no samples
 					return nil, err
 				}
 			}

@@ -63,6 +63,9 @@ type Training struct {
 	Coupling flow.Coupling `json:"coupling" yaml:"coupling"`
 	// Times is the law of t in the loss; empty means flow.Uniform.
 	Times flow.Times `json:"times,omitempty" yaml:"times"`
+	// States are the flow's coordinates. Load makes them flow.Standardised for a family
+	// that a definition gives; empty means flow.Raw, also in checkpoints of older builds.
+	States flow.States `json:"states,omitempty" yaml:"states"`
 	// Sensors, when not empty, replaces the number of sensors of a network: the steps take
 	// these numbers in turn.
 	Sensors []int `json:"sensors,omitempty" yaml:"sensors"`
@@ -141,6 +144,9 @@ func (e Experiment) Hash() string {
 	}
 	if t.Times == flow.Uniform { // defaults have the hash of empty fields
 		t.Times = ""
+	}
+	if t.States == flow.Raw {
+		t.States = ""
 	}
 	if t.Precision == layers.Float32 {
 		t.Precision = ""

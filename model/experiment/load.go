@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 const defaultPreset = "scaled"
@@ -57,6 +58,9 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 		if err := e.resolveFamily("."); err != nil {
 			return Experiment{}, err
 		}
+	}
+	if e.Training.States == "" && family.IsDefinition(e.Data.Family) {
+		e.Training.States = flow.Standardised // a definition may have any unit
 	}
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err

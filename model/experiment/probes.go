@@ -58,23 +58,53 @@ func (e Experiment) probes() probe.Config {
 // feature is the name of feature k of an input in the normalisation.
 func feature(input string, k int) string { return fmt.Sprintf("%s[%d]", input, k) }
 
-// Normalisation standardises the network's inputs over the training set. f is the
-// experiment's family. Stored fields use the manifests of all training shards, which the
-// store must have. Features of probes use the first 1,024 functions, or all if there are
-// fewer. It is the same on every worker.
+// Normalisation standardises the network's inputs over the training set, and the states if the
+// experiment wants it. f is the experiment's family. Stored fields and states use the manifests
+// of all training shards, which the store must have. Features of probes use the first 1,024
+// functions, or all if there are fewer. It is the same on every worker.
 func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *shard.Dir) (shard.Normalisation, error) {
+	n := shard.Normalisation{}
 	if e.Probes == nil {
-		return e.Data.Normalisation(store)
+		var err error
+		if n, err = e.Data.Normalisation(store); err != nil {
+			return nil, err
+		}
 	}
-	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale())
+	if e.Training.States == flow.Standardised {
+		if err := e.Data.AddStates(n, store); err != nil {
+			return nil, err
+		}
+	}
+	if e.Probes == nil {
+		return n, nil
+	}
+	return n, e.addFeatures(ctx, n, f)
+}
+
+// addFeatures adds the standards of the probes' features to those of the states, if any.
+func (e Experiment) addFeatures(ctx context.Context, n shard.Normalisation, f family.Family) error {
+	probes, err := e.probesIn(n)
 	if err != nil {
-		return nil, fmt.Errorf("normalisation: %w", err)
+		return err
 	}
-	n := make(shard.Normalisation, len(standards))
+	standards, err := flow.Standards(ctx, probes, f, e.Data.Seed, e.firstFunctions(), e.scale())
+	if err != nil {
+		return fmt.Errorf("normalisation: %w", err)
+	}
 	for k, s := range standards {
 		n[feature(e.Velocity().Inputs()[0].Name, k)] = s
 	}
-	return n, nil
+	return nil
+}
+
+// probesIn are the probes with the unit of the states' normalisation, where it has one.
+func (e Experiment) probesIn(n shard.Normalisation) (probe.Config, error) {
+	probes := e.probes()
+	frame, err := flow.FrameOf(n, e.Velocity().Dim())
+	if len(frame) == len(probes.Unit) {
+		probes.Unit = [2]float64{frame[0].Std, frame[1].Std}
+	}
+	return probes, err
 }
 
 // firstFunctions are the numbers of the functions whose probes make the normalisation.
@@ -93,14 +123,18 @@ func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Co
 	if e.Probes == nil {
 		return flow.NewStored(inputs, f.Fields(), gridOf(f), n)
 	}
-	standards := make([]shard.Standard, e.probes().Features())
+	probes, err := e.probesIn(n)
+	if err != nil {
+		return nil, err
+	}
+	standards := make([]shard.Standard, probes.Features())
 	for k := range standards {
 		var ok bool
 		if standards[k], ok = n[feature(inputs[0].Name, k)]; !ok {
 			return nil, fmt.Errorf("the normalisation lacks the input %q", feature(inputs[0].Name, k))
 		}
 	}
-	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards)
+	return flow.NewProbed(inputs[0], probes, f, e.Data.Seed, standards)
 }
 
 // Alternatives are the experiments that training steps use in turn, one for each number in

@@ -43,6 +43,7 @@ func (e Experiment) Validate() error {
 		wire("training.wire", t.Wire),
 		coupling("training.coupling", t.Coupling),
 		times("training.times", t.Times),
+		states("training.states", t.States),
 		counts("training.sensors", t.Sensors, 16, 1<<16),
 		integer("training.epochs", t.Epochs, 1, 1<<20),
 		integer("training.steps", t.Steps, 0, 1<<40),
@@ -138,6 +139,13 @@ func wire(path string, w ergoflow.Wire) error {
 func times(path string, law flow.Times) error {
 	if law != "" && !slices.Contains(flow.TimeLaws(), law) {
 		return &FieldError{path, fmt.Sprintf("%q", law), fmt.Sprintf("one of %v", flow.TimeLaws())}
+	}
+	return nil
+}
+
+func states(path string, s flow.States) error {
+	if s != "" && !slices.Contains(flow.StatesKinds(), s) {
+		return &FieldError{path, fmt.Sprintf("%q", s), fmt.Sprintf("one of %v", flow.StatesKinds())}
 	}
 	return nil
 }

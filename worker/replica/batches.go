@@ -102,7 +102,7 @@ func (r *Replica) newAssembly(shards []int) *assembly {
 	training := r.experiment.Training
 	for i, c := range r.conditioners {
 		a.assemblers[i] = flow.NewAssembler(r.batchPlan, r.experiment.Velocity().Dim(), training.Coupling, c)
-		a.assemblers[i].Times = training.Times
+		a.assemblers[i].Times, a.assemblers[i].Frame = training.Times, r.frame
 	}
 	return a
 }

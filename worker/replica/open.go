@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/layers"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
@@ -116,8 +117,13 @@ func retryMissing(ctx context.Context, log *slog.Logger, open func() error) erro
 	}
 }
 
-// makeConditioners makes one conditioner for each of the experiment's alternatives.
+// makeConditioners makes one conditioner for each of the experiment's alternatives, and the
+// flow's frame.
 func (r *Replica) makeConditioners() error {
+	var err error
+	if r.frame, err = flow.FrameOf(r.normalisation, r.experiment.Velocity().Dim()); err != nil {
+		return err
+	}
 	for _, alternative := range r.experiment.Alternatives() {
 		c, err := alternative.Conditioner(r.family, r.normalisation)
 		if err != nil {

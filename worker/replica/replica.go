@@ -25,6 +25,7 @@ type Replica struct {
 	batchPlan     batch.Plan
 	shards        []*shard.Shard // all of the run, mapped; only pages in use are read
 	normalisation shard.Normalisation
+	frame         flow.Frame         // of the normalisation
 	conditioners  []flow.Conditioner // step s uses number s modulo their count; not for concurrent use
 
 	mu            sync.Mutex // guards the device and all below

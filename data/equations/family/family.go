@@ -121,7 +121,7 @@ func Names() []string {
 // ByName finds a family by its name, or compiles a definition that Definition.String
 // wrote. Callers keep the family. The error lists the known names.
 func ByName(name string) (Family, error) {
-	if strings.HasPrefix(name, "{") {
+	if IsDefinition(name) {
 		d, err := decode([]byte(name))
 		if err != nil {
 			return nil, err

@@ -14,7 +14,7 @@ func Resolve(reference, dir string) (string, error) {
 	var d Definition
 	var err error
 	switch extension := filepath.Ext(reference); {
-	case strings.HasPrefix(reference, "{") || strings.Contains(reference, "\n"):
+	case IsDefinition(reference) || strings.Contains(reference, "\n"):
 		d, err = Parse([]byte(reference))
 	case extension == ".yaml" || extension == ".yml":
 		if !filepath.IsAbs(reference) {
@@ -29,6 +29,9 @@ func Resolve(reference, dir string) (string, error) {
 	}
 	return d.String(), nil
 }
+
+// IsDefinition reports whether a data set's family is a definition and not a name.
+func IsDefinition(family string) bool { return strings.HasPrefix(family, "{") }
 
 // String is the definition as one line of JSON, as data sets store it.
 func (d Definition) String() string {

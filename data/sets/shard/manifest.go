@@ -51,6 +51,9 @@ type Manifest struct {
 	Bytes   int64              `json:"bytes"`   // of the data file
 	SHA256  string             `json:"sha256"`  // of the data file, hexadecimal
 	Moments map[string]Moments `json:"moments"` // of all values of each field, by its name
+	// States are the moments of all samples: by coordinate in one and two dimensions, of all
+	// coordinates in more. Shards of older builds have none.
+	States []Moments `json:"states,omitempty"`
 	// Simulator made the samples, unless they are exact draws: an instruction set such
 	// as "avx2", all of which give the same samples, or a device.
 	Simulator string `json:"simulator,omitempty"`
@@ -155,6 +158,9 @@ func readManifest(path string) (Manifest, error) {
 		if _, ok := m.Moments[f.Name]; !ok {
 			return Manifest{}, fmt.Errorf("%s: %w: no moments of field %q", path, ErrCorrupt, f.Name)
 		}
+	}
+	if n := len(m.States); n != 0 && n != stateMoments(m.Dim) {
+		return Manifest{}, fmt.Errorf("%s: %w: %d moments of the samples, want %d", path, ErrCorrupt, n, stateMoments(m.Dim))
 	}
 	return m, nil
 }

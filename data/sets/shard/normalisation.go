@@ -36,20 +36,12 @@ func (n Normalisation) Validate() error {
 // shards, in any order; it ignores held-out shards. A constant field gets the standard
 // deviation 1. The result is empty for a family without fields.
 func Normalise(manifests []Manifest) (Normalisation, error) {
-	train := slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return m.Purpose != Train })
-	if len(train) == 0 {
-		return nil, errors.New("normalisation: no training shards")
+	train, err := trainingShards(manifests)
+	if err != nil {
+		return nil, err
 	}
-	// Floating-point sums depend on the order: sum in that of the shards.
-	slices.SortFunc(train, func(a, b Manifest) int { return cmp.Compare(a.Shard, b.Shard) })
 	total := make([]Moments, len(train[0].Fields))
-	for i, m := range train {
-		if m.Dataset != train[0].Dataset {
-			return nil, fmt.Errorf("normalisation: shards of two data sets, %s and %s", train[0].Dataset, m.Dataset)
-		}
-		if i > 0 && m.Shard == train[i-1].Shard {
-			return nil, fmt.Errorf("normalisation: shard %d occurs twice", m.Shard)
-		}
+	for _, m := range train {
 		for k, f := range train[0].Fields {
 			total[k].Merge(m.Moments[f.Name])
 		}
@@ -63,6 +55,25 @@ func Normalise(manifests []Manifest) (Normalisation, error) {
 		n[f.Name] = s
 	}
 	return n, nil
+}
+
+// trainingShards are those of one data set, each once, in the order of their numbers:
+// floating-point sums depend on the order.
+func trainingShards(manifests []Manifest) ([]Manifest, error) {
+	train := slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return m.Purpose != Train })
+	if len(train) == 0 {
+		return nil, errors.New("normalisation: no training shards")
+	}
+	slices.SortFunc(train, func(a, b Manifest) int { return cmp.Compare(a.Shard, b.Shard) })
+	for i, m := range train {
+		if m.Dataset != train[0].Dataset {
+			return nil, fmt.Errorf("normalisation: shards of two data sets, %s and %s", train[0].Dataset, m.Dataset)
+		}
+		if i > 0 && m.Shard == train[i-1].Shard {
+			return nil, fmt.Errorf("normalisation: shard %d occurs twice", m.Shard)
+		}
+	}
+	return train, nil
 }
 
 // standard returns mean and population standard deviation.

@@ -32,6 +32,7 @@ type Writer struct {
 	tensors  *safetensors.Writer
 	written  []int     // values of each tensor
 	moments  []Moments // of each field
+	states   []Moments // of the samples
 	done     bool
 }
 
@@ -62,6 +63,7 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 		hash:     sha256.New(),
 		written:  make([]int, len(h.Fields)+1),
 		moments:  make([]Moments, len(h.Fields)),
+		states:   make([]Moments, stateMoments(h.Dim)),
 	}
 	w.buffer = bufio.NewWriterSize(io.MultiWriter(file, w.hash), 1<<20)
 	w.tensors, err = safetensors.NewWriter(w.buffer, h.tensors(), h.metadata())
@@ -106,6 +108,7 @@ func (w *Writer) Samples(values []float32) error {
 	if !m.finite() {
 		return w.notFinite(samples, len(w.moments), values)
 	}
+	addStates(w.states, w.written[len(w.moments)], values)
 	return w.append(len(w.moments), values)
 }
 
@@ -166,6 +169,7 @@ func (w *Writer) Commit() (_ Manifest, err error) {
 	for k, m := range w.moments {
 		w.manifest.Moments[w.manifest.Fields[k].Name] = m
 	}
+	w.manifest.States = w.states
 	if err := writeManifest(w.base, w.manifest); err != nil {
 		return Manifest{}, err
 	}

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -46,7 +47,8 @@ type planeProbe struct {
 	sigma     [4]float32 // where it is constant
 	walk      bool
 	dt, root  float32
-	rowStride int // floats from one sensor's row to the next sensor's
+	unit      [2]float32 // of a walk
+	rowStride int        // floats from one sensor's row to the next sensor's
 }
 
 // plane records trajectories and walks.
@@ -55,6 +57,7 @@ func (c Config) plane(dst []float32, p sde.Plane, stream stream) error {
 	probe := planeProbe{
 		p: p, x: newAxis(p.X), y: newAxis(p.Y), terms: terms, constant: constant, sigma: matrix(p.Diffusion, terms),
 		walk: c.Kind == Walk, dt: float32(c.DT), root: float32(math.Sqrt(c.DT)), rowStride: 8 * c.Steps,
+		unit: [2]float32{float32(cmp.Or(c.Unit[0], 1)), float32(cmp.Or(c.Unit[1], 1))},
 	}
 	return c.blocks(dst, stream, func(u, v float64) (x, y float64) {
 		return p.X.Lo + (p.X.Hi-p.X.Lo)*u, p.Y.Lo + (p.Y.Hi-p.Y.Lo)*v
@@ -81,7 +84,9 @@ func (q *planeProbe) step(b *block, dst, zx, zy []float32) {
 		row[4], row[5], row[6], row[7] = sigma[0], sigma[1], sigma[2], sigma[3]
 
 		dx, dy := float32(q.root*z), float32(q.root*zy[l])
-		if !q.walk {
+		if q.walk {
+			dx, dy = float32(q.unit[0]*dx), float32(q.unit[1]*dy)
+		} else {
 			dx, dy = float32(bx*q.dt)+(float32(sigma[0]*dx)+float32(sigma[1]*dy)),
 				float32(by*q.dt)+(float32(sigma[2]*dx)+float32(sigma[3]*dy))
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/evaluation/controls"
-	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -93,8 +92,8 @@ func (b baselines) split() ([]method, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.reference, samples[i] = first, second
-		f.measured = metrics.NewReference(cloud(first, d))
+		f.compareWith(first)
+		samples[i] = second
 		if f.potential != nil {
 			if err := f.observe(*f.potential); err != nil {
 				return nil, fmt.Errorf("half of the reference of function %d: %w", f.index, err)
@@ -156,6 +155,7 @@ func (b baselines) normals() []method {
 		}),
 		normal(Normal, standard, "the law that the flow starts from", func(dst []float32, fn heldOutFunction) error {
 			standardNormal(d).draw(dst, seed, "evaluate/normal", fn.index)
+			fn.frame.Restore(dst)
 			return nil
 		}))
 }

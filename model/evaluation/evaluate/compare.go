@@ -51,8 +51,8 @@ func compare(ctx context.Context, v experiment.Evaluation, functions []heldOutFu
 	return c, nil
 }
 
-// distances are those of x [n, d] from the reference and from the exact law of f,
-// with the observables of x where f has particles.
+// distances are those of x [n, d] from the reference and from the exact law of f, in the
+// frame of f, with the observables of x where f has particles.
 //
 // Particles have no Sinkhorn divergence. Points in 64 dimensions are so far apart
 // that the plan at any useful blur is a matching of points, whose cost comes from
@@ -60,7 +60,7 @@ func compare(ctx context.Context, v experiment.Evaluation, functions []heldOutFu
 func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d FunctionResult, observed *observables.Observed, err error) {
 	d.Index, d.Time = f.index, f.time
 	dim := f.function.System.Dim()
-	ours := cloud(x, dim)
+	ours := cloud(f.frame.Standardised(x), dim)
 	if f.potential != nil {
 		if d.Observables, observed, err = f.observables(x); err != nil {
 			return d, nil, err
@@ -69,15 +69,15 @@ func distances(v experiment.Evaluation, f heldOutFunction, x []float32) (d Funct
 		return d, nil, err
 	}
 	if dim == 1 {
-		err = d.onTheLine(f, x)
+		err = d.onTheLine(f, ours.X, x)
 	} else {
-		d.SlicedW2, err = metrics.SlicedW2(ours, cloud(f.reference, dim), directions, 0)
+		d.SlicedW2, err = metrics.SlicedW2(ours, cloud(f.compared, dim), directions, 0)
 	}
 	if err != nil {
 		return d, nil, err
 	}
-	_, covariance := moments(x, dim)
-	_, target := moments(f.reference, dim)
+	_, covariance := moments(ours.X, dim)
+	_, target := moments(f.compared, dim)
 	if trace(target) == 0 {
 		return d, nil, errors.New("all reference samples are equal")
 	}
@@ -98,17 +98,18 @@ func (d *FunctionResult) divergences(v experiment.Evaluation, f heldOutFunction,
 	return err
 }
 
-// onTheLine computes the distances that exist in one dimension alone.
-func (d *FunctionResult) onTheLine(f heldOutFunction, x []float32) (err error) {
-	if d.W2, err = metrics.W2(x, f.reference); err != nil {
+// onTheLine computes the distances that exist in one dimension alone, of samples x that are
+// compared in the function's frame.
+func (d *FunctionResult) onTheLine(f heldOutFunction, compared, x []float32) (err error) {
+	if d.W2, err = metrics.W2(compared, f.compared); err != nil {
 		return err
 	}
-	if d.KS, d.KSP, err = metrics.KS(x, f.reference); err != nil {
+	if d.KS, d.KSP, err = metrics.KS(compared, f.compared); err != nil {
 		return err
 	}
 	d.KSP = max(d.KSP, math.SmallestNonzeroFloat64) // underflow: JSON leaves out a zero
 	if f.law != nil {
-		d.W2Exact = w2Exact(x, f.law)
+		d.W2Exact = f.w2Exact(x)
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package evaluate
 
+import "strings"
+
 // Distance is a number of every function that compares rows; lower is better.
 type Distance struct {
 	Name    string
@@ -38,7 +40,15 @@ func Distances(rows []Row, dim int) [2]Distance {
 }
 
 // Distances are the two that compare the rows.
-func (r *Results) Distances() [2]Distance { return Distances(r.Rows, r.Dim) }
+func (r *Results) Distances() [2]Distance {
+	distances := Distances(r.Rows, r.Dim)
+	if len(r.Units) > 0 {
+		for i := range distances {
+			distances[i].Unit = strings.Replace(distances[i].Unit, "of x", "of the deviation", 1)
+		}
+	}
+	return distances
+}
 
 // hasObservables reports whether rows have observables of particles.
 func hasObservables(rows []Row) bool {

@@ -22,7 +22,9 @@ type heldOutFunction struct {
 	function  family.Function
 	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
-	measured  *metrics.Reference // of reference, with the self terms that all rows share
+	frame     flow.Frame         // in which distances are measured
+	compared  []float32          // reference in that frame
+	measured  *metrics.Reference // of compared, with the self terms that all rows share
 	law       family.Law         // nil where there is no exact one
 	// Observables of the reference's particles; nil for other families.
 	potential *family.Potential
@@ -54,6 +56,10 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}
 	defer s.Close()
+	frame, err := flow.FrameOf(o.State.Normalisation, f.Dim())
+	if err != nil {
+		return nil, err
+	}
 	first, _ := d.ShardRange(d.HeldOutShard())
 	functions := make([]heldOutFunction, e.Evaluation.Functions)
 	for i := range functions {
@@ -65,10 +71,8 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 			return nil, err
 		}
 		reference := slices.Clone(subsample(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
-		functions[i] = heldOutFunction{
-			index: first + i, function: made, reference: reference,
-			measured: metrics.NewReference(cloud(reference, f.Dim())),
-		}
+		functions[i] = heldOutFunction{index: first + i, function: made, frame: frame}
+		functions[i].compareWith(reference)
 		if timed, ok := f.(family.Timed); ok {
 			functions[i].time = timed.Time(d.Seed, first+i)
 		}
@@ -83,6 +87,12 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		}
 	}
 	return functions, nil
+}
+
+// compareWith sets the samples [N, d] that rows are compared with.
+func (f *heldOutFunction) compareWith(reference []float32) {
+	f.reference, f.compared = reference, f.frame.Standardised(reference)
+	f.measured = metrics.NewReference(cloud(f.compared, f.function.System.Dim()))
 }
 
 // laws computes the exact laws of the functions, for families that have them. All
@@ -124,6 +134,11 @@ func subsample(stored []float32, n, d int) []float32 {
 		part = append(part, stored[from:from+d]...)
 	}
 	return part
+}
+
+// w2Exact is the W2 distance of samples from the exact law, in the frame of the function.
+func (f heldOutFunction) w2Exact(samples []float32) float64 {
+	return w2Exact(samples, f.law) / f.frame.Scale(0)
 }
 
 // w2Exact is the W2 distance of samples from a law, with the quantile function

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
 )
@@ -13,6 +14,9 @@ func (r *Results) notes() []string {
 	notes := []string{
 		ScaleNote(e),
 		fmt.Sprintf("%d held-out functions, %d samples each.", r.Functions, r.Samples),
+	}
+	if len(r.Units) > 0 {
+		notes = append(notes, r.unitsNote())
 	}
 	notes = append(notes, r.meanings()...)
 	if _, ok := r.Row(Floor); ok {
@@ -46,6 +50,18 @@ func (r *Results) notes() []string {
 		notes = append(notes, "paper: "+PaperSource(e.Name)+".")
 	}
 	return notes
+}
+
+// unitsNote names the unit of all distances, for standardised states.
+func (r *Results) unitsNote() string {
+	var units []string
+	for _, u := range r.Units {
+		units = append(units, significant(u))
+	}
+	if r.Dim > 2 { // all the same
+		units = units[:1]
+	}
+	return fmt.Sprintf("Distances, blur and the bound of mixed are in units of the training samples' standard deviation along each axis: %s.", strings.Join(units, " and "))
 }
 
 // energies are the pooled energies of the reference, for particles.

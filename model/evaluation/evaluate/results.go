@@ -16,7 +16,11 @@ type Results struct {
 	Dim        int                   `json:"dim"`        // numbers of a sample
 	Functions  int                   `json:"functions"`
 	Samples    int                   `json:"samples"` // per function and row
-	Rows       []Row                 `json:"rows"`
+	// Units are the standard deviations of the training samples along each axis, where
+	// the flow's states are standardised: distances are then relative to them. Without
+	// Units they are in the unit of x.
+	Units []float64 `json:"units,omitempty"`
+	Rows  []Row     `json:"rows"`
 	// ReferenceToExact is the W2 distance of each reference set from the exact
 	// invariant law: where it is large, the reference's chains have not mixed.
 	// This and the next three are for families with exact laws.

@@ -19,7 +19,7 @@ import (
 )
 
 // mixedBelow is the W2 distance between a reference set and the exact law below which
-// its chains count as mixed. The table has means over those functions alone too, since
+// its chains count as mixed, in the frame of the states like all distances. The table has means over those functions alone too, since
 // elsewhere the reference is not a sample of the law.
 const mixedBelow = 0.2
 
@@ -64,6 +64,9 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	defer release()
 	r := o.newResults(f.Dim(), len(functions))
 	r.LawUnknown = unknown
+	for _, s := range functions[0].frame {
+		r.Units = append(r.Units, s.Std)
+	}
 	mixed := r.describeReference(functions)
 	if r.ReferenceMixing, err = o.referenceMixing(ctx, f, functions); err != nil {
 		return nil, FigureData{}, err
@@ -171,7 +174,7 @@ func (r *Results) describeReference(functions []heldOutFunction) (mixed []bool) 
 		if f.law == nil {
 			return nil
 		}
-		d := w2Exact(f.reference, f.law)
+		d := f.w2Exact(f.reference)
 		r.ReferenceToExact = append(r.ReferenceToExact, d)
 		mixed = append(mixed, d < mixedBelow)
 		if d < mixedBelow {

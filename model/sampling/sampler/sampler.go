@@ -1,6 +1,6 @@
-// Package sampler draws from a trained network. The flow dx/dt = v(x, t) carries
-// noise x₀ ~ N(0,I) at t = 0 to a sample at t = 1 of the invariant measure that the
-// network predicts.
+// Package sampler draws from a trained network. The flow dz/dt = v(z, t) carries
+// noise z₀ ~ N(0,I) at t = 0 to a sample at t = 1 of the invariant measure that the
+// network predicts, in the coordinates of the training states (flow.Frame).
 package sampler
 
 import (
@@ -39,6 +39,7 @@ type Sampler struct {
 	backend     *backend.Backend
 	model       velocity.Model
 	conditioner flow.Conditioner
+	frame       flow.Frame
 	theta       backend.Buffer
 	encoder     *backend.Program
 	group       int                      // functions per execution of the encoder
@@ -57,14 +58,17 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 	if err := checkLayout(st, layout); err != nil {
 		return nil, err
 	}
+	frame, err := flow.FrameOf(st.Normalisation, model.Dim())
+	if err != nil {
+		return nil, fmt.Errorf("sampler: %w", err)
+	}
 	s := &Sampler{
-		backend: b, model: model, conditioner: conditioner, group: maxFunctions,
+		backend: b, model: model, conditioner: conditioner, frame: frame, group: maxFunctions,
 		velocities: make(map[int]*backend.Program),
 	}
 	for _, input := range model.Inputs() {
 		s.group = max(1, min(s.group, maxInputValues/input.Size()))
 	}
-	var err error
 	if s.theta, err = b.Upload(st.Parameters, len(st.Parameters)); err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
@@ -148,6 +152,7 @@ func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, s
 		if err := s.integrate(ctx, x, code, solver); err != nil {
 			return nil, fmt.Errorf("sample function %d: %w", i, err)
 		}
+		s.frame.Restore(x)
 		samples[i] = x
 	}
 	return samples, nil

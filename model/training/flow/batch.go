@@ -22,7 +22,7 @@ type Batch struct {
 	Dim       int // d
 
 	Inputs [][]float32 // of the network, standardised, each [n, shape of the input…]
-	X0, X1 []float32   // [n, S, d]
+	X0, X1 []float32   // [n, S, d], in the flow's coordinates
 	T      []float32   // [n, S]
 	// Uses accounts for what was taken of each function.
 	Uses []ledger.Use
@@ -66,6 +66,7 @@ func (b *Batch) Reset(samples, dim, inputs int) {
 // and the shard alone, not on the worker. An Assembler is for one goroutine.
 type Assembler struct {
 	Times Times // law of t; the zero value is Uniform
+	Frame Frame // of X0 and X1; the empty one is that of the stored samples
 
 	plan        batch.Plan
 	dim         int
@@ -106,7 +107,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 			Function: family.Function{Fields: dst.fields[first:len(dst.fields):len(dst.fields)]},
 		})
 
-		samples := s.Samples(pick.Function)
+		samples, before := s.Samples(pick.Function), len(dst.X1)
 		a.plan.Block(pick, a.indices)
 		hi, lo := random.Key(a.plan.Seed, "flow", uint64(pick.Global), uint64(pick.Pass))
 		a.source.Seed(hi, lo)
@@ -118,6 +119,7 @@ func (a *Assembler) Append(dst *Batch, s *shard.Shard, picks []batch.Pick) {
 		} else {
 			a.draw(dst, samples)
 		}
+		a.Frame.Standardise(dst.X1[before:])
 		dst.Uses = append(dst.Uses, ledger.Use{Shard: s.Manifest().Shard, Word: a.hasher.Word(s.First()+pick.Function, a.indices)})
 		dst.Functions++
 	}

@@ -34,6 +34,7 @@ type Stored struct {
 	sources          []source
 	grid             sde.Grid // of drift and diffusion, where inputs are derived
 	drift, diffusion int      // their places among the function's fields
+	scale            float64  // of the flow's coordinates
 }
 
 // source is what an input is made from.
@@ -51,7 +52,11 @@ type source struct {
 // drift and diffusion on the grid. The zero grid stands for a family without: then
 // nothing is derived.
 func NewStored(inputs []velocity.Input, fields []family.Field, grid sde.Grid, n shard.Normalisation) (*Stored, error) {
-	s := &Stored{grid: grid}
+	frame, err := FrameOf(n, 1) // inputs are derived on the line alone
+	if err != nil {
+		return nil, err
+	}
+	s := &Stored{grid: grid, scale: frame.Scale(0)}
 	for _, input := range inputs {
 		if err := Find(input, fields, grid); err != nil {
 			return nil, err
@@ -120,7 +125,7 @@ func (s *Stored) Condition(ctx context.Context, inputs [][]float32, subjects []S
 				}
 				var err error
 				c := sde.Coefficients{Grid: s.grid, Drift: fields[s.drift], Diffusion: fields[s.diffusion]}
-				if inputs[k], err = from.derive(inputs[k], c); err != nil {
+				if inputs[k], err = from.derive(inputs[k], c, s.scale); err != nil {
 					return fmt.Errorf("function %d: %s: %w", subject.Index, from.name, err)
 				}
 				continue

@@ -1,0 +1,73 @@
+package shard
+
+import "fmt"
+
+// State names coordinate k of the samples in a Normalisation. Networks then see the samples
+// standardised: z_k = (x_k − mean)/std.
+func State(k int) string { return fmt.Sprintf("state[%d]", k) }
+
+// stateMoments is how many moments the samples have: one for each coordinate on the line and
+// in the plane. In more dimensions the coordinates are positions of identical particles and
+// share them.
+func stateMoments(dim int) int {
+	if dim > 2 {
+		return 1
+	}
+	return dim
+}
+
+// addStates adds values of the samples, the first of which is number at of the tensor
+// [F, N, d], to their moments.
+func addStates(m []Moments, at int, values []float32) {
+	for i, v := range values {
+		x := float64(v)
+		k := &m[(at+i)%len(m)]
+		k.Count++
+		k.Sum += x
+		k.SumSq += x * x
+	}
+}
+
+// states returns the moments of a training shard's samples, from its manifest. It reads the samples of a shard whose manifest is older than these moments.
+func (d *Dir) states(m Manifest) ([]Moments, error) {
+	if len(m.States) > 0 {
+		return m.States, nil
+	}
+	s, err := d.Open(m.Dataset, m.Shard)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]Moments, stateMoments(m.Dim))
+	for i := range m.Count {
+		addStates(states, 0, s.Samples(i))
+	}
+	return states, s.Close()
+}
+
+// AddStates adds the mean and the standard deviation of the samples to n, by coordinate, over
+// the training shards of these manifests. In three and more dimensions all coordinates have
+// the same two.
+func (n Normalisation) AddStates(d *Dir, manifests []Manifest) error {
+	train, err := trainingShards(manifests)
+	if err != nil {
+		return err
+	}
+	total := make([]Moments, stateMoments(train[0].Dim))
+	for _, m := range train {
+		states, err := d.states(m)
+		if err != nil {
+			return fmt.Errorf("normalisation of the samples: %w", err)
+		}
+		for k, s := range states {
+			total[k].Merge(s)
+		}
+	}
+	for k := range train[0].Dim {
+		s, err := total[k%len(total)].standard()
+		if err != nil {
+			return fmt.Errorf("normalisation of %s: %w", State(k), err)
+		}
+		n[State(k)] = s
+	}
+	return nil
+}
