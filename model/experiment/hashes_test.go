@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // A preset's hashes name its checkpoints and its shards, and a checkpoint carries its
@@ -66,7 +68,8 @@ func TestPresetsKeepTheirHashes(t *testing.T) {
 	}
 }
 
-// So for an experiment that carries the definition of its family.
+// So for an experiment that carries the definition of its family: with raw states, as in all
+// older builds, and with standardised ones.
 func TestDefinedFamilyKeepsItsHash(t *testing.T) {
 	e, err := Load("vn1d", "smoke", "", []string{
 		`data.family='{name: well, dim: 1, grid: {lo: -4, hi: 4, nodes: 64}, parameters: {a: "uniform(0, 1)"}, drift: a - x, diffusion: 1}'`,
@@ -75,7 +78,12 @@ func TestDefinedFamilyKeepsItsHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	const family = `{"name":"well","dim":1,"grid":{"lo":-4,"hi":4,"nodes":64},"parameters":{"a":"uniform(0, 1)"},"drift":["a - x"],"diffusion":["1"]}`
-	if e.Data.Family != family || e.Hash() != "98a4440f6b6e3aa0fdce93322c32019f" || e.Data.Hash() != "43c82d3724221fb21148117d88ba6c00" {
-		t.Errorf("family %s, hash %s, of the data %s", e.Data.Family, e.Hash(), e.Data.Hash())
+	for states, want := range map[flow.States]string{
+		flow.Raw: "98a4440f6b6e3aa0fdce93322c32019f", flow.Standardised: "dbe7324924164420317fc292eb1fa50b",
+	} {
+		e.Training.States = states
+		if e.Data.Family != family || e.Hash() != want || e.Data.Hash() != "43c82d3724221fb21148117d88ba6c00" {
+			t.Errorf("%s: family %s, hash %s, of the data %s", states, e.Data.Family, e.Hash(), e.Data.Hash())
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 func write(t *testing.T, content string) string {
@@ -238,7 +239,7 @@ func TestBadInput(t *testing.T) {
 		"field of a row":       {experiment: "vn1d", sets: []string{"evaluation.mcmc=[{nam: a}]"}, want: []string{"evaluation.mcmc", "nam"}},
 		"set without a value":  {experiment: "vn1d", sets: []string{"training.epochs"}, want: []string{`"training.epochs"`, "path=value"}},
 		"set an empty value":   {experiment: "vn1d", sets: []string{"training.epochs="}, want: []string{"training.epochs", "no value"}},
-		"set unknown field":    {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, coupling, times, sensors, epochs"}},
+		"set unknown field":    {experiment: "vn1d", sets: []string{"training.epoch=1"}, want: []string{"training.epoch", "batch_functions, batch_samples, micro_batch, precision, wire, reproducible, coupling, times, states, sensors, epochs"}},
 		"set into a number":    {experiment: "vn1d", sets: []string{"seed.low=1"}, want: []string{"seed.low", "no fields"}},
 		"set text":             {experiment: "vn1d", sets: []string{"training.epochs=ten"}, want: []string{"training.epochs", `"ten"`, "whole number"}},
 		"set a list":           {experiment: "vn1d", sets: []string{"training.learning_rate=[1]"}, want: []string{`"[1]" is no number: list instead of number`}},
@@ -421,5 +422,41 @@ func TestWrittenFamily(t *testing.T) {
 	}
 	if _, err := Load("vn1d", "smoke", filepath.Join(dir, "experiment.yaml"), nil); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "data.family: ") {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// A definition's states are standardised, for it may have any unit. A named family keeps raw
+// states, and so do configurations of older builds, which did not say.
+func TestStates(t *testing.T) {
+	const well = `data.family='{name: well, dim: 1, grid: {lo: -4, hi: 4, nodes: 64}, parameters: {a: "uniform(0, 1)"}, drift: a - x, diffusion: 1}'`
+	load := func(sets ...string) Experiment {
+		t.Helper()
+		e, err := Load("vn1d", "smoke", "", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if got := load().Training.States; got != "" {
+		t.Errorf("a named family: %q", got)
+	}
+	standardised, raw := load(well), load(well, "training.states=raw")
+	if got := standardised.Training.States; got != flow.Standardised {
+		t.Errorf("a definition: %q", got)
+	}
+	old := raw
+	old.Training.States = ""
+	if raw.Hash() != old.Hash() || raw.Hash() == standardised.Hash() {
+		t.Errorf("hashes: raw %s, of an older build %s, standardised %s", raw.Hash(), old.Hash(), standardised.Hash())
+	}
+	config, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read, err := Parse(config); err != nil || read.Training.States != "" {
+		t.Errorf("an older checkpoint's configuration: %q, error %v", read.Training.States, err)
+	}
+	if _, err := Load("vn1d", "smoke", "", []string{"training.states=centred"}); err == nil || !strings.Contains(err.Error(), "training.states") {
+		t.Errorf("unknown states: %v", err)
 	}
 }

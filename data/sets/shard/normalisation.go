@@ -11,7 +11,7 @@ import (
 
 // Normalisation standardises the inputs of a network, by the name of the field:
 // (x−mean)/std with one mean and one standard deviation over all values of all training
-// functions.
+// functions. The names of State standardise the samples, one coordinate each.
 type Normalisation map[string]Standard
 
 // Standard is the mean and the population standard deviation of a field.

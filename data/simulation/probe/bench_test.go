@@ -21,9 +21,9 @@ func BenchmarkFill(b *testing.B) {
 		system sde.System
 		config Config
 	}{
-		{plane, Config{Trajectory, 256, 20, 0.01}},
-		{plane, Config{Walk, 256, 20, 0.0025}},
-		{particles, Config{Pairs, 512, 20, 0.001}},
+		{plane, Config{Kind: Trajectory, Sensors: 256, Steps: 20, DT: 0.01}},
+		{plane, Config{Kind: Walk, Sensors: 256, Steps: 20, DT: 0.0025}},
+		{particles, Config{Kind: Pairs, Sensors: 512, Steps: 20, DT: 0.001}},
 	} {
 		b.Run(string(c.config.Kind), func(b *testing.B) {
 			dst := make([]float32, c.config.Size())

@@ -76,7 +76,7 @@ func TestRowsAreCoefficients(t *testing.T) {
 				at = [4]int{0, -1, -1, terms - 1}
 			}
 			left := 0
-			for rows := fill(t, Config{kind, 300, 20, 0.05}, p, 3); len(rows) > 0; rows = rows[8:] {
+			for rows := fill(t, Config{Kind: kind, Sensors: 300, Steps: 20, DT: 0.05}, p, 3); len(rows) > 0; rows = rows[8:] {
 				x, y := float64(rows[0]), float64(rows[1])
 				if math.Abs(y) > 1 {
 					left++
@@ -134,9 +134,9 @@ func TestMovesOfPlanes(t *testing.T) {
 		config Config
 		p      sde.Plane
 	}{
-		{"full", Config{Trajectory, 20000, 3, 0.04}, full},
-		{"constant", Config{Trajectory, 20000, 3, 0.04}, constant},
-		{"walk", Config{Walk, 20000, 3, 0.0025}, full},
+		{"full", Config{Kind: Trajectory, Sensors: 20000, Steps: 3, DT: 0.04}, full},
+		{"constant", Config{Kind: Trajectory, Sensors: 20000, Steps: 3, DT: 0.04}, constant},
+		{"walk", Config{Kind: Walk, Sensors: 20000, Steps: 3, DT: 0.0025}, full},
 	} {
 		rows := fill(t, c.config, c.p, 9)
 		var us, vs, z0, z1 []float64
@@ -198,7 +198,7 @@ func TestPairForces(t *testing.T) {
 	p.Force = sde.Tabulate(func(r2 float64) float64 { return 5*math.Exp(-r2) - 0.5 }, 0.7, 3)
 	count := [3]int{}
 	var largest float64
-	rows := fill(t, Config{Pairs, 2000, 20, 0.001}, p, 1)
+	rows := fill(t, Config{Kind: Pairs, Sensors: 2000, Steps: 20, DT: 0.001}, p, 1)
 	for ; len(rows) > 0; rows = rows[4:] {
 		x, y := float64(rows[0]), float64(rows[1])
 		r2 := x*x + y*y
@@ -230,7 +230,7 @@ func TestPairForces(t *testing.T) {
 func TestMovesOfPairs(t *testing.T) {
 	const k, dt, sensors = 1.5, 0.01, 20000
 	p := spring(k)
-	c := Config{Pairs, sensors, 20, dt}
+	c := Config{Kind: Pairs, Sensors: sensors, Steps: 20, DT: dt}
 	rows := fill(t, c, p, 4)
 	var distances, angles, moved, ratio []float64
 	for s := range sensors {
@@ -271,7 +271,7 @@ func TestProbesAreFunctions(t *testing.T) {
 	for _, c := range []struct {
 		config Config
 		system sde.System
-	}{{Config{Trajectory, 200, 20, 0.01}, flat}, {Config{Walk, 200, 20, 0.0025}, flat}, {Config{Pairs, 200, 20, 0.001}, spring(1)}} {
+	}{{Config{Kind: Trajectory, Sensors: 200, Steps: 20, DT: 0.01}, flat}, {Config{Kind: Walk, Sensors: 200, Steps: 20, DT: 0.0025}, flat}, {Config{Kind: Pairs, Sensors: 200, Steps: 20, DT: 0.001}, spring(1)}} {
 		want := fill(t, c.config, c.system, 5)
 		made := make([][]float32, 50)
 		err := simulate.Each(context.Background(), len(made), func(_ context.Context, i int) error {
@@ -325,7 +325,7 @@ func TestRefusals(t *testing.T) {
 	broken.Drift[17] = float32(math.NaN())
 	wild := plane(func(x, y float64) [2]float64 { return [2]float64{1e30, 0} }, 1, ones)
 	line := sde.Coefficients{Grid: wide, Drift: make([]float32, wide.N), Diffusion: slices.Repeat([]float32{1}, wide.N)}
-	trajectory := Config{Trajectory, 3, 4, 0.01}
+	trajectory := Config{Kind: Trajectory, Sensors: 3, Steps: 4, DT: 0.01}
 	for _, c := range []struct {
 		name   string
 		config Config
@@ -334,18 +334,18 @@ func TestRefusals(t *testing.T) {
 		want   string
 		is     error
 	}{
-		{"no kind", Config{"", 3, 4, 0.01}, fine, 96, `kind is "": must be trajectory, walk or pairs`, nil},
-		{"no sensors", Config{Trajectory, 0, 4, 0.01}, fine, 0, "sensors is 0", nil},
-		{"too many sensors", Config{Trajectory, 1<<16 + 1, 4, 0.01}, fine, 0, "sensors is 65537", nil},
-		{"no rows", Config{Trajectory, 3, 0, 0.01}, fine, 0, "steps is 0", nil},
-		{"too many rows", Config{Trajectory, 3, 5000, 0.01}, fine, 0, "steps is 5000", nil},
-		{"no time", Config{Trajectory, 3, 4, 0}, fine, 96, "dt is 0", nil},
-		{"NaN", Config{Trajectory, 3, 4, math.NaN()}, fine, 96, "dt is NaN", nil},
+		{"no kind", Config{Kind: "", Sensors: 3, Steps: 4, DT: 0.01}, fine, 96, `kind is "": must be trajectory, walk or pairs`, nil},
+		{"no sensors", Config{Kind: Trajectory, Sensors: 0, Steps: 4, DT: 0.01}, fine, 0, "sensors is 0", nil},
+		{"too many sensors", Config{Kind: Trajectory, Sensors: 1<<16 + 1, Steps: 4, DT: 0.01}, fine, 0, "sensors is 65537", nil},
+		{"no rows", Config{Kind: Trajectory, Sensors: 3, Steps: 0, DT: 0.01}, fine, 0, "steps is 0", nil},
+		{"too many rows", Config{Kind: Trajectory, Sensors: 3, Steps: 5000, DT: 0.01}, fine, 0, "steps is 5000", nil},
+		{"no time", Config{Kind: Trajectory, Sensors: 3, Steps: 4, DT: 0}, fine, 96, "dt is 0", nil},
+		{"NaN", Config{Kind: Trajectory, Sensors: 3, Steps: 4, DT: math.NaN()}, fine, 96, "dt is NaN", nil},
 		{"length", trajectory, fine, 95, "95 values for 3 sensors with 4 rows of 8", nil},
 		{"broken drift", trajectory, broken, 96, "", sde.ErrNotFinite},
 		{"a line", trajectory, line, 96, "trajectory of sde.Coefficients", ErrSystem},
-		{"pairs of a plane", Config{Pairs, 3, 8, 0.01}, fine, 96, "pairs of sde.Plane", ErrSystem},
-		{"walk of particles", Config{Walk, 3, 4, 0.01}, spring(1), 96, "walk of sde.Particles", ErrSystem},
+		{"pairs of a plane", Config{Kind: Pairs, Sensors: 3, Steps: 8, DT: 0.01}, fine, 96, "pairs of sde.Plane", ErrSystem},
+		{"walk of particles", Config{Kind: Walk, Sensors: 3, Steps: 4, DT: 0.01}, spring(1), 96, "walk of sde.Particles", ErrSystem},
 		{"explosion", trajectory, wild, 96, "sensor 0 ends at", ErrDiverged},
 	} {
 		err := c.config.Fill(make([]float32, c.values), c.system, 1, "test", 17)
@@ -354,7 +354,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	// A walk does not depend on the drift.
-	fill(t, Config{Walk, 3, 4, 0.01}, wild, 1)
+	fill(t, Config{Kind: Walk, Sensors: 3, Steps: 4, DT: 0.01}, wild, 1)
 }
 
 // Memory is that of a few blocks, not of every sensor; pools lose some of theirs
@@ -363,7 +363,7 @@ func TestFillKeepsItsMemory(t *testing.T) {
 	for _, c := range []struct {
 		config Config
 		system sde.System
-	}{{Config{Trajectory, 2048, 2, 0.01}, plane(swirl, 4, uneven)}, {Config{Pairs, 2048, 2, 0.001}, spring(1)}} {
+	}{{Config{Kind: Trajectory, Sensors: 2048, Steps: 2, DT: 0.01}, plane(swirl, 4, uneven)}, {Config{Kind: Pairs, Sensors: 2048, Steps: 2, DT: 0.001}, spring(1)}} {
 		dst := make([]float32, c.config.Size())
 		system := c.system
 		if n := testing.AllocsPerRun(20, func() {

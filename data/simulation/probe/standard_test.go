@@ -20,7 +20,7 @@ func TestStandards(t *testing.T) {
 		p.Diffusion = []float32{math.Sqrt2}
 		return p, nil
 	}
-	c := Config{Walk, 500, 1, 0.01}
+	c := Config{Kind: Walk, Sensors: 500, Steps: 1, DT: 0.01}
 	got, err := c.Standards(context.Background(), numbers(200), system, 1, "test", OverRows)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestStandardsTellFunctionsApart(t *testing.T) {
 	system := func(i int) (sde.System, error) {
 		return plane(func(x, y float64) [2]float64 { return [2]float64{offset(i) + 30*x, offset(i) * y} }, 1, ones), nil
 	}
-	for _, c := range []Config{{Walk, 50, 20, 0.01}, {Trajectory, 50, 20, 0.001}} {
+	for _, c := range []Config{{Kind: Walk, Sensors: 50, Steps: 20, DT: 0.01}, {Kind: Trajectory, Sensors: 50, Steps: 20, DT: 0.001}} {
 		got, err := c.Standards(context.Background(), numbers(functions), system, 1, "test", BetweenFunctions)
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestStandardsRefusals(t *testing.T) {
 		}
 		return spring(1), nil
 	}
-	c := Config{Pairs, 5, 5, 0.001}
+	c := Config{Kind: Pairs, Sensors: 5, Steps: 5, DT: 0.001}
 	if _, err := c.Standards(context.Background(), numbers(5), failing, 1, "test", BetweenFunctions); !errors.Is(err, deliberate) {
 		t.Errorf("failing function: %v", err)
 	}

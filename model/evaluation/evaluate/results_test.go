@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 func TestDescribe(t *testing.T) {
@@ -275,10 +276,8 @@ func TestDistancesInThePlane(t *testing.T) {
 	reference, x := make([]float32, 512), make([]float32, 512)
 	standardNormal(2).draw(reference, 1, "reference", 0)
 	gaussian{[]float64{1, 0}, [][]float64{{1}, {0, 2}}}.draw(x, 1, "x", 0)
-	f := heldOutFunction{
-		index: 7, function: family.Function{System: sde.Plane{X: grid, Y: grid}},
-		reference: reference, measured: metrics.NewReference(cloud(reference, 2)),
-	}
+	f := heldOutFunction{index: 7, function: family.Function{System: sde.Plane{X: grid, Y: grid}}}
+	f.compareWith(reference)
 	got, _, err := distances(e.Evaluation, f, x)
 	if err != nil {
 		t.Fatal(err)
@@ -301,10 +300,59 @@ func TestDistancesInThePlane(t *testing.T) {
 	if err != nil || same.SlicedW2 != 0 || !(math.Abs(same.Sinkhorn) <= 1e-9) || same.VarianceRatio != 1 {
 		t.Errorf("the reference itself: %+v, %v", same, err)
 	}
-	f.reference = make([]float32, 512)
-	f.measured = metrics.NewReference(cloud(f.reference, 2))
+	f.compareWith(make([]float32, 512))
 	if _, _, err := distances(e.Evaluation, f, x); err == nil {
 		t.Error("a reference of equal points: no error")
+	}
+}
+
+// Distances in the frame of standardised states have no unit: x and reference in other units,
+// along each axis, have the same ones.
+func TestDistancesHaveNoUnit(t *testing.T) {
+	e, err := experiment.Load("vn1d", "smoke", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dim, frame := range map[int]flow.Frame{
+		1: {{Mean: -5, Std: 8192}},
+		2: {{Mean: 1, Std: 8192}, {Mean: -0x1p-12, Std: 0x1p-12}},
+	} {
+		grid := sde.Grid{Lo: -1, Hi: 1, N: 2}
+		f := heldOutFunction{function: family.Function{System: sde.Plane{X: grid, Y: grid}}}
+		if dim == 1 {
+			f.function.System, f.law = sde.Coefficients{Grid: grid}, onLine{m: 0.5, s: 1}
+		}
+		reference, x := make([]float32, 512*dim), make([]float32, 512*dim)
+		standardNormal(dim).draw(reference, 1, "reference", 0)
+		standardNormal(dim).draw(x, 1, "x", 0)
+		for i := range x {
+			x[i] += 0.5
+		}
+		f.compareWith(reference)
+		want, _, err := distances(e.Evaluation, f, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.frame = frame
+		if dim == 1 {
+			f.law = onLine{m: frame[0].Mean + 0.5*frame[0].Std, s: frame[0].Std}
+		}
+		frame.Restore(reference)
+		frame.Restore(x)
+		f.compareWith(reference)
+		got, _, err := distances(e.Evaluation, f, x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, pair := range map[string][2]float64{
+			"Sinkhorn": {got.Sinkhorn, want.Sinkhorn}, "converged": {got.SinkhornConverged, want.SinkhornConverged},
+			"W2": {got.W2, want.W2}, "sliced W2": {got.SlicedW2, want.SlicedW2}, "exact": {got.W2Exact, want.W2Exact},
+			"KS": {got.KS, want.KS}, "variance ratio": {got.VarianceRatio, want.VarianceRatio},
+		} {
+			if !(math.Abs(pair[0]-pair[1]) <= 1e-3*math.Abs(pair[1])) {
+				t.Errorf("%d dimensions: %s is %g in other units, %g in standard ones", dim, name, pair[0], pair[1])
+			}
+		}
 	}
 }
 

@@ -104,6 +104,28 @@ func TestChunkingIsInvisible(t *testing.T) {
 	})
 }
 
+// A state with standardised states gives mean + std·z of the same flow's z. Without them, as in
+// checkpoints of older builds, the samples are z.
+func TestStandardisedStates(t *testing.T) {
+	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
+		solver, raw, standardised := ode.Euler{Steps: 2}, fresh(small), fresh(small)
+		standardised.Normalisation[shard.State(0)] = shard.Standard{Mean: 1000, Std: 64}
+		z, err := open(t, b, small, raw).Sample(t.Context(), functions(1, nodes), 100, solver, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := open(t, b, small, standardised).Sample(t.Context(), functions(1, nodes), 100, solver, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range z[0] {
+			if want := float32(1000 + 64*float64(z[0][i])); x[0][i] != want {
+				t.Fatalf("sample %d is %g, want %g", i, x[0][i], want)
+			}
+		}
+	})
+}
+
 // part is the tensor of that name in a state.
 func part(st *state.State, name string) []float32 {
 	i := slices.IndexFunc(st.Layout, func(t parameters.Tensor) bool { return t.Name == name })

@@ -15,7 +15,8 @@
 //	format              "ergoflow-state-3"
 //	step                updates applied, decimal
 //	run                 hash of the configuration
-//	normalisation       JSON, as shard.Normalisation
+//	normalisation       JSON, as shard.Normalisation; with state[k] the flow's coordinates
+//	                    are (x_k − mean)/std
 //	config              JSON, the whole experiment
 //	ledger              JSON, the stretches of data/sets/ledger
 //	content_sha256      of exports alone: see Seal

@@ -1,0 +1,100 @@
+package flow_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+)
+
+// In the frame of the units, a shard in any units gives the batches of the same shard in
+// standard units: the noise and the times to the bit, the samples to rounding.
+func TestFrameRemovesUnits(t *testing.T) {
+	for _, dim := range []int{1, 2} {
+		for _, coupling := range flow.Couplings() {
+			if coupling == flow.Quantile && dim > 1 {
+				continue
+			}
+			want := assemble(t, assembler(t, plan, dim, coupling), open(t, functions, stored, dim), 5)
+			for _, unit := range []shard.Standard{{Mean: 0, Std: 1e4}, {Mean: 3e-4, Std: 2e-4}, {Mean: 1000, Std: 0.7}} {
+				scaled := write(t, functions, stored, dim, func(z float64) float64 { return unit.Mean + unit.Std*z })
+				a := assembler(t, plan, dim, coupling)
+				a.Frame = slices.Repeat(flow.Frame{unit}, dim)
+				got := assemble(t, a, scaled, 5)
+				if !slices.Equal(got.X0, want.X0) || !slices.Equal(got.T, want.T) {
+					t.Errorf("%d dimensions, %s, unit %+v: another noise or other times", dim, coupling, unit)
+				}
+				rounding := 1e-6 * (1 + math.Abs(unit.Mean)/unit.Std)
+				for i, x := range got.X1 {
+					if !(math.Abs(float64(x-want.X1[i])) <= rounding) {
+						t.Fatalf("%d dimensions, %s, unit %+v: sample %d is %g, want %g", dim, coupling, unit, i, x, want.X1[i])
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestFrameOf(t *testing.T) {
+	if f, err := flow.FrameOf(shard.Normalisation{"drift": {Std: 2}}, 2); err != nil || len(f) > 0 {
+		t.Errorf("a normalisation without states has the frame %v, error %v", f, err)
+	}
+	n := shard.Normalisation{shard.State(0): {Mean: 1, Std: 2}, shard.State(1): {Mean: -1, Std: 8}}
+	f, err := flow.FrameOf(n, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float32{3, -9, -1, 7}
+	z := f.Standardised(x)
+	if want := []float32{1, -1, -1, 1}; !slices.Equal(z, want) {
+		t.Errorf("standardised states are %v, want %v", z, want)
+	}
+	if f.Restore(z); !slices.Equal(z, x) {
+		t.Errorf("restored states are %v, want %v", z, x)
+	}
+	delete(n, shard.State(1))
+	if _, err := flow.FrameOf(n, 2); err == nil {
+		t.Error("a frame without its second coordinate is accepted")
+	}
+}
+
+// The equation of y = s·x is dY = s·b(Y/s)dt + s·σ(Y/s)dW. Its potential has no unit; its
+// score has 1/s, which the frame removes. Nor do they depend on the unit of time.
+func TestDerivedFieldsHaveNoUnit(t *testing.T) {
+	b := func(x float64) float64 { return x - x*x*x/3 }
+	sigma := func(x float64) float64 { return 1 + 0.3*math.Sin(x) }
+	inputs := onLine("potential", "score")
+	of := func(s, time float64, n shard.Normalisation) [][]float32 {
+		grid := sde.Grid{Lo: nodes.Lo * s, Hi: nodes.Hi * s, N: nodes.N}
+		fields := [][]float32{make([]float32, nodes.N), make([]float32, nodes.N)}
+		for i := range nodes.N {
+			x := nodes.At(i)
+			fields[0][i], fields[1][i] = float32(time*s*b(x)), float32(math.Sqrt(time)*s*sigma(x))
+		}
+		conditioner, err := flow.NewStored(inputs, lineFields, grid, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		values := make([][]float32, len(inputs))
+		if err := conditioner.Condition(t.Context(), values, []flow.Subject{{Function: family.Function{Fields: fields}}}); err != nil {
+			t.Fatal(err)
+		}
+		return values
+	}
+	want := of(1, 1, nil)
+	for _, s := range []float64{1e4, 2e-4} {
+		for _, time := range []float64{1, 1e-3, 1e3} {
+			for k, values := range of(s, time, shard.Normalisation{shard.State(0): {Std: s}}) {
+				for i, v := range values {
+					if !(math.Abs(float64(v-want[k][i])) <= 1e-5) {
+						t.Fatalf("unit %g, time %g: %s at node %d is %g, want %g", s, time, inputs[k].Name, i, v, want[k][i])
+					}
+				}
+			}
+		}
+	}
+}
