@@ -157,6 +157,9 @@ func (f *formula) checkInterpolation(i int, variables [][]float64, table, fine s
 	if err := fine.Validate(); err != nil {
 		return "", fmt.Errorf("%s, %w: %w", f.function(i, variables), ErrInterpolation, err)
 	}
+	if where := f.vanishing(variables); where != "" {
+		return "", fmt.Errorf("%s, %w: diffusion vanishes at %s and is %w", f.function(i, variables), ErrInterpolation, where, sde.ErrNotPositive)
+	}
 	for _, d := range Deviations(table, fine) {
 		if d.Size > refusedDeviation*d.Largest {
 			return "", fmt.Errorf("%s, %w: the %s at %s differs by %.3g from the interpolated table, whose largest value is %.3g", f.function(i, variables), ErrInterpolation, d.Name, d.Where, d.Size, d.Largest)

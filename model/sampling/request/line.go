@@ -35,6 +35,11 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	if err == nil {
 		fine, err = expression.Tabulate(b, sigma, family.FinerGrid(grid, 1))
 	}
+	if err == nil {
+		if where := family.Vanishes([]*expression.Expression{sigma}, grid, 1); where != "" {
+			err = fmt.Errorf("it vanishes at %s, between two nodes of the model's grid, and is %w", where, sde.ErrNotPositive)
+		}
+	}
 	switch {
 	case errors.Is(err, sde.ErrNotPositive):
 		return Target{}, &EquationError{"diffusion", grid, err}

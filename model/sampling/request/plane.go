@@ -18,14 +18,18 @@ func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	if n := len(r.Diffusion); n != 1 && n != 2 && n != 4 {
 		return Target{}, &InputError{"diffusion", ErrCount, fmt.Errorf("%d formulas, want one, two or four in the plane", n)}
 	}
+	var sigma []*expression.Expression
 	for _, part := range []struct {
 		input    string
 		formulas []string
 	}{{"drift", r.Drift}, {"diffusion", r.Diffusion}} {
+		sigma = nil
 		for k, formula := range part.formulas {
-			if _, err := expression.CompileIn(formula, "x", "y"); err != nil {
+			compiled, err := expression.CompileIn(formula, "x", "y")
+			if err != nil {
 				return Target{}, &InputError{part.input, ErrPlaneFormula, fmt.Errorf("formula %d: %w", k+1, err)}
 			}
+			sigma = append(sigma, compiled)
 		}
 	}
 	grid := tabulated.Grid()
@@ -36,6 +40,11 @@ func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	}
 	if errors.Is(err, sde.ErrNotFinite) {
 		return Target{}, &EquationError{"", grid, err}
+	}
+	if err == nil {
+		if where := family.Vanishes(sigma, grid, 2); where != "" {
+			return Target{}, &EquationError{"diffusion", grid, fmt.Errorf("it vanishes at %s, between two nodes of the model's grid, and is %w", where, sde.ErrNotPositive)}
+		}
 	}
 	var function family.Function
 	if err == nil {

@@ -34,6 +34,9 @@ func TestEquationsWithoutLaw(t *testing.T) {
 		{"vn1d_time", []string{"x"}, []string{"1"}, nil, ""},
 		{"vn1d", []string{"-log(x)"}, []string{"1"}, sde.ErrNotFinite, ""},
 		{"vn1d", []string{"-x"}, []string{"0"}, sde.ErrNotPositive, "diffusion"},
+		{"vn1d", []string{"-x"}, []string{"abs(x-0.0123)"}, sde.ErrNotPositive, "diffusion"}, // between two nodes
+		{"vn1d", []string{"-x"}, []string{"(x-0.0123)^2"}, sde.ErrNotPositive, "diffusion"},
+		{"cn2d", []string{"-x", "-y"}, []string{"abs(x-0.0123)"}, sde.ErrNotPositive, "diffusion"},
 		{"vn1d_time", []string{"-x"}, []string{"-1"}, sde.ErrNotPositive, "diffusion"},
 		{"cn2d", []string{"1/(x+5)", "y"}, []string{"1"}, sde.ErrNotFinite, ""},
 	} {
