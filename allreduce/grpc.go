@@ -163,7 +163,7 @@ func (network) dial(ctx context.Context, address string, greeting hello) (outgoi
 	if err != nil {
 		o.close()
 		err = fromStatus(err)
-		if o.cannotConnect() && ctx.Err() == nil {
+		if noWay(o.notConnected()) && ctx.Err() == nil {
 			err = fmt.Errorf("%w: %w", ErrSilent, err)
 		}
 		return nil, hello{}, err
@@ -211,13 +211,16 @@ func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn,
 	return newGathering(c)
 }
 
-// cannotConnect reports whether there is no way to the peer's host. A host that is there
-// refuses connections to a process that is not.
-func (o *streamOutgoing) cannotConnect() bool {
+// notConnected says why the last connection was not made; nil: it was.
+func (o *streamOutgoing) notConnected() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.failed != nil && !errors.Is(o.failed, syscall.ECONNREFUSED)
+	return o.failed
 }
+
+// noWay reports whether an error of dial means that there is no way to the peer's host. A
+// host that is there refuses connections to a process that is not.
+func noWay(err error) bool { return err != nil && !errors.Is(err, syscall.ECONNREFUSED) }
 
 // dial connects to a rank's data address, as every link does.
 func dial(ctx context.Context, address string) (net.Conn, error) {
@@ -229,9 +232,13 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // Reach connects to the data address, host:port, of another process as a link does, and
-// disconnects. Its error says why a link would fail.
+// disconnects. Its error says why a link would fail: [ErrSilent] where there is no way to
+// the process's host.
 func Reach(ctx context.Context, address string) error {
 	c, err := dial(ctx, address)
+	if noWay(err) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %w", ErrSilent, err)
+	}
 	if err != nil {
 		return err
 	}

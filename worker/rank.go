@@ -32,16 +32,27 @@ func newRank(s *session, assign message.Assign) *rank {
 }
 
 // run takes part in the generation until it ends. An error of the ring names the
-// member to blame.
+// members to blame.
 func (r *rank) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		r.session.w.log.Info("generation ended", "generation", r.assign.Generation, "rank", r.assign.Rank, "reason", context.Cause(ctx))
 	})()
 	err := r.takePart(ctx)
-	if e, ok := errors.AsType[*allreduce.Error](err); ok && e.Peer >= 0 && e.Peer < len(r.assign.Members) {
-		return &protocol.Blame{Peer: r.assign.Members[e.Peer].ID, Err: err}
+	if e, ok := errors.AsType[*allreduce.Error](err); ok {
+		return r.blame(e, err)
 	}
 	return err
+}
+
+func (r *rank) blame(e *allreduce.Error, err error) *protocol.Blame {
+	blame := &protocol.Blame{Err: err}
+	if e.Peer >= 0 && e.Peer < len(r.assign.Members) {
+		blame.Peer = r.assign.Members[e.Peer].ID
+	}
+	for _, rank := range e.Silent {
+		blame.Silent = append(blame.Silent, r.assign.Members[rank].ID)
+	}
+	return blame
 }
 
 // takePart brings the state and the ring into place, and then executes the

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/worker/peer"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
@@ -39,6 +40,7 @@ type session struct {
 	rank     *rank // while work is stepping, else nil
 
 	saving    sync.WaitGroup // checkpoints taken while there is no rank
+	checking  sync.WaitGroup // links to other workers
 	streaming sync.WaitGroup // receive and transmit
 }
 
@@ -119,6 +121,7 @@ func (s *session) stop(cancel context.CancelFunc) {
 		<-work.done
 	}
 	s.saving.Wait()
+	s.checking.Wait()
 	s.streaming.Wait()
 }
 
@@ -192,6 +195,10 @@ func (s *session) execute(effect protocol.Effect) {
 		s.work.cancel(errors.New(e.Reason))
 	case protocol.Compute, protocol.Apply:
 		s.rank.orders <- e
+	case protocol.CheckLink:
+		s.checking.Go(func() {
+			s.post(protocol.LinkChecked{Peer: e.Peer.ID, Err: peer.CheckLink(s.ctx, e.Peer, s.w.address)})
+		})
 	case protocol.Save:
 		if s.rank != nil {
 			s.rank.orders <- e

@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/worker/peer"
+	"github.com/ergoflow/ergoflow/worker/protocol"
 	"github.com/ergoflow/ergoflow/worker/replica"
 )
 
@@ -65,6 +67,9 @@ func (s *session) takeState(ctx context.Context, r *replica.Replica, source mess
 		return r.Require(want)
 	case message.SourcePeer:
 		st, err = peer.FetchState(ctx, source.Peer, r, want, s.w.log)
+		if errors.Is(err, allreduce.ErrSilent) {
+			return &protocol.Blame{Peer: source.Peer.ID, Silent: []ergoflow.WorkerID{source.Peer.ID}, Err: err}
+		}
 	case message.SourceCheckpoint:
 		st, err = fetchCheckpoint(ctx, s.control, r, want, s.w.log)
 	case message.SourceFresh:

@@ -29,7 +29,8 @@ func TestFromWorkerKeepsAllFields(t *testing.T) {
 		message.Report{Generation: 1, HasState: true, State: state, Hash: "\xff\x00"},
 		message.Ready{Generation: 1},
 		message.Progress{Generation: 1, Step: 2, Loss: 0.5, Samples: 6, Timing: message.Timing{Data: 1, Gradient: 2, Copy: 3, Ring: 4, Update: 5, Other: 6}},
-		message.Complaint{Generation: 1, Step: 2, Peer: "b", Reason: "connection refused"},
+		message.Complaint{Generation: 1, Step: 2, Peer: "b", Reason: "connection refused", Silent: []ergoflow.WorkerID{"b", "c"}},
+		message.LinkChecked{Peer: "b", Failure: "no route"},
 		message.Drain{},
 		message.Failed{Run: "r", Reason: "no device"},
 		message.Refusal{From: "c:1", Reason: "no token"},
@@ -60,6 +61,7 @@ func TestFromCoordinatorKeepsAllFields(t *testing.T) {
 		message.Abort{Generation: 1, Reason: "lost b"},
 		message.Finish{Run: "r"},
 		message.Save{Generation: 1},
+		message.CheckLink{Peer: member},
 		message.Leave{Reason: "drained"},
 	} {
 		complete(t, m)

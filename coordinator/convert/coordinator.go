@@ -54,6 +54,8 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Finish{Finish: &wire.Finish{Run: m.Run}}}
 	case message.Save:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Save{Save: &wire.Save{Generation: uint64(m.Generation)}}}
+	case message.CheckLink:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_CheckLink{CheckLink: &wire.CheckLink{Peer: memberToWire(m.Peer)}}}
 	case message.Leave:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{Reason: m.Reason}}}
 	}
@@ -111,6 +113,8 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 		return message.Finish{Run: b.Finish.GetRun()}
 	case *wire.CoordinatorMessage_Save:
 		return message.Save{Generation: ergoflow.Generation(b.Save.GetGeneration())}
+	case *wire.CoordinatorMessage_CheckLink:
+		return message.CheckLink{Peer: member(b.CheckLink.GetPeer())}
 	case *wire.CoordinatorMessage_Leave:
 		return message.Leave{Reason: b.Leave.GetReason()}
 	}

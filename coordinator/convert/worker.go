@@ -45,8 +45,15 @@ func FromWorker(m *wire.WorkerMessage) message.FromWorker {
 		}
 	case *wire.WorkerMessage_Complaint:
 		c := b.Complaint
-		return message.Complaint{Generation: ergoflow.Generation(c.GetGeneration()), Step: ergoflow.Step(c.GetStep()),
+		complaint := message.Complaint{Generation: ergoflow.Generation(c.GetGeneration()), Step: ergoflow.Step(c.GetStep()),
 			Peer: ergoflow.WorkerID(Clip(c.GetPeer())), Reason: Clip(c.GetReason())}
+		silent := c.GetSilent()
+		for _, id := range silent[:min(len(silent), ergoflow.MaxWorld)] {
+			complaint.Silent = append(complaint.Silent, ergoflow.WorkerID(Clip(id)))
+		}
+		return complaint
+	case *wire.WorkerMessage_LinkChecked:
+		return message.LinkChecked{Peer: ergoflow.WorkerID(Clip(b.LinkChecked.GetPeer())), Failure: Clip(b.LinkChecked.GetFailure())}
 	case *wire.WorkerMessage_Drain:
 		return message.Drain{}
 	case *wire.WorkerMessage_Failed:
@@ -86,9 +93,13 @@ func ToCoordinator(m message.FromWorker) *wire.WorkerMessage {
 			Timing: &wire.Timing{Data: t.Data, Gradient: t.Gradient, Copy: t.Copy, Ring: t.Ring, Update: t.Update, Other: t.Other},
 		}}}
 	case message.Complaint:
-		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{
-			Generation: uint64(m.Generation), Step: int64(m.Step), Peer: string(m.Peer), Reason: valid(m.Reason),
-		}}}
+		complaint := &wire.Complaint{Generation: uint64(m.Generation), Step: int64(m.Step), Peer: string(m.Peer), Reason: valid(m.Reason)}
+		for _, id := range m.Silent {
+			complaint.Silent = append(complaint.Silent, string(id))
+		}
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: complaint}}
+	case message.LinkChecked:
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_LinkChecked{LinkChecked: &wire.LinkChecked{Peer: string(m.Peer), Failure: valid(m.Failure)}}}
 	case message.Drain:
 		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}}
 	case message.Failed:

@@ -67,7 +67,8 @@ func (m *Machine) hasBegun(w *worker, number ergoflow.Generation) bool {
 }
 
 // candidates are the workers that may be in the next generation: prepared and not
-// leaving. Holders come first, then other workers with a state, so that rank 0 has one.
+// leaving. No link between two of them is cut. Holders come first, then other workers with
+// a state, so that rank 0 has one.
 // There are no more than parts of the data, or than a ring can have.
 func (m *Machine) candidates() []*worker {
 	var c []*worker
@@ -76,7 +77,7 @@ func (m *Machine) candidates() []*worker {
 			c = append(c, w)
 		}
 	}
-	c = m.withoutExcluded(c)
+	c = m.withoutCut(m.withoutExcluded(c))
 	slices.SortStableFunc(c, m.precedence)
 	return c[:min(len(c), m.ledger.Plan.Units(), ergoflow.MaxWorld)]
 }
@@ -135,9 +136,14 @@ func (m *Machine) joiners(candidates []*worker) string {
 	return strings.Join(names, ", ") + " join"
 }
 
+// isIdle reports whether a worker is prepared and no member of the generation.
+func (m *Machine) isIdle(w *worker) bool {
+	return w.phase == prepared && !w.draining && !m.isExcluded(w) && !m.current.has(w.ID)
+}
+
 // couldJoin reports whether a worker is not a member of the generation, and could be one.
 func (m *Machine) couldJoin(w *worker) bool {
-	return w.phase == prepared && !w.draining && !m.isExcluded(w) && !m.current.has(w.ID)
+	return m.isIdle(w) && m.cutOff(w) == nil
 }
 
 // form begins a generation. Its number is durable before any worker is told it.
@@ -160,6 +166,9 @@ func (m *Machine) form(members []*worker, why string) {
 		m.send(w, message.Form{Generation: m.current.number, Reason: why})
 	}
 	m.because(fmt.Sprintf("generation %d forms of %s", m.current.number, strings.Join(names, ", ")))
+	if left := m.leftOut(); left != "" {
+		m.because(left)
+	}
 }
 
 func (m *Machine) report(w *worker, e message.Report) {
@@ -299,6 +308,18 @@ func (m *Machine) complaint(w *worker, e message.Complaint) {
 	if !m.hasBegun(w, e.Generation) {
 		return
 	}
+	if silent := m.noteSilence(w, e); len(silent) > 0 {
+		text := fmt.Sprintf("worker %s hears nothing from %s at step %d: %s", w.ID, strings.Join(silent, ", "), e.Step, e.Reason)
+		if g == nil || m.mostCut(m.workersOf(g)) == nil {
+			m.because(text)
+			return
+		}
+		m.end(text) // no failed attempt: the next generation does not need the link
+		return
+	}
+	if len(e.Silent) > 0 && (g == nil || g.number != e.Generation) {
+		return // known, and its generation has ended
+	}
 	m.noteComplaint(w.ID, e)
 	if g == nil || g.number != e.Generation || !g.has(w.ID) {
 		return
@@ -387,6 +408,9 @@ const (
 func (m *Machine) end(reason string) {
 	g := m.current
 	m.current, m.ended = nil, reason
+	if g.phase != reporting {
+		m.previous = g
+	}
 	for _, id := range g.members {
 		if w := m.byID(id); w != nil {
 			m.send(w, message.Abort{Generation: g.number, Reason: reason})

@@ -59,7 +59,9 @@ type Machine struct {
 	ids      map[ergoflow.WorkerID]*worker
 	holders  map[ergoflow.WorkerID]bool // as the ledger has them
 	current  *generation
-	ended    string // why the last generation ended
+	previous *generation // the last one that has ended after its members were told to connect
+	links    []*cutLink  // between connected workers
+	ended    string      // why the last generation ended
 	stopping bool
 	stopped  bool
 	orders   uint64    // to prepare, sent so far
@@ -180,6 +182,8 @@ func (m *Machine) received(w *worker, received message.FromWorker) {
 		m.progress(w, e)
 	case message.Complaint:
 		m.complaint(w, e)
+	case message.LinkChecked:
+		m.linkChecked(w, e)
 	case message.Drain:
 		m.drain(w, "drained")
 	case message.Failed:
@@ -252,6 +256,7 @@ func (m *Machine) add(w *worker) {
 func (m *Machine) remove(w *worker) {
 	delete(m.sessions, w.session)
 	delete(m.ids, w.ID)
+	m.forgetLinks(w.ID)
 	m.workers = slices.DeleteFunc(m.workers, func(v *worker) bool { return v == w })
 	m.departed = append(m.departed[max(0, len(m.departed)-maxWorkers+1):], w.process)
 }

@@ -104,7 +104,7 @@ func (c *chaos) random() {
 	}
 	switch n := c.r.IntN(100); {
 	case n < 8:
-		c.hello(ergoflow.WorkerID(fmt.Sprintf("w%d", c.r.IntN(6))))
+		c.hello(c.id())
 	case n < 11:
 		delete(c.open, s)
 		c.event(Closed{s, "broke"})
@@ -124,7 +124,11 @@ func (c *chaos) random() {
 	case n < 80:
 		c.event(Received{s, message.Progress{Generation: g, Step: step, Samples: 10}})
 	case n < 83:
-		c.event(Received{s, message.Complaint{Generation: g, Step: step, Reason: "ring"}})
+		complaint := message.Complaint{Generation: g, Step: step, Reason: "ring"}
+		for c.r.IntN(2) == 0 {
+			complaint.Silent = append(complaint.Silent, c.id())
+		}
+		c.event(Received{s, complaint})
 	case n < 85:
 		c.event(Received{s, message.Drain{}})
 	case n < 86:
@@ -142,11 +146,15 @@ func (c *chaos) random() {
 	case n < 99:
 		c.now = c.now.Add(time.Duration(c.r.IntN(15)) * time.Second)
 		c.event(Tick{})
+	case n < 100 && c.r.IntN(2) == 0:
+		c.event(Received{s, message.LinkChecked{Peer: c.id()}})
 	default:
 		c.event(Received{s, message.Heartbeat{Doing: "x", Number: c.r.Uint64N(9), Run: []string{"r", ""}[c.r.IntN(2)],
 			State: ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}}})
 	}
 }
+
+func (c *chaos) id() ergoflow.WorkerID { return ergoflow.WorkerID(fmt.Sprintf("w%d", c.r.IntN(6))) }
 
 func (c *chaos) hello(id ergoflow.WorkerID) {
 	c.next++
@@ -195,6 +203,8 @@ func (c *chaos) answer(send Send) {
 		c.event(Received{send.Session, message.Ready{Generation: m.Generation}})
 	case message.Go:
 		c.event(Received{send.Session, message.Progress{Generation: m.Generation, Step: c.machine.Status().Step + 1, Samples: 10}})
+	case message.CheckLink:
+		c.event(Received{send.Session, message.LinkChecked{Peer: m.Peer.ID}})
 	case message.Save:
 		c.save(c.machine.Status().Step)
 	}
@@ -250,6 +260,12 @@ func (c *chaos) event(e Event) {
 		for id := range c.formed[s.Generation] {
 			if !slices.ContainsFunc(s.Workers, func(w WorkerStatus) bool { return w.ID == id }) {
 				c.fault = fmt.Sprintf("%#v: generation %d goes on without its member %s", e, s.Generation, id)
+			}
+		}
+		for _, l := range s.CutLinks {
+			a, b := c.machine.byID(l.Workers[0]), c.machine.byID(l.Workers[1])
+			if a == nil || b == nil || c.machine.current.has(a.ID) && c.machine.current.has(b.ID) {
+				c.fault = fmt.Sprintf("%#v: generation %d needs the cut link of %v", e, s.Generation, l.Workers)
 			}
 		}
 	}

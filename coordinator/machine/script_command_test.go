@@ -119,7 +119,15 @@ func (p *player) doSession(c command) bool {
 		p.held[id] = ergoflow.Mark{Generation: generation, Step: step}
 		received(message.Progress{Generation: generation, Step: step, Loss: 1 / float64(step+1), Samples: 100})
 	case "complain":
-		received(message.Complaint{Generation: generation, Step: step, Peer: ergoflow.WorkerID(c.text("peer", "")), Reason: "the ring broke"})
+		complaint := message.Complaint{Generation: generation, Step: step, Peer: ergoflow.WorkerID(c.text("peer", "")), Reason: "the ring broke"}
+		for id := range strings.SplitSeq(c.text("silent", ""), ",") {
+			if id != "" {
+				complaint.Silent = append(complaint.Silent, ergoflow.WorkerID(id))
+			}
+		}
+		received(complaint)
+	case "checked":
+		received(message.LinkChecked{Peer: ergoflow.WorkerID(c.text("peer", "")), Failure: c.text("failure", "")})
 	case "auto":
 		for _, id := range c.args {
 			p.auto[id] = true

@@ -26,7 +26,8 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 //	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R order=N
 //	report ID [step=N made=G] [hash=H] [generation=N]
-//	ready|progress|complain ID ...
+//	ready|progress|complain ID ...  and: complain ID [peer=A] [silent=A,B]
+//	checked ID peer=A [failure=F]   the link between them was checked
 //	steps [n=N] [ID=T…]             every member makes N steps, one a second, a worker's
 //	                                part of which takes it T ms per shard (default 10)
 //	auto ID…                        these prepare, report their last step and get ready by themselves
@@ -202,6 +203,9 @@ func (p *player) status() {
 		fmt.Fprintf(&p.out, ", in %d of %d steps for %s: %.3g s", f.Steps, f.Of, f.Worker, f.Seconds)
 	}
 	p.out.WriteString("\n")
+	for _, l := range s.CutLinks {
+		fmt.Fprintf(&p.out, "    cut: %v since %s\n", l.Workers, l.Since.Format(time.TimeOnly))
+	}
 	for _, w := range s.Workers {
 		fmt.Fprintf(&p.out, "    %s: rank %d, %s, shards %v, step %d %s", w.ID, w.Rank, w.State, w.Shards, w.Step, w.Reason)
 		if w.Slow {

@@ -168,6 +168,7 @@ func (m *Machine) tick() {
 			m.expelLate()
 		}
 	}
+	m.checkLinks()
 	m.rescan()
 }
 
@@ -297,17 +298,21 @@ func (m *Machine) instruct(w *worker) {
 	case activityTraining:
 		m.orders++
 		w.phase, w.order = preparing, m.orders
-		m.send(w, message.Prepare{Number: w.order, Plan: *m.ledger.Plan, Follow: m.followed()})
+		m.send(w, message.Prepare{Number: w.order, Plan: *m.ledger.Plan, Follow: m.followed(w)})
 	}
 }
 
-// followed is the member that a newcomer follows: the one of the last rank, since rank 0
-// writes the checkpoints.
-func (m *Machine) followed() message.Member {
+// followed is the member that a newcomer follows: the one of the last rank to which its
+// link is not cut, since rank 0 writes the checkpoints.
+func (m *Machine) followed(w *worker) message.Member {
 	g := m.current
 	if g == nil || g.phase != running {
 		return message.Member{}
 	}
-	v := m.byID(g.members[len(g.members)-1])
-	return message.Member{ID: v.ID, DataAddress: v.DataAddress}
+	for _, id := range slices.Backward(g.members) {
+		if l := m.link(w.ID, id); l == nil || !l.isCut() {
+			return message.Member{ID: id, DataAddress: m.byID(id).DataAddress}
+		}
+	}
+	return message.Member{}
 }

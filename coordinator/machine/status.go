@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -24,7 +25,14 @@ type Status struct {
 	Timing           Timing              `json:"timing"`    // rank 0's
 	WaitsFor         *WaitsFor           `json:"waits_for"` // null: no step yet, or no member has waited
 	Failure          string              `json:"failure,omitempty"`
+	CutLinks         []CutLink           `json:"cut_links"` // between workers; they are in no generation together
 	Workers          []WorkerStatus      `json:"workers"`
+}
+
+// CutLink is a link that carries nothing while both workers reach the coordinator.
+type CutLink struct {
+	Workers [2]ergoflow.WorkerID `json:"workers"`
+	Since   time.Time            `json:"since"`
 }
 
 // ShardStatus counts shards, the held-out one included.
@@ -43,10 +51,10 @@ type WorkerStatus struct {
 	Shards []int             `json:"shards"`
 	Step   ergoflow.Step     `json:"step"`
 	// State is one of connected, generating, preparing, prepared (waits for the
-	// next generation), aside (excluded from it for a while), reporting, loading, ready,
+	// next generation), aside (left out of it for a while), reporting, loading, ready,
 	// training, draining, failed.
 	State  string `json:"state"`
-	Reason string `json:"reason,omitempty"` // why failed or excluded
+	Reason string `json:"reason,omitempty"` // why failed or aside
 	Doing  string `json:"doing,omitempty"`  // as the worker describes it
 	Timing Timing `json:"timing"`           // of its last 15 steps, the median of each part
 	// Pace is the time of its own part of a step (data, gradient, copy) in seconds per
@@ -58,7 +66,8 @@ type WorkerStatus struct {
 
 // Status describes the machine.
 func (m *Machine) Status() Status {
-	s := Status{State: m.state(), Generation: m.ledger.Generation, Failure: m.ledger.Failure, Workers: []WorkerStatus{}}
+	s := Status{State: m.state(), Generation: m.ledger.Generation, Failure: m.ledger.Failure,
+		CutLinks: []CutLink{}, Workers: []WorkerStatus{}}
 	if p := m.ledger.Plan; p != nil {
 		s.Run, s.Experiment, s.Steps, s.Step = p.Run, p.Experiment, p.Steps, m.run.step
 		s.Shards = ShardStatus{len(m.run.present), p.Shards + 1}
@@ -73,6 +82,11 @@ func (m *Machine) Status() Status {
 		s.Checkpoint = &checkpoint
 	}
 	s.WaitsFor = m.run.windows.waitsFor()
+	for _, l := range m.links {
+		if l.isCut() {
+			s.CutLinks = append(s.CutLinks, CutLink{l.ends, l.noticed.UTC()})
+		}
+	}
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
 			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
@@ -140,7 +154,7 @@ func (m *Machine) workerState(w *worker) string {
 		}
 		return "reporting"
 	}
-	if w.phase == prepared && m.isExcluded(w) {
+	if w.phase == prepared && (m.isExcluded(w) || m.cutOff(w) != nil) {
 		return "aside"
 	}
 	return [...]string{"connected", "generating", "preparing", "prepared", "failed"}[w.phase]
@@ -152,6 +166,9 @@ func (m *Machine) idleReason(w *worker) string {
 	case "failed":
 		return w.reason
 	case "aside":
+		if l := m.cutOff(w); l != nil && !m.isExcluded(w) {
+			return fmt.Sprintf("left out until %s is mended", l)
+		}
 		return m.run.exclusions[w.ID].reason
 	}
 	return ""

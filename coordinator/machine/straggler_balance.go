@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -76,10 +77,7 @@ func (r *run) noteMove(now time.Time) {
 func owners(units int, workers []*worker) []placement.Worker {
 	weights := make([]float64, len(workers))
 	for rank, w := range workers {
-		weights[rank] = w.weight
-		if w.weight == 0 {
-			weights[rank] = 1 // not known to be faster or slower than others
-		}
+		weights[rank] = w.share()
 	}
 	weights = bounded(units, weights)
 	owners := make([]placement.Worker, len(workers))
@@ -88,6 +86,9 @@ func owners(units int, workers []*worker) []placement.Worker {
 	}
 	return owners
 }
+
+// share is the worker's weight; 1 where it is not known to be faster or slower than others.
+func (w *worker) share() float64 { return cmp.Or(w.weight, 1) }
 
 // bounded raises the smallest weights until every worker has a unit: a worker without
 // one would only wait for the others in every step.

@@ -70,6 +70,8 @@ type (
 	// Save: upload a checkpoint of the state you hold at the next step boundary, and
 	// make no step after it. It goes to a worker that leaves with the only copy.
 	Save struct{ Generation ergoflow.Generation }
+	// CheckLink: find out whether you and another worker reach each other's data ports.
+	CheckLink struct{ Peer Member }
 	// Leave: the worker is drained, or the coordinator ends.
 	Leave struct{ Reason string }
 )
@@ -112,29 +114,31 @@ func (s Source) String() string {
 	return fmt.Sprintf("%s at %s", s.Kind, s.State)
 }
 
-func (Welcome) fromCoordinator()  {}
-func (Refuse) fromCoordinator()   {}
-func (Ping) fromCoordinator()     {}
-func (Generate) fromCoordinator() {}
-func (Prepare) fromCoordinator()  {}
-func (Form) fromCoordinator()     {}
-func (Assign) fromCoordinator()   {}
-func (Go) fromCoordinator()       {}
-func (Abort) fromCoordinator()    {}
-func (Finish) fromCoordinator()   {}
-func (Save) fromCoordinator()     {}
-func (Leave) fromCoordinator()    {}
+func (Welcome) fromCoordinator()   {}
+func (Refuse) fromCoordinator()    {}
+func (Ping) fromCoordinator()      {}
+func (Generate) fromCoordinator()  {}
+func (Prepare) fromCoordinator()   {}
+func (Form) fromCoordinator()      {}
+func (Assign) fromCoordinator()    {}
+func (Go) fromCoordinator()        {}
+func (Abort) fromCoordinator()     {}
+func (Finish) fromCoordinator()    {}
+func (Save) fromCoordinator()      {}
+func (CheckLink) fromCoordinator() {}
+func (Leave) fromCoordinator()     {}
 
-func (Welcome) String() string    { return "welcome" }
-func (m Refuse) String() string   { return "refuse: " + m.Reason }
-func (Ping) String() string       { return "ping" }
-func (m Generate) String() string { return "generate " + m.Plan.Run }
-func (m Form) String() string     { return fmt.Sprintf("form %d: %s", m.Generation, m.Reason) }
-func (m Go) String() string       { return fmt.Sprintf("go %d", m.Generation) }
-func (m Abort) String() string    { return fmt.Sprintf("abort %d: %s", m.Generation, m.Reason) }
-func (m Finish) String() string   { return "finish " + m.Run }
-func (m Save) String() string     { return fmt.Sprintf("save %d", m.Generation) }
-func (m Leave) String() string    { return "leave: " + m.Reason }
+func (Welcome) String() string     { return "welcome" }
+func (m Refuse) String() string    { return "refuse: " + m.Reason }
+func (Ping) String() string        { return "ping" }
+func (m Generate) String() string  { return "generate " + m.Plan.Run }
+func (m Form) String() string      { return fmt.Sprintf("form %d: %s", m.Generation, m.Reason) }
+func (m Go) String() string        { return fmt.Sprintf("go %d", m.Generation) }
+func (m Abort) String() string     { return fmt.Sprintf("abort %d: %s", m.Generation, m.Reason) }
+func (m Finish) String() string    { return "finish " + m.Run }
+func (m Save) String() string      { return fmt.Sprintf("save %d", m.Generation) }
+func (m CheckLink) String() string { return fmt.Sprintf("check the link to %s", m.Peer.ID) }
+func (m Leave) String() string     { return "leave: " + m.Reason }
 
 func (m Prepare) String() string {
 	if m.Follow == (Member{}) {

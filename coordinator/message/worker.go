@@ -51,6 +51,12 @@ type (
 		Step       ergoflow.Step
 		Peer       ergoflow.WorkerID // about which the worker complains; empty: its own part failed
 		Reason     string
+		Silent     []ergoflow.WorkerID // members from which nothing comes, or to which there is no way
+	}
+	// LinkChecked answers CheckLink.
+	LinkChecked struct {
+		Peer    ergoflow.WorkerID
+		Failure string // why the link does not work; empty: it works both ways
 	}
 	// Drain: the worker asks to leave.
 	Drain struct{}
@@ -89,13 +95,14 @@ type Timing struct {
 	Other    float64 // between these, since the last update
 }
 
-func (Hello) fromWorker()     {}
-func (Heartbeat) fromWorker() {}
-func (Prepared) fromWorker()  {}
-func (Report) fromWorker()    {}
-func (Ready) fromWorker()     {}
-func (Progress) fromWorker()  {}
-func (Complaint) fromWorker() {}
-func (Drain) fromWorker()     {}
-func (Failed) fromWorker()    {}
-func (Refusal) fromWorker()   {}
+func (Hello) fromWorker()       {}
+func (Heartbeat) fromWorker()   {}
+func (Prepared) fromWorker()    {}
+func (Report) fromWorker()      {}
+func (Ready) fromWorker()       {}
+func (Progress) fromWorker()    {}
+func (Complaint) fromWorker()   {}
+func (LinkChecked) fromWorker() {}
+func (Drain) fromWorker()       {}
+func (Failed) fromWorker()      {}
+func (Refusal) fromWorker()     {}

@@ -128,7 +128,7 @@ func (x Source_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Source_Kind.Descriptor instead.
 func (Source_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22, 0}
+	return file_wire_proto_rawDescGZIP(), []int{23, 0}
 }
 
 type Plan struct {
@@ -246,6 +246,7 @@ type WorkerMessage struct {
 	//	*WorkerMessage_Drain
 	//	*WorkerMessage_Failed
 	//	*WorkerMessage_Refusal
+	//	*WorkerMessage_LinkChecked
 	Body          isWorkerMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -378,6 +379,15 @@ func (x *WorkerMessage) GetRefusal() *Refusal {
 	return nil
 }
 
+func (x *WorkerMessage) GetLinkChecked() *LinkChecked {
+	if x != nil {
+		if x, ok := x.Body.(*WorkerMessage_LinkChecked); ok {
+			return x.LinkChecked
+		}
+	}
+	return nil
+}
+
 type isWorkerMessage_Body interface {
 	isWorkerMessage_Body()
 }
@@ -422,6 +432,10 @@ type WorkerMessage_Refusal struct {
 	Refusal *Refusal `protobuf:"bytes,10,opt,name=refusal,proto3,oneof"`
 }
 
+type WorkerMessage_LinkChecked struct {
+	LinkChecked *LinkChecked `protobuf:"bytes,11,opt,name=link_checked,json=linkChecked,proto3,oneof"`
+}
+
 func (*WorkerMessage_Hello) isWorkerMessage_Body() {}
 
 func (*WorkerMessage_Heartbeat) isWorkerMessage_Body() {}
@@ -441,6 +455,8 @@ func (*WorkerMessage_Drain) isWorkerMessage_Body() {}
 func (*WorkerMessage_Failed) isWorkerMessage_Body() {}
 
 func (*WorkerMessage_Refusal) isWorkerMessage_Body() {}
+
+func (*WorkerMessage_LinkChecked) isWorkerMessage_Body() {}
 
 // Hello opens a session.
 type Hello struct {
@@ -988,6 +1004,7 @@ type Complaint struct {
 	Step          int64                  `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
 	Peer          string                 `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"` // id of the worker that is to blame; empty: no other
 	Reason        string                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	Silent        []string               `protobuf:"bytes,5,rep,name=silent,proto3" json:"silent,omitempty"` // ids of the members from which nothing comes, or to which there is no way
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1048,6 +1065,13 @@ func (x *Complaint) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Complaint) GetSilent() []string {
+	if x != nil {
+		return x.Silent
+	}
+	return nil
 }
 
 // Drain: the worker wants to leave at the next step boundary.
@@ -1193,6 +1217,59 @@ func (x *Refusal) GetReason() string {
 	return ""
 }
 
+// LinkChecked answers CheckLink.
+type LinkChecked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          string                 `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`       // id of the other worker
+	Failure       string                 `protobuf:"bytes,2,opt,name=failure,proto3" json:"failure,omitempty"` // why the link does not work; empty: it works both ways
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkChecked) Reset() {
+	*x = LinkChecked{}
+	mi := &file_wire_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkChecked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkChecked) ProtoMessage() {}
+
+func (x *LinkChecked) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkChecked.ProtoReflect.Descriptor instead.
+func (*LinkChecked) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LinkChecked) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *LinkChecked) GetFailure() string {
+	if x != nil {
+		return x.Failure
+	}
+	return ""
+}
+
 // From the coordinator.
 type CoordinatorMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1210,6 +1287,7 @@ type CoordinatorMessage struct {
 	//	*CoordinatorMessage_Finish
 	//	*CoordinatorMessage_Leave
 	//	*CoordinatorMessage_Save
+	//	*CoordinatorMessage_CheckLink
 	Body          isCoordinatorMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1217,7 +1295,7 @@ type CoordinatorMessage struct {
 
 func (x *CoordinatorMessage) Reset() {
 	*x = CoordinatorMessage{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1307,7 @@ func (x *CoordinatorMessage) String() string {
 func (*CoordinatorMessage) ProtoMessage() {}
 
 func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1320,7 @@ func (x *CoordinatorMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CoordinatorMessage.ProtoReflect.Descriptor instead.
 func (*CoordinatorMessage) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CoordinatorMessage) GetBody() isCoordinatorMessage_Body {
@@ -1360,6 +1438,15 @@ func (x *CoordinatorMessage) GetSave() *Save {
 	return nil
 }
 
+func (x *CoordinatorMessage) GetCheckLink() *CheckLink {
+	if x != nil {
+		if x, ok := x.Body.(*CoordinatorMessage_CheckLink); ok {
+			return x.CheckLink
+		}
+	}
+	return nil
+}
+
 type isCoordinatorMessage_Body interface {
 	isCoordinatorMessage_Body()
 }
@@ -1412,6 +1499,10 @@ type CoordinatorMessage_Save struct {
 	Save *Save `protobuf:"bytes,12,opt,name=save,proto3,oneof"`
 }
 
+type CoordinatorMessage_CheckLink struct {
+	CheckLink *CheckLink `protobuf:"bytes,13,opt,name=check_link,json=checkLink,proto3,oneof"`
+}
+
 func (*CoordinatorMessage_Welcome) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Refuse) isCoordinatorMessage_Body() {}
@@ -1436,6 +1527,8 @@ func (*CoordinatorMessage_Leave) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Save) isCoordinatorMessage_Body() {}
 
+func (*CoordinatorMessage_CheckLink) isCoordinatorMessage_Body() {}
+
 // Welcome answers Hello: the session is open.
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1448,7 +1541,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1460,7 +1553,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1473,7 +1566,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Welcome) GetPingInterval() float64 {
@@ -1507,7 +1600,7 @@ type Refuse struct {
 
 func (x *Refuse) Reset() {
 	*x = Refuse{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1612,7 @@ func (x *Refuse) String() string {
 func (*Refuse) ProtoMessage() {}
 
 func (x *Refuse) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1625,7 @@ func (x *Refuse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refuse.ProtoReflect.Descriptor instead.
 func (*Refuse) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Refuse) GetReason() string {
@@ -1552,7 +1645,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1657,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1670,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Ping) GetHeard() uint64 {
@@ -1599,7 +1692,7 @@ type Generate struct {
 
 func (x *Generate) Reset() {
 	*x = Generate{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1704,7 @@ func (x *Generate) String() string {
 func (*Generate) ProtoMessage() {}
 
 func (x *Generate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1717,7 @@ func (x *Generate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generate.ProtoReflect.Descriptor instead.
 func (*Generate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Generate) GetPlan() *Plan {
@@ -1661,7 +1754,7 @@ type Prepare struct {
 
 func (x *Prepare) Reset() {
 	*x = Prepare{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1766,7 @@ func (x *Prepare) String() string {
 func (*Prepare) ProtoMessage() {}
 
 func (x *Prepare) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1779,7 @@ func (x *Prepare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prepare.ProtoReflect.Descriptor instead.
 func (*Prepare) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Prepare) GetPlan() *Plan {
@@ -1728,7 +1821,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1740,7 +1833,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1753,7 +1846,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Form) GetGeneration() uint64 {
@@ -1780,7 +1873,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1885,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1898,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Member) GetId() string {
@@ -1838,7 +1931,7 @@ type Assign struct {
 
 func (x *Assign) Reset() {
 	*x = Assign{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1850,7 +1943,7 @@ func (x *Assign) String() string {
 func (*Assign) ProtoMessage() {}
 
 func (x *Assign) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1863,7 +1956,7 @@ func (x *Assign) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assign.ProtoReflect.Descriptor instead.
 func (*Assign) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Assign) GetGeneration() uint64 {
@@ -1928,7 +2021,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1940,7 +2033,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1953,7 +2046,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Source) GetKind() Source_Kind {
@@ -1994,7 +2087,7 @@ type Go struct {
 
 func (x *Go) Reset() {
 	*x = Go{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2099,7 @@ func (x *Go) String() string {
 func (*Go) ProtoMessage() {}
 
 func (x *Go) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2112,7 @@ func (x *Go) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Go.ProtoReflect.Descriptor instead.
 func (*Go) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Go) GetGeneration() uint64 {
@@ -2040,7 +2133,7 @@ type Abort struct {
 
 func (x *Abort) Reset() {
 	*x = Abort{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2145,7 @@ func (x *Abort) String() string {
 func (*Abort) ProtoMessage() {}
 
 func (x *Abort) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2158,7 @@ func (x *Abort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Abort.ProtoReflect.Descriptor instead.
 func (*Abort) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Abort) GetGeneration() uint64 {
@@ -2092,7 +2185,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2197,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2210,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Finish) GetRun() string {
@@ -2138,7 +2231,7 @@ type Save struct {
 
 func (x *Save) Reset() {
 	*x = Save{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2150,7 +2243,7 @@ func (x *Save) String() string {
 func (*Save) ProtoMessage() {}
 
 func (x *Save) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2163,7 +2256,7 @@ func (x *Save) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Save.ProtoReflect.Descriptor instead.
 func (*Save) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Save) GetGeneration() uint64 {
@@ -2171,6 +2264,51 @@ func (x *Save) GetGeneration() uint64 {
 		return x.Generation
 	}
 	return 0
+}
+
+// CheckLink: find out whether you and another worker reach each other's data ports.
+type CheckLink struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peer          *Member                `protobuf:"bytes,1,opt,name=peer,proto3" json:"peer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckLink) Reset() {
+	*x = CheckLink{}
+	mi := &file_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckLink) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckLink) ProtoMessage() {}
+
+func (x *CheckLink) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckLink.ProtoReflect.Descriptor instead.
+func (*CheckLink) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *CheckLink) GetPeer() *Member {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
 }
 
 // Leave: the worker is drained, or the coordinator ends.
@@ -2183,7 +2321,7 @@ type Leave struct {
 
 func (x *Leave) Reset() {
 	*x = Leave{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2333,7 @@ func (x *Leave) String() string {
 func (*Leave) ProtoMessage() {}
 
 func (x *Leave) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2346,7 @@ func (x *Leave) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leave.ProtoReflect.Descriptor instead.
 func (*Leave) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Leave) GetReason() string {
@@ -2230,7 +2368,7 @@ type SubmitRequest struct {
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2242,7 +2380,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2255,7 +2393,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -2294,7 +2432,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2444,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2319,7 +2457,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 type StatusRequest struct {
@@ -2330,7 +2468,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2480,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2493,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 type StatusReply struct {
@@ -2367,7 +2505,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2379,7 +2517,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2392,7 +2530,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -2415,7 +2553,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2565,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2578,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -2502,7 +2640,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2652,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2665,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -2609,7 +2747,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2759,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2772,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SaveReply) GetId() string {
@@ -2655,7 +2793,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2667,7 +2805,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2680,7 +2818,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -2712,7 +2850,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +2862,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +2875,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 type Chunk struct {
@@ -2749,7 +2887,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2761,7 +2899,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2774,7 +2912,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -2795,7 +2933,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2945,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2958,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -2847,13 +2985,14 @@ func (x *StateRequest) GetMade() uint64 {
 type ReachRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	DataAddress   string                 `protobuf:"bytes,1,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"` // host:port
+	Padding       []byte                 `protobuf:"bytes,2,opt,name=padding,proto3" json:"padding,omitempty"`                            // comes back
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3004,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3017,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -2888,15 +3027,23 @@ func (x *ReachRequest) GetDataAddress() string {
 	return ""
 }
 
+func (x *ReachRequest) GetPadding() []byte {
+	if x != nil {
+		return x.Padding
+	}
+	return nil
+}
+
 type ReachReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Padding       []byte                 `protobuf:"bytes,1,opt,name=padding,proto3" json:"padding,omitempty"` // of the question
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2908,7 +3055,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2921,7 +3068,14 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *ReachReply) GetPadding() []byte {
+	if x != nil {
+		return x.Padding
+	}
+	return nil
 }
 
 type FollowRequest struct {
@@ -2933,7 +3087,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3099,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3112,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -2983,7 +3137,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2995,7 +3149,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3008,7 +3162,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -3077,7 +3231,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3089,7 +3243,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3102,7 +3256,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -3133,7 +3287,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3299,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3312,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -3212,7 +3366,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05steps\x18\x05 \x01(\x03R\x05steps\x12)\n" +
 	"\x10checkpoint_every\x18\x06 \x01(\x03R\x0fcheckpointEvery\x12\x16\n" +
 	"\x06config\x18\a \x01(\fR\x06config\x12\x16\n" +
-	"\x06groups\x18\b \x01(\rR\x06groups\"\x85\x04\n" +
+	"\x06groups\x18\b \x01(\rR\x06groups\"\xc4\x04\n" +
 	"\rWorkerMessage\x12*\n" +
 	"\x05hello\x18\x01 \x01(\v2\x12.ergoflow.v1.HelloH\x00R\x05hello\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.ergoflow.v1.HeartbeatH\x00R\theartbeat\x123\n" +
@@ -3224,7 +3378,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05drain\x18\b \x01(\v2\x12.ergoflow.v1.DrainH\x00R\x05drain\x12-\n" +
 	"\x06failed\x18\t \x01(\v2\x13.ergoflow.v1.FailedH\x00R\x06failed\x120\n" +
 	"\arefusal\x18\n" +
-	" \x01(\v2\x14.ergoflow.v1.RefusalH\x00R\arefusalB\x06\n" +
+	" \x01(\v2\x14.ergoflow.v1.RefusalH\x00R\arefusal\x12=\n" +
+	"\flink_checked\x18\v \x01(\v2\x18.ergoflow.v1.LinkCheckedH\x00R\vlinkCheckedB\x06\n" +
 	"\x04body\"\x85\x02\n" +
 	"\x05Hello\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
@@ -3274,21 +3429,25 @@ const file_wire_proto_rawDesc = "" +
 	"\x04ring\x18\x03 \x01(\x01R\x04ring\x12\x16\n" +
 	"\x06update\x18\x04 \x01(\x01R\x06update\x12\x12\n" +
 	"\x04copy\x18\x05 \x01(\x01R\x04copy\x12\x14\n" +
-	"\x05other\x18\x06 \x01(\x01R\x05other\"k\n" +
+	"\x05other\x18\x06 \x01(\x01R\x05other\"\x83\x01\n" +
 	"\tComplaint\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
 	"\x04peer\x18\x03 \x01(\tR\x04peer\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\"\a\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06silent\x18\x05 \x03(\tR\x06silent\"\a\n" +
 	"\x05Drain\"2\n" +
 	"\x06Failed\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"5\n" +
 	"\aRefusal\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xb8\x04\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\";\n" +
+	"\vLinkChecked\x12\x12\n" +
+	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x18\n" +
+	"\afailure\x18\x02 \x01(\tR\afailure\"\xf1\x04\n" +
 	"\x12CoordinatorMessage\x120\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.ergoflow.v1.WelcomeH\x00R\awelcome\x12-\n" +
 	"\x06refuse\x18\x02 \x01(\v2\x13.ergoflow.v1.RefuseH\x00R\x06refuse\x12'\n" +
@@ -3302,7 +3461,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x06finish\x18\n" +
 	" \x01(\v2\x13.ergoflow.v1.FinishH\x00R\x06finish\x12*\n" +
 	"\x05leave\x18\v \x01(\v2\x12.ergoflow.v1.LeaveH\x00R\x05leave\x12'\n" +
-	"\x04save\x18\f \x01(\v2\x11.ergoflow.v1.SaveH\x00R\x04saveB\x06\n" +
+	"\x04save\x18\f \x01(\v2\x11.ergoflow.v1.SaveH\x00R\x04save\x127\n" +
+	"\n" +
+	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLinkB\x06\n" +
 	"\x04body\"`\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
@@ -3365,7 +3526,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x04Save\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
-	"generation\"\x1f\n" +
+	"generation\"4\n" +
+	"\tCheckLink\x12'\n" +
+	"\x04peer\x18\x01 \x01(\v2\x13.ergoflow.v1.MemberR\x04peer\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x94\x01\n" +
 	"\rSubmitRequest\x12%\n" +
@@ -3411,11 +3574,13 @@ const file_wire_proto_rawDesc = "" +
 	"\fStateRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x12\n" +
-	"\x04made\x18\x03 \x01(\x04R\x04made\"1\n" +
+	"\x04made\x18\x03 \x01(\x04R\x04made\"K\n" +
 	"\fReachRequest\x12!\n" +
-	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\"\f\n" +
+	"\fdata_address\x18\x01 \x01(\tR\vdataAddress\x12\x18\n" +
+	"\apadding\x18\x02 \x01(\fR\apadding\"&\n" +
 	"\n" +
-	"ReachReply\"!\n" +
+	"ReachReply\x12\x18\n" +
+	"\apadding\x18\x01 \x01(\fR\apadding\"!\n" +
 	"\rFollowRequest\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\"\x91\x01\n" +
 	"\n" +
@@ -3464,7 +3629,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                 // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),           // 1: ergoflow.v1.Source.Kind
@@ -3481,38 +3646,40 @@ var file_wire_proto_goTypes = []any{
 	(*Drain)(nil),              // 12: ergoflow.v1.Drain
 	(*Failed)(nil),             // 13: ergoflow.v1.Failed
 	(*Refusal)(nil),            // 14: ergoflow.v1.Refusal
-	(*CoordinatorMessage)(nil), // 15: ergoflow.v1.CoordinatorMessage
-	(*Welcome)(nil),            // 16: ergoflow.v1.Welcome
-	(*Refuse)(nil),             // 17: ergoflow.v1.Refuse
-	(*Ping)(nil),               // 18: ergoflow.v1.Ping
-	(*Generate)(nil),           // 19: ergoflow.v1.Generate
-	(*Prepare)(nil),            // 20: ergoflow.v1.Prepare
-	(*Form)(nil),               // 21: ergoflow.v1.Form
-	(*Member)(nil),             // 22: ergoflow.v1.Member
-	(*Assign)(nil),             // 23: ergoflow.v1.Assign
-	(*Source)(nil),             // 24: ergoflow.v1.Source
-	(*Go)(nil),                 // 25: ergoflow.v1.Go
-	(*Abort)(nil),              // 26: ergoflow.v1.Abort
-	(*Finish)(nil),             // 27: ergoflow.v1.Finish
-	(*Save)(nil),               // 28: ergoflow.v1.Save
-	(*Leave)(nil),              // 29: ergoflow.v1.Leave
-	(*SubmitRequest)(nil),      // 30: ergoflow.v1.SubmitRequest
-	(*SubmitReply)(nil),        // 31: ergoflow.v1.SubmitReply
-	(*StatusRequest)(nil),      // 32: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),        // 33: ergoflow.v1.StatusReply
-	(*CheckpointPart)(nil),     // 34: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),   // 35: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),          // 36: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),        // 37: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),    // 38: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),              // 39: ergoflow.v1.Chunk
-	(*StateRequest)(nil),       // 40: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),       // 41: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),         // 42: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),      // 43: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),         // 44: ergoflow.v1.FollowPart
-	(*FollowState)(nil),        // 45: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),       // 46: ergoflow.v1.FollowUpdate
+	(*LinkChecked)(nil),        // 15: ergoflow.v1.LinkChecked
+	(*CoordinatorMessage)(nil), // 16: ergoflow.v1.CoordinatorMessage
+	(*Welcome)(nil),            // 17: ergoflow.v1.Welcome
+	(*Refuse)(nil),             // 18: ergoflow.v1.Refuse
+	(*Ping)(nil),               // 19: ergoflow.v1.Ping
+	(*Generate)(nil),           // 20: ergoflow.v1.Generate
+	(*Prepare)(nil),            // 21: ergoflow.v1.Prepare
+	(*Form)(nil),               // 22: ergoflow.v1.Form
+	(*Member)(nil),             // 23: ergoflow.v1.Member
+	(*Assign)(nil),             // 24: ergoflow.v1.Assign
+	(*Source)(nil),             // 25: ergoflow.v1.Source
+	(*Go)(nil),                 // 26: ergoflow.v1.Go
+	(*Abort)(nil),              // 27: ergoflow.v1.Abort
+	(*Finish)(nil),             // 28: ergoflow.v1.Finish
+	(*Save)(nil),               // 29: ergoflow.v1.Save
+	(*CheckLink)(nil),          // 30: ergoflow.v1.CheckLink
+	(*Leave)(nil),              // 31: ergoflow.v1.Leave
+	(*SubmitRequest)(nil),      // 32: ergoflow.v1.SubmitRequest
+	(*SubmitReply)(nil),        // 33: ergoflow.v1.SubmitReply
+	(*StatusRequest)(nil),      // 34: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),        // 35: ergoflow.v1.StatusReply
+	(*CheckpointPart)(nil),     // 36: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),   // 37: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),          // 38: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),        // 39: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),    // 40: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),              // 41: ergoflow.v1.Chunk
+	(*StateRequest)(nil),       // 42: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),       // 43: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),         // 44: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),      // 45: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),         // 46: ergoflow.v1.FollowPart
+	(*FollowState)(nil),        // 47: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),       // 48: ergoflow.v1.FollowUpdate
 }
 var file_wire_proto_depIdxs = []int32{
 	4,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -3525,54 +3692,57 @@ var file_wire_proto_depIdxs = []int32{
 	12, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
 	13, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
 	14, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
-	10, // 10: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
-	16, // 11: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
-	17, // 12: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
-	18, // 13: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
-	19, // 14: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
-	20, // 15: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
-	21, // 16: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
-	23, // 17: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
-	25, // 18: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
-	26, // 19: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
-	27, // 20: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	29, // 21: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	28, // 22: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
-	2,  // 23: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	2,  // 24: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	22, // 25: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	22, // 26: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	24, // 27: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 28: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	22, // 29: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	2,  // 30: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 31: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	35, // 32: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	45, // 33: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	46, // 34: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	3,  // 35: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	30, // 36: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	32, // 37: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	34, // 38: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	37, // 39: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	38, // 40: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	40, // 41: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	43, // 42: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	41, // 43: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	15, // 44: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	31, // 45: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	33, // 46: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	36, // 47: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	34, // 48: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	39, // 49: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	39, // 50: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	44, // 51: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	42, // 52: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	44, // [44:53] is the sub-list for method output_type
-	35, // [35:44] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	15, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
+	10, // 11: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
+	17, // 12: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
+	18, // 13: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
+	19, // 14: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
+	20, // 15: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
+	21, // 16: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
+	22, // 17: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
+	24, // 18: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
+	26, // 19: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
+	27, // 20: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
+	28, // 21: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
+	31, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	29, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	30, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
+	2,  // 25: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	2,  // 26: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	23, // 27: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	23, // 28: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	25, // 29: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 30: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	23, // 31: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	23, // 32: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	2,  // 33: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 34: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	37, // 35: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	47, // 36: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	48, // 37: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	3,  // 38: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	32, // 39: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	34, // 40: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	36, // 41: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	39, // 42: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	40, // 43: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	42, // 44: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	45, // 45: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	43, // 46: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	16, // 47: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	33, // 48: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	35, // 49: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	38, // 50: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	36, // 51: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	41, // 52: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	41, // 53: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	46, // 54: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	44, // 55: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	47, // [47:56] is the sub-list for method output_type
+	38, // [38:47] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3591,8 +3761,9 @@ func file_wire_proto_init() {
 		(*WorkerMessage_Drain)(nil),
 		(*WorkerMessage_Failed)(nil),
 		(*WorkerMessage_Refusal)(nil),
+		(*WorkerMessage_LinkChecked)(nil),
 	}
-	file_wire_proto_msgTypes[13].OneofWrappers = []any{
+	file_wire_proto_msgTypes[14].OneofWrappers = []any{
 		(*CoordinatorMessage_Welcome)(nil),
 		(*CoordinatorMessage_Refuse)(nil),
 		(*CoordinatorMessage_Ping)(nil),
@@ -3605,12 +3776,13 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Finish)(nil),
 		(*CoordinatorMessage_Leave)(nil),
 		(*CoordinatorMessage_Save)(nil),
+		(*CoordinatorMessage_CheckLink)(nil),
 	}
-	file_wire_proto_msgTypes[32].OneofWrappers = []any{
+	file_wire_proto_msgTypes[34].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[42].OneofWrappers = []any{
+	file_wire_proto_msgTypes[44].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -3621,7 +3793,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   45,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

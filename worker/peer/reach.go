@@ -26,19 +26,44 @@ const (
 	answerTimeout = 5 * time.Second
 	// askPause is between an answer and the next question.
 	askPause = 5 * time.Second
+	// checkTimeout bounds a check of a link, in both directions.
+	checkTimeout = 3 * time.Second
+	// paddingBytes makes a question longer than any packet: single packets may pass where
+	// no gradient does.
+	paddingBytes = 16 << 10
 	// maxAddressBytes bounds the address in a question.
 	maxAddressBytes = 256
 )
 
 // Reach connects to the caller's data port, and answers whether that succeeded.
 func (s *Server) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.ReachReply, error) {
+	if len(request.Padding) > paddingBytes {
+		return nil, status.Errorf(codes.InvalidArgument, "padding of more than %d bytes", paddingBytes)
+	}
 	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
 		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
 	}
 	if err := allreduce.Reach(ctx, request.DataAddress); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	return new(wire.ReachReply), nil
+	return &wire.ReachReply{Padding: request.Padding}, nil
+}
+
+// CheckLink finds out whether this worker, which listens at dataAddress, and another reach
+// each other's data ports, and whether more than single packets pass.
+func CheckLink(ctx context.Context, member message.Member, dataAddress string) error {
+	conn, err := dial(member)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	request := &wire.ReachRequest{DataAddress: dataAddress, Padding: make([]byte, paddingBytes)}
+	if _, err := wire.NewPeerClient(conn).Reach(ctx, request); err != nil {
+		return fmt.Errorf("reach worker %s at %s: %w", member.ID, member.DataAddress, err)
+	}
+	return nil
 }
 
 // AwaitReach waits until the member reaches this worker's data port, or ctx ends.

@@ -55,7 +55,8 @@ func encode(r *replica.Replica, want ergoflow.Mark) ([]byte, error) {
 	return encoded, nil
 }
 
-// FetchState reads the training state with that mark from another worker.
+// FetchState reads the training state with that mark from another worker. It fails with
+// [allreduce.ErrSilent] where there is no way to that worker, or no more.
 func FetchState(ctx context.Context, member message.Member, r *replica.Replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
 	encoded, err := fetch(ctx, member, r, want, log)
 	if err != nil {
@@ -71,11 +72,13 @@ func fetch(ctx context.Context, member message.Member, r *replica.Replica, want 
 		return nil, err
 	}
 	defer conn.Close()
+	ctx, watch := watchLink(ctx, member)
+	defer watch.end()
 	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{
 		Run: r.Plan().Run, Step: int64(want.Step), Made: uint64(want.Generation),
 	})
 	if err != nil {
-		return nil, err
+		return nil, watch.explain(err)
 	}
 	var encoded bytes.Buffer
 	encoded.Grow(3*4*r.Size() + 1<<20) // three vectors, and room for most losses and ledgers
@@ -85,8 +88,9 @@ func fetch(ctx context.Context, member message.Member, r *replica.Replica, want 
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, watch.explain(err)
 		}
+		watch.heard.Store(true)
 		switch {
 		case len(part.Data) == 0: // a peer could send any number of them
 			return nil, fmt.Errorf("an empty part after %d bytes", encoded.Len())

@@ -42,6 +42,9 @@ type (
 type (
 	// Send queues a message for the coordinator.
 	Send struct{ Message message.FromWorker }
+	// CheckLink has the worker find out whether it and another reach each other's data
+	// ports, beside any work; LinkChecked follows.
+	CheckLink struct{ Peer message.Member }
 	// Save takes a checkpoint of the present state, in a rank between two steps, and
 	// uploads it beside later work. If an upload is under way, the adapter drops a Save
 	// that is not Final. A Final one waits for that upload: no step follows, so no later
@@ -61,14 +64,15 @@ var (
 	ErrSilent = errors.New("the coordinator is silent")
 )
 
-func (Generate) effect() {}
-func (Prepare) effect()  {}
-func (Describe) effect() {}
-func (Join) effect()     {}
-func (Cancel) effect()   {}
-func (Compute) effect()  {}
-func (Apply) effect()    {}
-func (Send) effect()     {}
-func (Save) effect()     {}
-func (Drop) effect()     {}
-func (End) effect()      {}
+func (Generate) effect()  {}
+func (Prepare) effect()   {}
+func (Describe) effect()  {}
+func (Join) effect()      {}
+func (Cancel) effect()    {}
+func (Compute) effect()   {}
+func (Apply) effect()     {}
+func (Send) effect()      {}
+func (CheckLink) effect() {}
+func (Save) effect()      {}
+func (Drop) effect()      {}
+func (End) effect()       {}

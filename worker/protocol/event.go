@@ -22,6 +22,11 @@ type (
 	Drain struct{}
 	// Refused: the worker refused a stream to its data port.
 	Refused struct{ From, Reason string }
+	// LinkChecked answers CheckLink; nil: the link works both ways.
+	LinkChecked struct {
+		Peer ergoflow.WorkerID
+		Err  error
+	}
 )
 
 // Events of the work under way.
@@ -45,16 +50,17 @@ type (
 	Ended struct{ Err error }
 )
 
-func (Opened) event()    {}
-func (Received) event()  {}
-func (Broken) event()    {}
-func (Tick) event()      {}
-func (Drain) event()     {}
-func (Refused) event()   {}
-func (Described) event() {}
-func (Joined) event()    {}
-func (Summed) event()    {}
-func (Applied) event()   {}
-func (Followed) event()  {}
-func (NotSaved) event()  {}
-func (Ended) event()     {}
+func (Opened) event()      {}
+func (Received) event()    {}
+func (Broken) event()      {}
+func (Tick) event()        {}
+func (Drain) event()       {}
+func (Refused) event()     {}
+func (LinkChecked) event() {}
+func (Described) event()   {}
+func (Joined) event()      {}
+func (Summed) event()      {}
+func (Applied) event()     {}
+func (Followed) event()    {}
+func (NotSaved) event()    {}
+func (Ended) event()       {}

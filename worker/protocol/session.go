@@ -76,6 +76,12 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		s.send(message.Drain{})
 	case Refused:
 		s.send(message.Refusal{From: e.From, Reason: e.Reason})
+	case LinkChecked:
+		checked := message.LinkChecked{Peer: e.Peer}
+		if e.Err != nil {
+			checked.Failure = e.Err.Error()
+		}
+		s.send(checked)
 	default:
 		s.fromWork(event)
 	}
@@ -106,6 +112,8 @@ func (s *Session) receive(received message.FromCoordinator) {
 		}
 	case message.Abort:
 		s.abort(m)
+	case message.CheckLink:
+		s.emit(CheckLink{m.Peer})
 	case message.Save:
 		s.save()
 	case message.Finish:

@@ -1,8 +1,10 @@
 package protocol
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +79,8 @@ func (d *driver) expect(e Event, want string) {
 
 func words(e Effect) string {
 	switch e := e.(type) {
+	case CheckLink:
+		return "check link to " + string(e.Peer.ID)
 	case Send:
 		return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e.Message), "message."))
 	case Save:
@@ -271,7 +275,7 @@ func TestSaveOfAnInterruptedStep(t *testing.T) {
 // A complaint names the member that the error blames, and none if the error is its own.
 func TestComplaintsNameThePeer(t *testing.T) {
 	for peer, err := range map[ergoflow.WorkerID]error{
-		"b": fmt.Errorf("step 3: %w", &Blame{"b", errors.New("connection refused")}),
+		"b": fmt.Errorf("step 3: %w", &Blame{Peer: "b", Err: errors.New("connection refused")}),
 		"":  errors.New("the device is lost"),
 	} {
 		d := prepared(t, 10, 5)
@@ -285,6 +289,40 @@ func TestComplaintsNameThePeer(t *testing.T) {
 		}
 		if got.Peer != peer || got.Reason != err.Error() {
 			t.Errorf("%v became %+v", err, got)
+		}
+	}
+}
+
+// A rank that was cancelled tells which members were silent, and nothing else. The next
+// work begins after that.
+func TestSilenceIsToldAfterTheEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"silent":    {&Blame{Peer: "b", Silent: []ergoflow.WorkerID{"b", "c"}, Err: context.Canceled}, "complaint, describe"},
+		"cancelled": {&Blame{Peer: "b", Err: context.Canceled}, "describe"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := prepared(t, 10, 5)
+			d.rank(1, 0)
+			d.expect(goes(1), "compute")
+			d.expect(form(2), "cancel")
+			d.expect(Ended{Err: c.err}, c.want)
+		})
+	}
+}
+
+// A link is checked beside the work.
+func TestCheckLink(t *testing.T) {
+	d := prepared(t, 10, 5)
+	d.rank(1, 0)
+	d.expect(goes(1), "compute")
+	d.expect(Received{message.CheckLink{Peer: message.Member{ID: "b", DataAddress: "b:1"}}}, "check link to b")
+	for err, failure := range map[error]string{nil: "", errors.New("no route"): "no route"} {
+		effects := d.s.Step(d.now, LinkChecked{Peer: "b", Err: err})
+		if want := []Effect{Send{message.LinkChecked{Peer: "b", Failure: failure}}}; !reflect.DeepEqual(effects, want) {
+			t.Errorf("%v became %+v", err, effects)
 		}
 	}
 }

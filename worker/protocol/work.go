@@ -110,6 +110,8 @@ func (s *Session) ended(w *work, err error) {
 		s.emit(Save{Final: true})
 	}
 	switch {
+	case w.cancelled && w.kind == stepping:
+		s.tellSilent(w, err)
 	case w.cancelled:
 	case err == nil && w.kind == preparing:
 		s.plan = w.order.Plan
@@ -128,17 +130,27 @@ func (s *Session) ended(w *work, err error) {
 // complain tells the coordinator why a generation cannot continue, and which member is to
 // blame: without a name, this worker.
 func (s *Session) complain(w *work, err error) {
-	var peer ergoflow.WorkerID
+	complaint := message.Complaint{Generation: w.generation, Step: w.step, Reason: err.Error()}
 	if blame, ok := errors.AsType[*Blame](err); ok {
-		peer = blame.Peer
+		complaint.Peer, complaint.Silent = blame.Peer, blame.Silent
 	}
-	s.send(message.Complaint{Generation: w.generation, Step: w.step, Peer: peer, Reason: err.Error()})
+	s.send(complaint)
 }
 
-// Blame is the error of a rank that ends because of another member.
+// tellSilent tells the coordinator which members were silent in a generation that it has
+// ended for another reason: often for the complaint of another member, which does not hear
+// the same ones.
+func (s *Session) tellSilent(w *work, err error) {
+	if blame, ok := errors.AsType[*Blame](err); ok && len(blame.Silent) > 0 {
+		s.complain(w, err)
+	}
+}
+
+// Blame is the error of a rank that ends because of other members.
 type Blame struct {
-	Peer ergoflow.WorkerID
-	Err  error
+	Peer   ergoflow.WorkerID   // to blame; empty: this worker
+	Silent []ergoflow.WorkerID // members from which nothing comes, or to which there is no way
+	Err    error
 }
 
 func (b *Blame) Error() string { return b.Err.Error() }
