@@ -10,6 +10,9 @@ import (
 // connect dials the sinks and waits for the sources. When it fails, the ring is
 // cancelled and no stream is left.
 func (r *Ring) connect(d dialer) error {
+	r.waiting.Store(true)
+	defer r.waiting.Store(false)
+	go r.listen()
 	dialed := make(chan error, len(r.sinks))
 	for _, to := range r.sinks {
 		go func() { dialed <- r.dial(d, to) }()
@@ -34,7 +37,6 @@ func (r *Ring) connect(d dialer) error {
 		r.release()
 		return failed
 	}
-	go r.listen()
 	return nil
 }
 
@@ -95,6 +97,7 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 		r.cancel(r.blame("join", h.id.Rank, err))
 		return err
 	}
+	from.heard.Store(&in)
 	from.arrived <- in
 	defer close(from.parted)
 	select {

@@ -25,10 +25,10 @@
 // A [Ring] is one rank's membership of one generation and never recovers. An error
 // ends it on this rank at once and, as its streams break, on the others, with an
 // [*Error] that names the neighbour. So does silence: every rank sends signs of life on
-// its links, also while it computes, and a rank that sums ends the ring when a link has
-// brought no byte for nearly two seconds (silence.go). The next generation's Join fences
-// what is left of it. A stream of a generation that this process has not joined yet
-// waits, because members hear of a generation at different instants.
+// its links, also while it computes, and a rank that joins or sums ends the ring when a
+// link has brought no byte for nearly two seconds (silence.go). The next generation's
+// Join fences what is left of it. A stream of a generation that this process has not
+// joined yet waits, because members hear of a generation at different instants.
 //
 // # Wire format, version 6
 //
@@ -91,8 +91,6 @@
 //
 //   - A link is silent when it brings no byte. One that still brings a few is slow: the ring
 //     waits for it. The context given to Join ends the wait.
-//   - A link that falls silent between its greeting and the end of Join is not noticed
-//     before the context given to Join ends.
 //   - Signs of life wait in the receiver's window until it sums again. A rank that does not
 //     sum for 18 hours has no room for more, and its next sum fails.
 //   - Nothing is encrypted, and the token is sent in clear. It keeps out processes

@@ -30,7 +30,7 @@ type Ring struct {
 	sinks   []*sink
 	sources []*source
 	closing atomic.Bool
-	summing atomic.Bool // an AllReduce is under way
+	waiting atomic.Bool // for others: a Join or an AllReduce is under way
 
 	mu        sync.Mutex // held by AllReduce and Close
 	closed    bool
@@ -52,12 +52,13 @@ type sink struct {
 // A source is a rank that we receive from.
 type source struct {
 	rank    int
-	in      incoming      // set by connect
-	reading sync.Mutex    // held while in is read
-	arrived chan incoming // its stream, once
-	claimed atomic.Bool   // a stream has connected as this rank
-	drained chan struct{} // closed when its stream is read to its end
-	parted  chan struct{} // closed when its stream is gone
+	in      incoming                 // set by connect
+	heard   atomic.Pointer[incoming] // the same, as soon as it is there
+	reading sync.Mutex               // held while in is read
+	arrived chan incoming            // its stream, once
+	claimed atomic.Bool              // a stream has connected as this rank
+	drained chan struct{}            // closed when its stream is read to its end
+	parted  chan struct{}            // closed when its stream is gone
 	silence silence
 }
 
@@ -183,8 +184,8 @@ func (r *Ring) reduce(x vector) error {
 	if s.chunks > maxChunks {
 		return r.wrap("reduce", -1, fmt.Errorf("vector of %d numbers is too long", x.length()))
 	}
-	r.summing.Store(true)
-	defer r.summing.Store(false)
+	r.waiting.Store(true)
+	defer r.waiting.Store(false)
 	var err error
 	switch {
 	case s.kind == direct:

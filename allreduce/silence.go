@@ -10,8 +10,8 @@ import (
 // A link can stay connected and carry nothing: a route is lost, a cable is unplugged, one
 // direction is blocked. TCP reports that after minutes. So every rank sends a sign of life
 // on each of its outgoing links several times a second, from a goroutine that does nothing
-// else: also while the rank computes, compiles, or waits for another. A rank that sums and
-// gets no byte on a link for nearly two seconds ends the ring. A link that is slow brings
+// else: also while the rank computes, compiles, or waits for another. A rank that joins or
+// sums and gets no byte on a link for nearly two seconds ends the ring. A link that is slow brings
 // bytes and is never silent.
 
 const (
@@ -50,7 +50,7 @@ func (r *Ring) keepAlive(to *sink) {
 	}
 }
 
-// listen ends a ring that sums while a source is silent. It looks at all sources: where A
+// listen ends a ring that joins or sums while a source is silent. It looks at all sources: where A
 // cannot send to B, C may wait for A and B for C.
 func (r *Ring) listen() {
 	ticker := time.NewTicker(beatInterval)
@@ -64,11 +64,15 @@ func (r *Ring) listen() {
 		}
 		passed := time.Since(looked)
 		looked = looked.Add(passed)
-		summing := r.summing.Load()
+		waiting := r.waiting.Load()
 		silent := false
 		for _, from := range r.sources {
-			if now, ok := from.in.arrivals(); ok {
-				silent = from.silence.look(now, summing, passed) || silent
+			in := from.heard.Load()
+			if in == nil {
+				continue // it has not connected yet
+			}
+			if now, ok := (*in).arrivals(); ok {
+				silent = from.silence.look(now, waiting, passed) || silent
 			}
 		}
 		if silent {
@@ -81,9 +85,9 @@ func (r *Ring) listen() {
 // look takes the arrivals so far, at a time that has passed since the last look, and
 // reports whether the source is silent. A late look does not count: this process was
 // stopped or starved, and may not have read yet what has come.
-func (s *silence) look(arrivals uint64, summing bool, passed time.Duration) bool {
+func (s *silence) look(arrivals uint64, waiting bool, passed time.Duration) bool {
 	switch {
-	case !summing || arrivals != s.arrivals:
+	case !waiting || arrivals != s.arrivals:
 		s.arrivals = arrivals
 		s.beats.Store(0)
 	case passed < 2*beatInterval:

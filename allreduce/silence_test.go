@@ -100,6 +100,29 @@ func TestSilentLink(t *testing.T) {
 	}
 }
 
+// Silence is noticed while others have not joined yet, too.
+func TestSilenceWhileJoining(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewInProcess()
+		c := memoryClusterOn(m, 3)
+		m.tamper = func(greeting hello, address string, o outgoing) outgoing {
+			return &muted{o.(*inProcessLink), func() bool { return greeting.id.Rank == 0 && address == c.peers[1] }}
+		}
+		began := time.Now()
+		errs := each(2, func(r int) error { // rank 2 does not join
+			_, err := c.servers[r].Join(t.Context(), Identity{1, r, 3}, c.peers, Options{})
+			return err
+		})
+		e, ok := errors.AsType[*Error](errs[1])
+		if d := time.Since(began); !ok || !errors.Is(e, ErrSilent) || !slices.Equal(e.Silent, []int{0}) || d > 2*time.Second {
+			t.Errorf("rank 1 after %v: %v", d, errs[1])
+		}
+		if errs[0] == nil {
+			t.Error("rank 0 has joined")
+		}
+	})
+}
+
 // A rank that hears none of the others names all of them.
 func TestSilentToAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

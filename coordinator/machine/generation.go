@@ -3,6 +3,7 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type generation struct {
 	base     ergoflow.Mark
 	stepped  bool           // has made a step
 	steps    [2]stepTimings // of the last even and the last odd step
+
+	before *attempts // if its end was a failed attempt: what was known before
 
 	longestStep time.Duration // time between two steps
 	stalled     bool          // no step for a long time, and a warning said so
@@ -310,6 +313,9 @@ func (m *Machine) complaint(w *worker, e message.Complaint) {
 	}
 	if silent := m.noteSilence(w, e); len(silent) > 0 {
 		text := fmt.Sprintf("worker %s hears nothing from %s at step %d: %s", w.ID, strings.Join(silent, ", "), e.Step, e.Reason)
+		if m.previous != nil && m.previous.number == e.Generation {
+			m.undoAttempt(m.previous)
+		}
 		if g == nil || m.mostCut(m.workersOf(g)) == nil {
 			m.because(text)
 			return
@@ -337,6 +343,9 @@ func (m *Machine) complaint(w *worker, e message.Complaint) {
 // generation forms at once. Later ones form after growing delays, without the members
 // that seem to be the cause; after Config.Attempts the run fails.
 func (m *Machine) failedAttempt(members []ergoflow.WorkerID, text string) {
+	if m.previous != nil {
+		m.previous.before = &attempts{m.run.failedAttempts, maps.Clone(m.run.exclusions), m.run.notBefore}
+	}
 	m.run.failedAttempts++
 	if m.run.failedAttempts >= m.config.Attempts {
 		m.fail(fmt.Sprintf("%d generations in a row ended without a step; the last: %s", m.run.failedAttempts, text))
@@ -347,6 +356,23 @@ func (m *Machine) failedAttempt(members []ergoflow.WorkerID, text string) {
 		wait := min(m.config.Backoff<<(m.run.failedAttempts-2), maxBackoff)
 		m.run.notBefore = m.now.Add(wait)
 		m.because(fmt.Sprintf("%d generations in a row ended without a step: the coordinator waits %v before the next", m.run.failedAttempts, wait))
+	}
+}
+
+// attempts is what failed attempts change.
+type attempts struct {
+	failed     int
+	exclusions map[ergoflow.WorkerID]exclusion
+	notBefore  time.Time
+}
+
+// undoAttempt forgets that the last generation failed: a cut link explains it. Where one
+// member leaves a ring because it hears nothing from another, a third may complain first,
+// whose links broke.
+func (m *Machine) undoAttempt(g *generation) {
+	if b := g.before; b != nil {
+		m.run.failedAttempts, m.run.exclusions, m.run.notBefore = b.failed, b.exclusions, b.notBefore
+		g.before = nil
 	}
 }
 

@@ -30,7 +30,7 @@ type cutLink struct {
 
 const (
 	firstOutage   = time.Second // least time out of use, doubling each time
-	maxOutage     = time.Minute
+	maxOutage     = 30 * time.Second
 	forgetAfter   = 10 * time.Minute // without another cut
 	checkInterval = time.Second
 	checkPatience = 5 * time.Second // with a worker's answer

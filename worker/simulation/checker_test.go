@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
@@ -27,6 +28,8 @@ import (
 //  10. No worker is a member before it has executed its last order to prepare.
 //  11. The coordinator stores no checkpoint of an unknown process, of another run or of an
 //     impossible state.
+//  12. Where nothing fails but links between workers, training makes a step at least every
+//     stallTime, and all workers train backTime after the links are mended.
 type checker struct {
 	broken string // the rule that was broken, and how; empty: none
 
@@ -38,6 +41,9 @@ type checker struct {
 	newest    *ring     // of the last generation that was started
 	committed *node     // the last state that the coordinator called committed; nil: none, or it was lost
 	stale     map[int]part
+	madeAt    time.Duration // when the last step was applied
+	longest   time.Duration // between two steps
+	mendedAt  time.Duration // when faults were over
 }
 
 // node is a state, with the history that led to it.
@@ -114,6 +120,7 @@ func (w *world) apply(p *process, r *ring, s *sum) (*node, error) {
 // applied checks a step that a member has applied.
 func (w *world) applied(r *ring, n *node) {
 	r.applied[n.mark.Step]++
+	w.madeAt, w.longest = w.now, max(w.longest, w.now-w.madeAt)
 	if r.applied[n.mark.Step] < len(r.places) {
 		return
 	}
@@ -121,6 +128,28 @@ func (w *world) applied(r *ring, n *node) {
 		w.fail("rule 7: generation %d commits step %d after generation %d began with %s",
 			r.generation, n.mark.Step, w.newest.generation, w.newest.base)
 	}
+}
+
+const (
+	// stallTime is for several cuts, each of which strikes when the one before is noticed.
+	stallTime = 20 * time.Second
+	// backTime is for a link that was cut many times.
+	backTime = 45 * time.Second
+)
+
+// proceeds checks a world in which nothing fails but links. It reports whether there is
+// nothing left to check.
+func (w *world) proceeds() bool {
+	if d := w.now - w.madeAt; d > stallTime {
+		w.fail("rule 12: no step for %v, though the coordinator reaches all workers: %s", d, w.coordinator.status())
+	}
+	if !w.calm || w.now < w.mendedAt+backTime {
+		return false
+	}
+	if r := w.newest; r == nil || r.left || len(r.places) < len(w.alive()) {
+		w.fail("rule 12: not all workers train %v after the last link was mended: %s", backTime, w.coordinator.status())
+	}
+	return true
 }
 
 // forge makes a state with the mark of another.

@@ -14,11 +14,38 @@ type victims struct {
 	d    time.Duration
 }
 
-// faults are what can go wrong, each as likely as any other.
-var faults = [...]struct {
+type fault struct {
 	name   string
 	strike func(w *world, v victims)
-}{
+}
+
+// linkFaults are what can go wrong between two workers.
+var linkFaults = []fault{
+	{"two workers are cut off", func(w *world, v victims) {
+		w.logf("%s and %s are cut off for %v", v.p, v.q, v.d)
+		w.cutBoth(v.p.id, v.q.id, v.d)
+	}},
+	{"two workers are cut off until the end", func(w *world, v victims) {
+		w.logf("%s and %s are cut off until faults are over", v.p, v.q)
+		w.cutBoth(v.p.id, v.q.id, w.weather.faults)
+	}},
+	{"a worker no longer hears another", func(w *world, v victims) {
+		w.logf("from %s nothing comes to %s for %v", v.p, v.q, v.d)
+		w.cut(v.p.id, v.q.id, v.d)
+	}},
+	{"a link slows to nothing", func(w *world, v victims) {
+		w.logf("the link from %s to %s slows to nothing", v.p, v.q)
+		w.choke(v.p.id, v.q.id, 200*time.Millisecond)
+	}},
+	{"two workers are reconnected", func(w *world, v victims) {
+		w.logf("%s and %s are reconnected", v.p, v.q)
+		delete(w.links, link{v.p.id, v.q.id})
+		delete(w.links, link{v.q.id, v.p.id})
+	}},
+}
+
+// faults are what can go wrong, each as likely as any other.
+var faults = append([]fault{
 	{"worker crashes", func(w *world, v victims) { v.p.crash() }},
 	{"worker hangs", (*world).hang},
 	{"worker is drained", func(w *world, v victims) {
@@ -41,10 +68,6 @@ var faults = [...]struct {
 		w.cutBoth(v.p.id, coordinatorHost, v.d)
 	}},
 	{"one way is cut", (*world).cutOneWay},
-	{"two workers are cut off", func(w *world, v victims) {
-		w.logf("%s and %s are cut off for %v", v.p, v.q, v.d)
-		w.cutBoth(v.p.id, v.q.id, v.d)
-	}},
 	{"worker is alone", func(w *world, v victims) {
 		w.logf("%s is alone for %v", v.p, v.d)
 		w.isolate(v.p.id, v.d)
@@ -70,7 +93,7 @@ var faults = [...]struct {
 		}
 	}},
 	{"other settings are submitted", (*world).submitOtherSettings},
-}
+}, linkFaults...)
 
 // fault lets something go wrong, and plans the next fault.
 func (w *world) fault() {
@@ -82,19 +105,33 @@ func (w *world) fault() {
 	if len(all) == 0 {
 		return
 	}
+	first := w.r.IntN(len(all))
 	v := victims{
-		p: all[w.r.IntN(len(all))],
-		q: all[w.r.IntN(len(all))],
+		p: all[first],
+		q: all[(first+1+w.r.IntN(max(1, len(all)-1)))%len(all)],
 		d: w.between(50*time.Millisecond, w.between(time.Second, 14*time.Second)),
 	}
-	fault := faults[w.r.IntN(len(faults))]
-	fault.strike(w, v)
-	w.happened[fault.name]++
+	drawn := faults[:]
+	if w.weather.linksOnly {
+		drawn = linkFaults
+	}
+	f := drawn[w.r.IntN(len(drawn))]
+	f.strike(w, v)
+	w.happened[f.name]++
 }
 
 func (w *world) hang(v victims) {
 	w.logf("%s hangs for %v", v.p, v.d)
 	v.p.hangs = w.now + v.d
+}
+
+// choke silences a direction again and again, each time for longer.
+func (w *world) choke(from, to ergoflow.WorkerID, d time.Duration) {
+	if w.calm || d > w.weather.faults {
+		return
+	}
+	w.cut(from, to, d)
+	w.after(d+100*time.Millisecond, func() { w.choke(from, to, 2*d) })
 }
 
 // cutBoth silences both directions between two hosts.
@@ -135,6 +172,7 @@ func (w *world) becalm() {
 	w.calm = true
 	w.logf("faults are over")
 	clear(w.links)
+	w.mendedAt = w.now
 	w.coordinator.hangs = 0
 	for _, p := range w.processes {
 		p.hangs = 0

@@ -186,6 +186,8 @@ func (p *process) execute(effect protocol.Effect) {
 		p.apply()
 	case protocol.Save:
 		p.save(e)
+	case protocol.CheckLink:
+		p.checkLink(e.Peer)
 	case protocol.End:
 		p.end(e.Err)
 	default:
@@ -289,10 +291,14 @@ func (p *process) begin(w *work, took time.Duration, done func()) {
 func (p *process) cancel(reason string) {
 	w := p.work
 	w.cancelled = true
+	err := fmt.Errorf("%w: %s", context.Canceled, reason)
+	if w.ring != nil {
+		err = w.ring.blame(w.assign.Rank, err)
+	}
 	p.leaveRing()
 	p.at(max(0, w.busyUntil-p.w.now)+p.w.between(0, 10*time.Millisecond), func() {
 		if p.work == w {
-			p.post(protocol.Ended{Err: fmt.Errorf("%w: %s", context.Canceled, reason)})
+			p.post(protocol.Ended{Err: err})
 		}
 	})
 }

@@ -90,8 +90,8 @@ func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put fu
 			fail("state from peer %s: connection refused", from.ID)
 			return
 		}
-		if d := p.w.open(p.id, from.ID); d > 0 { // it waits until the link is mended
-			p.at(d, func() { p.fetch(w, from, want, put, fail) })
+		if d := p.w.apart(p.id, from.ID); d > 0 {
+			p.await(w, from, d, func() { p.fetch(w, from, want, put, fail) })
 			return
 		}
 		p.w.on(&peer.host, p.w.delay(), func() {
@@ -108,6 +108,41 @@ func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put fu
 				put(n)
 			})
 		})
+	})
+}
+
+// await calls again when a link is mended, unless that takes longer than the process tries to
+// connect to the peer.
+func (p *process) await(w *work, from message.Member, d time.Duration, again func()) {
+	const patience = time.Second + connectTime
+	if d <= patience || p.w.sabotage.deafRings {
+		p.at(d, again)
+		return
+	}
+	p.at(patience, func() {
+		if p.w.apart(p.id, from.ID) == 0 {
+			again()
+			return
+		}
+		p.broke(w, &protocol.Blame{Peer: from.ID, Silent: []ergoflow.WorkerID{from.ID}, Err: errSilent})
+	})
+}
+
+// checkLink finds out whether the link to a peer works both ways.
+func (p *process) checkLink(peer message.Member) {
+	session := p.session
+	answer := func(err error) {
+		if p.session == session {
+			p.post(protocol.LinkChecked{Peer: peer.ID, Err: err})
+		}
+	}
+	p.at(p.w.delay()+p.w.delay(), func() {
+		q := p.w.process(peer.ID)
+		if p.w.apart(p.id, peer.ID) == 0 && q != nil && q.hangs <= p.w.now && !p.w.sabotage.neverMended {
+			answer(nil)
+			return
+		}
+		p.at(3*time.Second, func() { answer(errSilent) })
 	})
 }
 
@@ -178,4 +213,7 @@ func (p *process) apply() {
 	})
 }
 
-var errRing = errors.New("a neighbour left the ring")
+var (
+	errRing   = errors.New("a neighbour left the ring")
+	errSilent = errors.New("nothing comes")
+)

@@ -26,6 +26,9 @@ type sabotage struct {
 	latePersist    bool // the coordinator announces a generation before it is durable
 	lateCheckpoint bool // the coordinator announces a checkpoint before it is durable
 	followGaps     bool // a follower applies an update after it missed one
+	deafRings      bool // nobody notices that nothing comes from another
+	noNames        bool // the coordinator does not learn which members are silent
+	neverMended    bool // no check finds a link mended
 }
 
 var sabotages = []sabotage{
@@ -40,6 +43,9 @@ var sabotages = []sabotage{
 	{name: "announce a generation before it is durable", latePersist: true, want: "rule 3"},
 	{name: "announce a checkpoint before it is durable", lateCheckpoint: true},
 	{name: "follow with a gap", followGaps: true},
+	{name: "do not notice silence", deafRings: true, want: "rule 12"},
+	{name: "do not name the silent", noNames: true, want: "rule 12"},
+	{name: "do not find links mended", neverMended: true, want: "rule 12"},
 }
 
 // config changes what the machine is configured with.
@@ -58,6 +64,10 @@ func (s sabotage) hello(h message.Hello) message.Hello {
 
 // events changes what the machine receives from a worker.
 func (s sabotage) events(c *coordinator, e machine.Received) []machine.Event {
+	if m, ok := e.Message.(message.Complaint); ok && s.noNames {
+		m.Silent = nil
+		e.Message = m
+	}
 	if _, ok := e.Message.(message.Progress); !ok || !s.localCommit {
 		return []machine.Event{e}
 	}

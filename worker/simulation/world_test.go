@@ -47,6 +47,7 @@ type weather struct {
 	gradient  time.Duration // longest time of a gradient
 	workers   int
 	knownDead bool // whether a crash breaks streams; otherwise it is silent, as that of a host
+	linksOnly bool // nothing fails but links between workers
 }
 
 func newWorld(seed uint64, s sabotage, verbose bool) *world {
@@ -63,6 +64,9 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 	}
 	w.plan = ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 1 + r.IntN(6),
 		Steps: ergoflow.Step(20 + r.IntN(150)), CheckpointEvery: ergoflow.Step(1 + r.IntN(40))}
+	if r.IntN(4) == 0 {
+		w.onlyLinks()
+	}
 	w.coordinator = &coordinator{w: w}
 	w.coordinator.start()
 	for range w.weather.workers {
@@ -70,6 +74,14 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 	}
 	w.after(w.weather.pause, w.fault)
 	return w
+}
+
+// onlyLinks makes a world in which nothing fails but links between workers. Its run does not
+// end.
+func (w *world) onlyLinks() {
+	w.weather.linksOnly, w.weather.workers = true, 2+w.r.IntN(4)
+	w.weather.crash, w.weather.unsaved = 1<<40, 1<<40
+	w.plan.Shards, w.plan.Steps = w.weather.workers+w.r.IntN(4), 1<<40
 }
 
 // patience bounds how long a run may take once faults have stopped.
@@ -92,6 +104,9 @@ func (w *world) run() {
 				w.finished(w.coordinator)
 				return
 			}
+		}
+		if w.weather.linksOnly && w.proceeds() {
+			return
 		}
 		if w.now > w.weather.faults+patience {
 			w.fail("no progress: %v after the last fault the run is not done: %s", patience, w.coordinator.status())
@@ -140,6 +155,9 @@ func (w *world) cut(from, to ergoflow.WorkerID, d time.Duration) {
 func (w *world) open(from, to ergoflow.WorkerID) time.Duration {
 	return max(0, w.links[link{from, to}]-w.now)
 }
+
+// apart is the time until both directions between two hosts are open.
+func (w *world) apart(a, b ergoflow.WorkerID) time.Duration { return max(w.open(a, b), w.open(b, a)) }
 
 func (w *world) delay() time.Duration { return w.between(50*time.Microsecond, w.weather.slow) }
 

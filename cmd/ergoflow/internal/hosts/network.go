@@ -84,6 +84,19 @@ func (h *Host) Drop(address string, at *Host) {
 	run(h.t, "ip", "-n", h.Name, "route", "add", address+"/32", "via", at.Address)
 }
 
+// Blackhole makes the host discard packets for an address, as a router with a lost route
+// does. Senders on the host get an error.
+func (h *Host) Blackhole(address string) {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "route", "add", "blackhole", address+"/32")
+}
+
+// Reroute ends Drop and Blackhole.
+func (h *Host) Reroute(address string) {
+	h.t.Helper()
+	run(h.t, "ip", "-n", h.Name, "route", "del", address+"/32")
+}
+
 // Limit bounds the rates at which the host sends and receives, in tc's notation, such as
 // "20mbit". Unlimit removes the bound.
 func (h *Host) Limit(rate string) {
