@@ -67,6 +67,13 @@ var faults = []struct {
 		f.begin = func() { h.Limit(rate) }
 		f.end = func() { h.Limit(fullRate) }
 	}},
+	{"cut link", func(r *round, f *fault) {
+		i := r.rng.IntN(len(r.hosts))
+		from, to := r.hosts[i], r.hosts[(i+1+r.rng.IntN(len(r.hosts)-1))%len(r.hosts)]
+		f.what, f.on = fmt.Sprintf("lose the route from %s to %s", from.Name, to.Name), []string{"route from " + from.Name}
+		f.begin = func() { from.Blackhole(to.Address) }
+		f.end = func() { from.Reroute(to.Address) }
+	}},
 	{"kill coordinator", func(r *round, f *fault) {
 		f.what, f.on = "kill the coordinator", []string{r.coordinator.name}
 		f.begin, f.end = r.coordinator.kill, func() { r.coordinator.start(r.t) }

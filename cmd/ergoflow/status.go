@@ -40,7 +40,7 @@ func statusCommand() *cobra.Command {
 	return cmd
 }
 
-// printStatus prints the run, the workers and the refused connections.
+// printStatus prints the run, cut links, the workers and the refused connections.
 func printStatus(st coordinator.Status) error {
 	fmt.Fprintf(stdout, "state       %s\n", st.State)
 	if st.Run != "" {
@@ -48,6 +48,9 @@ func printStatus(st coordinator.Status) error {
 	}
 	if st.Failure != "" {
 		fmt.Fprintf(stdout, "failure     %s\n", st.Failure)
+	}
+	for _, l := range st.CutLinks {
+		fmt.Fprintf(stdout, "cut link    %s and %s do not reach each other, since %s\n", l.Workers[0], l.Workers[1], l.Since.Format(time.RFC3339))
 	}
 	if st.Reason != "" {
 		fmt.Fprintf(stdout, "last        %s\n", st.Reason)

@@ -111,7 +111,7 @@ func (w *world) fault() {
 		q: all[(first+1+w.r.IntN(max(1, len(all)-1)))%len(all)],
 		d: w.between(50*time.Millisecond, w.between(time.Second, 14*time.Second)),
 	}
-	drawn := faults[:]
+	drawn := faults
 	if w.weather.linksOnly {
 		drawn = linkFaults
 	}
