@@ -156,11 +156,17 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 // the correlation of successive steps, and whether PilotRun would refuse it (ErrTimeStep).
 // An equation that cannot be simulated does not overshoot; its simulation reports why.
 func Overshoots(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (correlation float64, yes bool) {
-	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
-	states := make([]float32, pilotChains*pilotStates)
-	if err := engine.EulerMaruyamaFunc(ctx, states, equation, s, seed, 0, pilotPurpose, nil); err != nil {
+	states, err := trial(ctx, engine, equation, s, steps, seed)
+	if err != nil {
 		return 0, false
 	}
 	correlation = stepCorrelation(states, 1)
 	return correlation, correlation < leastCorrelation
+}
+
+// trial simulates that many steps of one equation's chains, at most 5,000.
+func trial(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) ([]float64, error) {
+	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
+	states := make([]float64, pilotChains*pilotStates)
+	return states, engine.EulerMaruyamaFunc(ctx, states, equation, s, seed, 0, pilotPurpose, nil)
 }

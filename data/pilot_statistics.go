@@ -10,7 +10,7 @@ import (
 
 // stepCorrelation is the correlation of successive steps of a chain, the least over the
 // axes.
-func stepCorrelation(states []float32, dim int) float64 {
+func stepCorrelation[T float32 | float64](states []T, dim int) float64 {
 	least := 1.
 	for k := range dim {
 		var product, first, second float64

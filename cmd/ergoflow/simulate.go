@@ -27,6 +27,7 @@ type simulation struct {
 	Output   string    `json:"output"`
 	Samples  int       `json:"samples"`
 	Chains   int       `json:"chains"`
+	DType    string    `json:"dtype"` // of the array: float32, or float64 where that would lose digits
 	Mean     float64   `json:"mean"`
 	Variance statistic `json:"variance"`
 	// Of package diagnostics; null where the chains are too short, or all samples equal.
@@ -42,7 +43,7 @@ type simulation struct {
 }
 
 const (
-	// maxSamples bounds the samples that simulate holds in memory: 4 GiB of float32.
+	// maxSamples bounds the samples that simulate holds in memory: 8 GiB of float64.
 	maxSamples = 1 << 30
 	// maxSteps bounds the steps of all chains together: more would take centuries.
 	maxSteps = 1 << 60
@@ -65,11 +66,12 @@ func simulateCommand() *cobra.Command {
 		Use:   "simulate --drift EXPR --diffusion EXPR -o x.npy",
 		Short: "Simulate dX = b(X)dt + σ(X)dW by Euler–Maruyama",
 		Long: `Simulates chains of a one-dimensional equation given as formulas in x and
-writes the samples as one float32 array, chain after chain. Chains start from
-draws of --start, normal(mean, deviation) or uniform(lo, hi). They take the
-burn-in, then --steps steps, of which every --thin-th is kept. The samples
-depend on the seed, the formulas and the numbers here, not on the threads or the
-engine. Each core takes 16 to 64 chains at a time.
+writes the samples as one float32 array, chain after chain; as float64 where
+float32 would change their deviation or their order, as near 1e5 with a
+deviation of 1. Chains start from draws of --start, normal(mean, deviation) or
+uniform(lo, hi). They take the burn-in, then --steps steps, of which every
+--thin-th is kept. The samples depend on the seed, the formulas and the numbers
+here, not on the threads or the engine. Each core takes 16 to 64 chains at a time.
 
 Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
   abs sign sqrt cbrt exp log log2 log10 pow min max floor ceil erf
@@ -149,8 +151,11 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		}
 		warnings = append(warnings, about...)
 	}
+	if err := data.StepsAreLost(ctx, engine, equation.Bind, scheme, scheme.Steps(kept), f.seed); err != nil {
+		return s, usage(withHint(err, "choose a larger --dt, or a larger --diffusion"))
+	}
 	warn(unstable(ctx, engine, equation, scheme, scheme.Steps(kept), f.seed))
-	x := make([]float32, scheme.Chains*kept)
+	x := make([]float64, scheme.Chains*kept)
 	total := scheme.Steps(kept) * scheme.Chains
 	bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
 	begin := time.Now()
@@ -161,13 +166,14 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, explainSimulation(err)
 	}
 	seconds := time.Since(begin).Seconds()
-	if err := npy.Write(ctx, f.output, npy.Array[float32]{Shape: []int{len(x)}, Data: x}); err != nil {
+	dtype, err := writeSamples(ctx, f.output, x)
+	if err != nil {
 		return s, withHint(err, "nothing was written; the same command gives the same samples again")
 	}
 	found := diagnostics.Of(x, scheme.Chains)
 	warn(found.Warnings())
 	s = simulation{
-		Output: f.output, Samples: len(x), Chains: scheme.Chains,
+		Output: f.output, Samples: len(x), Chains: scheme.Chains, DType: dtype,
 		RHat: statistic(found.RHat), ESSBulk: statistic(found.ESSBulk), ESSTail: statistic(found.ESSTail), MCSEMean: statistic(found.MCSEMean),
 		Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
 	}
@@ -175,15 +181,32 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	return s, nil
 }
 
+// writeSamples writes the array that holds the samples, in float32 unless that would lose
+// digits that tell them apart. It returns its type.
+func writeSamples(ctx context.Context, path string, x []float64) (dtype string, err error) {
+	a := npy.Array[float64]{Shape: []int{len(x)}, Data: x}
+	if single, small := npy.Single(a); small {
+		return "float32", npy.Write(ctx, path, single)
+	}
+	return "float64", npy.Write(ctx, path, a)
+}
+
 // String is the line that simulate prints.
 func (s simulation) String() string {
-	mean, worth := fmt.Sprintf("%.4g", s.Mean), ""
+	digits := 4
+	if far := math.Log10(math.Abs(s.Mean) / math.Sqrt(float64(s.Variance))); far > 2 { // as many as show the deviation
+		digits = min(2+int(math.Ceil(far)), 17)
+	}
+	mean, worth, kind := fmt.Sprintf("%.*g", digits, s.Mean), "", ""
+	if s.DType == "float64" {
+		kind = "float64 "
+	}
 	if e := float64(s.MCSEMean); e == e {
 		mean = fmt.Sprintf("%s ± %.1g", mean, e)
 		worth = fmt.Sprintf("R-hat %.3f, ESS %.0f (tails %.0f), ", s.RHat, s.ESSBulk, s.ESSTail)
 	}
-	return fmt.Sprintf("%s: %d samples of %d chains, mean %s, variance %.4g, %s%.3g M steps/s by %s",
-		s.Output, s.Samples, s.Chains, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
+	return fmt.Sprintf("%s: %d %ssamples of %d chains, mean %s, variance %.4g, %s%.3g M steps/s by %s",
+		s.Output, s.Samples, kind, s.Chains, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
 }
 
 // unstable warns of a time step that run and generate would refuse.
@@ -264,7 +287,7 @@ func explainSimulation(err error) error {
 }
 
 // moments returns mean and variance of the samples; one sample has no variance.
-func moments(x []float32) (mean float64, variance statistic) {
+func moments[T float32 | float64](x []T) (mean float64, variance statistic) {
 	for _, v := range x {
 		mean += float64(v)
 	}

@@ -169,7 +169,7 @@ func TestSimulatesHeavyTails(t *testing.T) {
 		}
 		return e
 	}
-	dst := make([]float32, 8192)
+	dst := make([]float64, 8192)
 	engine, err := simulate.NewEngine("go")
 	if err != nil {
 		t.Fatal(err)
@@ -182,8 +182,7 @@ func TestSimulatesHeavyTails(t *testing.T) {
 	slices.Sort(dst)
 	var d float64
 	n := float64(len(dst))
-	for i, x := range dst {
-		v := float64(x)
+	for i, v := range dst {
 		u := (1 + v/math.Sqrt(1+v*v)) / 2
 		d = max(d, u-float64(i)/n, float64(i+1)/n-u)
 	}
@@ -237,7 +236,7 @@ func BenchmarkSimulate(b *testing.B) {
 				b.Fatal(err)
 			}
 			s := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 512}
-			dst := make([]float32, 512*32)
+			dst := make([]float64, 512*32)
 			for i := range b.N {
 				if err := engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(drift, diffusion).Bind, s, 1, uint64(i), "bench", nil); err != nil {
 					b.Fatal(err)

@@ -62,7 +62,7 @@ type chains[T float32 | float64] struct {
 // Engines step whole vectors, some all lanes. Unused lanes of the last vector repeat chain
 // first, so that they are bounded if it is. Other unused lanes are arbitrary.
 func (c *chains[T]) run(
-	ctx context.Context, dst []float32, s Scheme, first int, stream stream,
+	ctx context.Context, dst []T, s Scheme, first int, stream stream,
 	advance func(z []float32) bool, tick func(steps int),
 ) error {
 	perChain := len(dst) / (c.active * c.dim)
@@ -116,7 +116,7 @@ func (c *chains[T]) run(
 		for k := range c.dim {
 			at := j*c.dim + k
 			for _, v := range c.coordinate(k) {
-				dst[at] = float32(frame.toX(float64(v)))
+				dst[at] = T(frame.toX(float64(v)))
 				at += stride
 			}
 		}

@@ -53,7 +53,7 @@ func TestAgainstDumbSimulation(t *testing.T) {
 		{DT: 0.01, BurnIn: 5, Thin: 40, Chains: 130},
 	} {
 		const perChain = 7
-		table, function := make([]float32, perChain*s.Chains), make([]float32, perChain*s.Chains)
+		table, function := make([]float32, perChain*s.Chains), make([]float64, perChain*s.Chains)
 		if err := EulerMaruyama(context.Background(), table, rough, s, 3, 5, "p"); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestAgainstDumbSimulation(t *testing.T) {
 				if got := float64(table[chain*perChain+j]); !(math.Abs(got-want) <= 1e-4) {
 					t.Fatalf("%+v: table: sample %d of chain %d is %v, want %v", s, j, chain, got, want)
 				}
-				if got := float64(function[chain*perChain+j]); !(math.Abs(got-want) <= 1e-6) {
+				if got := function[chain*perChain+j]; !(math.Abs(got-want) <= 1e-6) {
 					t.Fatalf("%+v: function: sample %d of chain %d is %v, want %v", s, j, chain, got, want)
 				}
 			}
@@ -133,9 +133,9 @@ func TestStreams(t *testing.T) {
 		t.Errorf("samples changed: %v, want %v", base[:4], want)
 	}
 
-	run := func(procs int) []float32 {
+	run := func(procs int) []float64 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-		dst := make([]float32, 4*s.Chains)
+		dst := make([]float64, 4*s.Chains)
 		err := Fastest().EulerMaruyamaFunc(context.Background(), dst, vectorised(rough.DriftAt, rough.DiffusionAt), s, 1, 2, "a", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestDivergence(t *testing.T) {
 		{"NaN drift", math.Sqrt, func(float64) float64 { return 1 }, "the drift is NaN at x = -"},
 		{"infinite diffusion", func(x float64) float64 { return -x }, func(x float64) float64 { return 1 / max(x, 0) }, "the diffusion is +Inf at x = -"},
 	} {
-		err := Fastest().EulerMaruyamaFunc(context.Background(), make([]float32, 70), vectorised(c.drift, c.diffusion),
+		err := Fastest().EulerMaruyamaFunc(context.Background(), make([]float64, 70), vectorised(c.drift, c.diffusion),
 			Scheme{DT: 0.1, BurnIn: 1000, Thin: 1, Chains: 70}, 1, 0, "p", nil)
 		if !errors.Is(err, ErrDiverged) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want ErrDiverged with %q", c.name, err, c.want)
@@ -249,7 +249,7 @@ func TestCancellation(t *testing.T) {
 		cancel()
 	}()
 	first := true
-	err := Fastest().EulerMaruyamaFunc(ctx, make([]float32, 128), vectorised(rough.DriftAt, rough.DiffusionAt), endless, 1, 0, "p",
+	err := Fastest().EulerMaruyamaFunc(ctx, make([]float64, 128), vectorised(rough.DriftAt, rough.DiffusionAt), endless, 1, 0, "p",
 		func(done, total int) {
 			if done <= 0 || total != 128<<40 {
 				t.Errorf("progress is %d of %d", done, total)

@@ -17,8 +17,8 @@ import (
 type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drift, diffusion *[lanes]float64)
 
 // EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on the whole line,
-// evaluated for up to 64 chains at a time. There is no table and no boundary. States are
-// float64, normals those of EulerMaruyama. A negative diffusion has the law of its absolute
+// evaluated for up to 64 chains at a time. There is no table and no boundary. States and samples
+// are float64, normals those of EulerMaruyama. A negative diffusion has the law of its absolute
 // value; where it is zero the equation is an ordinary one. Chains run on GOMAXPROCS
 // goroutines, on which the samples do not depend. progress, if not nil, is called from time
 // to time with the steps taken over all chains and their total, never concurrently.
@@ -26,7 +26,7 @@ type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drif
 // ErrDiverged errors are a *DivergedError, whose Reason names a coefficient that was not
 // finite. The contents of dst are undefined after an error.
 func (e *Engine) EulerMaruyamaFunc(
-	ctx context.Context, dst []float32, equation Equation, s Scheme, seed, function uint64, purpose string,
+	ctx context.Context, dst []float64, equation Equation, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
 ) error {
 	perChain, err := s.samplesPerChain(len(dst))
@@ -61,6 +61,18 @@ func (e *Engine) EulerMaruyamaFunc(
 		})
 	}
 	return group.Wait()
+}
+
+// Evaluate returns the drift and the diffusion at the states x.
+func (e *Engine) Evaluate(equation Equation, x []float64) (drift, diffusion []float64) {
+	var at [lanes]float64
+	evaluate, b, sigma := equation(e.name, &at)
+	for len(x) > 0 {
+		n := copy(at[:], x)
+		evaluate(n)
+		drift, diffusion, x = append(drift, b[:n]...), append(diffusion, sigma[:n]...), x[n:]
+	}
+	return drift, diffusion
 }
 
 // together is the number of chains that one goroutine advances: all lanes, or fewer whole

@@ -13,7 +13,7 @@ func TestEnginesAgreeOnFunctions(t *testing.T) {
 	for _, e := range otherEngines(t) {
 		for chains := 1; chains <= 130; chains++ {
 			s := Scheme{DT: 0.05, BurnIn: 21, Thin: 3, Chains: chains}
-			want, got := make([]float32, 3*chains), make([]float32, 3*chains)
+			want, got := make([]float64, 3*chains), make([]float64, 3*chains)
 			if err := plain.EulerMaruyamaFunc(context.Background(), want, equation, s, 1, 2, "p", nil); err != nil {
 				t.Fatal(err)
 			}

@@ -101,7 +101,12 @@ var methods = []struct {
 		return EulerMaruyama(context.Background(), dst, tabulate(e.grid, e.drift, e.diffusion), s, seed, 0, "test")
 	}},
 	{"function", func(dst []float32, e equation, s Scheme, seed uint64) error {
-		return Fastest().EulerMaruyamaFunc(context.Background(), dst, vectorised(e.drift, e.diffusion), s, seed, 0, "test", nil)
+		x := make([]float64, len(dst))
+		err := Fastest().EulerMaruyamaFunc(context.Background(), x, vectorised(e.drift, e.diffusion), s, seed, 0, "test", nil)
+		for i, v := range x {
+			dst[i] = float32(v)
+		}
+		return err
 	}},
 }
 
