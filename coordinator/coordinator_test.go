@@ -316,12 +316,12 @@ func damage(t *testing.T, path, text string) {
 func TestGossipNamesTheCoordinator(t *testing.T) {
 	t.Parallel()
 	s := start(t, t.TempDir())
-	g, err := gossip.Join(t.Context(), gossip.Config{Name: "w", Bind: "127.0.0.1:0", Seeds: []string{s.Gossip}})
+	g, err := gossip.Join(t.Context(), gossip.Config{Name: "w", Bind: "127.0.0.1:0", Seeds: []string{s.Gossip}, Meta: gossip.Meta{Role: gossip.RoleWorker}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if control, err := g.Coordinator(t.Context()); err != nil || control != s.Control {
+	if control, err := g.Coordinator(t.Context(), ""); err != nil || control != s.Control {
 		t.Errorf("coordinator %q, %v", control, err)
 	}
 	if a, err := ReadAddresses(s.dir); err != nil || a != s.Addresses || a.PID != os.Getpid() {

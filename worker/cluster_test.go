@@ -339,7 +339,10 @@ func TestLeavingWithoutCoordinator(t *testing.T) {
 		}
 	}()
 	ended := make(chan error, 1)
-	go func() { ended <- w.session(t.Context(), silent.Addr().String()) }()
+	go func() {
+		_, err := w.session(t.Context(), silent.Addr().String())
+		ended <- err
+	}()
 	<-accepted
 	close(drain)
 	if err := <-ended; !errors.Is(err, protocol.ErrLeft) {

@@ -26,17 +26,22 @@ const (
 func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error {
 	var lost time.Time // end of the last session that was longer than maxPause
 	var pause time.Duration
+	var avoid string // the coordinator that held no session
 	for {
-		control, err := w.findCoordinator(ctx, members, pause)
+		control, err := w.findCoordinator(ctx, members, pause, avoid)
 		if err != nil {
 			w.log.Info("leaving", "reason", err)
 			return err
 		}
 		begin := time.Now()
-		err = w.session(ctx, control)
+		held, err := w.session(ctx, control)
 		switch {
 		case errors.Is(err, protocol.ErrLeft), errors.Is(err, protocol.ErrRefused), ctx.Err() != nil:
 			return err
+		}
+		avoid = control
+		if held {
+			avoid = ""
 		}
 		if lost.IsZero() || time.Since(begin) > maxPause {
 			lost = time.Now()
@@ -48,7 +53,7 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 
 // findCoordinator waits for the pause, and then until gossip names a coordinator. A
 // drain ends it: without a coordinator the worker has nothing to hand over.
-func (w *worker) findCoordinator(ctx context.Context, members *gossip.Gossip, pause time.Duration) (string, error) {
+func (w *worker) findCoordinator(ctx context.Context, members *gossip.Gossip, pause time.Duration, avoid string) (string, error) {
 	ctx, cancel := w.untilDrain(ctx)
 	defer cancel()
 	select {
@@ -56,7 +61,7 @@ func (w *worker) findCoordinator(ctx context.Context, members *gossip.Gossip, pa
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	address, err := members.Coordinator(ctx)
+	address, err := members.Coordinator(ctx, avoid)
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}

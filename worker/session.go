@@ -42,6 +42,7 @@ type session struct {
 	saving    sync.WaitGroup // checkpoints taken while there is no rank
 	checking  sync.WaitGroup // links to other workers
 	streaming sync.WaitGroup // receive and transmit
+	welcomed  bool           // of receive, until it has ended
 }
 
 // A task is a goroutine that can be cancelled and waited for.
@@ -52,22 +53,23 @@ type task struct {
 }
 
 // session talks with the coordinator at address until the stream breaks, the
-// coordinator dismisses the worker or falls silent, or ctx ends.
-func (w *worker) session(ctx context.Context, address string) error {
+// coordinator dismisses the worker or falls silent, or ctx ends. It says whether the coordinator had
+// welcomed the worker.
+func (w *worker) session(ctx context.Context, address string) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return fmt.Errorf("dial coordinator %s: %w", address, err)
+		return false, fmt.Errorf("dial coordinator %s: %w", address, err)
 	}
 	defer conn.Close()
 	if err := w.connect(ctx, conn); err != nil {
-		return fmt.Errorf("reach coordinator %s: %w", address, err)
+		return false, fmt.Errorf("reach coordinator %s: %w", address, err)
 	}
 	control := wire.NewControlClient(conn)
 	stream, err := control.Session(ctx)
 	if err != nil {
-		return fmt.Errorf("open session with coordinator %s: %w", address, err)
+		return false, fmt.Errorf("open session with coordinator %s: %w", address, err)
 	}
 
 	s := &session{
@@ -85,9 +87,9 @@ func (w *worker) session(ctx context.Context, address string) error {
 	if errors.Is(err, protocol.ErrLeft) {
 		w.log.Info("leaving", "reason", err)
 		_ = w.uploads.wait(context.Background()) // every upload ends
-		return err
+		return s.welcomed, err
 	}
-	return fmt.Errorf("session with coordinator %s: %w", address, err)
+	return s.welcomed, fmt.Errorf("session with coordinator %s: %w", address, err)
 }
 
 // wait posts the time and the drain, until the session is to end.
@@ -135,6 +137,7 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 		}
 		received := convert.FromCoordinator(m)
 		if _, ok := received.(message.Welcome); ok {
+			s.welcomed = true
 			s.w.log.Info("joined", "coordinator", address)
 		}
 		s.post(protocol.Received{Message: received})

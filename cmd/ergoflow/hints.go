@@ -37,6 +37,7 @@ var hints = []struct {
 	hint string
 }{
 	{gossip.ErrNoSeed, "give --join the gossip address of a member; `coordinator.json` in the coordinator's directory has one"},
+	{gossip.ErrIncompatible, "start all processes of a cluster from the same build"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
 	{coordinator.ErrNotRunning, "start one that stays with `ergoflow coordinator`; that of `ergoflow run` ends with the run"},

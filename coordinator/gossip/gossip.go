@@ -31,6 +31,8 @@ const (
 var (
 	// ErrNoSeed: none of the seeds answered.
 	ErrNoSeed = errors.New("no gossip seed answered")
+	// ErrIncompatible: a seed answered, and lists members that speak another version.
+	ErrIncompatible = errors.New("the gossip has members of another version")
 	// ErrNoCoordinator: no member has the coordinator's role.
 	ErrNoCoordinator = errors.New("no coordinator in the gossip")
 )
@@ -48,7 +50,7 @@ type Meta struct {
 
 // Config of one member.
 type Config struct {
-	Name  string        // unique in the cluster
+	Name  string        // unique in the cluster; a coordinator's has its control address in it
 	Bind  string        // host:port to gossip on; port 0 chooses one
 	Seeds []string      // host:port of any members; none: this is the first
 	Wait  time.Duration // for a seed to answer; zero means 5 s
@@ -64,9 +66,10 @@ type Member struct {
 
 // Gossip is this process's membership.
 type Gossip struct {
-	list    *memberlist.Memberlist
-	meta    []byte
-	address string
+	list     *memberlist.Memberlist
+	meta     []byte
+	versions []uint8 // of this process, as memberlist orders them
+	address  string
 
 	mu      sync.Mutex
 	members map[string]Member // the live ones, by name
@@ -96,8 +99,13 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	if len(meta) > memberlist.MetaMaxSize {
 		return nil, fmt.Errorf("gossip metadata has %d bytes, more than %d", len(meta), memberlist.MetaMaxSize)
 	}
+	if err := errors.Join(c.Meta.check(), checkName(c.Name, c.Meta)); err != nil { // others would refuse it
+		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
+	}
 	g := &Gossip{meta: meta, members: make(map[string]Member), changed: make(chan struct{})}
-	g.list, err = memberlist.Create(g.profile(c.Name, host, port))
+	profile := g.profile(c.Name, host, port)
+	g.versions = profile.BuildVsnArray()
+	g.list, err = memberlist.Create(profile)
 	if err != nil {
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, bindError(err))
 	}
@@ -127,6 +135,10 @@ func bindError(err error) error {
 // would delay the search for a coordinator and the end of the process.
 const dialTimeout = 2 * time.Second
 
+// forgetting is how long the dead stay listed. A forged message can make a member dead under
+// a number that its own messages cannot exceed; it comes back once it is forgotten.
+const forgetting = 5 * time.Second
+
 // profile is memberlist's local timing on loopback and its LAN timing elsewhere.
 func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf := memberlist.DefaultLANConfig()
@@ -139,6 +151,8 @@ func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf.AdvertisePort = port
 	conf.Delegate = delegate{g}
 	conf.Events = delegate{g}
+	conf.Alive = delegate{g}
+	conf.GossipToTheDeadTime = forgetting
 	conf.Logger = slog.NewLogLogger(quiet{slog.Default().Handler()}, slog.LevelDebug)
 	return conf
 }
@@ -171,6 +185,9 @@ func (g *Gossip) contact(ctx context.Context, seeds []string, wait time.Duration
 				return cause
 			}
 			err := fmt.Errorf("%w within %v: %s", ErrNoSeed, wait, strings.Join(seeds, ", "))
+			if last != nil && strings.Contains(last.Error(), "incompatible") { // memberlist's error is only a text
+				err = fmt.Errorf("%w: asked %s", ErrIncompatible, strings.Join(seeds, ", "))
+			}
 			if last != nil {
 				err = fmt.Errorf("%w (%s)", err, flat(last))
 			}
@@ -221,11 +238,16 @@ func (g *Gossip) gone(n *memberlist.Node) {
 
 // Coordinator waits for a member with the coordinator's role and returns its control
 // address. Where a restarted coordinator and its predecessor are both listed, it takes the
-// one that was started last.
-func (g *Gossip) Coordinator(ctx context.Context) (string, error) {
+// one that was started last. It takes the one at the address avoid, which did not answer,
+// only where there is no other: that may be one that somebody made up.
+func (g *Gossip) Coordinator(ctx context.Context, avoid string) (string, error) {
 	for {
 		changed := g.Changed()
-		if found, ok := g.coordinator(); ok {
+		found, ok := g.coordinator(avoid)
+		if !ok {
+			found, ok = g.coordinator("")
+		}
+		if ok {
 			return found.Meta.ControlAddress, nil
 		}
 		select {
@@ -236,9 +258,10 @@ func (g *Gossip) Coordinator(ctx context.Context) (string, error) {
 	}
 }
 
-func (g *Gossip) coordinator() (found Member, ok bool) {
+// coordinator is the one that was started last, except those at the address avoid.
+func (g *Gossip) coordinator(avoid string) (found Member, ok bool) {
 	for _, m := range g.Members() {
-		if m.Meta.Role == RoleCoordinator && m.Meta.ControlAddress != "" && m.Meta.Started > found.Meta.Started {
+		if m.Meta.Role == RoleCoordinator && m.Meta.ControlAddress != avoid && m.Meta.Started > found.Meta.Started {
 			found, ok = m, true
 		}
 	}

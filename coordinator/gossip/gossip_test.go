@@ -34,12 +34,12 @@ func join(t *testing.T, name string, meta Meta, seeds ...string) *Gossip {
 // Any member can be a seed: the third joins through the second and still finds the
 // coordinator.
 func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
-	c := join(t, "c", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	c := join(t, "c-127.0.0.1:7000", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, c.Address())
 	b := join(t, "b", Meta{Role: RoleWorker}, a.Address())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	control, err := b.Coordinator(ctx)
+	control, err := b.Coordinator(ctx, "")
 	if err != nil || control != "127.0.0.1:7000" {
 		t.Fatalf("coordinator %q, %v", control, err)
 	}
@@ -62,7 +62,7 @@ func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
 // A coordinator that ends and starts again at another address is found again; so is one
 // that starts after the search for it.
 func TestCoordinatorComesBack(t *testing.T) {
-	first, err := Join(t.Context(), Config{Name: "c1", Bind: "127.0.0.1:0",
+	first, err := Join(t.Context(), Config{Name: "c1-127.0.0.1:1", Bind: "127.0.0.1:0",
 		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestCoordinatorComesBack(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := Join(t.Context(), Config{Name: "c2", Bind: address,
+	second, err := Join(t.Context(), Config{Name: "c2-127.0.0.1:2", Bind: address,
 		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:2"}})
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestCoordinatorComesBack(t *testing.T) {
 	defer cancel()
 	for {
 		changed := w.Changed()
-		control, err := w.Coordinator(ctx)
+		control, err := w.Coordinator(ctx, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestNoSeedAnswers(t *testing.T) {
 	}
 	defer silent.Close()
 	_, err = Join(t.Context(), Config{Name: "w", Bind: "127.0.0.1:0",
-		Seeds: []string{silent.Addr().String()}, Wait: 300 * time.Millisecond})
+		Meta: Meta{Role: RoleWorker}, Seeds: []string{silent.Addr().String()}, Wait: 300 * time.Millisecond})
 	if !errors.Is(err, ErrNoSeed) || !strings.Contains(err.Error(), silent.Addr().String()) {
 		t.Fatalf("error %v", err)
 	}
@@ -113,18 +113,23 @@ func TestNoSeedAnswers(t *testing.T) {
 func TestJoinEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := Join(ctx, Config{Name: "w", Bind: "127.0.0.1:0", Seeds: []string{"127.0.0.1:1"}})
+	_, err := Join(ctx, Config{Name: "w", Bind: "127.0.0.1:0", Meta: Meta{Role: RoleWorker}, Seeds: []string{"127.0.0.1:1"}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
 }
 
 func TestRefusedConfigurations(t *testing.T) {
+	worker := Meta{Role: RoleWorker}
 	for name, c := range map[string]Config{
-		"no port":       {Name: "w", Bind: "127.0.0.1"},
-		"port too high": {Name: "w", Bind: "127.0.0.1:70000"},
-		"no such host":  {Name: "w", Bind: "nohost.invalid:0"}, // memberlist would take all interfaces
-		"long metadata": {Name: "w", Bind: "127.0.0.1:0", Meta: Meta{Device: strings.Repeat("x", 600)}},
+		"no port":       {Name: "w", Bind: "127.0.0.1", Meta: worker},
+		"port too high": {Name: "w", Bind: "127.0.0.1:70000", Meta: worker},
+		"no such host":  {Name: "w", Bind: "nohost.invalid:0", Meta: worker}, // memberlist would take all interfaces
+		"long metadata": {Name: "w", Bind: "127.0.0.1:0", Meta: Meta{Role: RoleWorker, Device: strings.Repeat("x", 600)}},
+		"no role":       {Name: "w", Bind: "127.0.0.1:0"},
+		"no name":       {Bind: "127.0.0.1:0", Meta: worker},
+		"name":          {Name: "w\n", Bind: "127.0.0.1:0", Meta: worker},
+		"other control": {Name: "c-127.0.0.1:1", Bind: "127.0.0.1:0", Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:2"}},
 	} {
 		if _, err := Join(t.Context(), c); err == nil {
 			t.Errorf("%s: no error", name)
@@ -136,7 +141,7 @@ func TestNoCoordinator(t *testing.T) {
 	w := join(t, "w", Meta{Role: RoleWorker})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := w.Coordinator(ctx); !errors.Is(err, ErrNoCoordinator) {
+	if _, err := w.Coordinator(ctx, ""); !errors.Is(err, ErrNoCoordinator) {
 		t.Fatalf("error %v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -169,7 +174,7 @@ func TestAddresses(t *testing.T) {
 // memberlist updates a member's record while others read the list of members: this is a
 // test for the race detector.
 func TestMembersAreReadWhileTheyChange(t *testing.T) {
-	a := join(t, "a", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	a := join(t, "a-127.0.0.1:7000", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	b := join(t, "b", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, a.Address())
 	said := make(chan error)
 	go func() {

@@ -24,7 +24,7 @@ func (g *Gossip) heal(ctx context.Context, seeds []string) {
 		case <-ctx.Done():
 			return
 		}
-		if c, ok := g.coordinator(); ok {
+		if c, ok := g.coordinator(""); ok {
 			targets = append(slices.Clone(seeds), c.Address)
 			continue
 		}

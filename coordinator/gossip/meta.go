@@ -4,30 +4,85 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/memberlist"
 )
 
 // decodeMeta decodes a member's metadata. Any process that reaches the gossip may send
-// anything, so addresses must at least have the form host:port.
+// anything: every field is checked.
 func decodeMeta(b []byte) (Meta, error) {
 	var m Meta
 	if len(b) > memberlist.MetaMaxSize {
 		return m, fmt.Errorf("%d bytes, more than %d", len(b), memberlist.MetaMaxSize)
 	}
+	if !utf8.Valid(b) {
+		return m, fmt.Errorf("it is not UTF-8")
+	}
 	if err := json.Unmarshal(b, &m); err != nil {
 		return m, err
 	}
+	return m, m.check()
+}
+
+func (m Meta) check() error {
 	if m.Role != RoleCoordinator && m.Role != RoleWorker {
-		return m, fmt.Errorf("unknown role %q", m.Role)
+		return fmt.Errorf("unknown role %q", m.Role)
+	}
+	if m.Role == RoleCoordinator && m.ControlAddress == "" {
+		return fmt.Errorf("a coordinator without a control address")
 	}
 	for _, address := range []string{m.ControlAddress, m.DataAddress} {
 		if address == "" {
 			continue
 		}
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return m, err
+		if err := checkAddress(address); err != nil {
+			return err
 		}
 	}
-	return m, nil
+	for name, text := range map[string]string{"device": m.Device, "version": m.Version} {
+		if !isPrintable(text) {
+			return fmt.Errorf("%s %q is not printable", name, text)
+		}
+	}
+	return nil
+}
+
+// checkAddress refuses what nobody can dial.
+func checkAddress(address string) error {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if port, err := strconv.ParseUint(service, 10, 16); err != nil || port == 0 {
+		return fmt.Errorf("address %q: port %q is not in 1…65535", address, service)
+	}
+	if host == "" || !isPrintable(host) || strings.ContainsAny(host, " /") {
+		return fmt.Errorf("address %q: %q is no host", address, host)
+	}
+	return nil
+}
+
+// maxName bounds a member's name, in bytes.
+const maxName = 256
+
+// checkName also binds the name of a coordinator to its control address, so that a forged
+// message under a coordinator's name cannot send the workers elsewhere.
+func checkName(name string, m Meta) error {
+	switch {
+	case name == "" || len(name) > maxName:
+		return fmt.Errorf("the name has %d bytes, not 1 to %d", len(name), maxName)
+	case !isPrintable(name):
+		return fmt.Errorf("name %q is not printable", name)
+	case m.Role == RoleCoordinator && !strings.Contains(name, m.ControlAddress):
+		return fmt.Errorf("the name %q of a coordinator lacks its control address %s", name, m.ControlAddress)
+	}
+	return nil
+}
+
+func isPrintable(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 }

@@ -9,12 +9,19 @@ import (
 
 func TestDecodeMetaRefuses(t *testing.T) {
 	for data, want := range map[string]string{
-		``:                                      "JSON",
-		`{"role":"king"}`:                       "unknown role",
-		`{"role":"coordinator","control":"x"}`:  "missing port",
-		`{"role":"worker","data":"a:b:c"}`:      "too many colons",
-		`{"role":"` + strings.Repeat("x", 512):  "more than 512",
-		`{"role":"worker","started":"tuesday"}`: "started",
+		``:                                          "JSON",
+		`{"role":"king"}`:                           "unknown role",
+		`{"role":"coordinator","control":"x"}`:      "missing port",
+		`{"role":"worker","data":"a:b:c"}`:          "too many colons",
+		`{"role":"worker","data":"a:b"}`:            "not in 1",
+		`{"role":"worker","data":"a:0"}`:            "not in 1",
+		`{"role":"worker","data":":1"}`:             "no host",
+		`{"role":"worker","data":"a b:1"}`:          "no host",
+		`{"role":"coordinator"}`:                    "without a control address",
+		"{\"role\":\"worker\",\"device\":\"\xff\"}": "UTF-8",
+		`{"role":"worker","version":"\u001b[31m"}`:  "not printable",
+		`{"role":"` + strings.Repeat("x", 512):      "more than 512",
+		`{"role":"worker","started":"tuesday"}`:     "started",
 	} {
 		if _, err := decodeMeta([]byte(data)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", data, err, want)

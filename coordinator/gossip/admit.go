@@ -1,0 +1,65 @@
+package gossip
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/hashicorp/memberlist"
+)
+
+// maxMembers bounds the members that a flood of made-up ones can add; a coordinator takes
+// half as many workers.
+const maxMembers = 8192
+
+// NotifyAlive is called with every member that a message says is alive, before memberlist
+// notes it, and refuses those that are impossible. memberlist itself checks little, and only
+// when two members exchange their lists: one member without a protocol version would then
+// make every exchange fail, and with them every join, for as long as it is listed.
+//
+// A message can still say that a member is dead or that there is one more; who is not there
+// does not answer probes, and is removed. Gossip decides nothing.
+func (d delegate) NotifyAlive(n *memberlist.Node) error { return d.g.admit(n) }
+
+func (g *Gossip) admit(n *memberlist.Node) error {
+	meta, err := decodeMeta(n.Meta)
+	if err != nil {
+		return fmt.Errorf("metadata: %w", err)
+	}
+	if err := errors.Join(checkName(n.Name, meta), checkIP(n.Addr), g.checkVersions(n)); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, known := g.members[n.Name]; !known && len(g.members) >= maxMembers {
+		return fmt.Errorf("there are %d members already", maxMembers)
+	}
+	return nil
+}
+
+// checkVersions admits those that speak the versions spoken here. All pairs of members then
+// understand one another: with a range alone, two could meet with no version in common.
+func (g *Gossip) checkVersions(n *memberlist.Node) error {
+	ours := g.versions
+	for _, v := range []struct {
+		what          string
+		min, max, now uint8
+		ours          uint8
+	}{
+		{"protocol", n.PMin, n.PMax, n.PCur, ours[2]},
+		{"delegate", n.DMin, n.DMax, n.DCur, ours[5]},
+	} {
+		if v.now != v.ours || v.min > v.ours || v.max < v.ours {
+			return fmt.Errorf("%s version %d of %d to %d, not %d", v.what, v.now, v.min, v.max, v.ours)
+		}
+	}
+	return nil
+}
+
+// checkIP refuses addresses at which no member can be.
+func checkIP(ip net.IP) error {
+	if ip.To16() == nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Equal(net.IPv4bcast) {
+		return fmt.Errorf("address %q is no host's", ip)
+	}
+	return nil
+}
