@@ -15,7 +15,7 @@ const (
 )
 
 type header struct {
-	width    int // bytes per element
+	dtype    dtype
 	fortran  bool
 	shape    []int
 	elements int
@@ -38,7 +38,7 @@ func readHeader(r io.Reader, size int64) (header, int64, error) {
 	before, n := int64(10), int64(binary.LittleEndian.Uint16(b[8:]))
 	switch b[6] {
 	case 1:
-	case 2:
+	case 2, 3: // 3 has names of fields in UTF-8, of records
 		if _, err := io.ReadFull(r, b[10:12]); err != nil {
 			return header{}, 0, formatError("truncated")
 		}
@@ -69,17 +69,13 @@ func parseHeader(text string) (header, error) {
 	if !dictionary.MatchString(text) || !order.MatchString(text) || !shape.MatchString(text) {
 		return header{}, formatError("header %.100q", text)
 	}
-	h := header{fortran: found(order) == "True", elements: 1}
-	switch kind := found(descr); kind {
-	case "<f4":
-		h.width = 4
-	case "<f8":
-		h.width = 8
-	default:
-		return header{}, formatError("dtype %.40q, want '<f4' or '<f8' (x.astype('float32'))", kind)
+	d, err := parseDType(found(descr))
+	if err != nil {
+		return header{}, err
 	}
+	h := header{dtype: d, fortran: found(order) == "True", elements: 1}
 	for d := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(found(shape)), ","), ",") {
-		size, err := strconv.Atoi(strings.TrimSpace(d))
+		size, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(d), "L")) // Python 2 wrote 3L
 		if err != nil || size < 0 {
 			return header{}, formatError("shape (%.100s), want one or two dimensions", found(shape))
 		}

@@ -1,9 +1,9 @@
-// Package npy reads and writes NumPy's .npy files (format 1.0 and 2.0) of one-
-// and two-dimensional arrays of floating-point numbers:
+// Package npy reads and writes NumPy's .npy files (format 1.0 to 3.0) of one-
+// and two-dimensional arrays of numbers:
 //
 //	offset  bytes   content
 //	0       6       \x93NUMPY
-//	6       2       version, 1.0 or 2.0
+//	6       2       version, 1.0 to 3.0
 //	8       2 or 4  n, length of the header, little-endian
 //	…       n       header: a Python dictionary in ASCII, padded with spaces
 //	                {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }
@@ -15,11 +15,9 @@ package npy
 
 import (
 	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
@@ -33,15 +31,16 @@ type Array[T float32 | float64] struct {
 }
 
 // ErrFormat means that a file is not .npy, or of a kind that Read does not support.
-var ErrFormat = errors.New("not an .npy file of float32 or float64 with one or two dimensions")
+var ErrFormat = errors.New("not an .npy file of numbers with one or two dimensions")
 
 func formatError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
 }
 
-// Read reads an array of '<f4' or '<f8' in C or Fortran order, without rounding.
-// It refuses other types and shapes, truncated files and values that are not
-// finite. Errors name the file.
+// Read reads an array of integers or floating-point numbers of at most 8 bytes, of
+// either byte order, in C or Fortran order, without rounding; of an .npz file its
+// only array. It refuses other types and shapes, truncated files, integers that
+// float64 does not hold and values that are not finite. Errors name the file.
 func Read(path string) (Array[float64], error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -60,7 +59,12 @@ func Read(path string) (Array[float64], error) {
 	if err = gitlfs.Check(head); err != nil {
 		return Array[float64]{}, fmt.Errorf("%s: %w", path, err)
 	}
-	a, err := decode(r, stat.Size())
+	var a Array[float64]
+	if isArchive(head) {
+		a, err = decodeArchive(f, stat.Size())
+	} else {
+		a, err = decode(r, stat.Size())
+	}
 	if err != nil {
 		return Array[float64]{}, fmt.Errorf("%s: %w", path, err)
 	}
@@ -73,23 +77,18 @@ func decode(r io.Reader, size int64) (Array[float64], error) {
 	if err != nil {
 		return Array[float64]{}, err
 	}
-	if have, want := size-before, int64(h.elements)*int64(h.width); have != want {
-		return Array[float64]{}, formatError("%d bytes of data, shape %v of %d-byte numbers needs %d: truncated or overlong", have, h.shape, h.width, want)
+	if have, want := size-before, int64(h.elements)*int64(h.dtype.width); have != want {
+		return Array[float64]{}, formatError("%d bytes of data, shape %v of %d-byte numbers needs %d: truncated or overlong", have, h.shape, h.dtype.width, want)
 	}
 	data := make([]float64, h.elements)
-	buffer := make([]byte, 8)[:h.width]
+	buffer := make([]byte, h.dtype.width)
 	for k := range data {
 		if _, err := io.ReadFull(r, buffer); err != nil {
 			return Array[float64]{}, fmt.Errorf("element %d: %w", k, err)
 		}
-		var v float64
-		if h.width == 4 {
-			v = float64(math.Float32frombits(binary.LittleEndian.Uint32(buffer)))
-		} else {
-			v = math.Float64frombits(binary.LittleEndian.Uint64(buffer))
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return Array[float64]{}, fmt.Errorf("element %d is %v: not finite", k, v)
+		v, err := h.dtype.value(buffer)
+		if err != nil {
+			return Array[float64]{}, fmt.Errorf("element %d %w", k, err)
 		}
 		data[h.place(k)] = v
 	}

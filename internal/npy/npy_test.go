@@ -3,6 +3,7 @@ package npy
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -18,16 +19,37 @@ func TestReadsNumPy(t *testing.T) {
 		return Array[float64]{[]int{3, 2}, []float64{1, 2.5, -3, thousandth, 0, 7}}
 	}
 	single := matrix(float64(float32(1e-3)))
+	half := matrix(1049 * 0x1p-20) // the float16 nearest to 1e-3
+	whole := Array[float64]{[]int{3, 2}, []float64{1, 2, 3, 0, 0, 7}}
 	for name, want := range map[string]Array[float64]{
-		"f4":      single,
-		"f8":      matrix(1e-3),
-		"fortran": single,
-		"v2":      single,
-		"one":     {[]int{3}, []float64{1, -3, 0}},
-		"huge":    {[]int{1}, []float64{1e300}},
-		"empty":   {[]int{0}, nil},
+		"f4.npy":           single,
+		"f8.npy":           matrix(1e-3),
+		"fortran.npy":      single,
+		"v2.npy":           single,
+		"v3.npy":           matrix(1e-3), // also big-endian and in Fortran order
+		"big_endian.npy":   single,
+		"dtype_f8_big.npy": matrix(1e-3),
+		"dtype_f2.npy":     half,
+		"dtype_f2_big.npy": half,
+		"half.npy":         {[]int{5}, []float64{0.333251953125, -65504, 0x1p-24, -0x1p-14, 0}},
+		"int.npy":          {[]int{3, 2}, []float64{1, 2, -3, 0, 0, 7}},
+		"dtype_i1.npy":     whole,
+		"dtype_i2.npy":     whole,
+		"dtype_i4_big.npy": whole,
+		"dtype_i8_big.npy": whole,
+		"dtype_u1.npy":     whole,
+		"dtype_u2.npy":     whole,
+		"dtype_u2_big.npy": whole,
+		"dtype_u4.npy":     whole,
+		"dtype_u8.npy":     whole,
+		"least.npy":        {[]int{3}, []float64{-0x1p63, 0x1p53, -128}},
+		"one.npy":          {[]int{3}, []float64{1, -3, 0}},
+		"huge.npy":         {[]int{1}, []float64{1e300}},
+		"empty.npy":        {[]int{0}, nil},
+		"one.npz":          matrix(1e-3),
+		"deflated.npz":     matrix(1e-3),
 	} {
-		got, err := Read(filepath.Join("testdata", name+".npy"))
+		got, err := Read(filepath.Join("testdata", name))
 		if err != nil || !slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Data, want.Data) {
 			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
 		}
@@ -36,15 +58,23 @@ func TestReadsNumPy(t *testing.T) {
 
 func TestRefusesNumPy(t *testing.T) {
 	for name, want := range map[string]string{
-		"int":        `dtype "<i8"`,
-		"big_endian": `dtype ">f4"`,
-		"scalar":     "shape ()",
-		"cube":       "3 dimensions",
-		"nan":        "element 1 is NaN",
-		"record":     "dtype",
-		"none":       "no such file",
+		"scalar.npy":       "shape ()",
+		"cube.npy":         "3 dimensions",
+		"nan.npy":          "element 1 is NaN",
+		"half_inf.npy":     "element 0 is +Inf",
+		"odd.npy":          "element 1 is 9007199254740993: float64 does not hold it",
+		"odd_unsigned.npy": "element 0 is 18446744073709551615: float64 does not hold it",
+		"record.npy":       "dtype",
+		"bool.npy":         `dtype "|b1"`,
+		"complex.npy":      `dtype "<c16"`,
+		"text.npy":         `dtype "<U1"`,
+		"object.npy":       `dtype "|O"`,
+		"long_double.npy":  `dtype "<f16"`,
+		"two.npz":          `2 arrays ("a", "b"), want one`,
+		"none.npz":         "0 arrays",
+		"none.npy":         "no such file",
 	} {
-		path := filepath.Join("testdata", name+".npy")
+		path := filepath.Join("testdata", name)
 		if _, err := Read(path); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: error %v: want %q and the path", name, err, want)
 		}
@@ -154,7 +184,7 @@ func TestRefusesBadFiles(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"empty":               nil,
 		"other magic":         []byte("\x93NUMPI\x01\x00\x00\x00"),
-		"version 3":           []byte(magic + "\x03\x00\x00\x00\x00\x00"),
+		"version 4":           []byte(magic + "\x04\x00\x00\x00\x00\x00"),
 		"version 2 truncated": []byte(magic + "\x02\x00\x00\x00"),
 		"header truncated":    []byte(magic + "\x01\x00\x40\x00{"),
 		"header huge":         []byte(magic + "\x02\x00\xff\xff\xff\xff{"),
@@ -176,6 +206,64 @@ func TestRefusesBadFiles(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrFormat", name, err)
 		}
 	}
+}
+
+// No byte of an archive can change without an error or the same array. Its reader ignores
+// the local header's copies of what the directory has.
+func TestDamagedArchive(t *testing.T) {
+	for _, name := range []string{"one.npz", "deflated.npz"} {
+		whole, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := decodeArchive(bytes.NewReader(whole), int64(len(whole)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for cut := range whole {
+			if _, err := decodeArchive(bytes.NewReader(whole[:cut]), int64(cut)); err == nil {
+				t.Fatalf("%s: cut to %d bytes it is read", name, cut)
+			}
+		}
+		for i := range whole {
+			for bit := range 8 {
+				b := bytes.Clone(whole)
+				b[i] ^= 1 << bit
+				got, err := decodeArchive(bytes.NewReader(b), int64(len(b)))
+				if err == nil && (!slices.Equal(got.Shape, want.Shape) || !slices.Equal(got.Data, want.Data)) {
+					t.Fatalf("%s: bit %d of byte %d: %v", name, bit, i, got)
+				}
+			}
+		}
+	}
+}
+
+// What a directory says of lengths is not believed.
+func TestArchiveBomb(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("testdata", "deflated.npz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := bytes.LastIndex(b, []byte("PK\x01\x02"))
+	binary.LittleEndian.PutUint32(b[directory+24:], 1<<31)
+	if _, err := decodeArchive(bytes.NewReader(b), int64(len(b))); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "of 2147483648 bytes in ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzArchive(f *testing.F) {
+	for _, name := range []string{"one.npz", "deflated.npz", "two.npz", "none.npz"} {
+		b, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if a, err := decodeArchive(bytes.NewReader(b), int64(len(b))); err == nil && len(a.Shape) == 0 {
+			t.Fatal("no shape")
+		}
+	})
 }
 
 func FuzzDecode(f *testing.F) {

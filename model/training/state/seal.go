@@ -109,7 +109,7 @@ func checkSeal(file *safetensors.File) (err error) {
 // contentSum is the SHA-256 of the metadata without seals and of the tensors, both in the
 // order of their names, in hexadecimal. The bytes are the number of entries of metadata,
 // every key and value, the number of tensors, and of every tensor its name, dtype, number
-// of dimensions, dimensions, and data. Texts and data come after their length in bytes.
+// of dimensions, their sizes, and data. Texts and data come after their length in bytes.
 // Numbers have eight bytes, little-endian.
 func contentSum(file *safetensors.File) string {
 	sum := sha256.New()
