@@ -52,7 +52,10 @@ const standardised = 1024
 // probes configures the probes of every function, for a network with sensors.
 func (e Experiment) probes() probe.Config {
 	s := e.Model.Sensor
-	return probe.Config{Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT}
+	return probe.Config{
+		Kind: e.Probes.Kind, Sensors: s.Sensors, Steps: s.Steps, DT: e.Probes.DT,
+		PerGrid: e.Training.States == flow.Standardised,
+	}
 }
 
 // feature is the name of feature k of an input in the normalisation.
@@ -81,13 +84,9 @@ func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *s
 	return n, e.addFeatures(ctx, n, f)
 }
 
-// addFeatures adds the standards of the probes' features to those of the states, if any.
+// addFeatures adds the standards of the probes' features.
 func (e Experiment) addFeatures(ctx context.Context, n shard.Normalisation, f family.Family) error {
-	probes, err := e.probesIn(n)
-	if err != nil {
-		return err
-	}
-	standards, err := flow.Standards(ctx, probes, f, e.Data.Seed, e.firstFunctions(), e.scale())
+	standards, err := flow.Standards(ctx, e.probes(), f, e.Data.Seed, e.firstFunctions(), e.scale())
 	if err != nil {
 		return fmt.Errorf("normalisation: %w", err)
 	}
@@ -95,16 +94,6 @@ func (e Experiment) addFeatures(ctx context.Context, n shard.Normalisation, f fa
 		n[feature(e.Velocity().Inputs()[0].Name, k)] = s
 	}
 	return nil
-}
-
-// probesIn are the probes with the unit of the states' normalisation, where it has one.
-func (e Experiment) probesIn(n shard.Normalisation) (probe.Config, error) {
-	probes := e.probes()
-	frame, err := flow.FrameOf(n, e.Velocity().Dim())
-	if len(frame) == len(probes.Unit) {
-		probes.Unit = [2]float64{frame[0].Std, frame[1].Std}
-	}
-	return probes, err
 }
 
 // firstFunctions are the numbers of the functions whose probes make the normalisation.
@@ -123,18 +112,14 @@ func (e Experiment) Conditioner(f family.Family, n shard.Normalisation) (flow.Co
 	if e.Probes == nil {
 		return flow.NewStored(inputs, f.Fields(), gridOf(f), n)
 	}
-	probes, err := e.probesIn(n)
-	if err != nil {
-		return nil, err
-	}
-	standards := make([]shard.Standard, probes.Features())
+	standards := make([]shard.Standard, e.probes().Features())
 	for k := range standards {
 		var ok bool
 		if standards[k], ok = n[feature(inputs[0].Name, k)]; !ok {
 			return nil, fmt.Errorf("the normalisation lacks the input %q", feature(inputs[0].Name, k))
 		}
 	}
-	return flow.NewProbed(inputs[0], probes, f, e.Data.Seed, standards)
+	return flow.NewProbed(inputs[0], e.probes(), f, e.Data.Seed, standards)
 }
 
 // Alternatives are the experiments that training steps use in turn, one for each number in

@@ -25,7 +25,7 @@ const (
 	// four (S₁₁, S₁₂, S₂₁, S₂₂).
 	Trajectory Kind = "trajectory"
 	// Walk is Brownian motion from the same start, dX = dW: a time step of 0.0025 makes
-	// steps of standard deviation 0.05, in the Unit of each axis. Rows are as of a Trajectory.
+	// steps of standard deviation 0.05 (see PerGrid). Rows are as of a Trajectory.
 	Walk Kind = "walk"
 	// Pairs are two particles without the trap. Their displacement r = x₁ − x₂ has
 	//
@@ -43,8 +43,9 @@ type Config struct {
 	Sensors int     `json:"sensors" yaml:"sensors"`
 	Steps   int     `json:"steps" yaml:"steps"` // recorded points of each
 	DT      float64 `json:"dt" yaml:"dt"`       // time between them
-	// Unit is the length in which a Walk moves along each axis; zeros mean 1.
-	Unit [2]float64 `json:"-" yaml:"-"`
+	// PerGrid makes a tenth of the grid's width along each axis the unit in which a Walk
+	// moves, as in the grid ±5 of cn2d, instead of 1.
+	PerGrid bool `json:"-" yaml:"-"`
 }
 
 const (

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"cmp"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -57,7 +56,10 @@ func (c Config) plane(dst []float32, p sde.Plane, stream stream) error {
 	probe := planeProbe{
 		p: p, x: newAxis(p.X), y: newAxis(p.Y), terms: terms, constant: constant, sigma: matrix(p.Diffusion, terms),
 		walk: c.Kind == Walk, dt: float32(c.DT), root: float32(math.Sqrt(c.DT)), rowStride: 8 * c.Steps,
-		unit: [2]float32{float32(cmp.Or(c.Unit[0], 1)), float32(cmp.Or(c.Unit[1], 1))},
+		unit: [2]float32{1, 1},
+	}
+	if c.PerGrid {
+		probe.unit = [2]float32{float32((p.X.Hi - p.X.Lo) / 10), float32((p.Y.Hi - p.Y.Lo) / 10)}
 	}
 	return c.blocks(dst, stream, func(u, v float64) (x, y float64) {
 		return p.X.Lo + (p.X.Hi-p.X.Lo)*u, p.Y.Lo + (p.Y.Hi-p.Y.Lo)*v

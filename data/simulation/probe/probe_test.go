@@ -375,3 +375,24 @@ func TestFillKeepsItsMemory(t *testing.T) {
 		}
 	}
 }
+
+// Walks in units of the grid have the places of the same grid in other units: a network sees
+// the same probes of metres and of millimetres.
+func TestWalksPerGridHaveNoUnit(t *testing.T) {
+	c := Config{Kind: Walk, Sensors: 40, Steps: 20, DT: 0.0025}
+	constant := func(n int) []float32 { return slices.Repeat([]float32{1}, n) }
+	on := func(x, y sde.Grid) sde.Plane {
+		return sde.Plane{X: x, Y: y, Drift: constant(2 * x.N * y.N), Diffusion: constant(1)}
+	}
+	axis := sde.Grid{Lo: -5, Hi: 5, N: 32}
+	want := fill(t, c, on(axis, axis), 1)
+	c.PerGrid = true
+	const sx, sy, centre = 1 << 13, 0x1p-12, 1 << 14
+	got := fill(t, c, on(sde.Grid{Lo: centre - 5*sx, Hi: centre + 5*sx, N: 32}, sde.Grid{Lo: -5 * sy, Hi: 5 * sy, N: 32}), 1)
+	for i := 0; i < len(want); i += c.Features() {
+		x, y := (float64(got[i])-centre)/sx, float64(got[i+1])/sy
+		if math.Abs(x-float64(want[i])) > 1e-4 || math.Abs(y-float64(want[i+1])) > 1e-4 {
+			t.Fatalf("row %d is at (%g, %g) in units of the grid, want (%g, %g)", i/c.Features(), x, y, want[i], want[i+1])
+		}
+	}
+}

@@ -14,7 +14,7 @@ import (
 // In the frame of the units, a shard in any units gives the batches of the same shard in
 // standard units: the noise and the times to the bit, the samples to rounding.
 func TestFrameRemovesUnits(t *testing.T) {
-	for _, dim := range []int{1, 2} {
+	for _, dim := range []int{1, 2, 6} {
 		for _, coupling := range flow.Couplings() {
 			if coupling == flow.Quantile && dim > 1 {
 				continue
