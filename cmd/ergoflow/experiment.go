@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,9 +78,7 @@ func (f *experimentFlags) loadTried(ctx context.Context, name string) (experimen
 	if err != nil {
 		return e, usage(err)
 	}
-	for _, w := range warnings {
-		fmt.Fprintln(os.Stderr, "warning:", w)
-	}
+	warn(warnings)
 	return e, nil
 }
 

@@ -65,6 +65,13 @@ func arrayWritable(output string) error {
 	return writable(output)
 }
 
+// warn prints warnings on standard error.
+func warn(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", w)
+	}
+}
+
 // printJSON writes one indented JSON document to standard output. It warns of numbers that
 // are not finite: they are null.
 func printJSON(v any) error {
@@ -72,9 +79,7 @@ func printJSON(v any) error {
 	if err != nil {
 		return err
 	}
-	for _, w := range warnings {
-		fmt.Fprintln(os.Stderr, "warning:", w)
-	}
+	warn(warnings)
 	_, err = stdout.Write(append(encoded, '\n'))
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,10 +61,17 @@ in x. The model reads the formulas at the nodes of its grid. The command refuses
 an equation without an invariant law. It warns of one whose drift or diffusion
 has values that functions of the training set do not have at the same node.
 
+Beyond its grid the model keeps the values at the ends; simulate takes the
+formulas everywhere, so the two solve different equations there. On the line the
+command computes the law of the formulas by quadrature. It warns where more than
+1 % of it is outside the grid, where it has no mean or no variance, and where
+the samples are far from it. In the plane, and at a --time, it warns where more
+than 1 % of the samples are outside the grid.
+
 In the plane, give --drift twice, in x and y, and --diffusion once (σ·I), twice
 (a diagonal) or four times (a matrix, row after row), as in the model's family;
 in cn2d it is "sqrt(2)". There the command does not check that an invariant law
-exists.
+exists, but warns of a drift that points outward along a side of the grid.
 
 A model of vn1d_time draws from the law of X_τ, started from N(0,1), at the
 physical time --time. The default is the function's own time, and of formulas
@@ -137,13 +143,13 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err != nil {
 		return out, requestError(err)
 	}
-	for _, w := range target.Warnings {
-		fmt.Fprintln(os.Stderr, "warning:", w)
-	}
+	warn(target.Warnings)
 	x, took, err := f.draw(ctx, e, equations, st, target, solver)
 	if err != nil {
 		return out, err
 	}
+	judged := target.Judge(x)
+	warn(judged)
 	shape := []int{f.n}
 	if dim > 1 {
 		shape = []int{f.n, dim}
@@ -153,7 +159,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	}
 	out = sampling{
 		Output: f.output, Shape: shape, Samples: f.n, Solver: solver.String(),
-		Time: target.Time, Seconds: took.Seconds(), Warnings: target.Warnings,
+		Time: target.Time, Seconds: took.Seconds(), Warnings: append(target.Warnings, judged...),
 	}
 	if dim == 1 {
 		mean, variance := moments(x)

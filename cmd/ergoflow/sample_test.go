@@ -48,6 +48,25 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
+// TestSampleWarnsOfLaw: what nobody should trust is said on standard error and in the JSON
+// document, also of samples that are already drawn.
+func TestSampleWarnsOfLaw(t *testing.T) {
+	dir := t.TempDir()
+	saveAccount(t, dir, 0)
+	for _, test := range []struct{ drift, diffusion, before, after string }{
+		{"-0.05*x", "1.5", "29 % of the invariant law is outside the model's grid, -5…5: there", "the samples do not have the invariant law, with mean 0 and variance 22.5 by quadrature"},
+		{"-(x-4.9)", "0.3", "32 % of the invariant law", "the samples do not have the invariant law, with mean 4.9 and variance 0.045 "},
+		{"-x/(1+x^2)", "1", "the invariant law has no mean and no variance", ""},
+		{"-x", "9", "the diffusion is 9 at x = ", "the samples do not have the invariant law, with mean 0 and variance 40.5 "},
+	} {
+		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--drift", test.drift, "--diffusion", test.diffusion,
+			"--backend", "go", "-n", "1000", "-o", filepath.Join(dir, "x.npy"), "--json")
+		if err := cmd.Run(); err != nil || strings.Count(out.String(), test.before) != 2 || test.after != "" && strings.Count(out.String(), test.after) != 2 {
+			t.Errorf("drift %s, diffusion %s: %v\n%s", test.drift, test.diffusion, err, out)
+		}
+	}
+}
+
 // TestSampleWarns: warnings are on standard error and in the JSON document.
 func TestSampleWarns(t *testing.T) {
 	dir := t.TempDir()

@@ -48,7 +48,8 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	case err != nil:
 		return Target{}, err
 	}
-	if _, timed := tabulated.(family.Timed); !timed { // at a finite time there is always a law
+	_, timed := tabulated.(family.Timed)
+	if !timed { // at a finite time there is always a law
 		if err := density.Normalisable(c); err != nil {
 			return Target{}, &EquationError{"drift", grid, err}
 		}
@@ -57,10 +58,13 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	return Target{
-		Subject:  flow.Subject{Function: function},
-		Warnings: betweenNodes(c, fine),
-	}, nil
+	t := Target{Subject: flow.Subject{Function: function}, Warnings: betweenNodes(c, fine)}
+	if !timed {
+		var warnings []string
+		t.law, warnings = lawOf(b, sigma, c)
+		t.Warnings = append(t.Warnings, warnings...)
+	}
+	return t, nil
 }
 
 func compile(input, formula string) (*expression.Expression, error) {

@@ -149,25 +149,29 @@ func (s seen) beyond(i int, v, slack float64) float64 {
 	return max(low-v, v-high) / (width + unnoticed*s.largest)
 }
 
-// outward warns of a drift in the plane that points outward: Σ b·n > 0 over the nodes of
-// the grid's boundary. Single nodes may have b·n > 0 without harm, as where a rotation
-// crosses the boundary.
-func outward(p sde.Plane) []string {
-	if outwardFlux(p) > 0 {
-		return []string{"summed over the boundary of the grid the drift points outward: there may be no invariant law"}
-	}
-	return nil
-}
+// rotating is Σ b·n over Σ |b·n| along a side of the grid that a rotation may have.
+const rotating = 0.5
 
-// outwardFlux is Σ b·n over the nodes of the grid's boundary.
-func outwardFlux(p sde.Plane) float64 {
-	sum := 0.0
-	at := func(i, j, component int) float64 { return float64(p.Drift[2*(j*p.X.N+i)+component]) }
-	for j := range p.Y.N {
-		sum += at(p.X.N-1, j, 0) - at(0, j, 0)
+// outward warns of a drift in the plane that points outward along a side of the grid: Σ b·n
+// > 0 over its nodes. Single nodes may have b·n > 0 without harm, as where a rotation crosses
+// the boundary.
+func outward(p sde.Plane) (warnings []string) {
+	for k, side := range []string{"x = %.4g", "x = %.4g", "y = %.4g", "y = %.4g"} {
+		axis, end, sign := k/2, k%2, float64(2*(k%2)-1)
+		grid, along := p.X, p.Y.N
+		if axis == 1 {
+			grid, along = p.Y, p.X.N
+		}
+		var sum, size float64
+		for i := range along {
+			at := [2]int{i, i}
+			at[axis] = end * (grid.N - 1)
+			flux := sign * float64(p.Drift[2*(at[1]*p.X.N+at[0])+axis])
+			sum, size = sum+flux, size+math.Abs(flux)
+		}
+		if sum > rotating*size {
+			warnings = append(warnings, fmt.Sprintf("along the side "+side+" of the model's grid the drift points outward, on average by %.3g: there may be no invariant law", grid.At(end*(grid.N-1)), sum/float64(along)))
+		}
 	}
-	for i := range p.X.N {
-		sum += at(i, p.Y.N-1, 1) - at(i, 0, 1)
-	}
-	return sum
+	return warnings
 }

@@ -39,6 +39,8 @@ type Target struct {
 	Time float64
 	// Warnings say why the samples may have another law than the equation.
 	Warnings []string
+
+	law law // that the samples should have
 }
 
 // Kinds of InputError.
@@ -103,6 +105,7 @@ func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.
 	if err != nil {
 		return Target{}, err
 	}
+	t.law.grid, _ = gridAndNodes(f)
 	err = t.moveTo(f, r.Time)
 	return t, err
 }
