@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -38,6 +39,7 @@ func FuzzSession(f *testing.F) {
 		&wire.WorkerMessage{Body: &wire.WorkerMessage_Failed{Failed: &wire.Failed{Run: "r", Reason: "r"}}},
 		&wire.WorkerMessage{Body: &wire.WorkerMessage_Drain{Drain: &wire.Drain{}}})
 	seed(hello, hello, &wire.WorkerMessage{})
+	seed(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "m", Version: "v1", DataAddress: "a:1"}}}) // the member's, silent for a second
 	seed(&wire.WorkerMessage{Body: &wire.WorkerMessage_Complaint{Complaint: &wire.Complaint{Generation: 1, Step: 2, Reason: "x" + strings.Repeat("é", 1200)}}})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		member, _ := training(t)
@@ -83,7 +85,7 @@ func heard(s machine.Session, m *wire.WorkerMessage) machine.Event {
 	case nil:
 		return nil
 	case message.Hello:
-		return machine.Opened{Session: s, Hello: m}
+		return machine.Opened{Session: s, Hello: m, Host: fmt.Sprint("host-", s)}
 	default:
 		return machine.Received{Session: s, Message: m}
 	}
@@ -98,7 +100,7 @@ func training(t *testing.T) (*machine.Machine, ergoflow.Generation) {
 		machine.Start{},
 		machine.Submit{Plan: p, Until: machine.StageTrain},
 		machine.Scanned{Run: "r", Present: []int{0, 1, 2}},
-		machine.Opened{Session: 1, Hello: message.Hello{Worker: message.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}}},
+		machine.Opened{Session: 1, Host: "host-1", Hello: message.Hello{Worker: message.Worker{ID: "a", Version: "v1", DataAddress: "a:1"}}},
 		machine.Received{Session: 1, Message: message.Prepared{Run: "r", Number: 1}},
 		machine.Received{Session: 1, Message: message.Report{Generation: 1}},
 		machine.Received{Session: 1, Message: message.Ready{Generation: 1}},

@@ -35,6 +35,7 @@ type session struct {
 	number    machine.Session
 	from      string // the worker's id, before its hello its address
 	elsewhere bool   // on another host than the coordinator
+	host      string // its IP address
 	out       chan *wire.CoordinatorMessage
 	over      chan struct{} // closed together with out
 	closed    bool          // whether both are closed; only the loop uses it
@@ -63,7 +64,7 @@ func (s *session) close(reason string) {
 
 // Session implements wire.ControlServer: the stream of one worker.
 func (v *service) Session(stream wire.Control_SessionServer) error {
-	s := &session{from: caller(stream.Context()), elsewhere: elsewhere(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
+	s := &session{from: caller(stream.Context()), elsewhere: elsewhere(stream.Context()), host: callingHost(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
 	err := v.hold(stream, s)
 	v.loop.do(func() {
 		switch status.Code(err) {
@@ -158,7 +159,7 @@ func (v *service) open(s *session, hello message.Hello) {
 	}
 	v.loop.sessions[s.number] = s
 	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
-		Elsewhere: s.elsewhere, Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
+		Elsewhere: s.elsewhere, Host: s.host, Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
 }
 
 // write sends queued messages. When the loop has closed the queue it returns the reason,
@@ -178,6 +179,15 @@ func caller(ctx context.Context) string {
 		return p.Addr.String()
 	}
 	return "unknown"
+}
+
+// callingHost is the IP address that a request comes from; empty if that is unknown.
+func callingHost(ctx context.Context) string {
+	host, _, err := net.SplitHostPort(caller(ctx))
+	if err != nil {
+		return ""
+	}
+	return host
 }
 
 // elsewhere reports whether a request comes from another host: on one host both ends

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -85,12 +86,18 @@ func (h *harness) worker() (leave, kill func()) {
 // changedBatches starts a worker and changes its batches before it computes them.
 func (h *harness) changedBatches(change func(*replica.Batch)) (leave, kill func()) {
 	h.t.Helper()
+	return h.listening("127.0.0.1:0", change)
+}
+
+// listening starts a worker that listens for its peers at an address.
+func (h *harness) listening(address string, change func(*replica.Batch)) (leave, kill func()) {
+	h.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	drain := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Config{
-			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: "127.0.0.1:0",
+			Join: []string{h.addresses.Gossip}, Gossip: "127.0.0.1:0", Listen: address,
 			Backend: backend.Go, Log: slog.New(slog.DiscardHandler), Drain: drain, changeBatch: change,
 		})
 	}()
@@ -197,6 +204,34 @@ func TestClusterOfOne(t *testing.T) {
 	}
 	leave()
 	h.until("nobody", func(st coordinator.Status) bool { return len(st.Workers) == 0 })
+}
+
+// Cloned machines and containers have one host name, and each may listen on the port of
+// the manual. Here both are on one machine, at two of its addresses.
+func TestClusterOfOneHostNameAndPort(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux listens on all of 127.0.0.0/8")
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(free.Addr().String())
+	free.Close()
+	h := startHarness(t)
+	h.submit("training.epochs=2")
+	for _, host := range []string{"127.0.0.1", "127.0.0.2"} {
+		h.listening(net.JoinHostPort(host, port), nil)
+	}
+	st := h.until("two trained workers", func(st coordinator.Status) bool { return st.State == "done" && len(st.Workers) == 2 })
+	for _, w := range st.Workers {
+		if !strings.Contains(string(w.ID), "-"+port+"-") {
+			t.Errorf("worker %s: its id does not name its port", w.ID)
+		}
+	}
+	if st.Workers[0].ID == st.Workers[1].ID || len(st.Refused) > 0 {
+		t.Errorf("workers %s and %s, refused %v", st.Workers[0].ID, st.Workers[1].ID, st.Refused)
+	}
 }
 
 // TestClusterThatChanges: workers join, are killed and drain during training, and

@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
@@ -174,12 +176,21 @@ func (w *worker) reportRefusal(from, reason string) {
 	}
 }
 
-// identify names the worker by its host and port, which no two workers share.
+// identify makes the worker's id: host and port for people, and a random part, because
+// cloned machines and containers may have one name and listen on one port.
 func identify(address string) ergoflow.WorkerID {
-	host, err := os.Hostname()
-	if err != nil {
-		return ergoflow.WorkerID(address)
+	host, port, _ := net.SplitHostPort(address)
+	if name, err := os.Hostname(); err == nil {
+		host = name
 	}
-	_, port, _ := net.SplitHostPort(address)
-	return ergoflow.WorkerID(host + "-" + port)
+	clean := strings.Map(func(r rune) rune {
+		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-._", r)) {
+			return r
+		}
+		return '_'
+	}, host)
+	return ergoflow.WorkerID(fmt.Sprintf("%s-%s-%08x", clean[:min(len(clean), maxHost)], port, rand.Uint32()))
 }
+
+// maxHost bounds the name of the host in an id, in bytes; that of a Linux machine has 64.
+const maxHost = 64

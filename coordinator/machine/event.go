@@ -21,6 +21,7 @@ type (
 		// The coordinator sees whether the worker is on another host, and whether its data
 		// address is a loopback address.
 		Elsewhere, Loopback bool
+		Host                string // the IP address from which the session comes
 	}
 	// Received is any other message of a session.
 	Received struct {

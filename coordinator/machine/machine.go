@@ -81,6 +81,7 @@ type process struct {
 // worker is one session.
 type worker struct {
 	process
+	host        string // from which its session comes
 	session     Session
 	heard       time.Time // last message
 	pinged      time.Time

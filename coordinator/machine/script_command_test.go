@@ -156,7 +156,7 @@ func (p *player) hello(c command) {
 				Device: "go", PID: c.number("pid", 1), Secret: uint64(c.number("secret", 1))},
 			Run: p.run, HasState: c.has("step"), State: p.held[id], Newest: ergoflow.Generation(c.number("newest", 0)),
 		},
-		Elsewhere: c.says("elsewhere"), Loopback: c.says("loopback"),
+		Elsewhere: c.says("elsewhere"), Loopback: c.says("loopback"), Host: c.text("host", ""),
 	})
 	if p.sessions[id] == 0 && old != 0 { // refused: the old session stays
 		p.sessions[id] = old

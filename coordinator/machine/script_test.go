@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // indented lines under each are the machine's answer: its effects in order, without
 // pings, then "= reason". Lines with # are comments. -update rewrites the answers.
 //
-//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback]   a worker opens a session, with a state
+//	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback] [host=H]   a worker opens a session, with a state
 //	submit RUN shards=N [groups=N] steps=N [every=N] [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out

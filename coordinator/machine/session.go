@@ -19,13 +19,15 @@ const (
 func (m *Machine) opened(e Opened) {
 	hello := e.Hello
 	p := process{Worker: hello.Worker, elsewhere: e.Elsewhere, loopback: e.Loopback}
-	if v := m.byID(p.ID); v != nil {
+	for _, v := range slices.Clone(m.workers) {
 		switch {
 		// A worker may notice a broken stream before the coordinator does.
 		case v.process == p:
 			m.expel(v, "the same process opens a new session")
-		// It was started again while its host was cut off, so its stream did not break.
-		case v.DataAddress == p.DataAddress && m.now.Sub(v.heard) > 2*m.config.PingInterval:
+		// It was started again while its host was cut off, so its stream did not break. Its
+		// id is another one then. Another host that claims the address has to wait until the
+		// coordinator gives the silent worker up.
+		case v.DataAddress == p.DataAddress && v.host == e.Host && m.now.Sub(v.heard) > 2*m.config.PingInterval:
 			m.expel(v, "silent, and another process took its address")
 		}
 	}
@@ -35,7 +37,7 @@ func (m *Machine) opened(e Opened) {
 		m.refuse(p.ID, refusal)
 		return
 	}
-	w := &worker{process: p, session: e.Session, heard: m.now, pinged: m.now}
+	w := &worker{process: p, host: e.Host, session: e.Session, heard: m.now, pinged: m.now}
 	if hello.HasState && m.concerns(hello.Run) {
 		if m.isPossible(hello.State) {
 			w.hasState, w.state = true, hello.State
@@ -73,7 +75,7 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 	}
 	for _, v := range m.workers {
 		if v.DataAddress == w.DataAddress {
-			return fmt.Sprintf("worker %s has the data address %s already", v.ID, w.DataAddress)
+			return fmt.Sprintf("worker %s has the data address %s already: start this one with another --listen", v.ID, w.DataAddress)
 		}
 		if v.loopback && w.elsewhere {
 			return fmt.Sprintf("it cannot reach worker %s, which receives gradients at %s: start that one again with --listen and an address that other hosts reach",
