@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/disk"
 )
 
 // tickInterval is the time between two ticks of the machine.
@@ -142,6 +143,12 @@ func (l *loop) execute(effect machine.Effect) {
 		l.refused.add(e.From, e.Reason)
 	case machine.Warn:
 		l.log.Warn(e.Text)
+	case machine.AwaitRoom:
+		l.help(func(ctx context.Context) {
+			if disk.Await(ctx, e.Short.Path, e.Short.Bytes) == nil {
+				l.post(machine.Room{})
+			}
+		})
 	case machine.Stopped:
 		close(l.stopped)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/internal/safetensors"
 )
 
@@ -51,7 +53,7 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 	}
 	if err != nil {
 		if stream.Context().Err() == nil {
-			v.loop.post(machine.NotSaved{Run: h.Run, Step: ergoflow.Step(h.Step), Reason: err.Error()})
+			v.loop.post(notSaved(h, v.loop.saved.Path(), err))
 		}
 		return storeError(err)
 	}
@@ -60,6 +62,17 @@ func (v *service) SaveCheckpoint(stream wire.Control_SaveCheckpointServer) error
 		v.loop.log.Warn("cannot prune old checkpoints", "error", err)
 	}
 	return stream.SendAndClose(&wire.SaveReply{Id: info.ID})
+}
+
+// notSaved says why a checkpoint is not stored in a file, and on a full disk what it needs.
+func notSaved(h *wire.CheckpointHeader, path string, err error) machine.NotSaved {
+	e := machine.NotSaved{Run: h.Run, Step: ergoflow.Step(h.Step), Reason: err.Error()}
+	if errors.Is(err, checkpoint.ErrSpace) {
+		dir, need := filepath.Dir(path), checkpoint.Room(h.Size)
+		e.Short = &machine.Shortage{Path: dir, Bytes: need, What: fmt.Sprintf("the checkpoint at step %d", h.Step)}
+		e.Reason = fmt.Sprintf("the disk is full, it needs %s in %s", disk.Size(need), dir)
+	}
+	return e
 }
 
 // admitUpload returns why a checkpoint with this header may not be stored now.

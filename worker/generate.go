@@ -13,17 +13,36 @@ import (
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/disk"
 )
 
 // generate pulls jobs and makes shards until ctx ends. The queue gives a job that
-// this worker does not finish to another worker. Making a shard twice is harmless.
-func (w *worker) generate(ctx context.Context, order message.Generate) error {
+// this worker does not finish to another worker. Making a shard twice is harmless. While
+// the disk is full it waits for room; waits is told for what, and then nothing.
+func (w *worker) generate(ctx context.Context, order message.Generate, waits func(what string)) error {
 	queue, err := jobs.Connect(order.NATS)
 	if err != nil {
 		return err
 	}
 	defer queue.Close()
 	store := shard.NewDir(order.Store)
+	for {
+		err := w.makeShards(ctx, queue, order, store)
+		full, ok := errors.AsType[*disk.FullError](err)
+		if !ok {
+			return err
+		}
+		waits(fmt.Sprintf("%s: %v", disk.Waits, err))
+		if err := disk.Await(ctx, full.Dir, full.Bytes); err != nil {
+			return err
+		}
+		waits("")
+	}
+}
+
+// makeShards pulls jobs and makes shards until ctx ends, or the disk is full: then other
+// workers, whose disks may not be, get the job.
+func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order message.Generate, store *shard.Dir) error {
 	return queue.Work(ctx, order.Plan.Run, string(w.id), func(ctx context.Context, job jobs.Job) error {
 		var dataset data.Dataset
 		if err := json.Unmarshal(job.Dataset, &dataset); err != nil {
@@ -37,6 +56,9 @@ func (w *worker) generate(ctx context.Context, order message.Generate) error {
 		}
 		if err != nil {
 			w.log.Warn("shard not made", "shard", job.Shard, "error", err)
+			if disk.Full(err) {
+				return jobs.Postpone(fmt.Errorf("shard %d: %w", job.Shard, full(err, store)))
+			}
 			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) { // would fail on every worker
 				err = jobs.Permanent(err)
 			}
@@ -46,3 +68,15 @@ func (w *worker) generate(ctx context.Context, order message.Generate) error {
 		return nil
 	})
 }
+
+// full is the error of a full disk with what is needed: where the file system cannot
+// reserve room, a write failed, and how much it lacked is not known.
+func full(err error, store *shard.Dir) error {
+	if known, ok := errors.AsType[*disk.FullError](err); ok {
+		return known
+	}
+	return &disk.FullError{Dir: store.Root(), Bytes: unknownNeed, Err: err}
+}
+
+// unknownNeed is how much room there must be before another attempt where no more is known.
+const unknownNeed = 16 << 20

@@ -175,7 +175,9 @@ func (s *session) execute(effect protocol.Effect) {
 	case protocol.Send:
 		s.send(e.Message)
 	case protocol.Generate:
-		s.start("making shards", func(ctx context.Context) error { return s.w.generate(ctx, e.Order) })
+		s.start("making shards", func(ctx context.Context) error {
+			return s.w.generate(ctx, e.Order, func(what string) { s.post(protocol.Waits{What: what}) })
+		})
 	case protocol.Prepare:
 		s.start("opening the run and compiling", func(ctx context.Context) error {
 			return s.w.prepare(ctx, e.Order, func(m ergoflow.Mark) {

@@ -146,36 +146,47 @@ func TestDamagedPlugin(t *testing.T) {
 }
 
 // TestFullDisk fills a small file system in the middle of a run: with data, or with the
-// final checkpoint. One that is full from the start has no room for the log of the error.
+// final checkpoint. The run says so, waits, and goes on when the file system has become
+// larger. One that is full from the start has no room for the log of the error.
 func TestFullDisk(t *testing.T) {
 	t.Parallel() // nearly all of it is waiting between attempts
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && head -c $4 /dev/zero >"$0/before" && exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.training.burn_in=1 --set training.steps=16 --set "$3"`
+	script := `mount -t tmpfs -o size=$1 tmpfs "$0" && head -c $4 /dev/zero >"$0/before"
+		(exec -a ergoflow "$2" train vn1d --preset smoke --backend go --local --dir "$0/run" --set data.training.burn_in=1 --set training.steps=16 --set "$3") >"$5" 2>&1 & run=$!
+		until grep -q "goes on by itself" "$5" || ! kill -0 $run; do sleep 0.1; done
+		mount -o remount,size=64m "$0"; wait $run; code=$?; cat "$5"; grep -h "msg=\"generation . ends" "$0/run/logs/coordinator.log"; exit $code`
 	if err := exec.Command("unshare", "--user", "--map-root-user", "--mount", "true").Run(); err != nil {
 		t.Skipf("this machine does not allow mount namespaces: %v", err)
 	}
-	for name, test := range map[string]struct{ size, set, before, failure string }{
-		"data":       {"3m", "data.samples=4096", "0", "shard "},
-		"checkpoint": {"512k", "model.deeponet.trunk_width=128", "0", "step 16"},
-		"start":      {"16k", "seed=1", "16384", "ergoflow: coordinator ended: "},
+	for name, test := range map[string]struct {
+		size, set, before string
+		code              int
+		says              []string
+	}{
+		"data":       {"5m", "data.samples=4096", "0", 0, []string{"is generating: waits for room on the disk: shard ", " it needs 1.03 MiB in ", "run/shards", "train: 16"}},
+		"checkpoint": {"2560k", "model.deeponet.trunk_width=512", "0", 0, []string{"the disk is full: the checkpoint at step 16 is not stored, it needs ", "/run; the run", "train: 16"}},
+		"start":      {"16k", "seed=1", "16384", exitFailure, []string{"ergoflow: coordinator ended: ", "no space left", "hint: free space"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
-			cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, t.TempDir(), test.size, self, test.set, test.before)
+			said := filepath.Join(t.TempDir(), "said")
+			cmd := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, t.TempDir(), test.size, self, test.set, test.before, said)
 			out, err := cmd.CombinedOutput()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != exitFailure {
-				t.Errorf("ended with %v, not code %d\n%s", err, exitFailure, out)
+			if code := cmd.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("ended with code %d (%v), not %d\n%s", code, err, test.code, out)
 			}
-			for _, words := range []string{test.failure, "no space left", "hint: free space"} {
+			for _, words := range test.says {
 				if !strings.Contains(string(out), words) {
 					t.Errorf("%q is not in\n%s", words, out)
 				}
+			}
+			if ends := strings.Count(string(out), "ends: the checkpoint"); ends > 1 {
+				t.Errorf("%d generations ended for one checkpoint\n%s", ends, out)
 			}
 		})
 	}

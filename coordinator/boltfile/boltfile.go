@@ -37,9 +37,9 @@ const lockTimeout = time.Second
 // takes a snapshot.
 const reserved = 1 << 30
 
-// growth is the number of bytes by which a file grows. bbolt's default of 16 MiB would
+// Growth is the number of bytes by which a file grows. bbolt's default of 16 MiB would
 // make every small file that long.
-const growth = 1 << 20
+const Growth = 1 << 20
 
 // Open opens the file at path after checking its structure, and makes it where it is
 // missing unless readOnly. The free list is not stored: bbolt would rewrite it with every
@@ -119,7 +119,12 @@ func open(path string, readOnly bool) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.AllocSize = growth
+	db.AllocSize = Growth
+	if !readOnly {
+		if err := reserve(file); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
 	return db, nil
 }
 

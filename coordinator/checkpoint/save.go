@@ -11,11 +11,15 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 	"go.etcd.io/bbolt"
 )
 
 // MaxSize bounds one checkpoint, in bytes.
 const MaxSize = ergoflow.MaxState
+
+// Room is how many bytes of the disk are enough to save a checkpoint of that size.
+func Room(size int64) int64 { return size + size/16 + boltfile.Growth }
 
 // Info describes a checkpoint.
 type Info struct {

@@ -45,6 +45,8 @@ type (
 	}
 	// Warn is a warning for the log.
 	Warn struct{ Text string }
+	// AwaitRoom asks for Room when the disk may have room.
+	AwaitRoom struct{ Short Shortage }
 	// Stopped answers Stop: all workers have left.
 	Stopped struct{}
 )
@@ -68,15 +70,16 @@ type Holders struct {
 	Base       ergoflow.Mark       `json:"base"` // the state that the generation began with
 }
 
-func (Persist) effect() {}
-func (Send) effect()    {}
-func (Close) effect()   {}
-func (Scan) effect()    {}
-func (Publish) effect() {}
-func (Answer) effect()  {}
-func (Refused) effect() {}
-func (Warn) effect()    {}
-func (Stopped) effect() {}
+func (Persist) effect()   {}
+func (Send) effect()      {}
+func (Close) effect()     {}
+func (Scan) effect()      {}
+func (Publish) effect()   {}
+func (Answer) effect()    {}
+func (Refused) effect()   {}
+func (Warn) effect()      {}
+func (AwaitRoom) effect() {}
+func (Stopped) effect()   {}
 
 func (e Persist) String() string {
 	s := fmt.Sprintf("persist generation %d", e.Ledger.Generation)
@@ -101,7 +104,10 @@ func (e Scan) String() string    { return "scan " + e.Plan.Run }
 func (e Publish) String() string { return fmt.Sprintf("publish %s shards %v", e.Plan.Run, e.Shards) }
 func (Stopped) String() string   { return "stopped" }
 func (e Refused) String() string { return fmt.Sprintf("refused %.128q: %s", e.From, e.Reason) }
-func (e Warn) String() string    { return "warn: " + e.Text }
+func (e AwaitRoom) String() string {
+	return fmt.Sprintf("await %d bytes in %s", e.Short.Bytes, e.Short.Path)
+}
+func (e Warn) String() string { return "warn: " + e.Text }
 
 func (e Answer) String() string {
 	if e.Refusal != "" {

@@ -96,10 +96,20 @@ type (
 		Run    string
 		Step   ergoflow.Step
 		Reason string
+		Short  *Shortage // nil: the disk is not the reason
 	}
+	// Room answers AwaitRoom: there may be room.
+	Room struct{}
 	// Stop: the coordinator is asked to end.
 	Stop struct{}
 )
+
+// Shortage is the room that a full disk lacks.
+type Shortage struct {
+	Path  string `json:"path"`  // a directory on that disk
+	Bytes int64  `json:"bytes"` // that must be free there
+	What  string `json:"what"`  // is not stored
+}
 
 // Stage is the last stage that a run shall reach.
 type Stage int
@@ -123,4 +133,5 @@ func (Generated) event()   {}
 func (Dead) event()        {}
 func (Saved) event()       {}
 func (NotSaved) event()    {}
+func (Room) event()        {}
 func (Stop) event()        {}

@@ -87,7 +87,7 @@ func (m *Machine) candidates() []*worker {
 
 // admit forms a generation where there is none, or one with more members.
 func (m *Machine) admit() {
-	if !m.training() || m.now.Before(m.run.notBefore) {
+	if !m.training() || m.run.paused || m.now.Before(m.run.notBefore) {
 		return
 	}
 	if m.saving() {

@@ -151,6 +151,8 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.saved(e)
 	case NotSaved:
 		m.notSaved(e)
+	case Room:
+		m.room()
 	case Stop:
 		m.stop()
 	case Opened:

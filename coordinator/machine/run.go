@@ -42,6 +42,9 @@ type run struct {
 	holdersAbsent    bool          // no holder is connected, though one is needed
 	holdersAbsentFor time.Duration // as ticks counted it
 
+	short  *Shortage // of room for a checkpoint; nil: none
+	paused bool      // no generation forms before there is room
+
 	failedAttempts int        // generations in a row that ended in complaints without a step
 	complaints     complaints // since the last step
 	exclusions     map[ergoflow.WorkerID]exclusion
@@ -285,6 +288,7 @@ func (m *Machine) saved(e Saved) {
 		return
 	}
 	m.noteCheckpoint(e.State)
+	m.run.short, m.run.paused = nil, false
 	for _, w := range m.workers {
 		if w.saving && e.Final && e.State.Compare(w.saveFrom) >= 0 {
 			if m.isHolder(w) {
@@ -310,18 +314,35 @@ func (m *Machine) noteCheckpoint(state ergoflow.Mark) {
 }
 
 // notSaved lets training continue without a checkpoint, except for the last one: its
-// members would wait for ever, so they try again, as after a complaint.
+// members would wait for ever, so they try again, as after a complaint. On a full disk
+// the last one waits for room.
 func (m *Machine) notSaved(e NotSaved) {
 	if !m.concerns(e.Run) || m.run.activity != activityTraining {
 		return
 	}
 	text := fmt.Sprintf("the checkpoint at step %d is not stored: %s", e.Step, e.Reason)
 	m.emit(Warn{text})
+	if e.Short != nil && m.run.short == nil {
+		m.run.short = e.Short
+		m.emit(AwaitRoom{*e.Short})
+	}
 	if e.Step == m.ledger.Plan.Steps && m.current != nil && m.current.phase == running {
 		members := m.current.members
 		m.end(text)
+		if e.Short != nil {
+			m.run.paused = true
+			return
+		}
 		m.failedAttempt(members, text)
 	}
+}
+
+// room lets the run go on, and find out whether there is enough.
+func (m *Machine) room() {
+	if m.run.paused {
+		m.because(fmt.Sprintf("there may be room in %s: run %s goes on", m.run.short.Path, m.ledger.Plan.Run))
+	}
+	m.run.short, m.run.paused = nil, false
 }
 
 func (m *Machine) finish(why string) {

@@ -183,7 +183,11 @@ func (p *player) doRun(c command) bool {
 	case "saved":
 		p.event(Saved{p.run, state, c.says("final")})
 	case "unsaved":
-		p.event(NotSaved{p.run, state.Step, "no space left"})
+		p.event(NotSaved{Run: p.run, Step: state.Step, Reason: "the file is damaged"})
+	case "full":
+		p.event(NotSaved{p.run, state.Step, "the disk is full", &Shortage{Path: "/disk", Bytes: 7, What: "the checkpoint"}})
+	case "room":
+		p.event(Room{})
 	case "alive":
 		p.event(Alive{ergoflow.WorkerID(c.id()), uint64(c.number("secret", 1))})
 	default:

@@ -25,7 +25,8 @@ type Status struct {
 	Timing           Timing              `json:"timing"`    // rank 0's
 	WaitsFor         *WaitsFor           `json:"waits_for"` // null: no step yet, or no member has waited
 	Failure          string              `json:"failure,omitempty"`
-	CutLinks         []CutLink           `json:"cut_links"` // between workers; they are in no generation together
+	Short            *Shortage           `json:"short,omitempty"` // of room on the disk; absent: a checkpoint was stored, or none was due
+	CutLinks         []CutLink           `json:"cut_links"`       // between workers; they are in no generation together
 	Workers          []WorkerStatus      `json:"workers"`
 }
 
@@ -81,6 +82,7 @@ func (m *Machine) Status() Status {
 	if checkpoint := m.run.checkpoint.Step; m.run.hasCheckpoint {
 		s.Checkpoint = &checkpoint
 	}
+	s.Short = m.run.short
 	s.WaitsFor = m.run.windows.waitsFor()
 	for _, l := range m.links {
 		if l.isCut() {

@@ -261,6 +261,25 @@ func TestStopWithoutServer(t *testing.T) {
 	}
 }
 
+// A worker that cannot do a job now hands it back: another gets it as a first attempt.
+func TestPostpone(t *testing.T) {
+	s := serve(t, t.TempDir())
+	q := connected(t, s, quick)
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(1))
+	full := errors.New("the disk is full")
+	for range quick.maxDeliver + 1 {
+		err := connected(t, s, quick).Work(t.Context(), run, "full", func(context.Context, Job) error { return Postpone(full) })
+		if !errors.Is(err, full) {
+			t.Fatalf("Work returned %v", err)
+		}
+	}
+	work(t, q, "roomy", func(context.Context, Job) error { return nil })
+	if r := next(t, results); r.Worker != "roomy" || r.Error != "" || r.Attempt != 1 {
+		t.Errorf("result %+v", r)
+	}
+}
+
 // A wall is between a client and its server. Once it is shut, connections through it stay
 // and carry nothing, as when the server's host has been switched off.
 type wall struct{ closed atomic.Bool }

@@ -49,6 +49,9 @@ func (q *Queue) Work(ctx context.Context, run, worker string, handler func(conte
 		if err == nil {
 			err = q.workOnce(ctx, consumer, worker, handler)
 		}
+		if postponed, ok := errors.AsType[*postponedError](err); ok {
+			return postponed.error
+		}
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
@@ -121,16 +124,20 @@ func (q *Queue) workOnce(ctx context.Context, consumer jetstream.Consumer, worke
 
 	last, cancelLast := q.last(ctx)
 	defer cancelLast()
+	postponed, later := errors.AsType[*postponedError](err)
 	switch {
 	case err == nil:
 		if err := q.report(last, "done", job, result); err != nil {
 			return err // redelivered, and then quickly done
 		}
 		return q.remove(last, msg)
-	case ctx.Err() != nil: // the caller stopped it
+	case ctx.Err() != nil, later: // the caller stopped it, or cannot do it now
 		if err := q.handBack(last, msg, meta.Sequence.Stream, job); err != nil {
 			slog.Warn("job queue: cannot hand a job back; another worker gets it after a silence",
 				"worker", worker, "shard", job.Shard, "silence", q.ackWait, "error", err)
+		}
+		if later {
+			return postponed
 		}
 		return nil
 	}
@@ -155,6 +162,15 @@ func Permanent(err error) error { return &permanentError{err} }
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
+
+// Postpone marks a handler's error as one that its worker has for the time being, such as
+// a full disk. The job goes back to the queue, and this attempt at it does not count. Work
+// returns the error.
+func Postpone(err error) error { return &postponedError{err} }
+
+type postponedError struct{ error }
+
+func (e *postponedError) Unwrap() error { return e.error }
 
 // keepAlive tells the server that the job is in progress until the returned
 // function is called.

@@ -44,6 +44,8 @@ type (
 		Run  string
 		Mark ergoflow.Mark
 	}
+	// Waits: the work cannot go on before something happens; empty: it goes on.
+	Waits struct{ What string }
 	// NotSaved: a Final checkpoint did not reach the coordinator.
 	NotSaved struct{ Err error }
 	// Ended is the last event of any work, which no longer uses the device.
@@ -62,5 +64,6 @@ func (Joined) event()      {}
 func (Summed) event()      {}
 func (Applied) event()     {}
 func (Followed) event()    {}
+func (Waits) event()       {}
 func (NotSaved) event()    {}
 func (Ended) event()       {}

@@ -16,6 +16,7 @@ type work struct {
 	run       string          // where generating or preparing
 	order     message.Prepare // where preparing
 	reason    string          // where leaving
+	waits     string          // for what, where it waits
 	rankState                 // where stepping; where describing, its generation alone
 }
 
@@ -38,6 +39,9 @@ func (k kind) String() string {
 func (s *Session) doing() string {
 	if s.work == nil {
 		return "idle"
+	}
+	if s.work.waits != "" {
+		return fmt.Sprintf("%s: %s", s.work.kind, s.work.waits)
 	}
 	return s.work.kind.String()
 }
@@ -92,6 +96,8 @@ func (s *Session) fromWork(event Event) {
 		s.proceed()
 	case Applied:
 		s.applied(w, e)
+	case Waits:
+		w.waits = e.What
 	case NotSaved:
 		w.savedLast = false // try again with the next ping
 		w.saveAsked = s.noMoreSteps

@@ -167,6 +167,8 @@ func (c *coordinator) execute(effect machine.Effect) {
 		if strings.Contains(e.Text, "differ") {
 			w.fail("%s", e.Text)
 		}
+	case machine.AwaitRoom:
+		c.at(w.between(0, 3*time.Second), func() { c.step(machine.Room{}) })
 	case machine.Stopped:
 		c.crash() // in order: no worker is left
 	}
@@ -213,7 +215,11 @@ func (c *coordinator) save(p *process, n *node, final bool) {
 	}
 	w.uploaded(c, upload)
 	if !w.calm && w.oneIn(w.weather.unsaved) {
-		c.step(machine.NotSaved{Run: w.plan.Run, Step: n.mark.Step, Reason: "no space left"})
+		e := machine.NotSaved{Run: w.plan.Run, Step: n.mark.Step, Reason: "no space left"}
+		if n.mark.Step%2 == 0 { // a full disk; otherwise a file that cannot be written
+			e.Short = &machine.Shortage{Path: "/disk", Bytes: 1}
+		}
+		c.step(e)
 		return
 	}
 	w.logf("coordinator stores the checkpoint %s", n.mark)

@@ -102,6 +102,15 @@ func (h Header) tensors() []safetensors.Info {
 	return append(all, safetensors.Info{Name: samples, DType: safetensors.F32, Shape: []int{h.Count, h.Samples, h.Dim}})
 }
 
+// bytes is the size of the data file, but for its header of a few KiB.
+func (h Header) bytes() int64 {
+	width := 0
+	for k := range len(h.Fields) + 1 {
+		width += h.width(k)
+	}
+	return 4 * int64(h.Count) * int64(width)
+}
+
 // samples is the name of the last tensor.
 const samples = "samples"
 

@@ -38,7 +38,7 @@ type Writer struct {
 
 // Create begins a shard under a temporary name. The caller ends it with Commit,
 // or Abort to leave no trace. It fails with ErrLink where a link leads to what belongs
-// to another data set.
+// to another data set, and with a *disk.FullError where there is no room.
 func (d *Dir) Create(h Header) (*Writer, error) {
 	if err := h.Validate(); err != nil {
 		return nil, err
@@ -55,6 +55,9 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 	file, err := atomicfile.Create(base + dataSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", base+dataSuffix, err)
+	}
+	if err := file.Reserve(h.bytes()); err != nil {
+		return nil, errors.Join(fmt.Errorf("write %s: %w", base+dataSuffix, err), file.Abort())
 	}
 	w := &Writer{
 		manifest: Manifest{Format: Format, Header: h, CreatedBy: "ergoflow " + ergoflow.Version},

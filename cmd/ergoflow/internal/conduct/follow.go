@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/disk"
 	"github.com/ergoflow/ergoflow/model/report"
 )
 
@@ -84,7 +85,8 @@ type follower struct {
 	begin      time.Time // of the present stage
 	stages     []report.StageTime
 	generation ergoflow.Generation
-	manned     bool // there were workers, or a line has said that there are none
+	short      []string // lines about full disks that were printed
+	manned     bool     // there were workers, or a line has said that there are none
 }
 
 // tell prints what has happened to the processes of a local cluster.
@@ -104,6 +106,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		return false, err
 	}
 	f.missWorkers(st)
+	f.missRoom(st)
 	switch st.State {
 	case machine.StateGenerating:
 		f.bars.Show("generate", "shards", st.Shards.Done, st.Shards.Total, "")
@@ -170,6 +173,26 @@ func (f *follower) missWorkers(st coordinator.Status) {
 	f.manned = true
 	f.bars.End()
 	fmt.Fprintf(f.bars.Out, "no workers have joined: ergoflow worker --join %s\n", st.Gossip)
+}
+
+// missRoom says once what waits for room on a disk, and what it needs.
+func (f *follower) missRoom(st coordinator.Status) {
+	var waiting []string
+	if s := st.Short; s != nil {
+		waiting = append(waiting, fmt.Sprintf("the disk is full: %s is not stored, it needs %s in %s", s.What, disk.Size(s.Bytes), s.Path))
+	}
+	for _, w := range st.Workers {
+		if strings.Contains(w.Doing, disk.Waits) {
+			waiting = append(waiting, fmt.Sprintf("worker %s is %s", w.ID, w.Doing))
+		}
+	}
+	for _, line := range waiting {
+		if !slices.Contains(f.short, line) {
+			f.bars.End()
+			fmt.Fprintf(f.bars.Out, "%s; the run goes on by itself when there is room\n", line)
+			f.short = append(f.short, line)
+		}
+	}
 }
 
 // generated ends the generation of data when it is first seen to be over.
