@@ -17,6 +17,7 @@ var (
 	ErrTimeStep   = errors.New("the time step is too large for its drift")
 	ErrLeavesGrid = errors.New("its chains leave the grid for good")
 	ErrNoise      = errors.New("its noise is lost in rounding")
+	ErrRounded    = errors.New("its samples are far from 0 beside their deviation")
 )
 
 // A pilot run takes milliseconds: a few chains of the first functions, at most
@@ -38,13 +39,15 @@ const (
 	leastCorrelation  = -0.75
 	refusedOutside    = 0.5  // fraction of a function's states
 	warnedOutside     = 0.02 // fraction of all states
-	float32Resolution = 1e-7 // of states, relative to their size
+	float32Resolution = 1e-7 // of states, relative to their distance from the simulator's origin
+	refusedRounding   = 0.03 // of samples, relative to their deviation
 )
 
 // PilotRun simulates the first functions of the data set, whose family is f, for a short
 // time, and compares their formulas with their tables between the nodes
 // (family.Interpolated). It refuses chains that diverge, overshoot (ErrTimeStep), leave the
-// grid (ErrLeavesGrid) or do not feel their noise (ErrNoise). It warns of chains that are
+// grid (ErrLeavesGrid), do not feel their noise (ErrNoise) or lose it when they are stored
+// (ErrRounded). It warns of chains that are
 // often outside the grid, where coefficients are constant, and of tables that miss part of a
 // formula. It skips exact draws, and systems without a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
@@ -127,13 +130,23 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 	if err := family.Sample(ctx, f, states, spec, simulate.Fastest(), nil); err != nil {
 		return 0, err
 	}
+	centre, err := s.Start.Origin()
+	if err != nil {
+		return 0, err
+	}
+	if len(axes) == 1 {
+		centre[0] = (axes[0].Lo + axes[0].Hi) / 2
+	}
 	for i := range pilotFunctions {
 		x := states[i*width:][:width]
 		function, err := f.Function(d.Seed, i)
 		if err != nil {
 			return 0, err
 		}
-		noise, least := meanNoise(x, function.System)*math.Sqrt(s.DT), float32Resolution*max(meanSize(x), axes[0].Step())
+		if part := roundedPart(x, len(axes)); part > refusedRounding {
+			return 0, fmt.Errorf("%s function %d: storing its samples as float32 changes them by %.2g of their deviation: %w", f.Name(), i, part, ErrRounded)
+		}
+		noise, least := meanNoise(x, function.System)*math.Sqrt(s.DT), float32Resolution*max(meanDistance(x, centre), axes[0].Step())
 		if unmoved(x, len(axes)) || noise < least {
 			return 0, fmt.Errorf("%s function %d: the noise of a step of %g is %.2g, float32 states resolve %.2g: %w", f.Name(), i, s.DT, noise, least, ErrNoise)
 		}

@@ -51,13 +51,33 @@ func unmoved(states []float32, dim int) bool {
 	return true
 }
 
-// meanSize is the mean of |x| over all coordinates.
-func meanSize(states []float32) float64 {
-	sum := 0.
-	for _, x := range states {
-		sum += math.Abs(float64(x))
+// meanDistance is the mean of |x − centre| over all coordinates.
+func meanDistance(states []float32, centre [2]float64) float64 {
+	sum, dim := 0., len(states)/(pilotChains*pilotStates)
+	for at, x := range states {
+		sum += math.Abs(float64(x) - centre[at%dim])
 	}
 	return sum / float64(len(states))
+}
+
+// roundedPart is the least ratio, over the axes, of what rounding to float32 changes the
+// states by and their deviation. A number x is rounded by 2⁻²⁴|x|/√3 in the root mean square,
+// at most. The least, because along one axis a system may have a constant state.
+func roundedPart(states []float32, dim int) float64 {
+	least, n := math.Inf(1), float64(len(states)/dim)
+	for k := range dim {
+		var mean, squares float64
+		for at := k; at < len(states); at += dim {
+			mean += float64(states[at]) / n
+		}
+		for at := k; at < len(states); at += dim {
+			squares += (float64(states[at]) - mean) * (float64(states[at]) - mean) / n
+		}
+		if squares > 0 {
+			least = min(least, 0x1p-24*math.Abs(mean)/math.Sqrt(3*squares))
+		}
+	}
+	return least
 }
 
 // meanNoise is the mean over the states of the largest entry of the diffusion at the

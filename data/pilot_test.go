@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +42,7 @@ func TestPilotRun(t *testing.T) {
 		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1e-30", ErrNoise, ""},
 		{"1", "1000, hi: 1008", "uniform(0.5, 2)", "-a*(x-1004)", "1e-6", ErrNoise, ""},
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "['0', '1e-30 + x^2*1e-30']", ErrNoise, ""},
+		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[1 - a*x, -y]", "['0', '1']", nil, ""}, // constant along x
 		{"2", "-4, hi: 4", "uniform(0.5, 2)", "[-a*x, -y]", "['1e-30', '1e-3 + x^2']", nil, ""},
 		{"2", "-4, hi: 4", "uniform(300, 400)", "[-x, -a*y]", "1", ErrTimeStep, ""},
 	} {
@@ -99,4 +101,33 @@ func pilotRun(t *testing.T, d Dataset) (warnings []string, err error) {
 		t.Fatal(err)
 	}
 	return d.PilotRun(t.Context(), f)
+}
+
+// Families far from 0 with a small deviation keep their noise in simulation. They are refused
+// where float32 samples would lose it.
+func TestPilotRunFarFromZero(t *testing.T) {
+	for _, c := range []struct {
+		dim                        int
+		centre, width              float64
+		drift, diffusion, training string
+		want                       error
+	}{
+		{1, 1e4, 1, "-a*50*(x - 1e4)", "0.2", "normal(1e4, 0.01)", nil}, // a step is 6e-4, a float32 10⁻³
+		{1, 9e4, 1, "-a*50*(x - 9e4)", "0.007", "normal(9e4, 0.01)", ErrRounded},
+		{2, 1e4, 1, "[-a*50*(x - 1e4), -50*(y - 1e4)]", "0.2", "normal(1e4, 0.01)", nil},
+		{2, 9e4, 1, "[-a*50*(x - 9e4), -50*(y - 9e4)]", "0.007", "normal(9e4, 0.01)", ErrRounded},
+	} {
+		definition, err := family.Parse(fmt.Appendf(nil, "name: far\ndim: %d\ngrid: {lo: %g, hi: %g, nodes: 9}\n"+
+			"parameters: {a: \"uniform(0.9, 1.1)\"}\ndrift: %s\ndiffusion: %s", c.dim, c.centre-c.width, c.centre+c.width, c.drift, c.diffusion))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := tiny()
+		d.Family, d.Samples = definition.String(), 64
+		d.Training = simulate.Scheme{DT: 1e-5, BurnIn: 2000, Thin: 10, Chains: 16, Start: simulate.Start(c.training)}
+		d.Reference = d.Training
+		if _, err := pilotRun(t, d); !errors.Is(err, c.want) {
+			t.Errorf("%s, %s: %v, want %v", c.drift, c.diffusion, err, c.want)
+		}
+	}
 }

@@ -68,6 +68,7 @@ var hints = []struct {
 	{conduct.ErrReplaced, "give the same command with --replace: it continues this run and suspends the other"},
 	{data.ErrTimeStep, "choose smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
 	{data.ErrNoise, "choose a larger diffusion, or larger data.training.dt and data.reference.dt (docs/families.md)"},
+	{data.ErrRounded, "write the formulas in x − c, where c is the family's centre, and shift the grid by c (docs/families.md)"},
 	{data.ErrLeavesGrid, "choose a drift that points back into the grid, or a wider grid (docs/families.md)"},
 	{experiment.ErrProbesOutOfRange, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{probe.ErrDiverged, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},

@@ -24,15 +24,18 @@ const maxDim = 2
 // states are those of lanes chains: coordinate c of chain l at [c·lanes+l].
 type states[T float32 | float64] [maxDim * lanes]T
 
-// frame is the unit of states: x = origin + unit·state. States beyond ±limit count as
-// diverged.
-type frame struct{ origin, unit, limit float64 }
+// frame is the unit of states: coordinate k of x is origin[k] + unit·state. States beyond
+// ±limit count as diverged.
+type frame struct {
+	origin      [maxDim]float64
+	unit, limit float64
+}
 
 // natural is the frame in which states are x.
 var natural = frame{unit: 1, limit: bound}
 
-func (f frame) toState(x float64) float64 { return (x - f.origin) / f.unit }
-func (f frame) toX(state float64) float64 { return f.origin + float64(state*f.unit) }
+func (f frame) toState(k int, x float64) float64 { return (x - f.origin[k]) / f.unit }
+func (f frame) toX(k int, state float64) float64 { return f.origin[k] + float64(state*f.unit) }
 
 // divergence is where a chain diverged: step takes a coordinate beyond the bound.
 type divergence struct {
@@ -85,7 +88,7 @@ func (c *chains[T]) run(
 		source := NewSource(stream.seed, stream.purpose, stream.function, uint64(chain))
 		for k := range c.dim {
 			law := laws[min(k, len(laws)-1)]
-			c.x[k*lanes+l] = T(c.frame.toState(firstState(law, c.normals.values[k*lanes+l], source.Uniform())))
+			c.x[k*lanes+l] = T(c.frame.toState(k, firstState(law, c.normals.values[k*lanes+l], source.Uniform())))
 		}
 	}
 	used, windows, since := c.dim, 0, 0
@@ -116,7 +119,7 @@ func (c *chains[T]) run(
 		for k := range c.dim {
 			at := j*c.dim + k
 			for _, v := range c.coordinate(k) {
-				dst[at] = T(frame.toX(float64(v)))
+				dst[at] = T(frame.toX(k, float64(v)))
 				at += stride
 			}
 		}
@@ -155,7 +158,7 @@ func (c *chains[T]) locate(z []float32, advance func(z []float32) bool) divergen
 				if v > -T(c.frame.limit) && v < T(c.frame.limit) {
 					continue
 				}
-				d := divergence{lane: l, step: k, from: c.frame.toX(float64(c.before[i])), to: c.frame.toX(float64(v))}
+				d := divergence{lane: l, step: k, from: c.frame.toX(i/lanes, float64(c.before[i])), to: c.frame.toX(i/lanes, float64(v))}
 				if c.dim > 1 {
 					d.coordinate = 1 + i/lanes
 				}

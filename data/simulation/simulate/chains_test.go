@@ -89,9 +89,9 @@ func TestStep(t *testing.T) {
 		for _, at := range places {
 			x := float32(at)
 			for _, z := range []float32{0, 1, -2} {
-				state := []float32{float32(table.toState(at))}
+				state := []float32{float32(table.toState(0, at))}
 				table.step(state, []float32{z})
-				got := table.toX(float64(state[0]))
+				got := table.toX(0, float64(state[0]))
 				want := float64(x) + c.DriftAt(float64(x))*0.25 + c.DiffusionAt(float64(x))*0.5*float64(z)
 				// The state carries float32's rounding, which slopes magnify.
 				if tolerance := 1e-4 + 1e-7*math.Abs(want); !(math.Abs(got-want) <= tolerance) {

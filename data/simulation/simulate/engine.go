@@ -103,8 +103,12 @@ func (e *Engine) EulerMaruyama(
 			return e.line(t, &c.x, c.active, z)
 		})
 	case sde.Plane:
-		t := newPlaneTable(system, s.DT)
-		return e.blocks(ctx, dst, d, natural, s, perChain, stream, func(c *chains[float32], z []float32) bool {
+		frame := natural
+		if frame.origin, err = s.Start.Origin(); err != nil {
+			return err
+		}
+		t := newPlaneTable(sde.About(system, frame.origin[0], frame.origin[1]).(sde.Plane), s.DT)
+		return e.blocks(ctx, dst, d, frame, s, perChain, stream, func(c *chains[float32], z []float32) bool {
 			return e.plane(t, &c.x, c.active, z)
 		})
 	case sde.Particles:

@@ -87,7 +87,7 @@ func TestEnginesStep(t *testing.T) {
 			c := jagged(nodes)
 			table := newTable(c, 0.25)
 			zero := math.Copysign(0, -1)
-			places := []float64{table.origin, 0, zero, 1e-42, -1e-42, bound, -bound, 1e30, -1e30, math.MaxFloat32, -math.MaxFloat32,
+			places := []float64{table.origin[0], 0, zero, 1e-42, -1e-42, bound, -bound, 1e30, -1e30, math.MaxFloat32, -math.MaxFloat32,
 				math.Inf(1), math.Inf(-1), math.NaN()}
 			for i := range nodes {
 				for _, x := range []float64{c.Grid.At(i), c.Grid.At(i) + c.Grid.Step()/2} {
@@ -99,7 +99,7 @@ func TestEnginesStep(t *testing.T) {
 			for first := 0; first < len(places); first += lanes {
 				var from, want, got states[float32]
 				for l := range lanes {
-					from[l] = float32(table.toState(places[(first+l)%len(places)]))
+					from[l] = float32(table.toState(0, places[(first+l)%len(places)]))
 					z[l] = float32(l%7) - 3
 				}
 				want, got = from, from

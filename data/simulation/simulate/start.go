@@ -93,6 +93,20 @@ func Centre(law random.Law) float64 {
 	return law.A
 }
 
+// Origin is the mean of the start, along x and y. Simulators in single precision step states
+// relative to it where the system has a grid: x + y rounds at the distance from it, instead
+// of at that from 0.
+func (s Start) Origin() (origin [maxDim]float64, err error) {
+	laws, err := s.laws()
+	if err != nil {
+		return origin, err
+	}
+	for k := range origin {
+		origin[k] = Centre(laws[min(k, len(laws)-1)])
+	}
+	return origin, nil
+}
+
 // firstState is a coordinate of a first state. Its normal number z and its uniform number u are of
 // the same output of the generator.
 func firstState(law random.Law, z, u float32) float64 {
@@ -103,16 +117,16 @@ func firstState(law random.Law, z, u float32) float64 {
 }
 
 // Single turns an output of a chain's generator into a coordinate along an axis of its first
-// state, in single precision, for simulators outside this package.
-func (s Start) Single(axis int) (func(output uint32) float32, error) {
+// state, in single precision and relative to an origin, for simulators outside this package.
+func (s Start) Single(axis int, origin float64) (func(output uint32) float32, error) {
 	law, err := s.Along(axis)
 	if err != nil {
 		return nil, err
 	}
 	if law.Form == random.Uniform {
-		return func(output uint32) float32 { return float32(firstState(law, 0, uniform(output))) }, nil
+		return func(output uint32) float32 { return float32(firstState(law, 0, uniform(output)) - origin) }, nil
 	}
-	centre, deviation := float32(law.A), float32(law.B)
+	centre, deviation := float32(law.A-origin), float32(law.B)
 	return func(output uint32) float32 { return centre + float32(deviation*Normal(output)) }, nil
 }
 

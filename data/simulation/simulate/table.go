@@ -64,7 +64,7 @@ func newTable(c sde.Coefficients, dt float64) *table {
 	half := (n - 1) / 2 // cells on either side
 	left := (n - 2) / 2 // cells on the left that are intervals of the grid
 	t := &table{
-		frame: frame{origin: c.Grid.Lo + (float64(left)+0.5)*h, unit: h, limit: bound / h},
+		frame: frame{origin: [maxDim]float64{c.Grid.Lo + (float64(left)+0.5)*h}, unit: h, limit: bound / h},
 		top:   math.Nextafter32(float32(half)+0.5, 0), // a tie would round to a cell too many
 		base:  magicBits - int32(half),
 		cells: make([]cell, 2*half+1),

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -41,6 +42,15 @@ func (r *run) describe(ctx context.Context) (*description, error) {
 	return d, group.Wait()
 }
 
+// origin is the point that states on the device are relative to: that of the start, where the
+// equation has a grid.
+func (r *run) origin() (origin [2]float64, err error) {
+	if r.equation.particles() > 0 {
+		return origin, nil
+	}
+	return r.batch.Scheme.Start.Origin()
+}
+
 func (r *run) describeFunction(d *description, i int) error {
 	function := r.batch.First + min(i, r.batch.Count-1)
 	system, err := r.batch.System(function)
@@ -55,12 +65,16 @@ func (r *run) describeFunction(d *description, i int) error {
 		return fmt.Errorf("function %d is a %T of size %v, function %d one of size %v",
 			function, system, e, r.batch.First, r.equation)
 	}
+	origin, err := r.origin()
+	if err != nil {
+		return err
+	}
 	width := e.width()
-	e.pack(d.rows[i*width:][:width], system, r.batch.Scheme.DT)
+	e.pack(d.rows[i*width:][:width], sde.About(system, origin[0], origin[1]), r.batch.Scheme.DT)
 
 	start := make([]func(output uint32) float32, len(d.states))
 	for axis := range start {
-		if start[axis], err = r.batch.Scheme.Start.Single(axis); err != nil {
+		if start[axis], err = r.batch.Scheme.Start.Single(axis, origin[axis]); err != nil {
 			return err
 		}
 	}

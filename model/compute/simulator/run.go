@@ -55,7 +55,9 @@ func (r *run) simulate(ctx context.Context) error {
 		if err := r.download(host); err != nil {
 			return err
 		}
-		r.store(host, first, n)
+		if err := r.store(host, first, n); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -171,8 +173,20 @@ func (r *run) download(dst []float32) error {
 }
 
 // store copies n samples of each chain to r.dst, from sample first on.
-func (r *run) store(samples []float32, first, n int) {
+func (r *run) store(samples []float32, first, n int) error {
 	from, to, dim := r.recorded*r.dim(), r.perChain*r.dim(), r.dim()
+	origin, err := r.origin()
+	if err != nil {
+		return err
+	}
+	for k, o := range origin[:min(dim, len(origin))] {
+		if o == 0 {
+			continue
+		}
+		for at := k; at < len(samples); at += dim {
+			samples[at] = float32(o + float64(samples[at]))
+		}
+	}
 	for i, done := range r.onProcessor {
 		if done {
 			continue
@@ -181,6 +195,7 @@ func (r *run) store(samples []float32, first, n int) {
 			copy(r.dst[c*to+first*dim:][:n*dim], samples[c*from:])
 		}
 	}
+	return nil
 }
 
 // noise returns the inputs of the programs of that name.
