@@ -67,8 +67,8 @@ func (s *session) takeState(ctx context.Context, r *replica.Replica, source mess
 		return r.Require(want)
 	case message.SourcePeer:
 		st, err = peer.FetchState(ctx, source.Peer, r, want, s.w.log)
-		if errors.Is(err, allreduce.ErrSilent) {
-			return &protocol.Blame{Peer: source.Peer.ID, Silent: []ergoflow.WorkerID{source.Peer.ID}, Err: err}
+		if err != nil {
+			return blamePeer(source.Peer.ID, err)
 		}
 	case message.SourceCheckpoint:
 		st, err = fetchCheckpoint(ctx, s.control, r, want, s.w.log)
@@ -84,6 +84,15 @@ func (s *session) takeState(ctx context.Context, r *replica.Replica, source mess
 		return fmt.Errorf("got a state at step %d instead of %d", st.Step, want.Step)
 	}
 	return r.Load(st, want.Generation)
+}
+
+// blamePeer is the error of a rank that does not get the state from another.
+func blamePeer(peer ergoflow.WorkerID, err error) error {
+	blame := &protocol.Blame{Peer: peer, Err: err}
+	if errors.Is(err, allreduce.ErrSilent) {
+		blame.Silent = []ergoflow.WorkerID{peer}
+	}
+	return blame
 }
 
 // fetchCheckpoint loads a checkpoint of the run from the coordinator.

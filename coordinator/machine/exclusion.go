@@ -36,11 +36,13 @@ const (
 
 func (m *Machine) isExcluded(w *worker) bool { return m.now.Before(m.run.exclusions[w.ID].until) }
 
-// withoutExcluded drops the excluded candidates, unless no candidate or no holder would
-// be left.
+// withoutExcluded drops the excluded candidates, unless no candidate would be left, or none
+// that has the state.
 func (m *Machine) withoutExcluded(candidates []*worker) []*worker {
 	rest := slices.DeleteFunc(slices.Clone(candidates), m.isExcluded)
-	if len(rest) == 0 || slices.ContainsFunc(candidates, m.isHolder) && !slices.ContainsFunc(rest, m.isHolder) {
+	keepers := m.keepers(candidates)
+	kept := func(w *worker) bool { return slices.Contains(rest, w) }
+	if len(rest) == 0 || len(keepers) > 0 && !slices.ContainsFunc(keepers, kept) {
 		return candidates
 	}
 	return rest

@@ -312,21 +312,14 @@ func (m *Machine) complaint(w *worker, e message.Complaint) {
 		return
 	}
 	if silent := m.noteSilence(w, e); len(silent) > 0 {
-		text := fmt.Sprintf("worker %s hears nothing from %s at step %d: %s", w.ID, strings.Join(silent, ", "), e.Step, e.Reason)
-		if m.previous != nil && m.previous.number == e.Generation {
-			m.undoAttempt(m.previous)
-		}
-		if g == nil || m.mostCut(m.workersOf(g)) == nil {
-			m.because(text)
-			return
-		}
-		m.end(text) // no failed attempt: the next generation does not need the link
+		m.avoidCut(e.Generation, fmt.Sprintf("worker %s hears nothing from %s at step %d: %s", w.ID, strings.Join(silent, ", "), e.Step, e.Reason))
 		return
 	}
 	if len(e.Silent) > 0 && (g == nil || g.number != e.Generation) {
 		return // known, and its generation has ended
 	}
 	m.noteComplaint(w.ID, e)
+	m.suspect(w, e)
 	if g == nil || g.number != e.Generation || !g.has(w.ID) {
 		return
 	}

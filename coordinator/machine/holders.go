@@ -25,6 +25,30 @@ func (m *Machine) isHolder(w *worker) bool {
 	return h != nil && w.hasState && w.phase != failed && w.state.Compare(h.Base) >= 0 && m.holders[w.ID]
 }
 
+// keepers are the candidates of which one must be a member of the next generation: the
+// holders, or without any those with the newest state. None has a state at the start.
+func (m *Machine) keepers(candidates []*worker) []*worker {
+	var holders, newest []*worker
+	for _, w := range candidates {
+		if m.isHolder(w) {
+			holders = append(holders, w)
+		}
+		if !w.hasState {
+			continue
+		}
+		if len(newest) > 0 && w.state.Compare(newest[0].state) > 0 {
+			newest = nil
+		}
+		if len(newest) == 0 || w.state == newest[0].state {
+			newest = append(newest, w)
+		}
+	}
+	if len(holders) > 0 {
+		return holders
+	}
+	return newest
+}
+
 // setHolders enters into the ledger which members have the run's state; nil: the
 // checkpoint has it.
 func (m *Machine) setHolders(h *Holders) {

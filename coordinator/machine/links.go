@@ -16,17 +16,31 @@ import (
 // the machine leaves out the worker whose loss costs least, and takes it back when a check
 // of the link succeeds. A link that is cut again and again stays out of use for longer each
 // time, since every cut stops training for two seconds.
+//
+// Other complaints about a member may have the same cause: a firewall that refuses
+// connections breaks streams. So the machine checks the link between the two, and calls it
+// cut if that fails.
 
-// cutLink is a link that is cut, or was.
+// cutLink is a link that is cut, or was, or may be.
 type cutLink struct {
 	ends     [2]ergoflow.WorkerID // ascending
-	times    int                  // that it was cut; after forgetAfter they are forgotten
-	noticed  time.Time            // by the clock, for the status
-	least    time.Time            // the link is out of use at least until then
-	mended   time.Time            // zero: it is cut
-	checking bool                 // an answer to CheckLink is awaited
-	checked  time.Time            // when the last CheckLink was sent
+	state    linkState
+	times    int                 // that it was cut; after forgetAfter they are forgotten
+	noticed  time.Time           // by the clock, for the status
+	least    time.Time           // the link is out of use at least until then
+	mended   time.Time           // where it is
+	checking bool                // an answer to CheckLink is awaited
+	checked  time.Time           // when the last CheckLink was sent
+	blamed   ergoflow.Generation // of the complaint, where it is suspect
 }
+
+type linkState int
+
+const (
+	linkMended  linkState = iota // or was never cut
+	linkSuspect                  // one end complains about the other, and not about silence
+	linkCut
+)
 
 const (
 	firstOutage   = time.Second // least time out of use, doubling each time
@@ -36,7 +50,7 @@ const (
 	checkPatience = 5 * time.Second // with a worker's answer
 )
 
-func (l *cutLink) isCut() bool { return l.mended.IsZero() }
+func (l *cutLink) isCut() bool { return l.state == linkCut }
 
 func (l *cutLink) has(id ergoflow.WorkerID) bool { return l.ends[0] == id || l.ends[1] == id }
 
@@ -88,23 +102,49 @@ func (m *Machine) generationOf(w *worker, number ergoflow.Generation) *generatio
 	return nil
 }
 
-// cut reports whether the link was not cut before.
-func (m *Machine) cut(a, b ergoflow.WorkerID) bool {
+// knownLink is link, where an unknown one becomes known.
+func (m *Machine) knownLink(a, b ergoflow.WorkerID) *cutLink {
 	l := m.link(a, b)
-	switch {
-	case l == nil:
+	if l == nil {
 		l = &cutLink{ends: [2]ergoflow.WorkerID{min(a, b), max(a, b)}}
 		m.links = append(m.links, l)
-	case l.isCut():
+	}
+	return l
+}
+
+// cut reports whether the link was not cut before.
+func (m *Machine) cut(a, b ergoflow.WorkerID) bool {
+	l := m.knownLink(a, b)
+	if l.isCut() {
 		return false
-	case m.now.Sub(l.mended) > forgetAfter:
+	}
+	if m.now.Sub(l.mended) > forgetAfter {
 		l.times = 0
 	}
 	outage := min(firstOutage<<min(l.times, 10), maxOutage)
-	l.times, l.noticed, l.mended, l.checking = l.times+1, m.clock, time.Time{}, false
+	l.state, l.times, l.noticed, l.checking = linkCut, l.times+1, m.clock, false
 	l.least, l.checked = m.now.Add(outage), m.now
-	m.emit(Warn{fmt.Sprintf("%s carries nothing: they are not in one generation before it is mended", l)})
+	m.emit(Warn{fmt.Sprintf("%s is cut: they are not in one generation before it is mended", l)})
 	return true
+}
+
+// suspect has a worker that complains about another check the link between them.
+func (m *Machine) suspect(w *worker, e message.Complaint) {
+	v := m.byID(e.Peer)
+	g := m.generationOf(w, e.Generation)
+	if v == nil || v == w || g == nil || !g.has(v.ID) || !m.training() {
+		return
+	}
+	if l := m.knownLink(w.ID, v.ID); !l.isCut() {
+		l.state, l.blamed = linkSuspect, e.Generation
+		m.check(l, w, v)
+	}
+}
+
+// check has w find out whether its link to v works.
+func (m *Machine) check(l *cutLink, w, v *worker) {
+	l.checking, l.checked = true, m.now
+	m.send(w, message.CheckLink{Peer: message.Member{ID: v.ID, DataAddress: v.DataAddress}})
 }
 
 // checkLinks has one end of every cut link find out whether it is mended: the end that does
@@ -122,21 +162,40 @@ func (m *Machine) checkLinks() {
 		if m.current != nil && m.current.has(w.ID) {
 			w, v = v, w
 		}
-		l.checking, l.checked = true, m.now
-		m.send(w, message.CheckLink{Peer: message.Member{ID: v.ID, DataAddress: v.DataAddress}})
+		m.check(l, w, v)
 	}
 }
 
 func (m *Machine) linkChecked(w *worker, e message.LinkChecked) {
 	l := m.link(w.ID, e.Peer)
-	if l == nil || !l.isCut() || !l.checking {
+	if l == nil || !l.checking {
 		return
 	}
 	l.checking = false
-	if e.Failure == "" && !m.now.Before(l.least) {
-		l.mended = m.now
+	switch {
+	case l.state == linkSuspect && e.Failure == "":
+		l.state = linkMended
+	case l.state == linkSuspect:
+		m.cut(l.ends[0], l.ends[1])
+		m.avoidCut(l.blamed, fmt.Sprintf("worker %s does not reach %s: %s", w.ID, e.Peer, e.Failure))
+	case e.Failure == "" && !m.now.Before(l.least):
+		l.state, l.mended = linkMended, m.now
 		m.because(fmt.Sprintf("%s works again", l))
 	}
+}
+
+// avoidCut ends the present generation if it has both ends of a cut link, which a complaint
+// about a generation has brought to light. That is no failed attempt, since the next
+// generation does not need the link; nor was the generation of the complaint.
+func (m *Machine) avoidCut(blamed ergoflow.Generation, why string) {
+	if m.previous != nil && m.previous.number == blamed {
+		m.undoAttempt(m.previous)
+	}
+	if m.current == nil || m.mostCut(m.workersOf(m.current)) == nil {
+		m.because(why)
+		return
+	}
+	m.end(why)
 }
 
 // forgetLinks forgets the links of a worker whose session has ended: the next may be of
@@ -158,7 +217,7 @@ func (m *Machine) cutOff(w *worker) *cutLink {
 
 // withoutCut drops candidates until no link between two of them is cut: the one with the
 // most cut links first, among equals the one whose loss costs least. It never drops the
-// only holder.
+// only one that has the state.
 func (m *Machine) withoutCut(candidates []*worker) []*worker {
 	for {
 		worst := m.mostCut(candidates)
@@ -174,12 +233,9 @@ func (m *Machine) mostCut(candidates []*worker) *worker {
 	if !slices.ContainsFunc(m.links, (*cutLink).isCut) {
 		return nil
 	}
-	among, holders := make(map[ergoflow.WorkerID]bool), 0
+	among := make(map[ergoflow.WorkerID]bool)
 	for _, w := range candidates {
 		among[w.ID] = true
-		if m.isHolder(w) {
-			holders++
-		}
 	}
 	cuts := make(map[ergoflow.WorkerID]int)
 	for _, l := range m.links {
@@ -188,10 +244,11 @@ func (m *Machine) mostCut(candidates []*worker) *worker {
 			cuts[l.ends[1]]++
 		}
 	}
+	keepers := m.keepers(candidates)
 	var worst *worker
 	for _, w := range candidates {
 		switch n := cuts[w.ID]; {
-		case n == 0, holders == 1 && m.isHolder(w):
+		case n == 0, len(keepers) == 1 && keepers[0] == w:
 		case worst == nil, n > cuts[worst.ID], n == cuts[worst.ID] && !m.dearer(w, worst):
 			worst = w
 		}

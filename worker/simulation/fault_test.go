@@ -37,6 +37,11 @@ var linkFaults = []fault{
 		w.logf("the link from %s to %s slows to nothing", v.p, v.q)
 		w.choke(v.p.id, v.q.id, 200*time.Millisecond)
 	}},
+	{"a firewall refuses connections", func(w *world, v victims) {
+		w.logf("between %s and %s connections are refused for %v", v.p, v.q, v.d)
+		w.refusals[link{min(v.p.id, v.q.id), max(v.p.id, v.q.id)}] = w.now + v.d
+		w.breakLinks(v.p, v.q)
+	}},
 	{"two workers are reconnected", func(w *world, v victims) {
 		w.logf("%s and %s are reconnected", v.p, v.q)
 		delete(w.links, link{v.p.id, v.q.id})
@@ -172,6 +177,7 @@ func (w *world) becalm() {
 	w.calm = true
 	w.logf("faults are over")
 	clear(w.links)
+	clear(w.refusals)
 	w.mendedAt = w.now
 	w.coordinator.hangs = 0
 	for _, p := range w.processes {

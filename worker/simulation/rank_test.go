@@ -90,6 +90,10 @@ func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put fu
 			fail("state from peer %s: connection refused", from.ID)
 			return
 		}
+		if p.w.refuses(p.id, from.ID) {
+			p.broke(w, &protocol.Blame{Peer: from.ID, Err: errRefused})
+			return
+		}
 		if d := p.w.apart(p.id, from.ID); d > 0 {
 			p.await(w, from, d, func() { p.fetch(w, from, want, put, fail) })
 			return
@@ -138,8 +142,12 @@ func (p *process) checkLink(peer message.Member) {
 	}
 	p.at(p.w.delay()+p.w.delay(), func() {
 		q := p.w.process(peer.ID)
-		if p.w.apart(p.id, peer.ID) == 0 && q != nil && q.hangs <= p.w.now && !p.w.sabotage.neverMended {
+		if p.w.apart(p.id, peer.ID) == 0 && !p.w.refuses(p.id, peer.ID) && q != nil && q.hangs <= p.w.now && !p.w.sabotage.neverMended {
 			answer(nil)
+			return
+		}
+		if p.w.refuses(p.id, peer.ID) {
+			answer(errRefused)
 			return
 		}
 		p.at(3*time.Second, func() { answer(errSilent) })
@@ -214,6 +222,7 @@ func (p *process) apply() {
 }
 
 var (
-	errRing   = errors.New("a neighbour left the ring")
-	errSilent = errors.New("nothing comes")
+	errRing    = errors.New("a neighbour left the ring")
+	errSilent  = errors.New("nothing comes")
+	errRefused = errors.New("connection refused")
 )

@@ -22,6 +22,7 @@ type ring struct {
 	missing    int
 	gone       bool                  // it was told to go
 	left       bool                  // by a member
+	leaver     ergoflow.WorkerID     // which
 	applied    map[ergoflow.Step]int // by how many members
 }
 
@@ -135,6 +136,15 @@ func (r *ring) listen(rank int) {
 	mine.process.at(beatInterval, look)
 }
 
+// breakLinks breaks the links between two members, if they are in one ring.
+func (w *world) breakLinks(a, b *process) {
+	if a.work == nil || b.work == nil || a.work.ring == nil || a.work.ring != b.work.ring {
+		return
+	}
+	mine, err := a.work, &protocol.Blame{Peer: b.id, Err: errRing}
+	a.at(w.delay(), func() { a.broke(mine, err) })
+}
+
 // isQuiet reports whether no sign of life comes from one member to another. One that has
 // died without breaking its streams is quiet, too.
 func (r *ring) isQuiet(from, to *process) bool {
@@ -145,6 +155,12 @@ func (r *ring) isQuiet(from, to *process) bool {
 // at once.
 func (r *ring) dial(rank int) {
 	mine, assign := &r.places[rank], r.places[rank].work.assign
+	for _, m := range assign.Members {
+		if r.w.refuses(mine.process.id, m.ID) {
+			mine.process.at(r.w.delay(), func() { mine.process.broke(mine.work, &protocol.Blame{Peer: m.ID, Err: errRefused}) })
+			return
+		}
+	}
 	if r.w.sabotage.deafRings {
 		return
 	}
@@ -163,7 +179,7 @@ func (r *ring) dial(rank int) {
 // blame names the members that a member does not hear, or cannot connect to.
 func (r *ring) blame(rank int, err error) error {
 	mine := r.places[rank]
-	b := &protocol.Blame{Silent: slices.Clone(mine.unreachable), Err: err}
+	b := &protocol.Blame{Peer: r.leaver, Silent: slices.Clone(mine.unreachable), Err: err}
 	for i, beats := range mine.beats {
 		if id := mine.work.assign.Members[i].ID; beats >= alsoSilent && !slices.Contains(b.Silent, id) {
 			b.Silent = append(b.Silent, id)
@@ -182,7 +198,9 @@ func (r *ring) leave(rank int) {
 		return
 	}
 	r.w.keepStale(r, rank)
-	r.left = true
+	if !r.left {
+		r.left, r.leaver = true, r.places[rank].process.id
+	}
 	r.snap()
 }
 

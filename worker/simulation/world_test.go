@@ -24,8 +24,9 @@ type world struct {
 
 	plan        ergoflow.Plan
 	coordinator *coordinator
-	processes   []*process // in the order of their start, dead ones included
-	links       map[link]time.Duration
+	processes   []*process             // in the order of their start, dead ones included
+	links       map[link]time.Duration // cut until then
+	refusals    map[link]time.Duration // connections are refused until then
 	rings       map[ergoflow.Generation]*ring
 	doneSince   time.Duration
 
@@ -54,7 +55,7 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 	r := random.New(seed, "simulation")
 	w := &world{
 		seed: seed, r: r, sabotage: s, verbose: verbose,
-		links: map[link]time.Duration{}, rings: map[ergoflow.Generation]*ring{}, checker: newChecker(), happened: map[string]int{},
+		links: map[link]time.Duration{}, refusals: map[link]time.Duration{}, rings: map[ergoflow.Generation]*ring{}, checker: newChecker(), happened: map[string]int{},
 	}
 	w.weather = weather{
 		faults: w.between(5*time.Second, 30*time.Second), pause: w.between(300*time.Millisecond, 4*time.Second),
@@ -154,6 +155,11 @@ func (w *world) cut(from, to ergoflow.WorkerID, d time.Duration) {
 // open is the time until a direction is open; zero: it is.
 func (w *world) open(from, to ergoflow.WorkerID) time.Duration {
 	return max(0, w.links[link{from, to}]-w.now)
+}
+
+// refuses reports whether a firewall refuses connections between two hosts.
+func (w *world) refuses(a, b ergoflow.WorkerID) bool {
+	return w.refusals[link{min(a, b), max(a, b)}] > w.now
 }
 
 // apart is the time until both directions between two hosts are open.
