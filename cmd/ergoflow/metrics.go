@@ -28,7 +28,10 @@ type distances struct {
 	W2                *float64 `json:"w2,omitempty"`
 	SlicedW2          float64  `json:"sliced_w2"`
 	KS                *float64 `json:"ks,omitempty"`
-	KSP               *float64 `json:"ks_p,omitempty"`
+	KSP               *float64 `json:"ks_p,omitempty"` // if draws are independent
+	// EffectivePoints are the independent draws that the points are worth, by their order.
+	EffectivePoints *[2]float64 `json:"effective_points,omitempty"`
+	KSPEffective    *float64    `json:"ks_p_effective,omitempty"` // of so many draws
 	// Warnings say which numbers are not what they seem.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -57,7 +60,8 @@ func metricsCommand() *cobra.Command {
   - the debiased Sinkhorn divergence as GeomLoss computes it (cost ½|x−y|²)
   - sliced W2
   - exact W2 in one dimension, and in more for equally many points up to 1,024
-  - in one dimension the Kolmogorov–Smirnov statistic with its p-value
+  - in one dimension the Kolmogorov–Smirnov statistic with two p-values: for
+    independent draws, and for as many as the points are worth by their order
 --converged adds the divergence at its fixed point and the residual where the
 iteration ended. --backend computes the Sinkhorn divergence, and it alone, on
 that backend: in float32 and term by term, for GPUs, up to 131,072 points a
@@ -171,7 +175,18 @@ func (d *distances) line(x, y []float64) error {
 		return err
 	}
 	d.W2, d.SlicedW2, d.KS, d.KSP = &w2, w2, &ks, &p
+	worth := [2]float64{metrics.EffectiveSize(x, 1), metrics.EffectiveSize(y, 1)}
+	effective := metrics.KSEffectiveP(ks, p, d.Points, worth)
+	d.EffectivePoints, d.KSPEffective = &worth, &effective
+	if p < 0.05 && (correlated(x, worth[0]) || correlated(y, worth[1])) {
+		d.warn("ks_p is of independent draws, but in the order of the files the points are worth %.0f and %.0f: use ks_p_effective", worth[0], worth[1])
+	}
 	return nil
+}
+
+// correlated reports whether points are worth less than half as many independent draws.
+func correlated(x []float64, worth float64) bool {
+	return worth < 0.5*min(float64(len(x)), metrics.EffectiveSizeBound)
 }
 
 // space computes the distances in more dimensions.

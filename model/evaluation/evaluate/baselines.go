@@ -71,11 +71,13 @@ func (b baselines) all(row Row, stored int, sample func(ctx context.Context, dst
 
 func (b baselines) floor() method {
 	e := b.Experiment
-	return b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set: the best possible distance"}, e.Data.StoredReference(),
+	drawn := b.all(Row{Kind: Floor, Name: "floor", Note: "a second, independent reference set: the best possible distance"}, e.Data.StoredReference(),
 		func(ctx context.Context, dst []float32, progress func(done, total int)) error {
 			draws := e.Data.SampleSpec("floor", b.functions[0].index, len(b.functions))
 			return family.Sample(ctx, b.family, dst, draws, b.Simulator, progress)
 		})
+	drawn.chains = b.referenceChains(b.family)
+	return drawn
 }
 
 // split compares the second half of the reference's chains with the first: the
@@ -85,6 +87,7 @@ func (b baselines) split() ([]method, error) {
 	if chains < 2 || chains%2 != 0 || n%chains != 0 {
 		return nil, nil
 	}
+	half := b.referenceChains(b.family) / 2 // of the chains
 	against, samples := slices.Clone(b.functions), make([][]float32, len(b.functions))
 	for i := range against {
 		f := &against[i]
@@ -94,6 +97,9 @@ func (b baselines) split() ([]method, error) {
 		}
 		f.compareWith(first)
 		samples[i] = second
+		if d == 1 {
+			f.worth = effectiveSize(first, half)
+		}
 		if f.potential != nil {
 			if err := f.observe(*f.potential); err != nil {
 				return nil, fmt.Errorf("half of the reference of function %d: %w", f.index, err)
@@ -104,7 +110,7 @@ func (b baselines) split() ([]method, error) {
 	if b.Experiment.Data.ReferenceDraws == data.Exact {
 		note = fmt.Sprintf("half of the reference against the other half, %d samples each: noisier than the floor", n/2)
 	}
-	return []method{{row: Row{Kind: Split, Name: "target split", Note: note}, against: against,
+	return []method{{row: Row{Kind: Split, Name: "target split", Note: note}, against: against, chains: half,
 		draw: func(_ context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 			progress(len(samples), len(samples))
 			return samples, 0, nil

@@ -22,6 +22,7 @@ type heldOutFunction struct {
 	function  family.Function
 	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
+	worth     float64            // on the line: of how many independent draws the reference is
 	frame     flow.Frame         // in which distances are measured
 	compared  []float32          // reference in that frame
 	measured  *metrics.Reference // of compared, with the self terms that all rows share
@@ -73,6 +74,9 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		reference := slices.Clone(subsample(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
 		functions[i] = heldOutFunction{index: first + i, function: made, frame: frame}
 		functions[i].compareWith(reference)
+		if f.Dim() == 1 {
+			functions[i].worth = effectiveSize(reference, o.referenceChains(f))
+		}
 		if timed, ok := f.(family.Timed); ok {
 			functions[i].time = timed.Time(d.Seed, first+i)
 		}

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -26,17 +25,15 @@ type Mixing struct {
 // referenceMixing is of the reference. It is nil where that does not consist of chains in
 // equilibrium of equally many samples.
 func (o Options) referenceMixing(ctx context.Context, f family.Family, functions []heldOutFunction) (*Mixing, error) {
-	d := o.Experiment.Data
-	_, draws := f.(family.Sampler)
-	_, timed := f.(family.Timed)
-	if draws || timed || d.ReferenceDraws == data.Exact || o.Experiment.Evaluation.Samples%d.Reference.Chains != 0 {
+	chains := o.referenceChains(f)
+	if chains != o.Experiment.Data.Reference.Chains {
 		return nil, nil
 	}
 	samples, observed := make([][]float32, len(functions)), make([]*observables.Observed, len(functions))
 	for i, f := range functions {
 		samples[i], observed[i] = f.reference, f.observed
 	}
-	return mixing(ctx, samples, observed, d.Reference.Chains, f.Dim())
+	return mixing(ctx, samples, observed, chains, f.Dim())
 }
 
 // mixing is of samples [chains, n, dim] of every function; observed are the observables of

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
@@ -91,7 +92,16 @@ func (r *Results) meanings() []string {
 	if r.Dim > 1 {
 		return append(all, fmt.Sprintf("sliced W2: of the coordinates, over %d directions.", directions), "variance ratio: sum of all variances, samples/reference, median (best: 1).")
 	}
-	return append(all, "KS rejected: functions whose samples the Kolmogorov–Smirnov test distinguishes from the reference at the 5 % level.", "variance ratio: samples/reference, median (best: 1).")
+	ks := "KS p < 5 %: functions for which p of the Kolmogorov–Smirnov test against the reference is below 5 %, draws taken as independent. Those of chains are not, and their p is too small: compare with the floor."
+	if r.heedsChains() {
+		ks = "KS rejected: functions whose samples the Kolmogorov–Smirnov test distinguishes from the reference at the 5 % level. Chains count as the independent draws that they are worth (ESS)."
+	}
+	return append(all, ks, "variance ratio: samples/reference, median (best: 1).")
+}
+
+// heedsChains reports whether effective sizes of all rows are known.
+func (r *Results) heedsChains() bool {
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Summary.KSEffectiveRejected == nil })
 }
 
 // residual is the largest of all rows.

@@ -74,7 +74,8 @@ type FunctionResult struct {
 	W2                float64 `json:"w2,omitzero"`                 // one dimension; not squared
 	SlicedW2          float64 `json:"sliced_w2,omitzero"`          // more dimensions
 	KS                float64 `json:"ks,omitzero"`                 // one dimension
-	KSP               float64 `json:"ks_p,omitzero"`               // one dimension
+	KSP               float64 `json:"ks_p,omitzero"`               // one dimension; as if draws were independent
+	KSPEffective      float64 `json:"ks_p_effective,omitzero"`     // one dimension; of the draws that chains are worth
 	VarianceRatio     float64 `json:"variance_ratio"`              // samples / reference, of the sums of all variances
 	W2Exact           float64 `json:"w2_exact,omitzero"`           // one dimension, to the exact invariant law
 	// Observables are of particles alone.
@@ -84,10 +85,17 @@ type FunctionResult struct {
 // ksLevel is the significance at which a function counts as rejected.
 const ksLevel = 0.05
 
-// Rejected reports whether the Kolmogorov–Smirnov test tells the samples from
-// the reference at the 5 % level. The test exists in one dimension alone. Its p may
-// be zero, since exp(−2nD²) underflows.
-func (d FunctionResult) Rejected() bool { return d.KS > 0 && d.KSP < ksLevel }
+// BelowLevel reports whether p of the Kolmogorov–Smirnov test is below 5 %, as if draws
+// were independent: draws of chains are not, so that rejects nothing. The test exists in
+// one dimension alone. Its p may be zero, since exp(−2nD²) underflows.
+func (d FunctionResult) BelowLevel() bool { return d.KS > 0 && d.KSP < ksLevel }
+
+// Rejected reports whether the Kolmogorov–Smirnov test tells the samples from the
+// reference at the 5 % level, with the effective sizes of chains. It is not known of
+// results without KSPEffective, which earlier versions wrote.
+func (d FunctionResult) Rejected() (rejected, known bool) {
+	return d.KSPEffective > 0 && d.KSPEffective < ksLevel, d.KSPEffective > 0
+}
 
 // WhereMixed selects the functions of a row whose reference has mixed, or the others;
 // none where there is no exact law to tell.

@@ -146,7 +146,12 @@ func (m method) evaluate(
 		return evaluatedRow{}, err
 	}
 	row.Functions = found.functions
-	if m.chains > 0 {
+	if f.Dim() == 1 {
+		if err := m.heedChains(ctx, samples, row.Functions); err != nil {
+			return evaluatedRow{}, err
+		}
+	}
+	if m.chains > 0 && row.Kind == MCMC {
 		if row.Mixing, err = mixing(ctx, samples, found.observed, m.chains, f.Dim()); err != nil {
 			return evaluatedRow{}, err
 		}

@@ -20,8 +20,11 @@ type Summary struct {
 	W2Exact         Statistic `json:"w2_exact,omitzero"`
 	SlicedW2        Statistic `json:"sliced_w2,omitzero"`
 	KS              Statistic `json:"ks,omitzero"`
-	KSRejected      float64   `json:"ks_rejected"` // one dimension: fraction of functions with p < 0.05
-	VarianceRatio   Statistic `json:"variance_ratio"`
+	// One dimension: fraction of functions with p < 0.05, as if draws were independent, and
+	// with the effective sizes of chains; the latter is null where it is not known.
+	KSRejected          float64   `json:"ks_rejected"`
+	KSEffectiveRejected *float64  `json:"ks_effective_rejected,omitempty"`
+	VarianceRatio       Statistic `json:"variance_ratio"`
 	// Observables are of particles alone.
 	Observables *ObservableSummary `json:"observables,omitempty"`
 }
@@ -123,10 +126,28 @@ func (r *Row) summarise(mixed []bool, f family.Family) {
 	}
 	for _, f := range r.Functions {
 		r.Summary.Residual = max(r.Summary.Residual, f.Residual)
-		if f.Rejected() {
+		if f.BelowLevel() {
 			r.Summary.KSRejected += 1 / float64(len(r.Functions))
 		}
 	}
+	r.Summary.KSEffectiveRejected = rejected(r.Functions)
+}
+
+// rejected is the fraction of functions that KS rejects with the effective sizes of
+// chains, nil where that is not known of all.
+func rejected(functions []FunctionResult) *float64 {
+	count := 0
+	for _, f := range functions {
+		yes, known := f.Rejected()
+		if !known {
+			return nil
+		}
+		if yes {
+			count++
+		}
+	}
+	fraction := float64(count) / float64(len(functions))
+	return &fraction
 }
 
 // splitByMixing describes the values of functions that have mixed, and of the others.
