@@ -54,6 +54,8 @@ func TestRefused(t *testing.T) {
 		{"an address twice", []*wire.WorkerMessage{hello("c", ergoflow.Build(), "a:1")}, "c", "address a:1"},
 		{"no identity", []*wire.WorkerMessage{hello("", ergoflow.Build(), "d:9")}, "", "id has 0 bytes"},
 		{"a huge identity", []*wire.WorkerMessage{hello(strings.Repeat("x", 1<<20), ergoflow.Build(), "d:9")}, strings.Repeat("x", 128), "bytes, not 1 to"},
+		{"an address without a port", []*wire.WorkerMessage{hello("portless", ergoflow.Build(), "e")}, "portless", "not HOST:PORT"},
+		{"an identity that commands terminals", []*wire.WorkerMessage{hello("\x1b[31mred", "v0", "e:9")}, "\ufffd[31mred", `version "v0"`},
 		{"no hello", []*wire.WorkerMessage{beat}, "", "comes first"},
 		{"two hellos", []*wire.WorkerMessage{good("twice"), good("twice")}, "twice", "comes first"},
 		{"an empty message", []*wire.WorkerMessage{good("empty"), {}}, "empty", "without a known body"},

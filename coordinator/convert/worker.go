@@ -3,6 +3,7 @@ package convert
 import (
 	"math"
 	"strings"
+	"unicode"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/message"
@@ -20,7 +21,7 @@ func FromWorker(m *wire.WorkerMessage) message.FromWorker {
 	case *wire.WorkerMessage_Hello:
 		h := b.Hello
 		return message.Hello{
-			Worker: message.Worker{ID: ergoflow.WorkerID(h.GetId()), Version: h.GetVersion(), DataAddress: h.GetDataAddress(),
+			Worker: message.Worker{ID: ergoflow.WorkerID(Clip(h.GetId())), Version: h.GetVersion(), DataAddress: Clip(h.GetDataAddress()),
 				Device: Clip(h.GetDevice()), PID: int(h.GetPid()), Secret: h.GetSecret()},
 			Run: h.GetRun(), HasState: h.GetHasState(), State: mark(h.GetMade(), h.GetStep()), Newest: ergoflow.Generation(h.GetNewest()),
 		}
@@ -115,8 +116,16 @@ func mark(made uint64, step int64) ergoflow.Mark {
 }
 
 // Clip bounds a sentence from outside, at the end of a character: protobuf sends
-// valid UTF-8 only.
-func Clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxText)], "") }
+// valid UTF-8 only. Logs and the status show it on terminals, which obey control
+// characters: only those of lines stay.
+func Clip(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || r == '\n' || r == '\t' {
+			return r
+		}
+		return '\ufffd'
+	}, strings.ToValidUTF8(s[:min(len(s), maxText)], ""))
+}
 
 // valid makes a reason valid UTF-8. Reasons are errors, which may hold any bytes,
 // for example those of a path.

@@ -2,8 +2,13 @@ package machine
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/message"
@@ -66,6 +71,8 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
+	case !isAddress(w.DataAddress):
+		return fmt.Sprintf("the data address %q is not HOST:PORT", w.DataAddress)
 	case newest > m.ledger.Generation:
 		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", newest, m.ledger.Generation)
 	case w.loopback && m.elsewhere(w):
@@ -83,6 +90,16 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 		}
 	}
 	return ""
+}
+
+// isAddress reports whether members could dial an address.
+func isAddress(address string) bool {
+	host, service, err := net.SplitHostPort(address)
+	if err != nil || host == "" || strings.ContainsFunc(host, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) || r == ' ' }) {
+		return false
+	}
+	port, err := strconv.ParseUint(service, 10, 16)
+	return err == nil && port > 0
 }
 
 // elsewhere reports whether a new worker, or any connected one, is on another host than

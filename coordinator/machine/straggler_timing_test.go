@@ -18,7 +18,7 @@ func inStep(t *testing.T) (*Machine, *generation) {
 	m.current = g
 	for rank, id := range []ergoflow.WorkerID{"a", "b", "c"} {
 		s := Session(rank + 1)
-		m.Step(time.Unix(int64(rank), 0), Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: id, DataAddress: fmt.Sprintf("h:%d", rank)}}})
+		m.Step(time.Unix(int64(rank), 0), Opened{Session: s, Hello: message.Hello{Worker: message.Worker{ID: id, DataAddress: fmt.Sprintf("h:%d", rank+1)}}})
 		g.members, g.ranks[id] = append(g.members, id), rank
 	}
 	m.run.windows = newWindows(g.members)
