@@ -65,8 +65,9 @@ Beyond its grid the model keeps the values at the ends; simulate takes the
 formulas everywhere, so the two solve different equations there. On the line the
 command computes the law of the formulas by quadrature. It warns where more than
 1 % of it is outside the grid, where it has no mean or no variance, and where
-the samples are far from it. In the plane, and at a --time, it warns where more
-than 1 % of the samples are outside the grid.
+the samples are far from it. In the plane it warns where more than 1 % of the
+samples are outside the grid, as at a --time, and where drift and diffusion
+would change their mean or covariance, which an invariant law keeps.
 
 In the plane, give --drift twice, in x and y, and --diffusion once (σ·I), twice
 (a diagonal) or four times (a matrix, row after row), as in the model's family;

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
 )
 
 // The law of formulas may leave the grid, have no moments, or not exist; a table may have
@@ -54,7 +56,53 @@ func TestLawOfFormulas(t *testing.T) {
 	}
 }
 
-// Samples are judged by the exact law on the line, and by the grid in the plane.
+// Samples of a numbered function are judged, too: draws of its own law pass, those of
+// another do not.
+func TestJudgeFunctions(t *testing.T) {
+	for _, name := range []string{"vn1d", "rare1d"} {
+		e := loadSet(t, name)
+		f, err := e.Family()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			target, err := Request{Function: i}.Resolve(t.Context(), e, f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exact, err := f.(family.KnownLaw).Law(e.Data.Seed, i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := make([]float32, 4096)
+			exact.Sample(x, rand.New(rand.NewPCG(1, 2)))
+			if got := target.Judge(x); len(got) > 0 {
+				t.Errorf("%s function %d: %q", name, i, got)
+			}
+			for k := range x {
+				x[k] += 2
+			}
+			if got := target.Judge(x); len(got) != 1 {
+				t.Errorf("%s function %d, shifted: %q", name, i, got)
+			}
+		}
+	}
+	e := loadSet(t, "particles64d") // nothing is known
+	f, err := e.Family()
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := Request{Function: 1}.Resolve(t.Context(), e, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := target.Judge(make([]float32, 640)); len(got) > 0 {
+		t.Errorf("particles: %q", got)
+	}
+}
+
+// Samples are judged by the exact law on the line. In the plane they are judged by the
+// grid, and by what the equation would do to their moments.
 func TestJudge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	normal := func(n int, mean, std float64) []float32 {
@@ -79,6 +127,10 @@ func TestJudge(t *testing.T) {
 		{"one", "vn1d", []string{"-x"}, []string{"1"}, []float32{400}, ""},
 		{"at a time", "vn1d_time", []string{"-x"}, []string{"1"}, normal(4096, 0, 9), " % of the samples are outside the model's grid, -5…5, "},
 		{"plane", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 0, 1), ""},
+		{"two points", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, []float32{0.1, 0.2, -0.3, 4.9}, ""},
+		{"too narrow in the plane", "cn2d", []string{"-x - y", "x - y"}, []string{"sqrt(2)"}, normal(4096, 0, 0.7), "the samples do not have the invariant law: drift and diffusion would change their mean "},
+		{"rightly turned", "cn2d", []string{"-x - y", "x - y"}, []string{"sqrt(2)"}, normal(4096, 0, 1), ""},
+		{"shifted in the plane", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 0.5, 1), "the samples do not have the invariant law: drift and diffusion would change their mean "},
 		{"out of the plane", "cn2d", []string{"-x", "-y"}, []string{"sqrt(2)"}, normal(4096, 777, 2900), "100 % of the samples are outside the model's grid, -5…5, where it keeps the values at the ends"},
 	} {
 		e := loadSet(t, test.experiment)

@@ -105,6 +105,9 @@ func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.
 	if err != nil {
 		return Target{}, err
 	}
+	if _, timed := f.(family.Timed); !timed {
+		t.law.of(t.Subject.Function.System)
+	}
 	t.law.grid, _ = gridAndNodes(f)
 	err = t.moveTo(f, r.Time)
 	return t, err
