@@ -12,6 +12,7 @@ DEMO_FLAGS ?=
 MINUTES ?= 3
 SEEDS ?= 10000
 SEED ?=
+COUNT ?= 200
 
 # What the race detector covers: everything that does not load XLA. Kernels of
 # GoMLX's Go backend form a pointer one past the end of a slice and never follow
@@ -26,7 +27,7 @@ RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate chaos lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate chaos kills lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
 
 help: ## list the targets
@@ -58,6 +59,9 @@ simulate: ## simulate the cluster's protocol under faults; SEEDS=10000, or SEED=
 
 chaos: ## run clusters on four hosts (network namespaces, root) under faults; MINUTES=3 SEED=…
 	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^TestChaos$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)
+
+kills: ## kill each process of local runs in each phase; COUNT=200
+	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)
 
 lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run
