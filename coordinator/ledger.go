@@ -1,9 +1,11 @@
 package coordinator
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
@@ -28,10 +30,10 @@ var (
 
 // ledger is the state that survives the process. Its file is also the lock that keeps a
 // second coordinator out.
-type ledger struct{ db *bbolt.DB }
+type ledger struct{ db *boltfile.DB }
 
 func openLedger(dir string) (*ledger, error) {
-	db, err := boltfile.Open(filepath.Join(dir, "coordinator.db"), false)
+	db, err := boltfile.Open(LedgerPath(dir), false)
 	if errors.Is(err, boltfile.ErrLocked) {
 		if a, err := ReadAddresses(dir); err == nil {
 			return nil, fmt.Errorf("%w: %s (pid %d)", ErrRunning, dir, a.PID)
@@ -52,7 +54,11 @@ func (l *ledger) load(key []byte, v any) error {
 	err := boltfile.Guard(func() error {
 		return l.db.View(func(tx *bbolt.Tx) error {
 			if b := tx.Bucket(bucketCoordinator); b != nil && b.Get(key) != nil {
-				return json.Unmarshal(b.Get(key), v)
+				value, err := boltfile.Unseal(b.Get(key))
+				if err != nil {
+					return err
+				}
+				return json.Unmarshal(value, v)
 			}
 			return nil
 		})
@@ -75,11 +81,67 @@ func (l *ledger) store(key []byte, v any) error {
 			if err != nil {
 				return err
 			}
-			return b.Put(key, value)
+			return b.Put(key, boltfile.Seal(value))
 		})
 	})
 	if err != nil {
 		return fmt.Errorf("ledger %s: write %s: %w", l.db.Path(), key, err)
+	}
+	return nil
+}
+
+// LedgerPath is the file of a coordinator's ledger.
+func LedgerPath(dir string) string { return filepath.Join(dir, "coordinator.db") }
+
+// VerifyLedger reads the whole of coordinator.db in a directory: the tree, and every value
+// with its checksum and its limits. A directory without the file is whole. The warning, if
+// not empty, says what could not be verified.
+func VerifyLedger(dir string) (warning string, err error) {
+	path := LedgerPath(dir)
+	db, err := boltfile.Open(path, true)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case errors.Is(err, boltfile.ErrLocked):
+		return path + ": not verified, since a coordinator has it open", nil
+	case err != nil:
+		return "", fmt.Errorf("%w: %w", ErrLedger, err)
+	}
+	l := &ledger{db}
+	if err = boltfile.Guard(func() error { return db.View(verifyEntries) }); err != nil {
+		err = fmt.Errorf("%w: %s: %w", ErrLedger, path, err)
+	}
+	if err == nil {
+		err = l.verifyValues()
+	}
+	return db.Warning, errors.Join(err, l.close())
+}
+
+// verifyEntries checks the tree, and that it has no entries but those that ledger stores.
+func verifyEntries(tx *bbolt.Tx) error {
+	err := boltfile.Check(tx)
+	return errors.Join(err, tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
+		if !bytes.Equal(name, bucketCoordinator) {
+			return fmt.Errorf("it has the unknown bucket %.40q", name)
+		}
+		return b.ForEach(func(key, value []byte) error {
+			if value == nil || !bytes.Equal(key, keyLedger) && !bytes.Equal(key, keyAddresses) {
+				return fmt.Errorf("it has the unknown key %.40q", key)
+			}
+			return nil
+		})
+	}))
+}
+
+// verifyValues decodes what openState does.
+func (l *ledger) verifyValues() error {
+	var known machine.Ledger
+	var addresses Addresses
+	if err := errors.Join(l.load(keyAddresses, &addresses), l.load(keyLedger, &known)); err != nil {
+		return err
+	}
+	if err := known.Validate(); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
 	}
 	return nil
 }

@@ -42,6 +42,11 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
+	for _, warning := range []string{state.ledger.db.Warning, state.checkpoints.Warning()} {
+		if warning != "" {
+			c.Log.Warn(warning)
+		}
+	}
 	services, err := openServices(ctx, c, state.addresses, closing)
 	if err != nil {
 		return err

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -35,8 +38,21 @@ func reading(dir *string, run func(ctx context.Context, store *checkpoint.Store,
 			return err
 		}
 		defer done()
+		warn(said(store.Warning()))
 		return run(cmd.Context(), store, args)
 	}
+}
+
+// said are the warnings that are not empty.
+func said(warnings ...string) []string {
+	return slices.DeleteFunc(warnings, func(w string) bool { return w == "" })
+}
+
+// verifyLedger verifies coordinator.db of a directory, and prints its warning.
+func verifyLedger(dir string) (warning string, err error) {
+	warning, err = coordinator.VerifyLedger(dir)
+	warn(said(warning))
+	return warning, err
 }
 
 func checkpointsListCommand() *cobra.Command {
@@ -107,12 +123,15 @@ func checkpointsShowCommand() *cobra.Command {
 func checkpointsVerifyCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
-		Use:     "verify --dir DIR",
-		Short:   "Verify every chunk of every checkpoint",
+		Use:   "verify --dir DIR",
+		Short: "Verify every chunk of every checkpoint",
+		Long: `Reads all of checkpoints.db, and of coordinator.db where no coordinator has it
+open. Ends with code 1 and names what is damaged.`,
 		Example: "  ergoflow checkpoints verify --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: reading(&dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {
-			if err := store.Verify(ctx); err != nil {
+			_, damaged := verifyLedger(dir)
+			if err := errors.Join(store.Verify(ctx), damaged); err != nil {
 				return err
 			}
 			list, err := store.List()

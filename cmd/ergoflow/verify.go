@@ -31,6 +31,8 @@ type verified struct {
 	Proven     bool              `json:"proven"`
 	Proof      *ledger.Proof     `json:"proof"`     // null where not proven
 	Violation  *ledger.Violation `json:"violation"` // null where proven
+	// Warnings say what of the directory may be missing or was not verified.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 func verifyRunCommand() *cobra.Command {
@@ -42,7 +44,8 @@ func verifyRunCommand() *cobra.Command {
 		Long: `Reads the newest checkpoint of each run in the directory and proves from its
 ledger that the state has learned from every (epoch, function, block of samples)
 exactly once, across all membership changes. Ends with code 1 where a block is
-missing or repeated, and names it.`,
+missing or repeated, and names it. Also reads all of coordinator.db, where no
+coordinator has it open, and ends with code 1 if it is damaged.`,
 		Example: "  ergoflow verify run --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: reading(&dir, func(ctx context.Context, store *checkpoint.Store, _ []string) error {
@@ -50,6 +53,11 @@ missing or repeated, and names it.`,
 			if err != nil {
 				return err
 			}
+			unread, err := verifyLedger(dir)
+			if err != nil {
+				return fmt.Errorf("verify run: %w", err)
+			}
+			warnings := said(store.Warning(), unread)
 			results := []verified{}
 			var violations []error
 			for _, info := range infos {
@@ -57,6 +65,7 @@ missing or repeated, and names it.`,
 				if err != nil {
 					return fmt.Errorf("verify run %.12s: %w", info.Run, err)
 				}
+				v.Warnings = warnings
 				results = append(results, v)
 				if v.Violation != nil {
 					violations = append(violations, fmt.Errorf("verify run %.12s: %w", info.Run, v.Violation))

@@ -41,19 +41,30 @@ const reserved = 1 << 30
 // make every small file that long.
 const Growth = 1 << 20
 
+// DB is an open file.
+type DB struct {
+	*bbolt.DB
+	// Warning says that one of the two meta records is damaged, of which each transaction
+	// overwrites the older: the file is read as the other has it, and its newest change may
+	// be missing. Empty if both are whole.
+	Warning string
+}
+
 // Open opens the file at path after checking its structure, and makes it where it is
 // missing unless readOnly. The free list is not stored: bbolt would rewrite it with every
 // commit.
-func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
+func Open(path string, readOnly bool) (*DB, error) {
+	var opened DB
+	var err error
 	if !readOnly {
 		err = Guard(func() error { return create(path) })
 	}
 	if err == nil {
-		err = inspect(path)
+		opened.Warning, err = inspect(path)
 	}
 	if err == nil {
 		err = Guard(func() (err error) {
-			db, err = open(path, readOnly)
+			opened.DB, err = open(path, readOnly)
 			return err
 		})
 	}
@@ -64,7 +75,7 @@ func Open(path string, readOnly bool) (db *bbolt.DB, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return db, nil
+	return &opened, nil
 }
 
 // create makes the file where it is missing, under another name first: otherwise a crash

@@ -41,30 +41,31 @@ type inspector struct {
 	pageSize int64
 	pages    uint64 // high-water mark
 	seen     map[uint64]bool
+	metas    int // valid meta records
 }
 
 // inspect checks the file's structure: sizes, page numbers and types, bounds of
-// keys and values, their order.
-func inspect(path string) error {
+// keys and values, their order. The warning is that of DB.
+func inspect(path string) (warning string, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer file.Close()
 	if err := lock(file); err != nil {
-		return err
+		return "", err
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if info.Size() == 0 { // bbolt would take it for a new file; ours are never empty
-		return fmt.Errorf("%w: it is empty", ErrCorrupt)
+		return "", fmt.Errorf("%w: it is empty", ErrCorrupt)
 	}
 	head := make([]byte, gitlfs.Head)
 	n, _ := file.ReadAt(head, 0) // the records below are read again
 	if err := gitlfs.Check(head[:n]); err != nil {
-		return err
+		return "", err
 	}
 	in := &inspector{file: file, seen: make(map[uint64]bool)}
 	root, err := in.meta(info.Size())
@@ -72,9 +73,12 @@ func inspect(path string) error {
 		err = in.page(root, 0)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return "", fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	return nil
+	if in.metas < 2 {
+		warning = fmt.Sprintf("%s: one of its two meta records is damaged: it is read as the other has it, and its newest change may be missing", path)
+	}
+	return warning, nil
 }
 
 // lock waits for the shared lock, which a writer excludes; closing the file
@@ -122,6 +126,7 @@ func (in *inspector) meta(size int64) (root uint64, err error) {
 			in.pageSize, in.pages = pageSize, le.Uint64(b[40:])
 		}
 		found = true
+		in.metas++
 	}
 	switch {
 	case !found:

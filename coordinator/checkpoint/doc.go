@@ -12,7 +12,7 @@
 // Integers are big-endian. A number n names a checkpoint or chunk and is not reused.
 //
 //	meta         "format"       → "1"
-//	checkpoints  n (8 bytes)    → Info as JSON
+//	checkpoints  n (8 bytes)    → Info as JSON, with its checksum (boltfile.Seal)
 //	manifests    n (8 bytes)    → SHA-256 of each chunk in order, 32 bytes each
 //	chunks       n (8 bytes)    → data, at most 128 KiB
 //	index        SHA-256        → n of the chunk (8 bytes), references (8 bytes)

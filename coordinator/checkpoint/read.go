@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 	"go.etcd.io/bbolt"
 )
 
@@ -29,7 +29,11 @@ func list(tx *bbolt.Tx) (all []stored, damage []error) {
 	records := tx.Bucket(bucketCheckpoints).Cursor()
 	for k, v := records.First(); k != nil; k, v = records.Next() {
 		var info Info
-		if err := json.Unmarshal(v, &info); err != nil || len(k) != 8 || info.Size < 1 || info.Size > MaxSize {
+		record, err := boltfile.Unseal(v)
+		if err == nil {
+			err = json.Unmarshal(record, &info)
+		}
+		if err != nil || len(k) != 8 || info.Size < 1 || info.Size > MaxSize {
 			damage = append(damage, fmt.Errorf("%w: checkpoint %x has no readable description", ErrCorrupt, k))
 			continue
 		}
@@ -155,29 +159,6 @@ func eachChunk(tx *bbolt.Tx, c stored, visit func([]byte)) error {
 		visit(chunk)
 	}
 	return nil
-}
-
-// Verify reads every chunk of every checkpoint. Its error joins one for each damaged
-// checkpoint, which names the first bad chunk.
-func (s *Store) Verify(ctx context.Context) error {
-	var all []stored
-	var damage []error
-	err := s.view("verify", func(tx *bbolt.Tx) error {
-		all, damage = list(tx)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if _, _, err := s.Read(c.info.ID); err != nil {
-			damage = append(damage, err)
-		}
-	}
-	return errors.Join(damage...)
 }
 
 func (s *Store) view(operation string, f func(*bbolt.Tx) error) error {

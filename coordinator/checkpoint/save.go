@@ -131,7 +131,7 @@ func describe(tx *bbolt.Tx, key []byte, info *Info) error {
 	if err != nil {
 		return err
 	}
-	return tx.Bucket(bucketCheckpoints).Put(key, record)
+	return tx.Bucket(bucketCheckpoints).Put(key, boltfile.Seal(record))
 }
 
 // addChunks adds references to every chunk of data and returns their hashes.

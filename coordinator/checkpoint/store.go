@@ -25,9 +25,12 @@ var (
 
 // Store is an open file of checkpoints. Its methods may be called concurrently.
 type Store struct {
-	db   *bbolt.DB
+	db   *boltfile.DB
 	path string
 }
+
+// Warning says that the file may lack its newest change; empty if it is whole.
+func (s *Store) Warning() string { return s.db.Warning }
 
 // Open opens the store at path, and makes it where it is missing unless readOnly. It
 // checks the structure of the file first, so that damage is an error (ErrCorrupt) and not

@@ -70,6 +70,22 @@ type Holders struct {
 	Base       ergoflow.Mark       `json:"base"` // the state that the generation began with
 }
 
+// Validate reports values that no machine persists.
+func (l Ledger) Validate() error {
+	if l.Plan != nil {
+		if err := l.Plan.Validate(); err != nil {
+			return err
+		}
+	}
+	switch h := l.Holders; {
+	case l.Until < 0 || l.Until > StageTrain || l.Plan == nil && (l.Until != 0 || l.Finished || l.Failure != "" || l.Holders != nil):
+		return fmt.Errorf("until %d, finished %t, failure %.80q of the run", l.Until, l.Finished, l.Failure)
+	case h != nil && (h.Generation > l.Generation || h.Base.Generation > h.Generation || h.Base.Step < 0 || len(h.Members) == 0 || len(h.Members) > l.Plan.Units()):
+		return fmt.Errorf("%d members of generation %d from generation %d and step %d, after generation %d", len(h.Members), h.Generation, h.Base.Generation, h.Base.Step, l.Generation)
+	}
+	return nil
+}
+
 func (Persist) effect()   {}
 func (Send) effect()      {}
 func (Close) effect()     {}

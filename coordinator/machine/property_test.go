@@ -301,6 +301,9 @@ func (c *chaos) check(effect Effect) {
 	}
 	switch e := effect.(type) {
 	case Persist:
+		if err := e.Ledger.Validate(); err != nil {
+			fail("persists %v: %v", e.Ledger, err)
+		}
 		if e.Ledger.Generation < c.persisted {
 			fail("generation goes back from %d", c.persisted)
 		}
