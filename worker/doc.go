@@ -13,6 +13,7 @@
 //	Apply      update                                            rank.go
 //	Save       take a checkpoint, upload it                      checkpoint.go, upload.go
 //	Drop       close the replica                                 prepare.go
+//	CheckLink  find out whether another worker is reached        session.go
 //
 // Three things live for different times. The worker lives as long as its process
 // (worker.go, connect.go, watch.go). Its replica of a run (package replica) lives

@@ -298,8 +298,8 @@ func fourHosts(t *testing.T) {
 }
 
 // TestUnreachableWorkers: three workers have data ports that the others cannot reach. The
-// one on loopback is refused. The one whose connections are refused from the start is
-// excluded from generations. The one whose port does not answer is not admitted to a run
+// one on loopback is refused. The one to which there is no way from the start is
+// left out of generations. The one whose port does not answer is not admitted to a run
 // in training. The others continue, and the status says why.
 func TestUnreachableWorkers(t *testing.T) {
 	if testing.Short() {
@@ -335,7 +335,7 @@ func unreachableWorkers(t *testing.T) {
 		t.Errorf("a worker with a data port on loopback logs\n%s", said)
 	}
 	c.submit(e)
-	c.until("it is excluded and two train", func(st coordinator.Status) bool {
+	c.until("it is left out and two train", func(st coordinator.Status) bool {
 		return training(2, 10)(st) && slices.ContainsFunc(st.Workers, func(w machine.WorkerStatus) bool {
 			return strings.HasPrefix(w.Addr, nowhere) && w.State == "aside"
 		})

@@ -35,4 +35,7 @@
 // rules bound how often that happens. A joiner is admitted only into a generation that
 // has made a step. Generations that end in complaints without a step between them form
 // after growing delays, and finally fail the run.
+//
+// A generation has no two workers whose link is cut (links.go). Workers that are left out
+// join when the link is mended.
 package machine

@@ -5,7 +5,8 @@
 //	State    send the training state, for a worker of a generation that forms   state.go
 //	Follow   send the training state and every later update, for a worker that
 //	         joins and is not admitted yet                                      follow.go
-//	Reach    connect to the caller's data port, for the same worker             reach.go
+//	Reach    connect to the caller's data port, for the same worker, and to
+//	         find out whether a link works both ways                            reach.go
 //
 // The received bytes go to package replica, which refuses what does not fit.
 // Lengths are checked before anything is allocated.

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -95,4 +97,55 @@ type failingPeer struct{ wire.UnimplementedPeerServer }
 
 func (failingPeer) Reach(context.Context, *wire.ReachRequest) (*wire.ReachReply, error) {
 	return nil, status.Error(codes.FailedPrecondition, "connection refused")
+}
+
+// A link works where the peer answers and reaches back.
+func TestCheckLink(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	ours, nobody := l.Addr().String(), closed.Addr().String()
+	peer := serve(t, new(Server))
+	if err := CheckLink(t.Context(), peer, ours); err != nil {
+		t.Error(err)
+	}
+	if err := CheckLink(t.Context(), peer, nobody); err == nil || !strings.Contains(err.Error(), nobody) {
+		t.Errorf("a peer that does not reach this worker: %v", err)
+	}
+	if err := CheckLink(t.Context(), message.Member{ID: "gone", DataAddress: nobody}, ours); err == nil || !strings.Contains(err.Error(), "gone") {
+		t.Errorf("a peer that is not reached: %v", err)
+	}
+	request := &wire.ReachRequest{DataAddress: ours, Padding: make([]byte, paddingBytes+1)}
+	if _, err := new(Server).Reach(t.Context(), request); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("too much padding: %v", err)
+	}
+	request.Padding = []byte{1, 2}
+	if reply, err := new(Server).Reach(t.Context(), request); err != nil || string(reply.Padding) != string(request.Padding) {
+		t.Errorf("%v came back, %v", reply.GetPadding(), err)
+	}
+}
+
+// A call fails as silent where there is no way to the member, and as it did otherwise.
+func TestWatchLink(t *testing.T) {
+	failed := errors.New("the stream broke")
+	for address, silent := range map[string]bool{"255.255.255.255:1": true, "127.0.0.1:1": false} {
+		ctx, w := watchLink(t.Context(), message.Member{ID: "a", DataAddress: address})
+		if err := w.explain(failed); errors.Is(err, allreduce.ErrSilent) != silent || !silent && err != failed {
+			t.Errorf("%s: %v", address, err)
+		}
+		if silent {
+			<-ctx.Done() // the watch ends the call
+			if cause := context.Cause(ctx); !errors.Is(cause, allreduce.ErrSilent) {
+				t.Errorf("%s: the call was ended: %v", address, cause)
+			}
+		}
+		w.end()
+	}
 }
