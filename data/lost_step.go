@@ -22,12 +22,12 @@ const float64Resolution = 1. / (1 << 50)
 // or stay where they are. An equation that cannot be simulated loses nothing; its simulation
 // reports why.
 func StepsAreLost(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) error {
-	starts, err := trial(ctx, engine, equation, s, 0, seed)
-	if err != nil {
+	starts, ok := trial(ctx, engine, equation, s, 0, seed)
+	if !ok {
 		return nil
 	}
-	states, err := trial(ctx, engine, equation, s, steps, seed)
-	if err != nil {
+	states, ok := trial(ctx, engine, equation, s, steps, seed)
+	if !ok {
 		return nil
 	}
 	drift, diffusion := engine.Evaluate(equation, starts)

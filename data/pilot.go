@@ -169,17 +169,19 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 // the correlation of successive steps, and whether PilotRun would refuse it (ErrTimeStep).
 // An equation that cannot be simulated does not overshoot; its simulation reports why.
 func Overshoots(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (correlation float64, yes bool) {
-	states, err := trial(ctx, engine, equation, s, steps, seed)
-	if err != nil {
+	states, ok := trial(ctx, engine, equation, s, steps, seed)
+	if !ok {
 		return 0, false
 	}
 	correlation = stepCorrelation(states, 1)
 	return correlation, correlation < leastCorrelation
 }
 
-// trial simulates that many steps of one equation's chains, at most 5,000.
-func trial(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) ([]float64, error) {
+// trial simulates that many steps of one equation's chains, at most 5,000, and reports whether
+// it can.
+func trial(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (states []float64, ok bool) {
 	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
-	states := make([]float64, pilotChains*pilotStates)
-	return states, engine.EulerMaruyamaFunc(ctx, states, equation, s, seed, 0, pilotPurpose, nil)
+	states = make([]float64, pilotChains*pilotStates)
+	err := engine.EulerMaruyamaFunc(ctx, states, equation, s, seed, 0, pilotPurpose, nil)
+	return states, err == nil
 }
