@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,21 @@ type simulation struct {
 	ESSBulk  statistic `json:"ess_bulk"`
 	ESSTail  statistic `json:"ess_tail"`
 	MCSEMean statistic `json:"mcse_mean"`
-	Engine   string    `json:"engine"`
-	Seconds  float64   `json:"seconds"`
-	StepsPer float64   `json:"steps_per_s"` // of all chains together
+	// Domain and Boundaries, Feller's kinds of its ends, are those of --domain.
+	Domain     string `json:"domain,omitempty"`
+	Boundaries *ends  `json:"boundaries,omitempty"`
+
+	Engine   string  `json:"engine"`
+	Seconds  float64 `json:"seconds"`
+	StepsPer float64 `json:"steps_per_s"` // of all chains together
 	// Warnings say why the samples may have another law than the equation, or tell little of it.
 	Warnings []string `json:"warnings,omitempty"`
+}
+
+// ends are the kinds of a domain's boundaries: natural, entrance, exit, regular or undecided.
+type ends struct {
+	Lo string `json:"lo"`
+	Hi string `json:"hi"`
 }
 
 const (
@@ -53,7 +64,7 @@ const (
 type simulateFlags struct {
 	drift, diffusion []string // one formula each
 	output, engine   string
-	start            string
+	start, domain    string
 	steps            int // of each chain after the burn-in
 	scheme           simulate.Scheme
 	seed             uint64
@@ -79,9 +90,12 @@ Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
 They are computed in float64, wherever chains go; a model (sample) keeps the
 values at the ends of its grid. The law of X does not depend on the sign of the
 diffusion. A diffusion of zero adds no noise; where it is zero everywhere, the
-chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6, or a formula
-is not finite where a chain is, the command fails and writes nothing. It warns
-of a time step with which chains overshoot.
+chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6 or
+the --domain, or a formula is not finite where a chain is, the command fails and
+writes nothing. It warns of a time step with which chains overshoot.
+
+The ends of a --domain are natural or entrance boundaries, which chains never
+reach, or exit or regular ones, which they reach in finite time (Feller).
 
 Beside the mean stands its Monte Carlo standard error. R-hat compares the
 chains, each cut into halves: it is 1 where they agree. ESS is the number of
@@ -107,6 +121,7 @@ its tails. The command warns of chains that have not mixed, and of an ESS below
 	f.StringArrayVar(&flags.diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
 	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
 	f.StringVar(&flags.start, "start", "normal(0, 1)", "`LAW` of the chains' starts: normal(mean, deviation) or uniform(lo, hi)")
+	f.StringVar(&flags.domain, "domain", "(-inf, inf)", "open `INTERVAL` on which the equation lives, for example \"(0, inf)\"")
 	f.IntVar(&flags.steps, "steps", 10000, "steps of each chain after the burn-in")
 	f.Float64Var(&flags.scheme.DT, "dt", 0.01, "time step, in the equation's unit of time")
 	f.IntVar(&flags.scheme.Chains, "chains", 64, "number of independent chains")
@@ -136,9 +151,16 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, usage(fmt.Errorf("--start: %w", err))
 	}
 	f.scheme.Start = simulate.Start(law.String())
+	domain, err := simulate.ParseDomain(f.domain)
+	if err != nil {
+		return s, usage(fmt.Errorf("--domain: %w", err))
+	}
 	kept, err := samplesKept(f.scheme, f.steps)
 	if err != nil {
 		return s, usage(err)
+	}
+	if err := domain.Holds(f.scheme.Start); err != nil {
+		return s, usage(withHint(fmt.Errorf("--domain: %w", err), "start the chains inside, as with --start \"uniform(0.5, 1.5)\" in (0, inf)"))
 	}
 	if err := arrayWritable(f.output); err != nil {
 		return s, err
@@ -156,15 +178,20 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, usage(withHint(err, "choose a larger --dt, or a larger --diffusion"))
 	}
 	warn(unstable(ctx, engine, equation, scheme, scheme.Steps(kept), f.seed))
+	boundaries := data.BoundariesOf(engine, equation.Bind, domain, simulate.Centre(law))
+	if domain != simulate.WholeLine {
+		warn(boundaries.Warnings())
+	}
 	x := make([]float64, scheme.Chains*kept)
 	total := scheme.Steps(kept) * scheme.Chains
 	bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
 	begin := time.Now()
-	err = engine.EulerMaruyamaFunc(ctx, x, equation.Bind, scheme, f.seed, 0, "simulate",
+	err = engine.EulerMaruyamaWithin(ctx, x, equation.Bind, domain, scheme, f.seed, 0, "simulate",
 		func(done, _ int) { bar.Set(done, "") })
 	bar.End()
 	if err != nil {
-		return s, explainSimulation(err)
+		explodes := func(e *simulate.DivergedError) bool { return data.Explodes(engine, equation.Bind, scheme, f.seed, e) }
+		return s, explainSimulation(err, boundaries, explodes)
 	}
 	seconds := time.Since(begin).Seconds()
 	dtype, err := writeSamples(ctx, f.output, x)
@@ -179,6 +206,10 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
 	}
 	s.Mean, s.Variance = moments(x)
+	if domain != simulate.WholeLine {
+		s.Domain = domain.String()
+		s.Boundaries = &ends{cmp.Or(string(boundaries.Lo), "undecided"), cmp.Or(string(boundaries.Hi), "undecided")}
+	}
 	return s, nil
 }
 
@@ -199,6 +230,7 @@ func (s simulation) String() string {
 		digits = min(2+int(math.Ceil(far)), 17)
 	}
 	mean, worth, kind := fmt.Sprintf("%.*g", digits, s.Mean), "", ""
+	in := ""
 	if s.DType == "float64" {
 		kind = "float64 "
 	}
@@ -206,8 +238,11 @@ func (s simulation) String() string {
 		mean = fmt.Sprintf("%s ± %.1g", mean, e)
 		worth = fmt.Sprintf("R-hat %.3f, ESS %.0f (tails %.0f), ", s.RHat, s.ESSBulk, s.ESSTail)
 	}
-	return fmt.Sprintf("%s: %d %ssamples of %d chains, mean %s, variance %.4g, %s%.3g M steps/s by %s",
-		s.Output, s.Samples, kind, s.Chains, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
+	if s.Boundaries != nil {
+		in = fmt.Sprintf(" in %s (%s, %s)", s.Domain, s.Boundaries.Lo, s.Boundaries.Hi)
+	}
+	return fmt.Sprintf("%s: %d %ssamples of %d chains%s, mean %s, variance %.4g, %s%.3g M steps/s by %s",
+		s.Output, s.Samples, kind, s.Chains, in, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
 }
 
 // unstable warns of a time step that run and generate would refuse.
@@ -276,15 +311,26 @@ func samplesKept(s simulate.Scheme, steps int) (int, error) {
 }
 
 // explainSimulation adds a hint to a simulation that failed.
-func explainSimulation(err error) error {
+func explainSimulation(err error, boundaries data.Boundaries, explodes func(*simulate.DivergedError) bool) error {
 	var diverged *simulate.DivergedError
 	switch {
+	case errors.Is(err, simulate.ErrLeftDomain) && errors.As(err, &diverged):
+		switch kind := boundaries.Crossed(diverged); {
+		case kind == "":
+			return withHint(err, "choose a smaller --dt, unless the equation itself reaches the end of the domain")
+		case kind.Attainable():
+			return withHint(err, "the equation reaches this %s boundary: give formulas that go on beyond it, as with max(x, 0), and no --domain", kind)
+		default:
+			return withHint(err, "choose a smaller --dt: the equation never reaches this %s boundary", kind)
+		}
 	case errors.As(err, &diverged) && diverged.Reason != "":
 		return withHint(err, "give formulas that are finite wherever chains go, for example with max, abs or a condition")
 	case errors.As(err, &diverged) && diverged.Drifted():
 		return withHint(err, "give a drift that leads back, or fewer --steps: a chain counts as diverged beyond ±%g", float64(simulate.Bound))
+	case errors.As(err, &diverged) && explodes(diverged):
+		return withHint(err, "the equation itself leads beyond ±%g, whatever the time step: give a drift that leads back, or a --start from where it does", float64(simulate.Bound))
 	}
-	return withHint(err, "choose a smaller --dt, unless the equation itself explodes")
+	return withHint(err, "choose a smaller --dt")
 }
 
 // moments returns mean and variance of the samples; one sample has no variance.

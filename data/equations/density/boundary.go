@@ -60,13 +60,17 @@ func BoundaryAt(b, sigma Coefficient, end, x float64) (Boundary, error) {
 	b(drift, middle)
 	sigma(noise, middle)
 	reach, start := make([]float64, 0, octaves), make([]float64, 0, octaves) // log integrals over octaves
-	q, r := math.Inf(-1), math.Inf(-1)                                       // log Q, log R
+	sign := math.Signbit(noise[0])
+	q, r := math.Inf(-1), math.Inf(-1) // log Q, log R
 	for k := range octaves {
 		sumQ, sumR := math.Inf(-1), math.Inf(-1)
 		for i := k * perOctave; i < (k+1)*perOctave; i++ {
 			h := math.Abs(at[i+1] - at[i])
 			f := 2 * direction * (drift[i] / noise[i]) / noise[i]
 			speed := math.Ln2 - 2*math.Log(math.Abs(noise[i]))
+			if noise[i] == 0 || math.Signbit(noise[i]) != sign { // another boundary is before this one
+				return "", fmt.Errorf("%w: σ vanishes before x = %.6g", ErrUndecided, middle[i])
+			}
 			if h == 0 || math.IsNaN(f) || math.IsInf(f*h, 0) || math.IsInf(speed, 0) {
 				if k < fewestOctaves {
 					return "", fmt.Errorf("%w: a coefficient has no value at x = %.6g", ErrUndecided, middle[i])

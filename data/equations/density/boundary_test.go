@@ -66,7 +66,7 @@ func TestBoundaryAt(t *testing.T) {
 		}
 	}
 	// σ vanishes on the way, or has no value there.
-	for _, s := range []func(float64) float64{func(x float64) float64 { return max(x-0.9, 0) }, func(x float64) float64 { return math.Sqrt(x - 0.9) }} {
+	for _, s := range []func(float64) float64{func(x float64) float64 { return max(x-0.9, 0) }, func(x float64) float64 { return math.Sqrt(x - 0.9) }, func(x float64) float64 { return x - 0.9 }} {
 		if k, err := BoundaryAt(vector(constant(-1)), vector(s), 0, 1); !errors.Is(err, ErrUndecided) {
 			t.Errorf("a boundary behind σ = 0: %s, %v", k, err)
 		}

@@ -51,6 +51,7 @@ type chains[T float32 | float64] struct {
 	before  states[T] // those at the start of the current stretch
 	engine  *Engine
 	frame   frame
+	lo, hi  T   // states that are not between count as diverged
 	dim     int // of a state, a divisor of window
 	active  int
 }
@@ -155,7 +156,7 @@ func (c *chains[T]) locate(z []float32, advance func(z []float32) bool) divergen
 		for l := range c.active {
 			for i := l; i < width; i += lanes {
 				v := c.x[i]
-				if v > -T(c.frame.limit) && v < T(c.frame.limit) {
+				if v > c.lo && v < c.hi {
 					continue
 				}
 				d := divergence{lane: l, step: k, from: c.frame.toX(i/lanes, float64(c.before[i])), to: c.frame.toX(i/lanes, float64(v))}
@@ -182,7 +183,7 @@ func (s stream) diverged(d divergence, first int) error {
 	}
 }
 
-// DivergedError locates a divergence; it is an ErrDiverged.
+// DivergedError locates a divergence; it is an ErrDiverged, or an ErrLeftDomain.
 type DivergedError struct {
 	Function   uint64
 	Chain      int
@@ -190,6 +191,7 @@ type DivergedError struct {
 	Coordinate int     // of the state, counted from one; 0 for equations on the line
 	From, To   float64 // that coordinate before and after the step
 	Reason     string  // which coefficient was not finite there; may be empty
+	Left       *Domain // that the state left, within ±1e6; may be nil
 }
 
 func (e *DivergedError) Error() string {
@@ -205,13 +207,21 @@ func (e *DivergedError) Error() string {
 		digits++
 	}
 	text := fmt.Sprintf("function %d, chain %d, step %d: %s went from %.*g to %.*g", e.Function, e.Chain, e.Step, what, digits, e.From, digits, e.To)
+	if e.Left != nil {
+		return fmt.Sprintf("%s: it %v %v", text, ErrLeftDomain, *e.Left)
+	}
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}
 	return text + ": " + ErrDiverged.Error()
 }
 
-func (e *DivergedError) Unwrap() error { return ErrDiverged }
+func (e *DivergedError) Unwrap() error {
+	if e.Left != nil {
+		return ErrLeftDomain
+	}
+	return ErrDiverged
+}
 
 // Drifted reports whether the coordinate passed the bound in a step that was small beside
 // it: the equation leads away slowly, and no smaller time step would keep it.

@@ -123,7 +123,7 @@ func (e *Engine) blocks(
 	ctx context.Context, dst []float32, dim int, frame frame, s Scheme, perChain int, stream stream,
 	advance func(c *chains[float32], z []float32) bool,
 ) error {
-	c := &chains[float32]{engine: e, frame: frame, dim: dim}
+	c := &chains[float32]{engine: e, frame: frame, lo: -float32(frame.limit), hi: float32(frame.limit), dim: dim}
 	for first := 0; first < s.Chains; first += lanes {
 		c.active = min(lanes, s.Chains-first)
 		part := dst[first*perChain*dim:][:c.active*perChain*dim]

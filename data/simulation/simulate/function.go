@@ -29,8 +29,21 @@ func (e *Engine) EulerMaruyamaFunc(
 	ctx context.Context, dst []float64, equation Equation, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
 ) error {
+	return e.EulerMaruyamaWithin(ctx, dst, equation, WholeLine, s, seed, function, purpose, progress)
+}
+
+// EulerMaruyamaWithin is EulerMaruyamaFunc for an equation on a domain. A chain whose state
+// is not inside after a step ends the simulation, with a *DivergedError that is ErrLeftDomain.
+// It refuses a start that reaches out of the domain.
+func (e *Engine) EulerMaruyamaWithin(
+	ctx context.Context, dst []float64, equation Equation, domain Domain, s Scheme, seed, function uint64, purpose string,
+	progress func(done, total int),
+) error {
 	perChain, err := s.samplesPerChain(len(dst))
 	if err != nil {
+		return err
+	}
+	if err := domain.Holds(s.Start); err != nil {
 		return err
 	}
 	var mu sync.Mutex
@@ -53,11 +66,15 @@ func (e *Engine) EulerMaruyamaFunc(
 				return err
 			}
 			state := &chains[float64]{engine: e, frame: natural, dim: 1, active: min(width, s.Chains-first)}
+			state.lo, state.hi = max(domain.Lo, -bound), min(domain.Hi, bound)
 			f := newFunctionStep(equation, e.name, (*[lanes]float64)(state.x[:lanes]), s.DT)
 			advance := func(z []float32) bool { return f.advance(state.active, z) }
+			if domain != WholeLine { // a chain may leave the domain and come back within a stretch
+				advance = func(z []float32) bool { return f.advanceWithin(state.active, z, state.lo, state.hi) }
+			}
 			part := dst[first*perChain : (first+state.active)*perChain]
 			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, tick)
-			return f.explain(err)
+			return f.explain(err, domain)
 		})
 	}
 	return group.Wait()
@@ -105,6 +122,20 @@ func (f *functionStep) advance(active int, z []float32) bool {
 	return bounded(f.x[:active], bound)
 }
 
+// advanceWithin is advance that stops after a step with a state that is not between lo and hi.
+func (f *functionStep) advanceWithin(active int, z []float32, lo, hi float64) bool {
+	for ; len(z) >= lanes; z = z[lanes:] {
+		f.evaluate(active)
+		f.move(f, active, (*[lanes]float32)(z))
+		for _, v := range f.x[:active] {
+			if !(v > lo && v < hi) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // movePlain moves the first n states by one step.
 func (f *functionStep) movePlain(n int, z *[lanes]float32) {
 	for l, v := range f.x[:n] {
@@ -112,11 +143,16 @@ func (f *functionStep) movePlain(n int, z *[lanes]float32) {
 	}
 }
 
-// explain adds to a divergence the coefficient that was not finite.
-func (f *functionStep) explain(err error) error {
+// explain adds to a divergence the domain that was left, or the coefficient that was not
+// finite.
+func (f *functionStep) explain(err error, domain Domain) error {
 	var diverged *DivergedError
 	if !errors.As(err, &diverged) {
 		return err
+	}
+	if math.Abs(diverged.To) < bound && !domain.Contains(diverged.To) {
+		diverged.Left = &domain
+		return diverged
 	}
 	f.x[0] = diverged.From
 	f.evaluate(1)
