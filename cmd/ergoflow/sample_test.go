@@ -2,12 +2,15 @@ package main
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // TestRequestErrors: an error names the flag that sample refuses, with a hint. Requests that
@@ -63,6 +66,56 @@ func TestSampleWarnsOfLaw(t *testing.T) {
 			"--backend", "go", "-n", "1000", "-o", filepath.Join(dir, "x.npy"), "--json")
 		if err := cmd.Run(); err != nil || strings.Count(out.String(), test.before) != 2 || test.after != "" && strings.Count(out.String(), test.after) != 2 {
 			t.Errorf("drift %s, diffusion %s: %v\n%s", test.drift, test.diffusion, err, out)
+		}
+	}
+}
+
+// TestSampleWarnsOfConstants: a diffusion that all functions of a training set share, for
+// which checkpoints have the deviation 1, is compared with its value. In the plane every
+// component is.
+func TestSampleWarnsOfConstants(t *testing.T) {
+	dir := t.TempDir()
+	save := func(sets ...string) string {
+		e, err := experiment.Load("vn1d", "smoke", "", sets)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		st := state.Fresh(e.Velocity().Layout(), e.Seed)
+		st.Run, st.Config = plan.Run, plan.Config
+		st.Normalisation = shard.Normalisation{"drift": {Mean: 0, Std: 4}, "diffusion": {Mean: 1, Std: 1}}
+		encoded, err := st.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, plan.Run[:8]+".safetensors")
+		if err := os.WriteFile(path, encoded, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	line := save(`data.family='{name: unit_noise, dim: 1, grid: {lo: -4, hi: 4, nodes: 64}, parameters: {a: "uniform(0.5, 2)"}, drift: -a*x, diffusion: 1}'`)
+	plane := save(`data.family='{name: duffing, dim: 2, grid: {lo: -4, hi: 4, nodes: 32}, parameters: {a: "uniform(0.5, 1.5)", s: "uniform(0.4, 0.8)"}, drift: [y, a*x - x^3 - y], diffusion: ["0", s]}'`,
+		"model.deeponet.dimension=2", "model.deeponet.kernel=3", "model.deeponet.fields=[{name: drift, shape: [32, 32, 2]}, {name: diffusion, shape: [32, 32, 2]}]")
+	duffing := []string{"--drift", "y", "--drift", "x - x^3 - y", "--diffusion"}
+	for _, test := range []struct {
+		checkpoint string
+		equation   []string
+		want       string // empty for no warning about the diffusion
+	}{
+		{line, []string{"--drift", "-x", "--diffusion", "1"}, ""},
+		{line, []string{"--drift", "-x", "--diffusion", "5"}, "the diffusion is 5 at x = -4, where 256 functions of the training set all have 1"},
+		{plane, append(duffing, "0", "--diffusion", "0.6"), ""},
+		{plane, append(duffing, "0", "--diffusion", "3"), "the diffusion along y is 3 at (-4, -4), where 256 functions of the training set have 0.4"},
+		{plane, append(duffing, "0.6", "--diffusion", "0"), "the diffusion along x is 0.6 at (-4, -4), where 256 functions of the training set all have 0"},
+	} {
+		args := append([]string{"sample", "--checkpoint", test.checkpoint, "--backend", "go", "-n", "10", "-o", filepath.Join(dir, "x.npy"), "--json"}, test.equation...)
+		cmd, out := program(t.Context(), t, args...)
+		if err := cmd.Run(); err != nil || strings.Contains(out.String(), "the diffusion") != (test.want != "") || test.want != "" && strings.Count(out.String(), test.want) != 2 {
+			t.Errorf("%q: %v\n%s", test.equation, err, out)
 		}
 	}
 }
