@@ -66,6 +66,28 @@ func TestLine(t *testing.T) {
 	}
 }
 
+// The two quadratures agree on tables, whose kinks are not at the panels' edges, and on
+// their exponential tails.
+func TestLineOfTables(t *testing.T) {
+	for name, c := range laws {
+		want := mustNew(t, c)
+		l, err := NewLine(formula(c.DriftAt), formula(c.DiffusionAt), c.Grid.Lo, c.Grid.Hi)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		mean, variance := want.Moments()
+		worst := max(math.Abs(l.Mean()-mean)/math.Sqrt(variance), math.Abs(l.Variance()-variance)/variance)
+		edges, cdf := l.Edges()
+		for i, x := range edges {
+			worst = max(worst, math.Abs(cdf[i]-want.CDF(x)))
+		}
+		if !(worst <= 1e-6) {
+			t.Errorf("%s: the laws differ by %.2g", name, worst)
+		}
+	}
+}
+
 // Equations without an invariant law on the line, and ones that cannot be integrated.
 func TestLineRefuses(t *testing.T) {
 	one := constant(1)
