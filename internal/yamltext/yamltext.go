@@ -1,6 +1,7 @@
 // Package yamltext refuses YAML before it reaches the parser: documents that are not
-// text, that have tags (!name), or that are so large or so deeply nested that the parser
-// would use too much memory, which grows with the square of the depth.
+// text, that have tags (!name) or numbers with a 0 before them, or that are so large or so
+// deeply nested that the parser would use too much memory, which grows with the square of
+// the depth.
 package yamltext
 
 import (
@@ -47,6 +48,10 @@ func Check(raw []byte) error {
 		switch t.Type {
 		case token.TagType: // the parser panics at one without a value where a list is due
 			return fmt.Errorf("line %d: %.40s is a tag of YAML, which nothing here needs", line, t.Value)
+		case token.OctetIntegerType:
+			if !strings.ContainsAny(t.Value, "oO") && strings.Trim(t.Value, "+-0_") != "" { // 010 would be 8
+				return fmt.Errorf("line %d: %.40s is octal in YAML: write it without the 0 before it", line, t.Value)
+			}
 		case token.SequenceStartType, token.MappingStartType:
 			brackets++
 		case token.SequenceEndType, token.MappingEndType:

@@ -22,9 +22,12 @@ func TestCheck(t *testing.T) {
 			"drift: it's " + strings.Repeat("(", 1000),
 			"a: |\n" + strings.Repeat("  - [ {\n", 1000),
 			"a: x " + strings.Repeat("- ", 1000),
+			// No octal numbers, or such that say so.
+			"a: 0", "a: 00", "a: 0.5", "a: 0o17", `a: "010"`, "a: x - 010", "a: 1e010",
 			// No tags.
 			`a: "!b"`, "a: b !c", "a: x != 0 and !(x > 1)",
 		},
+		"is octal in YAML":             {"a: 010", "a: {b: -007}", "- 0_10\n"},
 		"is a tag of YAML":             {"a: !b\n", "a: !!str\n", "a: [1, !b 2]", "a: !!seq [", strings.Repeat("- !a ", 8000) + "a"},
 		"more than 65536 bytes":        {strings.Repeat("#", MaxBytes+1)},
 		"Git LFS pointer":              {"version https://git-lfs.github.com/spec/v1\noid sha256:0\n"},
