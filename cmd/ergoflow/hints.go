@@ -89,6 +89,8 @@ var hints = []struct {
 	{boltfile.ErrLimit, "raise the limit on the size of files: ulimit -f unlimited"},
 	{syscall.EFBIG, "raise the limit on the size of files: ulimit -f unlimited"},
 	{syscall.EDQUOT, "free space in this user's quota, then give the same command again: it continues"},
+	{syscall.EMFILE, "raise the limit on open files: ulimit -n"},
+	{syscall.ENOMEM, "give the process more memory, or raise the limit on its address space: ulimit -v unlimited"},
 	{syscall.EAGAIN, "raise the limit on processes and threads: ulimit -u"},
 	{syscall.ENOSPC, "free space on the disk, then give the same command again: it continues"},
 	{fs.ErrPermission, "choose another place, or change its permissions: this user may not do that there"},

@@ -104,9 +104,18 @@ func create(path string) error {
 	return err
 }
 
-// open is bbolt.Open with our options. Where that panics, open closes the file, which
-// unlocks it.
+// open is openMapped, with less address space where there is a limit on it (ulimit -v).
 func open(path string, readOnly bool) (*bbolt.DB, error) {
+	db, err := openMapped(path, readOnly, reserved)
+	if err != nil && is(err, syscall.ENOMEM) {
+		return openMapped(path, readOnly, 0)
+	}
+	return db, err
+}
+
+// openMapped is bbolt.Open with our options. Where that panics, openMapped closes the file,
+// which unlocks it.
+func openMapped(path string, readOnly bool, mapped int) (*bbolt.DB, error) {
 	var file *os.File
 	done := false
 	defer func() {
@@ -119,7 +128,7 @@ func open(path string, readOnly bool) (*bbolt.DB, error) {
 		ReadOnly:        readOnly,
 		NoFreelistSync:  true,
 		FreelistType:    bbolt.FreelistMapType,
-		InitialMmapSize: reserved,
+		InitialMmapSize: mapped,
 		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
 			var err error
 			file, err = os.OpenFile(name, flag, perm)
