@@ -150,7 +150,7 @@ func (p *process) checkLink(peer message.Member) {
 			answer(errRefused)
 			return
 		}
-		p.at(3*time.Second, func() { answer(errSilent) })
+		p.at(2*time.Second, func() { answer(errSilent) })
 	})
 }
 
