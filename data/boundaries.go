@@ -2,10 +2,13 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -18,16 +21,74 @@ type Boundaries struct {
 
 // BoundariesOf decides the kinds of both ends of a domain from its inside, x.
 func BoundariesOf(engine *simulate.Engine, equation simulate.Equation, domain simulate.Domain, x float64) Boundaries {
+	return boundaries(
+		func(dst, x []float64) { b, _ := engine.Evaluate(equation, x); copy(dst, b) },
+		func(dst, x []float64) { _, sigma := engine.Evaluate(equation, x); copy(dst, sigma) }, domain, x)
+}
+
+func boundaries(b, sigma density.Coefficient, domain simulate.Domain, x float64) Boundaries {
 	at := func(end float64) density.Boundary {
-		kind, err := density.BoundaryAt(
-			func(dst, x []float64) { b, _ := engine.Evaluate(equation, x); copy(dst, b) },
-			func(dst, x []float64) { _, sigma := engine.Evaluate(equation, x); copy(dst, sigma) }, end, x)
+		kind, err := density.BoundaryAt(b, sigma, end, x)
 		if err != nil {
 			return ""
 		}
 		return kind
 	}
 	return Boundaries{domain, at(domain.Lo), at(domain.Hi)}
+}
+
+// ErrLeavesDomain means that samples of a family are outside its domain.
+var ErrLeavesDomain = errors.New("its samples leave its domain")
+
+// domainOf is the domain of a family, and whether it is not the whole line.
+func domainOf(f family.Family) (domain simulate.Domain, confined bool) {
+	if f, ok := f.(family.Confined); ok {
+		return f.Domain(), f.Domain() != simulate.WholeLine
+	}
+	return simulate.WholeLine, false
+}
+
+// within reports the first sample outside the domain, of functions from first on with that
+// many samples each.
+func within(f family.Family, samples []float32, first, each int) error {
+	domain, confined := domainOf(f)
+	if !confined {
+		return nil
+	}
+	for i, x := range samples {
+		if !domain.Contains(float64(x)) {
+			return fmt.Errorf("%s function %d has the sample %g, outside %v: %w", f.Name(), first+i/each, x, domain, ErrLeavesDomain)
+		}
+	}
+	return nil
+}
+
+// boundaryWarnings are those of the first of the functions that has any.
+func boundaryWarnings(f family.Family, grid sde.Grid, seed uint64) []string {
+	confined, ok := f.(family.Confined)
+	if !ok || confined.Domain() == simulate.WholeLine {
+		return nil
+	}
+	for i := range pilotFunctions {
+		b, sigma, ok := confined.Coefficients(seed, i)
+		if !ok {
+			return nil
+		}
+		kinds := boundaries(b, sigma, confined.Domain(), (grid.Lo+grid.Hi)/2)
+		var warnings []string
+		for _, end := range []struct {
+			at   float64
+			kind density.Boundary
+		}{{kinds.Domain.Lo, kinds.Lo}, {kinds.Domain.Hi, kinds.Hi}} {
+			if end.kind.Attainable() {
+				warnings = append(warnings, fmt.Sprintf("%g is a boundary (%s) that chains of %s function %d reach in finite time; the data have the equation of the table instead, which has constant coefficients beyond the grid", end.at, end.kind, f.Name(), i))
+			}
+		}
+		if warnings != nil {
+			return warnings
+		}
+	}
+	return nil
 }
 
 // Warnings say what happens at boundaries that chains reach.

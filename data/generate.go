@@ -122,6 +122,9 @@ func writeSamples(
 			if err != nil {
 				return err
 			}
+			if err := within(f, samples, h.First+done, h.Samples); err != nil {
+				return err
+			}
 			full <- samples // never blocks: there are no more buffers than it holds
 		}
 		return nil

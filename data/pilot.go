@@ -70,6 +70,7 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 	case sde.Plane:
 		axes = []sde.Grid{s.X, s.Y}
 	}
+	warnings = append(warnings, boundaryWarnings(f, axes[0], d.Seed)...)
 	var outsideWarning string
 	for _, part := range d.simulated() {
 		s := part.scheme
@@ -136,6 +137,9 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 	}
 	if len(axes) == 1 {
 		centre[0] = (axes[0].Lo + axes[0].Hi) / 2
+	}
+	if err := within(f, states, 0, width); err != nil {
+		return 0, err
 	}
 	for i := range pilotFunctions {
 		x := states[i*width:][:width]

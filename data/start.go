@@ -60,13 +60,18 @@ func middle(g sde.Grid) simulate.Start {
 // DefaultStart is the start of the data set's schemes that name none: N(0, 1), unless a pilot
 // run from there is sure to fail, since the grid is elsewhere and some of its functions lead
 // too slowly to it. Then it is the middle of the grid, with a tenth of its width as deviation.
-// No data set that could be generated before gets another start by this rule.
+// No data set that could be generated before gets another start by this rule. In a domain that
+// does not contain the starts from N(0, 1), it is uniform on the middle half of the grid.
 func (d Dataset) DefaultStart(f family.Family) simulate.Start {
 	tabulated, ok := f.(gridded)
 	if !ok {
 		return ""
 	}
 	grid := tabulated.Grid()
+	if domain, _ := domainOf(f); domain.Holds("") != nil {
+		quarter := (grid.Hi - grid.Lo) / 4
+		return simulate.Start(fmt.Sprintf("uniform(%.6g, %.6g)", grid.Lo+quarter, grid.Hi-quarter))
+	}
 	if grid.Lo <= 0 && grid.Hi >= 0 {
 		return ""
 	}

@@ -69,6 +69,7 @@ var hints = []struct {
 	{data.ErrTimeStep, "choose smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
 	{data.ErrNoise, "choose a larger diffusion, or larger data.training.dt and data.reference.dt (docs/families.md)"},
 	{data.ErrRounded, "write the formulas in x − c, where c is the family's centre, and shift the grid by c (docs/families.md)"},
+	{data.ErrLeavesDomain, "bring the ends of the grid nearer to those of the domain: beyond the grid coefficients are constant (docs/families.md)"},
 	{data.ErrLeavesGrid, "choose a drift that points back into the grid, or a wider grid (docs/families.md)"},
 	{experiment.ErrProbesOutOfRange, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},
 	{probe.ErrDiverged, "choose a smaller probes.dt, or a drift that is less steep (docs/families.md)"},

@@ -62,21 +62,23 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if e.Training.States == "" && family.IsDefinition(e.Data.Family) {
 		e.Training.States = flow.Standardised // a definition may have any unit
 	}
+	e.setStarts()
 	if err := e.Validate(); err != nil {
 		return Experiment{}, err
 	}
-	return e.withStarts()
+	return e, nil
 }
 
-// withStarts gives the schemes without a start that of Data.DefaultStart.
-func (e Experiment) withStarts() (Experiment, error) {
+// setStarts gives the schemes without a start that of Data.DefaultStart. Validate reports a
+// family that cannot be resolved.
+func (e *Experiment) setStarts() {
 	f, err := e.Family()
 	if err != nil {
-		return Experiment{}, err
+		return
 	}
 	start := e.Data.DefaultStart(f)
 	if start == "" {
-		return e, nil
+		return
 	}
 	schemes := []*simulate.Scheme{&e.Data.Training, &e.Data.Reference}
 	for i := range e.Evaluation.MCMC {
@@ -85,7 +87,6 @@ func (e Experiment) withStarts() (Experiment, error) {
 	for _, s := range schemes {
 		s.Start = cmp.Or(s.Start, start)
 	}
-	return e, nil
 }
 
 // Family returns the family of a valid experiment. A command resolves it once, at its

@@ -34,6 +34,9 @@ type Definition struct {
 	// Grid is where the coefficients are tabulated, the same along both axes. They are
 	// linear or bilinear between nodes, and constant outside.
 	Grid Nodes `json:"grid" yaml:"grid"`
+	// Domain is the open interval on which the equations live, such as (0, inf); empty: the
+	// whole line. Only in one dimension.
+	Domain string `json:"domain,omitempty" yaml:"domain"`
 	// Parameters are laws by name: uniform(lo, hi), normal(mean, deviation) and
 	// field(length, deviation), a Gaussian random field.
 	Parameters map[string]string `json:"parameters,omitempty" yaml:"parameters"`
@@ -201,7 +204,7 @@ func (d Definition) Family() (Family, error) {
 		return nil, fmt.Errorf("family %s: %w", d.Name, err)
 	}
 	if d.Dim == 1 {
-		return formulaLine{f, line{f.grid}}, nil
+		return formulaLine{f, line{f.grid}, d.domain()}, nil
 	}
 	return formulaPlane{f}, nil
 }
@@ -225,6 +228,9 @@ func (d Definition) compile() (*formula, error) {
 	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
 		return nil, fmt.Errorf("grid is [%g, %g]: must be within ±%g, since states count as diverged at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
 	}
+	if err := d.domainFits(); err != nil {
+		return nil, err
+	}
 	if len(d.Parameters) > maxLaws {
 		return nil, fmt.Errorf("parameters: there are %d, must be at most %d", len(d.Parameters), maxLaws)
 	}
@@ -235,6 +241,32 @@ func (d Definition) compile() (*formula, error) {
 		return nil, fmt.Errorf("diffusion has %d formulas: must be 1 on the line, and 1, 2 or 4 in the plane", n)
 	}
 	return newFormula(d, grid)
+}
+
+// domain is the whole line without one, for a definition whose domain fits.
+func (d Definition) domain() simulate.Domain {
+	if domain, err := simulate.ParseDomain(d.Domain); err == nil {
+		return domain
+	}
+	return simulate.WholeLine
+}
+
+// domainFits reports a domain that cannot be read, or does not contain the grid.
+func (d Definition) domainFits() error {
+	if d.Domain == "" {
+		return nil
+	}
+	if d.Dim != 1 {
+		return errors.New("domain: only a family in one dimension has one")
+	}
+	domain, err := simulate.ParseDomain(d.Domain)
+	if err != nil {
+		return fmt.Errorf("domain: %w", err)
+	}
+	if d.Grid.Lo < domain.Lo || d.Grid.Hi > domain.Hi {
+		return fmt.Errorf("grid is [%g, %g]: must be within the domain %v", d.Grid.Lo, d.Grid.Hi, domain)
+	}
+	return nil
 }
 
 // id is the full name of the family.

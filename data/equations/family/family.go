@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -88,6 +89,13 @@ type Tabulated interface {
 type TabulatedPlane interface {
 	Grid() sde.Grid
 	Of(p sde.Plane) (Function, error)
+}
+
+// Confined is a one-dimensional family whose equations live on a domain. Coefficients are
+// those of function i everywhere, unless they are known at the nodes of a grid only.
+type Confined interface {
+	Domain() simulate.Domain
+	Coefficients(seed uint64, i int) (drift, diffusion density.Coefficient, ok bool)
 }
 
 // SampleSpec describes samples of functions First … First+Count−1.

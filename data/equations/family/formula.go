@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // formula is a compiled Definition.
@@ -153,6 +154,23 @@ func (f *formula) function(i int, variables [][]float64) string {
 type formulaLine struct {
 	*formula
 	line
+	domain simulate.Domain
+}
+
+// Domain is the interval on which the equations live.
+func (f formulaLine) Domain() simulate.Domain { return f.domain }
+
+// Coefficients are the formulas of function i at every x. It has none if a parameter is a
+// field, which is known at the nodes only.
+func (f formulaLine) Coefficients(seed uint64, i int) (drift, diffusion density.Coefficient, ok bool) {
+	parameters := f.draw(seed, i)[1:]
+	if slices.ContainsFunc(parameters, func(v []float64) bool { return len(v) > 1 }) {
+		return nil, nil, false
+	}
+	at := func(e *expression.Expression) density.Coefficient {
+		return func(dst, x []float64) { e.EvalIn(dst, append([][]float64{x}, parameters...)...) }
+	}
+	return at(f.drift[0]), at(f.diffusion[0]), true
 }
 
 // Function refuses drifts that do not point inward at both ends of the grid. Beyond the
