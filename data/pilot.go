@@ -8,6 +8,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
@@ -30,13 +31,9 @@ const (
 	pilotPurpose   = "trial" // of the random streams
 )
 
-// Bounds of a pilot run. Where a drift falls by λ per unit of length, successive steps of
-// a chain in equilibrium have the correlation −λ·dt/2. At −1 every step overshoots by more
-// than the step before, and there is no equilibrium. The least correlation of vn1d is
-// −0.02, of cn2d −0.15, which these chains estimate hardly below −0.4. At most 2 % of a
-// function's states are outside the grid there, and 0.2 % of all states.
+// Bounds of a pilot run, besides those of package diagnostics for the time step. Of vn1d and
+// cn2d at most 2 % of a function's states are outside the grid, and 0.2 % of all states.
 const (
-	leastCorrelation  = -0.75
 	refusedOutside    = 0.5  // fraction of a function's states
 	warnedOutside     = 0.02 // fraction of all states
 	float32Resolution = 1e-7 // of states, relative to their distance from the simulator's origin
@@ -45,11 +42,12 @@ const (
 
 // PilotRun simulates the first functions of the data set, whose family is f, for a short
 // time, and compares their formulas with their tables between the nodes
-// (family.Interpolated). It refuses chains that diverge, overshoot (ErrTimeStep), leave the
-// grid (ErrLeavesGrid), do not feel their noise (ErrNoise) or lose it when they are stored
-// (ErrRounded). It warns of chains that are
-// often outside the grid, where coefficients are constant, and of tables that miss part of a
-// formula. It skips exact draws, and systems without a grid, such as particles.
+// (family.Interpolated). It refuses chains that diverge, whose variance a time step makes 3.5
+// times too large (ErrTimeStep), that leave the grid (ErrLeavesGrid), do not feel their noise
+// (ErrNoise) or lose it when they are stored (ErrRounded). It warns of a variance that a time
+// step makes more than 5 % too large, of chains that are often outside the grid, where
+// coefficients are constant, and of tables that miss part of a formula. It skips exact draws,
+// and systems without a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
 		return nil, nil
@@ -72,12 +70,19 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 	}
 	warnings = append(warnings, boundaryWarnings(f, axes[0], d.Seed)...)
 	var outsideWarning string
+	var steps []inflated
 	for _, part := range d.simulated() {
 		s := part.scheme
 		s.BurnIn, s.Thin, s.Chains = min(s.Steps(part.samples/s.Chains), pilotSteps), 1, pilotChains
-		outside, err := d.pilotRun(ctx, f, axes, part.path, s)
+		step := inflated{dt: s.DT, paths: []string{part.path + ".dt"}}
+		outside, err := d.pilotRun(ctx, f, axes, part.path, s, &step)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.path, err)
+		}
+		if len(steps) > 0 && steps[0].dt == s.DT { // its chains are the same, or longer
+			steps[0].paths = append(steps[0].paths, step.paths...)
+		} else {
+			steps = append(steps, step)
 		}
 		if outside > warnedOutside {
 			outsideWarning = fmt.Sprintf("%.0f %% of the states of %s are outside its grid, where its coefficients are constant", 100*outside, f.Name())
@@ -85,6 +90,11 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 	}
 	if outsideWarning != "" {
 		warnings = append(warnings, outsideWarning)
+	}
+	for _, step := range steps {
+		if w := step.warning(f.Name()); w != "" {
+			warnings = append(warnings, w)
+		}
 	}
 	return warnings, nil
 }
@@ -123,8 +133,8 @@ func checkInterpolation(f family.Interpolated, seed uint64) (warnings []string, 
 }
 
 // pilotRun is PilotRun with the scheme of that path. It returns the fraction of states outside
-// the grid.
-func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid, path string, s simulate.Scheme) (outside float64, err error) {
+// the grid, and notes what the time step makes of the variances.
+func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid, path string, s simulate.Scheme, step *inflated) (outside float64, err error) {
 	width := pilotChains * pilotStates * len(axes)
 	states := make([]float32, pilotFunctions*width)
 	spec := family.SampleSpec{Count: pilotFunctions, Seed: d.Seed, Scheme: s, Purpose: pilotPurpose}
@@ -154,9 +164,12 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 		if unmoved(x, len(axes)) || noise < least {
 			return 0, fmt.Errorf("%s function %d: the noise of a step of %g is %.2g, float32 states resolve %.2g: %w", f.Name(), i, s.DT, noise, least, ErrNoise)
 		}
-		if r := stepCorrelation(x, len(axes)); r < leastCorrelation {
-			return 0, fmt.Errorf("%s function %d: successive steps of %g have the correlation %.2f: %w", f.Name(), i, s.DT, r, ErrTimeStep)
+		e := inflation(x, function.System, s.DT)
+		if e > diagnostics.RefusedInflation {
+			return 0, fmt.Errorf("%s function %d: steps of %g make its variance %s: %w; one of %.2g would do",
+				f.Name(), i, s.DT, diagnostics.TooLarge(e), ErrTimeStep, diagnostics.TimeStep(s.DT, e, diagnostics.WantedInflation))
 		}
+		step.add(i, e)
 		part := fractionOutside(x, axes)
 		if part > refusedOutside {
 			if err := startOutside(path, s, axes); err != nil {
@@ -167,18 +180,6 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 		outside += part / pilotFunctions
 	}
 	return outside, nil
-}
-
-// Overshoots simulates that many steps of one equation's chains, at most 5,000. It returns
-// the correlation of successive steps, and whether PilotRun would refuse it (ErrTimeStep).
-// An equation that cannot be simulated does not overshoot; its simulation reports why.
-func Overshoots(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (correlation float64, yes bool) {
-	states, ok := trial(ctx, engine, equation, s, steps, seed)
-	if !ok {
-		return 0, false
-	}
-	correlation = stepCorrelation(states, 1)
-	return correlation, correlation < leastCorrelation
 }
 
 // trial simulates that many steps of one equation's chains, at most 5,000, and reports whether

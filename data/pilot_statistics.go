@@ -8,23 +8,6 @@ import (
 
 // The states of a pilot run are [chains, pilotStates, dim], the last states of every chain.
 
-// stepCorrelation is the correlation of successive steps of a chain, the least over the
-// axes.
-func stepCorrelation[T float32 | float64](states []T, dim int) float64 {
-	least := 1.
-	for k := range dim {
-		var product, first, second float64
-		for at := k; at < len(states); at += pilotStates * dim {
-			a, b := float64(states[at+dim]-states[at]), float64(states[at+2*dim]-states[at+dim])
-			product, first, second = product+a*b, first+a*a, second+b*b
-		}
-		if r := product / math.Sqrt(first*second); r < least { // false for NaN: no chain moved along the axis
-			least = r
-		}
-	}
-	return least
-}
-
 // fractionOutside is the fraction of states outside the grid.
 func fractionOutside(states []float32, axes []sde.Grid) float64 {
 	count, dim := 0, len(axes)

@@ -10,8 +10,8 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Chains that overshoot at every step and chains that leave the grid are refused. Stiff drifts
-// that the time step still resolves are not.
+// Chains that overshoot at every step and chains that leave the grid are refused. Drifts that
+// are stiff for the time step are not, but the variance of -95x is twice as large as it should.
 func TestPilotRun(t *testing.T) {
 	d := tiny()
 	d.Training = simulate.Scheme{DT: 0.01, BurnIn: 500, Thin: 10, Chains: 16}
@@ -26,7 +26,8 @@ func TestPilotRun(t *testing.T) {
 		warning          string
 	}{
 		{"1", "-4, hi: 4", "uniform(0.5, 2)", "-a*x", "1", nil, ""},
-		{"1", "-4, hi: 4", "uniform(90, 100)", "-a*x", "1", nil, ""},
+		{"1", "-4, hi: 4", "uniform(90, 100)", "-a*x", "1", nil, "steps of 0.01 make the variance of 16 of the first 16 functions of "},
+		{"1", "-4, hi: 4", "uniform(5, 9)", "-a*x", "1", nil, ""},
 		{"1", "-4, hi: 4", "uniform(180, 190)", "-a*x", "1", ErrTimeStep, ""}, // within the grid
 		{"1", "-4, hi: 4", "uniform(300, 400)", "-a*x", "1", ErrTimeStep, ""},
 		{"1", "-4, hi: 4", "uniform(1e6, 2e6)", "-a*x", "1", ErrTimeStep, ""},

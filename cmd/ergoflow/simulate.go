@@ -82,7 +82,8 @@ float32 would change their deviation or their order, as near 1e5 with a
 deviation of 1. Chains start from draws of --start, normal(mean, deviation) or
 uniform(lo, hi). They take the burn-in, then --steps steps, of which every
 --thin-th is kept. The samples depend on the seed, the formulas and the numbers
-here, not on the threads or the engine. Each core takes 16 to 64 chains at a time.
+here, not on the threads or the engine. Each core takes 16 to 64 chains at a
+time.
 
 Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
   abs sign sqrt cbrt exp log log2 log10 pow min max floor ceil erf
@@ -92,7 +93,7 @@ values at the ends of its grid. The law of X does not depend on the sign of the
 diffusion. A diffusion of zero adds no noise; where it is zero everywhere, the
 chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6 or
 the --domain, or a formula is not finite where a chain is, the command fails and
-writes nothing. It warns of a time step with which chains overshoot.
+writes nothing.
 
 The ends of a --domain are natural or entrance boundaries, which chains never
 reach, or exit or regular ones, which they reach in finite time (Feller).
@@ -100,8 +101,9 @@ reach, or exit or regular ones, which they reach in finite time (Feller).
 Beside the mean stands its Monte Carlo standard error. R-hat compares the
 chains, each cut into halves: it is 1 where they agree. ESS is the number of
 independent draws that the samples are worth, for the bulk of the law and for
-its tails. The command warns of chains that have not mixed, and of an ESS below
-400.`,
+its tails. The command warns of chains that have not mixed, of an ESS below 400,
+of an equation without an invariant law, of a law without moments, and of a --dt
+that makes the variance more than 5 % too large.`,
 		Example: `  ergoflow simulate --drift "x - x^3" --diffusion "0.7" --burn-in 1000 --steps 10000 --thin 100 -o well.npy`,
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -138,10 +140,15 @@ its tails. The command warns of chains that have not mixed, and of an ESS below
 
 // run simulates the chains and writes what is kept of them.
 func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
-	equation, err := compileEquation(f.drift, f.diffusion)
+	b, err := compileFlag("drift", f.drift)
 	if err != nil {
 		return s, err
 	}
+	sigma, err := compileFlag("diffusion", f.diffusion)
+	if err != nil {
+		return s, err
+	}
+	equation := expression.NewEquation(b, sigma)
 	engine, err := formulaEngine(f.engine)
 	if err != nil {
 		return s, err
@@ -177,7 +184,6 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err := data.StepsAreLost(ctx, engine, equation.Bind, scheme, scheme.Steps(kept), f.seed); err != nil {
 		return s, usage(withHint(err, "choose a larger --dt, or a larger --diffusion"))
 	}
-	warn(unstable(ctx, engine, equation, scheme, scheme.Steps(kept), f.seed))
 	boundaries := data.BoundariesOf(engine, equation.Bind, domain, simulate.Centre(law))
 	if domain != simulate.WholeLine {
 		warn(boundaries.Warnings())
@@ -198,8 +204,8 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err != nil {
 		return s, withHint(err, "nothing was written; the same command gives the same samples again")
 	}
-	found := diagnostics.Of(x, scheme.Chains)
-	warn(found.Warnings())
+	found, about := diagnostics.OfEquation(b.Eval, sigma.Eval, scheme.DT, x, scheme.Chains)
+	warn(about)
 	s = simulation{
 		Output: f.output, Samples: len(x), Chains: scheme.Chains, DType: dtype,
 		RHat: statistic(found.RHat), ESSBulk: statistic(found.ESSBulk), ESSTail: statistic(found.ESSTail), MCSEMean: statistic(found.MCSEMean),
@@ -243,28 +249,6 @@ func (s simulation) String() string {
 	}
 	return fmt.Sprintf("%s: %d %ssamples of %d chains%s, mean %s, variance %.4g, %s%.3g M steps/s by %s",
 		s.Output, s.Samples, kind, s.Chains, in, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
-}
-
-// unstable warns of a time step that run and generate would refuse.
-func unstable(ctx context.Context, engine *simulate.Engine, equation *expression.Equation, s simulate.Scheme, steps int, seed uint64) []string {
-	correlation, yes := data.Overshoots(ctx, engine, equation.Bind, s, steps, seed)
-	if !yes {
-		return nil
-	}
-	return []string{fmt.Sprintf("successive steps of %g have the correlation %.2f: they overshoot, and the variance comes out too large; choose a smaller --dt", s.DT, correlation)}
-}
-
-// compileEquation reads the formulas of an equation.
-func compileEquation(drift, diffusion []string) (*expression.Equation, error) {
-	b, err := compileFlag("drift", drift)
-	if err != nil {
-		return nil, err
-	}
-	sigma, err := compileFlag("diffusion", diffusion)
-	if err != nil {
-		return nil, err
-	}
-	return expression.NewEquation(b, sigma), nil
 }
 
 // compileFlag reads the formula of a flag, which may be given once.

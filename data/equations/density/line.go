@@ -45,6 +45,7 @@ const (
 	nearest    = 50
 	settled    = 1e-9 // change of φ and of log mass, relative to that of φ
 	borderline = 1e-3 // of a decay
+	mostPower  = 100  // of a density that grows as a power of x; others grow exponentially or faster
 	linePanels = 1 << 14
 	closest    = 1e-12 // panel to an end, times the interval's length
 	maxRate    = 1e280 // of φ: sums of it do not overflow

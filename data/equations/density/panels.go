@@ -352,6 +352,8 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 	powers := math.Log(d / math.Abs(y-q.centre))
 	t.Decay = -(logP - before) / powers
 	switch {
+	case t.Decay < -mostPower:
+		return t, fmt.Errorf("%w: X goes to %g", ErrNotNormalisable, t.At)
 	case !(t.Decay > 1+borderline):
 		return t, fmt.Errorf("%w: the density goes as |x|^%.3g for x → %g", ErrNotNormalisable, -t.Decay, t.At)
 	case (f-g)/powers > 1+borderline: // the scale function ∫ exp(−φ) dx converges

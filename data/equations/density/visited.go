@@ -34,8 +34,7 @@ func Visited(b, sigma Coefficient, states []float64) ([]*Line, error) {
 				}
 			}
 		}
-		// Most of the states: the outermost may be next to a zero.
-		left, right := spread(part[len(part)/20], part[len(part)-1-len(part)/20], lo, hi)
+		left, right := between(part, lo, hi)
 		line, err := NewLine(within(b), within(sigma), left, right)
 		if err != nil {
 			return nil, err
@@ -56,13 +55,26 @@ func above(x, end float64) int {
 	return -1
 }
 
-// spread widens an interval that is too narrow for panels, up to halfway to the ends.
-func spread(left, right, lo, hi float64) (float64, float64) {
+// between is an interval among sorted states, from which NewLine finds the ends of the line: with
+// most of the states, but not next to an end, where they may be by many orders of magnitude
+// closer, and not short beside the line.
+func between(states []float64, lo, hi float64) (left, right float64) {
+	left, right = states[len(states)/20], states[len(states)-1-len(states)/20]
+	middle := states[len(states)/2]
+	if d := middle - lo; !math.IsInf(lo, 0) {
+		left, right = max(left, lo+d/2), min(right, lo+8*d)
+	}
+	if d := hi - middle; !math.IsInf(hi, 0) {
+		left, right = max(left, hi-8*d), min(right, hi-d/2)
+	}
+	if least := 2 * (hi - lo) / nearest; !math.IsInf(least, 0) && right-left < least {
+		left, right = max(left-least, (lo+left)/2), min(right+least, (right+hi)/2)
+	}
 	if least := 1e-6 * max(math.Abs(left), math.Abs(right)); right-left <= least {
 		if least == 0 {
 			least = 1
 		}
-		return left - min(least, (left-lo)/2), right + min(least, (hi-right)/2)
+		left, right = left-min(least, (left-lo)/2), right+min(least, (hi-right)/2)
 	}
 	return left, right
 }

@@ -152,11 +152,11 @@ func TestFalseAlarms(t *testing.T) {
 		chains, draws int
 		a             float64
 	}{
-		{64, 600, 0.85},
+		{64, 400, 0.8},
 		{64, 20, 0.37}, // samples one relaxation time apart
 		{512, 20, 0.37},
 		{200, 8, 0.1},
-		{512, 100, 0.8},
+		{256, 100, 0.8},
 	} {
 		alarms, above := 0, 0
 		for range 20 {
