@@ -54,7 +54,7 @@ func about(b, sigma density.Coefficient, dt float64, states []float64) (warnings
 		return []string{fmt.Sprintf("the equation has no invariant law: %s; mean and variance depend on where the chains start and on --steps", err)}, true
 	}
 	for _, l := range lines {
-		missing := ""
+		var missing string
 		switch {
 		case math.IsNaN(l.Mean()):
 			missing = "mean and no variance"
