@@ -66,7 +66,7 @@ def run(args, dim, row, seed):
         config = folder / "config.yaml"
         config.write_text("name: vn1d\npreset: smoke\n" + ("" if dim == 1 else (
             "model:\n  deeponet:\n    dimension: 2\n    kernel: 3\n    fields:\n"
-            "      - {name: drift, shape: [32, 32, 2]}\n      - {name: diffusion, shape: [32, 32, 1]}\n")))
+            "      - {name: drift, shape: [32, 32, 2]}\n")))
         command = [args.binary, "run", "vn1d", "--preset", "smoke", "--config", str(config), "--dir", str(folder), "--workers", "1"]
         for value in sets:
             command += ["--set", value]
