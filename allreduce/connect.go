@@ -64,7 +64,7 @@ func (r *Ring) dial(d dialer, to *sink) error {
 	}
 	if err != nil {
 		close(to.ended)
-		if errors.Is(err, ErrSilent) {
+		if errors.Is(err, ErrSilent) && r.ctx.Err() == nil { // else it is the reason why the ring has ended
 			to.unreachable.Store(true)
 			r.pause(dialGrace)
 		}

@@ -115,7 +115,7 @@ func TestSilenceWhileJoining(t *testing.T) {
 		})
 		e, ok := errors.AsType[*Error](errs[1])
 		if d := time.Since(began); !ok || !errors.Is(e, ErrSilent) || !slices.Equal(e.Silent, []int{0}) || d > 2*time.Second {
-			t.Errorf("rank 1 after %v: %v", d, errs[1])
+			t.Errorf("rank 1 after %v, silent %v: %v", d, e.Silent, errs[1])
 		}
 		if errs[0] == nil {
 			t.Error("rank 0 has joined")

@@ -338,7 +338,10 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 		y, _, before := edge(inner)
 		t.At, t.Decay = at, math.Inf(1)
 		if k := (logP - before) / math.Log((x-at)/(y-at)); k <= borderline-1 {
-			return t, fmt.Errorf("%w: the density goes as |x − %.6g|^%.3g where the coefficients end", ErrNotNormalisable, at, k)
+			if math.Abs(at) < 1e-9*q.length { // 0 up to the resolution of the end
+				at = 0
+			}
+			return t, fmt.Errorf("%w: the density goes as |x − %.6g|^%.3g near x = %.6g", ErrNotNormalisable, at, k, at)
 		}
 		return t, nil
 	}
@@ -355,7 +358,7 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 	case t.Decay < -mostPower:
 		return t, fmt.Errorf("%w: X goes to %g", ErrNotNormalisable, t.At)
 	case !(t.Decay > 1+borderline):
-		return t, fmt.Errorf("%w: the density goes as |x|^%.3g for x → %g", ErrNotNormalisable, -t.Decay, t.At)
+		return t, fmt.Errorf("%w: the density falls no faster than 1/|x| towards %g", ErrNotNormalisable, t.At)
 	case (f-g)/powers > 1+borderline: // the scale function ∫ exp(−φ) dx converges
 		return t, fmt.Errorf("%w: X goes to %g", ErrNotNormalisable, t.At)
 	}

@@ -67,7 +67,7 @@ func about(b, sigma density.Coefficient, dt float64, states []float64) (warnings
 		break
 	}
 	if e := Inflation(dt, 1, states, drift, []float64{meanNoise}); e > WarnedInflation {
-		warnings = append(warnings, fmt.Sprintf("steps of %g make the variance %s, in a law of several wells that of a well; choose --dt %.2g", dt, TooLarge(e), TimeStep(dt, e, WantedInflation)))
+		warnings = append(warnings, fmt.Sprintf("steps of %g make the variance %s (where the law has several wells, the variance within each); choose --dt %.2g", dt, TooLarge(e), TimeStep(dt, e, WantedInflation)))
 	}
 	return warnings, false
 }
