@@ -74,6 +74,11 @@ func TestInterrupt(t *testing.T) {
 // TestHangup: a closed terminal ends a coordinator and a run in order, also where whoever
 // reads their output has gone first. Under nohup they stay.
 func TestHangup(t *testing.T) {
+	// Children of a process that ignores SIGHUP, as under nohup, ignore it too; of one that
+	// catches it they do not.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	dir := t.TempDir()
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -109,7 +114,7 @@ func TestHangup(t *testing.T) {
 	dir = t.TempDir()
 	kept, out := program(t.Context(), t, "coordinator", "--dir", dir)
 	err = kept.Start()
-	signal.Reset(syscall.SIGHUP)
+	signal.Notify(caught, syscall.SIGHUP)
 	if err != nil {
 		t.Fatal(err)
 	}
