@@ -281,31 +281,14 @@ func (d Dataset) header(k int, f family.Family) shard.Header {
 	return h
 }
 
-// Normalisation is that of the fields over all training shards, from their manifests. It fails
-// with shard.ErrNotFound if one is missing.
-func (d Dataset) Normalisation(store *shard.Dir) (shard.Normalisation, error) {
-	manifests, err := d.trainingManifests(store)
-	if err != nil {
-		return nil, err
-	}
-	return shard.Normalise(manifests)
-}
-
-// AddStates adds the samples' own normalisation over all training shards to n.
-func (d Dataset) AddStates(n shard.Normalisation, store *shard.Dir) error {
-	manifests, err := d.trainingManifests(store)
-	if err != nil {
-		return err
-	}
-	return n.AddStates(store, manifests)
-}
-
-func (d Dataset) trainingManifests(store *shard.Dir) ([]shard.Manifest, error) {
+// TrainingManifests are those of all training shards, by their numbers. It fails with
+// shard.ErrNotFound if one is missing.
+func (d Dataset) TrainingManifests(store *shard.Dir) ([]shard.Manifest, error) {
 	manifests := make([]shard.Manifest, d.Shards)
 	for k := range manifests {
 		var err error
 		if manifests[k], err = store.Manifest(d.Hash(), k); err != nil {
-			return nil, fmt.Errorf("normalisation: %w", err)
+			return nil, err
 		}
 	}
 	return manifests, nil

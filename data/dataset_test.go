@@ -212,11 +212,15 @@ func TestNormalisationNeedsEveryTrainingShard(t *testing.T) {
 	for _, k := range []int{0, 2, 3} {
 		generate(t, d, k, store)
 	}
-	if _, err := d.Normalisation(store); err == nil || !strings.Contains(err.Error(), "shard-00001") {
+	if _, err := d.TrainingManifests(store); err == nil || !strings.Contains(err.Error(), "shard-00001") {
 		t.Errorf("error %v, want one that names shard 1", err)
 	}
 	generate(t, d, 1, store)
-	got, err := d.Normalisation(store)
+	manifests, err := d.TrainingManifests(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := shard.Normalise(manifests)
 	if err != nil {
 		t.Fatal(err)
 	}

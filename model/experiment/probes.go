@@ -66,16 +66,21 @@ func feature(input string, k int) string { return fmt.Sprintf("%s[%d]", input, k
 // of all training shards, which the store must have. Features of probes use the first 1,024
 // functions, or all if there are fewer. It is the same on every worker.
 func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *shard.Dir) (shard.Normalisation, error) {
-	n := shard.Normalisation{}
-	if e.Probes == nil {
-		var err error
-		if n, err = e.Data.Normalisation(store); err != nil {
-			return nil, err
+	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised
+	if e.Probes == nil || states {
+		manifests, err := e.Data.TrainingManifests(store)
+		if err != nil {
+			return nil, fmt.Errorf("normalisation: %w", err)
 		}
-	}
-	if e.Training.States == flow.Standardised {
-		if err := e.Data.AddStates(n, store); err != nil {
-			return nil, err
+		if e.Probes == nil {
+			if n, err = shard.Normalise(manifests); err != nil {
+				return nil, err
+			}
+		}
+		if states {
+			if err := n.AddStates(store, manifests); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if e.Probes == nil {
