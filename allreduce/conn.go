@@ -110,7 +110,7 @@ type scattering struct {
 	ahead  [aheadBytes]byte
 	lo, hi int           // the bytes of ahead that are not read yet
 	begin  func() error  // reads what precedes gRPC's bytes; nil when done, or without any
-	reads  atomic.Uint64 // that brought bytes
+	reads  atomic.Uint64 // system calls that brought bytes
 }
 
 func (c *scattering) Read(p []byte) (int, error) {
@@ -125,14 +125,13 @@ func (c *scattering) Read(p []byte) (int, error) {
 		c.lo += n
 		return n, nil
 	}
+	var n int
+	var err error
 	if c.system == nil {
-		n, err := c.Conn.Read(p)
-		if n > 0 {
-			c.reads.Add(1)
-		}
-		return n, err
+		n, err = c.Conn.Read(p)
+	} else {
+		n, err = c.system.readv(p, c.ahead[:])
 	}
-	n, err := c.system.readv(p, c.ahead[:])
 	if n > 0 {
 		c.reads.Add(1)
 	}

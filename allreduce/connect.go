@@ -20,7 +20,7 @@ func (r *Ring) connect(d dialer) error {
 	var failed error
 	for _, from := range r.sources {
 		select {
-		case from.in = <-from.arrived:
+		case <-from.arrived:
 		case <-r.ctx.Done():
 			if failed == nil {
 				failed = r.wrap("join", from.rank, context.Cause(r.ctx))
@@ -41,15 +41,8 @@ func (r *Ring) connect(d dialer) error {
 }
 
 // dialGrace is how long a rank that cannot connect to another waits for its other attempts
-// to fail, to name all ranks that it cannot connect to.
+// to fail, so that it names all ranks to which it cannot connect.
 const dialGrace = 100 * time.Millisecond
-
-func (r *Ring) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-r.ctx.Done():
-	}
-}
 
 // dial opens the stream to a sink. Its failure ends the ring.
 func (r *Ring) dial(d dialer, to *sink) error {
@@ -66,7 +59,10 @@ func (r *Ring) dial(d dialer, to *sink) error {
 		close(to.ended)
 		if errors.Is(err, ErrSilent) && r.ctx.Err() == nil { // else it is the reason why the ring has ended
 			to.unreachable.Store(true)
-			r.pause(dialGrace)
+			select {
+			case <-time.After(dialGrace):
+			case <-r.ctx.Done():
+			}
 		}
 		failed := r.wrap("join", to.rank, err)
 		r.cancel(failed)
@@ -97,8 +93,8 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 		r.cancel(r.blame("join", h.id.Rank, err))
 		return err
 	}
-	from.heard.Store(&in)
-	from.arrived <- in
+	from.in = in
+	close(from.arrived)
 	defer close(from.parted)
 	select {
 	case <-from.drained:

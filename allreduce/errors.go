@@ -37,7 +37,7 @@ type Error struct {
 	Bucket     int           // call of AllReduce within the step
 	Peer       int           // rank that failed, or that this rank waited for; -1 if there is none
 	Address    string        // data address of that peer
-	Silent     []int         // ranks from which nothing comes, or to which there is no way, whatever Err is
+	Silent     []int         // ranks from which nothing comes, or to which there is no way; also where Err is another
 	Err        error
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/ergoflow/ergoflow"
 )
 
-// outgoing is the stream to a rank. One goroutine sends, and another signs of life.
+// outgoing is the stream to a rank. One goroutine sends messages, and another sends
+// signs of life.
 type outgoing interface {
 	// send queues a message. encode returns its payload, in scratch or in memory of
 	// its own. The payload must not change before settle or close reports that the

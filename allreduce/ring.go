@@ -52,13 +52,12 @@ type sink struct {
 // A source is a rank that we receive from.
 type source struct {
 	rank    int
-	in      incoming                 // set by connect
-	heard   atomic.Pointer[incoming] // the same, as soon as it is there
-	reading sync.Mutex               // held while in is read
-	arrived chan incoming            // its stream, once
-	claimed atomic.Bool              // a stream has connected as this rank
-	drained chan struct{}            // closed when its stream is read to its end
-	parted  chan struct{}            // closed when its stream is gone
+	in      incoming      // its stream, set before arrived is closed
+	arrived chan struct{} // closed when its stream is there
+	reading sync.Mutex    // held while in is read
+	claimed atomic.Bool   // a stream has connected as this rank
+	drained chan struct{} // closed when its stream is read to its end
+	parted  chan struct{} // closed when its stream is gone
 	silence silence
 }
 
@@ -79,7 +78,7 @@ func newRing(ctx context.Context, id Identity, peers []string, opts Options) *Ri
 		}
 		if mesh || d == id.World-1 {
 			r.sources = append(r.sources, &source{rank: rank,
-				arrived: make(chan incoming, 1), drained: make(chan struct{}), parted: make(chan struct{})})
+				arrived: make(chan struct{}), drained: make(chan struct{}), parted: make(chan struct{})})
 		}
 	}
 	return r

@@ -9,13 +9,14 @@ import (
 
 // A link can stay connected and carry nothing: a route is lost, a cable is unplugged, one
 // direction is blocked. TCP reports that after minutes. So every rank sends a sign of life
-// on each of its outgoing links several times a second, from a goroutine that does nothing
-// else: also while the rank computes, compiles, or waits for another. A rank that joins or
-// sums and gets no byte on a link for nearly two seconds ends the ring. A link that is slow brings
-// bytes and is never silent.
+// on each of its outgoing links several times a second. A goroutine that does nothing else
+// sends them, also while the rank computes, compiles, or waits for another. A rank that
+// joins or sums, and gets no byte on a link for nearly two seconds, ends the ring. A slow
+// link brings bytes and is never silent.
 
 const (
-	// beatInterval is the time between two signs of life, and between two looks for them.
+	// beatInterval is the time between two signs of life, and between two looks at the
+	// bytes that have come.
 	beatInterval = 250 * time.Millisecond
 	// silentBeats is how many looks in a row find nothing new on a silent link: it is
 	// noticed 1.75 to 2 s after the last byte. That is later than the coordinator notices a
@@ -50,8 +51,8 @@ func (r *Ring) keepAlive(to *sink) {
 	}
 }
 
-// listen ends a ring that joins or sums while a source is silent. It looks at all sources: where A
-// cannot send to B, C may wait for A and B for C.
+// listen ends a ring that joins or sums while a source is silent. It looks at all sources:
+// where A cannot send to B, C may wait for A and B for C.
 func (r *Ring) listen() {
 	ticker := time.NewTicker(beatInterval)
 	defer ticker.Stop()
@@ -67,11 +68,12 @@ func (r *Ring) listen() {
 		waiting := r.waiting.Load()
 		silent := false
 		for _, from := range r.sources {
-			in := from.heard.Load()
-			if in == nil {
+			select {
+			case <-from.arrived:
+			default:
 				continue // it has not connected yet
 			}
-			if now, ok := (*in).arrivals(); ok {
+			if now, ok := from.in.arrivals(); ok {
 				silent = from.silence.look(now, waiting, passed) || silent
 			}
 		}
@@ -107,8 +109,8 @@ func (r *Ring) silent() *Error {
 	return r.blame("receive", first, fmt.Errorf("%w: not even signs of life came for %v", ErrSilent, silentBeats*beatInterval))
 }
 
-// quiet are the ranks to which there is no way, and those from which nothing has come for
-// nearly as long as from a silent one.
+// quiet are the ranks to which no connection can be made, and those from which nothing has
+// come for nearly as long as from a silent one.
 func (r *Ring) quiet() []int {
 	var ranks []int
 	for _, to := range r.sinks {
