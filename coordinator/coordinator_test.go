@@ -373,6 +373,16 @@ func TestBadStarts(t *testing.T) {
 	}
 }
 
+// bareLoop is a loop without services.
+func bareLoop(ledger *ledger) *loop {
+	log := slog.New(slog.DiscardHandler)
+	return &loop{
+		machine: machine.New(machine.Config{Version: ergoflow.Build()}, machine.Ledger{}), messages: &convert.Messages{}, ledger: ledger,
+		log: log, refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
+		sessions: map[machine.Session]*session{},
+	}
+}
+
 // A plan that could not be stored is not accepted.
 func TestSubmitOnAFullDisk(t *testing.T) {
 	ledger, err := openLedger(t.TempDir())
@@ -380,11 +390,7 @@ func TestSubmitOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	ledger.close() // no write succeeds any more
-	l := &loop{
-		machine: machine.New(machine.Config{Version: ergoflow.Build()}, machine.Ledger{}), messages: &convert.Messages{}, ledger: ledger,
-		log: slog.New(slog.DiscardHandler), work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
-		sessions: map[machine.Session]*session{},
-	}
+	l := bareLoop(ledger)
 	done := make(chan error, 1)
 	go func() { done <- l.run(t.Context()) }()
 	_, err = (&service{loop: l}).Submit(t.Context(), &wire.SubmitRequest{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()})

@@ -2,12 +2,14 @@ package coordinator
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -39,10 +41,6 @@ func TestRefused(t *testing.T) {
 	}
 	good := func(id string) *wire.WorkerMessage { return hello(id, ergoflow.Build(), id+":9") }
 	beat := &wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{}}}
-	flood := []*wire.WorkerMessage{good("flood")}
-	for range 4 * messageBurst {
-		flood = append(flood, beat)
-	}
 	for _, test := range []struct {
 		name     string
 		messages []*wire.WorkerMessage
@@ -61,7 +59,6 @@ func TestRefused(t *testing.T) {
 		{"an empty message", []*wire.WorkerMessage{good("empty"), {}}, "empty", "without a known body"},
 		{"a generation that has not begun", []*wire.WorkerMessage{good("prophet"),
 			{Body: &wire.WorkerMessage_Ready{Ready: &wire.Ready{Generation: 1 << 60}}}}, "prophet", "names generation"},
-		{"a flood", flood, "flood", "messages a second"},
 		{"an oversized message", []*wire.WorkerMessage{good("huge"),
 			{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: strings.Repeat("x", maxMessage)}}}}, "huge", "larger than max"},
 	} {
@@ -132,6 +129,50 @@ func TestRefused(t *testing.T) {
 		t.Errorf("generation %d of %d became %d of %d: %s", before.Generation, before.WorldSize, after.Generation, after.WorldSize, after.Reason)
 	}
 	a.kill()
+}
+
+// flood is a worker's stream of heartbeats, as fast as they are read.
+type flood struct {
+	wire.Control_SessionServer
+	ctx  context.Context
+	read int
+}
+
+func (f *flood) Context() context.Context            { return f.ctx }
+func (f *flood) Send(*wire.CoordinatorMessage) error { return nil }
+func (f *flood) Recv() (m *wire.WorkerMessage, err error) {
+	if f.read++; f.read == 1 {
+		return &wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "flood", Version: ergoflow.Build(), DataAddress: "flood:9"}}}, nil
+	}
+	return &wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{}}}, nil
+}
+
+// A worker that sends too many messages loses its session. On the bubble's clock reading
+// takes no time, so the limit does not depend on the machine.
+func TestFloodIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bareLoop(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- l.run(ctx) }()
+		stream := &flood{ctx: t.Context()}
+		if err := (&service{loop: l}).Session(stream); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("the session ended: %v", err)
+		}
+		if stream.read != messageBurst+1 {
+			t.Errorf("%d messages were read, want %d", stream.read, messageBurst+1)
+		}
+		l.do(func() {
+			if r := l.refused.last; len(r) != 1 || r[0].From != "flood" || !strings.Contains(r[0].Reason, "messages a second") {
+				t.Errorf("refused %+v", r)
+			}
+			if st := l.status(); len(st.Workers) > 0 {
+				t.Errorf("workers %+v", st.Workers)
+			}
+		})
+		cancel()
+		<-done
+	})
 }
 
 func TestRefusedRequests(t *testing.T) {
