@@ -3,13 +3,13 @@ package gossip
 import (
 	"encoding/json"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/ergoflow/ergoflow/internal/hostport"
 )
 
 // decodeMeta decodes a member's metadata. Any process that reaches the gossip may send
@@ -39,7 +39,7 @@ func (m Meta) check() error {
 		if address == "" {
 			continue
 		}
-		if err := checkAddress(address); err != nil {
+		if err := hostport.Check(address); err != nil {
 			return err
 		}
 	}
@@ -47,21 +47,6 @@ func (m Meta) check() error {
 		if !isPrintable(text) {
 			return fmt.Errorf("%s %q is not printable", name, text)
 		}
-	}
-	return nil
-}
-
-// checkAddress refuses what nobody can dial.
-func checkAddress(address string) error {
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return err
-	}
-	if port, err := strconv.ParseUint(service, 10, 16); err != nil || port == 0 {
-		return fmt.Errorf("address %q: port %q is not in 1…65535", address, service)
-	}
-	if host == "" || !isPrintable(host) || strings.ContainsAny(host, " /") {
-		return fmt.Errorf("address %q: %q is no host", address, host)
 	}
 	return nil
 }

@@ -2,16 +2,12 @@ package machine
 
 import (
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/message"
+	"github.com/ergoflow/ergoflow/internal/hostport"
 )
 
 // Bounds of a worker's description, and of the number of workers.
@@ -71,7 +67,7 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 		return fmt.Sprintf("there are %d workers already", len(m.workers))
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
-	case !isAddress(w.DataAddress):
+	case hostport.Check(w.DataAddress) != nil:
 		return fmt.Sprintf("the data address %q is not HOST:PORT", w.DataAddress)
 	case newest > m.ledger.Generation:
 		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", newest, m.ledger.Generation)
@@ -90,16 +86,6 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 		}
 	}
 	return ""
-}
-
-// isAddress reports whether members could dial an address.
-func isAddress(address string) bool {
-	host, service, err := net.SplitHostPort(address)
-	if err != nil || host == "" || strings.ContainsFunc(host, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) || r == ' ' }) {
-		return false
-	}
-	port, err := strconv.ParseUint(service, 10, 16)
-	return err == nil && port > 0
 }
 
 // elsewhere reports whether a new worker, or any connected one, is on another host than
