@@ -86,7 +86,7 @@ func openServices(ctx context.Context, c Config, last Addresses, closing *closer
 	control := gossip.Advertise(s.listener.Addr().String())
 	s.members, err = reopen(last.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
 		return gossip.Join(ctx, gossip.Config{
-			Name: fmt.Sprintf("coordinator-%s-%d", control, os.Getpid()), Bind: bind,
+			Name: gossip.CoordinatorName(control, os.Getpid()), Bind: bind,
 			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
 		})
 	})

@@ -116,7 +116,7 @@ func listed(t *testing.T, g *Gossip, name string, want bool) Member {
 const control = "127.0.0.1:7000"
 
 func coordinating(t *testing.T) *Gossip {
-	return join(t, "coordinator-"+control, Meta{Role: RoleCoordinator, ControlAddress: control})
+	return join(t, CoordinatorName(control, 1), Meta{Role: RoleCoordinator, ControlAddress: control})
 }
 
 func metaOf(m Meta) []byte {
@@ -186,15 +186,15 @@ func TestForgedCoordinator(t *testing.T) {
 	own := g.list.LocalNode()
 	name := own.Name
 	listed(t, w, name, true)
-	elsewhere := metaOf(Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:1", Started: math.MaxInt64})
-	untrue := forged{name, own.Addr.To4(), own.Port, elsewhere, spoken, math.MaxUint32}
-	for _, network := range []string{"udp", "tcp"} {
-		message := untrue.packet(aliveMsg)
-		if network == "tcp" {
-			message = untrue.exchange(stateAlive)
-		}
-		send(t, network, w.Address(), message)
+	untrue := forged{name, own.Addr.To4(), own.Port, nil, spoken, math.MaxUint32}
+	for _, elsewhere := range []string{"127.0.0.1:1", control[1:]} { // the latter is a part of the name
+		untrue.meta = metaOf(Meta{Role: RoleCoordinator, ControlAddress: elsewhere, Started: math.MaxInt64})
+		send(t, "udp", w.Address(), untrue.packet(aliveMsg))
+		send(t, "tcp", w.Address(), untrue.exchange(stateAlive))
 	}
+	last := forged{"last", untrue.addr, 9, metaOf(Meta{Role: RoleWorker}), spoken, 1}
+	send(t, "udp", w.Address(), last.packet(aliveMsg))
+	listed(t, w, last.name, true) // the packets before are read
 	if found := listed(t, w, name, true); found.Meta.ControlAddress != control {
 		t.Errorf("the coordinator is at %s", found.Meta.ControlAddress)
 	}
@@ -208,7 +208,7 @@ func TestForgedCoordinator(t *testing.T) {
 func TestAvoid(t *testing.T) {
 	g := coordinating(t)
 	const other = "127.0.0.1:1"
-	f := forged{"coordinator-" + other, []byte{127, 0, 0, 1}, 9, metaOf(Meta{Role: RoleCoordinator, ControlAddress: other, Started: math.MaxInt64}), spoken, 1}
+	f := forged{CoordinatorName(other, 1), []byte{127, 0, 0, 1}, 9, metaOf(Meta{Role: RoleCoordinator, ControlAddress: other, Started: math.MaxInt64}), spoken, 1}
 	send(t, "udp", g.Address(), f.packet(aliveMsg))
 	listed(t, g, f.name, true)
 	for avoid, want := range map[string]string{"": other, other: control, control: other} {
@@ -246,13 +246,13 @@ func FuzzPackets(f *testing.F) {
 	here, worker := []byte{127, 0, 0, 1}, metaOf(Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"})
 	f.Add("a", here, uint16(9), worker, []byte(nil), uint32(1), byte(aliveMsg), byte(stateAlive))
 	f.Add("a", here, uint16(9), worker, spoken, uint32(1), byte(aliveMsg), byte(stateSuspect))
-	f.Add("coordinator-"+control, here, uint16(9), metaOf(Meta{Role: RoleCoordinator, ControlAddress: control}), spoken, uint32(math.MaxUint32), byte(aliveMsg), byte(stateLeft))
-	f.Add("coordinator-"+control, here, uint16(0), worker, []byte{1, 5, 2, 0, 0}, uint32(7), byte(deadMsg), byte(stateDead))
+	f.Add(CoordinatorName(control, 1), here, uint16(9), metaOf(Meta{Role: RoleCoordinator, ControlAddress: control}), spoken, uint32(math.MaxUint32), byte(aliveMsg), byte(stateLeft))
+	f.Add(CoordinatorName(control, 1), here, uint16(0), worker, []byte{1, 5, 2, 0, 0}, uint32(7), byte(deadMsg), byte(stateDead))
 	f.Add("\xff", []byte{1, 2, 3}, uint16(0), []byte(`{"role":"worker","version":"\u0000"}`), []byte{2, 5, 5, 0, 0, 0}, uint32(0), byte(suspectMsg), byte(9))
 	var g *Gossip
 	open := func() {
 		var err error
-		g, err = Join(context.Background(), Config{Name: "coordinator-" + control, Bind: "127.0.0.1:0", Meta: Meta{Role: RoleCoordinator, ControlAddress: control}})
+		g, err = Join(context.Background(), Config{Name: CoordinatorName(control, 1), Bind: "127.0.0.1:0", Meta: Meta{Role: RoleCoordinator, ControlAddress: control}})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -50,7 +50,7 @@ type Meta struct {
 
 // Config of one member.
 type Config struct {
-	Name  string        // unique in the cluster; a coordinator's has its control address in it
+	Name  string        // unique in the cluster; a coordinator's is its CoordinatorName
 	Bind  string        // host:port to gossip on; port 0 chooses one
 	Seeds []string      // host:port of any members; none: this is the first
 	Wait  time.Duration // for a seed to answer; zero means 5 s

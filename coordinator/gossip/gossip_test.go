@@ -34,7 +34,7 @@ func join(t *testing.T, name string, meta Meta, seeds ...string) *Gossip {
 // Any member can be a seed: the third joins through the second and still finds the
 // coordinator.
 func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
-	c := join(t, "c-127.0.0.1:7000", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	c := join(t, CoordinatorName("127.0.0.1:7000", 1), Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, c.Address())
 	b := join(t, "b", Meta{Role: RoleWorker}, a.Address())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -62,7 +62,7 @@ func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
 // A coordinator that ends and starts again at another address is found again; so is one
 // that starts after the search for it.
 func TestCoordinatorComesBack(t *testing.T) {
-	first, err := Join(t.Context(), Config{Name: "c1-127.0.0.1:1", Bind: "127.0.0.1:0",
+	first, err := Join(t.Context(), Config{Name: CoordinatorName("127.0.0.1:1", 1), Bind: "127.0.0.1:0",
 		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestCoordinatorComesBack(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := Join(t.Context(), Config{Name: "c2-127.0.0.1:2", Bind: address,
+	second, err := Join(t.Context(), Config{Name: CoordinatorName("127.0.0.1:2", 2), Bind: address,
 		Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:2"}})
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		"no role":       {Name: "w", Bind: "127.0.0.1:0"},
 		"no name":       {Bind: "127.0.0.1:0", Meta: worker},
 		"name":          {Name: "w\n", Bind: "127.0.0.1:0", Meta: worker},
-		"other control": {Name: "c-127.0.0.1:1", Bind: "127.0.0.1:0", Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:2"}},
+		"other control": {Name: CoordinatorName("127.0.0.1:1", 1), Bind: "127.0.0.1:0", Meta: Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:2"}},
 	} {
 		if _, err := Join(t.Context(), c); err == nil {
 			t.Errorf("%s: no error", name)
@@ -174,7 +174,7 @@ func TestAddresses(t *testing.T) {
 // memberlist updates a member's record while others read the list of members: this is a
 // test for the race detector.
 func TestMembersAreReadWhileTheyChange(t *testing.T) {
-	a := join(t, "a-127.0.0.1:7000", Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
+	a := join(t, CoordinatorName("127.0.0.1:7000", 1), Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	b := join(t, "b", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, a.Address())
 	said := make(chan error)
 	go func() {

@@ -62,10 +62,22 @@ func checkName(name string, m Meta) error {
 		return fmt.Errorf("the name has %d bytes, not 1 to %d", len(name), maxName)
 	case !isPrintable(name):
 		return fmt.Errorf("name %q is not printable", name)
-	case m.Role == RoleCoordinator && !strings.Contains(name, m.ControlAddress):
-		return fmt.Errorf("the name %q of a coordinator lacks its control address %s", name, m.ControlAddress)
+	case m.Role == RoleCoordinator && controlIn(name) != m.ControlAddress:
+		return fmt.Errorf("the name %q of a coordinator does not have its control address %s", name, m.ControlAddress)
 	}
 	return nil
+}
+
+// CoordinatorName is the name of a coordinator's process.
+func CoordinatorName(control string, pid int) string {
+	return fmt.Sprintf("coordinator-%s-%d", control, pid)
+}
+
+// controlIn is the control address in a coordinator's name: what stands between the first
+// hyphen and the last. A part of it could be the address of another host.
+func controlIn(name string) string {
+	_, rest, _ := strings.Cut(name, "-")
+	return rest[:max(0, strings.LastIndexByte(rest, '-'))]
 }
 
 func isPrintable(s string) bool {

@@ -52,3 +52,26 @@ func FuzzMeta(f *testing.F) {
 		}
 	})
 }
+
+// A coordinator's name allows one control address, which may have hyphens.
+func TestCoordinatorName(t *testing.T) {
+	for _, control := range []string{"10.0.0.12:7070", "gpu-0-rack-1:7070", "[fe80::1%eth-0]:7070"} {
+		name := CoordinatorName(control, 4711)
+		if err := checkName(name, Meta{Role: RoleCoordinator, ControlAddress: control}); err != nil {
+			t.Error(err)
+		}
+		for begin := range control {
+			for end := begin + 1; end <= len(control); end++ {
+				part := control[begin:end]
+				if part != control && checkName(name, Meta{Role: RoleCoordinator, ControlAddress: part}) == nil {
+					t.Errorf("%s allows %s", name, part)
+				}
+			}
+		}
+	}
+	for _, name := range []string{"", "-", "--", "coordinator", "coordinator-" + "a:1"} {
+		if checkName(name, Meta{Role: RoleCoordinator, ControlAddress: "a:1"}) == nil {
+			t.Errorf("%q allows a:1", name)
+		}
+	}
+}
