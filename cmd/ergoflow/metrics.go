@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -12,35 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/ondevice"
-	"github.com/ergoflow/ergoflow/model/training/assignment"
 )
-
-// distances is the document of `metrics --json`. A distance that these clouds do not have,
-// or that was not asked for, is absent.
-type distances struct {
-	Points            [2]int   `json:"points"`
-	Dimension         int      `json:"dimension"`
-	Sinkhorn          float64  `json:"sinkhorn"`
-	Backend           string   `json:"backend,omitempty"` // of sinkhorn
-	SinkhornConverged *float64 `json:"sinkhorn_converged,omitempty"`
-	SinkhornResidual  *float64 `json:"sinkhorn_residual,omitempty"`
-	SinkhornReached   *bool    `json:"sinkhorn_reached,omitempty"`
-	W2                *float64 `json:"w2,omitempty"`
-	SlicedW2          float64  `json:"sliced_w2"`
-	KS                *float64 `json:"ks,omitempty"`
-	KSP               *float64 `json:"ks_p,omitempty"` // if draws are independent
-	// EffectivePoints are the independent draws that the points are worth, by their order.
-	EffectivePoints *[2]float64 `json:"effective_points,omitempty"`
-	KSPEffective    *float64    `json:"ks_p_effective,omitempty"` // of so many draws
-	// Warnings say which numbers are not what they seem.
-	Warnings []string `json:"warnings,omitempty"`
-}
-
-// warn adds a warning, and prints it.
-func (d *distances) warn(format string, args ...any) {
-	d.Warnings = append(d.Warnings, fmt.Sprintf(format, args...))
-	fmt.Fprintln(os.Stderr, "warning:", d.Warnings[len(d.Warnings)-1])
-}
 
 // metricsFlags are the flags of metrics.
 type metricsFlags struct {
@@ -114,95 +85,17 @@ func (f *metricsFlags) validate() error {
 	return nil
 }
 
-// measure computes all distances that two samples have.
-func (f *metricsFlags) measure(ctx context.Context, first, second metrics.CloudOf[float64]) (d distances, err error) {
-	x, y, rounding, err := metrics.Centre(first, second)
-	if err != nil {
-		return d, err
-	}
-	d = distances{Points: [2]int{x.N, y.N}, Dimension: x.D, Backend: f.backend}
-	if err := f.sinkhorn(ctx, &d, x, y); err != nil {
-		return d, err
-	}
-	if x.D == 1 {
-		err = d.line(first.X, second.X)
-	} else {
-		err = d.space(x, y, f.directions, f.seed)
-	}
-	if err != nil {
-		return d, err
-	}
-	if rounding > 0.01*d.SlicedW2 && !slices.Equal(first.X, second.X) {
-		d.warn("rounding to float32 moves the points: it changes sinkhorn, and in more than one dimension W2, as a W2 of up to %.2g does; sliced W2 is %.2g", rounding, d.SlicedW2)
-	}
-	return d, nil
-}
-
-// sinkhorn computes the Sinkhorn divergence, and its fixed point if asked for.
-func (f *metricsFlags) sinkhorn(ctx context.Context, d *distances, x, y metrics.Cloud) (err error) {
-	reference := metrics.NewReference(y)
+// measure computes all distances that two samples have, and prints warnings about them.
+func (f *metricsFlags) measure(ctx context.Context, x, y metrics.CloudOf[float64]) (metrics.Distances, error) {
+	o := metrics.DistancesOptions{Sinkhorn: f.options, Converged: f.converged, Directions: f.directions, Seed: f.seed, Backend: f.backend}
 	if f.backend != "" {
-		d.Sinkhorn, err = sinkhornOn(ctx, f.backend, x, y, f.options)
-	} else {
-		d.Sinkhorn, err = reference.Sinkhorn(x, f.options)
-	}
-	if err != nil || !f.converged {
-		return err
-	}
-	c, err := reference.SinkhornConverged(x, metrics.ConvergedOptions{Blur: f.options.Blur})
-	if err != nil {
-		return err
-	}
-	d.SinkhornConverged, d.SinkhornResidual, d.SinkhornReached = &c.Value, &c.Residual, &c.Converged
-	if !c.Converged {
-		resolution := ""
-		if f.options.Blur < c.FinestBlur {
-			resolution = fmt.Sprintf("; float64 resolves no --blur below %.2g for points this far apart", c.FinestBlur)
+		o.Divergence = func(x, y metrics.Cloud, o metrics.Options) (float64, error) {
+			return sinkhornOn(ctx, f.backend, x, y, o)
 		}
-		d.warn("sinkhorn_converged has not converged: residual %.2g after %d iterations%s", c.Residual, c.Iterations, resolution)
 	}
-	return nil
-}
-
-// line computes the distances of samples in one dimension, where sliced W2 is W2.
-func (d *distances) line(x, y []float64) error {
-	w2, err := metrics.W2(x, y)
-	if err != nil {
-		return err
-	}
-	ks, p, err := metrics.KS(x, y)
-	if err != nil {
-		return err
-	}
-	d.W2, d.SlicedW2, d.KS, d.KSP = &w2, w2, &ks, &p
-	worth := [2]float64{metrics.EffectiveSize(x, 1), metrics.EffectiveSize(y, 1)}
-	effective := metrics.KSEffectiveP(ks, p, d.Points, worth)
-	d.EffectivePoints, d.KSPEffective = &worth, &effective
-	if p < 0.05 && (correlated(x, worth[0]) || correlated(y, worth[1])) {
-		d.warn("ks_p is of independent draws, but in the order of the files the points are worth %.0f and %.0f: use ks_p_effective", worth[0], worth[1])
-	}
-	return nil
-}
-
-// correlated reports whether points are worth less than half as many independent draws.
-func correlated(x []float64, worth float64) bool {
-	return worth < 0.5*min(float64(len(x)), metrics.EffectiveSizeBound)
-}
-
-// space computes the distances in more dimensions.
-func (d *distances) space(x, y metrics.Cloud, directions int, seed uint64) (err error) {
-	if d.SlicedW2, err = metrics.SlicedW2(x, y, directions, seed); err != nil {
-		return err
-	}
-	if x.N != y.N || x.N > assignment.MaxPoints {
-		return nil
-	}
-	w2, err := metrics.W2Assignment(x, y)
-	if err != nil {
-		return err
-	}
-	d.W2 = &w2
-	return nil
+	d, err := metrics.NewDistances(x, y, o)
+	warn(d.Warnings)
+	return d, err
 }
 
 // sinkhornOn is metrics.Sinkhorn on the backend of that name.

@@ -17,7 +17,7 @@
 // results do not depend on their number.
 //
 // To add a metric, add a file with its formula, validate the clouds with
-// validatePair, and enter it in the lists above and of bad_input_test.go. Package
-// evaluate then measures it for tables (compare.go, results.go, summary.go,
-// columns.go).
+// validatePair, and enter it in the lists above and of bad_input_test.go.
+// NewDistances (distances.go) measures it for two files; package evaluate measures
+// it for tables (compare.go, results.go, summary.go, columns.go).
 package metrics

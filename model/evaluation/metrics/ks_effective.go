@@ -6,14 +6,14 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 )
 
-// EffectiveSizeBound is the size up to which EffectiveSize finds independent draws to
+// effectiveSizeBound is the size up to which EffectiveSize finds independent draws to
 // be worth their number.
-const EffectiveSizeBound = 1 << 17
+const effectiveSizeBound = 1 << 17
 
 // EffectiveSize is how many independent draws samples on the line, [chains, draws],
 // are worth for KS: the smaller of bulk and tail ESS, and at most their number. Of
 // samples whose chains are not known take one chain: then their order tells. Samples
-// that are too few to tell count as independent. Of more than EffectiveSizeBound
+// that are too few to tell count as independent. Of more than effectiveSizeBound
 // samples it may be as small as this, as in package diagnostics.
 func EffectiveSize[T float32 | float64](samples []T, chains int) float64 {
 	n := float64(len(samples))
