@@ -175,10 +175,8 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	scheme := f.scheme
 	scheme.BurnIn += scheme.Thin // the first sample comes thin steps after the burn-in
 	var warnings []string
-	warn := func(about []string) {
-		for _, w := range about {
-			fmt.Fprintln(os.Stderr, "warning:", w)
-		}
+	note := func(about []string) {
+		warn(about)
 		warnings = append(warnings, about...)
 	}
 	if err := data.StepsAreLost(ctx, engine, equation.Bind, scheme, scheme.Steps(kept), f.seed); err != nil {
@@ -186,7 +184,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	}
 	boundaries := data.BoundariesOf(engine, equation.Bind, domain, simulate.Centre(law))
 	if domain != simulate.WholeLine {
-		warn(boundaries.Warnings())
+		note(boundaries.Warnings())
 	}
 	x := make([]float64, scheme.Chains*kept)
 	total := scheme.Steps(kept) * scheme.Chains
@@ -200,12 +198,12 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, explainSimulation(err, boundaries, explodes)
 	}
 	seconds := time.Since(begin).Seconds()
-	dtype, err := writeSamples(ctx, f.output, x)
+	dtype, err := npy.WriteNarrow(ctx, f.output, npy.Array[float64]{Shape: []int{len(x)}, Data: x})
 	if err != nil {
 		return s, withHint(err, "nothing was written; the same command gives the same samples again")
 	}
 	found, about := diagnostics.OfEquation(b.Eval, sigma.Eval, scheme.DT, x, scheme.Chains)
-	warn(about)
+	note(about)
 	s = simulation{
 		Output: f.output, Samples: len(x), Chains: scheme.Chains, DType: dtype,
 		RHat: statistic(found.RHat), ESSBulk: statistic(found.ESSBulk), ESSTail: statistic(found.ESSTail), MCSEMean: statistic(found.MCSEMean),
@@ -219,29 +217,19 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	return s, nil
 }
 
-// writeSamples writes the array that holds the samples, in float32 unless that would lose
-// digits that tell them apart. It returns its type.
-func writeSamples(ctx context.Context, path string, x []float64) (dtype string, err error) {
-	a := npy.Array[float64]{Shape: []int{len(x)}, Data: x}
-	if single, small := npy.Single(a); small {
-		return "float32", npy.Write(ctx, path, single)
-	}
-	return "float64", npy.Write(ctx, path, a)
-}
-
 // String is the line that simulate prints.
 func (s simulation) String() string {
 	digits := 4
 	if far := math.Log10(math.Abs(s.Mean) / math.Sqrt(float64(s.Variance))); far > 2 { // as many as show the deviation
-		digits = min(2+int(math.Ceil(far)), 17)
+		digits = int(min(2+math.Ceil(far), 17)) // far is infinite where all samples are equal
 	}
 	mean, worth, kind := fmt.Sprintf("%.*g", digits, s.Mean), "", ""
 	in := ""
 	if s.DType == "float64" {
 		kind = "float64 "
 	}
-	if e := float64(s.MCSEMean); e == e {
-		mean = fmt.Sprintf("%s ± %.1g", mean, e)
+	if known := func(v statistic) bool { return !math.IsNaN(float64(v)) }; known(s.MCSEMean) && known(s.RHat) {
+		mean = fmt.Sprintf("%s ± %.1g", mean, s.MCSEMean)
 		worth = fmt.Sprintf("R-hat %.3f, ESS %.0f (tails %.0f), ", s.RHat, s.ESSBulk, s.ESSTail)
 	}
 	if s.Boundaries != nil {

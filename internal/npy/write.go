@@ -35,6 +35,15 @@ func Write[T float32 | float64](ctx context.Context, path string, a Array[T]) er
 	return nil
 }
 
+// WriteNarrow is Write as '<f4' where Single rounds little, and else as '<f8'. It returns
+// NumPy's name of the type, float32 or float64.
+func WriteNarrow(ctx context.Context, path string, a Array[float64]) (dtype string, err error) {
+	if rounded, small := Single(a); small {
+		return "float32", Write(ctx, path, rounded)
+	}
+	return "float64", Write(ctx, path, a)
+}
+
 // stretch is how many elements encode writes between two checks of ctx.
 const stretch = 1 << 18
 
