@@ -42,7 +42,7 @@ const (
 // its faults; when they begin depends on the clock.
 func TestChaos(t *testing.T) {
 	if *chaosFor == 0 {
-		t.Skip("`make chaos MINUTES=3` runs it")
+		t.Skip("faults at random moments need minutes and root: `make chaos MINUTES=3` runs them")
 	}
 	hosts.Isolated(t, chaos)
 }
@@ -55,10 +55,7 @@ func chaos(t *testing.T) {
 		e := tiny(t, chaosSteps, odd == 1)
 		baselines[odd] = baseline{e, final(t, undisturbed(t, alone, e))}
 	}
-	var on []*hosts.Host
-	for _, name := range []string{"a", "b", "c", "d"} {
-		on = append(on, network.Host(name))
-	}
+	on := limitedHosts(network, fullRate, "a", "b", "c", "d")
 	seed := *chaosSeed
 	if seed == 0 {
 		seed = rand.Uint64N(1 << 32)
@@ -111,9 +108,6 @@ func disturb(t *testing.T, on []*hosts.Host, undisturbed baseline, seed uint64, 
 			t.Fatal(err)
 		}
 		hosts.Disk(t, disk, diskBytes)
-		for _, h := range on {
-			h.Limit(fullRate)
-		}
 		r := &round{hostCluster: startHosts(t, on, disk, filepath.Join(dir, "shards")), rng: rand.New(rand.NewPCG(seed, 0)), disk: disk,
 			begin: time.Now(), absent: make(map[*daemon]time.Time), tally: tally}
 		r.submit(undisturbed.experiment)
@@ -164,7 +158,7 @@ func (r *round) toEnd() {
 		if time.Since(moved) > chaosPatience {
 			r.t.Fatalf("no progress in %v\n%s", chaosPatience, r.logs())
 		}
-		<-time.After(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond) // other processes are polled
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // or what both send. Of the last two workers one goes on alone.
 func TestCutLinks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a cluster on three hosts waits for real time-outs, a minute")
+		t.Skip("-short: the workers notice a cut link by time-outs of real connections, which takes a minute")
 	}
 	hosts.Isolated(t, cutLinks)
 }
@@ -29,13 +29,8 @@ func cutLinks(t *testing.T) {
 	e := tiny(t, 700, false)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
-	var on []*hosts.Host
-	for _, name := range []string{"a", "b", "c"} {
-		h := network.Host(name)
-		h.Limit("20mbit") // slow enough to cut links in the middle
-		on = append(on, h)
-	}
-	b, c := on[1], on[2] // a has the coordinator
+	on := limitedHosts(network, "20mbit", "a", "b", "c") // slow enough to cut links in the middle
+	b, c := on[1], on[2]                                 // a has the coordinator
 	hole := network.Host("hole")
 	dir := t.TempDir()
 	cluster := startHosts(t, on, dir, filepath.Join(dir, "shards"))

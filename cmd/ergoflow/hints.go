@@ -103,7 +103,7 @@ var hints = []struct {
 
 // hintFor returns the hint for an error, its own or that of its kind.
 func hintFor(err error) string {
-	if errors.Is(err, gitlfs.ErrPointer) { // whoever reads the file
+	if errors.Is(err, gitlfs.ErrPointer) { // before the hint of the command that reads the file
 		return "git lfs pull"
 	}
 	var own *hinted

@@ -185,7 +185,7 @@ func (c *hostCluster) until(what string, wanted func(coordinator.Status) bool) c
 			}
 			last = st
 		}
-		<-time.After(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond) // another process's status is polled
 	}
 	c.t.Fatalf("waited too long until %s; the last status: %+v\n%s", what, last, c.logs())
 	panic("unreachable")
@@ -237,6 +237,16 @@ func undisturbed(t *testing.T, alone *hosts.Host, e experiment.Experiment) strin
 	return dir
 }
 
+// limitedHosts are new hosts that send and receive at that rate, in tc's notation.
+func limitedHosts(network *hosts.Network, rate string, names ...string) (on []*hosts.Host) {
+	for _, name := range names {
+		h := network.Host(name)
+		h.Limit(rate)
+		on = append(on, h)
+	}
+	return on
+}
+
 func done(st coordinator.Status) bool { return st.State == "done" }
 
 // TestFourHosts: workers on four hosts find each other from one seed address each. A
@@ -244,7 +254,7 @@ func done(st coordinator.Status) bool { return st.State == "done" }
 // their state, and the result is that of an undisturbed run.
 func TestFourHosts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a cluster on four hosts waits for real time-outs, 30 s")
+		t.Skip("-short: the others notice an unplugged host by time-outs of real connections, which takes 30 s")
 	}
 	hosts.Isolated(t, fourHosts)
 }
@@ -254,12 +264,7 @@ func fourHosts(t *testing.T) {
 	e := tiny(t, 300, false)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
-	var on []*hosts.Host
-	for _, name := range []string{"a", "b", "c", "d"} {
-		h := network.Host(name)
-		h.Limit("20mbit") // slow enough to unplug a host in the middle
-		on = append(on, h)
-	}
+	on := limitedHosts(network, "20mbit", "a", "b", "c", "d") // slow enough to unplug a host in the middle
 	dir := t.TempDir()
 	c := startHosts(t, on, dir, filepath.Join(dir, "shards"))
 	c.until("four workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 4 })
@@ -303,7 +308,7 @@ func fourHosts(t *testing.T) {
 // in training. The others continue, and the status says why.
 func TestUnreachableWorkers(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: a cluster of hosts waits for real time-outs, 30 s")
+		t.Skip("-short: workers notice an address that does not answer by time-outs of real connections, which takes 30 s")
 	}
 	hosts.Isolated(t, unreachableWorkers)
 }

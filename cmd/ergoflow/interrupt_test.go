@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -71,8 +70,8 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// TestHangup: a closed terminal ends a coordinator and a run in order, also where whoever
-// reads their output has gone first. Under nohup they stay.
+// TestHangup: a closed terminal ends a coordinator and a run in order. The coordinator's
+// output then has no reader any more. Under nohup the coordinator stays.
 func TestHangup(t *testing.T) {
 	// Children of a process that ignores SIGHUP, as under nohup, ignore it too; of one that
 	// catches it they do not.
@@ -84,13 +83,13 @@ func TestHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	boss, _ := program(t.Context(), t, "coordinator", "--dir", dir)
+	boss, out := program(t.Context(), t, "coordinator", "--dir", dir)
 	boss.Stderr = writer
 	if err := boss.Start(); err != nil {
 		t.Fatal(err)
 	}
 	writer.Close()
-	addresses(t, dir)
+	addresses(t, dir, out)
 	reader.Close()
 	boss.Process.Signal(syscall.SIGHUP)
 	if err := boss.Wait(); err != nil {
@@ -118,7 +117,7 @@ func TestHangup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addresses(t, dir)
+	addresses(t, dir, out)
 	kept.Process.Signal(syscall.SIGHUP)
 	if status, said := program(t.Context(), t, "status", "--dir", dir); status.Run() != nil {
 		t.Errorf("under nohup: %s", said)
@@ -127,18 +126,6 @@ func TestHangup(t *testing.T) {
 	if err := kept.Wait(); err != nil {
 		t.Errorf("under nohup: %v\n%s", err, out)
 	}
-}
-
-// addresses waits for those of the coordinator in a directory.
-func addresses(t *testing.T, dir string) coordinator.Addresses {
-	t.Helper()
-	for begin := time.Now(); time.Since(begin) < patience; <-time.After(20 * time.Millisecond) {
-		if a, err := coordinator.ReadAddresses(dir); err == nil {
-			return a
-		}
-	}
-	t.Fatal("no coordinator")
-	return coordinator.Addresses{}
 }
 
 func TestInterruptEvaluation(t *testing.T) {
@@ -178,7 +165,7 @@ func TestLeaveDeadCoordinator(t *testing.T) {
 	boss := start(t, dir, []string{"coordinator", "--dir", dir})
 	defer boss.cmd.Process.Kill()
 	var workers []*cluster
-	gossip := addresses(t, dir).Gossip
+	gossip := addresses(t, dir, boss.out).Gossip
 	for range 2 {
 		workers = append(workers, start(t, dir, []string{"worker", "--join", gossip, "--backend", "go"}))
 	}

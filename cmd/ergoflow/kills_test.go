@@ -67,7 +67,7 @@ var killVictims = []string{"coordinator", "worker", "train"}
 // undisturbed run, to rounding.
 func TestKills(t *testing.T) {
 	if *killsCount == 0 {
-		t.Skip("`make kills COUNT=200` runs it")
+		t.Skip("each kill takes a run of its own, several seconds: `make kills COUNT=200` runs them")
 	}
 	undisturbed := t.TempDir()
 	trainLocally(t, undisturbed, 1, killed...)
@@ -130,10 +130,10 @@ func (c *cluster) strike(phase killPhase, victim string, delay time.Duration) (c
 			return nil, false
 		case <-ctx.Done():
 			c.t.Fatalf("waited too long for the phase %s\n%s", phase.name, logs(c.dir))
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(5 * time.Millisecond): // other processes are polled
 		}
 	}
-	time.Sleep(delay)
+	time.Sleep(delay) // each run strikes at another moment of the phase
 	processes := childrenOf(c.cmd.Process.Pid)
 	for _, pids := range processes {
 		children = append(children, pids...)
@@ -173,7 +173,7 @@ func (c *cluster) reached(ctx context.Context, phase killPhase, victim string) b
 		if phase.in(st) {
 			return true
 		}
-		time.Sleep(2 * time.Millisecond)
+		time.Sleep(2 * time.Millisecond) // another process's status is polled; a phase may be short
 	}
 	return false
 }

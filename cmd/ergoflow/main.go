@@ -67,8 +67,8 @@ func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
 	go func() {
 		select {
 		case <-signals:
-			// Whoever reads the output may end too, as with a closed terminal: a line that
-			// nobody reads must not end the process before its time.
+			// The reader of the output may have ended too, as a closed terminal has. Without
+			// this, the next line to it would end the process before it has left in order.
 			signal.Ignore(syscall.SIGPIPE)
 		case <-ctx.Done():
 		}

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 )
@@ -81,16 +80,7 @@ func TestOneCoordinatorPerDirectory(t *testing.T) {
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(patience)
-	for {
-		if _, err := coordinator.ReadAddresses(dir); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the coordinator does not come up\n%s", firstOut)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
+	addresses(t, dir, firstOut)
 	second, out := program(t.Context(), t, "coordinator", "--dir", dir)
 	refused(t, second, out, exitFailure, dir)
 	third, out := program(t.Context(), t, "run", "vn1d", "--preset", "smoke", "--dir", dir)

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
@@ -66,19 +64,12 @@ func TestReproduceOnCluster(t *testing.T) {
 	if err := coordinating.Start(); err != nil {
 		t.Fatal(err)
 	}
-	var addresses coordinator.Addresses
-	for addresses.Control == "" {
-		var err error
-		if addresses, err = coordinator.ReadAddresses(cluster); err != nil && !errors.Is(err, coordinator.ErrNotRunning) || ctx.Err() != nil {
-			t.Fatalf("no coordinator: %v\n%s", err, said)
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-	working, worked := program(ctx, t, "worker", "--join", addresses.Gossip, "--backend", "go")
+	at := addresses(t, cluster, said)
+	working, worked := program(ctx, t, "worker", "--join", at.Gossip, "--backend", "go")
 	if err := working.Start(); err != nil {
 		t.Fatal(err)
 	}
-	making, made := program(ctx, t, "reproduce", "vn1d", "--preset", "smoke", "--backend", "go", "--addr", addresses.Control, "--dir", dir)
+	making, made := program(ctx, t, "reproduce", "vn1d", "--preset", "smoke", "--backend", "go", "--addr", at.Control, "--dir", dir)
 	if err := making.Run(); err != nil {
 		t.Fatalf("reproduce: %v\n%s%s%s", err, made, said, worked)
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
-	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // TestRequestErrors: an error names the flag that sample refuses, with a hint. Requests that
@@ -51,8 +50,8 @@ func TestRequestErrors(t *testing.T) {
 	}
 }
 
-// TestSampleWarnsOfLaw: what nobody should trust is said on standard error and in the JSON
-// document, also of samples that are already drawn.
+// TestSampleWarnsOfLaw: sample warns on standard error and in the JSON document of what nobody
+// should trust, before it draws samples and of those that it has drawn.
 func TestSampleWarnsOfLaw(t *testing.T) {
 	dir := t.TempDir()
 	saveAccount(t, dir, 0)
@@ -76,16 +75,7 @@ func TestSampleWarnsOfLaw(t *testing.T) {
 func TestSampleWarnsOfConstants(t *testing.T) {
 	dir := t.TempDir()
 	save := func(sets ...string) string {
-		e, err := experiment.Load("vn1d", "smoke", "", sets)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := e.Plan()
-		if err != nil {
-			t.Fatal(err)
-		}
-		st := state.Fresh(e.Velocity().Layout(), e.Seed)
-		st.Run, st.Config = plan.Run, plan.Config
+		_, plan, st := untrained(t, sets...)
 		st.Normalisation = shard.Normalisation{"drift": {Mean: 0, Std: 4}, "diffusion": {Mean: 1, Std: 1}}
 		encoded, err := st.Encode()
 		if err != nil {

@@ -28,7 +28,8 @@ type fakeCoordinator struct {
 	wire.UnimplementedControlServer
 	statuses []coordinator.Status
 	asked    atomic.Int64
-	refuse   string // why it refuses; empty: it does not
+	first    chan struct{} // closed when the first status is asked for
+	refuse   string        // why it refuses; empty: it does not
 }
 
 func (c *fakeCoordinator) Submit(context.Context, *wire.SubmitRequest) (*wire.SubmitReply, error) {
@@ -39,7 +40,11 @@ func (c *fakeCoordinator) Submit(context.Context, *wire.SubmitRequest) (*wire.Su
 }
 
 func (c *fakeCoordinator) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
-	b, err := json.Marshal(c.statuses[min(int(c.asked.Add(1)), len(c.statuses))-1])
+	n := int(c.asked.Add(1))
+	if n == 1 {
+		close(c.first)
+	}
+	b, err := json.Marshal(c.statuses[min(n, len(c.statuses))-1])
 	return &wire.StatusReply{Json: b}, err
 }
 
@@ -50,6 +55,7 @@ func (c *fakeCoordinator) serve(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.first = make(chan struct{})
 	server := grpc.NewServer()
 	wire.RegisterControlServer(server, c)
 	go server.Serve(l)
@@ -92,8 +98,10 @@ func TestDetach(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(patience); control.asked.Load() == 0 && time.Now().Before(deadline); {
-		<-time.After(10 * time.Millisecond)
+	select {
+	case <-control.first:
+	case <-time.After(patience):
+		t.Error("no status was asked for")
 	}
 	cmd.Process.Signal(syscall.SIGINT)
 	var exit *exec.ExitError

@@ -17,11 +17,10 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// saveAccount stores a state of the smoke preset whose steps took the batches of
-// these steps.
-func saveAccount(t *testing.T, dir string, taken ...int) experiment.Experiment {
+// untrained is the state before the first step of the smoke preset with overridden fields.
+func untrained(t *testing.T, sets ...string) (experiment.Experiment, ergoflow.Plan, *state.State) {
 	t.Helper()
-	e, err := experiment.Load("vn1d", "smoke", "", nil)
+	e, err := experiment.Load("vn1d", "smoke", "", sets)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +29,16 @@ func saveAccount(t *testing.T, dir string, taken ...int) experiment.Experiment {
 		t.Fatal(err)
 	}
 	st := state.Fresh(e.Velocity().Layout(), e.Seed)
-	st.Step, st.Run, st.Config = ergoflow.Step(len(taken)), plan.Run, plan.Config
+	st.Run, st.Config = plan.Run, plan.Config
+	return e, plan, st
+}
+
+// saveAccount stores a state of the smoke preset whose steps took the batches of
+// these steps.
+func saveAccount(t *testing.T, dir string, taken ...int) experiment.Experiment {
+	t.Helper()
+	e, plan, st := untrained(t)
+	st.Step = ergoflow.Step(len(taken))
 	st.Losses = make([]float64, len(taken))
 	st.Normalisation = shard.Normalisation{"drift": {Mean: 0, Std: 1}, "diffusion": {Mean: 0, Std: 1}}
 	var h ledger.Hasher

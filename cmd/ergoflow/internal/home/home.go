@@ -18,5 +18,5 @@ func init() {
 	if u, err := user.Current(); err == nil && u.HomeDir != "" {
 		dir = u.HomeDir
 	}
-	_ = os.Setenv("HOME", dir) // fails for names that are none
+	_ = os.Setenv("HOME", dir) // fails for an invalid name alone
 }
