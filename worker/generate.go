@@ -18,7 +18,8 @@ import (
 
 // generate pulls jobs and makes shards until ctx ends. The queue gives a job that
 // this worker does not finish to another worker. Making a shard twice is harmless. While
-// the disk is full it waits for room; waits is told for what, and then nothing.
+// the disk is full, generate waits for room. It tells waits what it waits for, and an empty
+// text when it goes on.
 func (w *worker) generate(ctx context.Context, order message.Generate, waits func(what string)) error {
 	queue, err := jobs.Connect(order.NATS)
 	if err != nil {
@@ -40,8 +41,8 @@ func (w *worker) generate(ctx context.Context, order message.Generate, waits fun
 	}
 }
 
-// makeShards pulls jobs and makes shards until ctx ends, or the disk is full: then other
-// workers, whose disks may not be, get the job.
+// makeShards pulls jobs and makes shards until ctx ends or the disk is full. Then the job
+// goes to another worker, whose disk may have room.
 func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order message.Generate, store *shard.Dir) error {
 	return queue.Work(ctx, order.Plan.Run, string(w.id), func(ctx context.Context, job jobs.Job) error {
 		var dataset data.Dataset

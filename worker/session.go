@@ -42,7 +42,7 @@ type session struct {
 	saving    sync.WaitGroup // checkpoints taken while there is no rank
 	checking  sync.WaitGroup // links to other workers
 	streaming sync.WaitGroup // receive and transmit
-	welcomed  bool           // of receive, until it has ended
+	welcomed  bool           // set by receive; to be read when that has ended
 }
 
 // A task is a goroutine that can be cancelled and waited for.
@@ -53,8 +53,8 @@ type task struct {
 }
 
 // session talks with the coordinator at address until the stream breaks, the
-// coordinator dismisses the worker or falls silent, or ctx ends. It says whether the coordinator had
-// welcomed the worker.
+// coordinator dismisses the worker or falls silent, or ctx ends. It reports whether the
+// coordinator had welcomed the worker.
 func (w *worker) session(ctx context.Context, address string) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -17,8 +17,8 @@ const maxMembers = 8192
 // when two members exchange their lists: one member without a protocol version would then
 // make every exchange fail, and with them every join, for as long as it is listed.
 //
-// A message can still say that a member is dead or that there is one more; who is not there
-// does not answer probes, and is removed. Gossip decides nothing.
+// A message can still say that a member is dead, or that there is one more. A member that is
+// not there does not answer probes, and is removed. Gossip decides nothing.
 func (d delegate) NotifyAlive(n *memberlist.Node) error { return d.g.admit(n) }
 
 func (g *Gossip) admit(n *memberlist.Node) error {

@@ -92,10 +92,13 @@ func send(t *testing.T, network, address string, message []byte) {
 
 var spoken = []byte{1, 5, 2, 0, 0, 0} // by this version of memberlist
 
+// patience is for what takes a few seconds on an idle machine.
+const patience = time.Minute
+
 // listed waits until a member lists another, or does not.
 func listed(t *testing.T, g *Gossip, name string, want bool) Member {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		changed := g.Changed()

@@ -37,7 +37,7 @@ func TestCoordinatorIsFoundThroughAnyMember(t *testing.T) {
 	c := join(t, CoordinatorName("127.0.0.1:7000", 1), Meta{Role: RoleCoordinator, ControlAddress: "127.0.0.1:7000"})
 	a := join(t, "a", Meta{Role: RoleWorker, DataAddress: "127.0.0.1:7001"}, c.Address())
 	b := join(t, "b", Meta{Role: RoleWorker}, a.Address())
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	control, err := b.Coordinator(ctx, "")
 	if err != nil || control != "127.0.0.1:7000" {
@@ -78,7 +78,7 @@ func TestCoordinatorComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		changed := w.Changed()

@@ -102,7 +102,7 @@ func (m *Machine) generationOf(w *worker, number ergoflow.Generation) *generatio
 	return nil
 }
 
-// knownLink is link, where an unknown one becomes known.
+// knownLink returns the link between two workers, and adds it where it is unknown.
 func (m *Machine) knownLink(a, b ergoflow.WorkerID) *cutLink {
 	l := m.link(a, b)
 	if l == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
-// TCP reports a link that carries nothing after minutes, while all members of a generation
-// wait for the one that takes its state from another. So the receiver tries to connect anew
-// where nothing comes. A member that takes long to send answers that.
+// When a link carries nothing, TCP reports that after minutes. Meanwhile all members of a
+// generation wait for the one that takes its state from another. So a receiver to which
+// nothing comes tries to connect anew: a member that only takes long to send accepts that.
 
 // watchInterval is how long nothing comes before the receiver tries to connect.
 const watchInterval = time.Second
