@@ -142,23 +142,30 @@ func (c *scattering) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// countedAddr carries a connection's counter to the streams on it, as localAddr does its
-// memory.
-type countedAddr struct {
-	net.Addr
-	reads *atomic.Uint64
+func (c *scattering) RemoteAddr() net.Addr {
+	a, ok := c.Conn.RemoteAddr().(connAddr)
+	if !ok {
+		a.Addr = c.Conn.RemoteAddr()
+	}
+	a.reads = &c.reads
+	return a
 }
 
-func (c *scattering) RemoteAddr() net.Addr { return countedAddr{c.Conn.RemoteAddr(), &c.reads} }
+// connAddr carries parts of a connection to the streams on it: gRPC gives them their peer's
+// address and nothing else of the connection.
+type connAddr struct {
+	net.Addr
+	memory *sharedMemory  // that the ends share; nil if there is none
+	reads  *atomic.Uint64 // of an accepted connection; nil on the other end
+}
 
-// readsOf is the counter of a stream's connection, or nil.
-func readsOf(stream context.Context) *atomic.Uint64 {
-	p, ok := peer.FromContext(stream)
-	if !ok {
-		return nil
+// addressOf is the address of a stream's peer; its parts are nil where the connection has
+// none.
+func addressOf(stream context.Context) (a connAddr) {
+	if p, ok := peer.FromContext(stream); ok {
+		a, _ = p.Addr.(connAddr)
 	}
-	a, _ := p.Addr.(countedAddr)
-	return a.reads
+	return a
 }
 
 // listener has connections for a server made with [ServerOptions].

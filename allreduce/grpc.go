@@ -76,7 +76,8 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	}
 	h, err := parseHello(&f, phaseHello)
 	if err == nil {
-		in.memory, in.reads = memoryOf(stream.Context()), readsOf(stream.Context())
+		address := addressOf(stream.Context())
+		in.memory, in.reads = address.memory, address.reads
 		err = s.accept(stream.Context(), h, in)
 	}
 	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, ErrFenced) && s.stale(h.id.Generation) {
@@ -259,7 +260,7 @@ func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error
 	if _, err := o.stream.Header(); err != nil {
 		return hello{}, err
 	}
-	o.memory = memoryOf(o.stream.Context())
+	o.memory = addressOf(o.stream.Context()).memory
 	var f frame
 	if err := o.stream.RecvMsg(&f); err != nil {
 		return hello{}, err

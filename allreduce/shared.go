@@ -1,13 +1,10 @@
 package allreduce
 
 import (
-	"context"
 	"net"
 	"sync"
 	"sync/atomic"
 	"unsafe"
-
-	"google.golang.org/grpc/peer"
 )
 
 // Between ranks of one machine the kernel would copy the numbers twice, and allocate and
@@ -114,18 +111,11 @@ func (m *sharedMemory) close() {
 // localConn is a local socket whose ends share memory while it is open.
 type localConn struct {
 	*net.UnixConn
-	address localAddr
-}
-
-// localAddr carries a connection's memory to the streams on it: gRPC gives them their
-// peer's address and nothing else of the connection.
-type localAddr struct {
-	net.Addr
-	memory *sharedMemory
+	address connAddr
 }
 
 func newLocalConn(c *net.UnixConn) *localConn {
-	return &localConn{c, localAddr{c.RemoteAddr(), new(sharedMemory)}}
+	return &localConn{c, connAddr{Addr: c.RemoteAddr(), memory: new(sharedMemory)}}
 }
 
 func (c *localConn) RemoteAddr() net.Addr { return c.address }
@@ -133,18 +123,4 @@ func (c *localConn) RemoteAddr() net.Addr { return c.address }
 func (c *localConn) Close() error {
 	defer c.address.memory.close()
 	return c.UnixConn.Close()
-}
-
-// memoryOf is the memory that a stream's ends share, or nil.
-func memoryOf(stream context.Context) *sharedMemory {
-	p, ok := peer.FromContext(stream)
-	if !ok {
-		return nil
-	}
-	address := p.Addr
-	if counted, ok := address.(countedAddr); ok {
-		address = counted.Addr
-	}
-	a, _ := address.(localAddr)
-	return a.memory
 }
