@@ -135,7 +135,7 @@ func Explodes(engine *simulate.Engine, equation simulate.Equation, s simulate.Sc
 	}
 	s.BurnIn, s.Thin, s.Chains = 0, 1, pilotChains
 	x := make([]float64, pilotChains)
-	if err := engine.EulerMaruyamaFunc(context.Background(), x, equation, s, seed, 0, pilotPurpose, nil); err != nil {
+	if err := engine.EulerMaruyamaFunc(context.Background(), x, equation, simulate.WholeLine, s, seed, 0, pilotPurpose, nil); err != nil {
 		return false
 	}
 	left := make([]float64, len(x)) // time of each solution

@@ -86,7 +86,7 @@ func TestExplodes(t *testing.T) {
 	} {
 		equation := formulas(t, c.drift, c.diffusion)
 		s := simulate.Scheme{DT: c.dt, BurnIn: 10_000, Thin: 1, Chains: 64, Start: c.start}
-		err := engine.EulerMaruyamaFunc(t.Context(), make([]float64, 64), equation, s, 0, 0, "simulate", nil)
+		err := engine.EulerMaruyamaFunc(t.Context(), make([]float64, 64), equation, simulate.WholeLine, s, 0, 0, "simulate", nil)
 		var diverged *simulate.DivergedError
 		if !errors.As(err, &diverged) {
 			t.Fatalf("%s: %v", c.drift, err)
@@ -102,7 +102,7 @@ func TestExplodes(t *testing.T) {
 func TestLogisticInItsDomain(t *testing.T) {
 	x := make([]float64, 1<<13)
 	s := simulate.Scheme{DT: 0.002, BurnIn: 6000, Thin: 1, Chains: len(x), Start: "uniform(0.5, 1.5)"}
-	err := plainEngine(t).EulerMaruyamaWithin(t.Context(), x, formulas(t, "x*(1-x)", "0.5*x"), simulate.Domain{Lo: 0, Hi: math.Inf(1)}, s, 1, 0, "test", nil)
+	err := plainEngine(t).EulerMaruyamaFunc(t.Context(), x, formulas(t, "x*(1-x)", "0.5*x"), simulate.Domain{Lo: 0, Hi: math.Inf(1)}, s, 1, 0, "test", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,6 +187,6 @@ func (d Dataset) pilotRun(ctx context.Context, f family.Family, axes []sde.Grid,
 func trial(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (states []float64, ok bool) {
 	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
 	states = make([]float64, pilotChains*pilotStates)
-	err := engine.EulerMaruyamaFunc(ctx, states, equation, s, seed, 0, pilotPurpose, nil)
+	err := engine.EulerMaruyamaFunc(ctx, states, equation, simulate.WholeLine, s, seed, 0, pilotPurpose, nil)
 	return states, err == nil
 }

@@ -190,7 +190,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	total := scheme.Steps(kept) * scheme.Chains
 	bar := progress.New(os.Stderr, "simulate", "steps", 0, total)
 	begin := time.Now()
-	err = engine.EulerMaruyamaWithin(ctx, x, equation.Bind, domain, scheme, f.seed, 0, "simulate",
+	err = engine.EulerMaruyamaFunc(ctx, x, equation.Bind, domain, scheme, f.seed, 0, "simulate",
 		func(done, _ int) { bar.Set(done, "") })
 	bar.End()
 	if err != nil {

@@ -174,7 +174,7 @@ func TestSimulatesHeavyTails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(compile("-x"), compile("sqrt(2*(1+x^2))")).Bind,
+	err = engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(compile("-x"), compile("sqrt(2*(1+x^2))")).Bind, simulate.WholeLine,
 		simulate.Scheme{DT: 0.005, BurnIn: 1600, Thin: 1, Chains: len(dst)}, 1, 0, "test", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func BenchmarkSimulate(b *testing.B) {
 			s := simulate.Scheme{DT: 0.01, BurnIn: 1000, Thin: 10, Chains: 512}
 			dst := make([]float64, 512*32)
 			for i := range b.N {
-				if err := engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(drift, diffusion).Bind, s, 1, uint64(i), "bench", nil); err != nil {
+				if err := engine.EulerMaruyamaFunc(context.Background(), dst, NewEquation(drift, diffusion).Bind, simulate.WholeLine, s, 1, uint64(i), "bench", nil); err != nil {
 					b.Fatal(err)
 				}
 			}

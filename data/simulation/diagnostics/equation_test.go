@@ -24,7 +24,7 @@ func euler(t *testing.T, drift, diffusion string, dt float64, steps int) (b, sig
 	}
 	x = make([]float64, mostStates)
 	s := simulate.Scheme{DT: dt, BurnIn: steps, Thin: 1, Chains: len(x)}
-	if err := simulate.Fastest().EulerMaruyamaFunc(context.Background(), x, expression.NewEquation(b, sigma).Bind, s, 1, 0, "test", nil); err != nil {
+	if err := simulate.Fastest().EulerMaruyamaFunc(context.Background(), x, expression.NewEquation(b, sigma).Bind, simulate.WholeLine, s, 1, 0, "test", nil); err != nil {
 		t.Fatal(err)
 	}
 	return b, sigma, x

@@ -136,9 +136,12 @@ func (c *chains[T]) remember() { copy(c.before[:c.dim*lanes], c.x[:]) }
 func (c *chains[T]) coordinate(k int) []T { return c.x[k*lanes:][:c.active] }
 
 // bounded reports whether all states are finite and within ±limit.
-func bounded[T float32 | float64](x []T, limit T) bool {
+func bounded[T float32 | float64](x []T, limit T) bool { return between(x, -limit, limit) }
+
+// between reports whether all states are finite and between lo and hi.
+func between[T float32 | float64](x []T, lo, hi T) bool {
 	for _, v := range x {
-		if !(v > -limit && v < limit) {
+		if !(v > lo && v < hi) {
 			return false
 		}
 	}

@@ -40,17 +40,17 @@ func TestChainsLeaveTheirDomain(t *testing.T) {
 	s := Scheme{DT: 0.01, BurnIn: 1000, Thin: 1, Chains: 70, Start: "uniform(0.5, 1.5)"}
 	for _, e := range engines {
 		x := make([]float64, s.Chains)
-		err := e.EulerMaruyamaWithin(context.Background(), x, back, domain, s, 1, 0, "test", nil)
+		err := e.EulerMaruyamaFunc(context.Background(), x, back, domain, s, 1, 0, "test", nil)
 		var left *DivergedError
 		if !errors.Is(err, ErrLeftDomain) || errors.Is(err, ErrDiverged) || !errors.As(err, &left) || !(left.From > 0 && left.To <= 0) || !strings.Contains(err.Error(), "left the domain (0, inf)") {
 			t.Errorf("%v: %v", e, err)
 		}
-		if err := e.EulerMaruyamaFunc(context.Background(), x, back, s, 1, 0, "test", nil); err != nil {
+		if err := e.EulerMaruyamaFunc(context.Background(), x, back, WholeLine, s, 1, 0, "test", nil); err != nil {
 			t.Errorf("%v without a domain: %v", e, err)
 		}
 	}
 	s.Start = "normal(1, 1)"
-	if err := plain.EulerMaruyamaWithin(context.Background(), make([]float64, s.Chains), back, domain, s, 1, 0, "test", nil); err == nil || !strings.Contains(err.Error(), "from -6 to 8, out of the domain (0, inf)") {
+	if err := plain.EulerMaruyamaFunc(context.Background(), make([]float64, s.Chains), back, domain, s, 1, 0, "test", nil); err == nil || !strings.Contains(err.Error(), "from -6 to 8, out of the domain (0, inf)") {
 		t.Errorf("a start outside: %v", err)
 	}
 }

@@ -16,26 +16,18 @@ import (
 // the first n values of drift and diffusion, which do not move.
 type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drift, diffusion *[lanes]float64)
 
-// EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on the whole line,
-// evaluated for up to 64 chains at a time. There is no table and no boundary. States and samples
-// are float64, normals those of EulerMaruyama. A negative diffusion has the law of its absolute
-// value; where it is zero the equation is an ordinary one. Chains run on GOMAXPROCS
-// goroutines, on which the samples do not depend. progress, if not nil, is called from time
-// to time with the steps taken over all chains and their total, never concurrently.
+// EulerMaruyamaFunc is EulerMaruyama for coefficients that are functions on a domain, evaluated
+// for up to 64 chains at a time. There is no table. States and samples are float64, normals
+// those of EulerMaruyama. A negative diffusion has the law of its absolute value; where it is
+// zero the equation is an ordinary one. Chains run on GOMAXPROCS goroutines, on which the
+// samples do not depend. progress, if not nil, is called from time to time with the steps
+// taken over all chains and their total, never concurrently.
 //
-// ErrDiverged errors are a *DivergedError, whose Reason names a coefficient that was not
-// finite. The contents of dst are undefined after an error.
+// It refuses a start that reaches out of the domain. A chain whose state is outside after a
+// step ends the simulation, with a *DivergedError that is ErrLeftDomain. ErrDiverged errors are
+// a *DivergedError, too, whose Reason names a coefficient that was not finite. The contents of
+// dst are undefined after an error.
 func (e *Engine) EulerMaruyamaFunc(
-	ctx context.Context, dst []float64, equation Equation, s Scheme, seed, function uint64, purpose string,
-	progress func(done, total int),
-) error {
-	return e.EulerMaruyamaWithin(ctx, dst, equation, WholeLine, s, seed, function, purpose, progress)
-}
-
-// EulerMaruyamaWithin is EulerMaruyamaFunc for an equation on a domain. A chain whose state
-// is not inside after a step ends the simulation, with a *DivergedError that is ErrLeftDomain.
-// It refuses a start that reaches out of the domain.
-func (e *Engine) EulerMaruyamaWithin(
 	ctx context.Context, dst []float64, equation Equation, domain Domain, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
 ) error {
@@ -68,10 +60,8 @@ func (e *Engine) EulerMaruyamaWithin(
 			state := &chains[float64]{engine: e, frame: natural, dim: 1, active: min(width, s.Chains-first)}
 			state.lo, state.hi = max(domain.Lo, -bound), min(domain.Hi, bound)
 			f := newFunctionStep(equation, e.name, (*[lanes]float64)(state.x[:lanes]), s.DT)
+			f.lo, f.hi, f.confined = state.lo, state.hi, domain != WholeLine
 			advance := func(z []float32) bool { return f.advance(state.active, z) }
-			if domain != WholeLine { // a chain may leave the domain and come back within a stretch
-				advance = func(z []float32) bool { return f.advanceWithin(state.active, z, state.lo, state.hi) }
-			}
 			part := dst[first*perChain : (first+state.active)*perChain]
 			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, tick)
 			return f.explain(err, domain)
@@ -105,6 +95,8 @@ type functionStep struct {
 	evaluate            func(n int)
 	move                func(f *functionStep, n int, z *[lanes]float32)
 	dt, root            float64 // √dt
+	lo, hi              float64 // states are between
+	confined            bool    // to a domain, which a chain may leave and enter again within a stretch
 }
 
 func newFunctionStep(equation Equation, engine string, x *[lanes]float64, dt float64) *functionStep {
@@ -113,27 +105,17 @@ func newFunctionStep(equation Equation, engine string, x *[lanes]float64, dt flo
 	return f
 }
 
-// advance moves the first active states by len(z)/lanes steps.
+// advance moves the first active states by len(z)/lanes steps. In a domain it stops after a
+// step that leads out.
 func (f *functionStep) advance(active int, z []float32) bool {
 	for ; len(z) >= lanes; z = z[lanes:] {
 		f.evaluate(active)
 		f.move(f, active, (*[lanes]float32)(z))
-	}
-	return bounded(f.x[:active], bound)
-}
-
-// advanceWithin is advance that stops after a step with a state that is not between lo and hi.
-func (f *functionStep) advanceWithin(active int, z []float32, lo, hi float64) bool {
-	for ; len(z) >= lanes; z = z[lanes:] {
-		f.evaluate(active)
-		f.move(f, active, (*[lanes]float32)(z))
-		for _, v := range f.x[:active] {
-			if !(v > lo && v < hi) {
-				return false
-			}
+		if f.confined && !between(f.x[:active], f.lo, f.hi) {
+			return false
 		}
 	}
-	return true
+	return between(f.x[:active], f.lo, f.hi)
 }
 
 // movePlain moves the first n states by one step.
