@@ -245,12 +245,12 @@ func TestStopWithoutServer(t *testing.T) {
 			var begin time.Time
 			err = leaving.Work(ctx, run, "leaving", func(context.Context, Job) error {
 				wall.shut()
-				time.Sleep(2 * quick.ackWait / 5) // a report that the job is in progress, too
+				<-wall.swallowed // a report that the job is in progress, too
 				begin = time.Now()
 				cancel()
 				return outcome
 			})
-			if took := time.Since(begin); !errors.Is(err, context.Canceled) || took > quick.parting+time.Second {
+			if took := time.Since(begin); !errors.Is(err, context.Canceled) || took > quick.timeout/2 {
 				t.Errorf("Work returned %v after %v", err, took)
 			}
 			work(t, connected(t, s, quick), "staying", func(context.Context, Job) error { return nil })
@@ -282,7 +282,11 @@ func TestPostpone(t *testing.T) {
 
 // A wall is between a client and its server. Once it is shut, connections through it stay
 // and carry nothing, as when the server's host has been switched off.
-type wall struct{ closed atomic.Bool }
+type wall struct {
+	closed    atomic.Bool
+	once      sync.Once
+	swallowed chan struct{} // closed once the wall has kept something back
+}
 
 func (w *wall) shut() { w.closed.Store(true) }
 
@@ -292,7 +296,7 @@ func barrier(t *testing.T, url string) (*wall, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wall{}
+	w := &wall{swallowed: make(chan struct{})}
 	var group sync.WaitGroup
 	t.Cleanup(func() { listener.Close(); group.Wait() })
 	carry := func(to, from net.Conn) {
@@ -303,9 +307,11 @@ func barrier(t *testing.T, url string) (*wall, string) {
 				to.Close()
 				return
 			}
-			if !w.closed.Load() {
-				_, _ = to.Write(buffer[:n])
+			if w.closed.Load() {
+				w.once.Do(func() { close(w.swallowed) })
+				continue
 			}
+			_, _ = to.Write(buffer[:n])
 		}
 	}
 	group.Go(func() {
