@@ -154,21 +154,16 @@ func (f *formula) vanishing(variables [][]float64) (where string) {
 // interpolated are the values at points of a table on the grid.
 func interpolated(table []float64, grid sde.Grid, points [][]float64) []float64 {
 	values := make([]float64, len(points[0]))
-	cell := func(x float64) (node int, t float64) {
-		u := min(max((x-grid.Lo)/grid.Step(), 0), float64(grid.N-1))
-		node = min(int(u), grid.N-2)
-		return node, u - float64(node)
-	}
 	row := func(table []float64, node int, t float64) float64 {
 		return table[node] + t*(table[node+1]-table[node])
 	}
 	for i := range values {
-		node, t := cell(points[0][i])
+		node, t := grid.Cell(points[0][i])
 		if len(points) == 1 {
 			values[i] = row(table, node, t)
 			continue
 		}
-		above, s := cell(points[1][i])
+		above, s := grid.Cell(points[1][i])
 		lower, upper := row(table[above*grid.N:], node, t), row(table[(above+1)*grid.N:], node, t)
 		values[i] = lower + s*(upper-lower)
 	}

@@ -43,5 +43,13 @@ func (g Grid) At(i int) float64 {
 	return g.Lo + float64(i)*g.Step()
 }
 
+// Cell is the cell of x between nodes i and i+1, or the nearest, and the position of x in it,
+// from 0 to 1.
+func (g Grid) Cell(x float64) (i int, t float64) {
+	u := min(max((x-g.Lo)/g.Step(), 0), float64(g.N-1))
+	i = min(int(u), g.N-2)
+	return i, u - float64(i)
+}
+
 // ErrNotFinite means a coefficient that is NaN or infinite.
 var ErrNotFinite = errors.New("not finite")

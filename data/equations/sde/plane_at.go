@@ -2,8 +2,8 @@ package sde
 
 // At is the drift and the diffusion matrix, row after row, at a point.
 func (p Plane) At(x, y float64) (drift [2]float64, diffusion [4]float64) {
-	i, s := p.X.cell(x)
-	j, t := p.Y.cell(y)
+	i, s := p.X.Cell(x)
+	j, t := p.Y.Cell(y)
 	node := j*p.X.N + i
 	between := func(values []float32, k, c int) float64 {
 		at := func(n int) float64 { return float64(values[k*n+c]) }
@@ -28,11 +28,4 @@ func (p Plane) At(x, y float64) (drift [2]float64, diffusion [4]float64) {
 		return drift, [4]float64{entries[0], 0, 0, entries[1]}
 	}
 	return drift, entries
-}
-
-// cell is the cell of x, or the nearest, and the position of x in it, from 0 to 1.
-func (g Grid) cell(x float64) (i int, t float64) {
-	u := min(max((x-g.Lo)/g.Step(), 0), float64(g.N-1))
-	i = min(int(u), g.N-2)
-	return i, u - float64(i)
 }
