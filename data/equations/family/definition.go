@@ -204,7 +204,7 @@ func (d Definition) Family() (Family, error) {
 		return nil, fmt.Errorf("family %s: %w", d.Name, err)
 	}
 	if d.Dim == 1 {
-		return formulaLine{f, line{f.grid}, d.domain()}, nil
+		return formulaLine{f, line{f.grid}}, nil
 	}
 	return formulaPlane{f}, nil
 }
@@ -228,7 +228,8 @@ func (d Definition) compile() (*formula, error) {
 	if grid.Lo < -simulate.Reach || grid.Hi > simulate.Reach {
 		return nil, fmt.Errorf("grid is [%g, %g]: must be within ±%g, since states count as diverged at ±%g", grid.Lo, grid.Hi, simulate.Reach, simulate.Bound)
 	}
-	if err := d.domainFits(); err != nil {
+	domain, err := d.domain()
+	if err != nil {
 		return nil, err
 	}
 	if len(d.Parameters) > maxLaws {
@@ -240,33 +241,25 @@ func (d Definition) compile() (*formula, error) {
 	if n := len(d.Diffusion); n != 1 && (d.Dim == 1 || n != 2 && n != 4) {
 		return nil, fmt.Errorf("diffusion has %d formulas: must be 1 on the line, and 1, 2 or 4 in the plane", n)
 	}
-	return newFormula(d, grid)
+	return newFormula(d, grid, domain)
 }
 
-// domain is the whole line without one, for a definition whose domain fits.
-func (d Definition) domain() simulate.Domain {
-	if domain, err := simulate.ParseDomain(d.Domain); err == nil {
-		return domain
-	}
-	return simulate.WholeLine
-}
-
-// domainFits reports a domain that cannot be read, or does not contain the grid.
-func (d Definition) domainFits() error {
+// domain reports a domain that it cannot read, or that does not contain the grid.
+func (d Definition) domain() (simulate.Domain, error) {
 	if d.Domain == "" {
-		return nil
+		return simulate.WholeLine, nil
 	}
 	if d.Dim != 1 {
-		return errors.New("domain: only a family in one dimension has one")
+		return simulate.Domain{}, errors.New("domain: only a family in one dimension has one")
 	}
 	domain, err := simulate.ParseDomain(d.Domain)
 	if err != nil {
-		return fmt.Errorf("domain: %w", err)
+		return simulate.Domain{}, fmt.Errorf("domain: %w", err)
 	}
 	if d.Grid.Lo < domain.Lo || d.Grid.Hi > domain.Hi {
-		return fmt.Errorf("grid is [%g, %g]: must be within the domain %v", d.Grid.Lo, d.Grid.Hi, domain)
+		return simulate.Domain{}, fmt.Errorf("grid is [%g, %g]: must be within the domain %v", d.Grid.Lo, d.Grid.Hi, domain)
 	}
-	return nil
+	return domain, nil
 }
 
 // id is the full name of the family.

@@ -19,15 +19,16 @@ type formula struct {
 	name             string // with the hash
 	stem             string // without it; part of the parameters' random streams
 	grid             sde.Grid
-	coordinates      [][]float64 // of the nodes, x first
-	parameters       []string    // in the order of their names
+	domain           simulate.Domain // on the line
+	coordinates      [][]float64     // of the nodes, x first
+	parameters       []string        // in the order of their names
 	laws             []parameterLaw
 	drift, diffusion []*expression.Expression
 	constant         []float32 // the diffusion, if it depends on no variable
 }
 
-func newFormula(d Definition, grid sde.Grid) (*formula, error) {
-	f := &formula{name: d.id(), stem: d.Name, grid: grid, parameters: slices.Sorted(maps.Keys(d.Parameters))}
+func newFormula(d Definition, grid sde.Grid, domain simulate.Domain) (*formula, error) {
+	f := &formula{name: d.id(), stem: d.Name, grid: grid, domain: domain, parameters: slices.Sorted(maps.Keys(d.Parameters))}
 	variables := append([]string{"x", "y"}[:d.Dim:d.Dim], f.parameters...)
 	for _, name := range f.parameters {
 		// A name is valid if it compiles as a formula.
@@ -154,7 +155,6 @@ func (f *formula) function(i int, variables [][]float64) string {
 type formulaLine struct {
 	*formula
 	line
-	domain simulate.Domain
 }
 
 // Domain is the interval on which the equations live.
