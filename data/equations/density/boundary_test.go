@@ -9,7 +9,6 @@ import (
 // The kinds of boundaries of classical diffusions (Karlin and Taylor 1981, 15.6; Borodin and
 // Salminen, Handbook of Brownian Motion, appendix 1).
 func TestBoundaryAt(t *testing.T) {
-	constant := func(v float64) func(float64) float64 { return func(float64) float64 { return v } }
 	cir := func(a, m float64) func(float64) float64 { return func(x float64) float64 { return a * (m - x) } }
 	bessel := func(dimension float64) func(float64) float64 {
 		return func(x float64) float64 { return (dimension - 1) / (2 * x) }
@@ -60,23 +59,15 @@ func TestBoundaryAt(t *testing.T) {
 		{"Jacobi without mutation at 1", jacobi(1, 0), wright, 1, 0.5, Exit},
 		{"a wall 1/x at 0", func(x float64) float64 { return 1/x - x }, constant(1), 0, 1, Entrance},
 	} {
-		got, err := BoundaryAt(vector(c.b), vector(c.s), c.end, c.x)
+		got, err := BoundaryAt(formula(c.b), formula(c.s), c.end, c.x)
 		if err != nil || got != c.want {
 			t.Errorf("%s: %s, %v: want %s", c.name, got, err, c.want)
 		}
 	}
 	// σ vanishes on the way, or has no value there.
 	for _, s := range []func(float64) float64{func(x float64) float64 { return max(x-0.9, 0) }, func(x float64) float64 { return math.Sqrt(x - 0.9) }, func(x float64) float64 { return x - 0.9 }} {
-		if k, err := BoundaryAt(vector(constant(-1)), vector(s), 0, 1); !errors.Is(err, ErrUndecided) {
+		if k, err := BoundaryAt(formula(constant(-1)), formula(s), 0, 1); !errors.Is(err, ErrUndecided) {
 			t.Errorf("a boundary behind σ = 0: %s, %v", k, err)
-		}
-	}
-}
-
-func vector(f func(float64) float64) Coefficient {
-	return func(dst, x []float64) {
-		for i, v := range x {
-			dst[i] = f(v)
 		}
 	}
 }

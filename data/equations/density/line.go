@@ -18,6 +18,9 @@ type Coefficient func(dst, x []float64)
 // Panels, on each of which a Gauss–Legendre rule of 8 points has converged, reach from a
 // given interval outwards to 10⁹ times its length. Beyond, p is a power of x. Where a
 // coefficient has no value, or σ changes its sign, the line ends.
+//
+// A Density is the law of a table. It knows the kinks and the tails of its coefficients, so it
+// needs no refinement, and it has a density and quantiles; a Line has neither.
 type Line struct {
 	Left, Right End
 

@@ -82,16 +82,8 @@ func (q *lineQuadrature) outwards(from, direction, width float64) (panels []pane
 		if p.overflow || at > nearest*q.length { // the line goes on
 			return panels[:k], false
 		}
-		// Bisect for the end, then halve the distance from it again and again.
-		good, bad := at, at+p.width
-		for range 100 {
-			middle := good + (bad-good)/2
-			if q.has(from + direction*middle) {
-				good = middle
-			} else {
-				bad = middle
-			}
-		}
+		// Find the end, then halve the distance from it again and again.
+		good, _ := bisect(func(distance float64) bool { return q.has(from + direction*distance) }, at, at+p.width)
 		panels = panels[:k]
 		for distance := good - at; distance > closest*q.length; distance /= 2 {
 			panels = append(panels, span(from, direction, good-distance, good-distance/2))

@@ -82,7 +82,7 @@ func between(states []float64, lo, hi float64) (left, right float64) {
 const (
 	scanned  = 2048 // points at which a zero of σ is looked for, between the states
 	beyond   = 1024 // and to either side
-	zooms    = 60
+	zooms    = 120
 	vanishes = 1e-6 // part of the values beside a minimum of |σ| below which it is zero
 )
 
@@ -115,7 +115,9 @@ func zeros(sigma Coefficient, sorted []float64) []float64 {
 		case v == 0:
 			found = append(found, x[i])
 		case i > 0 && s[i-1] != 0 && (v < 0) != (s[i-1] < 0):
-			found = append(found, bisect(at, x[i-1], x[i]))
+			negative := s[i-1] < 0
+			_, z := bisect(func(x float64) bool { return (at(x) < 0) == negative }, x[i-1], x[i])
+			found = append(found, z)
 		case i > 0 && i < len(s)-1 && math.Abs(v) <= math.Abs(s[i-1]) && math.Abs(v) < math.Abs(s[i+1]):
 			if z, least := lowest(at, x[i-1], x[i+1]); least <= vanishes*min(math.Abs(s[i-1]), math.Abs(s[i+1])) {
 				found = append(found, z)
@@ -126,26 +128,25 @@ func zeros(sigma Coefficient, sorted []float64) []float64 {
 	return slices.CompactFunc(found, func(a, b float64) bool { return math.Abs(b-a) <= 1e-9*length })
 }
 
-// bisect finds where f changes its sign between a and b.
-func bisect(f func(x float64) float64, a, b float64) float64 {
-	negative := f(a) < 0
+// bisect narrows the interval from a, where a condition holds, to b, where it does not.
+func bisect(holds func(x float64) bool, a, b float64) (last, first float64) {
 	for range 200 {
 		middle := a + (b-a)/2
 		if middle <= a || middle >= b {
 			break
 		}
-		if (f(middle) < 0) == negative {
+		if holds(middle) {
 			a = middle
 		} else {
 			b = middle
 		}
 	}
-	return b
+	return a, b
 }
 
 // lowest finds the minimum of |f| between a and b, where it has one.
 func lowest(f func(x float64) float64, a, b float64) (at, least float64) {
-	for range 2 * zooms {
+	for range zooms {
 		p, q := a+(b-a)/3, b-(b-a)/3
 		if math.Abs(f(p)) < math.Abs(f(q)) {
 			b = q
