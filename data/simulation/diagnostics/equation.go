@@ -25,7 +25,7 @@ const mostStates = 1 << 13
 // of the chains alone it warns if the equation has no invariant law where the chains are, if
 // the law has no moments, and if steps of dt are too large for the drift. It does not warn
 // where it cannot tell, and of the equation not where there is no noise.
-func OfEquation[T float32 | float64](b, sigma density.Coefficient, dt float64, samples []T, chains int) (r Result, warnings []string) {
+func OfEquation(b, sigma density.Coefficient, dt float64, samples []float64, chains int) (r Result, warnings []string) {
 	r = Of(samples, chains)
 	warnings, lawless := about(b, sigma, dt, some(samples))
 	if !lawless { // otherwise there is nothing to be mixed
@@ -73,10 +73,10 @@ func about(b, sigma density.Coefficient, dt float64, states []float64) (warnings
 }
 
 // some are at most mostStates of all, at even distances.
-func some[T float32 | float64](all []T) []float64 {
+func some(all []float64) []float64 {
 	states := make([]float64, min(len(all), mostStates))
 	for i := range states {
-		states[i] = float64(all[i*len(all)/len(states)])
+		states[i] = all[i*len(all)/len(states)]
 	}
 	return states
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
@@ -24,7 +26,11 @@ func euler(t *testing.T, drift, diffusion string, dt float64, steps int) (b, sig
 	}
 	x = make([]float64, mostStates)
 	s := simulate.Scheme{DT: dt, BurnIn: steps, Thin: 1, Chains: len(x)}
-	if err := simulate.Fastest().EulerMaruyamaFunc(context.Background(), x, expression.NewEquation(b, sigma).Bind, simulate.WholeLine, s, 1, 0, "test", nil); err != nil {
+	engine, err := simulate.NewEngine(expression.Engines()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.EulerMaruyamaFunc(context.Background(), x, expression.NewEquation(b, sigma).Bind, simulate.WholeLine, s, 1, 0, "test", nil); err != nil {
 		t.Fatal(err)
 	}
 	return b, sigma, x
@@ -49,7 +55,7 @@ func TestTimeStep(t *testing.T) {
 	} {
 		b, sigma, x := euler(t, c.drift, "1", c.dt, 1000)
 		q := c.lambda * c.dt / 2
-		_, variance := meanVariance(x)
+		variance := stat.Variance(x, nil)
 		if want := 1 / (2 * c.lambda * (1 - q)); !(math.Abs(variance/want-1) <= 0.1) {
 			t.Errorf("%s: variance %.4g, want %.4g", c.drift, variance, want)
 		}
@@ -74,16 +80,6 @@ func TestTimeStep(t *testing.T) {
 func warningsOf(b, sigma *expression.Expression, dt float64, x []float64) string {
 	warnings, _ := about(b.Eval, sigma.Eval, dt, some(x))
 	return strings.Join(warnings, "; ")
-}
-
-func meanVariance(x []float64) (mean, variance float64) {
-	for _, v := range x {
-		mean += v / float64(len(x))
-	}
-	for _, v := range x {
-		variance += (v - mean) * (v - mean) / float64(len(x)-1)
-	}
-	return mean, variance
 }
 
 // Chains that still approach their law from far away do not blame the time step.
