@@ -168,8 +168,8 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 	if s.Start.Axes() > 1 && f.Dim() == 1 {
 		return fmt.Errorf("%s.start has %d laws: must be one, for a family on the line", path, s.Start.Axes())
 	}
-	if domain, _ := domainOf(f); domain.Holds(s.Start) != nil {
-		return fmt.Errorf("%s.start: %w", path, domain.Holds(s.Start))
+	if err := domainOf(f).Holds(s.Start); err != nil {
+		return fmt.Errorf("%s.start: %w", path, err)
 	}
 	if timed, ok := f.(family.Timed); ok {
 		if err := timed.Observes(s, samples); err != nil {

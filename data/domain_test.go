@@ -16,12 +16,11 @@ func TestFamilyInADomain(t *testing.T) {
 		grid, drift, diffusion string
 		start                  simulate.Start
 		want                   error
-		warning                string
 	}{
-		{"0.05, hi: 3", "a*x*(1-x)", "0.5*x", "", nil, ""},
-		{"0.05, hi: 3", "a*x*(1-x)", "0.5*x", "uniform(0.5, 1.5)", nil, ""},
-		{"0.05, hi: 6", "0.2*a - x", "sqrt(x)", "", ErrLeavesDomain, ""},
-		{"0.001, hi: 6", "0.4*a - x", "sqrt(x)/2", "", nil, ""},
+		{"0.05, hi: 3", "a*x*(1-x)", "0.5*x", "", nil},
+		{"0.05, hi: 3", "a*x*(1-x)", "0.5*x", "uniform(0.5, 1.5)", nil},
+		{"0.05, hi: 6", "0.2*a - x", "sqrt(x)", "", ErrLeavesDomain},
+		{"0.001, hi: 6", "0.4*a - x", "sqrt(x)/2", "", nil},
 	} {
 		definition, err := family.Parse([]byte("name: confined\ndim: 1\ndomain: (0, inf)\ngrid: {lo: " + c.grid + ", nodes: 64}\n" +
 			"parameters: {a: \"uniform(1, 1.1)\"}\ndrift: " + c.drift + "\ndiffusion: " + c.diffusion))
@@ -48,7 +47,7 @@ func TestFamilyInADomain(t *testing.T) {
 			t.Errorf("%s from %s: %v", c.drift, d.Training.Start, err)
 		}
 		warnings, err := d.PilotRun(t.Context(), f)
-		if !errors.Is(err, c.want) || c.warning != "" && !strings.Contains(strings.Join(warnings, "; "), c.warning) {
+		if !errors.Is(err, c.want) || len(warnings) > 0 {
 			t.Errorf("%s: warnings %q, error %v", c.drift, warnings, err)
 		}
 	}

@@ -61,3 +61,12 @@ func StepsAreLost(ctx context.Context, engine *simulate.Engine, equation simulat
 	}
 	return nil
 }
+
+// trial simulates that many steps of one equation's chains, at most 5,000, and reports whether
+// it can.
+func trial(ctx context.Context, engine *simulate.Engine, equation simulate.Equation, s simulate.Scheme, steps int, seed uint64) (states []float64, ok bool) {
+	s.BurnIn, s.Thin, s.Chains = min(steps, pilotSteps), 1, pilotChains
+	states = make([]float64, pilotChains*pilotStates)
+	err := engine.EulerMaruyamaFunc(ctx, states, equation, simulate.WholeLine, s, seed, 0, pilotPurpose, nil)
+	return states, err == nil
+}

@@ -5,15 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 func TestStepsAreLost(t *testing.T) {
-	engine, err := simulate.NewEngine("go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	engine := plainEngine(t)
 	for _, c := range []struct {
 		drift, diffusion string
 		start            simulate.Start
@@ -34,15 +30,7 @@ func TestStepsAreLost(t *testing.T) {
 		{"0", "0", "", 0.1, ""},
 		{"x^3", "1", "", 0.1, ""}, // explodes
 	} {
-		b, err := expression.Compile(c.drift)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sigma, err := expression.Compile(c.diffusion)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = StepsAreLost(t.Context(), engine, expression.NewEquation(b, sigma).Bind, simulate.Scheme{DT: c.dt, Start: c.start}, 5000, 1)
+		err := StepsAreLost(t.Context(), engine, formulas(t, c.drift, c.diffusion), simulate.Scheme{DT: c.dt, Start: c.start}, 5000, 1)
 		if (c.want != "") != errors.Is(err, ErrLostStep) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %s from %q by %g: %v, want %q", c.drift, c.diffusion, c.start, c.dt, err, c.want)
 		}

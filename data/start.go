@@ -32,7 +32,7 @@ func startOutside(path string, s simulate.Scheme, axes []sde.Grid) error {
 		if err != nil {
 			return err
 		}
-		if x := simulate.Centre(law); x < g.Lo || x > g.Hi {
+		if x := law.Mean(); x < g.Lo || x > g.Hi {
 			return &StartError{Path: path, Start: law.String(), Grid: g, Within: middle(g)}
 		}
 	}
@@ -68,7 +68,7 @@ func (d Dataset) DefaultStart(f family.Family) simulate.Start {
 		return ""
 	}
 	grid := tabulated.Grid()
-	if domain, _ := domainOf(f); domain.Holds("") != nil {
+	if domainOf(f).Holds("") != nil {
 		quarter := (grid.Hi - grid.Lo) / 4
 		return simulate.Start(fmt.Sprintf("uniform(%.6g, %.6g)", grid.Lo+quarter, grid.Hi-quarter))
 	}

@@ -182,7 +182,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err := data.StepsAreLost(ctx, engine, equation.Bind, scheme, scheme.Steps(kept), f.seed); err != nil {
 		return s, usage(withHint(err, "choose a larger --dt, or a larger --diffusion"))
 	}
-	boundaries := data.BoundariesOf(engine, equation.Bind, domain, simulate.Centre(law))
+	boundaries := data.BoundariesOf(engine, equation.Bind, domain, law.Mean())
 	if domain != simulate.WholeLine {
 		note(boundaries.Warnings())
 	}

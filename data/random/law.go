@@ -78,6 +78,14 @@ func either(forms []Form, word func(Form) string) string {
 // String writes the law as ParseLaw reads it.
 func (l Law) String() string { return fmt.Sprintf("%s(%v, %v)", l.Form, l.A, l.B) }
 
+// Mean is that of a Uniform or Normal law.
+func (l Law) Mean() float64 {
+	if l.Form == Uniform {
+		return (l.A + l.B) / 2
+	}
+	return l.A
+}
+
 // Draw draws a number of a Uniform or Normal law.
 func (l Law) Draw(rng *rand.Rand) float64 {
 	if l.Form == Uniform {

@@ -85,14 +85,6 @@ func Support(law random.Law) (lo, hi float64) {
 	return law.A - largestNormal*law.B, law.A + largestNormal*law.B
 }
 
-// Centre is the mean of a law.
-func Centre(law random.Law) float64 {
-	if law.Form == random.Uniform {
-		return (law.A + law.B) / 2
-	}
-	return law.A
-}
-
 // Origin is the mean of the start, along x and y. Simulators in single precision step states
 // relative to it where the system has a grid: x + y rounds at the distance from it, instead
 // of at that from 0.
@@ -102,7 +94,7 @@ func (s Start) Origin() (origin [maxDim]float64, err error) {
 		return origin, err
 	}
 	for k := range origin {
-		origin[k] = Centre(laws[min(k, len(laws)-1)])
+		origin[k] = laws[min(k, len(laws)-1)].Mean()
 	}
 	return origin, nil
 }

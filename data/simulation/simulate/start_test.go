@@ -114,7 +114,7 @@ func TestStartsHaveTheirLaw(t *testing.T) {
 
 func TestStartLawWords(t *testing.T) {
 	law, err := Start("normal(1000, 2)").Along(1)
-	if err != nil || law.String() != "normal(1000, 2)" || Centre(law) != 1000 {
+	if err != nil || law.String() != "normal(1000, 2)" || law.Mean() != 1000 {
 		t.Errorf("%v, %v", law, err)
 	}
 	if lo, hi := Support(law); lo != 986 || hi != 1014 {
