@@ -2,6 +2,7 @@ package data
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -51,6 +52,16 @@ func (in *inflated) add(i int, e float64) {
 	if e > in.worst {
 		in.worst, in.index = e, i
 	}
+}
+
+// join keeps the worse of two pilot runs with one time step, whose chains may differ in their
+// start and their length.
+func (in *inflated) join(other inflated) {
+	paths := slices.Concat(in.paths, other.paths)
+	if other.worst > in.worst {
+		*in = other
+	}
+	in.paths = paths
 }
 
 // warning is empty if no variance is too large.

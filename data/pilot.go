@@ -79,8 +79,8 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.path, err)
 		}
-		if len(steps) > 0 && steps[0].dt == s.DT { // its chains are the same, or longer
-			steps[0].paths = append(steps[0].paths, step.paths...)
+		if len(steps) > 0 && steps[0].dt == s.DT {
+			steps[0].join(step)
 		} else {
 			steps = append(steps, step)
 		}

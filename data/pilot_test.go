@@ -81,6 +81,30 @@ func TestPilotRunOfSimulatedDraws(t *testing.T) {
 	}
 }
 
+// One time step serves two schemes that start in different wells, of which only one is stiff.
+func TestPilotRunOfTwoStarts(t *testing.T) {
+	definition, err := family.Parse([]byte("name: wells\ndim: 1\ngrid: {lo: -2, hi: 12, nodes: 141}\n" +
+		"parameters: {a: \"uniform(1, 1.1)\"}\ndrift: 'x < 5 ? -a*x : -60*(x - 10)'\ndiffusion: 0.3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := tiny()
+	d.Family, d.Samples = definition.String(), 64
+	d.Training = simulate.Scheme{DT: 0.01, BurnIn: 500, Thin: 10, Chains: 16, Start: "normal(0, 0.1)"}
+	d.Reference = d.Training
+	if warnings, err := pilotRun(t, d); len(warnings) > 0 || err != nil {
+		t.Errorf("both in the soft well: %q, %v", warnings, err)
+	}
+	d.Reference.Start = "normal(10, 0.1)"
+	for range 2 {
+		warnings, err := pilotRun(t, d)
+		if len(warnings) != 1 || err != nil || !strings.Contains(warnings[0], "of 16 of the first 16 functions") || !strings.Contains(warnings[0], "choose data.training.dt and data.reference.dt") {
+			t.Errorf("%s, then %s: %q, %v", d.Training.Start, d.Reference.Start, warnings, err)
+		}
+		d.Training, d.Reference = d.Reference, d.Training
+	}
+}
+
 // Chains that do not move are refused, whatever the drift is.
 func TestPilotRunFindsLostNoise(t *testing.T) {
 	d := tiny()
