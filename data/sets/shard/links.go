@@ -77,8 +77,8 @@ func ownerOf(dir string) string {
 	return ""
 }
 
-// checkFiles fails with ErrLink where one of a shard's files is a link: a writer would replace what it
-// leads to.
+// checkFiles fails with ErrLink where one of a shard's files is a link: a writer would replace
+// what it leads to.
 func checkFiles(base string) error {
 	for _, path := range []string{base + dataSuffix, base + manifestSuffix} {
 		info, err := os.Lstat(path)

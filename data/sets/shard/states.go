@@ -28,7 +28,8 @@ func addStates(m []Moments, at int, values []float32) {
 	}
 }
 
-// states returns the moments of a training shard's samples, from its manifest. It reads the samples of a shard whose manifest is older than these moments.
+// states returns the moments of a training shard's samples, from its manifest. It reads the
+// samples of a shard whose manifest is older than these moments.
 func (d *Dir) states(m Manifest) ([]Moments, error) {
 	if len(m.States) > 0 {
 		return m.States, nil

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Equation is dX = b(X)dt + σ(X)dW on the whole line. It prepares the evaluation at the
+// Equation is dX = b(X)dt + σ(X)dW. It prepares the evaluation at the
 // states x, for one goroutine, with an engine's instructions. evaluate(n) computes at least
 // the first n values of drift and diffusion, which do not move.
 type Equation func(engine string, x *[lanes]float64) (evaluate func(n int), drift, diffusion *[lanes]float64)
