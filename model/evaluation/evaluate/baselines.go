@@ -27,11 +27,11 @@ type method struct {
 type draw func(ctx context.Context, progress func(done, total int)) (samples [][]float32, setup time.Duration, err error)
 
 // methods are all rows in the order of the table; release frees what they hold.
-func (o Options) methods(f family.Family, functions []heldOutFunction) (rows []method, release func(), err error) {
+func (o Options) methods(ctx context.Context, f family.Family, functions []heldOutFunction) (rows []method, release func(), err error) {
 	b := baselines{o, f, functions}
 	before := []method{b.floor()}
 	if o.wants(Split) {
-		halves, err := b.split()
+		halves, err := b.split(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -82,7 +82,7 @@ func (b baselines) floor() method {
 
 // split compares the second half of the reference's chains with the first: the
 // paper's floor. It needs an even number of chains with equally many samples.
-func (b baselines) split() ([]method, error) {
+func (b baselines) split(ctx context.Context) ([]method, error) {
 	d, n, chains := b.family.Dim(), b.Experiment.Evaluation.Samples, b.Experiment.Data.Reference.Chains
 	if chains < 2 || chains%2 != 0 || n%chains != 0 {
 		return nil, nil
@@ -97,14 +97,14 @@ func (b baselines) split() ([]method, error) {
 		}
 		f.compareWith(first)
 		samples[i] = second
-		if d == 1 {
-			f.worth = effectiveSize(first, half)
-		}
 		if f.potential != nil {
 			if err := f.observe(*f.potential); err != nil {
 				return nil, fmt.Errorf("half of the reference of function %d: %w", f.index, err)
 			}
 		}
+	}
+	if err := diagnoseReferences(ctx, against, half); err != nil {
+		return nil, err
 	}
 	note := fmt.Sprintf("half of the reference's %d chains against the other half, %d samples each: not independent of the reference, and noisier than the floor", chains, n/2)
 	if b.Experiment.Data.ReferenceDraws == data.Exact {

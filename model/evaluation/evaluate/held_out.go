@@ -22,7 +22,7 @@ type heldOutFunction struct {
 	function  family.Function
 	time      float64            // physical; 0 where the family has none
 	reference []float32          // [N, d]
-	worth     float64            // on the line: of how many independent draws the reference is
+	diagnosed diagnosed          // chains of reference; none of independent draws
 	frame     flow.Frame         // in which distances are measured
 	compared  []float32          // reference in that frame
 	measured  *metrics.Reference // of compared, with the self terms that all rows share
@@ -74,9 +74,6 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		reference := slices.Clone(subsample(s.Samples(i), e.Evaluation.Samples, f.Dim())) // the shard is closed
 		functions[i] = heldOutFunction{index: first + i, function: made, frame: frame}
 		functions[i].compareWith(reference)
-		if f.Dim() == 1 {
-			functions[i].worth = effectiveSize(reference, o.referenceChains(f))
-		}
 		if timed, ok := f.(family.Timed); ok {
 			functions[i].time = timed.Time(d.Seed, first+i)
 		}
@@ -90,7 +87,20 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 			}
 		}
 	}
-	return functions, nil
+	return functions, diagnoseReferences(ctx, functions, o.referenceChains(f))
+}
+
+// diagnoseReferences diagnoses the chains of which the references consist.
+func diagnoseReferences(ctx context.Context, functions []heldOutFunction, chains int) error {
+	samples, observed := make([][]float32, len(functions)), make([]*observables.Observed, len(functions))
+	for i, f := range functions {
+		samples[i], observed[i] = f.reference, f.observed
+	}
+	all, err := diagnose(ctx, samples, observed, chains, functions[0].function.System.Dim())
+	for i := range functions {
+		functions[i].diagnosed = all[i]
+	}
+	return err
 }
 
 // compareWith sets the samples [N, d] that rows are compared with.

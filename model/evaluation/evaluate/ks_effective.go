@@ -1,12 +1,10 @@
 package evaluate
 
 import (
-	"context"
 	"math"
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 )
 
@@ -25,22 +23,22 @@ func (o Options) referenceChains(f family.Family) int {
 	return d.Reference.Chains
 }
 
-// effectiveSize is how many independent draws samples on the line are worth.
-func effectiveSize(samples []float32, chains int) float64 {
-	if chains == 0 {
-		return float64(len(samples))
+// effectiveSize is how many independent draws that many samples on the line are worth.
+func (d diagnosed) effectiveSize(samples int) float64 {
+	if len(d) == 0 {
+		return float64(samples)
 	}
-	return metrics.EffectiveSize(samples, chains)
+	return metrics.EffectiveSize(d[0], samples)
 }
 
 // heedChains computes the p-values of KS for as many draws as a row's samples and the
 // reference are worth.
-func (m method) heedChains(ctx context.Context, samples [][]float32, functions []FunctionResult) error {
-	return simulate.Each(ctx, len(functions), func(_ context.Context, i int) error {
-		f, x := &functions[i], samples[i]
-		points := [2]int{len(x), len(m.against[i].reference)}
-		p := metrics.KSEffectiveP(f.KS, f.KSP, points, [2]float64{effectiveSize(x, m.chains), m.against[i].worth})
+func (m method) heedChains(samples [][]float32, chains []diagnosed, functions []FunctionResult) {
+	for i := range functions {
+		f, reference := &functions[i], m.against[i]
+		points := [2]int{len(samples[i]), len(reference.reference)}
+		effective := [2]float64{chains[i].effectiveSize(points[0]), reference.diagnosed.effectiveSize(points[1])}
+		p := metrics.KSEffectiveP(f.KS, f.KSP, points, effective)
 		f.KSPEffective = max(p, math.SmallestNonzeroFloat64) // underflow: JSON leaves out a zero
-		return nil
-	}, nil)
+	}
 }

@@ -22,40 +22,53 @@ type Mixing struct {
 	LeastESS float64 `json:"least_ess"` // the smallest of these
 }
 
-// referenceMixing is of the reference. It is nil where that does not consist of chains in
-// equilibrium of equally many samples.
-func (o Options) referenceMixing(ctx context.Context, f family.Family, functions []heldOutFunction) (*Mixing, error) {
-	chains := o.referenceChains(f)
-	if chains != o.Experiment.Data.Reference.Chains {
-		return nil, nil
-	}
-	samples, observed := make([][]float32, len(functions)), make([]*observables.Observed, len(functions))
-	for i, f := range functions {
-		samples[i], observed[i] = f.reference, f.observed
-	}
-	return mixing(ctx, samples, observed, chains, f.Dim())
-}
+// diagnosed has the diagnostics of a function's chains, of each coordinate.
+type diagnosed []diagnostics.Result
 
-// mixing is of samples [chains, n, dim] of every function; observed are the observables of
-// particles. It is nil where chains are too short to tell.
-func mixing(ctx context.Context, samples [][]float32, observed []*observables.Observed, chains, dim int) (*Mixing, error) {
-	results := make([]Mixing, len(samples))
-	err := simulate.Each(ctx, len(samples), func(_ context.Context, i int) error {
+// diagnose takes samples [chains, n, dim] of every function; observed are the observables of
+// particles. Without chains every function has none.
+func diagnose(ctx context.Context, samples [][]float32, observed []*observables.Observed, chains, dim int) ([]diagnosed, error) {
+	all := make([]diagnosed, len(samples))
+	if chains == 0 {
+		return all, nil
+	}
+	return all, simulate.Each(ctx, len(samples), func(_ context.Context, i int) error {
 		if observed[i] != nil {
-			results[i] = worst(observed[i].Energies, chains, 1)
-		} else {
-			results[i] = worst(samples[i], chains, dim)
+			all[i] = diagnosed{diagnostics.Of(observed[i].Energies, chains)}
+			return nil
+		}
+		axis := make([]float32, len(samples[i])/dim)
+		for k := range dim {
+			for j := range axis {
+				axis[j] = samples[i][j*dim+k]
+			}
+			all[i] = append(all[i], diagnostics.Of(axis, chains))
 		}
 		return nil
 	}, nil)
-	if err != nil {
-		return nil, err
+}
+
+// referenceMixing is of the reference. It is nil where that does not consist of chains in
+// equilibrium of equally many samples.
+func (o Options) referenceMixing(f family.Family, functions []heldOutFunction) *Mixing {
+	if o.referenceChains(f) != o.Experiment.Data.Reference.Chains {
+		return nil
 	}
+	all := make([]diagnosed, len(functions))
+	for i, f := range functions {
+		all[i] = f.diagnosed
+	}
+	return mixing(all)
+}
+
+// mixing is of the chains of all functions. It is nil where they are too short to tell.
+func mixing(functions []diagnosed) *Mixing {
 	total := Mixing{LeastESS: math.Inf(1)}
-	ess := make([]float64, len(results))
-	for i, r := range results {
+	ess := make([]float64, len(functions))
+	for i, f := range functions {
+		r := f.worst()
 		if math.IsNaN(r.ESS) {
-			return nil, nil
+			return nil
 		}
 		total.Unmixed += r.Unmixed
 		total.RHat = max(total.RHat, r.RHat)
@@ -63,18 +76,13 @@ func mixing(ctx context.Context, samples [][]float32, observed []*observables.Ob
 		ess[i] = r.ESS
 	}
 	total.ESS = median(ess)
-	return &total, nil
+	return &total
 }
 
 // worst is the mixing of one function over its coordinates.
-func worst(samples []float32, chains, dim int) Mixing {
+func (d diagnosed) worst() Mixing {
 	m := Mixing{ESS: math.Inf(1)}
-	axis := make([]float32, len(samples)/dim)
-	for k := range dim {
-		for i := range axis {
-			axis[i] = samples[i*dim+k]
-		}
-		r := diagnostics.Of(axis, chains)
+	for _, r := range d {
 		if !r.Mixed() {
 			m.Unmixed = 1
 		}

@@ -28,22 +28,29 @@ func TestMixing(t *testing.T) {
 		}
 	}
 	none := make([]*observables.Observed, len(samples))
-	m, err := mixing(t.Context(), samples, none, chains, dim)
-	if err != nil || m == nil || m.Unmixed != 1 || !(m.RHat > 1.5) || !(m.ESS > 800) || !(m.LeastESS < 100) {
-		t.Fatalf("%+v, error %v", m, err)
+	mixingOf := func(observed []*observables.Observed, chains int) *Mixing {
+		all, err := diagnose(t.Context(), samples, observed, chains, dim)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mixing(all)
+	}
+	m := mixingOf(none, chains)
+	if m == nil || m.Unmixed != 1 || !(m.RHat > 1.5) || !(m.ESS > 800) || !(m.LeastESS < 100) {
+		t.Fatalf("%+v", m)
 	}
 	if note := m.note("the reference", 3, chains*draws); !strings.Contains(note, "1 of 3 functions have not mixed") {
 		t.Error(note)
 	}
-	if m, err = mixing(t.Context(), samples, none, chains*draws/2, dim); m != nil || err != nil {
-		t.Errorf("two samples a chain: %+v, error %v", m, err)
+	if m = mixingOf(none, chains*draws/2); m != nil {
+		t.Errorf("two samples a chain: %+v", m)
 	}
 	for k := range samples[2] { // the first coordinate does not move, and differs between chains
 		samples[2][k] = float32(k / (draws * dim) * (1 - k%dim))
 	}
-	m, err = mixing(t.Context(), samples, none, chains, dim)
-	if err != nil || m.RHat != math.MaxFloat64 || m.Unmixed != 2 || !strings.Contains(m.note("x", 3, 1), "∞") {
-		t.Errorf("chains that do not move: %+v, error %v", m, err)
+	m = mixingOf(none, chains)
+	if m.RHat != math.MaxFloat64 || m.Unmixed != 2 || !strings.Contains(m.note("x", 3, 1), "∞") {
+		t.Errorf("chains that do not move: %+v", m)
 	}
 	if _, err := json.Marshal(m); err != nil {
 		t.Error(err)
@@ -54,8 +61,8 @@ func TestMixing(t *testing.T) {
 		energies[i] = float32(rng.NormFloat64())
 	}
 	particles := []*observables.Observed{{Energies: energies}, {Energies: energies}, {Energies: energies}}
-	if m, err = mixing(t.Context(), samples, particles, chains, dim); err != nil || m.Unmixed != 0 {
-		t.Errorf("particles: %+v, error %v", m, err)
+	if m = mixingOf(particles, chains); m.Unmixed != 0 {
+		t.Errorf("particles: %+v", m)
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 )
 
 // mixedBelow is the W2 distance between a reference set and the exact law below which
-// its chains count as mixed, in the frame of the states like all distances. The table has means over those functions alone too, since
-// elsewhere the reference is not a sample of the law.
+// its chains count as mixed, in the frame of the states like all distances. The table has
+// means over those functions alone too, since elsewhere the reference is not a sample of
+// the law.
 const mixedBelow = 0.2
 
 // Options of Run. All but Kinds and Progress are needed.
@@ -57,7 +58,7 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 	if err != nil {
 		return nil, FigureData{}, err
 	}
-	methods, release, err := o.methods(f, functions)
+	methods, release, err := o.methods(ctx, f, functions)
 	if err != nil {
 		return nil, FigureData{}, err
 	}
@@ -68,9 +69,7 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		r.Units = append(r.Units, s.Std)
 	}
 	mixed := r.describeReference(functions)
-	if r.ReferenceMixing, err = o.referenceMixing(ctx, f, functions); err != nil {
-		return nil, FigureData{}, err
-	}
+	r.ReferenceMixing = o.referenceMixing(f, functions)
 	var data FigureData
 	drawn := map[Kind][][]float32{} // the last row of each kind that figures show
 	for _, m := range methods {
@@ -146,14 +145,16 @@ func (m method) evaluate(
 		return evaluatedRow{}, err
 	}
 	row.Functions = found.functions
-	if f.Dim() == 1 {
-		if err := m.heedChains(ctx, samples, row.Functions); err != nil {
+	if f.Dim() == 1 || row.Kind == MCMC {
+		chains, err := diagnose(ctx, samples, found.observed, m.chains, f.Dim())
+		if err != nil {
 			return evaluatedRow{}, err
 		}
-	}
-	if m.chains > 0 && row.Kind == MCMC {
-		if row.Mixing, err = mixing(ctx, samples, found.observed, m.chains, f.Dim()); err != nil {
-			return evaluatedRow{}, err
+		if f.Dim() == 1 {
+			m.heedChains(samples, chains, row.Functions)
+		}
+		if m.chains > 0 && row.Kind == MCMC {
+			row.Mixing = mixing(chains)
 		}
 	}
 	row.summarise(mixed, f)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/model/training/assignment"
 )
 
@@ -112,7 +113,7 @@ func (d *Distances) line(x, y []float64) error {
 		return err
 	}
 	d.W2, d.SlicedW2, d.KS, d.KSP = &w2, w2, &ks, &p
-	worth := [2]float64{EffectiveSize(x, 1), EffectiveSize(y, 1)}
+	worth := [2]float64{EffectiveSize(diagnostics.Of(x, 1), len(x)), EffectiveSize(diagnostics.Of(y, 1), len(y))}
 	effective := KSEffectiveP(ks, p, d.Points, worth)
 	d.EffectivePoints, d.KSPEffective = &worth, &effective
 	if p < suspectP && (correlated(x, worth[0]) || correlated(y, worth[1])) {

@@ -10,14 +10,13 @@ import (
 // be worth their number.
 const effectiveSizeBound = 1 << 17
 
-// EffectiveSize is how many independent draws samples on the line, [chains, draws],
-// are worth for KS: the smaller of bulk and tail ESS, and at most their number. Of
-// samples whose chains are not known take one chain: then their order tells. Samples
-// that are too few to tell count as independent. Of more than effectiveSizeBound
-// samples it may be as small as this, as in package diagnostics.
-func EffectiveSize[T float32 | float64](samples []T, chains int) float64 {
-	n := float64(len(samples))
-	r := diagnostics.Of(samples, chains)
+// EffectiveSize is how many independent draws that many samples on the line, with those
+// diagnostics, are worth for KS: the smaller of bulk and tail ESS, and at most their
+// number. Of samples whose chains are not known take the diagnostics of one chain: then
+// their order tells. Samples that are too few to tell count as independent. Of more than
+// effectiveSizeBound samples it may be as small as this, as in package diagnostics.
+func EffectiveSize(r diagnostics.Result, samples int) float64 {
+	n := float64(samples)
 	if ess := min(r.ESSBulk, r.ESSTail); !math.IsNaN(ess) {
 		return max(min(ess, n), 1)
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 )
 
 // autoregressive are chains of N(0, 1) with correlation rho from draw to draw.
@@ -17,6 +19,10 @@ func autoregressive(rng *rand.Rand, chains, draws int, rho float64) []float32 {
 		}
 	}
 	return x
+}
+
+func effectiveSize[T float32 | float64](samples []T, chains int) float64 {
+	return EffectiveSize(diagnostics.Of(samples, chains), len(samples))
 }
 
 // Of pairs of chains of one law, KS itself finds most to differ. The effective size is right
@@ -37,7 +43,7 @@ func TestKSOfChains(t *testing.T) {
 		for range pairs {
 			x, y := autoregressive(rng, c.chains, c.draws, c.rho), autoregressive(rng, c.chains, c.draws, c.rho)
 			points := [2]int{len(x), len(y)}
-			effective := [2]float64{EffectiveSize(x, c.chains), EffectiveSize(y, c.chains)}
+			effective := [2]float64{effectiveSize(x, c.chains), effectiveSize(y, c.chains)}
 			size += effective[0] / pairs
 			count := func(n *int, p float64) {
 				if p < 0.05 {
@@ -50,7 +56,7 @@ func TestKSOfChains(t *testing.T) {
 			}
 			count(&plain, p)
 			count(&known, KSEffectiveP(d, p, points, effective))
-			count(&ordered, KSEffectiveP(d, p, points, [2]float64{EffectiveSize(x, 1), EffectiveSize(y, 1)}))
+			count(&ordered, KSEffectiveP(d, p, points, [2]float64{effectiveSize(x, 1), effectiveSize(y, 1)}))
 			for i := range y {
 				y[i] += 1
 			}
@@ -78,11 +84,11 @@ func TestEffectiveSizeOfFew(t *testing.T) {
 		for i := range x {
 			x[i] = float64(i * i % 7)
 		}
-		if size := EffectiveSize(x, 1); !(size >= 1 && size <= float64(n)) {
+		if size := effectiveSize(x, 1); !(size >= 1 && size <= float64(n)) {
 			t.Errorf("%d points are worth %v", n, size)
 		}
 	}
-	if size := EffectiveSize(make([]float32, 100), 1); size != 100 { // equal draws tell nothing of order
+	if size := effectiveSize(make([]float32, 100), 1); size != 100 { // equal draws tell nothing of order
 		t.Errorf("100 equal points are worth %v", size)
 	}
 	if p := KSEffectiveP(0.8, 0.079, [2]int{5, 5}, [2]float64{5, 5}); p != 0.079 {
