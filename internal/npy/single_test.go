@@ -14,6 +14,7 @@ func TestSingle(t *testing.T) {
 	}{
 		{0, 1, true}, {0, 1e-30, true}, {1000, 1, true}, {1e6, 1000, true}, {-3, 0.01, true},
 		{1e5, 1, false}, {1e5, 1e-3, false}, {9e5, 1e-2, false}, {-1, 1e-5, false}, {0, 1e-44, false}, {0.1, 0, false},
+		{0, 1e-200, false}, {0, 1e300, false}, // beyond float32, and their squares beyond float64
 		{0.5, 0, true}, {0, 0, true}, // exact
 	} {
 		a := Array[float64]{[]int{1000}, make([]float64, 1000)}
@@ -25,7 +26,7 @@ func TestSingle(t *testing.T) {
 			t.Errorf("%g ± %g: rounding is small: %v", c.mean, c.deviation, small)
 		}
 		for i, v := range rounded.Data {
-			if math.Abs(float64(v)-a.Data[i]) > 1e-7*math.Abs(a.Data[i]) && c.deviation > 1e-40 {
+			if math.Abs(float64(v)-a.Data[i]) > 1e-7*math.Abs(a.Data[i]) && small {
 				t.Fatalf("%g was rounded to %g", a.Data[i], v)
 			}
 		}
