@@ -67,5 +67,5 @@ func has(dir string, bytes int64) bool {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return true
 	}
-	return bytes <= int64(st.Bavail)*st.Bsize
+	return float64(bytes) <= float64(st.Bavail)*float64(st.Bsize) // systems have different types of these
 }
