@@ -38,7 +38,6 @@ func reading(dir *string, run func(ctx context.Context, store *checkpoint.Store,
 			return err
 		}
 		defer done()
-		warn(said(store.Warning()))
 		return run(cmd.Context(), store, args)
 	}
 }

@@ -91,11 +91,15 @@ func writeBoth(first string, content []byte, second string, beside []byte) error
 	return nil
 }
 
-// writeCheckpoints opens the store for writing. It fails while a coordinator has it open.
+// writeCheckpoints opens the store for writing, and prints its warning. It fails while a
+// coordinator has the store open.
 func writeCheckpoints(dir string) (*checkpoint.Store, error) {
 	store, err := checkpoint.Open(coordinator.CheckpointPath(dir), false)
 	if errors.Is(err, checkpoint.ErrLocked) {
 		return nil, withHint(err, "end the run or coordinator in %s first: this command writes", dir)
+	}
+	if err == nil {
+		warn(said(store.Warning()))
 	}
 	return store, err
 }

@@ -111,9 +111,14 @@ func checkpointsIn(dir string) (string, error) {
 }
 
 // readCheckpoints opens the checkpoints of a run's directory for reading. While a
-// coordinator has the file open, it reads a consistent copy that the coordinator sends.
-// done closes the store.
+// coordinator has the file open, it reads a consistent copy that the coordinator sends. It
+// prints the store's warning. done closes the store.
 func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, done func(), err error) {
+	defer func() {
+		if err == nil {
+			warn(said(store.Warning()))
+		}
+	}()
 	path, err := checkpointsIn(dir)
 	if err != nil {
 		return nil, nil, err
