@@ -59,17 +59,27 @@ func target(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("no file name")
 	}
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.Mode().IsRegular():
-		return filepath.EvalSymlinks(path)
-	case err == nil:
-		return "", errors.New("it exists and is not a regular file")
-	case !errors.Is(err, fs.ErrNotExist):
+	info, err := os.Lstat(path) // first, since another writer may put the file there at any time
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
 		return "", err
 	}
-	if _, err := os.Lstat(path); err == nil {
-		return "", ErrDangling
+	if info.Mode()&fs.ModeSymlink != 0 {
+		path, err = filepath.EvalSymlinks(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", ErrDangling
+		}
+		if err != nil {
+			return "", err
+		}
+		if info, err = os.Stat(path); err != nil {
+			return "", err
+		}
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it exists and is not a regular file")
 	}
 	return path, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -132,4 +133,37 @@ func TestLinks(t *testing.T) {
 	}
 	content(t, file, "chain")
 	entries(t, far, 2)
+}
+
+// A file that others put and remove meanwhile is never taken for a link.
+func TestCreateBesideOtherWriters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	var others sync.WaitGroup
+	ended := make(chan struct{})
+	others.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+			}
+			if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Remove(path)); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	for range 1000 {
+		f, err := Create(path)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if err := f.Abort(); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(ended)
+	others.Wait()
 }
