@@ -46,8 +46,9 @@ const (
 // times too large (ErrTimeStep), that leave the grid (ErrLeavesGrid), do not feel their noise
 // (ErrNoise) or lose it when they are stored (ErrRounded). It warns of a variance that a time
 // step makes more than 5 % too large, of chains that are often outside the grid, where
-// coefficients are constant, and of tables that miss part of a formula. It skips exact draws,
-// and systems without a grid, such as particles.
+// coefficients are constant, of chains of a defined family that remember their start after the
+// burn-in, and of tables that miss part of a formula. It skips exact draws, and systems without
+// a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
 		return nil, nil
@@ -78,6 +79,15 @@ func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []stri
 		outside, err := d.pilotRun(ctx, f, axes, part.path, s, &step)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", part.path, err)
+		}
+		if _, defined := f.(family.Interpolated); defined { // the paper chose its own families' burn-in
+			memory, err := d.memory(ctx, f, part.scheme)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", part.path, err)
+			}
+			if w := memoryWarning(memory, part, f.Name()); w != "" {
+				warnings = append(warnings, w)
+			}
 		}
 		if len(steps) > 0 && steps[0].dt == s.DT {
 			steps[0].join(step)
