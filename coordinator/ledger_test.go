@@ -13,9 +13,9 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
 
 func exampleLedger(generation ergoflow.Generation) machine.Ledger {

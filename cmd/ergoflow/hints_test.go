@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )

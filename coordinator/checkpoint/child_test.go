@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
 
 // Some tests need a process to kill or to limit: the test binary starts itself.

@@ -30,7 +30,7 @@ package checkpoint
 import (
 	"errors"
 
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
 
 var (

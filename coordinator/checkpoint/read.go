@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"go.etcd.io/bbolt"
 )
 

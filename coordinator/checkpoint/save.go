@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"go.etcd.io/bbolt"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/ergoflow/ergoflow/coordinator/boltfile"
+	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"go.etcd.io/bbolt"
 )
 
