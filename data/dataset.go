@@ -43,6 +43,9 @@ type Dataset struct {
 	// functions, whose numbers skip those held out. So data sets of different sizes can
 	// share their held-out functions.
 	HeldOutFrom int `json:"held_out_from,omitempty" yaml:"held_out_from"`
+	// First is where the training functions begin in the sequence of all training functions,
+	// so that data can grow and keep the newest: see Window.
+	First int `json:"first,omitempty" yaml:"first"`
 }
 
 // Draws says how samples are drawn.
@@ -78,6 +81,7 @@ const (
 	MaxFunctions = 1 << 24
 	MaxPerShard  = 1 << 19 // functions
 	MaxSamples   = 1 << 22
+	MaxFirst     = 1 << 30
 	// maxHeld bounds the values of a shard's fields after the first: they stay in memory,
 	// at most 512 MiB, while the first is written.
 	maxHeld = 1 << 27
@@ -107,6 +111,7 @@ func (d Dataset) validate(f family.Family) error {
 		{"functions", d.Functions, 1, MaxFunctions},
 		{"held_out", d.HeldOut, 1, MaxPerShard},
 		{"held_out_from", d.HeldOutFrom, 0, MaxFunctions},
+		{"first", d.First, 0, MaxFirst},
 		{"shards", d.Shards, 1, ergoflow.MaxShards},
 		{"samples", d.Samples, 1, MaxSamples},
 		{"reference_samples", d.ReferenceSamples, 0, MaxSamples},
@@ -121,8 +126,8 @@ func (d Dataset) validate(f family.Family) error {
 	if d.Functions/d.Shards > MaxPerShard {
 		return fmt.Errorf("data.shards is %d: must leave at most %d functions per shard, not %d", d.Shards, MaxPerShard, d.Functions/d.Shards)
 	}
-	if share := d.Functions / d.Shards; d.HeldOutFrom < d.Functions && d.HeldOutFrom%share != 0 {
-		return fmt.Errorf("data.held_out_from is %d, inside a training shard: must be a multiple of %d, or at least %d", d.HeldOutFrom, share, d.Functions)
+	if err := d.heldOutBetweenShards(); err != nil {
+		return err
 	}
 	if held, most := heldValues(f), max(d.Functions/d.Shards, d.HeldOut); held > 0 && most > maxHeld/held {
 		return fmt.Errorf("data.shards is %d: must leave at most %d functions per shard, not %d: each has %d values in fields after the first", d.Shards, maxHeld/held, most, held)
@@ -179,23 +184,6 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 	return nil
 }
 
-// equationsApart reports an equation that training and held-out functions share, at
-// different times: the held-out functions would not be new to the model.
-func (d Dataset) equationsApart(f family.Timed) error {
-	first, count := d.ShardRange(d.HeldOutShard())
-	neighbours := [][2]int{{min(first, d.Functions) - 1, first}} // a training function and a held-out one
-	if first < d.Functions {
-		neighbours = append(neighbours, [2]int{first + count, first + count - 1})
-	}
-	for _, n := range neighbours {
-		if f.Equation(n[0]) == f.Equation(n[1]) {
-			return fmt.Errorf("data.functions: training function %d has the equation of held-out function %d: data.functions, data.held_out and data.held_out_from must be multiples of %d",
-				n[0], n[1], len(f.Times())-1)
-		}
-	}
-	return nil
-}
-
 // SampleSpec describes the samples of count functions: as in training for the purpose
 // shard.Train, as in the reference for any other. Each purpose is an independent set.
 func (d Dataset) SampleSpec(purpose string, first, count int) family.SampleSpec {
@@ -244,29 +232,6 @@ func (d Dataset) Hash() string {
 	sum := sha256.Sum256(canonical)
 	return hex.EncodeToString(sum[:16])
 }
-
-// HeldOutShard is the number of the held-out shard, after the training shards.
-func (d Dataset) HeldOutShard() int { return d.Shards }
-
-// ShardRange returns the functions of shard k. Training shards are 0 to Shards−1, the
-// held-out shard is Shards.
-func (d Dataset) ShardRange(k int) (first, count int) {
-	if k == d.HeldOutShard() {
-		return d.firstHeldOut(), d.HeldOut
-	}
-	count = d.Functions / d.Shards
-	return d.TrainingFunction(k * count), count
-}
-
-// TrainingFunction is the number, within the family, of training function i.
-func (d Dataset) TrainingFunction(i int) int {
-	if i >= d.firstHeldOut() {
-		i += d.HeldOut
-	}
-	return i
-}
-
-func (d Dataset) firstHeldOut() int { return cmp.Or(d.HeldOutFrom, d.Functions) }
 
 // header describes shard k.
 func (d Dataset) header(k int, f family.Family) shard.Header {

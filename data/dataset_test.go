@@ -86,7 +86,11 @@ func TestValidate(t *testing.T) {
 		"data.held_out is -1":                  func(d *Dataset) { d.HeldOut = -1 },
 		"data.held_out_from is 6, inside a training shard: must be a multiple of 4, or at least 12": func(d *Dataset) { d.HeldOutFrom = 6 },
 		"data.held_out_from is -4": func(d *Dataset) { d.HeldOutFrom = -4 },
-		"data.shards is 0":         func(d *Dataset) { d.Shards = 0 },
+		"data.first is -4":         func(d *Dataset) { d.First = -4 },
+		"data.first is 2: the held-out functions, from 12, are inside a training shard: data.first must be 0 plus a multiple of 4 functions per shard, or data.held_out_from at least 14": func(d *Dataset) {
+			d.First = 2
+		},
+		"data.shards is 0": func(d *Dataset) { d.Shards = 0 },
 		"data.functions is 12: must be a multiple of data.shards (5)":     func(d *Dataset) { d.Shards = 5 },
 		"data.shards is 1: must leave at most 524288 functions per shard": func(d *Dataset) { d.Functions, d.Shards = 1<<20, 1 },
 		"data.samples is 0":                             func(d *Dataset) { d.Samples = 0 },
@@ -144,6 +148,7 @@ func TestHash(t *testing.T) {
 		"seed":              func(d *Dataset) { d.Seed = 1 << 63 },
 		"functions":         func(d *Dataset) { d.Functions = 15 },
 		"held_out_from":     func(d *Dataset) { d.HeldOutFrom = 4 },
+		"first":             func(d *Dataset) { d.First = 4 },
 		"held_out":          func(d *Dataset) { d.HeldOut = 6 },
 		"shards":            func(d *Dataset) { d.Shards = 4 },
 		"samples":           func(d *Dataset) { d.Samples = 256 },

@@ -2,6 +2,7 @@ package data
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -12,12 +13,13 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Generate makes shard k of the data set, unless the store has it. It makes functions on
-// GOMAXPROCS goroutines, or on the device that simulates, and writes them in order. The
-// bytes depend on (d, k) and on the simulator's name; every *simulate.Engine gives the same.
-// It needs memory for the shard's fields after the first, and for two stretches of samples
-// of 64 MiB. progress, which may be nil, is called with the number of functions done, never
-// concurrently.
+// Generate makes shard k of the data set, unless the store has it. It takes functions that
+// another data set of the store has from there, and a whole shard without copying it. It makes
+// the others on GOMAXPROCS goroutines, or on the device that simulates, and writes them in
+// order. The values depend on (d, k) and on the simulator's name; every *simulate.Engine gives
+// the same. It needs memory for the shard's fields after the first, and for two stretches of
+// samples of 64 MiB. progress, which may be nil, is called with the number of functions done,
+// never concurrently.
 //
 // On an error or a cancelled context nothing is left in the store.
 func Generate(
@@ -38,19 +40,32 @@ func Generate(
 		progress(h.Count, h.Count)
 		return nil
 	}
+	simulator := "" // of exact draws
+	if !d.SampleSpec(h.Purpose, h.First, h.Count).Exact {
+		simulator = by.String()
+	}
+	recipe := d.recipe(h.Purpose, f, simulator)
+	known, linked, err := reuse(ctx, d, f, h, recipe, store)
+	defer func() { err = errors.Join(err, known.Close()) }()
+	if err != nil {
+		return err
+	}
+	if linked {
+		progress(h.Count, h.Count)
+		return nil
+	}
 	w, err := store.Create(h)
 	if err != nil {
 		return err
 	}
 	defer w.Abort()
-	if !d.SampleSpec(h.Purpose, h.First, h.Count).Exact {
-		w.SimulatedBy(by.String())
-	}
-	if err := writeFields(ctx, d.Seed, f, h, w); err != nil {
+	w.Recipe(recipe)
+	w.SimulatedBy(simulator)
+	if err := writeFields(ctx, d.Seed, f, h, w, known); err != nil {
 		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
 	}
 	stretch := max(stretchBytes/4/(h.Samples*h.Dim), 1)
-	if err := writeSamples(ctx, d, f, h, w, by, stretch, progress); err != nil {
+	if err := writeSamples(ctx, d, f, h, w, by, known, stretch, progress); err != nil {
 		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
 	}
 	if err := ctx.Err(); err != nil { // may have ended after the last samples
@@ -62,7 +77,7 @@ func Generate(
 
 // writeFields writes the first field of all functions and collects the others in memory;
 // then it writes those.
-func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Header, w *shard.Writer) error {
+func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Header, w *shard.Writer, known *stored) error {
 	if len(h.Fields) == 0 {
 		return nil
 	}
@@ -71,6 +86,9 @@ func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Head
 		later[k] = make([]float32, 0, h.Count*h.Fields[k+1].Size())
 	}
 	err := inOrder(ctx, h.Count, func(_ context.Context, i int) ([][]float32, error) {
+		if r := known.rows[i]; r.of != nil {
+			return r.fields(), nil
+		}
 		function, err := f.Function(seed, h.First+i)
 		return function.Fields, err
 	}, func(_ int, fields [][]float32) error {
@@ -94,10 +112,11 @@ func writeFields(ctx context.Context, seed uint64, f family.Family, h shard.Head
 // device, little compared with a shard.
 const stretchBytes = 64 << 20
 
-// writeSamples simulates a stretch of functions while it writes the stretch before.
+// writeSamples simulates a stretch of functions while it writes the stretch before. It copies
+// the samples of functions that are known.
 func writeSamples(
 	ctx context.Context, d Dataset, f family.Family, h shard.Header, w *shard.Writer,
-	by simulate.Simulator, stretch int, progress func(done, total int),
+	by simulate.Simulator, known *stored, stretch int, progress func(done, total int),
 ) error {
 	free, full := make(chan []float32, 2), make(chan []float32, 2)
 	for range cap(free) {
@@ -118,11 +137,7 @@ func writeSamples(
 				samples = make([]float32, n*h.Samples*h.Dim) // the first stretches are the largest
 			}
 			samples = samples[:n*h.Samples*h.Dim]
-			err := family.Sample(ctx, f, samples, d.SampleSpec(h.Purpose, h.First+done, n), by, func(part, _ int) { progress(done+part, h.Count) })
-			if err != nil {
-				return err
-			}
-			if err := within(f, samples, h.First+done, h.Samples); err != nil {
+			if err := sample(ctx, d, f, h, samples, done, by, known, progress); err != nil {
 				return err
 			}
 			full <- samples // never blocks: there are no more buffers than it holds
@@ -139,6 +154,34 @@ func writeSamples(
 		return nil
 	})
 	return group.Wait()
+}
+
+// sample fills samples with those of the functions from place first of the shard.
+func sample(
+	ctx context.Context, d Dataset, f family.Family, h shard.Header, samples []float32, first int,
+	by simulate.Simulator, known *stored, progress func(done, total int),
+) error {
+	width := h.Samples * h.Dim
+	for end := first + len(samples)/width; first < end; {
+		n, have := known.run(first, end-first)
+		part := samples[:n*width]
+		if have {
+			for i := range n {
+				copy(part[i*width:][:width], known.rows[first+i].samples())
+			}
+			progress(first+n, h.Count)
+		} else {
+			err := family.Sample(ctx, f, part, d.SampleSpec(h.Purpose, h.First+first, n), by, func(done, _ int) { progress(first+done, h.Count) })
+			if err != nil {
+				return err
+			}
+			if err := within(f, part, h.First+first, h.Samples); err != nil {
+				return err
+			}
+		}
+		first, samples = first+n, samples[n*width:]
+	}
+	return nil
 }
 
 // inOrder calls produce(i) for i in [0, n) on GOMAXPROCS goroutines, and use(i, value) on

@@ -30,6 +30,9 @@ func generate(t *testing.T, d Dataset, k int, store *shard.Dir) {
 	}
 }
 
+// none knows no function of a shard.
+func none(h shard.Header) *stored { return &stored{rows: make([]row, h.Count)} }
+
 func opened(t *testing.T, store *shard.Dir, d Dataset, k int) *shard.Shard {
 	t.Helper()
 	s, err := store.Open(d.Hash(), k)
@@ -241,11 +244,11 @@ func TestStretches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := writeFields(t.Context(), d.Seed, f, h, w); err != nil {
+		if err := writeFields(t.Context(), d.Seed, f, h, w, none(h)); err != nil {
 			t.Fatal(err)
 		}
 		last := 0
-		err = writeSamples(t.Context(), d, f, h, w, by, stretch, func(done, total int) {
+		err = writeSamples(t.Context(), d, f, h, w, by, none(h), stretch, func(done, total int) {
 			if done != last+1 || total != h.Count {
 				t.Errorf("stretch %d: progress %d of %d after %d", stretch, done, total, last)
 			}
@@ -307,10 +310,10 @@ func TestNoFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFields(t.Context(), d.Seed, bare{}, h, w); err != nil {
+	if err := writeFields(t.Context(), d.Seed, bare{}, h, w, none(h)); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeSamples(t.Context(), d, bare{}, h, w, simulate.Fastest(), 3, func(int, int) {}); err != nil {
+	if err := writeSamples(t.Context(), d, bare{}, h, w, simulate.Fastest(), none(h), 3, func(int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Commit(); err != nil {

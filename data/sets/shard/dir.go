@@ -35,6 +35,16 @@ const (
 
 func fileName(shard int) string { return fmt.Sprintf("shard-%05d", shard) }
 
+// dataPath is the data file of a shard with that path without suffixes. Files of another
+// origin have names of their own: a writer that makes the shard at the same time never puts
+// its data under their manifest.
+func dataPath(base string, origin *Origin) string {
+	if origin == nil {
+		return base + dataSuffix
+	}
+	return fmt.Sprintf("%s.of-%.12s-%05d%s", base, origin.Dataset, origin.Shard, dataSuffix)
+}
+
 // base is the path of a shard without its suffixes. It fails with ErrNotFound
 // if the store has nothing of the data set, and with ErrLink if the directory is a link
 // to another's.
@@ -130,7 +140,7 @@ func (d *Dir) Open(hash string, shard int) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := base + dataSuffix
+	path := dataPath(base, m.Origin)
 	if err := checkSize(path, m); err != nil {
 		return nil, err
 	}
@@ -166,7 +176,7 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.Open(base + dataSuffix)
+	f, err := os.Open(dataPath(base, m.Origin))
 	if err != nil {
 		return err
 	}

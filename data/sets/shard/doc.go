@@ -18,4 +18,9 @@
 // and is renamed into place after the data is on disk: a shard exists when its manifest does.
 // Writers of the same shard do not disturb one another, since they write the same bytes and
 // the last rename wins.
+//
+// A shard whose functions another data set has already may be that data set's file (Link): a
+// hard link with a manifest of its own, whose origin is the shard that the metadata name,
+//
+//	root/<family>-<hash>/shard-00007.of-<origin's hash>-00009.safetensors
 package shard

@@ -57,7 +57,20 @@ type Manifest struct {
 	// Simulator made the samples, unless they are exact draws: an instruction set such
 	// as "avx2", all of which give the same samples, or a device.
 	Simulator string `json:"simulator,omitempty"`
-	CreatedBy string `json:"created_by"` // program and version
+	// Recipe names what the fields and samples of a function depend on besides its number.
+	// Functions of the same number and recipe are the same in all data sets. Shards of older
+	// builds have none.
+	Recipe string `json:"recipe,omitempty"`
+	// Origin is the shard for which the data file was made, where that is another one.
+	Origin    *Origin `json:"origin,omitempty"`
+	CreatedBy string  `json:"created_by"` // program and version
+}
+
+// Origin names a shard of another data set with the same functions. The data file is its file,
+// so the metadata in it are that shard's.
+type Origin struct {
+	Dataset string `json:"dataset"`
+	Shard   int    `json:"shard"`
 }
 
 const (
@@ -122,6 +135,14 @@ func (h Header) width(k int) int {
 	return h.Samples * h.Dim
 }
 
+// metadata of the data file.
+func (m Manifest) metadata() map[string]string {
+	if m.Origin != nil {
+		m.Dataset, m.Shard = m.Origin.Dataset, m.Origin.Shard
+	}
+	return m.Header.metadata()
+}
+
 func (h Header) metadata() map[string]string {
 	return map[string]string{
 		"format":  strconv.Itoa(Format),
@@ -159,6 +180,9 @@ func readManifest(path string) (Manifest, error) {
 	}
 	if err := m.Header.Validate(); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
+	}
+	if o := m.Origin; o != nil && (checkHash(o.Dataset) != nil || o.Shard < 0 || o.Shard > maxShard) {
+		return Manifest{}, fmt.Errorf("%s: %w: its origin is shard %d of %.80q", path, ErrCorrupt, o.Shard, o.Dataset)
 	}
 	if sum, err := hex.DecodeString(m.SHA256); err != nil || len(sum) != 32 || m.Bytes < 8 {
 		return Manifest{}, fmt.Errorf("%s: %w: no length or checksum", path, ErrCorrupt)

@@ -89,6 +89,9 @@ func makeDir(dir, hash string) error {
 // SimulatedBy records the simulator in the manifest.
 func (w *Writer) SimulatedBy(simulator string) { w.manifest.Simulator = simulator }
 
+// Recipe records the recipe in the manifest.
+func (w *Writer) Recipe(recipe string) { w.manifest.Recipe = recipe }
+
 // Field appends values of field k, in the header's order: whole functions or
 // parts of them.
 func (w *Writer) Field(k int, values []float32) error {
