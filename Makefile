@@ -54,8 +54,9 @@ e2e: setup ## run whole clusters of real processes, killed and restarted
 	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
 	$(GO) test -count=1 -v -run Cluster ./worker
 
-simulate: ## simulate the cluster's protocol under faults; SEEDS=10000, or SEED=17 for one with its trace
+simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+	$(GO) test ./coordinator/queue -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
 chaos: ## run clusters on four hosts (network namespaces, root) under faults; MINUTES=3 SEED=…
 	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^TestChaos$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)

@@ -1,6 +1,7 @@
 package ergoflow
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -117,4 +118,14 @@ func (p Plan) Units() int {
 // most.
 func (p Plan) Unit(u int) (first, end int) {
 	return u * p.Shards / p.Units(), (u + 1) * p.Shards / p.Units()
+}
+
+// EqualWork reports whether two plans of a run agree in what its hash covers.
+func (p Plan) EqualWork(q Plan) bool {
+	return p.Dataset == q.Dataset && p.Shards == q.Shards && p.Groups == q.Groups && p.Steps == q.Steps
+}
+
+// EqualSettings reports whether two plans of a run agree in what its hash leaves out.
+func (p Plan) EqualSettings(q Plan) bool {
+	return p.Experiment == q.Experiment && p.CheckpointEvery == q.CheckpointEvery && bytes.Equal(p.Config, q.Config)
 }

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"bytes"
 	"fmt"
 	"time"
 
@@ -114,7 +113,7 @@ func (m *Machine) submit(e Submit) {
 // workers that prepare from now on take these, members of a generation when they prepare
 // again.
 func (m *Machine) extend(e Submit) {
-	changed := !equalSettings(*m.ledger.Plan, e.Plan)
+	changed := !m.ledger.Plan.EqualSettings(e.Plan)
 	if changed || e.Until > m.ledger.Until {
 		m.ledger.Plan, m.ledger.Until = &e.Plan, max(e.Until, m.ledger.Until)
 		m.persist()
@@ -154,22 +153,12 @@ func (m *Machine) refusePlan(e Submit) string {
 	old := m.ledger.Plan
 	switch {
 	case old == nil:
-	case old.Run == p.Run && !equalWork(*old, p):
+	case old.Run == p.Run && !old.EqualWork(p):
 		return fmt.Sprintf("run %s has another plan already", p.Run)
 	case old.Run != p.Run && !m.finished() && !e.Replace:
 		return fmt.Sprintf("run %s (%s) is not finished: step %d of %d", old.Run, old.Experiment, m.run.step, old.Steps)
 	}
 	return ""
-}
-
-// equalWork reports whether two plans of a run agree in what its hash covers.
-func equalWork(a, b ergoflow.Plan) bool {
-	return a.Dataset == b.Dataset && a.Shards == b.Shards && a.Groups == b.Groups && a.Steps == b.Steps
-}
-
-// equalSettings reports whether two plans of a run agree in what its hash leaves out.
-func equalSettings(a, b ergoflow.Plan) bool {
-	return a.Experiment == b.Experiment && a.CheckpointEvery == b.CheckpointEvery && bytes.Equal(a.Config, b.Config)
 }
 
 // concerns reports whether an event belongs to the run in progress.

@@ -1,0 +1,51 @@
+// Package queue decides for the coordinator which runs begin, and when: it holds the queue
+// of runs and the schedules. It is a pure state machine like package machine,
+//
+//	(state, now, event) → (state, effects, reason)
+//
+// without clock, goroutine, randomness or I/O. A Persist comes before all other effects
+// and must be durable before they are executed. An effect may be lost when the process
+// ends: Start gives the effects of everything that has begun once more, and to repeat one
+// has no further effect.
+//
+// A run passes through
+//
+//	Submit, a schedule ─► waiting ─► running ─► ended: done, failed, cancelled, replaced
+//	         │                │  ▲      │  ▲
+//	         │                │  └──────┘  │ its process was killed
+//	         │                │  stopping ─┘ (a retraining that is cancelled or replaced)
+//	         └────────────────┴─► ended: skipped, cancelled
+//
+// Trainings and generations of data use the workers. A retraining is a process that
+// submits a training itself, so it uses none. There are at most Config.Trainings and
+// Config.Retrainings of them at a time.
+//
+// # Order
+//
+// The run with the smallest place begins first, of equal ones the one that was submitted
+// first. A run's place is its number less 100 for each level of its priority. So one level
+// passes up to 100 runs that were submitted before, and no run waits for ever: only
+// finitely many can come before it.
+//
+// # Schedules
+//
+// What is due follows from the ledger and the clock, not from a timer. A scheduled time
+// is handled once (Schedule.Handled). If the clock is set back, times that were handled
+// before they came are handled again, but none is started again: a run's identity is
+// (schedule, scheduled time). What is not started is a run that has ended, skipped, with
+// its reason. Several skipped times in a row are one such run (Run.Times).
+//
+// # Invariants
+//
+//  1. No run is lost: every accepted run ends, and is listed until it is pruned.
+//  2. No run is begun again after it has ended.
+//  3. No scheduled time is started twice.
+//  4. Every scheduled time that is over is started or listed as skipped, unless its
+//     schedule is paused: then it is listed when the schedule is resumed.
+//  5. Two runs of a schedule are never under way together.
+//  6. No run begins before a waiting one of a smaller place that could begin.
+//  7. There are at most as many runs under way as Config allows.
+//
+// The test simulation checks them under restarts at any point, lost and repeated effects,
+// and a clock that jumps.
+package queue

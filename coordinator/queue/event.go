@@ -1,0 +1,78 @@
+package queue
+
+import "github.com/ergoflow/ergoflow"
+
+// An Event is something that happens to the machine.
+type Event interface{ event() }
+
+type (
+	// Start is the first event, and occurs once.
+	Start struct {
+		// Conducting is the run that the machine of the workers has in its ledger as not
+		// finished; nil: none.
+		Conducting *Conducted
+	}
+	// Tick tells the time.
+	Tick struct{}
+	// Submit adds a run. It is answered.
+	Submit struct {
+		Kind     Kind
+		Plan     *ergoflow.Plan // of a training or generation
+		Config   string         // of a retraining
+		Priority int
+		Parent   ID   // the retraining that submits it; 0: none
+		Queue    bool // wait for runs that were submitted before; otherwise these are a reason to refuse it
+		Replace  bool // end the runs that use workers, and begin at once
+	}
+	// Finished: a run that began has ended. An earlier attempt's end is ignored.
+	Finished struct {
+		ID      ID
+		Attempt int
+		Outcome Outcome
+		Reason  string
+		Killed  bool // its process was ended by a signal that it was not sent by the coordinator
+	}
+	// Cancel ends a run. It is answered.
+	Cancel struct{ ID ID }
+	// Move changes the place of a waiting run. It is answered.
+	Move struct {
+		ID       ID
+		First    bool
+		Last     bool
+		Priority int // where neither First nor Last
+	}
+	// AddSchedule adds a schedule. It is answered. The same schedule may be added again,
+	// which changes nothing.
+	AddSchedule struct{ Schedule Schedule }
+	// RemoveSchedule removes one, and its runs that wait. It is answered.
+	RemoveSchedule struct{ Name string }
+	// PauseSchedule has times pass without runs. It is answered.
+	PauseSchedule struct{ Name string }
+	// ResumeSchedule ends a pause. Times that passed meanwhile are skipped. It is answered.
+	ResumeSchedule struct{ Name string }
+	// RunSchedule adds a run now, outside the calendar. It is answered.
+	RunSchedule struct{ Name string }
+	// Stop: the coordinator ends. Processes are told to end; their runs continue when it
+	// starts again.
+	Stop struct{}
+)
+
+// Conducted is the run that a machine of workers has in its ledger.
+type Conducted struct {
+	ID   ID // 0: it was submitted to a coordinator that had no queue
+	Kind Kind
+	Plan ergoflow.Plan
+}
+
+func (Start) event()          {}
+func (Tick) event()           {}
+func (Submit) event()         {}
+func (Finished) event()       {}
+func (Cancel) event()         {}
+func (Move) event()           {}
+func (AddSchedule) event()    {}
+func (RemoveSchedule) event() {}
+func (PauseSchedule) event()  {}
+func (ResumeSchedule) event() {}
+func (RunSchedule) event()    {}
+func (Stop) event()           {}

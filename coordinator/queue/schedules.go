@@ -1,0 +1,225 @@
+package queue
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// maxSchedules bounds them.
+const maxSchedules = 10_000
+
+// schedule is one with what follows from it.
+type schedule struct {
+	Schedule
+	after  func(time.Time) time.Time // the calendar; nil: it cannot be read
+	next   time.Time                 // the first time after Handled; zero: none
+	newest ID                        // its last run
+}
+
+func (m *Machine) touchSchedule(s *schedule) { m.dirty.schedules[s.Name] = true }
+
+func (m *Machine) scheduleNames() []string { return slices.Sorted(maps.Keys(m.schedules)) }
+
+// read parses the calendar of a schedule.
+func (m *Machine) read(s *schedule) (err error) {
+	if s.after, err = m.config.Calendar(s.Spec, s.Zone); err == nil {
+		s.next = s.after(s.Handled)
+	}
+	return err
+}
+
+// readCalendars parses those of the ledger. One that cannot be read, perhaps because an
+// earlier version wrote it, must not keep the coordinator from starting.
+func (m *Machine) readCalendars() {
+	for _, name := range m.scheduleNames() {
+		s := m.schedules[name]
+		if err := m.read(s); err != nil && !s.Paused {
+			m.pause(s, fmt.Sprintf("its calendar cannot be read: %v", err))
+			m.warn("schedule %s is paused: %s", s.Name, s.Why)
+		}
+	}
+}
+
+func (m *Machine) addSchedule(given Schedule) {
+	given = given.withDefaults()
+	err := given.Validate()
+	s := &schedule{Schedule: given}
+	s.Handled, s.Added = m.now, m.now
+	if err == nil {
+		err = m.read(s)
+	}
+	old := m.schedules[given.Name]
+	switch {
+	case m.stopping:
+		m.refuse("the coordinator ends")
+	case err != nil:
+		m.refuse("%v", err)
+	case s.next.IsZero():
+		m.refuse("the schedule %q never comes", given.Spec)
+	case old != nil && equalSettings(old.Schedule, given):
+		m.answer(0)
+	case old != nil:
+		m.refuse("there is a schedule %s already, with other settings", given.Name)
+	case len(m.schedules) >= maxSchedules:
+		m.refuse("there are %d schedules already", len(m.schedules))
+	default:
+		m.schedules[s.Name] = s
+		m.touchSchedule(s)
+		m.because("schedule %s is added", s.Name)
+		m.answer(0)
+	}
+}
+
+// named returns a schedule, or answers that there is none.
+func (m *Machine) named(name string) *schedule {
+	s := m.schedules[name]
+	if s == nil {
+		m.refuse("there is no schedule %.64q", name)
+	}
+	return s
+}
+
+func (m *Machine) removeSchedule(name string) {
+	s := m.named(name)
+	if s == nil {
+		return
+	}
+	for _, r := range m.runsOf(s) {
+		if r.State == Waiting {
+			m.end(r, Cancelled, "its schedule was removed")
+		}
+	}
+	delete(m.schedules, name)
+	delete(m.dirty.schedules, name)
+	m.changed.RemovedSchedules = append(m.changed.RemovedSchedules, name)
+	m.because("schedule %s is removed", name)
+	m.answer(0)
+}
+
+func (m *Machine) pauseSchedule(name string) {
+	s := m.named(name)
+	if s == nil {
+		return
+	}
+	if !s.Paused {
+		m.pause(s, "a person paused it")
+	}
+	m.answer(0)
+}
+
+// pause has times pass without runs. A run that waits for its turn is skipped; one that a
+// person started is not.
+func (m *Machine) pause(s *schedule, why string) {
+	s.Paused, s.Why = true, clip(why)
+	m.touchSchedule(s)
+	m.because("schedule %s is paused: %s", s.Name, why)
+	for _, r := range m.runsOf(s) {
+		if r.State == Waiting && r.Attempt == 0 && !r.Scheduled.IsZero() {
+			m.end(r, Skipped, "its schedule is paused")
+		}
+	}
+}
+
+func (m *Machine) resumeSchedule(name string) {
+	s := m.named(name)
+	if s == nil {
+		return
+	}
+	if err := m.read(s); err != nil {
+		m.refuse("%v", err)
+		return
+	}
+	if s.Paused {
+		passed := m.times(s, s.Handled, m.now.Add(-s.offset()))
+		m.skipSpan(s, passed, "the schedule was paused")
+		s.Paused, s.Why, s.Failures = false, "", 0
+		m.advanceTo(s, passed.seen)
+		m.because("schedule %s is resumed", name)
+	}
+	m.answer(0)
+}
+
+// runSchedule adds a run that belongs to no time of the calendar.
+func (m *Machine) runSchedule(name string) {
+	s := m.named(name)
+	if s == nil {
+		return
+	}
+	for _, r := range m.runsOf(s) {
+		if r.State == Waiting {
+			m.refuse("run %d of schedule %s waits already", r.ID, name)
+			return
+		}
+	}
+	r := m.add(Run{Kind: Retrain, Name: s.Config, Config: s.Config, Schedule: s.Name, Priority: s.Priority})
+	m.because("a person starts %s", r)
+	m.answer(r.ID)
+}
+
+// runsOf are a schedule's runs that have not ended.
+func (m *Machine) runsOf(s *schedule) []*Run {
+	var list []*Run
+	for _, r := range m.live {
+		if r.Schedule == s.Name {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// noteResult enters the end of a run into its schedule. Failures in a row pause it.
+func (m *Machine) noteResult(s *schedule, r *Run) {
+	result := &Result{Run: r.ID, Scheduled: r.Scheduled, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason}
+	m.touchSchedule(s)
+	if r.Attempt == 0 {
+		s.Skipped = result
+		return
+	}
+	s.Last = result
+	switch r.Outcome {
+	case Done:
+		s.Failures, s.LastDone = 0, r.Ended
+	case Failed:
+		s.Failures++
+		if s.Failures >= s.PauseAfter && !s.Paused {
+			m.pause(s, fmt.Sprintf("%d failures in a row; the last, run %d: %s", s.Failures, r.ID, r.Reason))
+			m.warn("schedule %s has paused itself after %s", s.Name, s.Why)
+		}
+	}
+}
+
+// ScheduleStatus is a schedule as `ergoflow schedules list --json` shows it.
+type ScheduleStatus struct {
+	Schedule
+	Next []time.Time `json:"next"` // when the next runs begin, jitter included; empty: paused
+}
+
+// Schedules returns them by name, each with its next n times.
+func (m *Machine) Schedules(n int) []ScheduleStatus {
+	list := make([]ScheduleStatus, 0, len(m.schedules))
+	for _, name := range m.scheduleNames() {
+		list = append(list, m.schedules[name].status(n))
+	}
+	return list
+}
+
+// Schedule returns one.
+func (m *Machine) Schedule(name string, n int) (ScheduleStatus, bool) {
+	if s := m.schedules[name]; s != nil {
+		return s.status(n), true
+	}
+	return ScheduleStatus{}, false
+}
+
+func (s *schedule) status(n int) ScheduleStatus {
+	st := ScheduleStatus{Schedule: s.Schedule, Next: []time.Time{}}
+	if s.Paused || s.after == nil {
+		return st
+	}
+	for t := s.next; !t.IsZero() && len(st.Next) < n; t = s.after(t) {
+		st.Next = append(st.Next, t.Add(s.offset()))
+	}
+	return st
+}
