@@ -1,0 +1,76 @@
+package gate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// sentence says what was found in one metric, and against which limit.
+func (j judge) sentence(d Difference) string {
+	confidence := percent(j.Confidence)
+	means := fmt.Sprintf("%s %s (%s to %s)", d.Metric, d.moved(), number(d.Champion), number(d.Candidate))
+	switch d.Outcome {
+	case Better:
+		return fmt.Sprintf("%s; with %s confidence it fell by at least %s, and the margin is %s", means, confidence, d.amount(-*d.High), d.amount(-d.Limit))
+	case Worse:
+		if d.Low == nil {
+			return fmt.Sprintf("%s, with %s confidence by more than the tolerance of %s", means, confidence, d.amount(d.Limit))
+		}
+		return fmt.Sprintf("%s; with %s confidence it rose by at least %s, and the tolerance is %s", means, confidence, d.amount(*d.Low), d.amount(d.Limit))
+	case Tolerated:
+		if d.Change > d.Limit {
+			return fmt.Sprintf("%s; it is not shown to have risen by more than the tolerance of %s", means, d.amount(d.Limit))
+		}
+		return fmt.Sprintf("%s, within the tolerance of %s", means, d.amount(d.Limit))
+	}
+	s := means + "; it is not shown to have fallen"
+	if d.Limit < 0 {
+		s += " by the margin of " + d.amount(-d.Limit)
+	}
+	if d.Low == nil || d.High == nil {
+		return s + fmt.Sprintf(": that needs at least %d equations", j.Needs())
+	}
+	return s + fmt.Sprintf(": with %s confidence each, the change is above %s and below %s", confidence, d.amount(*d.Low), d.amount(*d.High))
+}
+
+// moved says in which direction the mean went, and how far.
+func (d Difference) moved() string {
+	switch {
+	case d.Change < 0:
+		return "fell by " + d.amount(-d.Change)
+	case d.Change > 0:
+		return "rose by " + d.amount(d.Change)
+	}
+	return "is the same"
+}
+
+// amount writes a change.
+func (d Difference) amount(v float64) string {
+	if d.Absolute {
+		return number(v)
+	}
+	return percent(v)
+}
+
+func percent(v float64) string { return number(100*v) + " %" }
+
+// number has three significant digits, and no exponent where that is readable.
+func number(v float64) string {
+	s := strconv.FormatFloat(v, 'g', 3, 64)
+	if f, err := strconv.ParseFloat(s, 64); err == nil && (f >= 1000 || f <= -1000) && f < 1e6 && f > -1e6 {
+		s = strconv.FormatFloat(f, 'f', 0, 64)
+	}
+	return strings.Replace(s, "-", "−", 1)
+}
+
+// times writes a part of something: "" for all of it, "half" for 0.5.
+func times(part float64) string {
+	switch part {
+	case 1:
+		return ""
+	case 0.5:
+		return "half"
+	}
+	return number(part) + " times"
+}
