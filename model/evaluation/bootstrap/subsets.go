@@ -24,7 +24,7 @@ import (
 // halves have the variance of bootstrap means.
 type Subsets struct {
 	units, count int
-	members      []uint64 // [count, words] bits
+	members      []uint64 // [words, count] bits
 }
 
 // NewSubsets takes all nonempty subsets of units where there are at most count of them, and
@@ -37,12 +37,11 @@ func NewSubsets(units, count int, seed uint64) Subsets {
 		}
 		return s
 	}
-	words := (units + 63) / 64
-	s := Subsets{units, count, make([]uint64, count*words)}
+	s := Subsets{units, count, make([]uint64, (units+63)/64*count)}
 	rng := random.New(seed, "bootstrap/subsets", uint64(units))
 	for i := range s.members {
 		s.members[i] = rng.Uint64()
-		if last := units % 64; last > 0 && i%words == words-1 {
+		if last := units % 64; last > 0 && i/count == units/64 {
 			s.members[i] &= 1<<last - 1
 		}
 	}
@@ -53,18 +52,21 @@ func NewSubsets(units, count int, seed uint64) Subsets {
 func (s Subsets) Count() int { return s.count }
 
 // Sums are the sums of values, one of each unit, over every subset. It panics if their
-// number is not that of the units. A sum grows with every value, in floating-point numbers
-// too.
+// number is not that of the units. A sum never falls where a value grows, rounding included.
 func (s Subsets) Sums(values []float64) []float64 {
 	if len(values) != s.units {
 		panic("bootstrap: values are not one of each unit")
 	}
-	sums, words := make([]float64, s.count), (s.units+63)/64
-	for i := range sums {
-		for k, w := range s.members[i*words : (i+1)*words] {
-			for ; w != 0; w &= w - 1 {
-				sums[i] += values[k*64+bits.TrailingZeros64(w)]
-			}
+	sums := make([]float64, s.count)
+	for first := 0; first < s.units; first += 8 { // the sums of all subsets of eight units, once
+		group := values[first:min(first+8, s.units)]
+		var table [256]float64
+		for x := 1; x < 1<<len(group); x++ {
+			table[x] = table[x&(x-1)] + group[bits.TrailingZeros(uint(x))]
+		}
+		members := s.members[first/64*s.count:][:s.count]
+		for i, m := range members {
+			sums[i] += table[m>>(first%64)&0xff]
 		}
 	}
 	return sums

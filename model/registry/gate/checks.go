@@ -47,7 +47,7 @@ func (j judge) check(row string, table *Table, part float64) (passed bool, reaso
 	found := j.compare(p, mine, theirs)
 	means := fmt.Sprintf("%s of %s against %s", mine.Name, number(found.mine), number(found.theirs))
 	if found.rejects(found.below(part - 1)) {
-		return true, fmt.Sprintf("the candidate is closer to the reference than %s the %s (%s)", times(part), row, means)
+		return true, fmt.Sprintf("the candidate is closer to the reference than %sthe %s (%s)", times(part), row, means)
 	}
-	return false, fmt.Sprintf("the candidate is not shown to be closer to the reference than %s the %s (%s)", times(part), row, means)
+	return false, fmt.Sprintf("the candidate is not shown to be closer to the reference than %sthe %s (%s)", times(part), row, means)
 }

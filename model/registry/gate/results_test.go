@@ -99,7 +99,7 @@ func TestJudgeEveryFamily(t *testing.T) {
 		c := Default()
 		for _, metric := range []string{table.names()[0], ""} {
 			c.Metric = metric
-			for factor, want := range map[float64]Decision{0.5: Promote, 1: Keep, 1.5: Keep} {
+			for factor, want := range map[float64]Decision{0.5: Promote, 1: Keep, 1.1: Keep} {
 				if v := Judge(c, better(r, factor), r); v.Decision != want || v.Metric != table.names()[0] || len(v.Differences) != len(table.names()) {
 					t.Errorf("%s, %g times the champion's: %s, %q", family.Name(), factor, v.Decision, v.Reasons)
 				}

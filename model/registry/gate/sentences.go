@@ -64,13 +64,13 @@ func number(v float64) string {
 	return strings.Replace(s, "-", "−", 1)
 }
 
-// times writes a part of something: "" for all of it, "half" for 0.5.
+// times writes a part of something, with a space after it: "half " for 0.5, "" for all of it.
 func times(part float64) string {
 	switch part {
 	case 1:
 		return ""
 	case 0.5:
-		return "half"
+		return "half "
 	}
-	return number(part) + " times"
+	return number(part) + " times "
 }
