@@ -84,19 +84,18 @@ func (c comparison) rejects(p float64) bool {
 // interval has the limits of the expected change that below and above do not reject. A subset
 // with neither scale nor gain is beyond both.
 func (c comparison) interval() (low, high *float64) {
-	rank := c.allowed(len(c.gain))
+	changes := make([]float64, 0, len(c.gain))
+	for i, g := range c.gain {
+		if c.scale[i] != 0 || g != 0 {
+			changes = append(changes, -g/c.scale[i])
+		}
+	}
+	slices.Sort(changes)
+	rank := c.allowed(len(c.gain)) - (len(c.gain) - len(changes))
 	if rank < 1 {
 		return nil, nil
 	}
-	lows, highs := make([]float64, len(c.gain)), make([]float64, len(c.gain))
-	for i, g := range c.gain {
-		if lows[i], highs[i] = -g/c.scale[i], -g/c.scale[i]; c.scale[i] == 0 && g == 0 {
-			lows[i], highs[i] = math.Inf(-1), math.Inf(1)
-		}
-	}
-	slices.Sort(lows)
-	slices.Sort(highs)
-	return finite(lows[rank-1]), finite(highs[len(highs)-rank])
+	return finite(changes[rank-1]), finite(changes[len(changes)-rank])
 }
 
 func finite(v float64) *float64 {

@@ -149,6 +149,25 @@ func (t Table) pair(other Table) (pairing, error) {
 	return p, nil
 }
 
+// Paired has the values of a metric of every function of t, and beside them those of another
+// table with the same functions.
+func (t Table) Paired(other Table, metric string) (mine, theirs []float64, err error) {
+	a, ok := t.metric(metric)
+	b, has := other.metric(metric)
+	if !ok || !has {
+		return nil, nil, fmt.Errorf("one of the tables has no %s", metric)
+	}
+	p, err := t.pair(other)
+	if err != nil {
+		return nil, nil, err
+	}
+	theirs = make([]float64, len(t.Functions))
+	for j, i := range p.mine {
+		theirs[i] = b.Values[p.theirs[j]]
+	}
+	return slices.Clone(a.Values), theirs, nil
+}
+
 // byNumber are the positions of functions in the order of their numbers.
 func byNumber(functions []int) []int {
 	order := make([]int, len(functions))
