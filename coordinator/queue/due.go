@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -113,6 +114,8 @@ func (m *Machine) skipSpan(s *schedule, times span, reason string) {
 	}
 	if r := m.runs[s.newest]; r != nil && r.Times > 0 && r.Reason == reason && times.first.After(r.Through) {
 		r.Through, r.Times, r.Uncounted = times.last.UTC(), r.Times+times.count, r.Uncounted || times.uncounted
+		r.Ended = m.now // it is kept from now on
+		m.ended = append(slices.DeleteFunc(m.ended, func(v *Run) bool { return v == r }), r)
 		m.touch(r)
 		m.noteResult(s, r)
 		return
