@@ -32,7 +32,7 @@ func process(pid int) (started uint64, running bool) {
 	// The fields after the name, which may have spaces and parentheses: state is the
 	// third of proc(5), starttime the 22nd.
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 || strings.Contains("ZXx", fields[0]) {
+	if len(fields) < 20 || strings.ContainsAny(fields[0], "ZXx") {
 		return 0, false
 	}
 	started, err := strconv.ParseUint(fields[19], 10, 64)

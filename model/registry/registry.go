@@ -35,6 +35,8 @@ var (
 	ErrCorrupt = boltfile.ErrCorrupt
 	// ErrBusy: other processes kept the registry open for all of the time that an operation waits.
 	ErrBusy = boltfile.ErrLocked
+	// ErrSpace: the disk is full.
+	ErrSpace = boltfile.ErrSpace
 )
 
 var (

@@ -1,0 +1,133 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Damage of any file is an error that names it, never a panic or other weights.
+func TestDamage(t *testing.T) {
+	for name, test := range map[string]struct {
+		damage func(t *testing.T, r *Registry, v Version)
+		loads  bool
+		says   string
+	}{
+		"weights changed": {func(t *testing.T, r *Registry, v Version) { flip(t, r.weightsPath(v.Weights), 2000) }, false, "is not what its name says"},
+		"weights cut":     {func(t *testing.T, r *Registry, v Version) { cut(t, r.weightsPath(v.Weights)) }, false, "is not what its name says"},
+		"weights gone": {func(t *testing.T, r *Registry, v Version) {
+			if err := os.Remove(r.weightsPath(v.Weights)); err != nil {
+				t.Fatal(err)
+			}
+		}, false, "no such file"},
+		"database cut":   {func(t *testing.T, r *Registry, _ Version) { cut(t, databasePath(r.dir)) }, false, "it was cut off"},
+		"database empty": {func(t *testing.T, r *Registry, _ Version) { empty(t, databasePath(r.dir)) }, false, "it is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := open(t, t.TempDir())
+			v := add(t, r, "vn1d", 1)
+			test.damage(t, r, v)
+			_, err := r.Verify(t.Context())
+			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("verify: %v", err)
+			}
+			got, err := r.Get(t.Context(), "vn1d@1")
+			if err == nil {
+				_, err = r.Load(t.Context(), got)
+			}
+			if !errors.Is(err, ErrCorrupt) {
+				t.Errorf("load: %v", err)
+			}
+			if err := r.Promote(t.Context(), Promotion{Model: "vn1d", Number: 1}); !errors.Is(err, ErrCorrupt) && name != "weights changed" {
+				t.Errorf("promote: %v", err)
+			}
+			if strings.HasPrefix(name, "weights") { // the same version, added again, mends them
+				other := example("vn1d", 1)
+				other.Key = "other"
+				if _, err := r.Add(t.Context(), other, weights(t, 1)); err != nil {
+					t.Error(err)
+				}
+				verified(t, r)
+			}
+		})
+	}
+}
+
+// Every changed byte of the database is found, or changes nothing that is shown.
+func TestFlippedBytes(t *testing.T) {
+	r := open(t, t.TempDir())
+	add(t, r, "vn1d", 1)
+	if err := r.Promote(t.Context(), Promotion{Model: "vn1d", Number: 1}); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := r.Get(t.Context(), "vn1d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := databasePath(r.dir)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 31
+	if testing.Short() {
+		step = 311
+	}
+	found := 0
+	for at := 0; at < min(len(content), 1<<16); at += step {
+		if content[at] == 0 && at%(8*step) != 0 {
+			continue // mostly unused
+		}
+		damaged := append([]byte(nil), content...)
+		damaged[at] ^= 0x11
+		if err := os.WriteFile(path, damaged, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		_, bad := r.Verify(ctx)
+		v, err := r.Get(ctx, "vn1d")
+		cancel()
+		if bad != nil || err != nil || len(r.Warnings()) > 0 {
+			found++
+		} else if v.Ref() != whole.Ref() || v.Weights != whole.Weights || string(v.Config) != string(whole.Config) || v.Metrics["w2"] != whole.Metrics["w2"] {
+			t.Errorf("byte %d: %+v", at, v)
+		}
+	}
+	if found == 0 {
+		t.Error("nothing was found")
+	}
+	t.Logf("%d changes were found", found)
+}
+
+func flip(t *testing.T, path string, at int) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content[at] ^= 1
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func cut(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, min(info.Size()/4, 10000)); err != nil { // of the database, most is room to grow
+		t.Fatal(err)
+	}
+}
+
+func empty(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+}
