@@ -137,6 +137,23 @@ func (in *inspector) meta(size int64) (root uint64, err error) {
 	return root, nil
 }
 
+// window is the part of the file that was read last: a page, whatever lies in its overflow
+// excepted. One read a page is several times faster than one for each key.
+type window struct {
+	offset int64
+	bytes  []byte
+}
+
+// read returns n bytes at offset, from the window where it has them.
+func (in *inspector) read(w window, offset, n int64) ([]byte, error) {
+	if at := offset - w.offset; at >= 0 && at+n <= int64(len(w.bytes)) {
+		return w.bytes[at : at+n], nil
+	}
+	b := make([]byte, n)
+	_, err := in.file.ReadAt(b, offset)
+	return b, err
+}
+
 // page checks one page and all below it.
 func (in *inspector) page(id uint64, depth int) error {
 	if id < 2 || id >= in.pages {
@@ -145,11 +162,12 @@ func (in *inspector) page(id uint64, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("page %d lies more than %d deep", id, maxDepth)
 	}
-	header := make([]byte, pageHeader)
 	offset := int64(id) * in.pageSize
-	if _, err := in.file.ReadAt(header, offset); err != nil {
+	w := window{offset, make([]byte, in.pageSize)}
+	if _, err := in.file.ReadAt(w.bytes, offset); err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
 	}
+	header := w.bytes[:pageHeader]
 	if got := binary.LittleEndian.Uint64(header); got != id {
 		return fmt.Errorf("page %d calls itself %d", id, got)
 	}
@@ -163,12 +181,12 @@ func (in *inspector) page(id uint64, depth int) error {
 		}
 		in.seen[id+i] = true
 	}
-	return in.elements(header, id, offset, (int64(overflow)+1)*in.pageSize, depth)
+	return in.elements(w, header, id, offset, (int64(overflow)+1)*in.pageSize, depth)
 }
 
 // elements checks the content of a page, or of a page inlined in a value, of
 // size bytes at offset.
-func (in *inspector) elements(header []byte, id uint64, offset, size int64, depth int) error {
+func (in *inspector) elements(w window, header []byte, id uint64, offset, size int64, depth int) error {
 	flags := binary.LittleEndian.Uint16(header[8:])
 	count := int64(binary.LittleEndian.Uint16(header[10:]))
 	if flags != flagBranch && flags != flagLeaf {
@@ -177,8 +195,8 @@ func (in *inspector) elements(header []byte, id uint64, offset, size int64, dept
 	if flags == flagBranch && count == 0 || pageHeader+count*element > size {
 		return fmt.Errorf("page %d cannot have %d elements", id, count)
 	}
-	table := make([]byte, count*element)
-	if _, err := in.file.ReadAt(table, offset+pageHeader); err != nil {
+	table, err := in.read(w, offset+pageHeader, count*element)
+	if err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
 	}
 	var last []byte
@@ -195,8 +213,8 @@ func (in *inspector) elements(header []byte, id uint64, offset, size int64, dept
 		if at+int64(keySize+valueSize) > size || keySize > 1<<15 {
 			return fmt.Errorf("page %d: element %d runs over the end", id, i)
 		}
-		key := make([]byte, keySize)
-		if _, err := in.file.ReadAt(key, offset+at); err != nil {
+		key, err := in.read(w, offset+at, int64(keySize))
+		if err != nil {
 			return fmt.Errorf("page %d: element %d: %w", id, i, err)
 		}
 		if i > 0 && bytes.Compare(last, key) >= 0 {
@@ -209,7 +227,7 @@ func (in *inspector) elements(header []byte, id uint64, offset, size int64, dept
 				return err
 			}
 		case le.Uint32(e)&leafBucket != 0:
-			if err := in.bucket(id, offset+at+int64(keySize), int64(valueSize), depth+1); err != nil {
+			if err := in.bucket(w, id, offset+at+int64(keySize), int64(valueSize), depth+1); err != nil {
 				return fmt.Errorf("bucket %.32q: %w", key, err)
 			}
 		}
@@ -219,12 +237,12 @@ func (in *inspector) elements(header []byte, id uint64, offset, size int64, dept
 
 // bucket checks a bucket's record: its root page (8 bytes), a sequence (8), and
 // where the root is zero the page itself.
-func (in *inspector) bucket(id uint64, offset, size int64, depth int) error {
+func (in *inspector) bucket(w window, id uint64, offset, size int64, depth int) error {
 	if size < 16 || depth > maxDepth {
 		return fmt.Errorf("page %d: no bucket in %d bytes", id, size)
 	}
-	record := make([]byte, min(size, 16+pageHeader))
-	if _, err := in.file.ReadAt(record, offset); err != nil {
+	record, err := in.read(w, offset, min(size, 16+pageHeader))
+	if err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
 	}
 	if root := binary.LittleEndian.Uint64(record); root != 0 {
@@ -233,5 +251,5 @@ func (in *inspector) bucket(id uint64, offset, size int64, depth int) error {
 	if size < 16+pageHeader {
 		return fmt.Errorf("page %d: no bucket in %d bytes", id, size)
 	}
-	return in.elements(record[16:], id, offset+16, size-16, depth)
+	return in.elements(w, record[16:], id, offset+16, size-16, depth)
 }

@@ -76,6 +76,9 @@ func (v *Version) complete(encoded []byte) error {
 		}
 		v.Config = config
 	}
+	if v.Metrics == nil {
+		v.Metrics = make(map[string]Metric)
+	}
 	if v.Build == "" {
 		v.Build = ergoflow.Build()
 	}

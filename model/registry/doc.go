@@ -5,6 +5,7 @@
 // A registry is a directory:
 //
 //	registry.db                    everything but the weights (bbolt)
+//	registry.lock                  empty: the lock of who writes registry.db (gate.go)
 //	weights/SHA256.safetensors     sealed training states, as `checkpoints export` writes them
 //
 // Files of weights have their hash as their name: equal weights are stored once. A version
@@ -23,8 +24,9 @@
 //	meta                   "format" → "1"
 //	models/NAME            "head"   → record: last number, highest fencing number
 //	                       "lock"   → record: who holds the lock of retrainings
-//	models/NAME/versions   number   → record: what List gives of a version
-//	models/NAME/details    number   → record: the rest of it, as the configuration
+//	models/NAME/versions   number   → outline: what List gives of a version (outline.go)
+//	models/NAME/details    number   → record: Version without what may change
+//	models/NAME/configs    SHA-256  → configuration, JSON
 //	models/NAME/keys       key      → number of the version with this key
 //	models/NAME/aliases    alias    → record: version, entry of the history that set it
 //	models/NAME/history    number   → record: Entry

@@ -53,6 +53,6 @@ func (r *Registry) edit(ctx context.Context, operation, model string, number int
 		if err := change(&v); err != nil {
 			return err
 		}
-		return s.put(bucketVersions, key(number), v)
+		return s.in(bucketVersions).Put(key(number), v.outline())
 	})
 }

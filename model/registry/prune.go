@@ -63,6 +63,7 @@ func (s shelf) prune(keep int, dryRun bool, removed *Pruned, used map[string]boo
 	if err != nil {
 		return err
 	}
+	before := len(removed.Versions)
 	for i, v := range all {
 		if i >= len(all)-keep || v.Pinned || needed[v.Number] {
 			used[v.Weights.SHA256] = true
@@ -72,15 +73,23 @@ func (s shelf) prune(keep int, dryRun bool, removed *Pruned, used map[string]boo
 		if dryRun {
 			continue
 		}
-		err := errors.Join(s.in(bucketVersions).Delete(key(v.Number)), s.in(bucketDetails).Delete(key(v.Number)))
-		if v.Key != "" {
-			err = errors.Join(err, s.in(bucketKeys).Delete([]byte(v.Key)))
-		}
-		if err != nil {
+		if err := s.remove(v.Number); err != nil {
 			return err
 		}
 	}
-	return nil
+	if dryRun || len(removed.Versions) == before {
+		return nil
+	}
+	return s.cleanConfigs()
+}
+
+// remove removes a version, and its key: what is added with this key again is a new version.
+func (s shelf) remove(n int) error {
+	d, err := s.details(n)
+	if err == nil && d.Key != "" {
+		err = s.in(bucketKeys).Delete([]byte(d.Key))
+	}
+	return errors.Join(err, s.in(bucketVersions).Delete(key(n)), s.in(bucketDetails).Delete(key(n)))
 }
 
 // needed are the versions that aliases name, or would name after one rollback.

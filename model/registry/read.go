@@ -3,13 +3,14 @@ package registry
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"go.etcd.io/bbolt"
 )
 
 // List returns the versions of a model, or of all models for an empty name, by name and
-// number. It leaves out the last fields of Version.
+// number, without the fields that Version says it leaves out.
 func (r *Registry) List(ctx context.Context, model string) (all []Version, err error) {
 	err = r.view(ctx, "list", func(models *bbolt.Bucket) error {
 		names := []string{model}
@@ -37,10 +38,11 @@ func (s shelf) list(all []Version) ([]Version, error) {
 	}
 	records := s.in(bucketVersions).Cursor()
 	for k, value := records.First(); k != nil; k, value = records.Next() {
-		var v Version
-		if err := decode(value, &v); err != nil {
-			return nil, corrupt("version %s@%d: %w", s.model, number(k), err)
+		v, err := readOutline(value)
+		if err != nil {
+			return nil, fmt.Errorf("version %s@%d: %w", s.model, number(k), err)
 		}
+		v.Model, v.Number = s.model, number(k)
 		v.Aliases = append([]string{}, named[v.Number]...)
 		all = append(all, v)
 	}

@@ -30,7 +30,7 @@ type holding struct {
 	Entry   int `json:"entry"`   // of the history that set it
 }
 
-var shelfBuckets = [][]byte{bucketVersions, bucketDetails, bucketKeys, bucketAliases, bucketHistory, bucketPromotions}
+var shelfBuckets = [][]byte{bucketVersions, bucketDetails, bucketConfigs, bucketKeys, bucketAliases, bucketHistory, bucketPromotions}
 
 // find returns a model that exists.
 func find(models *bbolt.Bucket, model string) (shelf, error) {
@@ -141,15 +141,6 @@ func (s shelf) head() (h head, err error) {
 		err = fmt.Errorf("%w: model %s has no head", ErrCorrupt, s.model)
 	}
 	return h, err
-}
-
-// version reads a version as List gives it, without its aliases.
-func (s shelf) version(number int) (v Version, err error) {
-	found, err := s.get(bucketVersions, key(number), &v)
-	if err == nil && !found {
-		err = fmt.Errorf("version %s@%d %w; %s", s.model, number, ErrNotFound, s.span())
-	}
-	return v, err
 }
 
 // numbers are those of all versions, in order.

@@ -44,6 +44,7 @@ var (
 	bucketModels     = []byte("models")
 	bucketVersions   = []byte("versions")
 	bucketDetails    = []byte("details")
+	bucketConfigs    = []byte("configs")
 	bucketKeys       = []byte("keys")
 	bucketAliases    = []byte("aliases")
 	bucketHistory    = []byte("history")
@@ -101,27 +102,42 @@ func (r *Registry) Warnings() []string {
 }
 
 // open opens registry.db. It waits while another process has it open for writing or, if
-// this one writes, for reading.
-func (r *Registry) open(ctx context.Context, readOnly bool) (*boltfile.DB, error) {
-	path := databasePath(r.dir)
-	for begin := time.Now(); ; {
-		if err := context.Cause(ctx); err != nil {
-			return nil, err
-		}
-		db, err := boltfile.Open(path, readOnly)
-		switch {
-		case errors.Is(err, boltfile.ErrLocked) && time.Since(begin) < patience:
-			continue // boltfile.Open has waited
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, fmt.Errorf("%w in %s", ErrNoRegistry, r.dir)
-		case err != nil:
-			return nil, err
-		}
-		r.mu.Lock()
-		r.warning = db.Warning
-		r.mu.Unlock()
-		return db, nil
+// this one writes, for reading. The caller ends with close.
+func (r *Registry) open(ctx context.Context, readOnly bool) (*opened, error) {
+	leave, err := r.pass(ctx, readOnly)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoRegistry
 	}
+	if err != nil {
+		return nil, err
+	}
+	fresh := !Exists(r.dir)
+	db, err := boltfile.Open(databasePath(r.dir), readOnly)
+	if err == nil && fresh {
+		err = syncDir(r.dir)
+	}
+	if err != nil {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+		leave()
+		return nil, err
+	}
+	r.mu.Lock()
+	r.warning = db.Warning
+	r.mu.Unlock()
+	return &opened{db, leave}, nil
+}
+
+// opened is an open registry.db.
+type opened struct {
+	*boltfile.DB
+	leave func()
+}
+
+func (o *opened) close() error {
+	defer o.leave()
+	return o.DB.Close()
 }
 
 // view runs a transaction that reads.
@@ -136,7 +152,7 @@ func (r *Registry) view(ctx context.Context, operation string, read func(models 
 				return read(tx.Bucket(bucketModels))
 			})
 		})
-		err = errors.Join(err, db.Close())
+		err = errors.Join(err, db.close())
 	}
 	return r.name(operation, err)
 }
@@ -153,11 +169,7 @@ func (r *Registry) update(ctx context.Context, operation string, write func(mode
 // change is update, and makes the registry's file where it is missing. After the
 // transaction it calls then, while no other process can write.
 func (r *Registry) change(ctx context.Context, operation string, write func(models *bbolt.Bucket) error, then func() error) error {
-	fresh := !Exists(r.dir)
 	db, err := r.open(ctx, false)
-	if err == nil && fresh {
-		err = syncDir(r.dir)
-	}
 	if err == nil {
 		err = boltfile.Guard(func() error {
 			return db.Update(func(tx *bbolt.Tx) error {
@@ -170,9 +182,7 @@ func (r *Registry) change(ctx context.Context, operation string, write func(mode
 		if err == nil && then != nil {
 			err = then()
 		}
-	}
-	if db != nil {
-		err = errors.Join(err, db.Close())
+		err = errors.Join(err, db.close())
 	}
 	return r.name(operation, err)
 }

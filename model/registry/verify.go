@@ -96,6 +96,7 @@ func (s shelf) verify(weights map[string]Version, damage *[]error) (versions int
 		weights[v.Weights.SHA256] = v
 	}
 	s.each(bucketDetails, fail, func(k, _ []byte) bool { return s.has(number(k)) })
+	s.each(bucketConfigs, fail, func(sum, config []byte) bool { return hashes(config, sum) })
 	s.each(bucketKeys, fail, func(_, n []byte) bool { return s.has(number(n)) })
 	s.each(bucketPromotions, fail, func(_, n []byte) bool { return s.in(bucketHistory).Get(n) != nil })
 	s.each(bucketAliases, fail, func(_, value []byte) bool {

@@ -21,33 +21,32 @@ const Champion = "champion"
 // Version is one trained model, where it comes from and how it was judged. Add sets Number,
 // Created, Weights, Build and Config where they are empty.
 type Version struct {
-	Model   string    `json:"name"`
-	Number  int       `json:"version"` // from 1, never used again
-	Key     string    `json:"key,omitempty"`
-	Created time.Time `json:"created"`
-	Weights Weights   `json:"weights"`
-	Aliases []string  `json:"aliases"` // set by List and Get alone
-	Pinned  bool      `json:"pinned"`
+	Model   string            `json:"name"`
+	Number  int               `json:"version"` // from 1, never used again
+	Created time.Time         `json:"created"`
+	Weights Weights           `json:"weights"`
+	Step    ergoflow.Step     `json:"step"`
+	Parent  int               `json:"parent"`  // version that the training started from; 0: none
+	Metrics map[string]Metric `json:"metrics"` // on the held-out functions
 
-	Experiment string        `json:"experiment,omitempty"` // name and preset, for people
-	Step       ergoflow.Step `json:"step"`
-	Run        string        `json:"run,omitempty"`     // hash of the configuration
-	Dataset    string        `json:"dataset,omitempty"` // hash of the description of the data
-	Parent     int           `json:"parent"`            // version that the training started from; 0: none
-	Build      string        `json:"build,omitempty"`   // of ergoflow
-
-	Metrics  map[string]Metric `json:"metrics"` // on the held-out functions
-	Decision string            `json:"decision,omitempty"`
-	By       string            `json:"by,omitempty"` // who or what added it
+	Decision string            `json:"decision,omitempty"` // of the gate
+	Aliases  []string          `json:"aliases"`            // that name it: set by List and Get alone
+	Pinned   bool              `json:"pinned"`             // Prune keeps it
 	Tags     map[string]string `json:"tags,omitempty"`
 
 	// List leaves out what follows, Get has it.
-	Reasons []string          `json:"reasons,omitempty"` // of the decision
-	Seeds   map[string]uint64 `json:"seeds,omitempty"`
-	Imports []string          `json:"imports,omitempty"`  // hashes of the users' own samples that it learned from
-	HeldOut string            `json:"held_out,omitempty"` // hash of the functions that it was judged on
-	Origin  string            `json:"origin,omitempty"`   // of an imported version: its reference in the registry that it comes from
-	Config  json.RawMessage   `json:"config,omitempty"`   // the whole experiment
+	Key        string            `json:"key,omitempty"`
+	Experiment string            `json:"experiment,omitempty"` // name and preset, for people
+	Run        string            `json:"run,omitempty"`        // hash of the configuration
+	Dataset    string            `json:"dataset,omitempty"`    // hash of the description of the data
+	Build      string            `json:"build,omitempty"`      // of ergoflow
+	By         string            `json:"by,omitempty"`         // who or what added it
+	Reasons    []string          `json:"reasons,omitempty"`    // of the decision
+	Seeds      map[string]uint64 `json:"seeds,omitempty"`
+	Imports    []string          `json:"imports,omitempty"`  // hashes of the users' own samples that it learned from
+	HeldOut    string            `json:"held_out,omitempty"` // hash of the functions that it was judged on
+	Origin     string            `json:"origin,omitempty"`   // of an imported version: its reference in the registry that it comes from
+	Config     json.RawMessage   `json:"config,omitempty"`   // the whole experiment
 }
 
 // Weights is the file of a version's training state.
@@ -114,7 +113,7 @@ func checkModel(model string) error {
 	switch {
 	case !name.MatchString(model):
 		return fmt.Errorf("%w: %.80q is no name of a model: it needs 1 to 64 letters, digits, dots, hyphens or underscores, and a letter or digit first", ErrInvalid, model)
-	case model == "weights" || model == "registry.db":
+	case model == "weights" || model == "registry.db" || model == "registry.lock":
 		return fmt.Errorf("%w: a model cannot be called %q, as a file of the registry is", ErrInvalid, model)
 	}
 	return nil

@@ -1,0 +1,93 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// bbolt's lock of registry.db lets readers in for as long as others read, so that a writer
+// may wait for ever, and it looks every 50 ms alone. Therefore all pass a gate, the lock of
+// registry.lock, one at a time. A reader keeps it until it has locked registry.db, a writer
+// until it has closed registry.db. So a writer waits for those who read already, and for
+// them alone.
+
+const gatePoll = 2 * time.Millisecond
+
+// pass goes through the gate. Until leave is called, nobody else has registry.db open, or
+// other readers alone. Errors are fs.ErrNotExist where a reader finds no registry.
+func (r *Registry) pass(ctx context.Context, readOnly bool) (leave func(), err error) {
+	gate, err := r.lockGate(ctx, readOnly)
+	if err != nil {
+		return nil, err
+	}
+	how := syscall.LOCK_EX
+	if readOnly {
+		how = syscall.LOCK_SH
+	}
+	db, err := os.Open(databasePath(r.dir))
+	switch {
+	case err == nil:
+		err = flock(ctx, db, how)
+	case !readOnly && errors.Is(err, fs.ErrNotExist): // boltfile.Open makes it
+		return func() { gate.Close() }, nil
+	}
+	if err == nil && readOnly {
+		gate.Close()
+		return func() { db.Close() }, nil
+	}
+	if db != nil {
+		db.Close() // so that bbolt can lock the file
+	}
+	if err != nil {
+		gate.Close()
+		return nil, err
+	}
+	return func() { gate.Close() }, nil
+}
+
+// lockGate locks the gate. A reader that may not write there shares it with others.
+func (r *Registry) lockGate(ctx context.Context, readOnly bool) (*os.File, error) {
+	path, flags, how := filepath.Join(r.dir, "registry.lock"), os.O_RDWR|os.O_CREATE, syscall.LOCK_EX
+	if readOnly {
+		flags = os.O_RDWR
+	}
+	gate, err := os.OpenFile(path, flags, 0o644)
+	if readOnly && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		how = syscall.LOCK_SH
+		gate, err = os.Open(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := flock(ctx, gate, how); err != nil {
+		gate.Close()
+		return nil, err
+	}
+	return gate, nil
+}
+
+// flock waits for a lock of a file, which closing it releases.
+func flock(ctx context.Context, f *os.File, how int) error {
+	for begin := time.Now(); ; {
+		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		case time.Since(begin) > patience:
+			return ErrBusy
+		}
+		select {
+		case <-time.After(gatePoll):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
