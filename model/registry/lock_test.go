@@ -3,11 +3,8 @@ package registry
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,46 +188,6 @@ func TestReplace(t *testing.T) {
 				t.Error(err)
 			}
 		})
-	}
-}
-
-// The lock of a process that was killed is taken over at once, also before its parent has
-// noticed.
-func TestLockOfKilledProcess(t *testing.T) {
-	if _, boot, space := machine(); boot == "" || space == "" {
-		t.Skip("this system does not tell whether a process has ended")
-	}
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
-	cmd.Env = append(os.Environ(), childMode+"=lock", childDir+"="+dir)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer cmd.Wait()
-	if _, err := out.Read(make([]byte, 1)); err != nil { // it has the lock
-		t.Fatal(err)
-	}
-	r := open(t, dir)
-	if _, err := r.Lock(t.Context(), "vn1d", Self(""), Skip); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "(the child)") {
-		t.Errorf("while it lives: %v", err)
-	}
-	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	// Not waited for: it is a zombie. The pipe ends when it has ended.
-	if n, err := out.Read(make([]byte, 1)); err == nil {
-		t.Fatalf("%d more bytes", n)
-	}
-	lease, err := r.Lock(t.Context(), "vn1d", Self(""), Wait)
-	if err != nil || !strings.Contains(lease.Took, "has ended") {
-		t.Fatalf("%v, %+v", err, lease)
-	}
-	if err := lease.Release(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -34,7 +34,7 @@ var shelfBuckets = [][]byte{bucketVersions, bucketDetails, bucketConfigs, bucket
 
 // find returns a model that exists.
 func find(models *bbolt.Bucket, model string) (shelf, error) {
-	if err := checkModel(model); err != nil {
+	if err := CheckModel(model); err != nil {
 		return shelf{}, err
 	}
 	if b := models.Bucket([]byte(model)); b != nil {
@@ -45,7 +45,7 @@ func find(models *bbolt.Bucket, model string) (shelf, error) {
 
 // obtain returns a model, and makes it where it is missing.
 func obtain(models *bbolt.Bucket, model string) (shelf, error) {
-	if err := checkModel(model); err != nil {
+	if err := CheckModel(model); err != nil {
 		return shelf{}, err
 	}
 	if b := models.Bucket([]byte(model)); b != nil {

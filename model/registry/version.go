@@ -76,7 +76,7 @@ const (
 
 // validate reports the first field that cannot be stored.
 func (v Version) validate() error {
-	if err := checkModel(v.Model); err != nil {
+	if err := CheckModel(v.Model); err != nil {
 		return err
 	}
 	for _, f := range []struct{ name, text string }{
@@ -108,8 +108,8 @@ func (v Version) validate() error {
 
 var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// checkModel refuses names that references or paths could not have.
-func checkModel(model string) error {
+// CheckModel refuses names that references or paths could not have.
+func CheckModel(model string) error {
 	switch {
 	case !name.MatchString(model):
 		return fmt.Errorf("%w: %.80q is no name of a model: it needs 1 to 64 letters, digits, dots, hyphens or underscores, and a letter or digit first", ErrInvalid, model)
@@ -140,7 +140,7 @@ func split(ref string) (model, alias string, number int, err error) {
 	if !found {
 		at = Champion
 	}
-	if err := checkModel(model); err != nil {
+	if err := CheckModel(model); err != nil {
 		return "", "", 0, err
 	}
 	if number, err := strconv.Atoi(at); err == nil && number > 0 && at[0] != '+' {
