@@ -70,6 +70,9 @@ type Plan struct {
 	Steps           Step            `json:"steps"`            // optimizer updates in all
 	CheckpointEvery Step            `json:"checkpoint_every"`
 	Config          json.RawMessage `json:"config"` // the whole configuration
+	// Start is the SHA-256 of the parameters with which the run begins, in hexadecimal. The
+	// state with them is the run's checkpoint at step 0. Empty: random parameters.
+	Start string `json:"start,omitempty"`
 }
 
 // MaxShards bounds the training shards of a data set.
@@ -99,6 +102,8 @@ func (p Plan) Validate() error {
 		return fmt.Errorf("%d steps, fewer than one", p.Steps)
 	case p.CheckpointEvery < 1:
 		return fmt.Errorf("a checkpoint every %d steps", p.CheckpointEvery)
+	case len(p.Start) > maxName:
+		return fmt.Errorf("the hash of the parameters at the start has %d bytes, more than %d", len(p.Start), maxName)
 	case len(p.Config) > maxConfig:
 		return fmt.Errorf("the configuration has %d bytes, more than %d", len(p.Config), maxConfig)
 	}
@@ -122,7 +127,7 @@ func (p Plan) Unit(u int) (first, end int) {
 
 // EqualWork reports whether two plans of a run agree in what its hash covers.
 func (p Plan) EqualWork(q Plan) bool {
-	return p.Dataset == q.Dataset && p.Shards == q.Shards && p.Groups == q.Groups && p.Steps == q.Steps
+	return p.Dataset == q.Dataset && p.Shards == q.Shards && p.Groups == q.Groups && p.Steps == q.Steps && p.Start == q.Start
 }
 
 // EqualSettings reports whether two plans of a run agree in what its hash leaves out.

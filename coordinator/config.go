@@ -26,6 +26,10 @@ type Config struct {
 	// coordinator refuses a run with another plan. Default: it accepts any plan.
 	PlanOf func(config []byte) (ergoflow.Plan, error)
 
+	// PlanOfStart makes the plan of the run that an encoded state is the start of, and fails
+	// for any other state. Default: no run can begin from an earlier state.
+	PlanOfStart func(encoded []byte) (ergoflow.Plan, error)
+
 	Ready func(Addresses) // called once, when all services are open
 
 	timing machine.Config // tests shorten it

@@ -85,7 +85,7 @@ func serve(ctx context.Context, c Config, l *loop, listener net.Listener, addres
 	// reusing its free pages: without keepalive gRPC would wait for it for two hours.
 	alive := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive)
-	wire.RegisterControlServer(server, &service{loop: l, planOf: c.PlanOf})
+	wire.RegisterControlServer(server, &service{loop: l, planOf: c.PlanOf, planOfStart: c.PlanOfStart})
 	looping, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	group, failed := errgroup.WithContext(context.Background())

@@ -26,6 +26,8 @@ type service struct {
 	// continues from a checkpoint ask for it at once: they share one copy.
 	reads  singleflight.Group
 	planOf func(config []byte) (ergoflow.Plan, error) // nil: any plan is accepted
+	// planOfStart is Config.PlanOfStart; nil: no start is accepted.
+	planOfStart func(encoded []byte) (ergoflow.Plan, error)
 }
 
 var errEnding = status.Error(codes.Unavailable, "the coordinator ends")

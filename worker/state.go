@@ -72,7 +72,13 @@ func (s *session) takeState(ctx context.Context, r *replica.Replica, source mess
 		}
 	case message.SourceCheckpoint:
 		st, err = fetchCheckpoint(ctx, s.control, r, want, s.w.log)
+		if err == nil && st.Step == 0 && r.Plan().Start != "" {
+			err = r.Experiment().IsStart(st)
+		}
 	case message.SourceFresh:
+		if r.Plan().Start != "" {
+			return fmt.Errorf("run %.12s does not begin from random parameters", r.Plan().Run)
+		}
 		st = r.Fresh()
 	default:
 		return fmt.Errorf("unknown source of state: %s", source.Kind)

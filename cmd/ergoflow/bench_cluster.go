@@ -48,7 +48,7 @@ func benchCluster(ctx context.Context, e experiment.Experiment, workers int, bac
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	local := localFlags{dir: dir, workers: workers, backend: backendName, engine: backend.Auto}
-	result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN)
+	result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN, nil)
 	if err != nil {
 		return m, err
 	}

@@ -88,6 +88,7 @@ func checkpointsListCommand() *cobra.Command {
 type shownCheckpoint struct {
 	checkpoint.Info
 	Parameters    int                   `json:"parameters"`
+	Start         *experiment.Start     `json:"start,omitempty"` // from which its run began
 	Normalisation json.RawMessage       `json:"normalisation"`
 	Config        experiment.Experiment `json:"config"`
 }
@@ -112,7 +113,7 @@ func checkpointsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printJSON(shownCheckpoint{info, len(st.Parameters), normalisation, e})
+			return printJSON(shownCheckpoint{info, len(st.Parameters), e.Training.Start, normalisation, e})
 		}),
 	}
 	requireDir(cmd, &dir)

@@ -34,7 +34,7 @@ func coordinatorCommand() *cobra.Command {
 				ctx = conduct.Supervised(ctx)
 			}
 			c.Log = logger()
-			c.PlanOf = planOf
+			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
 			}

@@ -53,6 +53,9 @@ and the report. --set may change settings of the evaluation.`,
 			if err != nil {
 				return err
 			}
+			if e.Training.Start == nil {
+				e.Training.Start = trained.Training.Start // which the flags need not repeat
+			}
 			if trained.Hash() != e.Hash() {
 				return withHint(fmt.Errorf("the checkpoint is of another run than %s/%s: %s/%s, %.12s instead of %.12s",
 					e.Name, e.Preset, trained.Name, trained.Preset, trained.Hash(), e.Hash()),

@@ -41,6 +41,7 @@ var hints = []struct {
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
 	{coordinator.ErrNotRunning, "start one that stays with `ergoflow coordinator`; that of `ergoflow run` ends with the run"},
+	{conduct.ErrNoStart, "give the same command --start again: it stores the state"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},
 	{gossip.ErrInsecure, "on a network that you trust, add --insecure"},
 	{backend.ErrUnknown, "`ergoflow backend list` shows the backends of this machine"},

@@ -68,8 +68,8 @@ func (f *localFlags) check(e experiment.Experiment) error {
 }
 
 // run conducts e to a stage on a cluster on this machine. After training the result has
-// the final checkpoint.
-func (f *localFlags) run(ctx context.Context, e experiment.Experiment, until wire.Stage) (conduct.Result, error) {
+// the final checkpoint. start is the state that a warm start begins from, as startFrom has it.
+func (f *localFlags) run(ctx context.Context, e experiment.Experiment, until wire.Stage, start []byte) (conduct.Result, error) {
 	if err := f.check(e); err != nil {
 		return conduct.Result{}, err
 	}
@@ -83,7 +83,7 @@ func (f *localFlags) run(ctx context.Context, e experiment.Experiment, until wir
 		threads = 1 // with other numbers of threads XLA rounds differently
 	}
 	return conduct.Run(ctx, conduct.Options{
-		Plan: plan, Until: until, Checkpoint: until == wire.Stage_STAGE_TRAIN,
+		Plan: plan, Until: until, Start: start, Checkpoint: until == wire.Stage_STAGE_TRAIN,
 		Local: &conduct.Local{Dir: f.dir, Workers: f.workers,
 			Args: []string{"--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}},
 	})

@@ -115,7 +115,7 @@ func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
 	o := reproduce.Options{
 		Preset: f.preset, Seeds: f.seeds, Dir: reproduce.Directory(f.local.dir), Workers: f.local.workers,
 		Train: func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
-			result, err := f.local.run(ctx, e, wire.Stage_STAGE_TRAIN)
+			result, err := f.local.run(ctx, e, wire.Stage_STAGE_TRAIN, nil)
 			return result.Checkpoint, result.Stages, err
 		},
 		Open: f.local.open,

@@ -12,6 +12,7 @@ import (
 func runCommand() *cobra.Command {
 	var choose experimentFlags
 	var local localFlags
+	var start string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "run EXPERIMENT",
@@ -28,7 +29,11 @@ run stopped, and reuses shards that exist.`,
 			if err != nil {
 				return err
 			}
-			result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN)
+			e, first, err := startFrom(ctx, e, start)
+			if err != nil {
+				return err
+			}
+			result, err := local.run(ctx, e, wire.Stage_STAGE_TRAIN, first)
 			if err != nil {
 				return err
 			}
@@ -45,6 +50,7 @@ run stopped, and reuses shards that exist.`,
 	}
 	choose.add(cmd)
 	choose.addReproducible(cmd)
+	addStart(cmd, &start)
 	local.add(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the results as JSON (docs/formats.md)")
 	return cmd

@@ -18,7 +18,7 @@ func generateCommand() *cobra.Command {
 
 func trainCommand() *cobra.Command {
 	return stageCommand("train", "Train an experiment, after generating data that are missing",
-		"  ergoflow train vn1d --preset full --dir /var/lib/ergoflow", wire.Stage_STAGE_TRAIN)
+		"  ergoflow train vn1d --preset full --dir /var/lib/ergoflow\n  ergoflow train vn1d --preset full --dir /var/lib/ergoflow --start vn1d.safetensors --set training.steps=3000", wire.Stage_STAGE_TRAIN)
 }
 
 // stageCommand submits an experiment up to a stage, to a running cluster or to
@@ -26,7 +26,7 @@ func trainCommand() *cobra.Command {
 func stageCommand(name, short, example string, until wire.Stage) *cobra.Command {
 	var choose experimentFlags
 	var local localFlags
-	var addr string
+	var addr, start string
 	var own, replace bool
 	cmd := &cobra.Command{
 		Use:   name + " EXPERIMENT (--dir DIR | --addr HOST:PORT | --local)",
@@ -43,18 +43,25 @@ starts a cluster on this machine and ends it after the stage.`,
 			if err != nil {
 				return err
 			}
+			e, first, err := startFrom(cmd.Context(), e, start)
+			if err != nil {
+				return err
+			}
 			if own {
-				_, err := local.run(cmd.Context(), e, until)
+				_, err := local.run(cmd.Context(), e, until, first)
 				return err
 			}
 			if err := local.refuse(cmd); err != nil {
 				return err
 			}
-			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, replace)
+			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, first, replace)
 		},
 	}
 	choose.add(cmd)
 	choose.addReproducible(cmd)
+	if until == wire.Stage_STAGE_TRAIN {
+		addStart(cmd, &start)
+	}
 	local.add(cmd)
 	cmd.Flags().Lookup("dir").Usage = "directory of a coordinator on this machine, or of the run with --local"
 	cmd.Flags().Lookup("workers").Usage = "number of worker processes, with --local"
@@ -69,7 +76,7 @@ starts a cluster on this machine and ends it after the stage.`,
 }
 
 // runOn conducts e to a stage on a running cluster.
-func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, until wire.Stage, replace bool) error {
+func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, until wire.Stage, start []byte, replace bool) error {
 	plan, err := e.Plan()
 	if err != nil {
 		return usage(err)
@@ -78,7 +85,7 @@ func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, u
 	if err != nil {
 		return err
 	}
-	_, err = conduct.Run(ctx, conduct.Options{Plan: plan, Until: until, Addr: addr, Replace: replace})
+	_, err = conduct.Run(ctx, conduct.Options{Plan: plan, Until: until, Addr: addr, Start: start, Replace: replace})
 	switch {
 	case errors.Is(err, conduct.ErrBusy):
 		return withHint(err, "`ergoflow status %s` shows its progress; --replace suspends it", cluster)

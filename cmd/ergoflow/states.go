@@ -26,20 +26,27 @@ const checkpointUsage = "exported .safetensors file, or DIR or DIR@ID of a run's
 
 // readState reads the state that a --checkpoint argument names.
 func readState(ctx context.Context, name string) (experiment.Experiment, *state.State, error) {
-	var encoded []byte
+	encoded, _, err := readEncoded(ctx, name)
+	if err != nil {
+		return experiment.Experiment{}, nil, err
+	}
+	return decodeState(name, encoded)
+}
+
+// readEncoded reads the encoded state that a --checkpoint argument names, and says whether it
+// is the latest of a directory, which is another one as soon as a run saves there.
+func readEncoded(ctx context.Context, name string) (encoded []byte, latest bool, err error) {
 	info, err := os.Stat(name)
 	switch at := strings.LastIndexByte(name, '@'); {
 	case err == nil && info.Mode().IsRegular(), err != nil && filepath.Ext(name) == ".safetensors":
 		encoded, err = readExport(name)
 	case err == nil || at < 0: // directories may have an @ in their names
+		latest = true
 		encoded, err = readStored(ctx, name, checkpoint.Latest)
 	default:
 		encoded, err = readStored(ctx, name[:at], name[at+1:])
 	}
-	if err != nil {
-		return experiment.Experiment{}, nil, err
-	}
-	return decodeState(name, encoded)
+	return encoded, latest, err
 }
 
 // readStateOf reads the newest state of a run in a directory that may have others.

@@ -31,6 +31,9 @@ type verified struct {
 	Proven     bool              `json:"proven"`
 	Proof      *ledger.Proof     `json:"proof"`     // null where not proven
 	Violation  *ledger.Violation `json:"violation"` // null where proven
+	// Start is the state from which the run began; absent: random parameters. What that one
+	// has learned from is in its own ledger.
+	Start *experiment.Start `json:"start,omitempty"`
 	// Warnings say what of the directory may be missing or was not verified.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -126,6 +129,7 @@ func verifyRun(ctx context.Context, store *checkpoint.Store, info checkpoint.Inf
 	if st.Step != info.Step || st.Run != info.Run || e.Hash() != st.Run {
 		return v, fmt.Errorf("%w: checkpoint %s holds step %d of run %.12s, configured as run %.12s", checkpoint.ErrCorrupt, info.ID, st.Step, st.Run, e.Hash())
 	}
+	v.Start = e.Training.Start
 	proof, err := st.Ledger.Verify(ctx, e.LedgerBatches(), st.Step)
 	if errors.As(err, &v.Violation) {
 		return v, nil
@@ -139,9 +143,12 @@ func verifyRun(ctx context.Context, store *checkpoint.Store, info checkpoint.Inf
 
 // String is what `verify run` prints of a run that is proven.
 func (v verified) String() string {
-	p := v.Proof
+	p, begins := v.Proof, ""
+	if s := v.Start; s != nil {
+		begins = fmt.Sprintf("it began from run %.12s at step %d, which has a ledger of its own\n", s.Run, s.Step)
+	}
 	return fmt.Sprintf("run %.12s (%s): %s updates by %d workers in %d generations\n"+
-		"each of %s (epoch, function, block) was used exactly once: %s samples, %d epochs complete\n",
+		"each of %s (epoch, function, block) was used exactly once: %s samples, %d epochs complete\n%s",
 		v.Run, v.Experiment, humanize.Comma(int64(p.Steps)), p.Workers, p.Generations,
-		humanize.Comma(p.Blocks), humanize.Comma(p.Samples), p.Epochs)
+		humanize.Comma(p.Blocks), humanize.Comma(p.Samples), p.Epochs, begins)
 }

@@ -16,6 +16,7 @@ func Plan(p *wire.Plan) ergoflow.Plan {
 		Steps:           ergoflow.Step(p.GetSteps()),
 		CheckpointEvery: ergoflow.Step(p.GetCheckpointEvery()),
 		Config:          p.GetConfig(),
+		Start:           p.GetStart(),
 	}
 }
 
@@ -30,5 +31,6 @@ func PlanToWire(p ergoflow.Plan) *wire.Plan {
 		Steps:           int64(p.Steps),
 		CheckpointEvery: int64(p.CheckpointEvery),
 		Config:          p.Config,
+		Start:           p.Start,
 	}
 }

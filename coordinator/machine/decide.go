@@ -27,7 +27,8 @@ type decision struct {
 //     hold wins, or else the one of the lowest rank.
 //  3. Members with the winning state keep it; the others fetch it, each from one of
 //     these in turn.
-//  4. Without any state all members initialise from the seed.
+//  4. Without any state all members initialise from the seed. A run that begins from an
+//     earlier state fails instead (assign).
 func decide(members []message.Member, reports map[ergoflow.WorkerID]message.Report, hasCheckpoint bool, checkpoint ergoflow.Mark) decision {
 	var best ergoflow.Mark
 	held := false

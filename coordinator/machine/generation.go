@@ -210,6 +210,10 @@ func (m *Machine) assign(g *generation) {
 		return
 	}
 	d := decide(members, g.reports, m.run.hasCheckpoint, m.run.checkpoint)
+	if d.sources[0].Kind == message.SourceFresh && m.ledger.Plan.Start != "" {
+		m.fail(m.missingStart())
+		return
+	}
 	if d.warning != "" {
 		m.emit(Warn{fmt.Sprintf("generation %d: %s", g.number, d.warning)})
 	}

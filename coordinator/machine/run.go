@@ -186,6 +186,9 @@ func (m *Machine) scanned(e Scanned) {
 			m.run.present[k] = true
 		}
 	}
+	if !m.finished() && m.lacksStart() && m.ledger.Holders == nil {
+		m.fail(m.missingStart()) // before data are made that nothing would learn from
+	}
 	if m.finished() || m.complete() {
 		return
 	}
@@ -198,6 +201,21 @@ func (m *Machine) scanned(e Scanned) {
 	}
 	m.publish()
 }
+
+// lacksStart reports whether a run that begins from an earlier state has no checkpoint to
+// begin or continue from.
+func (m *Machine) lacksStart() bool {
+	p := m.ledger.Plan
+	return p.Start != "" && m.ledger.Until == StageTrain && !m.run.hasCheckpoint
+}
+
+// missingStart is why a run fails that could only begin from random parameters and must not.
+func (m *Machine) missingStart() string {
+	return fmt.Sprintf("%s (parameters %.12s), and no later checkpoint is stored", NoStart, m.ledger.Plan.Start)
+}
+
+// NoStart begins the failure of a run that has neither its start nor a later state.
+const NoStart = "the state from which it begins is missing"
 
 // publish puts the jobs of missing shards into the queue, each once.
 func (m *Machine) publish() {

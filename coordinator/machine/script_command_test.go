@@ -199,7 +199,8 @@ func (p *player) doRun(c command) bool {
 func (p *player) submit(c command) {
 	plan := ergoflow.Plan{Run: c.id(), Experiment: "vn1d/smoke", Dataset: "data-" + c.id(),
 		Shards: c.number("shards", 4), Groups: c.number("groups", 0),
-		Steps: ergoflow.Step(c.number("steps", 10)), CheckpointEvery: ergoflow.Step(c.number("every", 5)), Config: []byte("{}")}
+		Steps: ergoflow.Step(c.number("steps", 10)), CheckpointEvery: ergoflow.Step(c.number("every", 5)), Config: []byte("{}"),
+		Start: c.text("start", "")}
 	until := StageTrain
 	if c.text("until", "train") == "generate" {
 		until = StageGenerate

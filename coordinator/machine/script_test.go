@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 // pings, then "= reason". Lines with # are comments. -update rewrites the answers.
 //
 //	hello ID [version=V] [addr=A] [pid=N] [secret=N] [newest=G] [step=N made=G] [elsewhere] [loopback] [host=H]   a worker opens a session, with a state
-//	submit RUN shards=N [groups=N] steps=N [every=N] [until=generate] [replace]
+//	submit RUN shards=N [groups=N] steps=N [every=N] [start=HASH] [until=generate] [replace]
 //	scanned [shards=0,1,..|all] [checkpoint=N made=G]
 //	saved step=N made=G [final]     made is the present generation where it is left out
 //	prepared|failed|drain|close ID  and: prepared ID run=R order=N

@@ -141,6 +141,7 @@ type Plan struct {
 	CheckpointEvery int64                  `protobuf:"varint,6,opt,name=checkpoint_every,json=checkpointEvery,proto3" json:"checkpoint_every,omitempty"`
 	Config          []byte                 `protobuf:"bytes,7,opt,name=config,proto3" json:"config,omitempty"`
 	Groups          uint32                 `protobuf:"varint,8,opt,name=groups,proto3" json:"groups,omitempty"` // of shards that are placed together; zero: each shard alone
+	Start           string                 `protobuf:"bytes,9,opt,name=start,proto3" json:"start,omitempty"`    // SHA-256 of the parameters that the run begins with; empty: random ones
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -229,6 +230,13 @@ func (x *Plan) GetGroups() uint32 {
 		return x.Groups
 	}
 	return 0
+}
+
+func (x *Plan) GetStart() string {
+	if x != nil {
+		return x.Start
+	}
+	return ""
 }
 
 // From a worker.
@@ -3355,7 +3363,7 @@ var File_wire_proto protoreflect.FileDescriptor
 const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"\n" +
-	"wire.proto\x12\vergoflow.v1\"\xdb\x01\n" +
+	"wire.proto\x12\vergoflow.v1\"\xf1\x01\n" +
 	"\x04Plan\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x1e\n" +
 	"\n" +
@@ -3366,7 +3374,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05steps\x18\x05 \x01(\x03R\x05steps\x12)\n" +
 	"\x10checkpoint_every\x18\x06 \x01(\x03R\x0fcheckpointEvery\x12\x16\n" +
 	"\x06config\x18\a \x01(\fR\x06config\x12\x16\n" +
-	"\x06groups\x18\b \x01(\rR\x06groups\"\xc4\x04\n" +
+	"\x06groups\x18\b \x01(\rR\x06groups\x12\x14\n" +
+	"\x05start\x18\t \x01(\tR\x05start\"\xc4\x04\n" +
 	"\rWorkerMessage\x12*\n" +
 	"\x05hello\x18\x01 \x01(\v2\x12.ergoflow.v1.HelloH\x00R\x05hello\x126\n" +
 	"\theartbeat\x18\x02 \x01(\v2\x16.ergoflow.v1.HeartbeatH\x00R\theartbeat\x123\n" +
@@ -3603,12 +3612,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\xa9\x03\n" +
+	"\vSTAGE_TRAIN\x10\x022\xed\x03\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
 	"\x06Submit\x12\x1a.ergoflow.v1.SubmitRequest\x1a\x18.ergoflow.v1.SubmitReply\x12>\n" +
 	"\x06Status\x12\x1a.ergoflow.v1.StatusRequest\x1a\x18.ergoflow.v1.StatusReply\x12G\n" +
-	"\x0eSaveCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12I\n" +
+	"\x0eSaveCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12B\n" +
+	"\tSaveStart\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12I\n" +
 	"\x0eLoadCheckpoint\x12\x18.ergoflow.v1.LoadRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12>\n" +
 	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x012\xbe\x01\n" +
 	"\x04Peer\x128\n" +
@@ -3724,22 +3734,24 @@ var file_wire_proto_depIdxs = []int32{
 	32, // 39: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
 	34, // 40: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
 	36, // 41: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	39, // 42: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	40, // 43: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	42, // 44: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	45, // 45: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	43, // 46: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	16, // 47: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	33, // 48: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	35, // 49: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	38, // 50: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	36, // 51: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	41, // 52: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	41, // 53: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	46, // 54: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	44, // 55: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	47, // [47:56] is the sub-list for method output_type
-	38, // [38:47] is the sub-list for method input_type
+	36, // 42: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	39, // 43: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	40, // 44: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	42, // 45: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	45, // 46: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	43, // 47: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	16, // 48: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	33, // 49: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	35, // 50: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	38, // 51: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	38, // 52: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	36, // 53: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	41, // 54: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	41, // 55: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	46, // 56: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	44, // 57: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	48, // [48:58] is the sub-list for method output_type
+	38, // [38:48] is the sub-list for method input_type
 	38, // [38:38] is the sub-list for extension type_name
 	38, // [38:38] is the sub-list for extension extendee
 	0,  // [0:38] is the sub-list for field type_name

@@ -29,6 +29,7 @@ const (
 	Control_Submit_FullMethodName         = "/ergoflow.v1.Control/Submit"
 	Control_Status_FullMethodName         = "/ergoflow.v1.Control/Status"
 	Control_SaveCheckpoint_FullMethodName = "/ergoflow.v1.Control/SaveCheckpoint"
+	Control_SaveStart_FullMethodName      = "/ergoflow.v1.Control/SaveStart"
 	Control_LoadCheckpoint_FullMethodName = "/ergoflow.v1.Control/LoadCheckpoint"
 	Control_Snapshot_FullMethodName       = "/ergoflow.v1.Control/Snapshot"
 )
@@ -47,6 +48,9 @@ type ControlClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusReply, error)
 	// SaveCheckpoint stores one checkpoint: a header, then its bytes.
 	SaveCheckpoint(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error)
+	// SaveStart stores the state at step 0 of a run that begins from an earlier state, before
+	// the run is submitted: a header, then its bytes.
+	SaveStart(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error)
 	// LoadCheckpoint returns a checkpoint of a run: a header, then its bytes.
 	LoadCheckpoint(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPart], error)
 	// Snapshot returns a consistent copy of the checkpoint database.
@@ -107,9 +111,22 @@ func (c *controlClient) SaveCheckpoint(ctx context.Context, opts ...grpc.CallOpt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Control_SaveCheckpointClient = grpc.ClientStreamingClient[CheckpointPart, SaveReply]
 
+func (c *controlClient) SaveStart(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[2], Control_SaveStart_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[CheckpointPart, SaveReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_SaveStartClient = grpc.ClientStreamingClient[CheckpointPart, SaveReply]
+
 func (c *controlClient) LoadCheckpoint(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPart], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[2], Control_LoadCheckpoint_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[3], Control_LoadCheckpoint_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +145,7 @@ type Control_LoadCheckpointClient = grpc.ServerStreamingClient[CheckpointPart]
 
 func (c *controlClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[3], Control_Snapshot_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[4], Control_Snapshot_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -159,6 +176,9 @@ type ControlServer interface {
 	Status(context.Context, *StatusRequest) (*StatusReply, error)
 	// SaveCheckpoint stores one checkpoint: a header, then its bytes.
 	SaveCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error
+	// SaveStart stores the state at step 0 of a run that begins from an earlier state, before
+	// the run is submitted: a header, then its bytes.
+	SaveStart(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error
 	// LoadCheckpoint returns a checkpoint of a run: a header, then its bytes.
 	LoadCheckpoint(*LoadRequest, grpc.ServerStreamingServer[CheckpointPart]) error
 	// Snapshot returns a consistent copy of the checkpoint database.
@@ -184,6 +204,9 @@ func (UnimplementedControlServer) Status(context.Context, *StatusRequest) (*Stat
 }
 func (UnimplementedControlServer) SaveCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error {
 	return status.Error(codes.Unimplemented, "method SaveCheckpoint not implemented")
+}
+func (UnimplementedControlServer) SaveStart(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error {
+	return status.Error(codes.Unimplemented, "method SaveStart not implemented")
 }
 func (UnimplementedControlServer) LoadCheckpoint(*LoadRequest, grpc.ServerStreamingServer[CheckpointPart]) error {
 	return status.Error(codes.Unimplemented, "method LoadCheckpoint not implemented")
@@ -262,6 +285,13 @@ func _Control_SaveCheckpoint_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Control_SaveCheckpointServer = grpc.ClientStreamingServer[CheckpointPart, SaveReply]
 
+func _Control_SaveStart_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ControlServer).SaveStart(&grpc.GenericServerStream[CheckpointPart, SaveReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_SaveStartServer = grpc.ClientStreamingServer[CheckpointPart, SaveReply]
+
 func _Control_LoadCheckpoint_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(LoadRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -310,6 +340,11 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "SaveCheckpoint",
 			Handler:       _Control_SaveCheckpoint_Handler,
+			ClientStreams: true,
+		},
+		{
+			StreamName:    "SaveStart",
+			Handler:       _Control_SaveStart_Handler,
 			ClientStreams: true,
 		},
 		{

@@ -76,6 +76,8 @@ type Training struct {
 	WeightDecay     float64 `json:"weight_decay" yaml:"weight_decay"`   // decoupled
 	ClipNorm        float64 `json:"clip_norm" yaml:"clip_norm"`         // of the whole gradient
 	CheckpointEvery int     `json:"checkpoint_every" yaml:"checkpoint_every"`
+	// Start is the state from which a warm start begins; nil: random parameters.
+	Start *Start `json:"start,omitempty" yaml:"start"`
 }
 
 // Evaluation describes the evaluation of a trained state on held-out functions.
@@ -201,6 +203,7 @@ func (e Experiment) Plan() (ergoflow.Plan, error) {
 		Steps:           ergoflow.Step(e.Steps()),
 		CheckpointEvery: ergoflow.Step(e.Training.CheckpointEvery),
 		Config:          config,
+		Start:           e.Training.Start.parameters(),
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -64,8 +65,12 @@ func feature(input string, k int) string { return fmt.Sprintf("%s[%d]", input, k
 // Normalisation standardises the network's inputs over the training set, and the states if the
 // experiment wants it. f is the experiment's family. Stored fields and states use the manifests
 // of all training shards, which the store must have. Features of probes use the first 1,024
-// functions, or all if there are fewer. It is the same on every worker.
+// functions, or all if there are fewer. It is the same on every worker. A warm start keeps the
+// normalisation that its parameters belong to (docs/decisions/warm-start.md).
 func (e Experiment) Normalisation(ctx context.Context, f family.Family, store *shard.Dir) (shard.Normalisation, error) {
+	if s := e.Training.Start; s != nil {
+		return maps.Clone(s.Normalisation), nil
+	}
 	n, states := shard.Normalisation{}, e.Training.States == flow.Standardised
 	if e.Probes == nil || states {
 		manifests, err := e.Data.TrainingManifests(store)

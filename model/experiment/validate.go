@@ -79,6 +79,9 @@ func (e Experiment) Validate() error {
 	if err := e.modelFits(f); err != nil {
 		return err
 	}
+	if err := e.startFits(f); err != nil {
+		return err
+	}
 	return e.stateFits()
 }
 

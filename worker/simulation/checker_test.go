@@ -30,6 +30,8 @@ import (
 //     impossible state.
 //  12. Where nothing fails but links between workers, training makes a step at least every
 //     stallTime, and all workers train backTime after the links are mended.
+//  13. A run that begins from an earlier state never begins from random parameters. Where
+//     that state is missing, the run fails before it makes a step.
 type checker struct {
 	broken string // the rule that was broken, and how; empty: none
 

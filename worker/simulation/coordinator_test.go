@@ -33,7 +33,7 @@ func (c *coordinator) start() {
 	c.sessions = map[machine.Session]*stream{}
 	c.w.logf("coordinator starts")
 	c.step(machine.Start{})
-	c.step(machine.Submit{Plan: c.w.plan, Until: machine.StageTrain})
+	c.step(machine.Submit{Plan: c.w.sabotage.plan(c.w.plan), Until: machine.StageTrain})
 	c.at(tick, c.tick)
 }
 

@@ -169,7 +169,7 @@ func (w *world) submitOtherSettings(victims) {
 	w.logf("other settings are submitted")
 	w.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
 	w.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
-	w.coordinator.step(machine.Submit{Plan: w.plan, Until: machine.StageTrain})
+	w.coordinator.step(machine.Submit{Plan: w.sabotage.plan(w.plan), Until: machine.StageTrain})
 }
 
 // becalm ends all faults: links are mended, no process hangs, and all are there.

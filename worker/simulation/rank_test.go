@@ -49,6 +49,9 @@ func (p *process) take(w *work, taken func()) {
 		}
 		taken()
 	case message.SourceFresh:
+		if p.w.plan.Start != "" {
+			p.w.fail("rule 13: %s is told to begin from random parameters", p)
+		}
 		p.at(p.w.between(0, 50*time.Millisecond), func() { put(p.w.root) })
 	case message.SourceCheckpoint:
 		p.fetchCheckpoint(want, put, fail)

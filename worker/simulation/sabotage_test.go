@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
@@ -29,6 +30,8 @@ type sabotage struct {
 	deafRings      bool // nobody notices that nothing comes from another
 	noNames        bool // the coordinator does not learn which members are silent
 	neverMended    bool // no check finds a link mended
+	noStart        bool // the state from which a run begins is not stored
+	forgetStart    bool // the coordinator does not know that a run begins from an earlier state
 }
 
 var sabotages = []sabotage{
@@ -46,6 +49,7 @@ var sabotages = []sabotage{
 	{name: "do not notice silence", deafRings: true, want: "rule 12"},
 	{name: "do not name the silent", noNames: true, want: "rule 12"},
 	{name: "do not find links mended", neverMended: true, want: "rule 12"},
+	{name: "forget that a run begins from an earlier state", noStart: true, forgetStart: true, want: "rule 13"},
 }
 
 // config changes what the machine is configured with.
@@ -54,6 +58,14 @@ func (s sabotage) config(c machine.Config) machine.Config {
 		c.Absence = time.Nanosecond
 	}
 	return c
+}
+
+// plan changes what is submitted.
+func (s sabotage) plan(p ergoflow.Plan) ergoflow.Plan {
+	if s.forgetStart {
+		p.Start = ""
+	}
+	return p
 }
 
 // hello changes what a worker tells of itself.

@@ -23,6 +23,9 @@ type Options struct {
 	// Addr, which stays.
 	Local *Local
 	Addr  string
+	// Start is the state at step 0 of a run that begins from an earlier state, encoded. Nil:
+	// the plan has no start, or the coordinator has a checkpoint of the run already.
+	Start []byte
 	// Replace lets the run take the place of one that is not finished. On a local
 	// cluster it always does.
 	Replace bool
@@ -60,6 +63,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer c.Close()
+	if o.Start != nil { // before the run is submitted, which fails without it
+		if err := local.insist(ctx, func() error { return c.saveStart(ctx, o.Plan, o.Start) }); err != nil {
+			return Result{}, err
+		}
+	}
 	if err := local.insist(ctx, func() error { return c.Submit(ctx, o.Plan, o.Until, o.Replace) }); err != nil {
 		return Result{}, err
 	}

@@ -39,6 +39,8 @@ var (
 	ErrFailed = errors.New("the run failed")
 	// ErrReplaced means that another run took the place of the one that was followed.
 	ErrReplaced = errors.New("the run was replaced")
+	// ErrNoStart means that the state is missing from which the run begins.
+	ErrNoStart = errors.New("the state from which the run begins is missing")
 	// ErrForgotten means that the coordinator has no run: it was started again in
 	// another directory.
 	ErrForgotten = errors.New("the run is unknown")
@@ -140,6 +142,9 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 // the reason it comes as text, and its kind is found by the text of the kind.
 func (f *follower) failed(failure string) error {
 	err := ofKind{fmt.Errorf("run %.12s failed: %s", f.plan.Run, failure), ErrFailed}
+	if strings.HasPrefix(failure, machine.NoStart) {
+		return ofKind{err, ErrNoStart}
+	}
 	for _, kind := range []error{syscall.ENOSPC, family.ErrNoEquation, probe.ErrDiverged, simulate.ErrDiverged, shard.ErrCorrupt, shard.ErrLink} {
 		if strings.Contains(failure, kind.Error()) {
 			return ofKind{err, kind}

@@ -1,0 +1,51 @@
+package simulation
+
+import (
+	"testing"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// TestMissingStart: a run that begins from an earlier state fails where that state is not
+// stored, whatever else goes wrong, and no worker makes a step.
+func TestMissingStart(t *testing.T) {
+	for seed := uint64(0); seed < 300; seed += 3 {
+		w := newWorld(seed, sabotage{noStart: true}, false)
+		for w.coordinator.disk.Failure == "" && w.broken == "" && w.now < patience {
+			w.next()
+		}
+		if w.broken != "" || w.coordinator.disk.Failure == "" || w.madeAt != 0 {
+			t.Errorf("seed %d: broken: %q, failure: %q, first step at %v", seed, w.broken, w.coordinator.disk.Failure, w.madeAt)
+		}
+	}
+}
+
+// TestLostStart: if the checkpoint at step 0 is lost while no worker has a state, the run fails
+// as well, also after generations have formed.
+func TestLostStart(t *testing.T) {
+	lost := 0
+	for seed := uint64(0); seed < 300; seed += 3 {
+		w := newWorld(seed, sabotage{}, false)
+		for w.newest == nil && w.broken == "" && w.now < patience {
+			w.next()
+		}
+		for _, p := range w.alive() {
+			p.crash()
+		}
+		if n := w.coordinator.newest(); n != nil && n.mark != (ergoflow.Mark{}) {
+			continue // a later checkpoint is there
+		}
+		lost++
+		w.coordinator.checkpoints = nil
+		w.coordinator.crash()
+		for w.coordinator.disk.Failure == "" && w.broken == "" && w.now < 2*patience {
+			w.next()
+		}
+		if w.broken != "" || w.coordinator.disk.Failure == "" {
+			t.Errorf("seed %d: broken: %q, failure: %q", seed, w.broken, w.coordinator.disk.Failure)
+		}
+	}
+	if lost < 50 {
+		t.Errorf("only %d worlds lost their start", lost)
+	}
+}
