@@ -13,7 +13,7 @@ import (
 
 // addStart adds --start, for commands that train.
 func addStart(cmd *cobra.Command, start *string) {
-	cmd.Flags().StringVar(start, "start", "", "begin from a trained state instead of random parameters: "+checkpointUsage)
+	cmd.Flags().StringVar(start, "start", "", "begin from the `CHECKPOINT` of a trained network instead of random parameters: "+checkpointUsage)
 }
 
 // startFrom makes e a warm start from the checkpoint that --start names, and returns the state
