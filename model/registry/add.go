@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,6 +77,11 @@ func (v *Version) complete(encoded []byte) error {
 		}
 		v.Config = config
 	}
+	var config bytes.Buffer
+	if err := json.Compact(&config, v.Config); err != nil {
+		return fmt.Errorf("%w: the configuration: %w", ErrInvalid, err)
+	}
+	v.Config = config.Bytes()
 	if v.Metrics == nil {
 		v.Metrics = make(map[string]Metric)
 	}
