@@ -24,6 +24,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/registry"
 	"github.com/ergoflow/ergoflow/model/report/reproduce"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -57,6 +58,14 @@ var hints = []struct {
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows the checkpoints of a directory"},
 	{checkpoint.ErrLocked, "end the ergoflow process that works in this directory, or choose another --dir"},
 	{checkpoint.ErrAmbiguous, "give more of the ID; `ergoflow checkpoints list` shows all IDs"},
+	{registry.ErrNoRegistry, "name the directory of a registry; `ergoflow retrain` and `ergoflow models add` make one"},
+	{registry.ErrNotFound, "`ergoflow models list` shows the models of a registry, their versions and aliases"},
+	{registry.ErrFormat, "use the ergoflow that wrote it, or a newer one"},
+	{registry.ErrFenced, "another retraining took over: its outcome counts"},
+	{registry.ErrChanged, "compare again with the version that it names now"},
+	{registry.ErrNoPrevious, "`ergoflow models history` shows what the alias named; `models promote` takes any version"},
+	{registry.ErrExists, "name a directory that does not exist yet"},
+	{registry.ErrLocked, "wait until it has ended"},
 	{reproduce.ErrCorrupt, "delete the directory of the file; the same command makes it again"},
 	{state.ErrCorrupt, "export it again: the file is damaged or is not a checkpoint of ergoflow"},
 	{request.ErrFormulas, "name one of its functions with --function"},

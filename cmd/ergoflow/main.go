@@ -116,7 +116,7 @@ trained network samples new equations without simulation.`,
 		}
 	}
 	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand())
-	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), shardsCommand(), schedulesCommand(), verifyCommand())
+	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	refuseUnknownHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))

@@ -18,11 +18,12 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/registry"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // checkpointUsage is the help of --checkpoint.
-const checkpointUsage = "exported .safetensors file, or DIR or DIR@ID of a run's checkpoint"
+const checkpointUsage = "exported .safetensors file, DIR or DIR@ID of a run's checkpoint, or REGISTRY/NAME@ALIAS of a model"
 
 // readState reads the state that a --checkpoint argument names.
 func readState(ctx context.Context, name string) (experiment.Experiment, *state.State, error) {
@@ -34,19 +35,49 @@ func readState(ctx context.Context, name string) (experiment.Experiment, *state.
 }
 
 // readEncoded reads the encoded state that a --checkpoint argument names, and says whether it
-// is the latest of a directory, which is another one as soon as a run saves there.
+// is the latest of a directory, which is another one as soon as a run saves there. A path
+// that exists comes before a model of a registry.
 func readEncoded(ctx context.Context, name string) (encoded []byte, latest bool, err error) {
 	info, err := os.Stat(name)
-	switch at := strings.LastIndexByte(name, '@'); {
+	at := strings.LastIndexByte(name, '@')
+	switch {
 	case err == nil && info.Mode().IsRegular(), err != nil && filepath.Ext(name) == ".safetensors":
 		encoded, err = readExport(name)
-	case err == nil || at < 0: // directories may have an @ in their names
+	case err == nil && registry.Exists(name) && !exists(coordinator.CheckpointPath(name)):
+		err = withHint(fmt.Errorf("%s is a registry", name), "name one of its models: %s", filepath.Join(name, "NAME@champion"))
+	case err != nil && at >= 0 && exists(name[:at]): // directories may have an @ in their names
+		encoded, err = readStored(ctx, name[:at], name[at+1:])
+	case err != nil && (at >= 0 || registry.Exists(filepath.Dir(name))):
+		encoded, err = readModel(ctx, filepath.Dir(name), filepath.Base(name))
+	default:
 		latest = true
 		encoded, err = readStored(ctx, name, checkpoint.Latest)
-	default:
-		encoded, err = readStored(ctx, name[:at], name[at+1:])
 	}
 	return encoded, latest, err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// readModel reads the weights of a version in a registry.
+func readModel(ctx context.Context, dir, ref string) ([]byte, error) {
+	if !registry.Exists(dir) {
+		return nil, withHint(fmt.Errorf("checkpoint %s: there is no such directory of a run, and no registry in %s", filepath.Join(dir, ref), dir),
+			"name the directory of a run, such as ergoflow-runs/vn1d-demo, or REGISTRY/NAME@ALIAS")
+	}
+	r, err := registry.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.Get(ctx, ref)
+	warn(r.Warnings())
+	if err != nil {
+		return nil, damageHint(err)
+	}
+	encoded, err := r.Load(ctx, v)
+	return encoded, damageHint(err)
 }
 
 // readStateOf reads the newest state of a run in a directory that may have others.
