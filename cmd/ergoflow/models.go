@@ -85,11 +85,11 @@ func warningsOf(r *registry.Registry) []string { return append([]string{}, r.War
 
 // caller is who changes a registry by a command.
 func caller() string {
-	name, host := os.Getenv("USER"), ""
+	name := os.Getenv("USER")
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	host, _ = os.Hostname() // an unknown one is left out
+	host, _ := os.Hostname() // an unknown one is left out
 	return strings.TrimSuffix(name+"@"+host, "@")
 }
 

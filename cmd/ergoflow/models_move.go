@@ -145,10 +145,12 @@ files that no version has; prune deletes them.`,
 	})
 }
 
-// version is what is known of a checkpoint that a person adds.
+// version is what is known of a checkpoint that a person adds. The same checkpoint, added
+// again, is the same version.
 func version(model string, e experiment.Experiment, st *state.State) registry.Version {
+	hash := st.ParameterHash()
 	return registry.Version{
-		Model: model, Experiment: e.Name + "/" + e.Preset, Step: st.Step, Run: st.Run, Dataset: e.Data.Hash(),
+		Model: model, Key: fmt.Sprintf("checkpoint %s %d %x", st.Run, st.Step, hash[:8]), Experiment: e.Name + "/" + e.Preset, Step: st.Step, Run: st.Run, Dataset: e.Data.Hash(),
 		Seeds: map[string]uint64{"training": e.Seed, "data": e.Data.Seed}, By: caller(),
 	}
 }

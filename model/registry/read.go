@@ -12,7 +12,7 @@ import (
 // List returns the versions of a model, or of all models for an empty name, by name and
 // number, without the fields that Version says it leaves out.
 func (r *Registry) List(ctx context.Context, model string) (all []Version, err error) {
-	err = r.view(ctx, "list", func(models *bbolt.Bucket) error {
+	err = r.view(ctx, "", func(models *bbolt.Bucket) error {
 		names := []string{model}
 		if model == "" {
 			names = modelNames(models)
@@ -65,9 +65,9 @@ func (s shelf) shown(number int) (Version, error) {
 func (r *Registry) Get(ctx context.Context, ref string) (v Version, err error) {
 	model, alias, number, err := split(ref)
 	if err != nil {
-		return v, r.name("show", err)
+		return v, r.name("", err)
 	}
-	err = r.view(ctx, "show", func(models *bbolt.Bucket) error {
+	err = r.view(ctx, "", func(models *bbolt.Bucket) error {
 		s, err := find(models, model)
 		if err != nil {
 			return err
@@ -99,7 +99,7 @@ func (r *Registry) Load(ctx context.Context, v Version) ([]byte, error) {
 // History returns what an alias named over time, or all aliases for an empty name, the
 // oldest entry first.
 func (r *Registry) History(ctx context.Context, model, alias string) (entries []Entry, err error) {
-	err = r.view(ctx, "history", func(models *bbolt.Bucket) error {
+	err = r.view(ctx, "", func(models *bbolt.Bucket) error {
 		s, err := find(models, model)
 		if err != nil {
 			return err

@@ -187,15 +187,17 @@ func (r *Registry) change(ctx context.Context, operation string, write func(mode
 	return r.name(operation, err)
 }
 
-// name adds the registry and the operation to an error.
+// name adds the registry and the operation, if it is not empty, to an error.
 func (r *Registry) name(operation string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrNoRegistry):
-		return fmt.Errorf("%s: %w in %s", operation, ErrNoRegistry, r.dir)
+		return fmt.Errorf("%w in %s", ErrNoRegistry, r.dir)
+	case operation != "":
+		err = fmt.Errorf("%s: %w", operation, err)
 	}
-	return fmt.Errorf("registry %s: %s: %w", r.dir, operation, err)
+	return fmt.Errorf("registry %s: %w", r.dir, err)
 }
 
 // make makes the directories where they are missing.
