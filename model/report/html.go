@@ -2,7 +2,7 @@ package report
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -13,14 +13,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/report/figures"
 )
 
-//go:embed report.html.tmpl
-var pageSource string
+//go:embed *.html.tmpl
+var pageSources embed.FS
 
-var page = template.Must(template.New("report").Funcs(template.FuncMap{
+var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"thousands": figures.Thousands,
 	"duration":  duration,
 	"image":     dataURI,
-}).Parse(pageSource))
+}).ParseFS(pageSources, "*.html.tmpl"))
 
 func dataURI(png []byte) template.URL {
 	return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(png))
@@ -44,7 +44,7 @@ func render(in Input, table evaluate.Table, drawn []figures.Drawn) ([]byte, erro
 		total += s.Took
 	}
 	var b bytes.Buffer
-	if err := page.Execute(&b, map[string]any{
+	if err := pages.ExecuteTemplate(&b, "report.html.tmpl", map[string]any{
 		"Results":     in.Results,
 		"Experiment":  in.Results.Experiment,
 		"Steps":       in.Results.Experiment.Steps(),
