@@ -45,9 +45,10 @@ func (j judge) check(row string, table *Table, part float64) (passed bool, reaso
 		return false, fmt.Sprintf("the candidate and the %s %v", row, err)
 	}
 	found := j.compare(p, mine, theirs)
-	means := fmt.Sprintf("%s of %s against %s", mine.Name, number(found.mine), number(found.theirs))
-	if found.rejects(found.below(part - 1)) {
-		return true, fmt.Sprintf("the candidate is closer to the reference than %sthe %s (%s)", times(part), row, means)
+	passed = found.rejects(found.below(part - 1))
+	shown := "shown to be"
+	if !passed {
+		shown = "not shown to be"
 	}
-	return false, fmt.Sprintf("the candidate is not shown to be closer to the reference than %sthe %s (%s)", times(part), row, means)
+	return passed, fmt.Sprintf("the candidate's %s of %s is %s below %sthat of the %s, %s", mine.Name, number(found.mine), shown, times(part), row, number(found.theirs))
 }

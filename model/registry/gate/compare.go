@@ -42,7 +42,7 @@ func (c Config) compare(p pairing, subsets bootstrap.Subsets, mine, theirs Metri
 			out.further++
 		}
 	}
-	out.change = -sum(gains) / sum(scales)
+	out.change = -sum(gains)/sum(scales) + 0 // no −0
 	out.gain, out.scale = subsets.Sums(gains), subsets.Sums(scales)
 	return out
 }
@@ -87,7 +87,7 @@ func (c comparison) interval() (low, high *float64) {
 	changes := make([]float64, 0, len(c.gain))
 	for i, g := range c.gain {
 		if c.scale[i] != 0 || g != 0 {
-			changes = append(changes, -g/c.scale[i])
+			changes = append(changes, -g/c.scale[i]+0)
 		}
 	}
 	slices.Sort(changes)

@@ -341,9 +341,9 @@ func TestChecks(t *testing.T) {
 		reason   string
 	}{
 		"good":                       {good, Promote, "no champion"},
-		"worse than a normal law":    {Controls{scaled("normal", 0.9), good.Untrained}, Refuse, "normal law with the reference's moments (w2 of 1.29 against 1.16)"},
-		"equal to a normal law":      {Controls{scaled("normal", 1), good.Untrained}, Refuse, "not shown to be closer"},
-		"near the untrained network": {Controls{good.Normal, scaled("untrained", 1.9)}, Refuse, "half the untrained network"},
+		"worse than a normal law":    {Controls{scaled("normal", 0.9), good.Untrained}, Refuse, "w2 of 1.29 is not shown to be below that of the normal law with the reference's moments, 1.16"},
+		"equal to a normal law":      {Controls{scaled("normal", 1), good.Untrained}, Refuse, "not shown to be below that of the normal law"},
+		"near the untrained network": {Controls{good.Normal, scaled("untrained", 1.9)}, Refuse, "below half that of the untrained network"},
 		"no normal law":              {Controls{nil, good.Untrained}, Refuse, "was not evaluated"},
 	} {
 		for _, champion := range []*Table{nil, scaled("champion", 3)} {
