@@ -46,6 +46,9 @@ type Dataset struct {
 	// First is where the training functions begin in the sequence of all training functions,
 	// so that data can grow and keep the newest: see Window.
 	First int `json:"first,omitempty" yaml:"first"`
+	// Imports are functions that a user gave, the newest last. They take the place of the
+	// first training functions, so that counts, shards and batches stay.
+	Imports []Import `json:"imports,omitempty" yaml:"imports"`
 }
 
 // Draws says how samples are drawn.
@@ -126,7 +129,7 @@ func (d Dataset) validate(f family.Family) error {
 	if d.Functions/d.Shards > MaxPerShard {
 		return fmt.Errorf("data.shards is %d: must leave at most %d functions per shard, not %d", d.Shards, MaxPerShard, d.Functions/d.Shards)
 	}
-	if err := d.heldOutBetweenShards(); err != nil {
+	if err := cmp.Or(d.heldOutBetweenShards(), d.validateImports(f)); err != nil {
 		return err
 	}
 	if held, most := heldValues(f), max(d.Functions/d.Shards, d.HeldOut); held > 0 && most > maxHeld/held {

@@ -3,6 +3,7 @@ package data
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -173,7 +174,7 @@ func TestHash(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back Dataset
-	if err := json.Unmarshal(b, &back); err != nil || back != tiny() {
+	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, tiny()) {
 		t.Errorf("%s became %+v, %v", b, back, err)
 	}
 }

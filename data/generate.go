@@ -13,8 +13,10 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
-// Generate makes shard k of the data set, unless the store has it. It takes functions that
-// another data set of the store has from there, and a whole shard without copying it. It makes
+// Generate makes shard k of the data set, unless the store has it. It copies functions that are
+// imported; where the store does not have their import, it fails with ErrImports. It takes
+// functions that another data set of the store has from there, and a whole shard without
+// copying it. It makes
 // the others on GOMAXPROCS goroutines, or on the device that simulates, and writes them in
 // order. The values depend on (d, k) and on the simulator's name; every *simulate.Engine gives
 // the same. It needs memory for the shard's fields after the first, and for two stretches of
@@ -45,8 +47,12 @@ func Generate(
 		simulator = by.String()
 	}
 	recipe := d.recipe(h.Purpose, f, simulator)
-	known, linked, err := reuse(ctx, d, f, h, recipe, store)
+	known := &stored{rows: make([]row, h.Count)}
 	defer func() { err = errors.Join(err, known.Close()) }()
+	if err := known.takeImports(ctx, d, k, f, store); err != nil {
+		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
+	}
+	linked, err := known.reuse(ctx, d, f, h, recipe, store)
 	if err != nil {
 		return err
 	}
@@ -60,6 +66,7 @@ func Generate(
 	}
 	defer w.Abort()
 	w.Recipe(recipe)
+	w.Imported(known.imported)
 	w.SimulatedBy(simulator)
 	if err := writeFields(ctx, d.Seed, f, h, w, known); err != nil {
 		return fmt.Errorf("%s shard %d: %w", f.Name(), k, err)
@@ -167,7 +174,7 @@ func sample(
 		part := samples[:n*width]
 		if have {
 			for i := range n {
-				copy(part[i*width:][:width], known.rows[first+i].samples())
+				known.rows[first+i].samples(part[i*width:][:width], h.Dim)
 			}
 			progress(first+n, h.Count)
 		} else {

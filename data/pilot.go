@@ -50,13 +50,16 @@ const (
 // burn-in, and of tables that miss part of a formula. It skips exact draws, and systems without
 // a grid, such as particles.
 func (d Dataset) PilotRun(ctx context.Context, f family.Family) (warnings []string, err error) {
+	warnings = d.importWarnings()
 	if _, draws := f.(family.Sampler); draws || f.Dim() > 2 {
-		return nil, nil
+		return warnings, nil
 	}
 	if f, ok := f.(family.Interpolated); ok {
-		if warnings, err = checkInterpolation(f, d.Seed); err != nil {
+		between, err := checkInterpolation(f, d.Seed)
+		if err != nil {
 			return nil, err
 		}
+		warnings = append(warnings, between...)
 	}
 	first, err := f.Function(d.Seed, 0)
 	if err != nil {

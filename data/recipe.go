@@ -65,7 +65,7 @@ func (d Dataset) recipeOf(m shard.Manifest, f family.Family) string {
 // shards of as many functions.
 func (d Dataset) earlier() []Dataset {
 	share := d.Functions / d.Shards
-	d.First = 0
+	d.First, d.Imports = 0, nil
 	all := []Dataset{d}
 	d.Functions = d.firstHeldOut()
 	for _, shards := range []int{d.Shards, d.Functions / share} {

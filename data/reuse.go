@@ -8,10 +8,18 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
-// row is a function that need not be made, since a shard has it.
+// functions are stored: in another data set's shard, or by a user.
+type functions interface {
+	Fields() []family.Field
+	Field(k, i int) []float32
+	Samples(i int) []float32
+	Close() error
+}
+
+// row is a function that need not be made, since it is stored.
 type row struct {
-	of *shard.Shard // nil: it has to be made
-	i  int          // its place in that shard
+	of functions // nil: it has to be made
+	i  int       // its place there
 }
 
 // fields are the function's stored fields.
@@ -23,13 +31,22 @@ func (r row) fields() [][]float32 {
 	return all
 }
 
-func (r row) samples() []float32 { return r.of.Samples(r.i) }
+// samples fills dst with the stored samples of dimension dim; of more, with those at even
+// distances, which come from all chains.
+func (r row) samples(dst []float32, dim int) {
+	from := r.of.Samples(r.i)
+	n, all := len(dst)/dim, len(from)/dim
+	for i := range n {
+		copy(dst[i*dim:][:dim], from[i*all/n*dim:])
+	}
+}
 
 // stored are the functions of a shard that need not be made, by their place in it.
 type stored struct {
-	rows   []row
-	shards []*shard.Shard // open
-	found  int
+	rows     []row
+	open     []functions
+	found    int
+	imported int // the first ones
 }
 
 // run returns how many functions from place i on have to be made, or how many need not: at
@@ -44,7 +61,7 @@ func (s *stored) run(i, most int) (n int, known bool) {
 // Close ends the mappings.
 func (s *stored) Close() error {
 	var err error
-	for _, open := range s.shards {
+	for _, open := range s.open {
 		err = errors.Join(err, open.Close())
 	}
 	return err
@@ -53,12 +70,14 @@ func (s *stored) Close() error {
 // reuse finds the functions of the shard that h describes in other data sets of the store,
 // those that were changed last first. It verifies the shards that it takes them from, and
 // passes over damaged ones. linked: one of them was the same shard, and is now this one too.
-func reuse(ctx context.Context, d Dataset, f family.Family, h shard.Header, recipe string, store *shard.Dir) (s *stored, linked bool, err error) {
-	s = &stored{rows: make([]row, h.Count)}
+func (s *stored) reuse(ctx context.Context, d Dataset, f family.Family, h shard.Header, recipe string, store *shard.Dir) (linked bool, err error) {
+	if s.found == h.Count {
+		return false, nil
+	}
 	for manifests := range store.Newest(h.Family) {
 		for _, m := range manifests {
 			if err := ctx.Err(); err != nil {
-				return s, false, err
+				return false, err
 			}
 			if m.Dataset == h.Dataset || !s.wants(h, m) || d.recipeOf(m, f) != recipe {
 				continue
@@ -67,8 +86,8 @@ func reuse(ctx context.Context, d Dataset, f family.Family, h shard.Header, reci
 				continue // `shards verify` names it
 			}
 			m.Recipe = recipe
-			if m.First == h.First && m.Count == h.Count && store.Link(h, m) == nil {
-				return s, true, nil
+			if m.First == h.First && m.Count == h.Count && m.Imported == 0 && s.imported == 0 && store.Link(h, m) == nil {
+				return true, nil
 			}
 			if open, err := store.Open(m.Dataset, m.Shard); err == nil {
 				s.take(h, open)
@@ -78,7 +97,7 @@ func reuse(ctx context.Context, d Dataset, f family.Family, h shard.Header, reci
 			break
 		}
 	}
-	return s, false, ctx.Err()
+	return false, ctx.Err()
 }
 
 // wants reports whether a shard has functions that are still missing.
@@ -86,7 +105,7 @@ func (s *stored) wants(h shard.Header, m shard.Manifest) bool {
 	if m.Purpose != h.Purpose || m.Samples != h.Samples || m.Dim != h.Dim {
 		return false
 	}
-	for number := max(h.First, m.First); number < min(h.First+h.Count, m.First+m.Count); number++ {
+	for number := max(h.First, m.First+m.Imported); number < min(h.First+h.Count, m.First+m.Count); number++ {
 		if s.rows[number-h.First].of == nil {
 			return true
 		}
@@ -96,9 +115,9 @@ func (s *stored) wants(h shard.Header, m shard.Manifest) bool {
 
 // take notes the functions of an open shard that are still missing.
 func (s *stored) take(h shard.Header, of *shard.Shard) {
-	s.shards = append(s.shards, of)
+	s.open = append(s.open, of)
 	m := of.Manifest()
-	for number := max(h.First, m.First); number < min(h.First+h.Count, m.First+m.Count); number++ {
+	for number := max(h.First, m.First+m.Imported); number < min(h.First+h.Count, m.First+m.Count); number++ {
 		if at := number - h.First; s.rows[at].of == nil {
 			s.rows[at] = row{of, number - m.First}
 			s.found++

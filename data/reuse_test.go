@@ -30,10 +30,10 @@ func all(t *testing.T, d Dataset, store *shard.Dir) (simulated int) {
 			t.Fatal(err)
 		}
 	}
-	return functions(by)
+	return by.functions()
 }
 
-func functions(r *recorder) (n int) {
+func (r *recorder) functions() (n int) {
 	for _, b := range r.asked {
 		n += b.Count
 	}
@@ -175,8 +175,8 @@ func TestReuseOfOtherFunctions(t *testing.T) {
 	all(t, d, store)
 	w := d.Window(16, 12)
 	device := named{&recorder{Engine: simulate.Fastest()}, "device xla:cuda"}
-	if err := Generate(t.Context(), w, 0, store, device, nil); err != nil || functions(device.recorder) != 4 {
-		t.Errorf("a device simulated %d functions, error %v", functions(device.recorder), err)
+	if err := Generate(t.Context(), w, 0, store, device, nil); err != nil || device.functions() != 4 {
+		t.Errorf("a device simulated %d functions, error %v", device.functions(), err)
 	}
 	path := filepath.Join(store.Root(), "vn1d-"+d.Hash(), "shard-00002.safetensors")
 	b, err := os.ReadFile(path)

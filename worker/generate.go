@@ -60,7 +60,7 @@ func (w *worker) makeShards(ctx context.Context, queue *jobs.Queue, order messag
 			if disk.Full(err) {
 				return jobs.Postpone(fmt.Errorf("shard %d: %w", job.Shard, full(err, store)))
 			}
-			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) { // would fail on every worker
+			if errors.Is(err, simulate.ErrDiverged) || errors.Is(err, family.ErrNoEquation) || errors.Is(err, shard.ErrLink) || errors.Is(err, data.ErrImports) { // would fail on every worker
 				err = jobs.Permanent(err)
 			}
 			return err

@@ -85,8 +85,5 @@ func parseHeader(text string) (header, error) {
 		h.shape = append(h.shape, size)
 		h.elements *= size
 	}
-	if len(h.shape) > 2 {
-		return header{}, formatError("%d dimensions", len(h.shape))
-	}
 	return h, nil
 }

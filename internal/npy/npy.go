@@ -77,6 +77,9 @@ func decode(r io.Reader, size int64) (Array[float64], error) {
 	if err != nil {
 		return Array[float64]{}, err
 	}
+	if len(h.shape) > 2 {
+		return Array[float64]{}, formatError("%d dimensions", len(h.shape))
+	}
 	if have, want := size-before, int64(h.elements)*int64(h.dtype.width); have != want {
 		return Array[float64]{}, formatError("%d bytes of data, shape %v of %d-byte numbers needs %d: truncated or overlong", have, h.shape, h.dtype.width, want)
 	}

@@ -50,13 +50,14 @@ func Decode(b []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	tensors, metadata, err := parse(header, data)
+	places, metadata, err := parse(header, uint64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	file := &File{metadata: metadata, tensors: tensors, index: make(map[string]int, len(tensors))}
-	for i, t := range tensors {
-		file.index[t.Name] = i
+	file := &File{metadata: metadata, tensors: make([]Tensor, len(places)), index: make(map[string]int, len(places))}
+	for i, p := range places {
+		file.tensors[i] = Tensor{p.Info, data[p.start:p.end:p.end]}
+		file.index[p.Name] = i
 	}
 	return file, nil
 }

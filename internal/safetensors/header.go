@@ -115,9 +115,15 @@ func split(file []byte) (header, data []byte, err error) {
 	return file[8 : 8+n], file[8+n:], nil
 }
 
-// parse checks a header against its data and returns the tensors in the order
+// Place declares a tensor and says where its bytes are in the data.
+type Place struct {
+	Info
+	start, end uint64
+}
+
+// parse checks a header against that many bytes of data and returns the tensors in the order
 // of their places.
-func parse(header, data []byte) ([]Tensor, map[string]string, error) {
+func parse(header []byte, size uint64) ([]Place, map[string]string, error) {
 	if len(header) == 0 || header[0] != '{' || !utf8.Valid(header) {
 		return nil, nil, formatError("the header is no JSON object")
 	}
@@ -126,12 +132,8 @@ func parse(header, data []byte) ([]Tensor, map[string]string, error) {
 	if _, err := d.Token(); err != nil { // the brace checked above
 		return nil, nil, formatError("header: %w", err)
 	}
-	type placed struct {
-		Info
-		start, end uint64
-	}
 	var (
-		found    []placed
+		found    []Place
 		metadata map[string]string
 		seen     = map[string]bool{}
 	)
@@ -162,7 +164,7 @@ func parse(header, data []byte) ([]Tensor, map[string]string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		found = append(found, placed{info, e.Offsets[0], e.Offsets[1]})
+		found = append(found, Place{info, e.Offsets[0], e.Offsets[1]})
 	}
 	if _, err := d.Token(); err != nil { // the closing brace
 		return nil, nil, formatError("header: %w", err)
@@ -172,28 +174,26 @@ func parse(header, data []byte) ([]Tensor, map[string]string, error) {
 	}
 
 	// By place; an empty tensor before the one that begins where it does.
-	slices.SortStableFunc(found, func(a, b placed) int {
+	slices.SortStableFunc(found, func(a, b Place) int {
 		if a.start != b.start {
 			return cmp.Compare(a.start, b.start)
 		}
 		return cmp.Compare(a.end, b.end)
 	})
-	tensors := make([]Tensor, len(found))
 	at := uint64(0)
-	for i, p := range found {
+	for _, p := range found {
 		if p.start != at {
 			return nil, nil, formatError("tensor %q begins at byte %d, not at %d where the one before it ends", p.Name, p.start, at)
 		}
-		if p.end > uint64(len(data)) {
-			return nil, nil, formatError("tensor %q ends at byte %d of %d: the file is truncated", p.Name, p.end, len(data))
+		if p.end > size {
+			return nil, nil, formatError("tensor %q ends at byte %d of %d: the file is truncated", p.Name, p.end, size)
 		}
-		tensors[i] = Tensor{p.Info, data[p.start:p.end:p.end]}
 		at = p.end
 	}
-	if at != uint64(len(data)) {
-		return nil, nil, formatError("%d bytes of data belong to no tensor", uint64(len(data))-at)
+	if at != size {
+		return nil, nil, formatError("%d bytes of data belong to no tensor", size-at)
 	}
-	return tensors, metadata, nil
+	return found, metadata, nil
 }
 
 // info checks the entry within itself.

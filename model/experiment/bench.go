@@ -46,7 +46,7 @@ func (e Experiment) Miniature(steps int) (Experiment, error) {
 	}
 	const least = 16 // samples; the evaluation is not run
 	d := &e.Data
-	d.HeldOut, d.HeldOutFrom, d.First = 1, cmp.Or(d.HeldOutFrom, d.Functions), 0
+	d.HeldOut, d.HeldOutFrom, d.First, d.Imports = 1, cmp.Or(d.HeldOutFrom, d.Functions), 0, nil
 	d.Functions, d.Samples, d.ReferenceSamples = e.Training.BatchFunctions, e.Training.BatchSamples, least
 	d.Training.Chains, d.Reference.Chains = d.Samples, least
 	if _, timed := f.(family.Timed); !timed { // chains of timed families end at fixed times

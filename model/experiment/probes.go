@@ -106,11 +106,13 @@ func (e Experiment) addFeatures(ctx context.Context, n shard.Normalisation, f fa
 	return nil
 }
 
-// firstFunctions are the numbers of the functions whose probes make the normalisation.
+// firstFunctions are the numbers of the functions whose probes make the normalisation: not
+// those of imported ones, whose equations the family does not make.
 func (e Experiment) firstFunctions() []int {
-	numbers := make([]int, min(e.Data.Functions, standardised))
+	first, count := e.Data.Generated()
+	numbers := make([]int, min(count, standardised))
 	for i := range numbers {
-		numbers[i] = e.Data.TrainingFunction(i)
+		numbers[i] = e.Data.TrainingFunction(first + i)
 	}
 	return numbers
 }

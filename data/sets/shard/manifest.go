@@ -61,6 +61,8 @@ type Manifest struct {
 	// Functions of the same number and recipe are the same in all data sets. Shards of older
 	// builds have none.
 	Recipe string `json:"recipe,omitempty"`
+	// Imported is how many functions, the first ones, a user gave. They are not of the recipe.
+	Imported int `json:"imported,omitempty"`
 	// Origin is the shard for which the data file was made, where that is another one.
 	Origin    *Origin `json:"origin,omitempty"`
 	CreatedBy string  `json:"created_by"` // program and version
@@ -180,6 +182,9 @@ func readManifest(path string) (Manifest, error) {
 	}
 	if err := m.Header.Validate(); err != nil {
 		return Manifest{}, fmt.Errorf("%s: %w: %w", path, ErrCorrupt, err)
+	}
+	if m.Imported < 0 || m.Imported > m.Count {
+		return Manifest{}, fmt.Errorf("%s: %w: %d of %d functions are imported", path, ErrCorrupt, m.Imported, m.Count)
 	}
 	if o := m.Origin; o != nil && (checkHash(o.Dataset) != nil || o.Shard < 0 || o.Shard > maxShard) {
 		return Manifest{}, fmt.Errorf("%s: %w: its origin is shard %d of %.80q", path, ErrCorrupt, o.Shard, o.Dataset)

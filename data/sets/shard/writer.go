@@ -92,6 +92,9 @@ func (w *Writer) SimulatedBy(simulator string) { w.manifest.Simulator = simulato
 // Recipe records the recipe in the manifest.
 func (w *Writer) Recipe(recipe string) { w.manifest.Recipe = recipe }
 
+// Imported records how many functions, the first ones, are imported.
+func (w *Writer) Imported(functions int) { w.manifest.Imported = functions }
+
 // Field appends values of field k, in the header's order: whole functions or
 // parts of them.
 func (w *Writer) Field(k int, values []float32) error {

@@ -98,13 +98,15 @@ type seen struct {
 	positive    bool      // all values are
 }
 
-// seenIn makes functions of the training set again, evenly over all of them, and reads them.
+// seenIn makes functions of the training set again, evenly over all that are generated, and
+// reads them.
 func (r reading) seenIn(ctx context.Context, e experiment.Experiment, f family.Family, nodes int) ([]seen, error) {
 	width := 0
 	for _, t := range r.tables {
 		width += t.components * nodes
 	}
-	count := min(max(comparedValues/max(width, 1), leastCompared), mostCompared, e.Data.Functions)
+	first, generated := e.Data.Generated()
+	count := min(max(comparedValues/max(width, 1), leastCompared), mostCompared, generated)
 	all := make([]seen, len(r.tables))
 	moments := make([][]shard.Moments, len(r.tables))
 	for k, t := range r.tables {
@@ -114,7 +116,7 @@ func (r reading) seenIn(ctx context.Context, e experiment.Experiment, f family.F
 	}
 	var mu sync.Mutex
 	err := simulate.Each(ctx, count, func(ctx context.Context, i int) error {
-		subject, err := function(f, e.Data.Seed, e.Data.TrainingFunction(i*e.Data.Functions/count))
+		subject, err := function(f, e.Data.Seed, e.Data.TrainingFunction(first+i*generated/count))
 		if err != nil {
 			return err
 		}
