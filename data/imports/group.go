@@ -17,10 +17,10 @@ const settled = 3 * time.Second
 
 // group are the files of one import.
 type group struct {
-	main        string            // x.safetensors, or x.npy with the samples
-	fields      map[string]string // x.<field>.npy by the name of the field
-	description string            // x.json, x.yaml or x.yml; may be empty
-	conflict    string            // why it cannot be read; may be empty
+	main         string            // x.safetensors, or x.npy with the samples
+	fields       map[string]string // x.<field>.npy by the name of the field
+	descriptions []string          // x.json, x.yaml or x.yml: at most one, or there is a conflict
+	conflict     string            // why it cannot be read; may be empty
 }
 
 // arrays are the files of arrays by the name of the tensor.
@@ -39,10 +39,7 @@ func (g group) paths() []string {
 		all = append(all, path)
 	}
 	slices.Sort(all[1:])
-	if g.description != "" {
-		all = append(all, g.description)
-	}
-	return all
+	return append(all, g.descriptions...)
 }
 
 // found are the files of a directory.
@@ -93,10 +90,10 @@ func scan(dir string, fields []string) (all found, err error) {
 		switch {
 		case field != "":
 			g.fields[field] = path
-		case g.description != "":
-			g.conflict = fmt.Sprintf("%s and %s both describe it: remove one of them", filepath.Base(g.description), name)
 		default:
-			g.description = path
+			if g.descriptions = append(g.descriptions, path); len(g.descriptions) > 1 {
+				g.conflict = fmt.Sprintf("%s and %s both describe it: remove one of them", filepath.Base(g.descriptions[0]), name)
+			}
 		}
 	}
 	return all, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,8 +69,9 @@ func (g group) open(t target) (s *source, err error) {
 			return s, err
 		}
 	case ".npy":
-		for name, path := range g.arrays() {
-			file, size, err := s.add(path)
+		paths := g.arrays()
+		for _, name := range slices.Sorted(maps.Keys(paths)) {
+			file, size, err := s.add(paths[name])
 			if err != nil {
 				return s, err
 			}
@@ -80,10 +82,10 @@ func (g group) open(t target) (s *source, err error) {
 			arrays = append(arrays, tensor{name, file, layout})
 		}
 	}
-	if g.description != "" {
-		beside, err := s.readDescription(g.description)
+	for _, path := range g.descriptions {
+		beside, err := s.readDescription(path)
 		if err != nil {
-			return s, fmt.Errorf("%s: %w", filepath.Base(g.description), err)
+			return s, fmt.Errorf("%s: %w", filepath.Base(path), err)
 		}
 		if err := said.join(beside); err != nil {
 			return s, err

@@ -20,6 +20,7 @@ var failpoint = func(string) {}
 // write stores a checked source: the functions first, which are read back and verified, then
 // the record, with which the import exists.
 func (s *source) write(ctx context.Context, store *shard.Dir, r Record, c checked) error {
+	failpoint("begin")
 	dir := directory(store, r.Name)
 	if err := atomicfile.MakeDirs(dir); err != nil {
 		return err

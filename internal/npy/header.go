@@ -77,7 +77,7 @@ func parseHeader(text string) (header, error) {
 	for d := range strings.SplitSeq(strings.TrimSuffix(strings.TrimSpace(found(shape)), ","), ",") {
 		size, err := strconv.Atoi(strings.TrimSuffix(strings.TrimSpace(d), "L")) // Python 2 wrote 3L
 		if err != nil || size < 0 {
-			return header{}, formatError("shape (%.100s), want one or two dimensions", found(shape))
+			return header{}, formatError("shape (%.100s), want at least one dimension", found(shape))
 		}
 		if size > 0 && h.elements > math.MaxInt/8/size {
 			return header{}, formatError("shape (%.100s) overflows", found(shape))

@@ -31,7 +31,7 @@ type Array[T float32 | float64] struct {
 }
 
 // ErrFormat means that a file is not .npy, or of a kind that Read does not support.
-var ErrFormat = errors.New("not an .npy file of numbers with one or two dimensions")
+var ErrFormat = errors.New("not an .npy file of numbers")
 
 func formatError(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrFormat}, args...)...)
@@ -78,7 +78,7 @@ func decode(r io.Reader, size int64) (Array[float64], error) {
 		return Array[float64]{}, err
 	}
 	if len(h.shape) > 2 {
-		return Array[float64]{}, formatError("%d dimensions", len(h.shape))
+		return Array[float64]{}, formatError("%d dimensions, want one or two", len(h.shape))
 	}
 	if have, want := size-before, int64(h.elements)*int64(h.dtype.width); have != want {
 		return Array[float64]{}, formatError("%d bytes of data, shape %v of %d-byte numbers needs %d: truncated or overlong", have, h.shape, h.dtype.width, want)
