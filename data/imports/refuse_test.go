@@ -123,7 +123,7 @@ func TestRefusesArrays(t *testing.T) {
 		"bad.yaml: YAML: [1:1] unknown field \"equation\"":    {"bad.yaml": "equation: []"},
 		"bad.json and bad.yaml both describe it":              {"bad.yaml": "{}", "bad.json": "{}"},
 		"0 equations for the samples of 1 functions":          {"bad.json": `{"equations": []}`},
-		"diffusion: not an .npy file of numbers":                  {"bad.drift.npy": "nope", "bad.diffusion.npy": "nope"},
+		"diffusion: not an .npy file of numbers":              {"bad.drift.npy": "nope", "bad.diffusion.npy": "nope"},
 		"1 of the diffusion: must be one of each on the line": {"bad.json": `{"equations": [{"diffusion": 1}]}`},
 		"is no formula: must be a text":                       {"bad.json": `{"equations": [{"drift": {}, "diffusion": 1}]}`},
 		"its elements are in Fortran order":                   {"bad.json": `{"equations": [{"drift": "-x", "diffusion": 1}]}`, "bad.npy": "\x93NUMPY\x01\x00\x3b\x00{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }\n\x00\x00\x00\x00\x00\x00\x00\x00"},
@@ -138,9 +138,7 @@ func TestRefusesArrays(t *testing.T) {
 			put(t, filepath.Join(dir, name), []byte(content))
 		}
 		ou(2, 3, 32).write(t, filepath.Join(dir, "good.safetensors"))
-		main := "bad.npy"
 		if beside["bad.safetensors"] != "" {
-			main = "bad.safetensors"
 			put(t, filepath.Join(dir, "bad.json"), []byte(`{"equations": [{"drift": "-x", "diffusion": 1}]}`))
 			spec := specOf(t, "vn1d", 32)
 			if r := collect(t, store, dir, spec); len(r.Rejected) != 1 || !strings.Contains(r.Rejected[0].Reason, want) || len(r.Accepted) != 2 {
@@ -148,7 +146,7 @@ func TestRefusesArrays(t *testing.T) {
 			}
 			continue
 		}
-		refused(t, store, dir, main, want)
+		refused(t, store, dir, "bad.npy", want)
 		for name := range beside {
 			if _, err := os.Stat(filepath.Join(dir, "rejected", name)); err != nil {
 				t.Errorf("%s: %v", want, err)

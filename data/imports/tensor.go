@@ -2,6 +2,7 @@ package imports
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -52,10 +53,10 @@ func (t *tensor) row(i int, dst []float64, raw *[]byte) ([]float64, error) {
 	}
 	dst = slices.Grow(dst[:0], size)[:size]
 	*raw = slices.Grow((*raw)[:0], size*t.at.Width)[:size*t.at.Width]
-	if _, err := t.file.ReadAt(*raw, t.at.Offset+int64(i)*int64(len(*raw))); err != nil && err != io.EOF {
-		return nil, fmt.Errorf("%s: %w", t.name, err)
-	} else if err == io.EOF {
+	if _, err := t.file.ReadAt(*raw, t.at.Offset+int64(i)*int64(len(*raw))); errors.Is(err, io.EOF) {
 		return nil, errChanged
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
 	t.at.Floats(dst, *raw)
 	for k, v := range dst {

@@ -2,6 +2,7 @@ package npy
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
@@ -21,7 +22,7 @@ type Layout struct {
 // order.
 func ReadLayout(r io.ReaderAt, size int64) (Layout, error) {
 	head := make([]byte, min(size, int64(gitlfs.Head)))
-	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
+	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return Layout{}, err
 	}
 	if err := gitlfs.Check(head); err != nil {

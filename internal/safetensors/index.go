@@ -2,6 +2,7 @@ package safetensors
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -20,7 +21,7 @@ type Index struct {
 func ReadIndex(r io.ReaderAt, size int64) (Index, error) {
 	var head [gitlfs.Head]byte
 	n, err := r.ReadAt(head[:min(size, int64(gitlfs.Head))], 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return Index{}, err
 	}
 	if n < 8 {
