@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -52,6 +53,8 @@ var hints = []struct {
 	{backend.ErrNoCgo, "use --backend go, or build with cgo"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},
+	{data.ErrImports, "import its file again with `ergoflow shards import`, or leave it out of data.imports"},
+	{imports.ErrCorrupt, "delete its two files in the store and import its file again with `ergoflow shards import`"},
 	{shard.ErrLink, "remove the link: each data set has a directory of its own"},
 	{coordinator.ErrLedger, "move coordinator.db away; the same command then continues from checkpoints.db"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},

@@ -1,25 +1,28 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
+	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
 
 func shardsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:     "shards",
-		Short:   "List and verify shards of training data",
+		Short:   "List and verify shards of training data, import samples",
 		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
-	}, shardsListCommand(), shardsVerifyCommand())
+	}, shardsListCommand(), shardsVerifyCommand(), shardsImportCommand())
 }
 
 // openStore returns the shard store of a run's directory and its manifests. An error may
@@ -34,75 +37,148 @@ func openStore(dir string) (*shard.Dir, []shard.Manifest, error) {
 	return store, list, err
 }
 
+// importsOf lists the imports of all names. An error may come with records, as of openStore.
+func importsOf(store *shard.Dir) ([]imports.Record, error) {
+	names, err := imports.Names(store)
+	if err != nil {
+		return nil, err
+	}
+	all := []imports.Record{}
+	var bad []error
+	for _, name := range names {
+		list, err := imports.List(store, name)
+		all, bad = append(all, list...), append(bad, err)
+	}
+	return all, errors.Join(bad...)
+}
+
 func shardsListCommand() *cobra.Command {
 	var dir string
-	var asJSON bool
+	var asJSON, onlyImports bool
 	cmd := &cobra.Command{
 		Use:     "list --dir DIR",
-		Short:   "List the shards of a run",
+		Short:   "List the shards and imports of a run",
 		Example: "  ergoflow shards list --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(*cobra.Command, []string) error {
 			store, list, bad := openStore(dir)
-			if bad != nil && len(list) == 0 {
+			if store == nil {
 				return bad
 			}
-			if asJSON {
+			imported, unread := importsOf(store)
+			switch {
+			case onlyImports && asJSON:
+				return errors.Join(unread, printJSON(imported))
+			case onlyImports:
+				return errors.Join(unread, printImports(store, imported))
+			case bad != nil && len(list) == 0:
+				return bad
+			case asJSON:
 				return errors.Join(bad, printJSON(list))
 			}
-			if len(list) == 0 {
-				fmt.Fprintf(stdout, "no shards in %s\n", store.Root())
-				return nil
+			if err := printShards(store, list); err != nil {
+				return err
 			}
-			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
-			fmt.Fprintln(t, "data set\tshard\tpurpose\tfunctions\tsamples\tsize")
-			for _, m := range list {
-				fmt.Fprintf(t, "%s-%.12s\t%d\t%s\t%d…%d\t%d\t%s\n", m.Family, m.Dataset, m.Shard, m.Purpose,
-					m.First, m.First+m.Count-1, m.Samples, humanize.IBytes(uint64(m.Bytes)))
+			if len(imported) > 0 {
+				fmt.Fprintln(stdout)
+				bad = errors.Join(bad, printImports(store, imported))
 			}
-			return errors.Join(bad, t.Flush())
+			return errors.Join(bad, unread)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the manifests as JSON (docs/formats.md)")
+	cmd.Flags().BoolVar(&onlyImports, "imports", false, "list the imports instead of the shards")
 	cmd.MarkFlagRequired("dir")
 	return cmd
+}
+
+func printShards(store *shard.Dir, list []shard.Manifest) error {
+	if len(list) == 0 {
+		fmt.Fprintf(stdout, "no shards in %s\n", store.Root())
+		return nil
+	}
+	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "data set\tshard\tpurpose\tfunctions\tsamples\tsize")
+	for _, m := range list {
+		fmt.Fprintf(t, "%s-%.12s\t%d\t%s\t%d…%d\t%d\t%s\n", m.Family, m.Dataset, m.Shard, m.Purpose,
+			m.First, m.First+m.Count-1, m.Samples, humanize.IBytes(uint64(m.Bytes)))
+	}
+	return t.Flush()
+}
+
+func printImports(store *shard.Dir, list []imports.Record) error {
+	if len(list) == 0 {
+		fmt.Fprintf(stdout, "no imports in %s\n", store.Root())
+		return nil
+	}
+	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "imports\thash\tfamily\tfunctions\tsamples\tsize\taccepted\tfile")
+	for _, r := range list {
+		fmt.Fprintf(t, "%s\t%.12s\t%s\t%d\t%d\t%s\t%s\t%s\n", r.Name, r.Hash, r.Family, r.Functions, r.Samples,
+			humanize.IBytes(uint64(r.Bytes)), r.Accepted.Format(time.DateTime), r.File)
+	}
+	return t.Flush()
 }
 
 func shardsVerifyCommand() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use:     "verify --dir DIR",
-		Short:   "Verify the checksum of every shard of a run",
+		Short:   "Verify the checksum of every shard and import of a run",
 		Example: "  ergoflow shards verify --dir ergoflow-runs/vn1d-demo",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			store, list, bad := openStore(dir)
-			if bad != nil && len(list) == 0 {
+			if store == nil {
 				return bad
 			}
-			if len(list) == 0 {
+			imported, unread := importsOf(store)
+			bad = errors.Join(bad, unread)
+			if len(list)+len(imported) == 0 {
+				if bad != nil {
+					return bad
+				}
 				return withHint(fmt.Errorf("no shards in %s", store.Root()), "name the directory of a run that has made its data, such as ergoflow-runs/vn1d-demo")
 			}
-			bar := progress.New(os.Stderr, "verify", "shards", 0, len(list))
+			ctx := cmd.Context()
+			bar := progress.New(os.Stderr, "verify", "shards", 0, len(list)+len(imported))
+			verified := func(n int, err error) error {
+				bad = errors.Join(bad, err)
+				bar.Set(n, "")
+				return ctx.Err()
+			}
 			for i, m := range list {
-				if err := cmd.Context().Err(); err != nil {
+				if err := verified(i+1, store.Verify(ctx, m.Dataset, m.Shard)); err != nil {
 					return err
 				}
-				if err := store.Verify(cmd.Context(), m.Dataset, m.Shard); err != nil {
-					bad = errors.Join(bad, err)
+			}
+			for i, r := range imported {
+				if err := verified(len(list)+i+1, verifyImport(ctx, store, r)); err != nil {
+					return err
 				}
-				bar.Set(i+1, "")
 			}
 			bar.End()
 			if bad != nil {
 				return bad
 			}
-			fmt.Fprintf(stdout, "%d shards are whole\n", len(list))
+			and := ""
+			if len(imported) > 0 {
+				and = fmt.Sprintf(" and %d imports", len(imported))
+			}
+			fmt.Fprintf(stdout, "%d shards%s are whole\n", len(list), and)
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "", "directory of the run (required)")
 	cmd.MarkFlagRequired("dir")
 	return cmd
+}
+
+func verifyImport(ctx context.Context, store *shard.Dir, r imports.Record) error {
+	im, err := imports.Open(store, r.Hash)
+	if err != nil {
+		return err
+	}
+	return errors.Join(im.Verify(ctx), im.Close())
 }

@@ -41,7 +41,7 @@ func TestRefuses(t *testing.T) {
 		},
 		"drift has shape [3 32]: must be [3 64]":                               func(f *file) { f.drift, f.shapes[0] = f.drift[:96], []int{3, 32} },
 		"diffusion has shape [2 64]: must be [3 64]":                           func(f *file) { f.diffusion, f.shapes[1] = f.diffusion[:128], []int{2, 64} },
-		"samples has shape [96]: must be":                                      func(f *file) { f.shapes[2] = []int{96} },
+		"drift has shape [3 64]: must be [1 64]":                               func(f *file) { f.shapes[2] = []int{96} },
 		"samples has shape [3 16 2]: must be [3 16 1]":                         func(f *file) { f.shapes[2] = []int{3, 16, 2} },
 		"samples has shape [3 4 4 2]: must be":                                 func(f *file) { f.shapes[2] = []int{3, 4, 4, 2} },
 		"0 functions with 32 samples each":                                     func(f *file) { f.samples, f.shapes[2] = []float32{}, []int{0, 32, 1} },

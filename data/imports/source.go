@@ -134,10 +134,15 @@ func (s *source) take(arrays []tensor, said description) error {
 		return errors.New(`there is no tensor "samples"`)
 	}
 	s.samples = arrays[at]
-	if axes := len(s.samples.at.Shape); axes != 3 && !(axes == 2 && s.Dim() == 1) {
-		return fmt.Errorf("samples has shape %v: must be [functions, samples, %d]", s.samples.at.Shape, s.Dim())
+	shape := s.samples.at.Shape
+	if d := s.Dim(); d == 1 && len(shape) == 1 || d > 1 && len(shape) == 2 && shape[1] == d { // of one function
+		shape = slices.Concat([]int{1}, shape)
+		s.samples.at.Shape = shape
 	}
-	s.functions, s.each = s.samples.at.Shape[0], s.samples.at.Shape[1]
+	if len(shape) != 3 && !(len(shape) == 2 && s.Dim() == 1) {
+		return fmt.Errorf("samples has shape %v: must be [functions, samples, %d]", shape, s.Dim())
+	}
+	s.functions, s.each = shape[0], shape[1]
 	if s.functions < 1 || s.functions > maxFunctions || s.each < 1 || s.each > maxSamples {
 		return fmt.Errorf("%d functions with %d samples each: must be 1 to %d functions with 1 to %d samples", s.functions, s.each, maxFunctions, maxSamples)
 	}
