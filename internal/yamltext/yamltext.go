@@ -1,7 +1,8 @@
-// Package yamltext refuses YAML before it reaches the parser: documents that are not
-// text, that have tags (!name) or numbers with a 0 before them, or that are so large or so
-// deeply nested that the parser would use too much memory, which grows with the square of
-// the depth.
+// Package yamltext reads YAML strictly. Check refuses it before it reaches the parser:
+// documents that are not text, that have tags (!name) or numbers with a 0 before them, or
+// that are so large or so deeply nested that the parser would use too much memory, which
+// grows with the square of the depth. Decode refuses unknown fields and numbers that do not
+// fit. Plain says in YAML's words what is wrong.
 package yamltext
 
 import (

@@ -41,7 +41,7 @@ func Load(name, preset, yamlPath string, sets []string) (Experiment, error) {
 	if err != nil {
 		return Experiment{}, err
 	}
-	if err := decode(file, &e); err != nil {
+	if err := yamltext.Decode(file, &e); err != nil {
 		return Experiment{}, yamlError(yamlPath, err)
 	}
 	if err := e.resolveFamily(filepath.Dir(yamlPath)); err != nil {
@@ -205,7 +205,7 @@ func (e *Experiment) set(setting string) error {
 		decoded.Elem().Set(reflect.New(field.Type().Elem()))
 		decoded.Elem().Elem().Set(field.Elem())
 	}
-	if err := decode([]byte(value), decoded.Interface()); err != nil {
+	if err := yamltext.Decode([]byte(value), decoded.Interface()); err != nil {
 		return fmt.Errorf("set %s: %q is no %s: %s", path, cut(value), yamltext.Kind(field.Type()), cut(firstLine(yamltext.Plain(err))))
 	}
 	field.Set(decoded.Elem())
@@ -237,7 +237,7 @@ func lookup(v reflect.Value, path string) (reflect.Value, error) {
 		var known []string
 		found := false
 		for i := range v.NumField() {
-			tag := yamlName(v.Type().Field(i))
+			tag := yamltext.Name(v.Type().Field(i))
 			if tag == "" || tag == "-" {
 				continue
 			}

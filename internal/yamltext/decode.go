@@ -1,4 +1,4 @@
-package experiment
+package yamltext
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// decode applies YAML to *dst. Fields that the YAML does not mention keep their values; fields
+// Decode applies YAML to *dst. Fields that the YAML does not mention keep their values; fields
 // that dst does not have are errors. Integer fields refuse fractions and numbers that do not
 // fit, which the YAML library would silently change. A document without content changes
-// nothing. The text must have passed yamltext.Check.
-func decode(raw []byte, dst any) error {
+// nothing. The text must have passed Check.
+func Decode(raw []byte, dst any) error {
 	file, err := parser.ParseBytes(raw, 0)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func wholeNumbersOfField(entry *ast.MappingValueNode, t reflect.Type) error {
 		return nil
 	}
 	for i := range t.NumField() {
-		if yamlName(t.Field(i)) == entry.Key.GetToken().Value {
+		if Name(t.Field(i)) == entry.Key.GetToken().Value {
 			return wholeNumbers(entry.Value, t.Field(i).Type)
 		}
 	}
@@ -112,7 +112,8 @@ func isInteger(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64
 }
 
-func yamlName(f reflect.StructField) string {
+// Name is what YAML calls a field of a struct; empty or "-" where it has no name.
+func Name(f reflect.StructField) string {
 	name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 	return name
 }
