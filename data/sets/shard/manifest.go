@@ -118,7 +118,7 @@ func (h Header) tensors() []safetensors.Info {
 }
 
 // bytes is the size of the data file, but for its header of a few KiB.
-func (h Header) bytes() int64 {
+func (h Header) Bytes() int64 {
 	width := 0
 	for k := range len(h.Fields) + 1 {
 		width += h.width(k)

@@ -56,7 +56,7 @@ func (d *Dir) Create(h Header) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", base+dataSuffix, err)
 	}
-	if err := file.Reserve(h.bytes()); err != nil {
+	if err := file.Reserve(h.Bytes()); err != nil {
 		return nil, errors.Join(fmt.Errorf("write %s: %w", base+dataSuffix, err), file.Abort())
 	}
 	w := &Writer{
