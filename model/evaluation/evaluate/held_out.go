@@ -57,7 +57,7 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		return nil, fmt.Errorf("held-out functions: %w", err)
 	}
 	defer s.Close()
-	frame, err := flow.FrameOf(o.State.Normalisation, f.Dim())
+	frame, err := o.frame(f.Dim())
 	if err != nil {
 		return nil, err
 	}
@@ -88,6 +88,17 @@ func heldOut(ctx context.Context, o Options, f family.Family, progress func(done
 		}
 	}
 	return functions, diagnoseReferences(ctx, functions, o.referenceChains(f))
+}
+
+// frame has the coordinates in which distances are measured.
+func (o Options) frame(dim int) (flow.Frame, error) {
+	if o.Frame == nil {
+		return flow.FrameOf(o.State.Normalisation, dim)
+	}
+	if len(o.Frame) != 0 && len(o.Frame) != dim {
+		return nil, fmt.Errorf("the frame of distances has %d coordinates, states have %d", len(o.Frame), dim)
+	}
+	return o.Frame, nil
 }
 
 // diagnoseReferences diagnoses the chains of which the references consist.

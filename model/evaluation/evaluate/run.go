@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
@@ -32,6 +33,9 @@ type Options struct {
 	Store      *shard.Dir // has the held-out shard; Run generates it if it is missing
 	Simulator  simulate.Simulator
 	Kinds      []Kind // rows to compute; none: all
+	// Frame has the coordinates in which distances are measured. Nil: those of the state. The
+	// distances of two states can be compared only in one frame.
+	Frame flow.Frame
 	// Progress gets the stage ("mcmc: sample", "model: compare") and how many of its
 	// functions are done. One goroutine at a time calls it.
 	Progress func(stage string, done, total int)
