@@ -45,6 +45,7 @@ type Version struct {
 	Seeds      map[string]uint64 `json:"seeds,omitempty"`
 	Imports    []string          `json:"imports,omitempty"`  // hashes of the users' own samples that it learned from
 	HeldOut    string            `json:"held_out,omitempty"` // hash of the functions that it was judged on
+	Inputs     string            `json:"inputs,omitempty"`   // hash of what a retraining learned from, and how
 	Origin     string            `json:"origin,omitempty"`   // of an imported version: its reference in the registry that it comes from
 	Config     json.RawMessage   `json:"config,omitempty"`   // the whole experiment
 }
@@ -81,7 +82,7 @@ func (v Version) validate() error {
 	}
 	for _, f := range []struct{ name, text string }{
 		{"key", v.Key}, {"run", v.Run}, {"data set", v.Dataset}, {"build", v.Build}, {"experiment", v.Experiment},
-		{"decision", v.Decision}, {"by", v.By}, {"held-out hash", v.HeldOut}, {"origin", v.Origin},
+		{"decision", v.Decision}, {"by", v.By}, {"inputs", v.Inputs}, {"held-out hash", v.HeldOut}, {"origin", v.Origin},
 	} {
 		if len(f.text) > maxText {
 			return fmt.Errorf("%w: the %s has %d bytes, more than %d", ErrInvalid, f.name, len(f.text), maxText)

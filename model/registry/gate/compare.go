@@ -42,8 +42,7 @@ func (c Config) compare(p pairing, subsets bootstrap.Subsets, mine, theirs Metri
 			out.further++
 		}
 	}
-	change := -sum(gains)/sum(scales) + 0 // no −0
-	out.change = min(max(change, -math.MaxFloat64), math.MaxFloat64)
+	out.change = -sum(gains)/sum(scales) + 0 // no −0
 	out.gain, out.scale = subsets.Sums(gains), subsets.Sums(scales)
 	return out
 }
