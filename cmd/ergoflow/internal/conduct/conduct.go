@@ -31,6 +31,8 @@ type Options struct {
 	Replace bool
 	// Checkpoint fetches the final checkpoint.
 	Checkpoint bool
+	// Out gets the progress; nil: standard error.
+	Out *os.File
 }
 
 // A Result is what is known of a run that has reached its stage.
@@ -40,9 +42,12 @@ type Result struct {
 	Checkpoint []byte // if it was asked for
 }
 
-// Run submits a run and follows it, with progress on standard error, until the stage
-// is reached. It returns when a local cluster has ended.
+// Run submits a run and follows it, with progress on Options.Out, until the stage is
+// reached. It returns when a local cluster has ended.
 func Run(ctx context.Context, o Options) (Result, error) {
+	if o.Out == nil {
+		o.Out = os.Stderr
+	}
 	var local *cluster
 	if o.Local != nil {
 		var err error
@@ -51,11 +56,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 		defer func() {
 			if ctx.Err() != nil {
-				fmt.Fprintln(os.Stderr, "interrupted: the workers and the coordinator end in order; a second Ctrl-C ends at once")
+				fmt.Fprintln(o.Out, "interrupted: the workers and the coordinator end in order; a second Ctrl-C ends at once")
 			}
 			local.stop()
 		}()
-		fmt.Fprintf(os.Stderr, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
+		fmt.Fprintf(o.Out, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
 		o.Addr, o.Replace = local.addresses.Control, true
 	}
 	c, err := Dial(o.Addr)
@@ -71,7 +76,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err := local.insist(ctx, func() error { return c.Submit(ctx, o.Plan, o.Until, o.Replace) }); err != nil {
 		return Result{}, err
 	}
-	r, err := c.follow(ctx, o.Plan, o.Until, local)
+	r, err := c.follow(ctx, o, local)
 	if err != nil || !o.Checkpoint {
 		return r, err
 	}

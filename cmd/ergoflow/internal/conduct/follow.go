@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -48,8 +47,8 @@ var (
 
 // follow shows the run's progress until the stage is reached. local is nil for a cluster
 // that was there, which may have no workers yet.
-func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stage, local *cluster) (Result, error) {
-	f := follower{plan: plan, bars: progress.Stages{Out: os.Stderr}, begin: time.Now(), manned: local != nil}
+func (c *Client) follow(ctx context.Context, o Options, local *cluster) (Result, error) {
+	f := follower{plan: o.Plan, bars: progress.Stages{Out: o.Out}, begin: time.Now(), manned: local != nil}
 	defer f.bars.End()
 	answered := time.Now()
 	var st coordinator.Status
@@ -63,7 +62,7 @@ func (c *Client) follow(ctx context.Context, plan ergoflow.Plan, until wire.Stag
 			return Result{}, err
 		}
 		if err == nil {
-			if reached, err := f.show(st, until); reached || err != nil {
+			if reached, err := f.show(st, o.Until); reached || err != nil {
 				return Result{Stages: f.stages, Status: st}, err
 			}
 		}
@@ -125,7 +124,7 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		}
 		if f.generation != 0 && st.Generation != f.generation {
 			f.bars.End()
-			fmt.Fprintf(os.Stderr, "generation %d, world size %d: %s\n", st.Generation, st.WorldSize, whyEnded(st, f.generation))
+			fmt.Fprintf(f.bars.Out, "generation %d, world size %d: %s\n", st.Generation, st.WorldSize, whyEnded(st, f.generation))
 		}
 		f.generation = st.Generation
 		f.bars.Show("train", "steps", int(st.Step), int(st.Steps), trainDetail(st))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ const (
 // Local says which cluster to start on this machine.
 type Local struct {
 	Dir     string
+	Store   string // shard store; default Dir/shards
 	Workers int
 	Args    []string // flags of `ergoflow worker`
 }
@@ -48,7 +50,7 @@ func start(ctx context.Context, l Local) (*cluster, error) {
 		return nil, fmt.Errorf("directory of the run: %w", err)
 	}
 	c := &cluster{}
-	if err := c.startCoordinator(ctx, l.Dir, logs); err != nil {
+	if err := c.startCoordinator(ctx, l, logs); err != nil {
 		return nil, err
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
@@ -72,13 +74,17 @@ func start(ctx context.Context, l Local) (*cluster, error) {
 
 // startCoordinator starts the coordinator and waits for its addresses. One that is killed
 // before it has them is started again; one that ends with an error would do so again.
-func (c *cluster) startCoordinator(ctx context.Context, dir, logs string) error {
+func (c *cluster) startCoordinator(ctx context.Context, l Local, logs string) error {
+	args := []string{"coordinator", "--dir", l.Dir}
+	if l.Store != "" {
+		args = append(args, "--store", l.Store)
+	}
 	for n := 1; ; n++ {
-		p, err := startProcess(logs, "coordinator", nil, "coordinator", "--dir", dir)
+		p, err := startProcess(logs, "coordinator", nil, args...)
 		if err != nil {
 			return err
 		}
-		c.addresses, err = awaitCoordinator(ctx, dir, p)
+		c.addresses, err = awaitCoordinator(ctx, l.Dir, p)
 		if err != nil && p.killed() && n <= restarts {
 			c.tell(restarted(p, n))
 			continue
@@ -89,7 +95,7 @@ func (c *cluster) startCoordinator(ctx context.Context, dir, logs string) error 
 		}
 		// The workers and the client look for it where it was.
 		c.coordinator = &child{process: p, again: func() (*process, error) {
-			return startProcess(logs, p.name, nil, "coordinator", "--dir", dir, "--listen", c.addresses.Control, "--gossip", c.addresses.Gossip)
+			return startProcess(logs, p.name, nil, append(slices.Clip(args), "--listen", c.addresses.Control, "--gossip", c.addresses.Gossip)...)
 		}}
 		return nil
 	}
