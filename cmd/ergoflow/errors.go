@@ -32,6 +32,11 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
+// A codeError ends the program with a code of its own, for which the output has the reason.
+type codeError struct{ code int }
+
+func (e *codeError) Error() string { return fmt.Sprintf("code %d", e.code) }
+
 func usage(err error) error { return &usageError{err} }
 
 func usagef(format string, args ...any) error { return usage(fmt.Errorf(format, args...)) }
@@ -71,7 +76,7 @@ func withHint(err error, format string, args ...any) error {
 // interrupted is the error of a command that a signal has ended.
 func interrupted(command string) error {
 	hint := "the same command starts again from the beginning"
-	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train"}, command) { // these store what they have done
+	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train", "ergoflow retrain"}, command) { // these store what they have done
 		hint = "the same command continues where this one stopped"
 	}
 	return withHint(errors.New("interrupted"), "%s", hint)
@@ -79,6 +84,9 @@ func interrupted(command string) error {
 
 // fail prints the error and its hint, and returns the exit code.
 func fail(w io.Writer, err error) int {
+	if own := new(codeError); errors.As(err, &own) {
+		return own.code
+	}
 	fmt.Fprintf(w, "ergoflow: %s\n", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 	if hint := hintFor(err); hint != "" {
 		fmt.Fprintf(w, "hint: %s\n", hint)

@@ -115,7 +115,7 @@ trained network samples new equations without simulation.`,
 			root.AddCommand(c)
 		}
 	}
-	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand())
+	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand(), retrainCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	refuseUnknownHelp(root)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -23,7 +22,7 @@ import (
 func modelsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "models",
-		Short: "Versions of trained models: list, compare, promote, roll back, move",
+		Short: "Versions of trained models: list, promote, roll back",
 		Long: `A registry is a directory with trained models. A model has numbered versions;
 an alias, such as champion, names one of them. --checkpoint takes a version as
 REGISTRY/NAME@ALIAS or REGISTRY/NAME@NUMBER, and REGISTRY/NAME for its champion.`,
@@ -113,14 +112,13 @@ func modelsListCommand() *cobra.Command {
 				fmt.Fprintf(stdout, "no versions in %s\n", r.Dir())
 				return nil
 			}
-			out := bufio.NewWriter(stdout) // the table writes cell by cell
-			t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "version\taliases\tmetrics\tparent\tstep\tdecision\tsize\tage")
 			for _, v := range all {
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", v.Ref(), aliasesOf(v), metricsOf(v), parentOf(v), v.Step,
 					v.Decision, humanize.IBytes(uint64(v.Weights.Bytes)), humanize.Time(v.Created))
 			}
-			return errors.Join(t.Flush(), out.Flush())
+			return t.Flush()
 		}),
 	})
 }
@@ -175,7 +173,7 @@ func modelsShowCommand() *cobra.Command {
 	var flags registryFlags
 	return flags.register(&cobra.Command{
 		Use:     "show NAME[@ALIAS|@NUMBER] --registry DIR",
-		Short:   "Show a version: its model card, or with --json all that is known of it",
+		Short:   "Show a version: its model card, or all as JSON",
 		Example: "  ergoflow models show vn1d@champion --registry models",
 		Args:    exactly(1, "a version"),
 		RunE: flags.with(func(ctx context.Context, r *registry.Registry, args []string) error {
@@ -196,7 +194,7 @@ func modelsDiffCommand() *cobra.Command {
 	var flags registryFlags
 	return flags.register(&cobra.Command{
 		Use:     "diff A B --registry DIR",
-		Short:   "List the fields in which two versions differ: lineage, settings, metrics",
+		Short:   "List the fields in which two versions differ",
 		Example: "  ergoflow models diff vn1d@champion vn1d@7 --registry models",
 		Args:    exactly(2, "two versions"),
 		RunE: flags.with(func(ctx context.Context, r *registry.Registry, args []string) error {

@@ -59,13 +59,13 @@ func reference() string {
 
 This page is the output of ` + "`ergoflow COMMAND --help`" + ` for every command. ` + "`go test ./cmd/ergoflow -run CommandReference -update`" + ` writes it.
 
-**Exit codes.** 0 is success, 1 a failure, 2 wrong usage. 130 means that a signal left a cluster that continues (` + "`generate` and `train` without `--local`" + `).
+**Exit codes.** 0 is success, 1 a failure, 2 wrong usage. ` + "`retrain`" + ` has more ([retraining.md](retraining.md)). 130 means that a signal left a cluster that continues (` + "`generate` and `train` without `--local`" + `).
 
 **Errors** are on standard error: a line ` + "`ergoflow: what failed: why`" + `, and a ` + "`hint:`" + ` line where there is a next step. Indented lines between them give more, such as the place in a formula or a file, commands with similar names, or further damaged files.
 
 **Output.** Results are on standard output, as JSON with ` + "`--json`" + ` ([formats.md](formats.md) documents them). Progress is on standard error: bars on a terminal, plain lines elsewhere.
 
-**Interruption.** Ctrl-C (SIGINT), SIGTERM and SIGHUP, as from a closed terminal, do the same: they end a command in order. The same command then continues where ` + "`run`, `reproduce`, `generate` or `train`" + ` stopped; other commands start again from the beginning. The first signal gives these codes:
+**Interruption.** Ctrl-C (SIGINT), SIGTERM and SIGHUP, as from a closed terminal, do the same: they end a command in order. The same command then continues where ` + "`run`, `reproduce`, `generate`, `train` or `retrain`" + ` stopped; other commands start again from the beginning. The first signal gives these codes:
 
 | command | code |
 |---|---|
@@ -77,7 +77,8 @@ A second signal ends the process at once, with the shell's code 128 plus the sig
 `)
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
-		if c.Runnable() && !c.HasSubCommands() && c.Name() != "help" {
+		runs := !c.HasSubCommands() || c.Flags().Lookup("config") != nil // retrain does both
+		if c.Runnable() && runs && c.Name() != "help" {
 			describe(&b, c)
 		}
 		for _, sub := range c.Commands() {

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/compute/simulator"
+	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
+	"github.com/ergoflow/ergoflow/model/retraining"
+)
+
+// retrainConfig is what `retrain init` writes, and --config's usual value.
+const retrainConfig = "retrain.yaml"
+
+func retrainCommand() *cobra.Command {
+	var config, schedule, scheduled string
+	var force, quiet, asJSON bool
+	cmd := group(&cobra.Command{
+		Use:   "retrain --config FILE",
+		Short: "Train a model again, and promote it only if it is better",
+		Long: `Does one retraining from start to end, without a person: collects new samples,
+generates the data that are missing, trains, judges the result on held-out
+equations beside the champion of the registry, and promotes it only if the gate
+says that it is better. It ends at once if nothing has changed. After an
+interruption the same command goes on where it was.
+
+Ends with code 0 if the candidate was promoted or there was nothing to do, 10 if
+the champion stays, 11 if the gate refuses the candidate, 12 if the budget ended
+the training and nothing was promoted, 13 if another retraining of the model was
+running, 1 for an error and 2 for a wrong configuration.`,
+		Example: "  ergoflow retrain init -o retrain.yaml\n  ergoflow retrain check --config retrain.yaml\n  ergoflow retrain --config retrain.yaml --json",
+	}, retrainInitCommand(), retrainCheckCommand())
+	cmd.Args = exactly(0, "no arguments")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		shown := os.Stderr
+		if quiet {
+			var err error
+			if shown, err = os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil {
+				return err
+			}
+			defer shown.Close()
+		}
+		o, err := retrainOptions(config, shown)
+		if err != nil {
+			return err
+		}
+		o.Force, o.Schedule, o.Scheduled = force, schedule, scheduled
+		out, err := retraining.Run(cmd.Context(), o)
+		if cmd.Context().Err() != nil {
+			return err
+		}
+		if asJSON {
+			err = errors.Join(err, printJSON(out))
+		} else if err == nil && !(quiet && out.Decision.Code() == 0) {
+			fmt.Fprint(stdout, out)
+		}
+		if err == nil && out.Decision.Code() != 0 {
+			return &codeError{out.Decision.Code()}
+		}
+		return err
+	}
+	f := cmd.Flags()
+	f.StringVar(&config, "config", "", "YAML `FILE` of the retraining, as retrain init writes it")
+	f.BoolVar(&force, "force", false, "retrain though nothing has changed")
+	f.StringVar(&schedule, "schedule", "", "name of the schedule that starts this retraining")
+	f.StringVar(&scheduled, "scheduled", "", "`TIME` for which the schedule starts it: a second start for that time does nothing")
+	f.BoolVar(&quiet, "quiet", false, "print nothing if the code is 0, for cron")
+	f.BoolVar(&asJSON, "json", false, "print the outcome as JSON (docs/formats.md)")
+	return cmd
+}
+
+// retrainOptions loads a configuration, and connects it with the cluster and the device. shown
+// gets log and progress.
+func retrainOptions(path string, shown *os.File) (retraining.Options, error) {
+	if path == "" {
+		return retraining.Options{}, withHint(usagef("--config is missing"), "write one with `ergoflow retrain init`, and give its path")
+	}
+	c, e, err := retraining.Load(path)
+	if err != nil {
+		return retraining.Options{}, usage(err)
+	}
+	if err := knownNames(c.Cluster.Backend, c.Cluster.Engine); err != nil {
+		return retraining.Options{}, err
+	}
+	return retraining.Options{
+		Config: c, Experiment: e, By: "ergoflow retrain", Log: slog.New(slog.NewTextHandler(shown, nil)),
+		Train: func(ctx context.Context, j retraining.Job) ([]byte, error) { return trainJob(ctx, c.Cluster, j, shown) },
+		Evaluate: func(ctx context.Context, e retraining.Evaluation) (*evaluate.Results, evaluate.FigureData, error) {
+			return evaluateJob(ctx, c.Cluster, e, shown)
+		},
+	}, nil
+}
+
+// trainJob trains on a cluster of this machine.
+func trainJob(ctx context.Context, c retraining.Cluster, j retraining.Job, shown *os.File) ([]byte, error) {
+	plan, err := j.Experiment.Plan()
+	if err != nil {
+		return nil, err
+	}
+	workers := min(c.Workers, plan.Units())
+	threads := max(1, runtime.NumCPU()/workers)
+	if j.Experiment.Training.Reproducible {
+		threads = 1
+	}
+	result, err := conduct.Run(ctx, conduct.Options{
+		Plan: plan, Until: wire.Stage_STAGE_TRAIN, Checkpoint: true, Start: j.Start, Out: shown,
+		Local: &conduct.Local{Dir: j.Dir, Store: j.Store, Workers: workers,
+			Args: []string{"--backend", c.Backend, "--engine", c.Engine, "--threads", strconv.Itoa(threads)}},
+	})
+	if err == nil {
+		return result.Checkpoint, nil
+	}
+	if ctx.Err() == nil {
+		return nil, err
+	}
+	newest, unread := conduct.Newest(j.Dir, plan.Run)
+	return newest, errors.Join(err, unread)
+}
+
+// evaluateJob evaluates on this machine.
+func evaluateJob(ctx context.Context, c retraining.Cluster, e retraining.Evaluation, shown *os.File) (*evaluate.Results, evaluate.FigureData, error) {
+	b, err := backend.Open(c.Backend)
+	if err != nil {
+		return nil, evaluate.FigureData{}, err
+	}
+	defer b.Close()
+	engine, err := simulator.Choose(b, c.Engine)
+	if err != nil {
+		return nil, evaluate.FigureData{}, err
+	}
+	bars := progress.Stages{Out: shown}
+	defer bars.End()
+	return evaluate.Run(ctx, evaluate.Options{
+		Experiment: e.Experiment, State: e.State, Frame: e.Frame, Backend: b, Store: shard.NewDir(e.Store), Simulator: engine, Kinds: e.Kinds,
+		Progress: func(stage string, done, total int) {
+			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
+		},
+	})
+}
+
+func retrainInitCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:     "init",
+		Short:   "Write a commented configuration that works as it is",
+		Example: "  ergoflow retrain init -o retrain.yaml",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(*cobra.Command, []string) error {
+			if _, err := os.Lstat(out); err == nil {
+				return withHint(fmt.Errorf("%s exists", out), "give another path with -o")
+			}
+			if err := atomicfile.Write(out, retraining.Template); err != nil {
+				return err
+			}
+			fmt.Fprintf(stdout, "wrote %s\n", out)
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", retrainConfig, "file to write")
+	return cmd
+}
+
+func retrainCheckCommand() *cobra.Command {
+	var config string
+	var force, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check --config FILE",
+		Short: "Check a configuration, and say what a retraining would do now",
+		Long: `Checks the configuration and its experiment, and says what a retraining would do
+now: who is the champion, what would be trained, which shards are missing, how
+long it would take. It changes nothing.`,
+		Example: "  ergoflow retrain check --config retrain.yaml",
+		Args:    exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := retrainOptions(config, os.Stderr)
+			if err != nil {
+				return err
+			}
+			warnings, err := o.Experiment.PilotRun(cmd.Context())
+			if err != nil {
+				return usage(err)
+			}
+			warnings = append(warnings, o.Config.Notify.Check()...)
+			o.Force = force
+			forecast, err := retraining.Check(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			warn(warnings)
+			if asJSON {
+				forecast.Warnings = append(forecast.Warnings, warnings...)
+				return printJSON(forecast)
+			}
+			fmt.Fprint(stdout, forecast)
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&config, "config", "", "YAML `FILE` of the retraining")
+	f.BoolVar(&force, "force", false, "say what retrain --force would do")
+	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
+	return cmd
+}
