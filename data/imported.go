@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/imports"
@@ -101,8 +102,8 @@ func (d Dataset) ImportSpec(f family.Family) imports.Spec {
 }
 
 // WithImports is the data set with these imports, the newest last, as imports.List gives them.
-// It leaves out those that it cannot use and those whose functions would all be left out, and
-// says so.
+// It takes one content once, under whatever names it is stored. It leaves out imports that it
+// cannot use and those whose functions would all be left out, and says so.
 func (d Dataset) WithImports(list []imports.Record, f family.Family) (_ Dataset, warnings []string) {
 	d.Imports = nil
 	for _, r := range list {
@@ -111,7 +112,7 @@ func (d Dataset) WithImports(list []imports.Record, f family.Family) (_ Dataset,
 			warnings = append(warnings, fmt.Sprintf("import %.12s (%s) is not used: it is of the family %s, not %s", r.Hash, r.File, r.Family, f.Name()))
 		case r.Samples < d.Samples:
 			warnings = append(warnings, fmt.Sprintf("import %.12s (%s) is not used: it has %d samples of a function, data.samples needs %d", r.Hash, r.File, r.Samples, d.Samples))
-		default:
+		case !slices.ContainsFunc(d.Imports, func(im Import) bool { return im.Hash == r.Hash }):
 			d.Imports = append(d.Imports, Import{r.Hash, r.Functions})
 		}
 	}

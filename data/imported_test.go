@@ -212,6 +212,13 @@ func TestTooManyImports(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	list, err := imports.List(store, "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if twice, _ := d.WithImports(append(list[2:], list[2]), f); len(twice.Imports) != 1 {
+		t.Errorf("one content, stored twice, is used twice: %+v", twice.Imports)
+	}
 	if got, err := with.PilotRun(t.Context(), f); err != nil || len(got) == 0 || !strings.Contains(got[0], "data.imports has 14 functions and data.functions is 12") {
 		t.Errorf("%q, %v", got, err)
 	}

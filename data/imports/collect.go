@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -65,20 +66,11 @@ func Collect(ctx context.Context, store *shard.Dir, name, path string, spec Spec
 	if spec.Now.IsZero() {
 		spec.Now = time.Now()
 	}
-	records, err := List(store, name)
+	c := &collector{store: store, name: name, spec: spec, target: t, held: newHeldOut(spec), seen: readSeen(store, name)}
+	if err = c.list(); err == nil {
+		err = errors.Join(c.collect(ctx, path), c.unlock())
+	}
 	if err != nil {
-		return Result{}, fmt.Errorf("imports %s: %w", name, err)
-	}
-	c := &collector{
-		store: store, name: name, spec: spec, target: t, records: records,
-		held: newHeldOut(spec),
-		seen: readSeen(store, name),
-	}
-	for _, r := range records {
-		c.batch = max(c.batch, r.Batch)
-	}
-	c.batch++
-	if err := c.collect(ctx, path); err != nil {
 		return c.result, fmt.Errorf("imports %s: %w", name, err)
 	}
 	slices.SortFunc(c.result.Accepted, func(a, b Record) int { return strings.Compare(a.Hash, b.Hash) })
@@ -95,9 +87,30 @@ type collector struct {
 	batch   int
 	held    *heldOut
 	seen    *seen
-	// equations are those of the family's imports, by hash; made when the first file is read.
+	// equations are those of the family's imports, with their hash; made when the first file is
+	// read, under the lock.
 	equations map[[sha256.Size]byte]string
+	locked    *os.File
 	result    Result
+}
+
+// list reads the records of the store.
+func (c *collector) list() (err error) {
+	if c.records, err = List(c.store, c.name); err != nil {
+		return err
+	}
+	c.batch = 1
+	for _, r := range c.records {
+		c.batch = max(c.batch, r.Batch+1)
+	}
+	return nil
+}
+
+func (c *collector) unlock() error {
+	if c.locked == nil {
+		return nil
+	}
+	return c.locked.Close()
 }
 
 func (c *collector) collect(ctx context.Context, path string) error {
@@ -203,7 +216,7 @@ func (c *collector) accept(ctx context.Context, g group) (r Record, err error) {
 	if g.conflict != "" {
 		return r, errors.New(g.conflict)
 	}
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return r, &storeError{err}
 	}
 	s, err := g.open(c.target)
@@ -265,12 +278,15 @@ func (c *collector) known(hash string) (Record, bool) {
 	return Record{}, false
 }
 
-// prepare makes what files are compared with.
-func (c *collector) prepare() error {
+// prepare makes what files are compared with, and keeps other collections of the name out.
+func (c *collector) prepare(ctx context.Context) (err error) {
 	if c.equations != nil {
 		return nil
 	}
-	if err := c.held.prepare(); err != nil {
+	if c.locked, err = lock(ctx, c.store, c.name); err != nil {
+		return err
+	}
+	if err := cmp.Or(c.list(), c.held.prepare()); err != nil {
 		return err
 	}
 	equations := make(map[[sha256.Size]byte]string)

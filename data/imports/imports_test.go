@@ -405,7 +405,7 @@ func TestChangesMeanwhile(t *testing.T) {
 	if len(r.Waiting) != 1 || len(r.Accepted)+len(r.Rejected) > 0 {
 		t.Errorf("%+v", r)
 	}
-	left, err := filepath.Glob(filepath.Join(directory(store, "mine"), "*"))
+	left, err := filepath.Glob(filepath.Join(directory(store, "mine"), "[^.]*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
