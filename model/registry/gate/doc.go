@@ -17,6 +17,6 @@
 // level 1 − confidence, by the test of bootstrap.Subsets over paired differences. Ties keep
 // the champion. Without a champion the checks alone decide.
 //
-// docs/decisions/gate.md has the reasons; docs/benchmarks/gate measures the rate of false
+// docs/decisions/gate.md has the reasons, docs/results/gate.md the measured rate of false
 // promotions and the power.
 package gate
