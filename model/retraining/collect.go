@@ -36,7 +36,10 @@ func (r *run) collect(ctx context.Context, e experiment.Experiment) (experiment.
 	for _, line := range r.imported.Rejected {
 		r.Log.Warn("a file of samples is rejected: " + line)
 	}
-	return r.withImports(e)
+	if e, err = r.withImports(e); err != nil {
+		return e, err
+	}
+	return e, e.Data.CheckImports(ctx, f, shard.NewDir(r.Config.store()))
 }
 
 // add counts what a directory had.

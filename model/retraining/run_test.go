@@ -2,16 +2,20 @@ package retraining
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -352,5 +356,55 @@ func TestCheck(t *testing.T) {
 	}
 	if f, err = Check(t.Context(), o); err != nil || f.Would != "nothing" || f.Champion != 1 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// A notice that fails is in the outcome, and changes nothing else.
+func TestNotices(t *testing.T) {
+	dir := t.TempDir()
+	var mu sync.Mutex
+	var told []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, q.URL.Path+" "+q.Header.Get("webhook-id"))
+	}))
+	defer server.Close()
+	t.Setenv("RETRAIN_SECRET", "whsec_"+base64.StdEncoding.EncodeToString(make([]byte, 32)))
+	w := &world{quality: 1}
+	o := w.options(t, dir, "notify:", "  textfile: none/vn1d.prom", "  ping: "+server.URL+"/ping",
+		"  webhooks: [{url: \""+server.URL+"/hook\", secret_env: RETRAIN_SECRET}]")
+	out, err := Run(t.Context(), o)
+	if err != nil || out.Decision != Promoted {
+		t.Fatal(out, err)
+	}
+	slices.Sort(told)
+	if len(told) != 3 || !strings.HasPrefix(told[0], "/hook msg_") || told[1] != "/ping " || told[2] != "/ping/start " {
+		t.Errorf("told %q", told)
+	}
+	failed := 0
+	for _, d := range out.Notices {
+		if d.Error != "" {
+			failed++
+		}
+	}
+	if failed != 2 || len(out.Notices) != 5 {
+		t.Errorf("%d of %d notices failed: %+v", failed, len(out.Notices), out.Notices)
+	}
+	kept, err := os.ReadFile(filepath.Join(o.Config.Dir, "reports", out.ID, "outcome.json"))
+	if err != nil || !strings.Contains(string(kept), "vn1d.prom") {
+		t.Errorf("outcome.json: %v\n%s", err, kept)
+	}
+}
+
+// The budget of the disk refuses a retraining before it begins.
+func TestDiskBudget(t *testing.T) {
+	dir := t.TempDir()
+	w := &world{quality: 1}
+	if _, err := Run(t.Context(), w.options(t, dir, "budget: {disk: 1 kB}")); !errors.Is(err, ErrDisk) || w.trained != 0 {
+		t.Errorf("1 kB: %v after %d trainings", err, w.trained)
+	}
+	if out, err := Run(t.Context(), w.options(t, dir, "budget: {disk: 1 GB}")); err != nil || out.Decision != Promoted {
+		t.Errorf("1 GB: %+v, %v", out, err)
 	}
 }
