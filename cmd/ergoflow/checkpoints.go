@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"text/tabwriter"
 
@@ -73,7 +74,11 @@ func checkpointsListCommand() *cobra.Command {
 			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "id\texperiment\trun\tstep\tloss\tsize\tage")
 			for _, c := range list {
-				fmt.Fprintf(t, "%s\t%s\t%.12s\t%d\t%.4g\t%s\t%s\n", c.ID, c.Experiment, c.Run, c.Step, float64(c.Loss),
+				loss := "–" // the start of a warm start has none
+				if l := float64(c.Loss); !math.IsNaN(l) {
+					loss = fmt.Sprintf("%.4g", l)
+				}
+				fmt.Fprintf(t, "%s\t%s\t%.12s\t%d\t%s\t%s\t%s\n", c.ID, c.Experiment, c.Run, c.Step, loss,
 					humanize.IBytes(uint64(c.Size)), humanize.Time(c.Time))
 			}
 			return t.Flush()

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // warmly trains reproducibly from the newest state of a directory.
@@ -120,6 +123,46 @@ func TestWarmStartInOneDirectory(t *testing.T) {
 	}
 	if runs := runsIn(t, dir); runs != 3 {
 		t.Errorf("%d runs, want 3", runs)
+	}
+}
+
+// At step 0 a warm start on other data draws the samples of the state from which it begins, to
+// the last bit.
+func TestWarmStartSamplesAsItsParent(t *testing.T) {
+	dir := t.TempDir()
+	trainLocally(t, dir, 1, "--set", "training.steps=20")
+	encoded, _, err := readEncoded(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := experiment.Load("vn1d", "smoke", "", []string{"data.functions=512", "data.held_out_from=1024", "training.steps=5"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, first, err := e.StartFrom(encoded)
+	if err == nil {
+		first, err = state.Seal(first)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "start.safetensors")
+	if err := os.WriteFile(file, first, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var drawn [2][]byte
+	for i, checkpoint := range []string{dir, file} {
+		out := filepath.Join(t.TempDir(), "x.npy")
+		cmd, said := program(t.Context(), t, "sample", "--checkpoint", checkpoint, "--function", "7", "-n", "256", "--backend", "go", "-o", out)
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s", err, said)
+		}
+		if drawn[i], err = os.ReadFile(out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(drawn[0], drawn[1]) {
+		t.Error("other samples")
 	}
 }
 
