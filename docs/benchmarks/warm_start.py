@@ -43,7 +43,7 @@ SIZES = {
     "smoke": {"functions": 256, "parent": 224, "samples": 64, "batch": 16 * 16},
 }
 # Warm starts: parts of the cold start's steps, and peaks, in the order in which they run.
-WARM = [(10, 3e-4), (10, 1e-3), (10, 1e-4), (40, 3e-4), (4, 3e-4), (40, 1e-4), (4, 1e-3), (40, 1e-3), (4, 1e-4)]
+WARM = [(4, 1e-3), (4, 3e-4), (10, 1e-3), (2, 1e-3), (10, 3e-4), (2, 3e-4), (4, 1e-4), (10, 1e-4), (40, 3e-4), (40, 1e-4)]
 SHORT = [10, 4]
 CURVE = [20, 10, 4, 2]
 DISTANCES = ["sinkhorn", "w2", "w2_exact"]

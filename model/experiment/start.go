@@ -181,7 +181,7 @@ func (e Experiment) sameNetwork(parent Experiment) error {
 			return err
 		}
 		if !bytes.Equal(own, have) {
-			return fmt.Errorf("its tensors have the same shapes and another meaning: its %s is %s, not %s", c.what, have, own)
+			return fmt.Errorf("its tensors have the same shapes and another meaning (%s: %s, not %s)", c.what, have, own)
 		}
 	}
 	return nil

@@ -4,6 +4,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +41,7 @@ func trained(t *testing.T, e experiment.Experiment) (*state.State, []byte) {
 		st.Normalisation["state[0]"] = shard.Standard{Mean: 1000, Std: 2}
 	}
 	for k := range 16 {
-		st.Normalisation["probes["+string(rune('0'+k))+"]"] = shard.Standard{Mean: 0, Std: 1}
+		st.Normalisation[fmt.Sprintf("probes[%d]", k)] = shard.Standard{Mean: float64(k), Std: 1}
 	}
 	encoded, err := st.Encode()
 	if err != nil {
@@ -90,6 +92,34 @@ func TestStartFrom(t *testing.T) {
 	n, err := warm.Normalisation(t.Context(), f, shard.NewDir(t.TempDir()))
 	if err != nil || n["drift"] != from.Normalisation["drift"] {
 		t.Errorf("normalisation %v, error %v", n, err)
+	}
+}
+
+// Standardised states keep their frame, and networks with sensors begin from a state that had
+// another number of them.
+func TestStartsOfOtherKinds(t *testing.T) {
+	for name, c := range map[string]struct{ parent, own experiment.Experiment }{
+		"standardised states": {load(t, "vn1d", "training.states=standardised"), load(t, "vn1d", "training.states=standardised", "training.steps=9")},
+		"fewer sensors":       {load(t, "cn2d"), load(t, "cn2d", "model.sensor.sensors=8", "training.steps=9")},
+		"many sensors":        {load(t, "cn2d_transfer"), load(t, "cn2d_transfer", "training.sensors=[4,8]")},
+		"particles":           {load(t, "particles64d"), load(t, "particles64d", "training.steps=9")},
+	} {
+		from, encoded := trained(t, c.parent)
+		warm, first, err := c.own.StartFrom(encoded)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if _, err := experiment.PlanOfStart(first); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !maps.Equal(warm.Training.Start.Normalisation, from.Normalisation) {
+			t.Errorf("%s: another normalisation", name)
+		}
+	}
+	_, encoded := trained(t, load(t, "cn2d"))
+	if _, _, err := load(t, "cn2d", "probes.dt=0.02").StartFrom(encoded); !errors.Is(err, experiment.ErrStart) || !strings.Contains(err.Error(), "(probes: ") {
+		t.Errorf("other probes: %v", err)
 	}
 }
 
