@@ -116,7 +116,7 @@ def train(o, experiment, seed):
     """Runs everything of one experiment and seed."""
     common = [f"seed={seed}"] + ([f"data.samples={o.samples}"] if o.samples else []) + o.set
     for name, sets, warm in plan(o):
-        if o.kinds and name.split("-")[0] not in o.kinds:
+        if o.kinds and name not in o.kinds and name.split("-")[0] not in o.kinds:
             continue
         d = directory(o, experiment, seed, name)
         more = ["--workers", str(o.workers)]
@@ -264,7 +264,7 @@ def main():
     p.add_argument("--preset", default="demo", choices=sorted(SIZES))
     p.add_argument("--seeds", default="1,2,3", type=lambda s: [int(x) for x in s.split(",")])
     p.add_argument("--experiments", default="rare1d,vn1d", type=lambda s: s.split(","))
-    p.add_argument("--kinds", default="", type=lambda s: [x for x in s.split(",") if x], help="run only these: parent, cold, warm, short")
+    p.add_argument("--kinds", default="", type=lambda s: [x for x in s.split(",") if x], help="run only these kinds (parent, cold, warm, short) or runs (warm-4-0.001)")
     p.add_argument("--set", action="append", default=[], help="path=value, of every run")
     p.add_argument("--samples", type=int, help="stored samples of each function, instead of the preset's; the steps scale with them")
     p.add_argument("--workers", default=2, type=int)
