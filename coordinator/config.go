@@ -2,14 +2,17 @@ package coordinator
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
 
 // Config of a coordinator.
@@ -30,6 +33,9 @@ type Config struct {
 	// for any other state. Default: no run can begin from an earlier state.
 	PlanOfStart func(encoded []byte) (ergoflow.Plan, error)
 
+	// Retrainer is the command of a retraining's process. Default: this program's `retrain`.
+	Retrainer func(context.Context, queue.Run) *exec.Cmd
+
 	Ready func(Addresses) // called once, when all services are open
 
 	timing machine.Config // tests shorten it
@@ -48,6 +54,9 @@ func (c Config) validated() (Config, error) {
 	c.Gossip = cmp.Or(c.Gossip, "127.0.0.1:0")
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Retrainer == nil {
+		c.Retrainer = retrainer
 	}
 	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
 	if c.Store, err = filepath.Abs(c.Store); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -376,11 +377,15 @@ func TestBadStarts(t *testing.T) {
 // bareLoop is a loop without services.
 func bareLoop(ledger *ledger) *loop {
 	log := slog.New(slog.DiscardHandler)
-	return &loop{
+	runs, _ := queue.New(queue.Config{}, queue.Ledger{}) // an empty ledger is valid
+	l := &loop{
+		runs:    runs,
 		machine: machine.New(machine.Config{Version: ergoflow.Build()}, machine.Ledger{}), messages: &convert.Messages{}, ledger: ledger,
 		log: log, refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
 		sessions: map[machine.Session]*session{},
 	}
+	l.processes = newProcesses(l, "", nil)
+	return l
 }
 
 // A plan that could not be stored is not accepted.

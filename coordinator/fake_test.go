@@ -193,7 +193,8 @@ type fake struct {
 	mu      sync.Mutex // guards stream.Send, step and seen
 	stream  wire.Control_SessionClient
 	client  wire.ControlClient
-	step    int64 // −1: no state
+	run     string
+	step    int64 // of the run; −1: no state
 	made    uint64
 	assign  *wire.Assign
 	seen    map[string]int // messages by kind
@@ -215,7 +216,7 @@ func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &fake{t: t, id: id, cancel: cancel, done: make(chan struct{}), client: wire.NewControlClient(conn), step: state, seen: map[string]int{}}
+	f := &fake{t: t, id: id, cancel: cancel, done: make(chan struct{}), client: wire.NewControlClient(conn), run: plan.Run, step: state, seen: map[string]int{}}
 	if f.stream, err = f.client.Session(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +263,9 @@ func (f *fake) handle(ctx context.Context, m *wire.CoordinatorMessage) {
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Heartbeat{Heartbeat: &wire.Heartbeat{Doing: "testing", Number: b.Ping.Heard + 1}}})
 		f.advance()
 	case *wire.CoordinatorMessage_Prepare:
+		if b.Prepare.Plan.Run != f.run {
+			f.run, f.step, f.made, f.parting = b.Prepare.Plan.Run, -1, 0, false
+		}
 		f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Prepared{Prepared: &wire.Prepared{Run: b.Prepare.Plan.Run, Number: b.Prepare.Number}}})
 	case *wire.CoordinatorMessage_Form:
 		f.assign = nil
@@ -295,27 +299,33 @@ func (f *fake) advance() {
 			Step: f.step, Loss: 1 / float64(f.step), Samples: 100, Timing: &wire.Timing{Gradient: 0.5}}}})
 	}
 	if a.Saves && (f.step%plan.CheckpointEvery == 0 || f.step == plan.Steps) {
-		f.save(f.stream.Context(), f.step == plan.Steps)
+		if f.save(f.stream.Context(), f.step == plan.Steps) && f.step == plan.Steps {
+			f.assign = nil
+		}
 	}
 }
 
-func stateAt(step int64) []byte {
+func stateAt(step int64) []byte { return stateOf(plan.Run, step) }
+
+func stateOf(run string, step int64) []byte {
 	text := bytes.Repeat(fmt.Appendf(nil, "state at %06d;", step), 200_000)
 	encoded, err := safetensors.Encode([]safetensors.Tensor{safetensors.Bytes("text", text)},
-		map[string]string{"format": "ergoflow-state-3", "run": plan.Run, "step": fmt.Sprint(step)})
+		map[string]string{"format": "ergoflow-state-3", "run": run, "step": fmt.Sprint(step)})
 	if err != nil {
 		panic(err)
 	}
 	return encoded
 }
 
-func (f *fake) save(ctx context.Context, final bool) {
-	data := stateAt(f.step)
+func (f *fake) save(ctx context.Context, final bool) (saved bool) {
+	data := stateOf(f.run, f.step)
 	header := announce(f.id, data, f.step)
-	header.Generation, header.Final = f.made, final
-	if _, err := upload(ctx, f.client, header, data); err != nil && ctx.Err() == nil && status.Code(err) != codes.Unavailable { // then it has gone
+	header.Run, header.Generation, header.Final = f.run, f.made, final
+	_, err := upload(ctx, f.client, header, data)
+	if err != nil && ctx.Err() == nil && status.Code(err) != codes.Unavailable { // then it has gone
 		f.t.Errorf("%s: save step %d: %v", f.id, f.step, err)
 	}
+	return err == nil
 }
 
 // secret is that of all workers here.
@@ -343,8 +353,8 @@ func upload(ctx context.Context, client wire.ControlClient, header *wire.Checkpo
 }
 
 func (f *fake) load(ctx context.Context, step int64) {
-	header, data, err := download(ctx, f.client, &wire.LoadRequest{Run: plan.Run, Step: step})
-	if err != nil || header.Step != step || !bytes.Equal(data, stateAt(step)) {
+	header, data, err := download(ctx, f.client, &wire.LoadRequest{Run: f.run, Step: step})
+	if err != nil || header.Step != step || !bytes.Equal(data, stateOf(f.run, step)) {
 		f.t.Errorf("%s: load step %d: %v, %v", f.id, step, header, err)
 	}
 }

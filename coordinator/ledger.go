@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
 
@@ -26,6 +27,9 @@ var (
 	bucketCoordinator = []byte("coordinator")
 	keyLedger         = []byte("ledger")
 	keyAddresses      = []byte("addresses")
+	keyNext           = []byte("next")
+	bucketRuns        = []byte("runs")
+	bucketSchedules   = []byte("schedules")
 )
 
 // ledger is the state that survives the process. Its file is also the lock that keeps a
@@ -121,11 +125,14 @@ func VerifyLedger(dir string) (warning string, err error) {
 func verifyEntries(tx *bbolt.Tx) error {
 	err := boltfile.Check(tx)
 	return errors.Join(err, tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
-		if !bytes.Equal(name, bucketCoordinator) {
+		switch {
+		case bytes.Equal(name, bucketRuns), bytes.Equal(name, bucketSchedules):
+			return nil // verifyValues reads all of them
+		case !bytes.Equal(name, bucketCoordinator):
 			return fmt.Errorf("it has the unknown bucket %.40q", name)
 		}
 		return b.ForEach(func(key, value []byte) error {
-			if value == nil || !bytes.Equal(key, keyLedger) && !bytes.Equal(key, keyAddresses) {
+			if value == nil || !bytes.Equal(key, keyLedger) && !bytes.Equal(key, keyAddresses) && !bytes.Equal(key, keyNext) {
 				return fmt.Errorf("it has the unknown key %.40q", key)
 			}
 			return nil
@@ -143,7 +150,13 @@ func (l *ledger) verifyValues() error {
 	if err := known.Validate(); err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
 	}
-	return nil
+	queued, err := l.loadQueue()
+	if err == nil {
+		if _, invalid := queue.New(queue.Config{}, queued); invalid != nil {
+			err = fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), invalid)
+		}
+	}
+	return err
 }
 
 func (l *ledger) persist(m machine.Ledger) error { return l.store(keyLedger, m) }

@@ -12,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/disk"
@@ -23,6 +24,8 @@ const tickInterval = 50 * time.Millisecond
 // loop owns the machine. Other goroutines reach it through do.
 type loop struct {
 	machine   *machine.Machine
+	runs      *queue.Machine
+	processes *processes // of retrainings
 	messages  *convert.Messages
 	ledger    *ledger
 	saved     *checkpoint.Store
@@ -44,8 +47,14 @@ type loop struct {
 	reasons   []Decision
 	refused   refusals
 	scanning  bool
-	watched   string             // the run whose job results are subscribed to
-	unwatch   context.CancelFunc // ends that
+
+	pending  []queue.Event // of the queue, which the present one has caused
+	started  bool          // the machine has, and the queue may hear of its run
+	stepping bool          // the queue handles an event
+	answered queue.Answer  // to the request being handled
+
+	watched string             // the run whose job results are subscribed to
+	unwatch context.CancelFunc // ends that
 }
 
 // Decision is a reason of the machine, for the status.
@@ -73,13 +82,19 @@ func (l *loop) run(ctx context.Context) error {
 	}()
 	ticker := time.NewTicker(tickInterval)
 	defer ticker.Stop()
+	queueTicker := time.NewTicker(queueInterval)
+	defer queueTicker.Stop()
 	l.step(machine.Start{})
+	l.started = true
+	l.stepQueue(queue.Start{Conducting: l.conducting()})
 	for l.fatal == nil {
 		select {
 		case f := <-l.work:
 			f()
 		case <-ticker.C:
 			l.step(machine.Tick{})
+		case <-queueTicker.C:
+			l.stepQueue(queue.Tick{})
 		case <-ctx.Done():
 			return nil
 		}
@@ -116,6 +131,7 @@ func (l *loop) step(e machine.Event) {
 		}
 		l.execute(effect)
 	}
+	l.noteOutcome()
 }
 
 func (l *loop) execute(effect machine.Effect) {
@@ -162,17 +178,19 @@ func (l *loop) help(f func(ctx context.Context)) {
 // Status is the document of `ergoflow status --json`.
 type Status struct {
 	machine.Status
-	Reason    string     `json:"reason"`    // the last decision
-	Decisions []Decision `json:"decisions"` // the last ones, the newest last
-	Refused   []Refusal  `json:"refused"`   // likewise
-	PID       int        `json:"pid"`       // the coordinator's
-	Version   string     `json:"version"`
-	Gossip    string     `json:"gossip"` // host:port to join
+	Reason    string      `json:"reason"`    // the last decision
+	Decisions []Decision  `json:"decisions"` // the last ones, the newest last
+	Refused   []Refusal   `json:"refused"`   // likewise
+	PID       int         `json:"pid"`       // the coordinator's
+	Version   string      `json:"version"`
+	Gossip    string      `json:"gossip"` // host:port to join
+	Runs      []queue.Run `json:"runs"`   // that are under way, the next that wait, and the last that ended
 }
 
 func (l *loop) status() Status {
 	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...),
-		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip}
+		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip,
+		Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
@@ -38,6 +39,7 @@ func makeDirectories(c Config) error {
 type state struct {
 	ledger      *ledger
 	known       machine.Ledger // as the ledger has it
+	runs        *queue.Machine // likewise
 	addresses   Addresses      // of the last process; zero: this is the first
 	checkpoints *checkpoint.Store
 }
@@ -55,6 +57,13 @@ func openState(dir string, closing *closer) (*state, error) {
 	}
 	if err := errors.Join(ledger.load(keyAddresses, &s.addresses), ledger.load(keyLedger, &s.known)); err != nil {
 		return nil, err
+	}
+	queued, err := ledger.loadQueue()
+	if err != nil {
+		return nil, err
+	}
+	if s.runs, err = queue.New(queue.Config{}, queued); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrLedger, ledger.db.Path(), err)
 	}
 	if s.checkpoints, err = checkpoint.Open(CheckpointPath(dir), false); err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 )
@@ -62,8 +64,9 @@ func Run(ctx context.Context, c Config) (err error) {
 func newLoop(c Config, state *state, services *services) *loop {
 	config := c.timing
 	config.Version = ergoflow.Build()
-	return &loop{
+	l := &loop{
 		machine:  machine.New(config, state.known),
+		runs:     state.runs,
 		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store},
 		ledger:   state.ledger,
 		saved:    state.checkpoints,
@@ -77,6 +80,8 @@ func newLoop(c Config, state *state, services *services) *loop {
 		stopped:  make(chan struct{}),
 		sessions: make(map[machine.Session]*session),
 	}
+	l.processes = newProcesses(l, filepath.Join(c.Dir, "logs"), c.Retrainer)
+	return l
 }
 
 // serve serves until ctx ends or the loop does.
@@ -123,9 +128,10 @@ func publishAddresses(c Config, addresses Addresses) error {
 // dismissWorkers has the machine dismiss all workers. It waits for that up to stopTimeout,
 // and while a checkpoint arrives as long as the machine does.
 func (l *loop) dismissWorkers() {
-	if !l.post(machine.Stop{}) {
+	if !l.do(func() { l.stepQueue(queue.Stop{}); l.step(machine.Stop{}) }) {
 		return
 	}
+	defer l.processes.wait(stopTimeout)
 	for {
 		select {
 		case <-l.stopped:

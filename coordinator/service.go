@@ -11,7 +11,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
-	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
@@ -41,22 +41,25 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 	if err := validateJobs(convert.Plan(r.GetPlan())); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	var refusal string
-	var fatal error
-	ok := v.loop.do(func() {
-		v.loop.step(machine.Submit{Plan: convert.Plan(r.GetPlan()), Until: machine.Stage(r.GetUntil()), Replace: r.GetReplace()})
-		refusal, v.loop.answer = v.loop.answer, ""
-		fatal = v.loop.fatal
-	})
-	switch {
-	case !ok:
-		return nil, errEnding
-	case fatal != nil:
-		return nil, status.Error(codes.Unavailable, "the coordinator ends: "+fatal.Error())
-	case refusal != "":
-		return nil, status.Error(codes.FailedPrecondition, refusal)
+	plan := convert.Plan(r.GetPlan())
+	e := queue.Submit{Kind: kindOf(r.GetUntil()), Plan: &plan, Queue: r.GetQueue(), Replace: r.GetReplace(),
+		Priority: int(r.GetPriority()), Parent: queue.ID(r.GetParent())}
+	a, err := v.change(e)
+	if err != nil {
+		return nil, err
 	}
-	return &wire.SubmitReply{}, nil
+	return &wire.SubmitReply{Id: uint64(a.ID)}, nil
+}
+
+// kindOf is the kind of a run until a stage; empty: there is no such stage.
+func kindOf(until wire.Stage) queue.Kind {
+	switch until {
+	case wire.Stage_STAGE_GENERATE:
+		return queue.Generate
+	case wire.Stage_STAGE_TRAIN:
+		return queue.Train
+	}
+	return ""
 }
 
 // checkPlan returns why a plan is not the one that this build makes of its configuration.

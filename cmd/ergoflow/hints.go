@@ -78,6 +78,7 @@ var hints = []struct {
 	{request.ErrTimeless, "leave --time out, or train vn1d_time"},
 	{request.ErrUnlearned, "give an equation like those of the training set; nothing was written"},
 	{conduct.ErrForgotten, "it was started again in another --dir; the same command submits the run there"},
+	{conduct.ErrCancelled, "the same command submits the run again: it continues from its checkpoint"},
 	{conduct.ErrReplaced, "give the same command with --replace: it continues this run and suspends the other"},
 	{data.ErrTimeStep, "choose smaller data.training.dt and data.reference.dt, or a drift that is less steep (docs/families.md)"},
 	{data.ErrNoise, "choose a larger diffusion, or larger data.training.dt and data.reference.dt (docs/families.md)"},

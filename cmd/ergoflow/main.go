@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	_ "github.com/ergoflow/ergoflow/cmd/ergoflow/internal/home" // before XLA's binding
+	"github.com/ergoflow/ergoflow/coordinator"
 )
 
 func main() { os.Exit(Main(os.Args[1:])) }
@@ -25,6 +27,10 @@ func main() { os.Exit(Main(os.Args[1:])) }
 func Main(args []string) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
+	if os.Getenv(coordinator.EnvSupervised) != "" { // a coordinator started this process
+		os.Unsetenv(coordinator.EnvSupervised) // and not those that it starts itself
+		ctx = conduct.Supervised(ctx)
+	}
 
 	root := rootCommand()
 	begun := false
@@ -116,7 +122,7 @@ trained network samples new equations without simulation.`,
 		}
 	}
 	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand(), retrainCommand())
-	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), verifyCommand())
+	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
 	refuseUnknownHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))

@@ -71,7 +71,7 @@ func TestCoordinatorMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := client.Submit(ctx, plan, wire.Stage_STAGE_GENERATE, true); err != nil {
+	if _, err := client.Submit(ctx, plan, wire.Stage_STAGE_GENERATE, conduct.Submission{Replace: true}); err != nil {
 		t.Fatal(err)
 	}
 	c.until("ten thousand jobs for a thousand workers", func(st coordinator.Status) bool {

@@ -7,5 +7,6 @@ func schedulesCommand() *cobra.Command {
 		Use:     "schedules",
 		Short:   "Times at which work starts by itself",
 		Example: "  ergoflow schedules next '30 2 * * *' --zone Europe/Berlin",
-	}, schedulesNextCommand())
+	}, schedulesNextCommand(), schedulesAddCommand(), schedulesListCommand(), schedulesShowCommand(), schedulesPauseCommand(),
+		schedulesResumeCommand(), schedulesRunCommand(), schedulesRemoveCommand())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -27,15 +28,17 @@ func stageCommand(name, short, example string, until wire.Stage) *cobra.Command 
 	var choose experimentFlags
 	var local localFlags
 	var addr, start string
-	var own, replace bool
+	var own bool
+	var how conduct.Submission
 	cmd := &cobra.Command{
 		Use:   name + " EXPERIMENT (--dir DIR | --addr HOST:PORT | --local)",
 		Short: short,
 		Long: short + `.
 
 Submits the experiment to a running cluster and shows its progress. Ctrl-C
-detaches, with code 130, and the cluster continues. With --local the command
-starts a cluster on this machine and ends it after the stage.`,
+detaches, with code 130, and the cluster continues. With --queue the run waits
+until those before it have ended, and the command returns at once. With --local
+the command starts a cluster on this machine and ends it after the stage.`,
 		Example: example,
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +57,13 @@ starts a cluster on this machine and ends it after the stage.`,
 			if err := local.refuse(cmd); err != nil {
 				return err
 			}
-			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, first, replace)
+			if how.Priority != 0 && !how.Queue {
+				return usagef("--priority is for runs that wait: give --queue, too")
+			}
+			if err := checkPriority(how.Priority); err != nil {
+				return err
+			}
+			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, first, how)
 		},
 	}
 	choose.add(cmd)
@@ -69,14 +78,19 @@ starts a cluster on this machine and ends it after the stage.`,
 	cmd.Flags().Lookup("engine").Usage += ", with --local"
 	cmd.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` of a running coordinator's control service")
 	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine and end it after the stage")
-	cmd.Flags().BoolVar(&replace, "replace", false, "suspend another run that is not finished")
+	cmd.Flags().BoolVar(&how.Replace, "replace", false, "suspend another run that is not finished")
+	cmd.Flags().BoolVar(&how.Queue, "queue", false, "add the run to the coordinator's queue, and return")
+	addPriority(cmd, &how.Priority)
+	cmd.MarkFlagsMutuallyExclusive("queue", "replace")
+	cmd.MarkFlagsMutuallyExclusive("queue", "local")
+	cmd.MarkFlagsMutuallyExclusive("priority", "local")
 	cmd.MarkFlagsMutuallyExclusive("addr", "local")
 	cmd.MarkFlagsMutuallyExclusive("addr", "dir")
 	return cmd
 }
 
 // runOn conducts e to a stage on a running cluster.
-func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, until wire.Stage, start []byte, replace bool) error {
+func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, until wire.Stage, start []byte, how conduct.Submission) error {
 	plan, err := e.Plan()
 	if err != nil {
 		return usage(err)
@@ -85,12 +99,26 @@ func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, u
 	if err != nil {
 		return err
 	}
-	_, err = conduct.Run(ctx, conduct.Options{Plan: plan, Until: until, Addr: addr, Start: start, Replace: replace})
+	o := conduct.Options{Plan: plan, Until: until, Addr: addr, Start: start, Submission: how}
+	if how.Queue {
+		return enqueue(ctx, cluster, o)
+	}
+	_, err = conduct.Run(ctx, o)
 	switch {
 	case errors.Is(err, conduct.ErrBusy):
-		return withHint(err, "`ergoflow status %s` shows its progress; --replace suspends it", cluster)
+		return withHint(err, "`ergoflow status %s` shows its progress; --queue waits until it has ended, --replace suspends it", cluster)
 	case errors.Is(err, context.Canceled):
 		return withHint(errDetached, "`ergoflow status %s` shows its progress; the same command attaches again", cluster)
 	}
 	return err
+}
+
+// enqueue adds a run to the queue of a running cluster.
+func enqueue(ctx context.Context, cluster clusterFlags, o conduct.Options) error {
+	id, err := conduct.Enqueue(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "run %d (%s) is in the queue: `ergoflow runs list %s` shows it\n", id, o.Plan.Experiment, cluster)
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
 
 func statusCommand() *cobra.Command {
@@ -52,6 +53,9 @@ func printStatus(st coordinator.Status) error {
 	for _, l := range st.CutLinks {
 		fmt.Fprintf(stdout, "cut link    %s and %s do not reach each other, since %s\n", l.Workers[0], l.Workers[1], l.Since.Format(time.RFC3339))
 	}
+	if line := queueLine(st.Runs); line != "" {
+		fmt.Fprintf(stdout, "queue       %s\n", line)
+	}
 	if st.Reason != "" {
 		fmt.Fprintf(stdout, "last        %s\n", st.Reason)
 	}
@@ -65,6 +69,23 @@ func printStatus(st coordinator.Status) error {
 		fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.RFC3339), r.From, r.Reason, r.Count)
 	}
 	return nil
+}
+
+// queueLine says how many runs wait; empty: none.
+func queueLine(runs []queue.Run) string {
+	n := 0
+	for _, r := range runs {
+		if r.State == queue.Waiting {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 run waits"
+	}
+	return fmt.Sprintf("%d runs wait", n)
 }
 
 func printRun(st coordinator.Status) {

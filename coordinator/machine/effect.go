@@ -58,6 +58,7 @@ type Ledger struct {
 	Until      Stage               `json:"until,omitempty"`
 	Finished   bool                `json:"finished,omitempty"`
 	Failure    string              `json:"failure,omitempty"`
+	Entry      uint64              `json:"entry,omitempty"`   // of the queue; 0: none
 	Holders    *Holders            `json:"holders,omitempty"` // nil: the newest checkpoint has the state
 }
 

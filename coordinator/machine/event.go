@@ -51,7 +51,13 @@ type (
 	Submit struct {
 		Plan    ergoflow.Plan
 		Until   Stage
-		Replace bool // suspend another run that is not finished
+		Replace bool   // suspend another run that is not finished
+		Entry   uint64 // of the coordinator's queue, by which the run is known there; 0: none
+	}
+	// Withdraw takes the run of an entry away, if the machine has that. Workers forget it.
+	Withdraw struct {
+		Entry  uint64
+		Reason string
 	}
 	// Scanned answers Scan with the shards that exist, of 0..Plan.Shards, where the last
 	// is the held-out one, and with the newest readable checkpoint.
@@ -126,6 +132,7 @@ func (Alive) event()       {}
 func (Start) event()       {}
 func (Tick) event()        {}
 func (Submit) event()      {}
+func (Withdraw) event()    {}
 func (Scanned) event()     {}
 func (Unreadable) event()  {}
 func (Unpublished) event() {}

@@ -135,6 +135,8 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.tick()
 	case Submit:
 		m.submit(e)
+	case Withdraw:
+		m.withdraw(e)
 	case Scanned:
 		m.scanned(e)
 	case Unreadable:

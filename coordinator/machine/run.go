@@ -97,7 +97,7 @@ func (m *Machine) submit(e Submit) {
 	if m.current != nil {
 		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
 	}
-	m.ledger = Ledger{Generation: m.ledger.Generation, Plan: &e.Plan, Until: e.Until}
+	m.ledger = Ledger{Generation: m.ledger.Generation, Plan: &e.Plan, Until: e.Until, Entry: e.Entry}
 	m.setHolders(nil)
 	m.persist()
 	m.emit(Answer{})
@@ -114,8 +114,8 @@ func (m *Machine) submit(e Submit) {
 // again.
 func (m *Machine) extend(e Submit) {
 	changed := !m.ledger.Plan.EqualSettings(e.Plan)
-	if changed || e.Until > m.ledger.Until {
-		m.ledger.Plan, m.ledger.Until = &e.Plan, max(e.Until, m.ledger.Until)
+	if changed || e.Until > m.ledger.Until || e.Entry != m.ledger.Entry {
+		m.ledger.Plan, m.ledger.Until, m.ledger.Entry = &e.Plan, max(e.Until, m.ledger.Until), e.Entry
 		m.persist()
 	}
 	m.emit(Answer{})
@@ -362,6 +362,27 @@ func (m *Machine) finish(why string) {
 		w.reset()
 	}
 	m.because(fmt.Sprintf("run %s is finished: %s", m.ledger.Plan.Run, why))
+}
+
+// withdraw leaves the machine without a run. The workers stay, and wait for another one.
+func (m *Machine) withdraw(e Withdraw) {
+	plan := m.ledger.Plan
+	if plan == nil || m.ledger.Entry != e.Entry || m.finished() {
+		return
+	}
+	if m.current != nil {
+		m.end(fmt.Sprintf("run %s is withdrawn: %s", plan.Run, e.Reason))
+	}
+	m.ledger = Ledger{Generation: m.ledger.Generation}
+	m.setHolders(nil)
+	m.persist()
+	for _, w := range m.workers {
+		m.send(w, message.Finish{Run: plan.Run})
+		w.reset()
+		w.steps = recent[Timing]{}
+	}
+	m.ended, m.run = "", run{}
+	m.because(fmt.Sprintf("run %s is withdrawn: %s", plan.Run, e.Reason))
 }
 
 func (m *Machine) fail(reason string) {

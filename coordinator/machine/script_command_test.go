@@ -170,6 +170,8 @@ func (p *player) doRun(c command) bool {
 	switch c.name {
 	case "submit":
 		p.submit(c)
+	case "withdraw":
+		p.event(Withdraw{Entry: uint64(c.number("entry", 0)), Reason: "cancelled"})
 	case "scanned":
 		p.event(p.scanned(c))
 	case "unreadable":
@@ -206,7 +208,7 @@ func (p *player) submit(c command) {
 		until = StageGenerate
 	}
 	p.run, p.shards = plan.Run, plan.Shards
-	p.event(Submit{plan, until, c.says("replace")})
+	p.event(Submit{Plan: plan, Until: until, Replace: c.says("replace"), Entry: uint64(c.number("entry", 0))})
 }
 
 func (p *player) scanned(c command) Scanned {

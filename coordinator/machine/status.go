@@ -117,6 +117,17 @@ func (m *Machine) Status() Status {
 	return s
 }
 
+// Conducting returns the machine's run, and its entry in the queue. Plan is nil where it
+// has none.
+func (m *Machine) Conducting() (entry uint64, plan *ergoflow.Plan, until Stage) {
+	return m.ledger.Entry, m.ledger.Plan, m.ledger.Until
+}
+
+// Outcome reports whether the machine's run has ended, and why it failed; empty: it did not.
+func (m *Machine) Outcome() (ended bool, failure string) {
+	return m.finished(), m.ledger.Failure
+}
+
 func (m *Machine) state() string {
 	switch {
 	case m.stopping:

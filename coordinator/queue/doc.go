@@ -30,7 +30,7 @@
 // # Schedules
 //
 // What is due follows from the ledger and the clock, not from a timer. A scheduled time
-// is handled once (Schedule.Handled). If the clock is set back, times that were handled
+// is handled once (schedule.State.Decided). If the clock is set back, times that were handled
 // before they came are handled again, but none is started again: a run's identity is
 // (schedule, scheduled time). What is not started is a run that has ended, skipped, with
 // its reason. Several skipped times in a row are one such run (Run.Times).

@@ -9,18 +9,12 @@ import (
 	"time"
 )
 
-// A Calendar parses a spec in a zone. Next returns the first time after another one; zero:
-// there is none.
-type Calendar func(spec, zone string) (next func(after time.Time) time.Time, err error)
-
 // Config holds the machine's bounds. Zero values mean the defaults.
 type Config struct {
-	Calendar    Calendar
 	Trainings   int           // 1: runs under way that use workers
 	Retrainings int           // 1: processes of retrainings
 	KeepRuns    int           // 10,000: ended runs that are kept,
 	KeepFor     time.Duration // 400 days: for as long as that
-	Grace       time.Duration // 1 minute: a time that is handled later counts as missed
 	Crashes     int           // 3: a retraining whose process was killed so often has failed
 	Backoff     time.Duration // 10 s: before a killed process is started again; doubled each time
 }
@@ -30,7 +24,6 @@ func (c Config) withDefaults() Config {
 	c.Retrainings = cmp.Or(c.Retrainings, 1)
 	c.KeepRuns = cmp.Or(c.KeepRuns, 10_000)
 	c.KeepFor = cmp.Or(c.KeepFor, 400*24*time.Hour)
-	c.Grace = cmp.Or(c.Grace, time.Minute)
 	c.Crashes = cmp.Or(c.Crashes, 3)
 	c.Backoff = cmp.Or(c.Backoff, 10*time.Second)
 	return c
@@ -51,7 +44,7 @@ type Machine struct {
 	runs      map[ID]*Run
 	live      []*Run // by place, then number
 	ended     []*Run // the oldest first
-	schedules map[string]*schedule
+	schedules map[string]*scheduled
 	taken     map[identity]bool // scheduled times that have a run of their own
 	stopping  bool
 
@@ -74,13 +67,13 @@ type identity struct {
 // Its first event must be Start.
 func New(config Config, ledger Ledger) (*Machine, error) {
 	m := &Machine{config: config.withDefaults(), next: max(1, ledger.Next),
-		runs: make(map[ID]*Run), schedules: make(map[string]*schedule), taken: make(map[identity]bool)}
+		runs: make(map[ID]*Run), schedules: make(map[string]*scheduled), taken: make(map[identity]bool)}
 	m.clean()
 	for _, s := range ledger.Schedules {
 		if err := s.Validate(); err != nil {
 			return nil, err
 		}
-		m.schedules[s.Name] = &schedule{Schedule: s}
+		m.schedules[s.Name] = &scheduled{Schedule: s}
 	}
 	for i := range ledger.Runs {
 		r := ledger.Runs[i]

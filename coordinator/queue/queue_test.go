@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/schedule"
 )
 
 // bench is a machine with a clock, whose effects a test reads.
@@ -25,7 +27,7 @@ func newBench(t *testing.T) *bench {
 }
 
 func (b *bench) start(l Ledger) {
-	m, err := New(Config{Calendar: everyCalendar}, l)
+	m, err := New(Config{}, l)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -111,7 +113,9 @@ func submission(hash string) Submit {
 	return Submit{Kind: Train, Plan: &plan, Queue: true}
 }
 
-func nightly() Schedule { return Schedule{Name: "nightly", Spec: "24h", Config: "/etc/retrain.yaml"} }
+func nightly() Schedule {
+	return Schedule{Name: "nightly", Spec: "@daily", Config: "/etc/retrain.yaml"}
+}
 
 func TestOrder(t *testing.T) {
 	b := newBench(t)
@@ -219,10 +223,10 @@ func TestCrashes(t *testing.T) {
 }
 
 func TestMissed(t *testing.T) {
-	for policy, want := range map[Missed][]string{
-		MissedLast: {"2 00:00 to 4 00:00: 3 skipped", "5 00:00 running"},
-		MissedSkip: {"2 00:00 to 5 00:00: 4 skipped"},
-		MissedAll:  {"2 00:00 running", "3 00:00 waiting", "4 00:00 waiting", "5 00:00 waiting"},
+	for policy, want := range map[schedule.Missed][]string{
+		schedule.MissedLast: {"2 00:00 to 4 00:00: 3 skipped", "5 00:00 running"},
+		schedule.MissedSkip: {"2 00:00 to 5 00:00: 4 skipped"},
+		schedule.MissedAll:  {"2 00:00 running", "3 00:00 waiting", "4 00:00 waiting", "5 00:00 waiting"},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			b := newBench(t)
@@ -241,7 +245,7 @@ func TestMissed(t *testing.T) {
 func TestInTime(t *testing.T) {
 	b := newBench(t)
 	s := nightly()
-	s.Missed = MissedSkip
+	s.Missed = schedule.MissedSkip
 	b.accept(AddSchedule{s})
 	b.jump(12*time.Hour + 50*time.Second)
 	b.wantScheduled("2 00:00 running")
@@ -250,7 +254,7 @@ func TestInTime(t *testing.T) {
 func TestStartDeadline(t *testing.T) {
 	b := newBench(t)
 	s := nightly()
-	s.Deadline = 3600
+	s.DeadlineSeconds = 3600
 	b.accept(AddSchedule{s})
 	b.jump(14 * time.Hour) // missed, and too late
 	b.wantScheduled("2 00:00 skipped")
@@ -262,14 +266,14 @@ func TestStartDeadline(t *testing.T) {
 }
 
 func TestOverlap(t *testing.T) {
-	for policy, want := range map[Overlap][]string{
-		OverlapQueue:   {"1 12:01 running", "1 12:02 waiting", "1 12:03 to 1 12:05: 3 skipped"},
-		OverlapSkip:    {"1 12:01 running", "1 12:02 to 1 12:05: 4 skipped"},
-		OverlapReplace: {"1 12:01 stopping", "1 12:02 replaced", "1 12:03 replaced", "1 12:04 replaced", "1 12:05 waiting"},
+	for policy, want := range map[schedule.Overlap][]string{
+		schedule.OverlapQueue:   {"1 12:01 running", "1 12:02 waiting", "1 12:03 to 1 12:05: 3 skipped"},
+		schedule.OverlapSkip:    {"1 12:01 running", "1 12:02 to 1 12:05: 4 skipped"},
+		schedule.OverlapReplace: {"1 12:01 stopping", "1 12:02 replaced", "1 12:03 replaced", "1 12:04 replaced", "1 12:05 waiting"},
 	} {
 		t.Run(string(policy), func(t *testing.T) {
 			b := newBench(t)
-			b.accept(AddSchedule{Schedule{Name: "often", Spec: "1m", Config: "/c.yaml", Overlap: policy}})
+			b.accept(AddSchedule{Schedule{Name: "often", Spec: "* * * * *", Config: "/c.yaml", Policy: schedule.Policy{Overlap: policy}}})
 			b.pass(5*time.Minute + 10*time.Second)
 			b.wantScheduled(want...)
 		})
@@ -279,7 +283,7 @@ func TestOverlap(t *testing.T) {
 // The clock goes back an hour: nothing is started again, and nothing waits an hour.
 func TestClockBack(t *testing.T) {
 	b := newBench(t)
-	b.accept(AddSchedule{Schedule{Name: "often", Spec: "20m", Config: "/c.yaml"}})
+	b.accept(AddSchedule{Schedule{Name: "often", Spec: "*/20 * * * *", Config: "/c.yaml"}})
 	finish := func(minutes int) {
 		for range minutes {
 			b.pass(time.Minute)
@@ -306,12 +310,12 @@ func TestClockAhead(t *testing.T) {
 	b.wantScheduled("2 00:00 to 28 00:00: 364 skipped", "1 00:00 done", "2 00:00 running")
 }
 
-// A schedule of every minute that was away for a year costs no more than counting to 10,000.
+// A schedule of every minute that was away for a year is counted up to a bound.
 func TestUncounted(t *testing.T) {
 	b := newBench(t)
-	b.accept(AddSchedule{Schedule{Name: "often", Spec: "1m", Config: "/c.yaml"}})
+	b.accept(AddSchedule{Schedule{Name: "often", Spec: "* * * * *", Config: "/c.yaml"}})
 	b.jump(365*24*time.Hour + 90*time.Second)
-	b.wantScheduled("1 12:01 to 1 12:00: 10000 skipped", "1 12:01 running")
+	b.wantScheduled("1 12:01 to 1 12:00: 1000 skipped", "1 12:01 running")
 	if r, _ := b.m.Run(1); !r.Uncounted || r.Through.Year() != 2027 {
 		t.Errorf("skipped until %s, uncounted %t", r.Through, r.Uncounted)
 	}
@@ -354,7 +358,7 @@ func TestPausesItself(t *testing.T) {
 func TestJitter(t *testing.T) {
 	b := newBench(t)
 	for i := range 50 {
-		b.accept(AddSchedule{Schedule{Name: fmt.Sprint("s", i), Spec: "24h", Config: "/c.yaml", Jitter: 600}})
+		b.accept(AddSchedule{Schedule{Name: fmt.Sprint("s", i), Spec: "@daily", Config: "/c.yaml", Policy: schedule.Policy{JitterSeconds: 600}}})
 	}
 	midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
 	seen := map[time.Time]bool{}
@@ -381,14 +385,14 @@ func TestSchedulesRefused(t *testing.T) {
 	b.accept(AddSchedule{nightly()})
 	b.accept(AddSchedule{nightly()}) // as a set-up script does
 	other := nightly()
-	other.Spec = "12h"
+	other.Spec = "@hourly"
 	relative := nightly()
 	relative.Config = "retrain.yaml"
 	for want, e := range map[string]Event{
 		"with other settings": AddSchedule{other},
 		"no absolute path":    AddSchedule{relative},
-		"the spec":            AddSchedule{Schedule{Name: "x", Spec: "never", Config: "/c"}},
-		"the name":            AddSchedule{Schedule{Name: "../x", Spec: "1h", Config: "/c"}},
+		"never":               AddSchedule{Schedule{Name: "x", Spec: "0 0 30 2 *", Config: "/c"}},
+		"the name":            AddSchedule{Schedule{Name: "../x", Spec: "@hourly", Config: "/c"}},
 		"there is no":         RemoveSchedule{"unknown"},
 	} {
 		if refusal := b.step(e); !strings.Contains(refusal, want) {
@@ -400,7 +404,7 @@ func TestSchedulesRefused(t *testing.T) {
 // A run that a coordinator without a queue has begun is adopted.
 func TestAdopt(t *testing.T) {
 	b := newBench(t)
-	b.m, _ = New(Config{Calendar: everyCalendar}, Ledger{})
+	b.m, _ = New(Config{}, Ledger{})
 	b.step(Start{Conducting: &Conducted{Kind: Train, Plan: testPlan("old")}})
 	if r := b.want(1, Running, ""); r.Run != "old" {
 		t.Errorf("run %+v", r)
@@ -413,7 +417,7 @@ func TestAdopt(t *testing.T) {
 // A scheduled time is not started again after its run was pruned, whatever the clock does.
 func TestForgotten(t *testing.T) {
 	b := newBench(t)
-	b.m, _ = New(Config{Calendar: everyCalendar, KeepRuns: 1}, Ledger{})
+	b.m, _ = New(Config{KeepRuns: 1}, Ledger{})
 	b.step(Start{})
 	b.accept(AddSchedule{nightly()})
 	for i := range 3 {

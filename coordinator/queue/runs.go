@@ -34,7 +34,7 @@ func (m *Machine) start(e Start) {
 			m.emit(Launch{*r})
 		}
 	}
-	m.readCalendars()
+	m.parseSchedules()
 }
 
 // adopt enters the run that a coordinator without a queue has begun.
@@ -71,7 +71,11 @@ func (m *Machine) add(r Run) *Run {
 func (m *Machine) submit(e Submit) {
 	if refusal := m.refuseRun(e); refusal != "" {
 		m.refuse("%s", refusal)
+		m.because("refused a run: %s", refusal)
 		return
+	}
+	if p := m.runs[e.Parent]; p == nil || p.Kind != Retrain || !p.isLive() {
+		e.Parent = 0 // of another coordinator
 	}
 	if r := m.liveRun(e); r != nil {
 		m.join(r, e)
@@ -116,7 +120,7 @@ func (m *Machine) refuseRun(e Submit) string {
 	case e.Kind == Retrain:
 		return ""
 	case e.Kind != Train && e.Kind != Generate || e.Plan == nil:
-		return fmt.Sprintf("a run of the kind %.40q", e.Kind)
+		return "a run that neither generates data nor trains"
 	}
 	if err := e.Plan.Validate(); err != nil {
 		return err.Error()

@@ -5,38 +5,40 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/schedule"
 )
 
 // maxSchedules bounds them.
 const maxSchedules = 10_000
 
-// schedule is one with what follows from it.
-type schedule struct {
+// scheduled is a schedule with what follows from it.
+type scheduled struct {
 	Schedule
-	after  func(time.Time) time.Time // the calendar; nil: it cannot be read
-	next   time.Time                 // the first time after Handled; zero: none
-	newest ID                        // its last run
+	spec   schedule.Spec
+	read   bool      // whether spec could be read
+	wake   time.Time // nothing is due before; zero: unknown
+	newest ID        // its last run
 }
 
-func (m *Machine) touchSchedule(s *schedule) { m.dirty.schedules[s.Name] = true }
+func (m *Machine) touchSchedule(s *scheduled) { m.dirty.schedules[s.Name] = true }
 
 func (m *Machine) scheduleNames() []string { return slices.Sorted(maps.Keys(m.schedules)) }
 
-// read parses the calendar of a schedule.
-func (m *Machine) read(s *schedule) (err error) {
-	if s.after, err = m.config.Calendar(s.Spec, s.Zone); err == nil {
-		s.next = s.after(s.Handled)
-	}
+// parse reads the spec of a schedule.
+func (s *scheduled) parse() (err error) {
+	s.spec, err = schedule.Parse(s.Spec, s.Zone)
+	s.read = err == nil
 	return err
 }
 
-// readCalendars parses those of the ledger. One that cannot be read, perhaps because an
+// parseSchedules parses those of the ledger. One that cannot be read, perhaps because an
 // earlier version wrote it, must not keep the coordinator from starting.
-func (m *Machine) readCalendars() {
+func (m *Machine) parseSchedules() {
 	for _, name := range m.scheduleNames() {
 		s := m.schedules[name]
-		if err := m.read(s); err != nil && !s.Paused {
-			m.pause(s, fmt.Sprintf("its calendar cannot be read: %v", err))
+		if err := s.parse(); err != nil && !s.Paused {
+			m.pause(s, fmt.Sprintf("its times cannot be read: %v", err))
 			m.warn("schedule %s is paused: %s", s.Name, s.Why)
 		}
 	}
@@ -45,10 +47,10 @@ func (m *Machine) readCalendars() {
 func (m *Machine) addSchedule(given Schedule) {
 	given = given.withDefaults()
 	err := given.Validate()
-	s := &schedule{Schedule: given}
-	s.Handled, s.Added = m.now, m.now
+	s := &scheduled{Schedule: given}
+	s.State, s.Added = schedule.State{Decided: m.now}, m.now
 	if err == nil {
-		err = m.read(s)
+		err = s.parse()
 	}
 	old := m.schedules[given.Name]
 	switch {
@@ -56,8 +58,6 @@ func (m *Machine) addSchedule(given Schedule) {
 		m.refuse("the coordinator ends")
 	case err != nil:
 		m.refuse("%v", err)
-	case s.next.IsZero():
-		m.refuse("the schedule %q never comes", given.Spec)
 	case old != nil && equalSettings(old.Schedule, given):
 		m.answer(0)
 	case old != nil:
@@ -73,7 +73,7 @@ func (m *Machine) addSchedule(given Schedule) {
 }
 
 // named returns a schedule, or answers that there is none.
-func (m *Machine) named(name string) *schedule {
+func (m *Machine) named(name string) *scheduled {
 	s := m.schedules[name]
 	if s == nil {
 		m.refuse("there is no schedule %.64q", name)
@@ -111,7 +111,7 @@ func (m *Machine) pauseSchedule(name string) {
 
 // pause has times pass without runs. A run that waits for its turn is skipped; one that a
 // person started is not.
-func (m *Machine) pause(s *schedule, why string) {
+func (m *Machine) pause(s *scheduled, why string) {
 	s.Paused, s.Why = true, clip(why)
 	m.touchSchedule(s)
 	m.because("schedule %s is paused: %s", s.Name, why)
@@ -127,15 +127,14 @@ func (m *Machine) resumeSchedule(name string) {
 	if s == nil {
 		return
 	}
-	if err := m.read(s); err != nil {
+	if err := s.parse(); err != nil {
 		m.refuse("%v", err)
 		return
 	}
 	if s.Paused {
-		passed := m.times(s, s.Handled, m.now.Add(-s.offset()))
-		m.skipSpan(s, passed, "the schedule was paused")
+		m.decide(s) // the times of the pause are skipped
 		s.Paused, s.Why, s.Failures = false, "", 0
-		m.advanceTo(s, passed.seen)
+		m.touchSchedule(s)
 		m.because("schedule %s is resumed", name)
 	}
 	m.answer(0)
@@ -159,7 +158,7 @@ func (m *Machine) runSchedule(name string) {
 }
 
 // runsOf are a schedule's runs that have not ended.
-func (m *Machine) runsOf(s *schedule) []*Run {
+func (m *Machine) runsOf(s *scheduled) []*Run {
 	var list []*Run
 	for _, r := range m.live {
 		if r.Schedule == s.Name {
@@ -170,7 +169,7 @@ func (m *Machine) runsOf(s *schedule) []*Run {
 }
 
 // noteResult enters the end of a run into its schedule. Failures in a row pause it.
-func (m *Machine) noteResult(s *schedule, r *Run) {
+func (m *Machine) noteResult(s *scheduled, r *Run) {
 	result := &Result{Run: r.ID, Scheduled: r.Scheduled, Ended: r.Ended, Outcome: r.Outcome, Reason: r.Reason}
 	m.touchSchedule(s)
 	if r.Attempt == 0 {
@@ -213,13 +212,13 @@ func (m *Machine) Schedule(name string, n int) (ScheduleStatus, bool) {
 	return ScheduleStatus{}, false
 }
 
-func (s *schedule) status(n int) ScheduleStatus {
+func (s *scheduled) status(n int) ScheduleStatus {
 	st := ScheduleStatus{Schedule: s.Schedule, Next: []time.Time{}}
-	if s.Paused || s.after == nil {
+	if s.Paused || !s.read {
 		return st
 	}
-	for t := s.next; !t.IsZero() && len(st.Next) < n; t = s.after(t) {
-		st.Next = append(st.Next, t.Add(s.offset()))
+	for _, t := range s.spec.Between(s.Decided, s.spec.Next(s.Decided).AddDate(1000, 0, 0), n) {
+		st.Next = append(st.Next, t.Add(s.Delay(s.Name, t)))
 	}
 	return st
 }

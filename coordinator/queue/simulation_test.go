@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/schedule"
 )
 
 var (
@@ -72,15 +73,6 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// everyCalendar knows specs such as "90s": multiples of that since the epoch.
-func everyCalendar(spec, _ string) (func(time.Time) time.Time, error) {
-	d, err := time.ParseDuration(spec)
-	if err != nil || d <= 0 {
-		return nil, fmt.Errorf("the spec %q", spec)
-	}
-	return func(after time.Time) time.Time { return after.Truncate(d).Add(d).UTC() }, nil
-}
-
 // world is a coordinator with its queue, in which everything else is random.
 type world struct {
 	seed    uint64
@@ -129,7 +121,7 @@ func newWorld(seed uint64, verbose bool) *world {
 	w := &world{seed: seed, verbose: verbose, random: r, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		runs: map[ID]Run{}, schedules: map[string]Schedule{}, processes: map[ID]*process{}, accepted: map[ID]bool{}, history: map[ID]Run{}, pruned: map[ID]bool{},
 		begun: map[identity]ID{}, calendar: map[string]Schedule{}, happened: map[string]int{}}
-	w.config = Config{Calendar: everyCalendar, Retrainings: 1 + r.IntN(2), KeepRuns: 10_000}
+	w.config = Config{Retrainings: 1 + r.IntN(2), KeepRuns: 10_000}
 	if r.IntN(3) == 0 {
 		w.config.KeepRuns = 5 + r.IntN(30)
 	}
@@ -228,14 +220,15 @@ func (w *world) act() {
 		w.step(Submit{Kind: Retrain, Config: "/c.yaml"})
 	case 3, 4:
 		name := fmt.Sprintf("s%d", w.random.IntN(4))
-		s := Schedule{Name: name, Spec: w.pick([]string{"30s", "2m", "1h", "24h", "168h"}), Config: "/c.yaml",
-			Missed: Missed(w.pick([]string{"last", "skip", "all"})), Overlap: Overlap(w.pick([]string{"queue", "skip", "replace"})),
+		s := Schedule{Name: name, Spec: w.pick([]string{"* * * * *", "*/2 * * * *", "@hourly", "@daily", "@weekly"}), Config: "/c.yaml",
 			PauseAfter: 1 + w.random.IntN(4)}
+		s.Missed = schedule.Missed(w.pick([]string{"last", "skip", "all"}))
+		s.Overlap = schedule.Overlap(w.pick([]string{"queue", "skip", "replace"}))
 		if w.chance(30) {
-			s.Jitter = Seconds(w.random.IntN(600))
+			s.JitterSeconds = int64(w.random.IntN(600))
 		}
 		if w.chance(30) {
-			s.Deadline = Seconds(w.random.IntN(4000))
+			s.DeadlineSeconds = s.JitterSeconds + 60 + int64(w.random.IntN(4000))
 		}
 		_, known := w.m.schedules[name]
 		w.step(AddSchedule{s})
@@ -525,7 +518,7 @@ func (w *world) checkBegin(r Run) {
 			w.fail("rule 3: runs %d and %d are both of %s at %s", other, r.ID, r.Schedule, r.Scheduled)
 		}
 		w.begun[id] = r.ID
-		if w.clock.Sub(r.Scheduled) > w.m.config.Grace+10*time.Minute {
+		if w.clock.Sub(r.Scheduled) > time.Minute+10*time.Minute {
 			w.happened["catch-up"]++
 		}
 	}
@@ -558,16 +551,16 @@ func (w *world) checkEnd() {
 				skipped = append(skipped, stretch{r.Scheduled, r.Through})
 			}
 		}
-		next, _ := everyCalendar(s.Spec, "")
+		next := s.spec.Next
 		n := 0
-		for t := next(added.Added); !t.After(s.Handled) && n < 20_000; t = next(t) {
+		for t := next(added.Added); !t.After(s.Decided) && n < 20_000; t = next(t) {
 			n++
 			if !covered[t.Unix()] && !slices.ContainsFunc(skipped, func(v stretch) bool { return !t.Before(v.from) && !t.After(v.to) }) {
 				w.fail("rule 4: %s at %s is neither started nor skipped", name, t)
 				break
 			}
 		}
-		if late := next(s.Handled); !s.Paused && !late.After(w.clock.Add(-s.offset())) {
+		if late := next(s.Decided); !s.Paused && !late.After(w.clock.Add(-time.Duration(s.JitterSeconds)*time.Second)) {
 			w.fail("rule 4: %s at %s is over, and was not handled", name, late)
 		}
 	}

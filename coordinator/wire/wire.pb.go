@@ -131,6 +131,116 @@ func (Source_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{23, 0}
 }
 
+type ChangeRunRequest_Action int32
+
+const (
+	ChangeRunRequest_ACTION_UNSPECIFIED ChangeRunRequest_Action = 0
+	ChangeRunRequest_ACTION_CANCEL      ChangeRunRequest_Action = 1
+	ChangeRunRequest_ACTION_FIRST       ChangeRunRequest_Action = 2 // before all that wait
+	ChangeRunRequest_ACTION_LAST        ChangeRunRequest_Action = 3 // behind all
+	ChangeRunRequest_ACTION_PRIORITY    ChangeRunRequest_Action = 4 // to the place of a priority
+)
+
+// Enum value maps for ChangeRunRequest_Action.
+var (
+	ChangeRunRequest_Action_name = map[int32]string{
+		0: "ACTION_UNSPECIFIED",
+		1: "ACTION_CANCEL",
+		2: "ACTION_FIRST",
+		3: "ACTION_LAST",
+		4: "ACTION_PRIORITY",
+	}
+	ChangeRunRequest_Action_value = map[string]int32{
+		"ACTION_UNSPECIFIED": 0,
+		"ACTION_CANCEL":      1,
+		"ACTION_FIRST":       2,
+		"ACTION_LAST":        3,
+		"ACTION_PRIORITY":    4,
+	}
+)
+
+func (x ChangeRunRequest_Action) Enum() *ChangeRunRequest_Action {
+	p := new(ChangeRunRequest_Action)
+	*p = x
+	return p
+}
+
+func (x ChangeRunRequest_Action) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeRunRequest_Action) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_proto_enumTypes[2].Descriptor()
+}
+
+func (ChangeRunRequest_Action) Type() protoreflect.EnumType {
+	return &file_wire_proto_enumTypes[2]
+}
+
+func (x ChangeRunRequest_Action) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeRunRequest_Action.Descriptor instead.
+func (ChangeRunRequest_Action) EnumDescriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{34, 0}
+}
+
+type ChangeScheduleRequest_Action int32
+
+const (
+	ChangeScheduleRequest_ACTION_UNSPECIFIED ChangeScheduleRequest_Action = 0
+	ChangeScheduleRequest_ACTION_PAUSE       ChangeScheduleRequest_Action = 1
+	ChangeScheduleRequest_ACTION_RESUME      ChangeScheduleRequest_Action = 2
+	ChangeScheduleRequest_ACTION_RUN         ChangeScheduleRequest_Action = 3 // once, now
+	ChangeScheduleRequest_ACTION_REMOVE      ChangeScheduleRequest_Action = 4
+)
+
+// Enum value maps for ChangeScheduleRequest_Action.
+var (
+	ChangeScheduleRequest_Action_name = map[int32]string{
+		0: "ACTION_UNSPECIFIED",
+		1: "ACTION_PAUSE",
+		2: "ACTION_RESUME",
+		3: "ACTION_RUN",
+		4: "ACTION_REMOVE",
+	}
+	ChangeScheduleRequest_Action_value = map[string]int32{
+		"ACTION_UNSPECIFIED": 0,
+		"ACTION_PAUSE":       1,
+		"ACTION_RESUME":      2,
+		"ACTION_RUN":         3,
+		"ACTION_REMOVE":      4,
+	}
+)
+
+func (x ChangeScheduleRequest_Action) Enum() *ChangeScheduleRequest_Action {
+	p := new(ChangeScheduleRequest_Action)
+	*p = x
+	return p
+}
+
+func (x ChangeScheduleRequest_Action) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeScheduleRequest_Action) Descriptor() protoreflect.EnumDescriptor {
+	return file_wire_proto_enumTypes[3].Descriptor()
+}
+
+func (ChangeScheduleRequest_Action) Type() protoreflect.EnumType {
+	return &file_wire_proto_enumTypes[3]
+}
+
+func (x ChangeScheduleRequest_Action) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeScheduleRequest_Action.Descriptor instead.
+func (ChangeScheduleRequest_Action) EnumDescriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40, 0}
+}
+
 type Plan struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Run             string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
@@ -2368,8 +2478,11 @@ type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
 	Until         Stage                  `protobuf:"varint,2,opt,name=until,proto3,enum=ergoflow.v1.Stage" json:"until,omitempty"`
-	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"` // stop another run that is not finished
-	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`  // of the build that made the plan; must equal the coordinator's
+	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`     // stop another run that is not finished
+	Version       string                 `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`      // of the build that made the plan; must equal the coordinator's
+	Queue         bool                   `protobuf:"varint,5,opt,name=queue,proto3" json:"queue,omitempty"`         // wait for runs that were submitted before
+	Priority      int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"` // -1000 to 1000; larger is earlier
+	Parent        uint64                 `protobuf:"varint,7,opt,name=parent,proto3" json:"parent,omitempty"`       // number of the retraining that submits it; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2432,8 +2545,30 @@ func (x *SubmitRequest) GetVersion() string {
 	return ""
 }
 
+func (x *SubmitRequest) GetQueue() bool {
+	if x != nil {
+		return x.Queue
+	}
+	return false
+}
+
+func (x *SubmitRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *SubmitRequest) GetParent() uint64 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
 type SubmitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // number of the run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2468,6 +2603,557 @@ func (*SubmitReply) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
+func (x *SubmitReply) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+type RunsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`       // this one; 0: all that have not ended,
+	Ended         uint32                 `protobuf:"varint,2,opt,name=ended,proto3" json:"ended,omitempty"` // and so many that have, at most 100,000
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunsRequest) Reset() {
+	*x = RunsRequest{}
+	mi := &file_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunsRequest) ProtoMessage() {}
+
+func (x *RunsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunsRequest.ProtoReflect.Descriptor instead.
+func (*RunsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *RunsRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *RunsRequest) GetEnded() uint32 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
+}
+
+type RunsReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunsReply) Reset() {
+	*x = RunsReply{}
+	mi := &file_wire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunsReply) ProtoMessage() {}
+
+func (x *RunsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunsReply.ProtoReflect.Descriptor instead.
+func (*RunsReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *RunsReply) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
+type ChangeRunRequest struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Id            uint64                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Action        ChangeRunRequest_Action `protobuf:"varint,2,opt,name=action,proto3,enum=ergoflow.v1.ChangeRunRequest_Action" json:"action,omitempty"`
+	Priority      int32                   `protobuf:"zigzag32,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRunRequest) Reset() {
+	*x = ChangeRunRequest{}
+	mi := &file_wire_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRunRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRunRequest) ProtoMessage() {}
+
+func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRunRequest.ProtoReflect.Descriptor instead.
+func (*ChangeRunRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *ChangeRunRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *ChangeRunRequest) GetAction() ChangeRunRequest_Action {
+	if x != nil {
+		return x.Action
+	}
+	return ChangeRunRequest_ACTION_UNSPECIFIED
+}
+
+func (x *ChangeRunRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+type ChangeRunReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRunReply) Reset() {
+	*x = ChangeRunReply{}
+	mi := &file_wire_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRunReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRunReply) ProtoMessage() {}
+
+func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRunReply.ProtoReflect.Descriptor instead.
+func (*ChangeRunReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{35}
+}
+
+type AddScheduleRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Name            string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                       // at most 64 bytes
+	Spec            string                 `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`                       // cron line
+	Zone            string                 `protobuf:"bytes,3,opt,name=zone,proto3" json:"zone,omitempty"`                       // of the tz database; empty: UTC
+	Config          string                 `protobuf:"bytes,4,opt,name=config,proto3" json:"config,omitempty"`                   // absolute path of the retraining's configuration, where the coordinator is
+	Missed          string                 `protobuf:"bytes,5,opt,name=missed,proto3" json:"missed,omitempty"`                   // last, skip or all; empty: last
+	CatchUp         uint32                 `protobuf:"varint,6,opt,name=catch_up,json=catchUp,proto3" json:"catch_up,omitempty"` // bound of all
+	Overlap         string                 `protobuf:"bytes,7,opt,name=overlap,proto3" json:"overlap,omitempty"`                 // queue, skip or replace; empty: queue
+	DeadlineSeconds int64                  `protobuf:"varint,8,opt,name=deadline_seconds,json=deadlineSeconds,proto3" json:"deadline_seconds,omitempty"`
+	JitterSeconds   int64                  `protobuf:"varint,9,opt,name=jitter_seconds,json=jitterSeconds,proto3" json:"jitter_seconds,omitempty"`
+	Priority        int32                  `protobuf:"zigzag32,10,opt,name=priority,proto3" json:"priority,omitempty"`
+	PauseAfter      uint32                 `protobuf:"varint,11,opt,name=pause_after,json=pauseAfter,proto3" json:"pause_after,omitempty"` // failures in a row; 0: the default
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *AddScheduleRequest) Reset() {
+	*x = AddScheduleRequest{}
+	mi := &file_wire_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddScheduleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddScheduleRequest) ProtoMessage() {}
+
+func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddScheduleRequest.ProtoReflect.Descriptor instead.
+func (*AddScheduleRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *AddScheduleRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetSpec() string {
+	if x != nil {
+		return x.Spec
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetConfig() string {
+	if x != nil {
+		return x.Config
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetMissed() string {
+	if x != nil {
+		return x.Missed
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetCatchUp() uint32 {
+	if x != nil {
+		return x.CatchUp
+	}
+	return 0
+}
+
+func (x *AddScheduleRequest) GetOverlap() string {
+	if x != nil {
+		return x.Overlap
+	}
+	return ""
+}
+
+func (x *AddScheduleRequest) GetDeadlineSeconds() int64 {
+	if x != nil {
+		return x.DeadlineSeconds
+	}
+	return 0
+}
+
+func (x *AddScheduleRequest) GetJitterSeconds() int64 {
+	if x != nil {
+		return x.JitterSeconds
+	}
+	return 0
+}
+
+func (x *AddScheduleRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *AddScheduleRequest) GetPauseAfter() uint32 {
+	if x != nil {
+		return x.PauseAfter
+	}
+	return 0
+}
+
+type AddScheduleReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddScheduleReply) Reset() {
+	*x = AddScheduleReply{}
+	mi := &file_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddScheduleReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddScheduleReply) ProtoMessage() {}
+
+func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddScheduleReply.ProtoReflect.Descriptor instead.
+func (*AddScheduleReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{37}
+}
+
+type SchedulesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`  // this one; empty: all,
+	Next          uint32                 `protobuf:"varint,2,opt,name=next,proto3" json:"next,omitempty"` // each with so many next times, at most 100
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SchedulesRequest) Reset() {
+	*x = SchedulesRequest{}
+	mi := &file_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SchedulesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SchedulesRequest) ProtoMessage() {}
+
+func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SchedulesRequest.ProtoReflect.Descriptor instead.
+func (*SchedulesRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *SchedulesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SchedulesRequest) GetNext() uint32 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+type SchedulesReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SchedulesReply) Reset() {
+	*x = SchedulesReply{}
+	mi := &file_wire_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SchedulesReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SchedulesReply) ProtoMessage() {}
+
+func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SchedulesReply.ProtoReflect.Descriptor instead.
+func (*SchedulesReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *SchedulesReply) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
+type ChangeScheduleRequest struct {
+	state         protoimpl.MessageState       `protogen:"open.v1"`
+	Name          string                       `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Action        ChangeScheduleRequest_Action `protobuf:"varint,2,opt,name=action,proto3,enum=ergoflow.v1.ChangeScheduleRequest_Action" json:"action,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeScheduleRequest) Reset() {
+	*x = ChangeScheduleRequest{}
+	mi := &file_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeScheduleRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeScheduleRequest) ProtoMessage() {}
+
+func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeScheduleRequest.ProtoReflect.Descriptor instead.
+func (*ChangeScheduleRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *ChangeScheduleRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ChangeScheduleRequest) GetAction() ChangeScheduleRequest_Action {
+	if x != nil {
+		return x.Action
+	}
+	return ChangeScheduleRequest_ACTION_UNSPECIFIED
+}
+
+type ChangeScheduleReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // of the run that begins
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeScheduleReply) Reset() {
+	*x = ChangeScheduleReply{}
+	mi := &file_wire_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeScheduleReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeScheduleReply) ProtoMessage() {}
+
+func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeScheduleReply.ProtoReflect.Descriptor instead.
+func (*ChangeScheduleReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *ChangeScheduleReply) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2476,7 +3162,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2488,7 +3174,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2501,7 +3187,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 type StatusReply struct {
@@ -2513,7 +3199,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2525,7 +3211,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2538,7 +3224,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -2561,7 +3247,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2573,7 +3259,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2586,7 +3272,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -2648,7 +3334,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2660,7 +3346,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2673,7 +3359,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -2755,7 +3441,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2767,7 +3453,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2780,7 +3466,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SaveReply) GetId() string {
@@ -2801,7 +3487,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2813,7 +3499,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2826,7 +3512,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -2858,7 +3544,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3556,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3569,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 type Chunk struct {
@@ -2895,7 +3581,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3593,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3606,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -2941,7 +3627,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2953,7 +3639,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2966,7 +3652,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -3000,7 +3686,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3012,7 +3698,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3025,7 +3711,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -3051,7 +3737,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3749,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3762,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -3095,7 +3781,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3793,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3806,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -3145,7 +3831,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3157,7 +3843,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3170,7 +3856,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -3239,7 +3925,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3251,7 +3937,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3264,7 +3950,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -3295,7 +3981,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3993,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +4006,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -3539,13 +4225,65 @@ const file_wire_proto_rawDesc = "" +
 	"\tCheckLink\x12'\n" +
 	"\x04peer\x18\x01 \x01(\v2\x13.ergoflow.v1.MemberR\x04peer\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x94\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xde\x01\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
 	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
 	"\areplace\x18\x03 \x01(\bR\areplace\x12\x18\n" +
-	"\aversion\x18\x04 \x01(\tR\aversion\"\r\n" +
-	"\vSubmitReply\"\x0f\n" +
+	"\aversion\x18\x04 \x01(\tR\aversion\x12\x14\n" +
+	"\x05queue\x18\x05 \x01(\bR\x05queue\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x11R\bpriority\x12\x16\n" +
+	"\x06parent\x18\a \x01(\x04R\x06parent\"\x1d\n" +
+	"\vSubmitReply\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"3\n" +
+	"\vRunsRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05ended\x18\x02 \x01(\rR\x05ended\"\x1f\n" +
+	"\tRunsReply\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xe9\x01\n" +
+	"\x10ChangeRunRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12<\n" +
+	"\x06action\x18\x02 \x01(\x0e2$.ergoflow.v1.ChangeRunRequest.ActionR\x06action\x12\x1a\n" +
+	"\bpriority\x18\x03 \x01(\x11R\bpriority\"k\n" +
+	"\x06Action\x12\x16\n" +
+	"\x12ACTION_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rACTION_CANCEL\x10\x01\x12\x10\n" +
+	"\fACTION_FIRST\x10\x02\x12\x0f\n" +
+	"\vACTION_LAST\x10\x03\x12\x13\n" +
+	"\x0fACTION_PRIORITY\x10\x04\"\x10\n" +
+	"\x0eChangeRunReply\"\xc4\x02\n" +
+	"\x12AddScheduleRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04spec\x18\x02 \x01(\tR\x04spec\x12\x12\n" +
+	"\x04zone\x18\x03 \x01(\tR\x04zone\x12\x16\n" +
+	"\x06config\x18\x04 \x01(\tR\x06config\x12\x16\n" +
+	"\x06missed\x18\x05 \x01(\tR\x06missed\x12\x19\n" +
+	"\bcatch_up\x18\x06 \x01(\rR\acatchUp\x12\x18\n" +
+	"\aoverlap\x18\a \x01(\tR\aoverlap\x12)\n" +
+	"\x10deadline_seconds\x18\b \x01(\x03R\x0fdeadlineSeconds\x12%\n" +
+	"\x0ejitter_seconds\x18\t \x01(\x03R\rjitterSeconds\x12\x1a\n" +
+	"\bpriority\x18\n" +
+	" \x01(\x11R\bpriority\x12\x1f\n" +
+	"\vpause_after\x18\v \x01(\rR\n" +
+	"pauseAfter\"\x12\n" +
+	"\x10AddScheduleReply\":\n" +
+	"\x10SchedulesRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04next\x18\x02 \x01(\rR\x04next\"$\n" +
+	"\x0eSchedulesReply\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"\xd8\x01\n" +
+	"\x15ChangeScheduleRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12A\n" +
+	"\x06action\x18\x02 \x01(\x0e2).ergoflow.v1.ChangeScheduleRequest.ActionR\x06action\"h\n" +
+	"\x06Action\x12\x16\n" +
+	"\x12ACTION_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fACTION_PAUSE\x10\x01\x12\x11\n" +
+	"\rACTION_RESUME\x10\x02\x12\x0e\n" +
+	"\n" +
+	"ACTION_RUN\x10\x03\x12\x11\n" +
+	"\rACTION_REMOVE\x10\x04\"%\n" +
+	"\x13ChangeScheduleReply\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"\x0f\n" +
 	"\rStatusRequest\"!\n" +
 	"\vStatusReply\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"g\n" +
@@ -3612,11 +4350,16 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\xed\x03\n" +
+	"\vSTAGE_TRAIN\x10\x022\xe0\x06\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
 	"\x06Submit\x12\x1a.ergoflow.v1.SubmitRequest\x1a\x18.ergoflow.v1.SubmitReply\x12>\n" +
-	"\x06Status\x12\x1a.ergoflow.v1.StatusRequest\x1a\x18.ergoflow.v1.StatusReply\x12G\n" +
+	"\x06Status\x12\x1a.ergoflow.v1.StatusRequest\x1a\x18.ergoflow.v1.StatusReply\x128\n" +
+	"\x04Runs\x12\x18.ergoflow.v1.RunsRequest\x1a\x16.ergoflow.v1.RunsReply\x12G\n" +
+	"\tChangeRun\x12\x1d.ergoflow.v1.ChangeRunRequest\x1a\x1b.ergoflow.v1.ChangeRunReply\x12M\n" +
+	"\vAddSchedule\x12\x1f.ergoflow.v1.AddScheduleRequest\x1a\x1d.ergoflow.v1.AddScheduleReply\x12G\n" +
+	"\tSchedules\x12\x1d.ergoflow.v1.SchedulesRequest\x1a\x1b.ergoflow.v1.SchedulesReply\x12V\n" +
+	"\x0eChangeSchedule\x12\".ergoflow.v1.ChangeScheduleRequest\x1a .ergoflow.v1.ChangeScheduleReply\x12G\n" +
 	"\x0eSaveCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12B\n" +
 	"\tSaveStart\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12I\n" +
 	"\x0eLoadCheckpoint\x12\x18.ergoflow.v1.LoadRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12>\n" +
@@ -3638,123 +4381,147 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_wire_proto_goTypes = []any{
-	(Stage)(0),                 // 0: ergoflow.v1.Stage
-	(Source_Kind)(0),           // 1: ergoflow.v1.Source.Kind
-	(*Plan)(nil),               // 2: ergoflow.v1.Plan
-	(*WorkerMessage)(nil),      // 3: ergoflow.v1.WorkerMessage
-	(*Hello)(nil),              // 4: ergoflow.v1.Hello
-	(*Heartbeat)(nil),          // 5: ergoflow.v1.Heartbeat
-	(*Prepared)(nil),           // 6: ergoflow.v1.Prepared
-	(*Report)(nil),             // 7: ergoflow.v1.Report
-	(*Ready)(nil),              // 8: ergoflow.v1.Ready
-	(*Progress)(nil),           // 9: ergoflow.v1.Progress
-	(*Timing)(nil),             // 10: ergoflow.v1.Timing
-	(*Complaint)(nil),          // 11: ergoflow.v1.Complaint
-	(*Drain)(nil),              // 12: ergoflow.v1.Drain
-	(*Failed)(nil),             // 13: ergoflow.v1.Failed
-	(*Refusal)(nil),            // 14: ergoflow.v1.Refusal
-	(*LinkChecked)(nil),        // 15: ergoflow.v1.LinkChecked
-	(*CoordinatorMessage)(nil), // 16: ergoflow.v1.CoordinatorMessage
-	(*Welcome)(nil),            // 17: ergoflow.v1.Welcome
-	(*Refuse)(nil),             // 18: ergoflow.v1.Refuse
-	(*Ping)(nil),               // 19: ergoflow.v1.Ping
-	(*Generate)(nil),           // 20: ergoflow.v1.Generate
-	(*Prepare)(nil),            // 21: ergoflow.v1.Prepare
-	(*Form)(nil),               // 22: ergoflow.v1.Form
-	(*Member)(nil),             // 23: ergoflow.v1.Member
-	(*Assign)(nil),             // 24: ergoflow.v1.Assign
-	(*Source)(nil),             // 25: ergoflow.v1.Source
-	(*Go)(nil),                 // 26: ergoflow.v1.Go
-	(*Abort)(nil),              // 27: ergoflow.v1.Abort
-	(*Finish)(nil),             // 28: ergoflow.v1.Finish
-	(*Save)(nil),               // 29: ergoflow.v1.Save
-	(*CheckLink)(nil),          // 30: ergoflow.v1.CheckLink
-	(*Leave)(nil),              // 31: ergoflow.v1.Leave
-	(*SubmitRequest)(nil),      // 32: ergoflow.v1.SubmitRequest
-	(*SubmitReply)(nil),        // 33: ergoflow.v1.SubmitReply
-	(*StatusRequest)(nil),      // 34: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),        // 35: ergoflow.v1.StatusReply
-	(*CheckpointPart)(nil),     // 36: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),   // 37: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),          // 38: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),        // 39: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),    // 40: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),              // 41: ergoflow.v1.Chunk
-	(*StateRequest)(nil),       // 42: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),       // 43: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),         // 44: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),      // 45: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),         // 46: ergoflow.v1.FollowPart
-	(*FollowState)(nil),        // 47: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),       // 48: ergoflow.v1.FollowUpdate
+	(Stage)(0),                        // 0: ergoflow.v1.Stage
+	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
+	(ChangeRunRequest_Action)(0),      // 2: ergoflow.v1.ChangeRunRequest.Action
+	(ChangeScheduleRequest_Action)(0), // 3: ergoflow.v1.ChangeScheduleRequest.Action
+	(*Plan)(nil),                      // 4: ergoflow.v1.Plan
+	(*WorkerMessage)(nil),             // 5: ergoflow.v1.WorkerMessage
+	(*Hello)(nil),                     // 6: ergoflow.v1.Hello
+	(*Heartbeat)(nil),                 // 7: ergoflow.v1.Heartbeat
+	(*Prepared)(nil),                  // 8: ergoflow.v1.Prepared
+	(*Report)(nil),                    // 9: ergoflow.v1.Report
+	(*Ready)(nil),                     // 10: ergoflow.v1.Ready
+	(*Progress)(nil),                  // 11: ergoflow.v1.Progress
+	(*Timing)(nil),                    // 12: ergoflow.v1.Timing
+	(*Complaint)(nil),                 // 13: ergoflow.v1.Complaint
+	(*Drain)(nil),                     // 14: ergoflow.v1.Drain
+	(*Failed)(nil),                    // 15: ergoflow.v1.Failed
+	(*Refusal)(nil),                   // 16: ergoflow.v1.Refusal
+	(*LinkChecked)(nil),               // 17: ergoflow.v1.LinkChecked
+	(*CoordinatorMessage)(nil),        // 18: ergoflow.v1.CoordinatorMessage
+	(*Welcome)(nil),                   // 19: ergoflow.v1.Welcome
+	(*Refuse)(nil),                    // 20: ergoflow.v1.Refuse
+	(*Ping)(nil),                      // 21: ergoflow.v1.Ping
+	(*Generate)(nil),                  // 22: ergoflow.v1.Generate
+	(*Prepare)(nil),                   // 23: ergoflow.v1.Prepare
+	(*Form)(nil),                      // 24: ergoflow.v1.Form
+	(*Member)(nil),                    // 25: ergoflow.v1.Member
+	(*Assign)(nil),                    // 26: ergoflow.v1.Assign
+	(*Source)(nil),                    // 27: ergoflow.v1.Source
+	(*Go)(nil),                        // 28: ergoflow.v1.Go
+	(*Abort)(nil),                     // 29: ergoflow.v1.Abort
+	(*Finish)(nil),                    // 30: ergoflow.v1.Finish
+	(*Save)(nil),                      // 31: ergoflow.v1.Save
+	(*CheckLink)(nil),                 // 32: ergoflow.v1.CheckLink
+	(*Leave)(nil),                     // 33: ergoflow.v1.Leave
+	(*SubmitRequest)(nil),             // 34: ergoflow.v1.SubmitRequest
+	(*SubmitReply)(nil),               // 35: ergoflow.v1.SubmitReply
+	(*RunsRequest)(nil),               // 36: ergoflow.v1.RunsRequest
+	(*RunsReply)(nil),                 // 37: ergoflow.v1.RunsReply
+	(*ChangeRunRequest)(nil),          // 38: ergoflow.v1.ChangeRunRequest
+	(*ChangeRunReply)(nil),            // 39: ergoflow.v1.ChangeRunReply
+	(*AddScheduleRequest)(nil),        // 40: ergoflow.v1.AddScheduleRequest
+	(*AddScheduleReply)(nil),          // 41: ergoflow.v1.AddScheduleReply
+	(*SchedulesRequest)(nil),          // 42: ergoflow.v1.SchedulesRequest
+	(*SchedulesReply)(nil),            // 43: ergoflow.v1.SchedulesReply
+	(*ChangeScheduleRequest)(nil),     // 44: ergoflow.v1.ChangeScheduleRequest
+	(*ChangeScheduleReply)(nil),       // 45: ergoflow.v1.ChangeScheduleReply
+	(*StatusRequest)(nil),             // 46: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),               // 47: ergoflow.v1.StatusReply
+	(*CheckpointPart)(nil),            // 48: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),          // 49: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),                 // 50: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),               // 51: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),           // 52: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),                     // 53: ergoflow.v1.Chunk
+	(*StateRequest)(nil),              // 54: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),              // 55: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 56: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 57: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 58: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 59: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 60: ergoflow.v1.FollowUpdate
 }
 var file_wire_proto_depIdxs = []int32{
-	4,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
-	5,  // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
-	6,  // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
-	7,  // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
-	8,  // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
-	9,  // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
-	11, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
-	12, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
-	13, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
-	14, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
-	15, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
-	10, // 11: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
-	17, // 12: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
-	18, // 13: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
-	19, // 14: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
-	20, // 15: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
-	21, // 16: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
-	22, // 17: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
-	24, // 18: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
-	26, // 19: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
-	27, // 20: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
-	28, // 21: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
-	31, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
-	29, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
-	30, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
-	2,  // 25: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	2,  // 26: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	23, // 27: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	23, // 28: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	25, // 29: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
+	7,  // 1: ergoflow.v1.WorkerMessage.heartbeat:type_name -> ergoflow.v1.Heartbeat
+	8,  // 2: ergoflow.v1.WorkerMessage.prepared:type_name -> ergoflow.v1.Prepared
+	9,  // 3: ergoflow.v1.WorkerMessage.report:type_name -> ergoflow.v1.Report
+	10, // 4: ergoflow.v1.WorkerMessage.ready:type_name -> ergoflow.v1.Ready
+	11, // 5: ergoflow.v1.WorkerMessage.progress:type_name -> ergoflow.v1.Progress
+	13, // 6: ergoflow.v1.WorkerMessage.complaint:type_name -> ergoflow.v1.Complaint
+	14, // 7: ergoflow.v1.WorkerMessage.drain:type_name -> ergoflow.v1.Drain
+	15, // 8: ergoflow.v1.WorkerMessage.failed:type_name -> ergoflow.v1.Failed
+	16, // 9: ergoflow.v1.WorkerMessage.refusal:type_name -> ergoflow.v1.Refusal
+	17, // 10: ergoflow.v1.WorkerMessage.link_checked:type_name -> ergoflow.v1.LinkChecked
+	12, // 11: ergoflow.v1.Progress.timing:type_name -> ergoflow.v1.Timing
+	19, // 12: ergoflow.v1.CoordinatorMessage.welcome:type_name -> ergoflow.v1.Welcome
+	20, // 13: ergoflow.v1.CoordinatorMessage.refuse:type_name -> ergoflow.v1.Refuse
+	21, // 14: ergoflow.v1.CoordinatorMessage.ping:type_name -> ergoflow.v1.Ping
+	22, // 15: ergoflow.v1.CoordinatorMessage.generate:type_name -> ergoflow.v1.Generate
+	23, // 16: ergoflow.v1.CoordinatorMessage.prepare:type_name -> ergoflow.v1.Prepare
+	24, // 17: ergoflow.v1.CoordinatorMessage.form:type_name -> ergoflow.v1.Form
+	26, // 18: ergoflow.v1.CoordinatorMessage.assign:type_name -> ergoflow.v1.Assign
+	28, // 19: ergoflow.v1.CoordinatorMessage.go:type_name -> ergoflow.v1.Go
+	29, // 20: ergoflow.v1.CoordinatorMessage.abort:type_name -> ergoflow.v1.Abort
+	30, // 21: ergoflow.v1.CoordinatorMessage.finish:type_name -> ergoflow.v1.Finish
+	33, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
+	31, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
+	32, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
+	4,  // 25: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	4,  // 26: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	25, // 27: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	25, // 28: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	27, // 29: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
 	1,  // 30: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	23, // 31: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	23, // 32: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
-	2,  // 33: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	25, // 31: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	25, // 32: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	4,  // 33: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
 	0,  // 34: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	37, // 35: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	47, // 36: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	48, // 37: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	3,  // 38: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	32, // 39: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	34, // 40: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	36, // 41: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	36, // 42: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	39, // 43: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	40, // 44: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	42, // 45: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	45, // 46: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	43, // 47: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	16, // 48: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	33, // 49: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	35, // 50: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	38, // 51: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	38, // 52: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	36, // 53: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	41, // 54: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	41, // 55: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	46, // 56: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	44, // 57: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	48, // [48:58] is the sub-list for method output_type
-	38, // [38:48] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	2,  // 35: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
+	3,  // 36: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
+	49, // 37: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	59, // 38: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	60, // 39: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	5,  // 40: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	34, // 41: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	46, // 42: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	36, // 43: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	38, // 44: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	40, // 45: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	42, // 46: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	44, // 47: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	48, // 48: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	48, // 49: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	51, // 50: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	52, // 51: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	54, // 52: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	57, // 53: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	55, // 54: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 55: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	35, // 56: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	47, // 57: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	37, // 58: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	39, // 59: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	41, // 60: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	43, // 61: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	45, // 62: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	50, // 63: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	50, // 64: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	48, // 65: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	53, // 66: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	53, // 67: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	58, // 68: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	56, // 69: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	55, // [55:70] is the sub-list for method output_type
+	40, // [40:55] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3790,11 +4557,11 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Save)(nil),
 		(*CoordinatorMessage_CheckLink)(nil),
 	}
-	file_wire_proto_msgTypes[34].OneofWrappers = []any{
+	file_wire_proto_msgTypes[44].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[44].OneofWrappers = []any{
+	file_wire_proto_msgTypes[54].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -3804,8 +4571,8 @@ func file_wire_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   47,
+			NumEnums:      4,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -28,6 +28,11 @@ const (
 	Control_Session_FullMethodName        = "/ergoflow.v1.Control/Session"
 	Control_Submit_FullMethodName         = "/ergoflow.v1.Control/Submit"
 	Control_Status_FullMethodName         = "/ergoflow.v1.Control/Status"
+	Control_Runs_FullMethodName           = "/ergoflow.v1.Control/Runs"
+	Control_ChangeRun_FullMethodName      = "/ergoflow.v1.Control/ChangeRun"
+	Control_AddSchedule_FullMethodName    = "/ergoflow.v1.Control/AddSchedule"
+	Control_Schedules_FullMethodName      = "/ergoflow.v1.Control/Schedules"
+	Control_ChangeSchedule_FullMethodName = "/ergoflow.v1.Control/ChangeSchedule"
 	Control_SaveCheckpoint_FullMethodName = "/ergoflow.v1.Control/SaveCheckpoint"
 	Control_SaveStart_FullMethodName      = "/ergoflow.v1.Control/SaveStart"
 	Control_LoadCheckpoint_FullMethodName = "/ergoflow.v1.Control/LoadCheckpoint"
@@ -42,10 +47,20 @@ const (
 type ControlClient interface {
 	// Session connects a worker: it lasts exactly as long as the stream.
 	Session(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WorkerMessage, CoordinatorMessage], error)
-	// Submit sets the run to execute; submitting the same run again attaches to it.
+	// Submit adds a run to the queue; submitting the same run again attaches to it.
 	Submit(ctx context.Context, in *SubmitRequest, opts ...grpc.CallOption) (*SubmitReply, error)
 	// Status returns the document that `ergoflow status --json` prints.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusReply, error)
+	// Runs returns the document that `ergoflow runs list --json` prints.
+	Runs(ctx context.Context, in *RunsRequest, opts ...grpc.CallOption) (*RunsReply, error)
+	// ChangeRun cancels a run, or moves one that waits.
+	ChangeRun(ctx context.Context, in *ChangeRunRequest, opts ...grpc.CallOption) (*ChangeRunReply, error)
+	// AddSchedule adds a schedule. The same one may be added again.
+	AddSchedule(ctx context.Context, in *AddScheduleRequest, opts ...grpc.CallOption) (*AddScheduleReply, error)
+	// Schedules returns the document that `ergoflow schedules list --json` prints.
+	Schedules(ctx context.Context, in *SchedulesRequest, opts ...grpc.CallOption) (*SchedulesReply, error)
+	// ChangeSchedule pauses, resumes, runs or removes a schedule.
+	ChangeSchedule(ctx context.Context, in *ChangeScheduleRequest, opts ...grpc.CallOption) (*ChangeScheduleReply, error)
 	// SaveCheckpoint stores one checkpoint: a header, then its bytes.
 	SaveCheckpoint(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[CheckpointPart, SaveReply], error)
 	// SaveStart stores the state at step 0 of a run that begins from an earlier state, before
@@ -92,6 +107,56 @@ func (c *controlClient) Status(ctx context.Context, in *StatusRequest, opts ...g
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatusReply)
 	err := c.cc.Invoke(ctx, Control_Status_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) Runs(ctx context.Context, in *RunsRequest, opts ...grpc.CallOption) (*RunsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RunsReply)
+	err := c.cc.Invoke(ctx, Control_Runs_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ChangeRun(ctx context.Context, in *ChangeRunRequest, opts ...grpc.CallOption) (*ChangeRunReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeRunReply)
+	err := c.cc.Invoke(ctx, Control_ChangeRun_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) AddSchedule(ctx context.Context, in *AddScheduleRequest, opts ...grpc.CallOption) (*AddScheduleReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AddScheduleReply)
+	err := c.cc.Invoke(ctx, Control_AddSchedule_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) Schedules(ctx context.Context, in *SchedulesRequest, opts ...grpc.CallOption) (*SchedulesReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SchedulesReply)
+	err := c.cc.Invoke(ctx, Control_Schedules_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ChangeSchedule(ctx context.Context, in *ChangeScheduleRequest, opts ...grpc.CallOption) (*ChangeScheduleReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeScheduleReply)
+	err := c.cc.Invoke(ctx, Control_ChangeSchedule_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +235,20 @@ type Control_SnapshotClient = grpc.ServerStreamingClient[Chunk]
 type ControlServer interface {
 	// Session connects a worker: it lasts exactly as long as the stream.
 	Session(grpc.BidiStreamingServer[WorkerMessage, CoordinatorMessage]) error
-	// Submit sets the run to execute; submitting the same run again attaches to it.
+	// Submit adds a run to the queue; submitting the same run again attaches to it.
 	Submit(context.Context, *SubmitRequest) (*SubmitReply, error)
 	// Status returns the document that `ergoflow status --json` prints.
 	Status(context.Context, *StatusRequest) (*StatusReply, error)
+	// Runs returns the document that `ergoflow runs list --json` prints.
+	Runs(context.Context, *RunsRequest) (*RunsReply, error)
+	// ChangeRun cancels a run, or moves one that waits.
+	ChangeRun(context.Context, *ChangeRunRequest) (*ChangeRunReply, error)
+	// AddSchedule adds a schedule. The same one may be added again.
+	AddSchedule(context.Context, *AddScheduleRequest) (*AddScheduleReply, error)
+	// Schedules returns the document that `ergoflow schedules list --json` prints.
+	Schedules(context.Context, *SchedulesRequest) (*SchedulesReply, error)
+	// ChangeSchedule pauses, resumes, runs or removes a schedule.
+	ChangeSchedule(context.Context, *ChangeScheduleRequest) (*ChangeScheduleReply, error)
 	// SaveCheckpoint stores one checkpoint: a header, then its bytes.
 	SaveCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error
 	// SaveStart stores the state at step 0 of a run that begins from an earlier state, before
@@ -201,6 +276,21 @@ func (UnimplementedControlServer) Submit(context.Context, *SubmitRequest) (*Subm
 }
 func (UnimplementedControlServer) Status(context.Context, *StatusRequest) (*StatusReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedControlServer) Runs(context.Context, *RunsRequest) (*RunsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Runs not implemented")
+}
+func (UnimplementedControlServer) ChangeRun(context.Context, *ChangeRunRequest) (*ChangeRunReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeRun not implemented")
+}
+func (UnimplementedControlServer) AddSchedule(context.Context, *AddScheduleRequest) (*AddScheduleReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddSchedule not implemented")
+}
+func (UnimplementedControlServer) Schedules(context.Context, *SchedulesRequest) (*SchedulesReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Schedules not implemented")
+}
+func (UnimplementedControlServer) ChangeSchedule(context.Context, *ChangeScheduleRequest) (*ChangeScheduleReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method ChangeSchedule not implemented")
 }
 func (UnimplementedControlServer) SaveCheckpoint(grpc.ClientStreamingServer[CheckpointPart, SaveReply]) error {
 	return status.Error(codes.Unimplemented, "method SaveCheckpoint not implemented")
@@ -278,6 +368,96 @@ func _Control_Status_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_Runs_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RunsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Runs(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Runs_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Runs(ctx, req.(*RunsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ChangeRun_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRunRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ChangeRun(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ChangeRun_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ChangeRun(ctx, req.(*ChangeRunRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_AddSchedule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddScheduleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).AddSchedule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_AddSchedule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).AddSchedule(ctx, req.(*AddScheduleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_Schedules_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SchedulesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Schedules(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Schedules_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Schedules(ctx, req.(*SchedulesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ChangeSchedule_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeScheduleRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ChangeSchedule(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ChangeSchedule_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ChangeSchedule(ctx, req.(*ChangeScheduleRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_SaveCheckpoint_Handler(srv interface{}, stream grpc.ServerStream) error {
 	return srv.(ControlServer).SaveCheckpoint(&grpc.GenericServerStream[CheckpointPart, SaveReply]{ServerStream: stream})
 }
@@ -328,6 +508,26 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Status",
 			Handler:    _Control_Status_Handler,
+		},
+		{
+			MethodName: "Runs",
+			Handler:    _Control_Runs_Handler,
+		},
+		{
+			MethodName: "ChangeRun",
+			Handler:    _Control_ChangeRun_Handler,
+		},
+		{
+			MethodName: "AddSchedule",
+			Handler:    _Control_AddSchedule_Handler,
+		},
+		{
+			MethodName: "Schedules",
+			Handler:    _Control_Schedules_Handler,
+		},
+		{
+			MethodName: "ChangeSchedule",
+			Handler:    _Control_ChangeSchedule_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
@@ -72,23 +73,31 @@ func (c *Client) Status(ctx context.Context) (st coordinator.Status, err error) 
 	return st, nil
 }
 
-// Submit hands a plan to the coordinator. Without replace a coordinator with another
-// run that is not finished refuses it, with ErrBusy.
-func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stage, replace bool) error {
+// Submission says what becomes of a plan where the coordinator has another run that is not
+// finished. The zero value has it refused, with ErrBusy.
+type Submission struct {
+	Replace  bool // it takes that run's place
+	Queue    bool // it waits in the queue,
+	Priority int  // at the place of this priority
+}
+
+// Submit hands a plan to the coordinator, and returns the number of the run.
+func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stage, s Submission) (queue.ID, error) {
 	answer, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	_, err := c.Control.Submit(answer, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Replace: replace, Version: ergoflow.Build()})
+	reply, err := c.Control.Submit(answer, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
+		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent()})
 	if err == nil {
-		return nil
+		return queue.ID(reply.Id), nil
 	}
 	err = rpcError("submit "+plan.Experiment, err)
 	if errors.Is(err, ErrUnreachable) {
-		return err
+		return 0, err
 	}
 	if st, unknown := c.Status(ctx); unknown == nil && st.Run != "" && st.Run != plan.Run {
-		return ofKind{err, ErrBusy}
+		return 0, ofKind{err, ErrBusy}
 	}
-	return err
+	return 0, err
 }
 
 // checkpoint fetches the latest checkpoint of a run.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/report"
 )
@@ -26,9 +27,9 @@ type Options struct {
 	// Start is the state at step 0 of a run that begins from an earlier state, encoded. Nil:
 	// the plan has no start, or the coordinator has a checkpoint of the run already.
 	Start []byte
-	// Replace lets the run take the place of one that is not finished. On a local
-	// cluster it always does.
-	Replace bool
+	// Submission says what becomes of the run where another is not finished. On a local
+	// cluster it takes that one's place.
+	Submission
 	// Checkpoint fetches the final checkpoint.
 	Checkpoint bool
 	// Out gets the progress; nil: standard error.
@@ -68,15 +69,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer c.Close()
-	if o.Start != nil { // before the run is submitted, which fails without it
-		if err := local.insist(ctx, func() error { return c.saveStart(ctx, o.Plan, o.Start) }); err != nil {
-			return Result{}, err
-		}
-	}
-	if err := local.insist(ctx, func() error { return c.Submit(ctx, o.Plan, o.Until, o.Replace) }); err != nil {
+	id, err := c.submit(ctx, local, o)
+	if err != nil {
 		return Result{}, err
 	}
-	r, err := c.follow(ctx, o, local)
+	r, err := c.follow(ctx, id, o, local)
 	if err != nil || !o.Checkpoint {
 		return r, err
 	}
@@ -85,6 +82,29 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return err
 	})
 	return r, err
+}
+
+// Enqueue submits a run to the cluster at o.Addr, and returns its number.
+func Enqueue(ctx context.Context, o Options) (queue.ID, error) {
+	c, err := Dial(o.Addr)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	return c.submit(ctx, nil, o)
+}
+
+func (c *Client) submit(ctx context.Context, local *cluster, o Options) (id queue.ID, err error) {
+	if o.Start != nil { // before the run is submitted, which fails without it
+		if err := local.insist(ctx, func() error { return c.saveStart(ctx, o.Plan, o.Start) }); err != nil {
+			return 0, err
+		}
+	}
+	err = local.insist(ctx, func() (err error) {
+		id, err = c.Submit(ctx, o.Plan, o.Until, o.Submission)
+		return err
+	})
+	return id, err
 }
 
 // insist repeats a call while the coordinator of a local cluster does not answer because

@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -40,6 +41,8 @@ var (
 	ErrReplaced = errors.New("the run was replaced")
 	// ErrNoStart means that the state is missing from which the run begins.
 	ErrNoStart = errors.New("the state from which the run begins is missing")
+	// ErrCancelled means that somebody cancelled the run.
+	ErrCancelled = errors.New("the run was cancelled")
 	// ErrForgotten means that the coordinator has no run: it was started again in
 	// another directory.
 	ErrForgotten = errors.New("the run is unknown")
@@ -47,8 +50,8 @@ var (
 
 // follow shows the run's progress until the stage is reached. local is nil for a cluster
 // that was there, which may have no workers yet.
-func (c *Client) follow(ctx context.Context, o Options, local *cluster) (Result, error) {
-	f := follower{plan: o.Plan, bars: progress.Stages{Out: o.Out}, begin: time.Now(), manned: local != nil}
+func (c *Client) follow(ctx context.Context, id queue.ID, o Options, local *cluster) (Result, error) {
+	f := follower{id: id, plan: o.Plan, bars: progress.Stages{Out: o.Out}, begin: time.Now(), manned: local != nil}
 	defer f.bars.End()
 	answered := time.Now()
 	var st coordinator.Status
@@ -60,6 +63,13 @@ func (c *Client) follow(ctx context.Context, o Options, local *cluster) (Result,
 			st, answered = now, time.Now()
 		case !errors.Is(err, ErrUnreachable) || time.Since(answered) > restartPatience:
 			return Result{}, err
+		}
+		if err == nil && st.Run != o.Plan.Run && f.entry(st) == nil && id != 0 {
+			// It waits far behind in the queue, or ended long ago.
+			r, unknown := c.Run(ctx, id)
+			if unknown == nil {
+				st.Runs = append(st.Runs, r)
+			}
 		}
 		if err == nil {
 			if reached, err := f.show(st, o.Until); reached || err != nil {
@@ -81,7 +91,9 @@ func (c *Client) follow(ctx context.Context, o Options, local *cluster) (Result,
 
 // A follower turns one status after another into progress.
 type follower struct {
+	id         queue.ID // of the run in the queue; 0: unknown
 	plan       ergoflow.Plan
+	queued     int // runs before it, as a line has said; 0: none has
 	bars       progress.Stages
 	begin      time.Time // of the present stage
 	stages     []report.StageTime
@@ -103,8 +115,8 @@ func (f *follower) tell(local *cluster) {
 
 // show shows one status and says whether the stage is reached.
 func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
-	if err := f.replaced(st); err != nil {
-		return false, err
+	if st.Run != f.plan.Run {
+		return f.elsewhere(st)
 	}
 	f.missWorkers(st)
 	f.missRoom(st)
@@ -152,13 +164,57 @@ func (f *follower) failed(failure string) error {
 	return err
 }
 
+// entry is the run in the queue, as far as a status shows it; nil: it does not.
+func (f *follower) entry(st coordinator.Status) *queue.Run {
+	for i, r := range st.Runs {
+		if r.ID == f.id {
+			return &st.Runs[i]
+		}
+	}
+	return nil
+}
+
+// elsewhere says what has become of the run where the coordinator conducts another one, or
+// none.
+func (f *follower) elsewhere(st coordinator.Status) (reached bool, err error) {
+	r := f.entry(st)
+	switch {
+	case r == nil:
+		return false, f.replaced(st)
+	case r.State != queue.Ended:
+		f.waits(st)
+		return false, nil
+	case r.Outcome == queue.Done:
+		f.generated(st)
+		if r.Kind == queue.Train {
+			f.leave("train", "", fmt.Sprintf("%d steps", f.plan.Steps))
+		}
+		return true, nil
+	case r.Outcome == queue.Failed:
+		return false, f.failed(r.Reason)
+	case r.Outcome == queue.Cancelled:
+		return false, ofKind{fmt.Errorf("run %d (%.12s) was cancelled: %s", r.ID, f.plan.Run, r.Reason), ErrCancelled}
+	}
+	return false, f.replaced(st)
+}
+
+// waits says how many runs are before this one, when that changes.
+func (f *follower) waits(st coordinator.Status) {
+	before := 0
+	for before < len(st.Runs) && st.Runs[before].ID != f.id {
+		before++
+	}
+	if before > 0 && before != f.queued {
+		f.bars.End()
+		fmt.Fprintf(f.bars.Out, "run %d waits in the queue, %d before it\n", f.id, before)
+		f.queued = before
+	}
+}
+
 // replaced says what has taken the run's place. The coordinator had stored the run as its
 // own before it was followed.
 func (f *follower) replaced(st coordinator.Status) error {
-	switch st.Run {
-	case f.plan.Run:
-		return nil
-	case "":
+	if st.Run == "" {
 		return ofKind{fmt.Errorf("the coordinator no longer knows run %.12s", f.plan.Run), ErrForgotten}
 	}
 	return ofKind{fmt.Errorf("run %.12s was replaced by run %.12s (%s)", f.plan.Run, st.Run, st.Experiment), ErrReplaced}

@@ -58,7 +58,7 @@ func TestFollowReplaced(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), restartPatience)
 			defer cancel()
 			c := Client{Control: &script{statuses: []coordinator.Status{ours, ours, test.next}}}
-			_, err := c.follow(ctx, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
+			_, err := c.follow(ctx, 0, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
 			if !errors.Is(err, test.kind) {
 				t.Fatalf("ended with %v, not %v", err, test.kind)
 			}
@@ -108,7 +108,7 @@ func TestFollowWithoutWorkers(t *testing.T) {
 		defer out.Close()
 		synctest.Test(t, func(t *testing.T) {
 			c := Client{Control: &script{statuses: test.statuses}}
-			_, err = c.follow(t.Context(), Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: out}, test.local)
+			_, err = c.follow(t.Context(), 0, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: out}, test.local)
 		})
 		said, readErr := os.ReadFile(out.Name())
 		if err != nil || readErr != nil || strings.Count(string(said), "ergoflow worker --join 10.0.0.1:7946\n") != test.lines {

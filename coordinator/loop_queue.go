@@ -1,0 +1,144 @@
+package coordinator
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
+)
+
+// queueInterval is the time between two ticks of the queue: schedules have minutes.
+const queueInterval = time.Second
+
+// stepQueue lets the queue handle an event, and executes the effects in order. An event
+// that they cause is handled after the last of them.
+func (l *loop) stepQueue(e queue.Event) {
+	l.pending = append(l.pending, e)
+	if l.stepping {
+		return
+	}
+	l.stepping = true
+	defer func() { l.stepping = false }()
+	for len(l.pending) > 0 && l.fatal == nil {
+		e, l.pending = l.pending[0], l.pending[1:]
+		effects, reason := l.runs.Step(time.Now(), e)
+		if reason != "" {
+			l.log.Info(reason)
+		}
+		for _, effect := range effects {
+			if l.fatal != nil {
+				return // the ledger is not durable
+			}
+			l.executeQueue(effect)
+		}
+	}
+}
+
+func (l *loop) executeQueue(effect queue.Effect) {
+	switch e := effect.(type) {
+	case queue.Persist:
+		if l.fatal = l.ledger.persistQueue(e); l.fatal == nil {
+			l.processes.forget(e.RemovedRuns)
+		}
+	case queue.Begin:
+		l.begin(e.Run)
+	case queue.Withdraw:
+		l.step(machine.Withdraw{Entry: uint64(e.ID), Reason: e.Reason})
+	case queue.Launch:
+		l.processes.launch(e.Run)
+	case queue.Terminate:
+		l.processes.terminate(e.ID, e.Attempt)
+	case queue.Answer:
+		l.answered = e
+	case queue.Warn:
+		l.log.Warn(e.Text)
+	}
+}
+
+// begin hands a run to the machine, unless that has it.
+func (l *loop) begin(r queue.Run) {
+	entry, _, _ := l.machine.Conducting()
+	if ended, _ := l.machine.Outcome(); ended && entry == uint64(r.ID) {
+		l.noteOutcome() // the queue has not heard of it
+		return
+	}
+	until := machine.StageTrain
+	if r.Kind == queue.Generate {
+		until = machine.StageGenerate
+	}
+	l.step(machine.Submit{Plan: *r.Plan, Until: until, Replace: true, Entry: uint64(r.ID)})
+	if l.answer != "" {
+		l.stepQueue(queue.Finished{ID: r.ID, Attempt: r.Attempt, Outcome: queue.Failed, Reason: l.answer})
+		l.answer = ""
+	}
+}
+
+// noteOutcome tells the queue that the machine's run has ended.
+func (l *loop) noteOutcome() {
+	ended, failure := l.machine.Outcome()
+	if !ended || !l.started {
+		return
+	}
+	entry, _, _ := l.machine.Conducting()
+	r, known := l.runs.Run(queue.ID(entry))
+	if !known || r.State != queue.Running {
+		return
+	}
+	e := queue.Finished{ID: r.ID, Attempt: r.Attempt, Outcome: queue.Done}
+	if failure != "" {
+		e.Outcome, e.Reason = queue.Failed, failure
+	}
+	l.stepQueue(e)
+}
+
+// conducting is the run that the machine has in its ledger as not finished.
+func (l *loop) conducting() *queue.Conducted {
+	entry, plan, until := l.machine.Conducting()
+	if ended, _ := l.machine.Outcome(); plan == nil || ended {
+		return nil
+	}
+	kind := queue.Train
+	if until == machine.StageGenerate {
+		kind = queue.Generate
+	}
+	return &queue.Conducted{ID: queue.ID(entry), Kind: kind, Plan: *plan}
+}
+
+// Bounds of the runs in the status, which clients ask for several times a second.
+const (
+	statusLive  = 50
+	statusEnded = 10
+)
+
+// shownRuns leaves out the plans, and what is beyond a bound.
+func shownRuns(runs []queue.Run, bound int) []queue.Run {
+	runs = runs[:min(len(runs), bound)]
+	for i := range runs {
+		runs[i].Plan = nil
+	}
+	return runs
+}
+
+// request hands a request to the queue and returns its answer.
+func (l *loop) request(e queue.Event) (a queue.Answer, err error) {
+	var fatal error
+	ok := l.do(func() {
+		l.answered = queue.Answer{}
+		l.stepQueue(e)
+		a, fatal = l.answered, l.fatal
+		if r, known := l.runs.Run(a.ID); a.Refusal == "" && known && r.Outcome == queue.Failed {
+			a.Refusal = r.Reason // the machine refused it
+		}
+		if st := l.machine.Status(); a.Busy {
+			a.Refusal = fmt.Sprintf("run %s (%s) is not finished: step %d of %d", st.Run, st.Experiment, st.Step, st.Steps)
+		}
+	})
+	switch {
+	case !ok:
+		return a, errEnding
+	case fatal != nil:
+		return a, unavailable(fatal)
+	}
+	return a, nil
+}
