@@ -20,7 +20,8 @@ COUNT ?= 200
 RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/experiment/... \
 	./model/training/assignment/... ./model/training/flow/... ./model/training/state/... \
 	./model/network/parameters/... ./model/sampling/ode/... ./worker/... \
-	./model/evaluation/metrics ./model/evaluation/metrics/softmin ./model/evaluation/metrics/bucketsort
+	./model/evaluation/metrics ./model/evaluation/metrics/softmin ./model/evaluation/metrics/bucketsort \
+	./model/registry
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.

@@ -16,9 +16,12 @@ type Budget struct {
 	// time zone, "Europe/Berlin"; empty: this machine's.
 	Deadline string `yaml:"deadline"`
 	Zone     string `yaml:"zone"`
-	// Reserve is kept of Wall and Deadline for evaluation, gate and report.
+	// Reserve is kept of Wall and Deadline for evaluation, gate and report; 0: a tenth of the
+	// whole time, and at most defaultReserve.
 	Reserve Duration `yaml:"reserve"`
 }
+
+const defaultReserve = 10 * time.Minute
 
 // Duration is a time.Duration in YAML and JSON, as "2h30m".
 type Duration time.Duration
@@ -92,15 +95,23 @@ func (b Budget) deadline(began time.Time) (time.Time, error) {
 // began is when the retraining began, spent what it has used of its wall time before now.
 func (b Budget) trainUntil(began, now time.Time, spent time.Duration) (until time.Time, why string) {
 	if at, err := b.deadline(began); err == nil && !at.IsZero() {
-		until, why = at.Add(-time.Duration(b.Reserve)), fmt.Sprintf("the deadline %s", at.Format(time.RFC3339))
+		until, why = at.Add(-b.reserve(at.Sub(began))), fmt.Sprintf("the deadline %s", at.Format(time.RFC3339))
 	}
-	if b.Wall > 0 {
-		at := now.Add(time.Duration(b.Wall) - time.Duration(b.Reserve) - spent)
+	if wall := time.Duration(b.Wall); wall > 0 {
+		at := now.Add(wall - b.reserve(wall) - spent)
 		if until.IsZero() || at.Before(until) {
-			until, why = at, fmt.Sprintf("the wall time of %v", time.Duration(b.Wall))
+			until, why = at, fmt.Sprintf("the wall time of %v", wall)
 		}
 	}
 	return until, why
+}
+
+// reserve is kept of the whole time that a bound gives.
+func (b Budget) reserve(whole time.Duration) time.Duration {
+	if b.Reserve > 0 {
+		return time.Duration(b.Reserve)
+	}
+	return min(whole/10, defaultReserve)
 }
 
 // steps is the number of steps of a training within the budget, and whether that is fewer.

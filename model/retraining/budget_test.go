@@ -23,14 +23,14 @@ func TestTrainUntil(t *testing.T) {
 		until, why string
 	}{
 		{"none", Budget{}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "", ""},
-		{"wall", Budget{Wall: 2 * hour}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-02T00:00:00Z", "the wall time of 2h0m0s"},
-		{"wall of a second process", Budget{Wall: 2 * hour}, "2026-03-01T22:00:00Z", "2026-03-05T08:00:00Z", 90 * time.Minute, "2026-03-05T08:30:00Z", "the wall time"},
-		{"wall that is spent", Budget{Wall: hour}, "2026-03-01T22:00:00Z", "2026-03-01T23:30:00Z", 90 * time.Minute, "2026-03-01T23:00:00Z", "the wall time"},
-		{"deadline in the morning", Budget{Deadline: "06:00", Zone: "Europe/Berlin"}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-02T05:00:00Z", "the deadline 2026-03-02T06:00:00+01:00"},
-		{"deadline of the day of the beginning", Budget{Deadline: "23:30", Zone: "UTC"}, "2026-03-01T22:00:00Z", "2026-03-02T01:00:00Z", 0, "2026-03-01T23:30:00Z", "the deadline"},
-		{"deadline in summer time", Budget{Deadline: "06:00", Zone: "Europe/Berlin"}, "2026-03-28T22:00:00Z", "2026-03-28T22:00:00Z", 0, "2026-03-29T04:00:00Z", "the deadline"},
-		{"deadline in the hour that does not exist", Budget{Deadline: "02:30", Zone: "Europe/Berlin"}, "2026-03-28T22:00:00Z", "2026-03-28T22:00:00Z", 0, "2026-03-29T01:30:00Z", "the deadline"},
-		{"the earlier one", Budget{Wall: 10 * hour, Deadline: "23:00", Zone: "UTC"}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-01T23:00:00Z", "the deadline"},
+		{"wall", Budget{Wall: 2 * hour}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-01T23:50:00Z", "the wall time of 2h0m0s"},
+		{"wall of a second process", Budget{Wall: 2 * hour}, "2026-03-01T22:00:00Z", "2026-03-05T08:00:00Z", 90 * time.Minute, "2026-03-05T08:20:00Z", "the wall time"},
+		{"wall that is spent", Budget{Wall: hour}, "2026-03-01T22:00:00Z", "2026-03-01T23:30:00Z", 90 * time.Minute, "2026-03-01T22:54:00Z", "the wall time"},
+		{"deadline in the morning", Budget{Deadline: "06:00", Zone: "Europe/Berlin"}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-02T04:50:00Z", "the deadline 2026-03-02T06:00:00+01:00"},
+		{"deadline of the day of the beginning", Budget{Deadline: "23:30", Zone: "UTC"}, "2026-03-01T22:00:00Z", "2026-03-02T01:00:00Z", 0, "2026-03-01T23:21:00Z", "the deadline"},
+		{"deadline in summer time", Budget{Deadline: "06:00", Zone: "Europe/Berlin"}, "2026-03-28T22:00:00Z", "2026-03-28T22:00:00Z", 0, "2026-03-29T03:50:00Z", "the deadline"},
+		{"deadline in the hour that does not exist", Budget{Deadline: "02:30", Zone: "Europe/Berlin"}, "2026-03-28T22:00:00Z", "2026-03-28T22:00:00Z", 0, "2026-03-29T01:20:00Z", "the deadline"},
+		{"the earlier one", Budget{Wall: 10 * hour, Deadline: "23:00", Zone: "UTC"}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-01T22:54:00Z", "the deadline"},
 		{"with a reserve", Budget{Wall: 2 * hour, Reserve: hour / 2}, "2026-03-01T22:00:00Z", "2026-03-01T22:00:00Z", 0, "2026-03-01T23:30:00Z", "the wall time"},
 	} {
 		until, why := c.budget.trainUntil(at(c.began), at(c.now), c.spent)
