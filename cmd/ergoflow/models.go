@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -112,13 +113,14 @@ func modelsListCommand() *cobra.Command {
 				fmt.Fprintf(stdout, "no versions in %s\n", r.Dir())
 				return nil
 			}
-			t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+			out := bufio.NewWriter(stdout) // the table writes cell by cell
+			t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "version\taliases\tmetrics\tparent\tstep\tdecision\tsize\tage")
 			for _, v := range all {
 				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", v.Ref(), aliasesOf(v), metricsOf(v), parentOf(v), v.Step,
 					v.Decision, humanize.IBytes(uint64(v.Weights.Bytes)), humanize.Time(v.Created))
 			}
-			return t.Flush()
+			return errors.Join(t.Flush(), out.Flush())
 		}),
 	})
 }

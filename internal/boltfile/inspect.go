@@ -41,7 +41,8 @@ type inspector struct {
 	pageSize int64
 	pages    uint64 // high-water mark
 	seen     map[uint64]bool
-	metas    int // valid meta records
+	metas    int      // valid meta records
+	buffers  [][]byte // of the pages from the root to the present one
 }
 
 // inspect checks the file's structure: sizes, page numbers and types, bounds of
@@ -163,7 +164,10 @@ func (in *inspector) page(id uint64, depth int) error {
 		return fmt.Errorf("page %d lies more than %d deep", id, maxDepth)
 	}
 	offset := int64(id) * in.pageSize
-	w := window{offset, make([]byte, in.pageSize)}
+	for len(in.buffers) <= depth {
+		in.buffers = append(in.buffers, make([]byte, in.pageSize))
+	}
+	w := window{offset, in.buffers[depth]} // pages above this one have their own
 	if _, err := in.file.ReadAt(w.bytes, offset); err != nil {
 		return fmt.Errorf("page %d: %w", id, err)
 	}

@@ -36,6 +36,7 @@ func (s shelf) list(all []Version) ([]Version, error) {
 	if err != nil {
 		return nil, err
 	}
+	all = slices.Grow(all, len(s.numbers())) // versions are large to move
 	records := s.in(bucketVersions).Cursor()
 	for k, value := records.First(); k != nil; k, value = records.Next() {
 		v, err := readOutline(value)

@@ -42,7 +42,8 @@ func (c Config) compare(p pairing, subsets bootstrap.Subsets, mine, theirs Metri
 			out.further++
 		}
 	}
-	out.change = -sum(gains)/sum(scales) + 0 // no −0
+	change := -sum(gains)/sum(scales) + 0 // no −0
+	out.change = min(max(change, -math.MaxFloat64), math.MaxFloat64)
 	out.gain, out.scale = subsets.Sums(gains), subsets.Sums(scales)
 	return out
 }

@@ -460,3 +460,48 @@ func TestZeroAndNegativeChampions(t *testing.T) {
 		}
 	}
 }
+
+// Whatever the tables have, there is a verdict with reasons, and JSON of it.
+func TestAnyTable(t *testing.T) {
+	odd := []float64{0, math.Copysign(0, -1), 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, 1e100, math.SmallestNonzeroFloat64, 1e-200, 3}
+	for seed := range uint64(3000) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		kinds := 2 + rng.IntN(len(odd)-1) // of values
+		values := func(n int) (v []float64) {
+			for range n {
+				v = append(v, odd[(rng.IntN(kinds)+int(seed))%len(odd)])
+			}
+			return v
+		}
+		n := 1 + rng.IntN(9)
+		some := func() *Table {
+			t := table("table", values(n)...)
+			t.Metrics = append(t.Metrics, Metric{Name: "ks", Values: values(n), Absolute: rng.IntN(2) == 0})
+			if rng.IntN(20) == 0 {
+				t.Metrics = t.Metrics[:rng.IntN(2)]
+			}
+			if rng.IntN(20) == 0 {
+				t.Functions = t.Functions[:n-1]
+			}
+			if rng.IntN(3) == 0 {
+				t.Equations = rng.Perm(n)
+				t.Equations[0] = 0
+			}
+			return &t
+		}
+		c := Default()
+		c.Resamples = 99
+		c.Margin, c.Normal = float64(rng.IntN(2))/2, float64(rng.IntN(2))
+		champion := some()
+		if rng.IntN(4) == 0 {
+			champion = nil
+		}
+		v := Decide(c, *some(), champion, Controls{some(), some()})
+		if v.Decision == "" || len(v.Reasons) == 0 {
+			t.Fatalf("seed %d: %+v", seed, v)
+		}
+		if _, err := json.Marshal(v); err != nil {
+			t.Fatalf("seed %d: %v of %+v", seed, err, v)
+		}
+	}
+}

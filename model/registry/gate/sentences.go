@@ -31,7 +31,7 @@ func (j judge) sentence(d Difference) string {
 	if d.Low == nil || d.High == nil {
 		return s + fmt.Sprintf(": that needs at least %d equations", j.Needs())
 	}
-	return s + fmt.Sprintf(": with %s confidence each, the change is above %s and below %s", confidence, d.amount(*d.Low), d.amount(*d.High))
+	return s + fmt.Sprintf(": the change is between %s and %s (either with %s confidence)", d.amount(*d.Low), d.amount(*d.High), confidence)
 }
 
 // moved says in which direction the mean went, and how far.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -79,14 +80,17 @@ func (t Table) validate() error {
 	return t.finite()
 }
 
-// finite names the metric and the function of the first value that is not finite, and how
-// many there are.
+// largest is far beyond any distance; sums of such values are finite.
+const largest = 1e100
+
+// finite names the metric and the function of the first value that is not finite, or too large
+// to be a distance, and how many there are.
 func (t Table) finite() error {
 	count := 0
 	var first error
 	for _, m := range t.Metrics {
 		for i, v := range m.Values {
-			if v-v == 0 {
+			if math.Abs(v) <= largest {
 				continue
 			}
 			if count++; first == nil {
@@ -95,7 +99,7 @@ func (t Table) finite() error {
 		}
 	}
 	if count > 1 {
-		return fmt.Errorf("%w, and %d more values that are not finite", first, count-1)
+		return fmt.Errorf("%w, and %d more values that are not finite or too large", first, count-1)
 	}
 	return first
 }
