@@ -2,9 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -123,29 +121,6 @@ func modelsListCommand() *cobra.Command {
 			return errors.Join(t.Flush(), out.Flush())
 		}),
 	})
-}
-
-// printRows prints a JSON array with one element a line.
-func printRows[T any](rows []T) error {
-	var out bytes.Buffer
-	out.WriteString("[")
-	for i, row := range rows {
-		encoded, err := json.Marshal(row)
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		out.WriteString("\n  ")
-		out.Write(encoded)
-	}
-	if len(rows) > 0 {
-		out.WriteByte('\n')
-	}
-	out.WriteString("]\n")
-	_, err := stdout.Write(out.Bytes())
-	return err
 }
 
 func aliasesOf(v registry.Version) string {

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/finitejson"
@@ -81,5 +85,40 @@ func printJSON(v any) error {
 	}
 	warn(warnings)
 	_, err = stdout.Write(append(encoded, '\n'))
+	return err
+}
+
+// printRows prints a JSON array with one element a line. It encodes parts of a long one at
+// the same time.
+func printRows[T any](rows []T) error {
+	parts := make([]bytes.Buffer, runtime.GOMAXPROCS(0))
+	var encoders errgroup.Group
+	for i := range parts {
+		encoders.Go(func() error {
+			for _, row := range rows[i*len(rows)/len(parts) : (i+1)*len(rows)/len(parts)] {
+				encoded, err := json.Marshal(row)
+				if err != nil {
+					return err
+				}
+				parts[i].WriteString(",\n  ")
+				parts[i].Write(encoded)
+			}
+			return nil
+		})
+	}
+	if err := encoders.Wait(); err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	for i := range parts {
+		out.Write(parts[i].Bytes())
+	}
+	text := out.Bytes()
+	if len(text) == 0 {
+		_, err := stdout.Write([]byte("[]\n"))
+		return err
+	}
+	text[0] = '[' // in place of the first comma
+	_, err := stdout.Write(append(text, "\n]\n"...))
 	return err
 }

@@ -14,9 +14,6 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// errPruned: the weights were removed between their copy and their version.
-var errPruned = errors.New("its weights were removed meanwhile")
-
 // Add adds a version with its training state, and returns it with its number. A version
 // with the same key that the model has already is returned instead, and nothing is stored.
 // After an error, or when the process is killed, there is no version.
@@ -44,24 +41,21 @@ func (r *Registry) add(ctx context.Context, operation string, v Version, sealed 
 			return added, err
 		}
 	}
-	for range 3 { // Prune may remove the weights before the transaction
-		if v.Weights, err = r.storeWeights(sealed); err != nil {
-			return Version{}, r.name(operation, err)
+	if v.Weights, err = r.storeWeights(sealed); err != nil {
+		return Version{}, r.name(operation, err)
+	}
+	err = r.change(ctx, operation, func(models *bbolt.Bucket) (err error) {
+		if added, err = present(models, v); err != nil || added.Number > 0 {
+			return err
 		}
-		err = r.change(ctx, operation, func(models *bbolt.Bucket) (err error) {
-			if added, err = present(models, v); err != nil || added.Number > 0 {
+		if !r.hasWeights(v.Weights) { // Prune, which no version kept from it, removed them
+			if _, err := r.storeWeights(sealed); err != nil {
 				return err
 			}
-			if !r.hasWeights(v.Weights) {
-				return errPruned
-			}
-			added, err = publish(models, v)
-			return err
-		}, nil)
-		if !errors.Is(err, errPruned) {
-			break
 		}
-	}
+		added, err = publish(models, v)
+		return err
+	}, nil)
 	if err != nil {
 		return Version{}, err
 	}
