@@ -57,6 +57,7 @@ var hints = []struct {
 	{imports.ErrCorrupt, "delete its two files in the store and import its file again with `ergoflow shards import`"},
 	{shard.ErrLink, "remove the link: each data set has a directory of its own"},
 	{coordinator.ErrLedger, "move coordinator.db away; the same command then continues from checkpoints.db"},
+	{registry.ErrExport, "name a directory that `ergoflow models export` made, or export the version again"},
 	{checkpoint.ErrCorrupt, "`ergoflow checkpoints verify` names what is damaged; import an export, or train again in another --dir"},
 	{checkpoint.ErrNotFound, "`ergoflow checkpoints list` shows the checkpoints of a directory"},
 	{checkpoint.ErrLocked, "end the ergoflow process that works in this directory, or choose another --dir"},

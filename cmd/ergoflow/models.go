@@ -60,7 +60,7 @@ func (f *registryFlags) with(run func(ctx context.Context, r *registry.Registry,
 
 // damageHint is the hint of a registry's damage; that of checkpoints.db would be another.
 func damageHint(err error) error {
-	if errors.Is(err, registry.ErrCorrupt) {
+	if errors.Is(err, registry.ErrCorrupt) && !errors.Is(err, registry.ErrExport) {
 		return withHint(err, "`ergoflow models verify` names all that is damaged; restore it from a copy, or import an export")
 	}
 	return err

@@ -11,6 +11,14 @@ import (
 	"github.com/ergoflow/ergoflow/model/registry"
 )
 
+// named refuses a reference without a version: alone, a model's name means its champion.
+func named(ref string) error {
+	if !strings.Contains(ref, "@") {
+		return usagef("%.80s names no version: write NAME@NUMBER or NAME@ALIAS", ref)
+	}
+	return nil
+}
+
 // printAlias prints the last change of an alias.
 func (f *registryFlags) printAlias(ctx context.Context, r *registry.Registry, model, alias string) error {
 	entries, err := r.History(ctx, model, alias)
@@ -47,6 +55,9 @@ not asked: this is a person's decision.`,
 		Example: `  ergoflow models promote vn1d@7 --reason "smoother tails" --registry models`,
 		Args:    exactly(1, "a version"),
 		RunE: flags.with(func(ctx context.Context, r *registry.Registry, args []string) error {
+			if err := named(args[0]); err != nil {
+				return err
+			}
 			model, number, err := r.Resolve(ctx, args[0])
 			if err != nil {
 				return err
@@ -100,6 +111,9 @@ func modelsAliasCommand() *cobra.Command {
 					return err
 				}
 				return flags.printAlias(ctx, r, model, alias)
+			}
+			if err := named(args[0]); err != nil {
+				return err
 			}
 			model, number, err := r.Resolve(ctx, args[0])
 			if err != nil {

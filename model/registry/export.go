@@ -30,6 +30,9 @@ type exported struct {
 
 const exportFormat = 1
 
+// ErrExport: a directory has no exported version, or a damaged one.
+var ErrExport = errors.New("it is no exported version, or a damaged one")
+
 // ErrExists: an export would replace something.
 var ErrExists = errors.New("it exists and is not an empty directory")
 
@@ -94,7 +97,7 @@ func (r *Registry) Import(ctx context.Context, dir, model, by string) (Version, 
 	operation := "import " + dir
 	v, content, err := readExport(dir)
 	if err != nil {
-		return Version{}, r.name(operation, err)
+		return Version{}, fmt.Errorf("%s: %w: %w", operation, ErrExport, err)
 	}
 	v.Origin = v.Ref()
 	if model != "" {

@@ -75,7 +75,7 @@ func TestImportRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		test.damage(t, dir)
-		if _, err := open(t, t.TempDir()).Import(t.Context(), dir, "", ""); !errors.Is(err, test.want) {
+		if _, err := open(t, t.TempDir()).Import(t.Context(), dir, "", ""); !errors.Is(err, test.want) || !errors.Is(err, ErrExport) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
