@@ -9,11 +9,14 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
+	"github.com/ergoflow/ergoflow/coordinator/schedule"
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
@@ -51,6 +54,38 @@ func writeLedger(t *testing.T, dir string) (machine.Ledger, Addresses) {
 	return exampleLedger(5), addresses
 }
 
+// writeQueue adds runs and a schedule to a ledger.
+func writeQueue(t *testing.T, dir string) queue.Ledger {
+	t.Helper()
+	l, err := openLedger(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Date(2026, 3, 1, 2, 30, 0, 0, time.UTC)
+	p := queue.Persist{Next: 3,
+		Runs: []queue.Run{
+			{ID: 1, Kind: queue.Retrain, State: queue.Ended, Name: "/c.yaml", Config: "/c.yaml", Schedule: "nightly", Scheduled: at, Submitted: at, Ended: at, Outcome: queue.Skipped, Reason: "paused"},
+			{ID: 2, Kind: queue.Train, State: queue.Running, Name: "vn1d/smoke", Run: "0123456789abcdef", Plan: exampleLedger(1).Plan, Place: 2, Submitted: at, Started: at, Attempt: 1},
+		},
+		Schedules: []queue.Schedule{{Name: "nightly", Spec: "30 2 * * *", Zone: "Europe/Berlin", Config: "/c.yaml", PauseAfter: 5, Added: at, State: schedule.State{Decided: at}}},
+	}
+	if err := errors.Join(l.persistQueue(p), l.close()); err != nil {
+		t.Fatal(err)
+	}
+	return queue.Ledger{Next: p.Next, Runs: p.Runs, Schedules: p.Schedules}
+}
+
+// readQueue returns what a coordinator finds.
+func readQueue(dir string) (queue.Ledger, error) {
+	db, err := boltfile.Open(LedgerPath(dir), true)
+	if err != nil {
+		return queue.Ledger{}, err
+	}
+	l := &ledger{db}
+	queued, err := l.loadQueue()
+	return queued, errors.Join(err, l.close())
+}
+
 // readLedger returns what a coordinator finds.
 func readLedger(dir string) (known machine.Ledger, addresses Addresses, err error) {
 	db, err := boltfile.Open(LedgerPath(dir), true)
@@ -67,6 +102,7 @@ func TestFlippedBitOfLedger(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	wantLedger, wantAddresses := writeLedger(t, dir)
+	wantQueue := writeQueue(t, dir)
 	if warning, err := VerifyLedger(dir); err != nil || warning != "" {
 		t.Fatalf("before: %q, %v", warning, err)
 	}
@@ -104,6 +140,9 @@ func TestFlippedBitOfLedger(t *testing.T) {
 			known, addresses, err := readLedger(dir)
 			if err != nil || !reflect.DeepEqual(known, wantLedger) || addresses != wantAddresses {
 				t.Errorf("bit %d: %+v, %+v, %v", bit, known, addresses, err)
+			}
+			if queued, err := readQueue(dir); err != nil || !reflect.DeepEqual(queued, wantQueue) {
+				t.Errorf("bit %d: %+v, %v", bit, queued, err)
 			}
 		}
 	}
