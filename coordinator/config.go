@@ -33,7 +33,8 @@ type Config struct {
 	// for any other state. Default: no run can begin from an earlier state.
 	PlanOfStart func(encoded []byte) (ergoflow.Plan, error)
 
-	// Retrainer is the command of a retraining's process. Default: this program's `retrain`.
+	// Retrainer is the command of a retraining's process. Default: this program's `retrain`, on
+	// this cluster.
 	Retrainer func(context.Context, queue.Run) *exec.Cmd
 
 	Ready func(Addresses) // called once, when all services are open
@@ -54,9 +55,6 @@ func (c Config) validated() (Config, error) {
 	c.Gossip = cmp.Or(c.Gossip, "127.0.0.1:0")
 	if c.Log == nil {
 		c.Log = slog.Default()
-	}
-	if c.Retrainer == nil {
-		c.Retrainer = retrainer
 	}
 	c.Store = cmp.Or(c.Store, filepath.Join(dir, "shards"))
 	if c.Store, err = filepath.Abs(c.Store); err != nil {

@@ -49,22 +49,24 @@ func newProcesses(l *loop, logs string, command func(context.Context, queue.Run)
 	return &processes{loop: l, logs: logs, command: command, running: make(map[queue.ID]*process)}
 }
 
-// retrainer is the command of this program that retrains. Its configuration says on which
-// cluster.
-func retrainer(ctx context.Context, r queue.Run) *exec.Cmd {
-	self, err := os.Executable()
-	if err != nil {
-		self = os.Args[0]
-	}
-	args := []string{"retrain", "--config", r.Config}
-	if r.Schedule != "" {
-		at := r.Scheduled
-		if at.IsZero() { // a person started it
-			at = r.Submitted
+// retrainer is the command of this program that retrains on the cluster with that control
+// address and shard store.
+func retrainer(control, store string) func(context.Context, queue.Run) *exec.Cmd {
+	return func(ctx context.Context, r queue.Run) *exec.Cmd {
+		self, err := os.Executable()
+		if err != nil {
+			self = os.Args[0]
 		}
-		args = append(args, "--schedule", r.Schedule, "--scheduled", at.UTC().Format(time.RFC3339))
+		args := []string{"retrain", "--config", r.Config, "--addr", control, "--store", store}
+		if r.Schedule != "" {
+			at := r.Scheduled
+			if at.IsZero() { // a person started it
+				at = r.Submitted
+			}
+			args = append(args, "--schedule", r.Schedule, "--scheduled", at.UTC().Format(time.RFC3339))
+		}
+		return exec.CommandContext(ctx, self, args...)
 	}
-	return exec.CommandContext(ctx, self, args...)
 }
 
 // launch starts the process of a run, unless this attempt was started.

@@ -80,6 +80,9 @@ func newLoop(c Config, state *state, services *services) *loop {
 		stopped:  make(chan struct{}),
 		sessions: make(map[machine.Session]*session),
 	}
+	if c.Retrainer == nil {
+		c.Retrainer = retrainer(services.addresses().Control, c.Store)
+	}
 	l.processes = newProcesses(l, filepath.Join(c.Dir, "logs"), c.Retrainer)
 	return l
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 
@@ -26,7 +28,8 @@ import (
 const retrainConfig = "retrain.yaml"
 
 func retrainCommand() *cobra.Command {
-	var config, schedule, scheduled string
+	var config, schedule, scheduled, store string
+	var cluster clusterFlags
 	var force, quiet, asJSON bool
 	cmd := group(&cobra.Command{
 		Use:   "retrain --config FILE",
@@ -58,6 +61,9 @@ running, 1 for an error and 2 for a wrong configuration.`,
 			return err
 		}
 		o.Force, o.Schedule, o.Scheduled = force, schedule, scheduled
+		if o.Config.Cluster, err = placed(o.Config.Cluster, cluster, store); err != nil {
+			return err
+		}
 		out, err := retraining.Run(cmd.Context(), o)
 		if cmd.Context().Err() != nil {
 			return err
@@ -74,6 +80,8 @@ running, 1 for an error and 2 for a wrong configuration.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&config, "config", "", "YAML `FILE` of the retraining, as retrain init writes it")
+	cluster.add(cmd)
+	f.StringVar(&store, "store", "", "shard store of that cluster (default DIR/shards)")
 	f.BoolVar(&force, "force", false, "retrain though nothing has changed")
 	f.StringVar(&schedule, "schedule", "", "name of the schedule that starts this retraining")
 	f.StringVar(&scheduled, "scheduled", "", "`TIME` for which the schedule starts it: a second start for that time does nothing")
@@ -97,19 +105,68 @@ func retrainOptions(path string, shown *os.File) (retraining.Options, error) {
 	}
 	return retraining.Options{
 		Config: c, Experiment: e, By: "ergoflow retrain", Log: slog.New(slog.NewTextHandler(shown, nil)),
-		Train: func(ctx context.Context, j retraining.Job) ([]byte, error) { return trainJob(ctx, c.Cluster, j, shown) },
+		Train: func(ctx context.Context, j retraining.Job) ([]byte, error) {
+			if j.Cluster.Addr != "" {
+				return trainOn(ctx, j, shown)
+			}
+			return trainHere(ctx, j, shown)
+		},
 		Evaluate: func(ctx context.Context, e retraining.Evaluation) (*evaluate.Results, evaluate.FigureData, error) {
-			return evaluateJob(ctx, c.Cluster, e, shown)
+			return evaluateHere(ctx, c.Cluster, e, shown)
 		},
 	}, nil
 }
 
-// trainJob trains on a cluster of this machine.
-func trainJob(ctx context.Context, c retraining.Cluster, j retraining.Job, shown *os.File) ([]byte, error) {
+// placed is where to train: the command line goes before the configuration.
+func placed(c retraining.Cluster, on clusterFlags, store string) (retraining.Cluster, error) {
+	if on == (clusterFlags{}) {
+		if store != "" {
+			return c, usagef("--store is for --addr or --dir")
+		}
+		return c, nil
+	}
+	var err error
+	if c.Addr, err = on.address(); err != nil {
+		return c, err
+	}
+	c.Store = cmp.Or(store, c.Store)
+	if c.Store == "" && on.dir != "" {
+		c.Store = filepath.Join(on.dir, "shards")
+	}
+	if c.Store == "" {
+		return c, withHint(usagef("--store is missing"), "give the shard store of the cluster at %s, which its workers read", on.addr)
+	}
+	return c, nil
+}
+
+// trainOn trains on a cluster that is there. It waits in the queue of its runs. A signal leaves
+// the run there, and the next call attaches to it; the end of the budget cancels it.
+func trainOn(ctx context.Context, j retraining.Job, shown *os.File) ([]byte, error) {
 	plan, err := j.Experiment.Plan()
 	if err != nil {
 		return nil, err
 	}
+	result, err := conduct.Run(ctx, conduct.Options{
+		Plan: plan, Until: wire.Stage_STAGE_TRAIN, Checkpoint: true, Start: j.Start, Out: shown,
+		Addr: j.Cluster.Addr, Submission: conduct.Submission{Queue: true},
+	})
+	if err == nil {
+		return result.Checkpoint, nil
+	}
+	if !errors.Is(context.Cause(ctx), retraining.ErrBudget) {
+		return nil, err
+	}
+	newest, untold := conduct.Suspend(context.WithoutCancel(ctx), j.Cluster.Addr, plan.Run)
+	return newest, errors.Join(err, untold)
+}
+
+// trainHere trains on a cluster of processes on this machine.
+func trainHere(ctx context.Context, j retraining.Job, shown *os.File) ([]byte, error) {
+	plan, err := j.Experiment.Plan()
+	if err != nil {
+		return nil, err
+	}
+	c := j.Cluster
 	workers := min(c.Workers, plan.Units())
 	threads := max(1, runtime.NumCPU()/workers)
 	if j.Experiment.Training.Reproducible {
@@ -130,8 +187,8 @@ func trainJob(ctx context.Context, c retraining.Cluster, j retraining.Job, shown
 	return newest, errors.Join(err, unread)
 }
 
-// evaluateJob evaluates on this machine.
-func evaluateJob(ctx context.Context, c retraining.Cluster, e retraining.Evaluation, shown *os.File) (*evaluate.Results, evaluate.FigureData, error) {
+// evaluateHere evaluates on this machine.
+func evaluateHere(ctx context.Context, c retraining.Cluster, e retraining.Evaluation, shown *os.File) (*evaluate.Results, evaluate.FigureData, error) {
 	b, err := backend.Open(c.Backend)
 	if err != nil {
 		return nil, evaluate.FigureData{}, err

@@ -28,10 +28,10 @@ func runsListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "list (--dir DIR | --addr HOST:PORT)",
-		Short: "List the runs under way, those that wait, and the last that have ended",
+		Short: "List the runs under way, waiting and ended",
 		Long: `Lists the runs under way, then those that wait in the order in which they begin,
-then the last that have ended. A scheduled time that was not started is a run that
-has ended as skipped, with its reason.`,
+then the last that have ended. A scheduled time that was not started is a run
+that has ended as skipped, with its reason.`,
 		Example: "  ergoflow runs list --dir /var/lib/ergoflow -n 100 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

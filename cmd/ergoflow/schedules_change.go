@@ -27,10 +27,10 @@ func schedulesAddCommand() *cobra.Command {
 schedule. The same schedule may be added again, which changes nothing.
 
 A time at which the coordinator was not there is missed: with --missed last (the
-default) the last of them is started when it is back, with skip none, with all the
-last ones. A time that comes while a run of the schedule is not over waits for it
-(--overlap queue, at most one), is skipped, or replaces it. Times that are not
-started are listed with their reason by ` + "`ergoflow runs list`" + `.`,
+default) the last of them is started when it is back, with skip none, with all
+the last ones. A time that comes while a run of the schedule is not over waits
+for it (--overlap queue, at most one), is skipped, or replaces it. Times that
+are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`,
 		Example: "  ergoflow schedules add nightly '30 2 * * *' --zone Europe/Berlin --config /etc/ergoflow/retrain.yaml --dir /var/lib/ergoflow",
 		Args:    exactly(2, "the name of a schedule, and a cron line in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,7 +82,7 @@ const nextTimes = 5
 
 func schedulesListCommand() *cobra.Command {
 	return schedulesOf("list", "List the schedules of a coordinator",
-		"Lists the schedules: the next five times, here and in UTC, the last result, and how\nmany runs in a row have failed.", 0)
+		"Lists the schedules: the next five times, here and in UTC, the last result, and\nhow many runs in a row have failed.", 0)
 }
 
 func schedulesShowCommand() *cobra.Command {

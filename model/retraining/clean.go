@@ -16,8 +16,10 @@ func (r *run) clean(ctx context.Context) {
 	if err := os.RemoveAll(runDir(r.Config.Dir, r.journal.ID)); err != nil {
 		r.Log.Warn("remove the directories of the trainings", "error", err)
 	}
-	if err := r.cleanStore(); err != nil {
-		r.Log.Warn("remove data of earlier retrainings", "error", err)
+	if r.Config.ownsStore() {
+		if err := r.cleanStore(); err != nil {
+			r.Log.Warn("remove data of earlier retrainings", "error", err)
+		}
 	}
 	if r.Config.Keep == 0 {
 		return
@@ -30,7 +32,7 @@ func (r *run) clean(ctx context.Context) {
 func runDir(dir, id string) string { return filepath.Join(dir, "runs", id) }
 
 // cleanStore removes the data sets that no retraining will use again: all but the one that was
-// learned from now, whose shards the next window shares. The store belongs to this directory.
+// learned from now, whose shards the next window shares.
 func (r *run) cleanStore() error {
 	e, err := experiment.Parse(r.journal.Trained[0].Experiment)
 	if err != nil {

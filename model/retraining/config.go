@@ -67,6 +67,7 @@ type Watch struct {
 // Cluster says where to train.
 type Cluster struct {
 	Addr    string `yaml:"addr"`    // control address of a coordinator; empty: processes on this machine
+	Store   string `yaml:"store"`   // shard store that the workers read; empty: a directory of its own in Config.Dir
 	Workers int    `yaml:"workers"` // on this machine
 	Backend string `yaml:"backend"`
 	Engine  string `yaml:"engine"`
@@ -114,7 +115,7 @@ func read(path string) (Config, error) {
 	}
 	c.path = path
 	dir := filepath.Dir(path)
-	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config} {
+	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Store} {
 		*p = beside(dir, *p)
 	}
 	for i := range c.Data.Watch {
@@ -168,6 +169,9 @@ func (c Config) validate() error {
 		return fmt.Errorf("overlap is %.40q, want %s, %s or %s", c.Overlap, registry.Wait, registry.Skip, registry.Replace)
 	case c.Keep < 0 || c.Keep > maxKeep:
 		return fmt.Errorf("keep is %d versions, want 0 to %d", c.Keep, maxKeep)
+	}
+	if c.Cluster.Addr != "" && c.Cluster.Store == "" {
+		return errors.New("cluster.store is missing: it is the shard store of the cluster at cluster.addr, as its coordinator's --store or DIR/shards")
 	}
 	if c.Cluster.Addr == "" && (c.Cluster.Workers < 1 || c.Cluster.Workers > maxWorkers) {
 		return fmt.Errorf("cluster.workers is %d, want 1 to %d", c.Cluster.Workers, maxWorkers)

@@ -45,6 +45,7 @@ type Job struct {
 	Start      []byte // encoded state to start from; nil: random parameters
 	Dir        string // of the cluster, the same for the same job
 	Store      string // shard store
+	Cluster    Cluster
 }
 
 // Evaluation is of one state on the held-out functions.

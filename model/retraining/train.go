@@ -1,6 +1,7 @@
 package retraining
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,8 +20,8 @@ import (
 // noteEvery is the time between two notes of the wall time that a training has used.
 const noteEvery = time.Minute
 
-// errBudget is the cause of the end of a training's context.
-var errBudget = errors.New("the budget is used up")
+// ErrBudget is the cause of the end of a training's context where its budget is used up.
+var ErrBudget = errors.New("the budget is used up")
 
 // train makes all trainings of the journal that are not done.
 func (r *run) train(ctx context.Context) error {
@@ -50,7 +51,7 @@ func (r *run) trainOne(ctx context.Context, t *training) error {
 	until, why := r.Config.Budget.trainUntil(r.journal.Began, time.Now(), time.Duration(r.spent()))
 	within, cancel := ctx, context.CancelFunc(func() {})
 	if !until.IsZero() {
-		within, cancel = context.WithDeadlineCause(ctx, until, fmt.Errorf("%w: %s", errBudget, why))
+		within, cancel = context.WithDeadlineCause(ctx, until, fmt.Errorf("%w: %s", ErrBudget, why))
 	}
 	encoded, err := r.trainNoting(within, job)
 	ended := context.Cause(within)
@@ -59,7 +60,7 @@ func (r *run) trainOne(ctx context.Context, t *training) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil:
-	case errors.Is(ended, errBudget):
+	case errors.Is(ended, ErrBudget):
 		t.StoppedBy = why
 		r.warn("%s ended the training from %s start", why, t.From)
 	default:
@@ -111,7 +112,7 @@ func (r *run) job(ctx context.Context, t *training) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	j := Job{Experiment: e, Dir: filepath.Join(r.runDir(), string(t.From)), Store: r.Config.store()}
+	j := Job{Experiment: e, Dir: filepath.Join(r.runDir(), string(t.From)), Store: r.Config.store(), Cluster: r.Config.Cluster}
 	if err := atomicfile.MakeDirs(j.Dir); err != nil {
 		return Job{}, err
 	}
@@ -160,5 +161,8 @@ func (r *run) statePath(t *training) string {
 
 func (r *run) runDir() string { return runDir(r.Config.Dir, r.journal.ID) }
 
-// store is the shard store that all retrainings of a directory share.
-func (c Config) store() string { return filepath.Join(c.Dir, "shards") }
+// store is the shard store.
+func (c Config) store() string { return cmp.Or(c.Cluster.Store, filepath.Join(c.Dir, "shards")) }
+
+// ownsStore reports whether the store is of this directory's retrainings alone.
+func (c Config) ownsStore() bool { return c.Cluster.Store == "" }

@@ -102,19 +102,23 @@ func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stag
 
 // checkpoint fetches the latest checkpoint of a run.
 func (c *Client) checkpoint(ctx context.Context, run string) ([]byte, error) {
-	stream, err := c.Control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: run})
-	if err != nil {
-		return nil, rpcError("load checkpoint", err)
-	}
-	first, err := stream.Recv()
-	if err != nil {
-		return nil, rpcError("load checkpoint", err)
-	}
-	encoded, err := wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
+	encoded, err := c.load(ctx, run)
 	if err != nil {
 		return nil, rpcError("load checkpoint", err)
 	}
 	return encoded, nil
+}
+
+func (c *Client) load(ctx context.Context, run string) ([]byte, error) {
+	stream, err := c.Control.LoadCheckpoint(ctx, &wire.LoadRequest{Run: run})
+	if err != nil {
+		return nil, err
+	}
+	first, err := stream.Recv()
+	if err != nil {
+		return nil, err
+	}
+	return wire.ReadCheckpoint(first.GetHeader(), stream.Recv)
 }
 
 // rpcError says what failed and why, without gRPC's wrapping.
