@@ -17,8 +17,8 @@
 //	         └────────────────┴─► ended: skipped, cancelled
 //
 // Trainings and generations of data use the workers. A retraining is a process that
-// submits a training itself, so it uses none. There are at most Config.Trainings and
-// Config.Retrainings of them at a time.
+// submits a training itself, so it uses none. One run at a time uses the workers, all of
+// them; Config.Retrainings bounds the retrainings.
 //
 // # Order
 //
@@ -44,7 +44,7 @@
 //     schedule is paused: then it is listed when the schedule is resumed.
 //  5. Two runs of a schedule are never under way together.
 //  6. No run begins before a waiting one of a smaller place that could begin.
-//  7. There are at most as many runs under way as Config allows.
+//  7. At most one run uses workers, and at most Config.Retrainings are retrainings.
 //
 // The test simulation checks them under restarts at any point, lost and repeated effects,
 // and a clock that jumps.

@@ -11,7 +11,6 @@ import (
 
 // Config holds the machine's bounds. Zero values mean the defaults.
 type Config struct {
-	Trainings   int           // 1: runs under way that use workers
 	Retrainings int           // 1: processes of retrainings
 	KeepRuns    int           // 10,000: ended runs that are kept,
 	KeepFor     time.Duration // 400 days: for as long as that
@@ -20,7 +19,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Trainings = cmp.Or(c.Trainings, 1)
 	c.Retrainings = cmp.Or(c.Retrainings, 1)
 	c.KeepRuns = cmp.Or(c.KeepRuns, 10_000)
 	c.KeepFor = cmp.Or(c.KeepFor, 400*24*time.Hour)

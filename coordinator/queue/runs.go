@@ -230,13 +230,13 @@ func (m *Machine) begin() {
 	if m.stopping {
 		return
 	}
-	workers, processes := 0, 0
+	workers, processes := false, 0
 	underWay := make(map[string]bool) // schedules
 	for _, r := range m.live {
 		switch {
 		case !r.isUnderWay():
 		case r.Kind.usesWorkers():
-			workers++
+			workers = true
 		default:
 			processes++
 			underWay[r.Schedule] = r.Schedule != ""
@@ -247,8 +247,8 @@ func (m *Machine) begin() {
 			continue
 		}
 		switch {
-		case r.Kind.usesWorkers() && workers < m.config.Trainings:
-			workers++
+		case r.Kind.usesWorkers() && !workers:
+			workers = true
 		case r.Kind == Retrain && processes < m.config.Retrainings:
 			processes++
 			underWay[r.Schedule] = r.Schedule != ""

@@ -34,6 +34,10 @@ func TestSimulation(t *testing.T) {
 		}
 		return
 	}
+	count := *seeds
+	if testing.Short() {
+		count = min(count, 50)
+	}
 	var next atomic.Uint64
 	var failed atomic.Pointer[world]
 	var mu sync.Mutex
@@ -43,7 +47,7 @@ func TestSimulation(t *testing.T) {
 		group.Go(func() {
 			for failed.Load() == nil {
 				seed := next.Add(1) - 1
-				if seed >= *seeds {
+				if seed >= count {
 					return
 				}
 				w := newWorld(seed, false)
@@ -65,9 +69,9 @@ func TestSimulation(t *testing.T) {
 		w.run()
 		t.Fatalf("seed %d: %s\nthe end of its trace:\n%s\nall of it: make simulate SEED=%d", w.seed, w.broken, strings.Join(w.trace[max(0, len(w.trace)-120):], "\n"), w.seed)
 	}
-	t.Logf("%d seeds: %v", *seeds, happened)
+	t.Logf("%d seeds: %v", count, happened)
 	for _, what := range []string{"restart", "lost effects", "clock back", "clock ahead", "finished twice", "crash", "catch-up", "skipped", "replaced", "paused itself", "pruned"} {
-		if *seeds >= 300 && happened[what] == 0 {
+		if count >= 300 && happened[what] == 0 {
 			t.Errorf("no world had: %s", what)
 		}
 	}
