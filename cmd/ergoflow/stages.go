@@ -19,7 +19,7 @@ func generateCommand() *cobra.Command {
 
 func trainCommand() *cobra.Command {
 	return stageCommand("train", "Train an experiment, after generating data that are missing",
-		"  ergoflow train vn1d --preset full --dir /var/lib/ergoflow\n  ergoflow train vn1d --preset full --dir /var/lib/ergoflow --start vn1d.safetensors --set training.steps=3000", wire.Stage_STAGE_TRAIN)
+		"  ergoflow train vn1d --preset full --dir /var/lib/ergoflow\n  ergoflow train vn1d --preset full --dir /var/lib/ergoflow --start vn1d.safetensors --set training.steps=8000", wire.Stage_STAGE_TRAIN)
 }
 
 // stageCommand submits an experiment up to a stage, to a running cluster or to

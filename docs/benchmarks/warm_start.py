@@ -251,8 +251,8 @@ def publish(o):
                         out.writerow([experiment, name, seed, results["step"], peak, index, *(distances[k] for k in DISTANCES)])
     page = o.out / "warm-start.md"
     text = "\n".join(lines)
-    if page.exists() and CLOSE in page.read_text(): # what people wrote below the numbers stays
-        text += CLOSE + page.read_text().split(CLOSE, 1)[1]
+    if page.exists() and CLOSE in page.read_text():  # what people wrote below the numbers stays
+        text += "\n" + CLOSE + page.read_text().split(CLOSE, 1)[1]
     page.write_text(text)
 
 
