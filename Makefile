@@ -28,7 +28,7 @@ RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate chaos kills lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
 
 help: ## list the targets
@@ -64,6 +64,9 @@ chaos: ## run clusters on four hosts (network namespaces, root) under faults; MI
 
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)
+
+retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
+	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
 lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run

@@ -65,7 +65,9 @@ func retrainer(control, store string) func(context.Context, queue.Run) *exec.Cmd
 			}
 			args = append(args, "--schedule", r.Schedule, "--scheduled", at.UTC().Format(time.RFC3339))
 		}
-		return exec.CommandContext(ctx, self, args...)
+		cmd := exec.CommandContext(ctx, self, args...)
+		cmd.Args[0] = os.Args[0] // by which the program knows itself
+		return cmd
 	}
 }
 
