@@ -77,7 +77,7 @@ func Check(ctx context.Context, o Options) (Forecast, error) {
 	if what == nothing {
 		return f, nil
 	}
-	trainings := []training{}
+	var trainings []training
 	if what == resume {
 		trainings = j.Trained
 	} else {

@@ -1,0 +1,187 @@
+package hosts
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Cable carries the frames between a host and the switch through this process, which can
+// lose, delay, reorder and repeat them: what tc's netem does where the kernel has it.
+type Cable struct {
+	t    *testing.T
+	ends [2]*os.File // TAP devices: on the switch, and on the host
+
+	mu     sync.Mutex
+	rng    *rand.Rand
+	faults Faults
+	closed bool
+	frames sync.WaitGroup // that are delayed
+	counts Counts
+}
+
+// Faults are what a cable does to each frame, in both directions, independently.
+type Faults struct {
+	Loss   float64       // probability
+	Repeat float64       // probability of a second copy
+	Delay  time.Duration // of every frame
+	Jitter time.Duration // more, uniform between 0 and this: frames overtake each other
+}
+
+// Counts are of the frames of a cable since it was made.
+type Counts struct{ Carried, Lost, Repeated int }
+
+const frameSize = 1 << 16
+
+// Poor adds a host whose cable has faults when they are Set. The name is at most 13 bytes long.
+func (n *Network) Poor(name string, seed uint64) (*Host, *Cable) {
+	n.t.Helper()
+	n.hosts++
+	h := &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
+	c := &Cable{t: n.t, rng: rand.New(rand.NewPCG(seed, uint64(n.hosts)))}
+	run(n.t, "ip", "netns", "add", name)
+	var err error
+	if c.ends[0], err = tap(name+"-c", ""); err == nil {
+		c.ends[1], err = tap("eth0", name)
+	}
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	run(n.t, "ip", "link", "set", "dev", name+"-c", "master", "switch", "up")
+	run(n.t, "ip", "-n", name, "address", "add", h.Address+"/24", "dev", "eth0")
+	run(n.t, "ip", "-n", name, "link", "set", "dev", "eth0", "up")
+	run(n.t, "ip", "-n", name, "link", "set", "dev", "lo", "up")
+	var carrying sync.WaitGroup
+	for from := range c.ends {
+		carrying.Go(func() { c.carry(c.ends[from], c.ends[1-from]) })
+	}
+	n.t.Cleanup(func() {
+		c.mu.Lock()
+		c.closed = true
+		c.mu.Unlock()
+		c.frames.Wait()
+		for _, end := range c.ends {
+			end.Close()
+		}
+		carrying.Wait()
+	})
+	return h, c
+}
+
+// Set changes what the cable does from now on.
+func (c *Cable) Set(f Faults) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = f
+}
+
+// Counts are those so far.
+func (c *Cable) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts
+}
+
+// carry carries frames until the cable is closed.
+func (c *Cable) carry(from, to *os.File) {
+	buffer := make([]byte, frameSize)
+	for {
+		n, err := from.Read(buffer)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // the device is down
+		}
+		for _, delay := range c.fate() {
+			if delay == 0 {
+				_, _ = to.Write(buffer[:n]) // a device that is down loses it
+				continue
+			}
+			frame := append([]byte(nil), buffer[:n]...)
+			time.AfterFunc(delay, func() {
+				defer c.frames.Done()
+				_, _ = to.Write(frame)
+			})
+		}
+	}
+}
+
+// fate has the delay of each copy of a frame. Those that are not zero are counted in frames.
+func (c *Cable) fate() (delays []time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.rng.Float64() < c.faults.Loss {
+		c.counts.Lost++
+		return nil
+	}
+	c.counts.Carried++
+	copies := 1
+	if c.rng.Float64() < c.faults.Repeat {
+		c.counts.Repeated++
+		copies = 2
+	}
+	for range copies {
+		delay := c.faults.Delay
+		if c.faults.Jitter > 0 {
+			delay += time.Duration(c.rng.Int64N(int64(c.faults.Jitter)))
+		}
+		if delay > 0 {
+			c.frames.Add(1)
+		}
+		delays = append(delays, delay)
+	}
+	return delays
+}
+
+// tap makes a TAP device in the network namespace of a host, or in that of this process.
+func tap(device, host string) (*os.File, error) {
+	type made struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan made)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
+		file, err := openTap(device, host)
+		done <- made{file, err}
+	}()
+	m := <-done
+	if m.err != nil {
+		return nil, fmt.Errorf("TAP device %s of host %q: %w", device, host, m.err)
+	}
+	return m.file, nil
+}
+
+func openTap(device, host string) (*os.File, error) {
+	if host != "" {
+		space, err := os.Open("/run/netns/" + host)
+		if err != nil {
+			return nil, err
+		}
+		defer space.Close()
+		if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
+			return nil, err
+		}
+	}
+	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	request, err := unix.NewIfreq(device)
+	if err == nil {
+		request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unix.Close(fd))
+	}
+	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
+}
