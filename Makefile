@@ -46,7 +46,7 @@ demo: setup ## run the demo experiment on this machine; DEMO=vn1d WORKERS=2
 	bin/ergoflow run $(DEMO) --preset demo --workers $(WORKERS) $(DEMO_FLAGS)
 
 test: setup ## run all tests but the long ones (ten minutes on two cores)
-	$(GO) test -timeout 25m ./...
+	$(GO) test -timeout 40m ./...
 
 quick: ## run the tests of the inner loop (under a minute, once compiled)
 	$(GO) test -short $$($(GO) list ./... | grep -vE '$(SLOW)')
@@ -59,8 +59,8 @@ simulate: ## simulate the cluster's protocol, and the queue of runs, under fault
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 	$(GO) test ./coordinator/queue -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 
-chaos: ## run clusters on four hosts (network namespaces, root) under faults; MINUTES=3 SEED=…
-	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^TestChaos$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)
+chaos: ## run clusters on hosts (network namespaces, root) under faults, cut and poor links; MINUTES=3 SEED=…
+	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^Test(Chaos|CutLinks|PoorLinks)$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)
 
 kills: ## kill each process of local runs in each phase; COUNT=200
 	$(GO) test -count=1 -v -timeout $$(($(COUNT) + 10))m -run '^TestKills$$' ./cmd/ergoflow -args -kills $(COUNT)
