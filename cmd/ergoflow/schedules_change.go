@@ -31,7 +31,7 @@ default) the last of them is started when it is back, with skip none, with all
 the last ones. A time that comes while a run of the schedule is not over waits
 for it (--overlap queue, at most one), is skipped, or replaces it. Times that
 are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`,
-		Example: "  ergoflow schedules add nightly '30 2 * * *' --zone Europe/Berlin --config /etc/ergoflow/retrain.yaml --dir /var/lib/ergoflow",
+		Example: "  ergoflow schedules add nightly '30 2 * * *' --zone Europe/Berlin --config /var/lib/ergoflow/retrain.yaml --dir /var/lib/ergoflow",
 		Args:    exactly(2, "the name of a schedule, and a cron line in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkPriority(priority); err != nil {
