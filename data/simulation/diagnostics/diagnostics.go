@@ -100,22 +100,32 @@ const (
 )
 
 // Mixed reports whether the chains do not contradict that they have forgotten where they
-// started. Of fewer than 4 samples a chain nothing is known, and it is true.
+// started. Of chains that are TooShort nothing is known, and it is true.
 func (r Result) Mixed() bool {
 	switch {
-	case !(r.RHat > suspectRHat):
+	case r.TooShort() || !(r.RHat > suspectRHat):
 		return true
-	case r.RHat*r.RHat > refusedRHat*refusedRHat+3*r.chanceRHat():
+	case r.refused():
 		return false
 	}
 	return r.half < fewestInHalf || !(r.excess > r.excessBound())
 }
 
+// TooShort reports whether the chains have too few samples to show whether they have mixed:
+// R-hat is large for many short chains in equilibrium, too, if their draws are correlated, and
+// the correlation of so few draws is not known. Chains that do not move are not too short.
+func (r Result) TooShort() bool {
+	return math.IsNaN(r.ESSBulk) || r.half < fewestInHalf && r.refused() && !math.IsInf(r.RHat, 1)
+}
+
+// refused reports whether R-hat is beyond what chains of a few correlation times have.
+func (r Result) refused() bool { return r.RHat*r.RHat > refusedRHat*refusedRHat+3*r.chanceRHat() }
+
 // Warnings say why nobody should trust the samples. That chains are too short to know is a
 // warning, too.
 func (r Result) Warnings() (warnings []string) {
 	switch {
-	case math.IsNaN(r.ESSBulk):
+	case r.TooShort():
 		return []string{fmt.Sprintf("chains of so few samples, %d each, do not show whether they have mixed; raise --steps or lower --thin", r.draws)}
 	case !r.Mixed():
 		return []string{fmt.Sprintf("the chains have not mixed: R-hat is %.3g, and should be near 1; mean and variance depend on where the chains start; raise --burn-in and --steps", r.RHat)}

@@ -121,6 +121,8 @@ func TestWarnings(t *testing.T) {
 		{"stuck", chains("stuck", 8, 1000), 8, "have not mixed"},
 		{"one chain away", oneAway, 64, "have not mixed"},
 		{"three draws", chains("iid", 400, 3), 400, "few samples, 3 each"},
+		{"many chains of four correlated draws", float64s(autoregressive(rand.New(rand.NewPCG(3, 4)), 256, 4, 0.95)), 256, "few samples, 4 each"},
+		{"many chains of four independent draws", chains("iid", 256, 4), 256, ""},
 		{"one short chain", chains("iid", 1, 6), 1, "few samples, 6 each"},
 		{"constant", chains("constant", 4, 500), 4, ""},
 	} {
@@ -129,6 +131,14 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s: warning %q, want %q (%+v, bound %.3g)", c.name, got, c.want, r, r.excessBound())
 		}
 	}
+}
+
+func float64s(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
 }
 
 // autoregressive are chains in equilibrium, a law of variance 1 and correlation a^k.

@@ -16,10 +16,11 @@ import (
 // diagnostics). It is of each coordinate, and the worst counts. Of particles, which may
 // change places, it is of their energies.
 type Mixing struct {
-	Unmixed  int     `json:"unmixed"`   // functions whose chains have not mixed
-	RHat     float64 `json:"rhat"`      // the largest; at most MaxFloat64
-	ESS      float64 `json:"ess"`       // median over the functions of the smaller of bulk and tail
-	LeastESS float64 `json:"least_ess"` // the smallest of these
+	Unmixed  int     `json:"unmixed"`             // functions whose chains have not mixed
+	TooShort int     `json:"too_short,omitempty"` // functions whose chains have too few samples to show that
+	RHat     float64 `json:"rhat"`                // the largest; at most MaxFloat64
+	ESS      float64 `json:"ess"`                 // median over the functions of the smaller of bulk and tail
+	LeastESS float64 `json:"least_ess"`           // the smallest of these
 }
 
 // diagnosed has the diagnostics of a function's chains, of each coordinate.
@@ -71,6 +72,7 @@ func mixing(functions []diagnosed) *Mixing {
 			return nil
 		}
 		total.Unmixed += r.Unmixed
+		total.TooShort += r.TooShort
 		total.RHat = max(total.RHat, r.RHat)
 		total.LeastESS = min(total.LeastESS, r.ESS)
 		ess[i] = r.ESS
@@ -85,6 +87,9 @@ func (d diagnosed) worst() Mixing {
 	for _, r := range d {
 		if !r.Mixed() {
 			m.Unmixed = 1
+		}
+		if r.TooShort() {
+			m.TooShort = 1
 		}
 		if !math.IsNaN(r.RHat) {
 			m.RHat = max(m.RHat, min(r.RHat, math.MaxFloat64))
@@ -108,6 +113,9 @@ func (m *Mixing) note(of string, functions, samples int) string {
 	said := fmt.Sprintf("Chains of %s: R-hat is at most %s; the %d samples are worth %.0f independent draws (ESS, median over functions)", of, rhat, samples, m.ESS)
 	if m.Unmixed > 0 {
 		said += fmt.Sprintf("; by R-hat the chains of %d of %d functions have not mixed, so their samples are not of the law", m.Unmixed, functions)
+	}
+	if m.TooShort > 0 {
+		said += fmt.Sprintf("; the chains of %d of %d functions have too few samples to show whether they have mixed", m.TooShort, functions)
 	}
 	return said + "."
 }
