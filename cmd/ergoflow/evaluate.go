@@ -98,24 +98,10 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	if err := report.Writable(e.out); err != nil {
 		return withHint(err, "make the directory `report` in the run's directory writable")
 	}
-	b, err := backend.Open(e.backend)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	engine, err := simulator.Choose(b, e.engine)
-	if err != nil {
-		return err
-	}
 	begin := time.Now()
-	bars := progress.Stages{Out: os.Stderr}
-	results, shown, err := evaluate.Run(ctx, evaluate.Options{
-		Experiment: e.experiment, State: e.state, Backend: b, Store: shard.NewDir(e.store), Simulator: engine,
-		Progress: func(stage string, done, total int) {
-			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
-		},
+	results, shown, err := evaluateOn(ctx, e.backend, e.engine, os.Stderr, evaluate.Options{
+		Experiment: e.experiment, State: e.state, Store: shard.NewDir(e.store),
 	})
-	bars.End()
 	if err != nil {
 		return err
 	}
@@ -135,4 +121,23 @@ func evaluateAndReport(ctx context.Context, e evaluation) error {
 	}
 	fmt.Fprintf(stdout, "report   %s\nfigures  %s\n", page, filepath.Join(e.out, "*.png"))
 	return nil
+}
+
+// evaluateOn evaluates with a backend and an engine that simulates, and shows the progress on out.
+func evaluateOn(ctx context.Context, backendName, engine string, out *os.File, o evaluate.Options) (*evaluate.Results, evaluate.FigureData, error) {
+	b, err := backend.Open(backendName)
+	if err != nil {
+		return nil, evaluate.FigureData{}, err
+	}
+	defer b.Close()
+	o.Backend = b
+	if o.Simulator, err = simulator.Choose(b, engine); err != nil {
+		return nil, evaluate.FigureData{}, err
+	}
+	bars := progress.Stages{Out: out}
+	defer bars.End()
+	o.Progress = func(stage string, done, total int) {
+		bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
+	}
+	return evaluate.Run(ctx, o)
 }

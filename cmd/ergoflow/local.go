@@ -73,18 +73,25 @@ func (f *localFlags) run(ctx context.Context, e experiment.Experiment, until wir
 	if err := f.check(e); err != nil {
 		return conduct.Result{}, err
 	}
+	f.dir = cmp.Or(f.dir, defaultDir(e))
+	o, err := f.options(e)
+	if err != nil {
+		return conduct.Result{}, err
+	}
+	o.Until, o.Start, o.Checkpoint = until, start, until == wire.Stage_STAGE_TRAIN
+	return conduct.Run(ctx, o)
+}
+
+// options are those of a run of e on a cluster on this machine.
+func (f *localFlags) options(e experiment.Experiment) (conduct.Options, error) {
 	plan, err := e.Plan()
 	if err != nil {
-		return conduct.Result{}, usage(err)
+		return conduct.Options{}, usage(err)
 	}
-	f.dir = cmp.Or(f.dir, defaultDir(e))
 	threads := max(1, runtime.NumCPU()/f.workers)
 	if e.Training.Reproducible {
 		threads = 1 // with other numbers of threads XLA rounds differently
 	}
-	return conduct.Run(ctx, conduct.Options{
-		Plan: plan, Until: until, Start: start, Checkpoint: until == wire.Stage_STAGE_TRAIN,
-		Local: &conduct.Local{Dir: f.dir, Workers: f.workers,
-			Args: []string{"--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}},
-	})
+	return conduct.Options{Plan: plan, Local: &conduct.Local{Dir: f.dir, Workers: f.workers,
+		Args: []string{"--backend", f.backend, "--engine", f.engine, "--threads", strconv.Itoa(threads)}}}, nil
 }

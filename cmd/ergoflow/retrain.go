@@ -8,18 +8,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
-	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
-	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/retraining"
 )
@@ -112,7 +107,9 @@ func retrainOptions(path string, shown *os.File) (retraining.Options, error) {
 			return trainHere(ctx, j, shown)
 		},
 		Evaluate: func(ctx context.Context, e retraining.Evaluation) (*evaluate.Results, evaluate.FigureData, error) {
-			return evaluateHere(ctx, c.Cluster, e, shown)
+			return evaluateOn(ctx, c.Cluster.Backend, c.Cluster.Engine, shown, evaluate.Options{
+				Experiment: e.Experiment, State: e.State, Frame: e.Frame, Kinds: e.Kinds, Store: shard.NewDir(e.Store),
+			})
 		},
 	}, nil
 }
@@ -146,66 +143,39 @@ func trainOn(ctx context.Context, j retraining.Job, shown *os.File) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	result, err := conduct.Run(ctx, conduct.Options{
-		Plan: plan, Until: wire.Stage_STAGE_TRAIN, Checkpoint: true, Start: j.Start, Out: shown,
-		Addr: j.Cluster.Addr, Submission: conduct.Submission{Queue: true},
-	})
-	if err == nil {
-		return result.Checkpoint, nil
-	}
-	if !errors.Is(context.Cause(ctx), retraining.ErrBudget) {
-		return nil, err
-	}
-	newest, untold := conduct.Suspend(context.WithoutCancel(ctx), j.Cluster.Addr, plan.Run)
-	return newest, errors.Join(err, untold)
+	return trained(ctx, conduct.Options{Plan: plan, Start: j.Start, Out: shown, Addr: j.Cluster.Addr, Submission: conduct.Submission{Queue: true}},
+		func() ([]byte, error) {
+			if !errors.Is(context.Cause(ctx), retraining.ErrBudget) {
+				return nil, nil
+			}
+			return conduct.Suspend(context.WithoutCancel(ctx), j.Cluster.Addr, plan.Run)
+		})
 }
 
 // trainHere trains on a cluster of processes on this machine.
 func trainHere(ctx context.Context, j retraining.Job, shown *os.File) ([]byte, error) {
-	plan, err := j.Experiment.Plan()
+	local := localFlags{dir: j.Dir, workers: j.Cluster.Workers, backend: j.Cluster.Backend, engine: j.Cluster.Engine}
+	o, err := local.options(j.Experiment)
 	if err != nil {
 		return nil, err
 	}
-	c := j.Cluster
-	workers := min(c.Workers, plan.Units())
-	threads := max(1, runtime.NumCPU()/workers)
-	if j.Experiment.Training.Reproducible {
-		threads = 1
-	}
-	result, err := conduct.Run(ctx, conduct.Options{
-		Plan: plan, Until: wire.Stage_STAGE_TRAIN, Checkpoint: true, Start: j.Start, Out: shown,
-		Local: &conduct.Local{Dir: j.Dir, Store: j.Store, Workers: workers,
-			Args: []string{"--backend", c.Backend, "--engine", c.Engine, "--threads", strconv.Itoa(threads)}},
-	})
-	if err == nil {
-		return result.Checkpoint, nil
-	}
-	if ctx.Err() == nil {
-		return nil, err
-	}
-	newest, unread := conduct.Newest(j.Dir, plan.Run)
-	return newest, errors.Join(err, unread)
+	o.Start, o.Out, o.Local.Store = j.Start, shown, j.Store
+	return trained(ctx, o, func() ([]byte, error) { return conduct.Newest(j.Dir, o.Plan.Run) })
 }
 
-// evaluateHere evaluates on this machine.
-func evaluateHere(ctx context.Context, c retraining.Cluster, e retraining.Evaluation, shown *os.File) (*evaluate.Results, evaluate.FigureData, error) {
-	b, err := backend.Open(c.Backend)
-	if err != nil {
-		return nil, evaluate.FigureData{}, err
+// trained trains, and returns the last state. Where ctx ends before, newest reads the newest
+// state, which comes with ctx's error.
+func trained(ctx context.Context, o conduct.Options, newest func() ([]byte, error)) ([]byte, error) {
+	o.Until, o.Checkpoint = wire.Stage_STAGE_TRAIN, true
+	result, err := conduct.Run(ctx, o)
+	if err == nil || ctx.Err() == nil {
+		return result.Checkpoint, err
 	}
-	defer b.Close()
-	engine, err := simulator.Choose(b, c.Engine)
+	encoded, err := newest()
 	if err != nil {
-		return nil, evaluate.FigureData{}, err
+		return nil, err
 	}
-	bars := progress.Stages{Out: shown}
-	defer bars.End()
-	return evaluate.Run(ctx, evaluate.Options{
-		Experiment: e.Experiment, State: e.State, Frame: e.Frame, Backend: b, Store: shard.NewDir(e.Store), Simulator: engine, Kinds: e.Kinds,
-		Progress: func(stage string, done, total int) {
-			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
-		},
-	})
+	return encoded, ctx.Err()
 }
 
 func retrainInitCommand() *cobra.Command {
@@ -246,19 +216,13 @@ long it would take. It changes nothing.`,
 			if err != nil {
 				return err
 			}
-			warnings, err := o.Experiment.PilotRun(cmd.Context())
-			if err != nil {
-				return usage(err)
-			}
-			warnings = append(warnings, o.Config.Notify.Check()...)
 			o.Force = force
 			forecast, err := retraining.Check(cmd.Context(), o)
 			if err != nil {
 				return err
 			}
-			warn(warnings)
+			warn(forecast.Warnings)
 			if asJSON {
-				forecast.Warnings = append(forecast.Warnings, warnings...)
 				return printJSON(forecast)
 			}
 			fmt.Fprint(stdout, forecast)
