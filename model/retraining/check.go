@@ -74,9 +74,15 @@ func Check(ctx context.Context, o Options) (Forecast, error) {
 	}
 	what, reason := next(j, r.known, o.Experiment, cold, c.Start, o.Force)
 	f.Would, f.Reason, f.Champion = would[what], reason, r.known.number()
+	f.Warnings = c.Notify.Check()
 	if what == nothing {
 		return f, nil
 	}
+	warnings, err := cold.PilotRun(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.Warnings = append(f.Warnings, warnings...)
 	var trainings []training
 	if what == resume {
 		trainings = j.Trained

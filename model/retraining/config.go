@@ -219,6 +219,13 @@ func (c Config) fits(e experiment.Experiment) error {
 	if need := c.Gate.Needs(); e.Evaluation.Functions < need {
 		return fmt.Errorf("gate.confidence is %v, which needs %d held-out functions, and evaluation.functions is %d", c.Gate.Confidence, need, e.Evaluation.Functions)
 	}
+	plan, err := e.Plan()
+	if err != nil {
+		return err
+	}
+	if c.Cluster.Addr == "" && c.Cluster.Workers > plan.Units() {
+		return fmt.Errorf("cluster.workers is %d, and the experiment has work for %d: shards, or groups of shards if it is reproducible", c.Cluster.Workers, plan.Units())
+	}
 	perShard := e.Data.Functions / e.Data.Shards
 	if c.Data.Grow%perShard != 0 {
 		return fmt.Errorf("data.grow is %d functions, want a multiple of the %d of a shard", c.Data.Grow, perShard)

@@ -134,9 +134,12 @@ func (r *run) locked(ctx context.Context) (Outcome, error) {
 
 // retrain goes through the stages that are not done.
 func (r *run) retrain(ctx context.Context) (Outcome, error) {
-	out, err := r.prepare(ctx)
-	if err != nil || out != nil {
-		return deref(out), err
+	ended, err := r.prepare(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	if ended != nil {
+		return *ended, nil
 	}
 	r.tellStart(ctx)
 	r.reached("begun")
@@ -154,13 +157,6 @@ func (r *run) retrain(ctx context.Context) (Outcome, error) {
 	r.reached("ended")
 	r.clean(ctx)
 	return result, nil
-}
-
-func deref(out *Outcome) Outcome {
-	if out == nil {
-		return Outcome{}
-	}
-	return *out
 }
 
 // prepare decides what to do. An outcome means that there is nothing.
@@ -202,11 +198,15 @@ func (r *run) prepare(ctx context.Context) (*Outcome, error) {
 			return nil, fmt.Errorf("remove the retraining that is given up: %w", err)
 		}
 	}
-	return nil, r.newJournal(ctx, cold)
+	warnings, err := cold.PilotRun(ctx) // before data are made of which nobody would look at one
+	if err != nil {
+		return nil, err
+	}
+	return nil, r.newJournal(ctx, cold, warnings)
 }
 
-// newJournal begins a retraining.
-func (r *run) newJournal(ctx context.Context, cold experiment.Experiment) error {
+// newJournal begins a retraining. warnings are those of its data.
+func (r *run) newJournal(ctx context.Context, cold experiment.Experiment, warnings []string) error {
 	now := inputs(cold, r.Config.Start)
 	r.journal = &journal{
 		Format: journalFormat, ID: identity(r.began, now), Schedule: r.Schedule, Scheduled: r.Scheduled, Began: r.began.UTC(),
@@ -220,6 +220,9 @@ func (r *run) newJournal(ctx context.Context, cold experiment.Experiment) error 
 		return err
 	}
 	r.journal.Parent = r.known.number()
+	for _, w := range warnings {
+		r.warn("%s", w)
+	}
 	if err := r.Config.Budget.fits(r.Config.Dir, r.Config.store(), r.journal.Trained); err != nil {
 		return err
 	}
@@ -251,13 +254,7 @@ func (r *run) look(ctx context.Context) (known, error) {
 	if err != nil || len(all) == 0 {
 		return k, err
 	}
-	newest := all[0]
-	for _, v := range all {
-		if v.Number > newest.Number {
-			newest = v
-		}
-	}
-	last, err := r.registry.Get(ctx, newest.Ref())
+	last, err := r.registry.Get(ctx, all[len(all)-1].Ref())
 	if err != nil {
 		return k, err
 	}

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/ergoflow/ergoflow/data"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -406,5 +407,30 @@ func TestDiskBudget(t *testing.T) {
 	}
 	if out, err := Run(t.Context(), w.options(t, dir, "budget: {disk: 1 GB}")); err != nil || out.Decision != Promoted {
 		t.Errorf("1 GB: %+v, %v", out, err)
+	}
+}
+
+// Data that would be wrong are refused before they are made, also where no person looks.
+func TestPilotRun(t *testing.T) {
+	dir := t.TempDir()
+	for family, want := range map[string]error{"-300*a*x": data.ErrTimeStep, "-0.01*a*x": nil} {
+		definition := "name: tried\ndim: 1\ngrid: {lo: -4, hi: 4, nodes: 64}\nparameters: {a: \"uniform(1, 1.1)\"}\ndrift: " + family + "\ndiffusion: 0.3\n"
+		if err := os.WriteFile(filepath.Join(dir, "tried.yaml"), []byte(definition), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(dir)
+		w := &world{quality: 1}
+		o := w.options(t, t.TempDir())
+		var err error
+		if o.Experiment, err = experiment.Load("vn1d", "smoke", "", []string{"data.family=tried.yaml"}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := Run(t.Context(), o)
+		if !errors.Is(err, want) || (w.trained == 0) != (want != nil) {
+			t.Errorf("%s: %v after %d trainings", family, err, w.trained)
+		}
+		if want == nil && !slices.ContainsFunc(out.Warnings, func(s string) bool { return strings.Contains(s, "remember their start") }) {
+			t.Errorf("%s: warnings %q", family, out.Warnings)
+		}
 	}
 }

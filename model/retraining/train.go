@@ -60,7 +60,7 @@ func (r *run) trainOne(ctx context.Context, t *training) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err == nil:
-	case errors.Is(ended, ErrBudget):
+	case errors.Is(ended, ErrBudget) && errors.Is(err, context.DeadlineExceeded):
 		t.StoppedBy = why
 		r.warn("%s ended the training from %s start", why, t.From)
 	default:
