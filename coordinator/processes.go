@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
@@ -155,15 +156,16 @@ func (p *processes) execute(ctx context.Context, r queue.Run) queue.Finished {
 	return concluded(e, cmd.ProcessState, ctx.Err() != nil, lastError(log))
 }
 
-// Exit codes of `ergoflow retrain`, beside 0: promoted, or nothing to do.
+// retrainCodes says what the exit codes of `ergoflow retrain` mean for its run.
 var retrainCodes = map[int]struct {
 	outcome queue.Outcome
 	reason  string
 }{
-	10: {queue.Done, "the champion stays"},
-	11: {queue.Done, "the gate refuses the candidate"},
-	12: {queue.Done, "the budget ended the training, and nothing was promoted"},
-	13: {queue.Skipped, "another retraining of the model was running"},
+	ergoflow.RetrainPromoted:    {queue.Done, ""}, // or there was nothing to do
+	ergoflow.RetrainKept:        {queue.Done, "the champion stays"},
+	ergoflow.RetrainRefused:     {queue.Done, "the gate refuses the candidate"},
+	ergoflow.RetrainOutOfBudget: {queue.Done, "the budget ended the training, and nothing was promoted"},
+	ergoflow.RetrainSkipped:     {queue.Skipped, "another retraining of the model was running"},
 }
 
 // concluded says what the end of a process means.
@@ -171,8 +173,6 @@ func concluded(e queue.Finished, state *os.ProcessState, told bool, said string)
 	code := state.ExitCode()
 	known, ok := retrainCodes[code]
 	switch {
-	case code == 0:
-		e.Outcome = queue.Done
 	case ok:
 		e.Outcome, e.Reason = known.outcome, known.reason
 	case told || code < 0: // -1: a signal ended it

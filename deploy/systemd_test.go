@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/model/retraining"
 )
 
@@ -55,7 +56,7 @@ func TestService(t *testing.T) {
 	if filepath.Dir(config) != "/var/lib/"+s["Service.StateDirectory"] {
 		t.Errorf("the configuration %s is not in the state directory", config)
 	}
-	want := fmt.Sprint(retraining.Kept.Code(), retraining.Skipped.Code())
+	want := fmt.Sprint(ergoflow.RetrainKept, ergoflow.RetrainSkipped)
 	if s["Service.SuccessExitStatus"] != want {
 		t.Errorf("SuccessExitStatus=%s, want %s", s["Service.SuccessExitStatus"], want)
 	}
@@ -121,12 +122,8 @@ func TestSystemdVerifies(t *testing.T) {
 
 // codes are the exit codes of a retraining that another try would not change.
 func codes() []int {
-	list := []int{2} // a wrong configuration
-	for _, d := range []retraining.Decision{retraining.Kept, retraining.Refused, retraining.OutOfBudget, retraining.Skipped} {
-		list = append(list, d.Code())
-	}
-	slices.Sort(list)
-	return list
+	const wrongConfiguration = 2
+	return []int{wrongConfiguration, ergoflow.RetrainKept, ergoflow.RetrainRefused, ergoflow.RetrainOutOfBudget, ergoflow.RetrainSkipped}
 }
 
 // The comment and the guide name the codes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/notice"
 	"github.com/ergoflow/ergoflow/model/registry"
 	"github.com/ergoflow/ergoflow/model/registry/gate"
@@ -29,15 +30,15 @@ const (
 func (d Decision) Code() int {
 	switch d {
 	case Promoted, Nothing:
-		return 0
+		return ergoflow.RetrainPromoted
 	case Kept:
-		return 10
+		return ergoflow.RetrainKept
 	case Refused:
-		return 11
+		return ergoflow.RetrainRefused
 	case OutOfBudget:
-		return 12
+		return ergoflow.RetrainOutOfBudget
 	case Skipped:
-		return 13
+		return ergoflow.RetrainSkipped
 	}
 	return 1
 }
