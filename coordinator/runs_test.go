@@ -276,9 +276,11 @@ func TestSchedules(t *testing.T) {
 	if err := json.Unmarshal(reply.Json, &list); err != nil || len(list) != 1 || !list[0].Paused || list[0].Config != "/etc/retrain.yaml" {
 		t.Errorf("schedules %s, %v", reply.Json, err)
 	}
-	for _, r := range []*wire.SchedulesRequest{{Name: "unknown"}} {
-		if _, err := s.client.Schedules(t.Context(), r); status.Code(err) != codes.NotFound {
-			t.Errorf("%+v: %v", r, err)
-		}
+	if _, err := s.client.Schedules(t.Context(), &wire.SchedulesRequest{Name: "unknown"}); status.Code(err) != codes.NotFound {
+		t.Errorf("list an unknown one: %v", err)
+	}
+	_, err = s.client.ChangeSchedule(t.Context(), &wire.ChangeScheduleRequest{Name: "unknown", Action: wire.ChangeScheduleRequest_ACTION_RUN})
+	if status.Code(err) != codes.NotFound {
+		t.Errorf("run an unknown one: %v", err)
 	}
 }

@@ -26,10 +26,13 @@ func unavailable(fatal error) error {
 // change hands a request to the queue. A refusal is an error.
 func (v *service) change(e queue.Event) (queue.Answer, error) {
 	a, err := v.loop.request(e)
-	if err == nil && a.Refusal != "" {
-		err = status.Error(codes.FailedPrecondition, a.Refusal)
+	switch {
+	case err != nil || a.Refusal == "":
+		return a, err
+	case a.Unknown:
+		return a, status.Error(codes.NotFound, a.Refusal)
 	}
-	return a, err
+	return a, status.Error(codes.FailedPrecondition, a.Refusal)
 }
 
 // Runs implements wire.ControlServer.

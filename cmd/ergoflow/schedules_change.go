@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 )
@@ -231,7 +233,7 @@ func schedulesRemoveCommand() *cobra.Command {
 }
 
 func scheduleError(err error, cluster clusterFlags) error {
-	if err != nil && strings.Contains(err.Error(), "there is no schedule") {
+	if errors.Is(err, conduct.ErrUnknown) {
 		return withHint(err, "`ergoflow schedules list %s` shows their names", cluster)
 	}
 	return err

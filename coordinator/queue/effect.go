@@ -41,6 +41,7 @@ type (
 		ID      ID // the run that it concerns
 		Refusal string
 		Busy    bool // it was refused because the run ID is under way
+		Unknown bool // it was refused because there is no such run or schedule
 	}
 	// Warn is a warning for the log: something needs a person.
 	Warn struct{ Text string }

@@ -187,6 +187,10 @@ func (m *Machine) refuse(format string, args ...any) {
 	m.emit(Answer{Refusal: fmt.Sprintf(format, args...)})
 }
 
+func (m *Machine) refuseUnknown(format string, args ...any) {
+	m.emit(Answer{Refusal: fmt.Sprintf(format, args...), Unknown: true})
+}
+
 // Runs returns the runs: those that are waiting or under way in the queue's order, then at
 // most ended of those that have ended, the newest first.
 func (m *Machine) Runs(ended int) []Run {

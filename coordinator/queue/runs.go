@@ -346,7 +346,7 @@ func (m *Machine) cancelled(e Cancel) {
 func (m *Machine) known(id ID) *Run {
 	r := m.runs[id]
 	if r == nil {
-		m.refuse("there is no run %d", id)
+		m.refuseUnknown("there is no run %d", id)
 	}
 	return r
 }

@@ -76,7 +76,7 @@ func (m *Machine) addSchedule(given Schedule) {
 func (m *Machine) named(name string) *scheduled {
 	s := m.schedules[name]
 	if s == nil {
-		m.refuse("there is no schedule %.64q", name)
+		m.refuseUnknown("there is no schedule %.64q", name)
 	}
 	return s
 }
