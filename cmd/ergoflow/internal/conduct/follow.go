@@ -56,25 +56,16 @@ func (c *Client) follow(ctx context.Context, id queue.ID, o Options, local *clus
 	answered := time.Now()
 	var st coordinator.Status
 	for {
-		now, err := c.Status(ctx)
+		now, err := f.look(ctx, c)
 		f.tell(local)
 		switch {
 		case err == nil:
 			st, answered = now, time.Now()
-		case !errors.Is(err, ErrUnreachable) || time.Since(answered) > restartPatience:
-			return Result{}, err
-		}
-		if err == nil && st.Run != o.Plan.Run && f.entry(st) == nil && id != 0 {
-			// It waits far behind in the queue, or ended long ago.
-			r, unknown := c.Run(ctx, id)
-			if unknown == nil {
-				st.Runs = append(st.Runs, r)
-			}
-		}
-		if err == nil {
 			if reached, err := f.show(st, o.Until); reached || err != nil {
 				return Result{Stages: f.stages, Status: st}, err
 			}
+		case !errors.Is(err, ErrUnreachable) || time.Since(answered) > restartPatience:
+			return Result{}, err
 		}
 		if local != nil {
 			if err := local.err(st); err != nil {
@@ -100,6 +91,23 @@ type follower struct {
 	generation ergoflow.Generation
 	short      []string // lines about full disks that were printed
 	manned     bool     // there were workers, or a line has said that there are none
+}
+
+// look asks for the status. It adds the run where the status leaves it out: it waits far
+// behind in the queue, or ended long ago.
+func (f *follower) look(ctx context.Context, c *Client) (coordinator.Status, error) {
+	st, err := c.Status(ctx)
+	if err != nil || f.id == 0 || st.Run == f.plan.Run || f.entry(st) != nil {
+		return st, err
+	}
+	r, err := c.Run(ctx, f.id)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return st, nil
+	case err == nil:
+		st.Runs = append(st.Runs, r)
+	}
+	return st, err
 }
 
 // tell prints what has happened to the processes of a local cluster.

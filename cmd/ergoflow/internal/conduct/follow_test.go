@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
@@ -69,6 +71,32 @@ func TestFollowReplaced(t *testing.T) {
 			}
 		})
 	}
+}
+
+// away is a coordinator that is restarted right after its first answer.
+type away struct {
+	script
+	asked int
+}
+
+func (a *away) Runs(context.Context, *wire.RunsRequest, ...grpc.CallOption) (*wire.RunsReply, error) {
+	if a.asked++; a.asked == 1 {
+		return nil, status.Error(codes.Unavailable, "the coordinator ends")
+	}
+	return &wire.RunsReply{Json: []byte(`[{"id": 7, "kind": "train", "state": "ended", "outcome": "done"}]`)}, nil
+}
+
+// TestFollowQueuedRestart: a coordinator that is away when it is asked for a run of its
+// queue has not replaced the run.
+func TestFollowQueuedRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		control := &away{script: script{statuses: []coordinator.Status{running("theirs", machine.StateTraining)}}}
+		c := Client{Control: control}
+		_, err := c.follow(t.Context(), 7, Options{Plan: ergoflow.Plan{Run: "ours"}, Until: wire.Stage_STAGE_TRAIN, Out: os.Stderr}, nil)
+		if err != nil || control.asked != 2 {
+			t.Errorf("asked %d times for the run, then %v", control.asked, err)
+		}
+	})
 }
 
 // TestFailedKinds: the kind of a worker's error is found in the text of the failure.
