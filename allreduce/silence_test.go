@@ -195,7 +195,7 @@ func TestOwnSleepIsNotSilence(t *testing.T) {
 	}
 }
 
-// unreachable dials in vain: it takes the time of an address to fail.
+// unreachable cannot reach any address: a dial fails after the time that it has for the address.
 type unreachable map[string]time.Duration
 
 func (u unreachable) dial(ctx context.Context, address string, _ hello) (outgoing, hello, error) {

@@ -49,7 +49,7 @@ type Promotion struct {
 	Alias   string // empty: Champion
 	By      string
 	Reasons []string
-	Fence   uint64 // of the Lease of a retraining; 0: a person promotes, whoever holds the lock
+	Fence   uint64 // of the Lease of a retraining; 0: a person promotes, who needs no lock
 	Key     string // if not empty: a promotion with the key of an earlier one changes nothing
 	Against *int   // if not nil: the version that the alias must still name, 0 for none
 }

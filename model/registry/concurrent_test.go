@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Many add, promote, prune and read at once, each as a process of its own would. Every key
-// is one version, whoever was first; readers see whole registries alone.
+// Many add, promote, prune and read at once, each as a process of its own would. All who add
+// a key get the same version, and no reader sees a registry with half of a change.
 func TestConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	add(t, open(t, dir), "vn1d", 0)
