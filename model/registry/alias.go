@@ -112,12 +112,8 @@ func (r *Registry) point(s shelf, e Entry, against *int) error {
 	if err := checkAlias(e.Alias); err != nil {
 		return err
 	}
-	v, err := s.version(e.Version)
-	if err != nil {
+	if err := r.loadable(s, e.Version); err != nil {
 		return err
-	}
-	if !r.hasWeights(v.Weights) {
-		return corrupt("%s has no weights: %s is missing or has another size", v.Ref(), r.weightsPath(v.Weights))
 	}
 	var h holding // the zero value for a new alias
 	if _, err := s.get(bucketAliases, []byte(e.Alias), &h); err != nil {
@@ -130,7 +126,16 @@ func (r *Registry) point(s shelf, e Entry, against *int) error {
 		return fmt.Errorf("%w: %s names version %d, the decision was against version %d", ErrChanged, e.Alias, h.Version, *against)
 	}
 	e.Before, e.Undo = h.Version, h.Entry
-	_, err = s.append(e)
+	_, err := s.append(e)
+	return err
+}
+
+// loadable refuses a version that does not exist, and one without its file of weights.
+func (r *Registry) loadable(s shelf, n int) error {
+	v, err := s.version(n)
+	if err == nil && !r.hasWeights(v.Weights) {
+		err = corrupt("%s has no weights: %s is missing or has another size", v.Ref(), r.weightsPath(v.Weights))
+	}
 	return err
 }
 
@@ -178,12 +183,8 @@ func (r *Registry) Rollback(ctx context.Context, model, alias, by string) (e Ent
 		if target.Number == 0 {
 			return fmt.Errorf("%w: %s has named no other version that is still there", ErrNoPrevious, alias)
 		}
-		v, err := s.version(target.Version)
-		if err != nil {
+		if err := r.loadable(s, target.Version); err != nil {
 			return err
-		}
-		if !r.hasWeights(v.Weights) {
-			return corrupt("%s has no weights: %s is missing or has another size", v.Ref(), r.weightsPath(v.Weights))
 		}
 		e, err = s.append(Entry{Action: ActionRollback, Alias: alias, Version: target.Version, Before: h.Version, By: by, Undo: target.Undo})
 		return err

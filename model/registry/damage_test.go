@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // Damage of any file is an error that names it, never a panic or other weights.
@@ -53,6 +55,25 @@ func TestDamage(t *testing.T) {
 				verified(t, r)
 			}
 		})
+	}
+}
+
+// A fencing number of the lock that was never given out is damage, and the error says both.
+func TestFenceBeyondTheLast(t *testing.T) {
+	r := open(t, t.TempDir())
+	add(t, r, "vn1d", 1)
+	if err := r.update(t.Context(), "", func(models *bbolt.Bucket) error {
+		s, err := find(models, "vn1d")
+		if err != nil {
+			return err
+		}
+		return s.put(nil, keyLock, lock{Fence: 7})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Verify(t.Context())
+	if !errors.Is(err, ErrCorrupt) || !strings.HasSuffix(err.Error(), "model vn1d: its lock has the fencing number 7, and the last is 0") {
+		t.Errorf("%v", err)
 	}
 }
 

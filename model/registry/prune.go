@@ -26,7 +26,6 @@ func (r *Registry) Prune(ctx context.Context, keep int, dryRun bool) (removed Pr
 	}
 	used := make(map[string]bool)
 	remove := func(models *bbolt.Bucket) error {
-		clear(used)
 		for _, name := range modelNames(models) {
 			s, err := find(models, name)
 			if err != nil {

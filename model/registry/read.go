@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -105,17 +104,13 @@ func (r *Registry) History(ctx context.Context, model, alias string) (entries []
 		if err != nil {
 			return err
 		}
-		return s.in(bucketHistory).ForEach(func(k, value []byte) error {
-			var e Entry
-			if err := decode(value, &e); err != nil {
-				return corrupt("history of %s, entry %d: %w", model, number(k), err)
-			}
-			if alias == "" || e.Alias == alias {
+		return s.in(bucketHistory).ForEach(func(k, _ []byte) error { // in the order of numbers
+			e, err := s.entry(number(k))
+			if err == nil && (alias == "" || e.Alias == alias) {
 				entries = append(entries, e)
 			}
-			return nil
+			return err
 		})
 	})
-	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Number, b.Number) })
 	return entries, err
 }

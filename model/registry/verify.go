@@ -115,8 +115,10 @@ func (s shelf) verify(weights map[string]Version, damage *[]error) (versions int
 	})
 	if value := s.in(nil).Get(keyLock); value != nil {
 		var l lock
-		if err := decode(value, &l); err != nil || l.Fence > h.Fence {
-			fail("its lock: fencing number %d of %d, %w", l.Fence, h.Fence, err)
+		if err := decode(value, &l); err != nil {
+			fail("its lock: %w", err)
+		} else if l.Fence > h.Fence {
+			fail("its lock has the fencing number %d, and the last is %d", l.Fence, h.Fence)
 		}
 	}
 	return versions
