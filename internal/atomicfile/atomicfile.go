@@ -110,7 +110,12 @@ func (f *File) Commit() error {
 	if err := f.pending.CloseAtomicallyReplace(); err != nil {
 		return unnamed(err)
 	}
-	dir, err := os.Open(f.dir)
+	return SyncDir(f.dir)
+}
+
+// SyncDir makes the names in a directory durable.
+func SyncDir(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}

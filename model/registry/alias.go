@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 var (
@@ -60,11 +58,7 @@ type Promotion struct {
 // ErrFenced or ErrChanged where a condition does not hold.
 func (r *Registry) Promote(ctx context.Context, p Promotion) error {
 	p.Alias = cmp.Or(p.Alias, Champion)
-	return r.update(ctx, fmt.Sprintf("promote %s@%d to %s", p.Model, p.Number, p.Alias), func(models *bbolt.Bucket) error {
-		s, err := find(models, p.Model)
-		if err != nil {
-			return err
-		}
+	return r.update(ctx, fmt.Sprintf("promote %s@%d to %s", p.Model, p.Number, p.Alias), on(p.Model, func(s shelf) error {
 		h, err := s.head()
 		if err != nil {
 			return err
@@ -77,34 +71,26 @@ func (r *Registry) Promote(ctx context.Context, p Promotion) error {
 		}
 		e := Entry{Action: ActionPromote, Alias: p.Alias, Version: p.Number, By: p.By, Reasons: p.Reasons, Key: p.Key, Fence: p.Fence}
 		return r.point(s, e, p.Against)
-	})
+	}))
 }
 
 // SetAlias makes an alias name a version.
 func (r *Registry) SetAlias(ctx context.Context, model string, number int, alias, by string) error {
-	return r.update(ctx, fmt.Sprintf("alias %s@%d as %s", model, number, alias), func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	return r.update(ctx, fmt.Sprintf("alias %s@%d as %s", model, number, alias), on(model, func(s shelf) error {
 		return r.point(s, Entry{Action: ActionSet, Alias: alias, Version: number, By: by}, nil)
-	})
+	}))
 }
 
 // RemoveAlias removes an alias. Its version stays; Rollback restores the alias.
 func (r *Registry) RemoveAlias(ctx context.Context, model, alias, by string) error {
-	return r.update(ctx, "remove alias "+alias, func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	return r.update(ctx, "remove alias "+alias, on(model, func(s shelf) error {
 		h, err := s.alias(alias)
 		if err != nil {
 			return err
 		}
 		_, err = s.append(Entry{Action: ActionRemove, Alias: alias, Before: h.Version, By: by, Undo: h.Entry})
 		return err
-	})
+	}))
 }
 
 // point appends an entry that makes an alias name a version, unless it does already.
@@ -162,11 +148,7 @@ func (s shelf) append(e Entry) (Entry, error) {
 // over versions that were pruned, too.
 func (r *Registry) Rollback(ctx context.Context, model, alias, by string) (e Entry, err error) {
 	alias = cmp.Or(alias, Champion)
-	err = r.update(ctx, fmt.Sprintf("roll back %s of %s", alias, model), func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	err = r.update(ctx, fmt.Sprintf("roll back %s of %s", alias, model), on(model, func(s shelf) error {
 		var h holding
 		found, err := s.get(bucketAliases, []byte(alias), &h)
 		if err != nil {
@@ -188,7 +170,7 @@ func (r *Registry) Rollback(ctx context.Context, model, alias, by string) (e Ent
 		}
 		e, err = s.append(Entry{Action: ActionRollback, Alias: alias, Version: target.Version, Before: h.Version, By: by, Undo: target.Undo})
 		return err
-	})
+	}))
 	return e, err
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-
-	"go.etcd.io/bbolt"
 )
 
 // Pin keeps Prune from removing a version, or lets it again.
@@ -41,11 +39,7 @@ const maxTags = 64
 
 // edit changes what a person may change of a version.
 func (r *Registry) edit(ctx context.Context, operation, model string, number int, change func(*Version) error) error {
-	return r.update(ctx, fmt.Sprintf("%s %s@%d", operation, model, number), func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	return r.update(ctx, fmt.Sprintf("%s %s@%d", operation, model, number), on(model, func(s shelf) error {
 		v, err := s.version(number)
 		if err != nil {
 			return err
@@ -54,5 +48,5 @@ func (r *Registry) edit(ctx context.Context, operation, model string, number int
 			return err
 		}
 		return s.in(bucketVersions).Put(key(number), v.outline())
-	})
+	}))
 }

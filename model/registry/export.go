@@ -87,7 +87,7 @@ func writeDir(dir string, files map[string][]byte) (err error) {
 	if err := os.Rename(first, dir); err != nil {
 		return err
 	}
-	return syncDir(parent)
+	return atomicfile.SyncDir(parent)
 }
 
 // Import adds a version that Export wrote, to the model of that name or, if it is not empty,

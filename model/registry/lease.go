@@ -83,13 +83,10 @@ func (l *Lease) try(ctx context.Context, policy Policy, watched *watch) (granted
 		}
 		return held, err
 	}
-	err = r.view(ctx, "lock", func(models *bbolt.Bucket) error {
-		s, err := find(models, l.model)
-		if err == nil {
-			_, err = look(s)
-		}
+	err = r.view(ctx, "lock", on(l.model, func(s shelf) error {
+		_, err := look(s)
 		return err
-	})
+	}))
 	if err != nil && !errors.Is(err, ErrNoRegistry) && !errors.Is(err, ErrNotFound) || decision == stay {
 		return false, err
 	}
@@ -225,18 +222,14 @@ func (l *Lease) Release(ctx context.Context) error {
 // Locked returns who holds the lock of a model's retrainings, and since when, or nil. It
 // may be one that has ended.
 func (r *Registry) Locked(ctx context.Context, model string) (held *Held, err error) {
-	err = r.view(ctx, "lock", func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	err = r.view(ctx, "lock", on(model, func(s shelf) error {
 		var l lock
 		if found, err := s.get(nil, keyLock, &l); err != nil || !found {
 			return err
 		}
 		held = &Held{Holder: l.Holder, Fence: l.Fence, Since: l.Since}
 		return nil
-	})
+	}))
 	return held, err
 }
 

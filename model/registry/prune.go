@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"go.etcd.io/bbolt"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
 // Pruned is what Prune removed, or would remove.
@@ -127,5 +129,5 @@ func (r *Registry) clean(used map[string]bool, removed *Pruned, dryRun bool) err
 	if len(names) == 0 || dryRun {
 		return nil
 	}
-	return syncDir(r.weightsDir())
+	return atomicfile.SyncDir(r.weightsDir())
 }

@@ -67,17 +67,13 @@ func (r *Registry) Get(ctx context.Context, ref string) (v Version, err error) {
 	if err != nil {
 		return v, r.name("", err)
 	}
-	err = r.view(ctx, "", func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	err = r.view(ctx, "", on(model, func(s shelf) error {
 		if number, err = s.resolve(alias, number); err != nil {
 			return err
 		}
 		v, err = s.shown(number)
 		return err
-	})
+	}))
 	return v, err
 }
 
@@ -99,11 +95,7 @@ func (r *Registry) Load(ctx context.Context, v Version) ([]byte, error) {
 // History returns what an alias named over time, or all aliases for an empty name, the
 // oldest entry first.
 func (r *Registry) History(ctx context.Context, model, alias string) (entries []Entry, err error) {
-	err = r.view(ctx, "", func(models *bbolt.Bucket) error {
-		s, err := find(models, model)
-		if err != nil {
-			return err
-		}
+	err = r.view(ctx, "", on(model, func(s shelf) error {
 		return s.in(bucketHistory).ForEach(func(k, _ []byte) error { // in the order of numbers
 			e, err := s.entry(number(k))
 			if err == nil && (alias == "" || e.Alias == alias) {
@@ -111,6 +103,6 @@ func (r *Registry) History(ctx context.Context, model, alias string) (entries []
 			}
 			return err
 		})
-	})
+	}))
 	return entries, err
 }

@@ -43,6 +43,17 @@ func find(models *bbolt.Bucket, model string) (shelf, error) {
 	return shelf{}, fmt.Errorf("model %q %w; %s", model, ErrNotFound, known(modelNames(models)))
 }
 
+// on makes a transaction of what it does on one model, which must exist.
+func on(model string, do func(s shelf) error) func(models *bbolt.Bucket) error {
+	return func(models *bbolt.Bucket) error {
+		s, err := find(models, model)
+		if err != nil {
+			return err
+		}
+		return do(s)
+	}
+}
+
 // obtain returns a model, and makes it where it is missing.
 func obtain(models *bbolt.Bucket, model string) (shelf, error) {
 	if err := CheckModel(model); err != nil {

@@ -114,7 +114,7 @@ func (r *Registry) open(ctx context.Context, readOnly bool) (*opened, error) {
 	fresh := !Exists(r.dir)
 	db, err := boltfile.Open(databasePath(r.dir), readOnly)
 	if err == nil && fresh {
-		err = syncDir(r.dir)
+		err = atomicfile.SyncDir(r.dir)
 	}
 	if err != nil {
 		if db != nil {
@@ -208,7 +208,7 @@ func (r *Registry) make() error {
 	if err := atomicfile.MakeDirs(r.weightsDir()); err != nil {
 		return err
 	}
-	return errors.Join(syncDir(filepath.Dir(r.dir)), syncDir(r.dir))
+	return errors.Join(atomicfile.SyncDir(filepath.Dir(r.dir)), atomicfile.SyncDir(r.dir))
 }
 
 // prepare makes the buckets of a new file, and checks the format of an old one.

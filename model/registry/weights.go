@@ -50,7 +50,7 @@ func describe(content []byte) Weights {
 func (r *Registry) storeWeights(content []byte) (Weights, error) {
 	w := describe(content)
 	if err := r.checkWeights(w); err == nil {
-		return w, syncDir(r.weightsDir()) // another process may have been killed before it did
+		return w, atomicfile.SyncDir(r.weightsDir()) // another process may have been killed before it did
 	}
 	err := atomicfile.Write(r.weightsPath(w), content)
 	if disk.Full(err) {
@@ -155,13 +155,4 @@ func missing(err error) error {
 
 func corrupt(text string, args ...any) error {
 	return fmt.Errorf("%w: "+text, append([]any{ErrCorrupt}, args...)...)
-}
-
-// syncDir makes the entries of a directory durable.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
