@@ -39,10 +39,13 @@ type NATS struct {
 }
 
 // Decisions are how a retraining ends.
-var Decisions = []string{"promoted", "nothing", "kept", "refused", "out_of_budget", "skipped", Failed}
+var Decisions = []string{"promoted", "nothing", "kept", "refused", "out_of_budget", skipped, Failed}
 
 // Failed is the decision of a retraining that ended with an error.
 const Failed = "failed"
+
+// skipped is the decision of a retraining that did not run: it says nothing of health.
+const skipped = "skipped"
 
 const (
 	maxWebhooks = 16

@@ -80,6 +80,3 @@ func (c Config) notices(p *poster, e Event) (due []notice) {
 	}
 	return due
 }
-
-// skipped is the decision of a retraining that did not run: it says nothing of health.
-const skipped = "skipped"

@@ -36,10 +36,8 @@ func writeTextfile(path string, e Event, d *Delivery) error {
 	set := func(name, help string, value float64) {
 		setGauge(families, prefix+name, help, e.Name, value)
 	}
-	if e.begins() {
-		set("last_start_timestamp_seconds", "Time at which the last retraining began.", float64(e.Began.Unix()))
-	} else {
-		set("last_start_timestamp_seconds", "Time at which the last retraining began.", float64(e.Began.Unix()))
+	set("last_start_timestamp_seconds", "Time at which the last retraining began.", float64(e.Began.Unix()))
+	if !e.begins() {
 		set("last_finish_timestamp_seconds", "Time at which the last retraining ended.", float64(e.Ended.Unix()))
 		set("last_duration_seconds", "Duration of the last retraining.", e.seconds())
 		set("last_exit_code", "Exit code of the last retraining.", float64(e.ExitCode))
