@@ -48,9 +48,6 @@ func NewSubsets(units, count int, seed uint64) Subsets {
 	return s
 }
 
-// Count is the number of subsets.
-func (s Subsets) Count() int { return s.count }
-
 // Sums are the sums of values, one of each unit, over every subset. It panics if their
 // number is not that of the units. A sum never falls where a value grows, rounding included.
 func (s Subsets) Sums(values []float64) []float64 {

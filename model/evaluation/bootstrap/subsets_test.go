@@ -16,8 +16,8 @@ func TestSubsetsAreSignFlips(t *testing.T) {
 			values[i] = 0.4 + rng.NormFloat64()
 		}
 		s := NewSubsets(m, 9999, 1)
-		if s.Count() != 1<<m-1 {
-			t.Fatalf("%d units have %d subsets", m, s.Count())
+		if s.count != 1<<m-1 {
+			t.Fatalf("%d units have %d subsets", m, s.count)
 		}
 		contradict := 1
 		for _, sum := range s.Sums(values) {
