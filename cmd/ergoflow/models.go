@@ -79,6 +79,15 @@ type shownEntry struct {
 	Warnings []string `json:"warnings"`
 }
 
+// print prints a version: its document, or else a text of it.
+func (f *registryFlags) print(r *registry.Registry, v registry.Version, text string, args ...any) error {
+	if f.json {
+		return printJSON(shownVersion{v, warningsOf(r)})
+	}
+	_, err := fmt.Fprintf(stdout, text, args...)
+	return err
+}
+
 // warningsOf are the registry's warnings, never null in JSON.
 func warningsOf(r *registry.Registry) []string { return append([]string{}, r.Warnings()...) }
 
@@ -115,7 +124,7 @@ func modelsListCommand() *cobra.Command {
 			t := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 			fmt.Fprintln(t, "version\taliases\tmetrics\tparent\tstep\tdecision\tsize\tage")
 			for _, v := range all {
-				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", v.Ref(), aliasesOf(v), metricsOf(v), parentOf(v), v.Step,
+				fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", v.Ref(), aliasesOf(v), metricsOf(v), orNone(v.Parent), v.Step,
 					v.Decision, humanize.IBytes(uint64(v.Weights.Bytes)), humanize.Time(v.Created))
 			}
 			return errors.Join(t.Flush(), out.Flush())
@@ -139,13 +148,6 @@ func metricsOf(v registry.Version) string {
 	return strings.Join(all, ", ")
 }
 
-func parentOf(v registry.Version) string {
-	if v.Parent == 0 {
-		return "-"
-	}
-	return fmt.Sprint(v.Parent)
-}
-
 func modelsShowCommand() *cobra.Command {
 	var flags registryFlags
 	return flags.register(&cobra.Command{
@@ -158,11 +160,7 @@ func modelsShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if flags.json {
-				return printJSON(shownVersion{v, warningsOf(r)})
-			}
-			_, err = stdout.Write([]byte(v.Card()))
-			return err
+			return flags.print(r, v, "%s", v.Card())
 		}),
 	})
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/ergoflow/ergoflow/model/registry"
 )
 
-// named refuses a reference without a version: alone, a model's name means its champion.
-func named(ref string) error {
+// resolve is registry.Resolve for references that name a version: a command that moves an
+// alias does not take a model's name alone for its champion.
+func resolve(ctx context.Context, r *registry.Registry, ref string) (model string, number int, err error) {
 	if !strings.Contains(ref, "@") {
-		return usagef("%.80s names no version: write NAME@NUMBER or NAME@ALIAS", ref)
+		return "", 0, usagef("%.80s names no version: write NAME@NUMBER or NAME@ALIAS", ref)
 	}
-	return nil
+	return r.Resolve(ctx, ref)
 }
 
 // printAlias prints the last change of an alias.
@@ -55,10 +56,7 @@ not asked: this is a person's decision.`,
 		Example: `  ergoflow models promote vn1d@7 --reason "smoother tails" --registry models`,
 		Args:    exactly(1, "a version"),
 		RunE: flags.with(func(ctx context.Context, r *registry.Registry, args []string) error {
-			if err := named(args[0]); err != nil {
-				return err
-			}
-			model, number, err := r.Resolve(ctx, args[0])
+			model, number, err := resolve(ctx, r, args[0])
 			if err != nil {
 				return err
 			}
@@ -112,10 +110,7 @@ func modelsAliasCommand() *cobra.Command {
 				}
 				return flags.printAlias(ctx, r, model, alias)
 			}
-			if err := named(args[0]); err != nil {
-				return err
-			}
-			model, number, err := r.Resolve(ctx, args[0])
+			model, number, err := resolve(ctx, r, args[0])
 			if err != nil {
 				return err
 			}

@@ -37,11 +37,7 @@ version has no metrics, since nobody judged it here, and no alias.`,
 			if err != nil {
 				return err
 			}
-			if flags.json {
-				return printJSON(shownVersion{v, warningsOf(r)})
-			}
-			fmt.Fprintf(stdout, "%s: %s at step %d, %s\n", v.Ref(), v.Experiment, v.Step, humanize.IBytes(uint64(v.Weights.Bytes)))
-			return nil
+			return flags.print(r, v, "%s: %s at step %d, %s\n", v.Ref(), v.Experiment, v.Step, humanize.IBytes(uint64(v.Weights.Bytes)))
 		}),
 	})
 	cmd.Flags().StringVar(&checkpoint, "checkpoint", "", checkpointUsage+" (required)")
@@ -100,11 +96,7 @@ func modelsImportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if flags.json {
-				return printJSON(shownVersion{v, warningsOf(r)})
-			}
-			fmt.Fprintf(stdout, "%s: was %s\n", v.Ref(), v.Origin)
-			return nil
+			return flags.print(r, v, "%s: was %s\n", v.Ref(), v.Origin)
 		}),
 	})
 	cmd.Flags().StringVar(&name, "name", "", "model that it becomes a version of (default: the model that it was exported from)")
