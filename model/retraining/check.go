@@ -53,26 +53,15 @@ func Check(ctx context.Context, o Options) (Forecast, error) {
 	if err != nil {
 		return f, err
 	}
-	if r.known, err = r.look(ctx); err != nil {
-		return f, err
-	}
-	if err := r.known.holdsOut(o.Experiment.Data); err != nil {
-		return f, err
-	}
 	if registry.Exists(c.Registry) {
 		if f.Lock, err = r.registry.Locked(ctx, c.Name); err != nil {
 			return f, err
 		}
 	}
-	base, err := r.withImports(o.Experiment)
+	what, reason, cold, err := r.decide(ctx, j, r.withImports)
 	if err != nil {
 		return f, err
 	}
-	cold, err := c.window(base, r.known)
-	if err != nil {
-		return f, err
-	}
-	what, reason := next(j, r.known, o.Experiment, cold, c.Start, o.Force)
 	f.Would, f.Reason, f.Champion = would[what], reason, r.known.number()
 	f.Warnings = c.Notify.Check()
 	if what == nothing {

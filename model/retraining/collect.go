@@ -36,7 +36,7 @@ func (r *run) collect(ctx context.Context, e experiment.Experiment) (experiment.
 	for _, line := range r.imported.Rejected {
 		r.Log.Warn("a file of samples is rejected: " + line)
 	}
-	if e, err = r.withImports(e); err != nil {
+	if e, err = r.withImports(ctx, e); err != nil {
 		return e, err
 	}
 	return e, e.Data.CheckImports(ctx, f, shard.NewDir(r.Config.store()))
@@ -54,7 +54,7 @@ func (im *Imported) add(name string, found imports.Result) {
 }
 
 // withImports is the experiment with all imports of the watched names, the newest last.
-func (r *run) withImports(e experiment.Experiment) (experiment.Experiment, error) {
+func (r *run) withImports(_ context.Context, e experiment.Experiment) (experiment.Experiment, error) {
 	if len(r.Config.Data.Watch) == 0 {
 		return e, nil
 	}

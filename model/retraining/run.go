@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -157,117 +156,6 @@ func (r *run) retrain(ctx context.Context) (Outcome, error) {
 	r.reached("ended")
 	r.clean(ctx)
 	return result, nil
-}
-
-// prepare decides what to do. An outcome means that there is nothing.
-func (r *run) prepare(ctx context.Context) (*Outcome, error) {
-	c := r.Config
-	j, err := readJournal(c.Dir)
-	if err != nil {
-		return nil, err
-	}
-	if j != nil && j.Outcome != nil && r.Scheduled != "" && j.Schedule == r.Schedule && j.Scheduled == r.Scheduled {
-		return j.Outcome, nil // it was started twice for one time
-	}
-	if r.known, err = r.look(ctx); err != nil {
-		return nil, err
-	}
-	base := r.Experiment
-	if err := r.known.holdsOut(base.Data); err != nil {
-		return nil, err
-	}
-	if base, err = r.collect(ctx, base); err != nil {
-		return nil, err
-	}
-	cold, err := c.window(base, r.known)
-	if err != nil {
-		return nil, err
-	}
-	what, reason := next(j, r.known, r.Experiment, cold, c.Start, r.Force)
-	r.Log.Info(reason)
-	switch what {
-	case nothing:
-		out := r.outcome(Nothing, reason)
-		return &out, nil
-	case resume:
-		r.journal, r.before = j, j.Spent
-		return nil, nil
-	}
-	if j != nil && j.Outcome == nil {
-		if err := os.RemoveAll(runDir(c.Dir, j.ID)); err != nil {
-			return nil, fmt.Errorf("remove the retraining that is given up: %w", err)
-		}
-	}
-	warnings, err := cold.PilotRun(ctx) // before data are made of which nobody would look at one
-	if err != nil {
-		return nil, err
-	}
-	return nil, r.newJournal(ctx, cold, warnings)
-}
-
-// newJournal begins a retraining. warnings are those of its data.
-func (r *run) newJournal(ctx context.Context, cold experiment.Experiment, warnings []string) error {
-	now := inputs(cold, r.Config.Start)
-	r.journal = &journal{
-		Format: journalFormat, ID: identity(r.began, now), Schedule: r.Schedule, Scheduled: r.Scheduled, Began: r.began.UTC(),
-		Inputs: now, Configured: inputs(r.Experiment, r.Config.Start), Champion: r.known.number(),
-	}
-	champion, err := r.warm(ctx)
-	if err != nil {
-		return err
-	}
-	if r.journal.Trained, err = r.Config.trainings(cold, r.known, champion); err != nil {
-		return err
-	}
-	r.journal.Parent = r.known.number()
-	for _, w := range warnings {
-		r.warn("%s", w)
-	}
-	if err := r.Config.Budget.fits(r.Config.Dir, r.Config.store(), r.journal.Trained); err != nil {
-		return err
-	}
-	if err := atomicfile.MakeDirs(runDir(r.Config.Dir, r.journal.ID)); err != nil {
-		return err
-	}
-	return r.note()
-}
-
-// warm reads the state that a warm start begins from; nil if none does.
-func (r *run) warm(ctx context.Context) ([]byte, error) {
-	if r.known.champion == nil || r.Config.Start.From == Cold {
-		return nil, nil
-	}
-	encoded, err := r.registry.Load(ctx, *r.known.champion)
-	if err != nil {
-		return nil, fmt.Errorf("champion: %w", err)
-	}
-	return encoded, nil
-}
-
-// look asks the registry about the model.
-func (r *run) look(ctx context.Context) (known, error) {
-	var k known
-	all, err := r.registry.List(ctx, r.Config.Name)
-	if errors.Is(err, registry.ErrNotFound) || errors.Is(err, registry.ErrNoRegistry) {
-		return k, nil
-	}
-	if err != nil || len(all) == 0 {
-		return k, err
-	}
-	last, err := r.registry.Get(ctx, all[len(all)-1].Ref())
-	if err != nil {
-		return k, err
-	}
-	k.last = &last
-	champion, err := r.registry.Get(ctx, r.Config.Name)
-	if errors.Is(err, registry.ErrNotFound) {
-		return k, nil
-	}
-	if err != nil {
-		return k, err
-	}
-	k.champion = &champion
-	return k, nil
 }
 
 // note writes the journal, with the wall time spent so far.
