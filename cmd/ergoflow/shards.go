@@ -176,7 +176,7 @@ func shardsVerifyCommand() *cobra.Command {
 }
 
 func verifyImport(ctx context.Context, store *shard.Dir, r imports.Record) error {
-	im, err := imports.Open(store, r.Hash)
+	im, err := r.Open(store)
 	if err != nil {
 		return err
 	}

@@ -294,7 +294,7 @@ func (c *collector) prepare(ctx context.Context) (err error) {
 		if r.Family != c.target.Name() {
 			continue
 		}
-		im, err := r.open(c.store)
+		im, err := r.Open(c.store)
 		if err != nil {
 			return err
 		}

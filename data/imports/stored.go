@@ -45,7 +45,7 @@ func Open(store *shard.Dir, hash string) (*Import, error) {
 		if err != nil {
 			return nil, err
 		}
-		return r.open(store)
+		return r.Open(store)
 	}
 	return nil, fmt.Errorf("import %s in %s: %w", hash, filepath.Join(store.Root(), folder), ErrMissing)
 }
@@ -54,7 +54,8 @@ func (r Record) path(store *shard.Dir) string {
 	return filepath.Join(directory(store, r.Name), r.Hash+dataSuffix)
 }
 
-func (r Record) open(store *shard.Dir) (*Import, error) {
+// Open opens this import, under its own name: see [Open].
+func (r Record) Open(store *shard.Dir) (*Import, error) {
 	path := r.path(store)
 	file, err := safetensors.Open(path)
 	if errors.Is(err, safetensors.ErrFormat) || errors.Is(err, fs.ErrNotExist) {

@@ -43,7 +43,7 @@ func (s *source) write(ctx context.Context, store *shard.Dir, r Record, c checke
 		return err
 	}
 	r.Bytes = info.Size()
-	im, err := r.open(store)
+	im, err := r.Open(store)
 	if err != nil {
 		return err
 	}
