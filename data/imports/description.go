@@ -104,12 +104,8 @@ func parseDescription(name string, raw []byte) (d description, err error) {
 	if err := yamltext.Check(raw); err != nil {
 		return d, fmt.Errorf("%w (write JSON for many equations)", err)
 	}
-	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
-	if err := decoder.Decode(&d); err != nil {
+	if err := yamltext.Decode(raw, &d); err != nil {
 		return d, fmt.Errorf("YAML: %s", yaml.FormatError(yamltext.Plain(err), false, false))
-	}
-	if err := decoder.Decode(new(description)); !errors.Is(err, io.EOF) {
-		return d, errors.New("YAML: more than one document")
 	}
 	return d, nil
 }

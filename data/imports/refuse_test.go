@@ -121,6 +121,8 @@ func TestRefusesArrays(t *testing.T) {
 		"bad.json: JSON: json: unknown field \"equation\"":    {"bad.json": `{"equation": []}`},
 		"bad.json: JSON: something follows":                   {"bad.json": `{} {}`},
 		"bad.yaml: YAML: [1:1] unknown field \"equation\"":    {"bad.yaml": "equation: []"},
+		"64.5 is not a whole number":                          {"bad.yaml": "grid: {lo: -5, hi: 5, nodes: 64.5}"},
+		"bad.yaml: YAML: 2 documents":                         {"bad.yaml": "family: vn1d\n---\nfamily: vn1d"},
 		"bad.json and bad.yaml both describe it":              {"bad.yaml": "{}", "bad.json": "{}"},
 		"0 equations for the samples of 1 functions":          {"bad.json": `{"equations": []}`},
 		"diffusion: not an .npy file of numbers":              {"bad.drift.npy": "nope", "bad.diffusion.npy": "nope"},
