@@ -122,11 +122,7 @@ func (c *collector) collect(ctx context.Context, path string) error {
 	if !info.IsDir() {
 		dir, only = filepath.Dir(path), filepath.Base(path)
 	}
-	var fields []string
-	for _, f := range c.target.Fields() {
-		fields = append(fields, f.Name)
-	}
-	all, err := scan(dir, fields)
+	all, err := scan(dir, c.target.fieldNames())
 	if err != nil {
 		return err
 	}
@@ -140,18 +136,16 @@ func (c *collector) collect(ctx context.Context, path string) error {
 			return err
 		}
 	}
-	if only != "" {
-		if !matched {
-			return fmt.Errorf("%s: must be .safetensors, or .npy with samples", path)
+	switch {
+	case only == "":
+		for _, name := range all.unfinished {
+			c.wait(name, "its name says that it is still being written")
 		}
-		c.remember()
-		return nil
-	}
-	for _, name := range all.unfinished {
-		c.wait(name, "its name says that it is still being written")
-	}
-	for _, name := range all.orphans {
-		c.result.Warnings = append(c.result.Warnings, name+" belongs to no samples")
+		for _, name := range all.orphans {
+			c.result.Warnings = append(c.result.Warnings, name+" belongs to no samples")
+		}
+	case !matched:
+		return fmt.Errorf("%s: must be .safetensors, or .npy with samples", path)
 	}
 	c.remember()
 	return nil

@@ -28,6 +28,14 @@ type target struct {
 	of func(e equation) (family.Function, error)
 }
 
+// fieldNames are the names of the family's fields, in their order.
+func (t target) fieldNames() (names []string) {
+	for _, f := range t.Fields() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 func targetOf(f family.Family) (target, error) {
 	t := target{Family: f}
 	var ok bool

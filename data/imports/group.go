@@ -49,8 +49,8 @@ type found struct {
 	unfinished []string // their names say that they are still being written
 }
 
-// scan finds the groups among the files of a directory. Directories, hidden files and files of
-// other kinds are not its business.
+// scan finds the groups among the files of a directory. It passes over directories, hidden
+// files and files of other kinds.
 func scan(dir string, fields []string) (all found, err error) {
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
@@ -87,13 +87,12 @@ func scan(dir string, fields []string) (all found, err error) {
 			continue
 		}
 		g, path := &all.groups[at], filepath.Join(dir, name)
-		switch {
-		case field != "":
+		if field != "" {
 			g.fields[field] = path
-		default:
-			if g.descriptions = append(g.descriptions, path); len(g.descriptions) > 1 {
-				g.conflict = fmt.Sprintf("%s and %s both describe it: remove one of them", filepath.Base(g.descriptions[0]), name)
-			}
+			continue
+		}
+		if g.descriptions = append(g.descriptions, path); len(g.descriptions) > 1 {
+			g.conflict = fmt.Sprintf("%s and %s both describe it: remove one of them", filepath.Base(g.descriptions[0]), name)
 		}
 	}
 	return all, nil
@@ -111,7 +110,7 @@ func stemOf(name string, fields []string) (stem, field string) {
 }
 
 // fingerprint is what os.Stat says of all files: the same one means the same content, unless
-// somebody sets times back. changed is the latest change.
+// a program sets times back. changed is the latest change.
 func (g group) fingerprint() (text string, changed time.Time, err error) {
 	var parts []string
 	for _, path := range g.paths() {

@@ -6,12 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
 
 // rejected is the folder to which files are moved.
 const rejected = "rejected"
+
+// reasonSuffix is that of the file which says why the one of that name was rejected.
+const reasonSuffix = ".reason.txt"
 
 // reject notes why a group was not imported, and moves its files aside. Where that fails they
 // stay, with a warning, and are read again the next time.
@@ -33,12 +37,11 @@ func moveAside(g group, reason string) (string, error) {
 	if err := atomicfile.MakeDirs(dir); err != nil {
 		return "", err
 	}
-	suffix, err := free(dir, g)
+	to, err := free(dir, g)
 	if err != nil {
 		return "", err
 	}
-	to := func(path string) string { return filepath.Join(dir, filepath.Base(path)+suffix) }
-	if err := atomicfile.Write(to(g.main)+".reason.txt", []byte(reason+"\n")); err != nil {
+	if err := atomicfile.Write(to(g.main)+reasonSuffix, []byte(reason+"\n")); err != nil {
 		return "", err
 	}
 	for _, path := range g.paths() {
@@ -49,27 +52,20 @@ func moveAside(g group, reason string) (string, error) {
 	return to(g.main), nil
 }
 
-// free is the first suffix with which nothing of the group is in the folder: none, .2, .3, …
-func free(dir string, g group) (string, error) {
-	for n := 1; n < 1000; n++ {
-		suffix := ""
-		if n > 1 {
-			suffix = fmt.Sprintf(".%d", n)
-		}
-		taken := false
-		for _, path := range append(g.paths(), g.main+".reason.txt") {
-			name := filepath.Base(path)
-			if path == g.main+".reason.txt" {
-				name = filepath.Base(g.main) + suffix + ".reason.txt"
-			} else {
-				name += suffix
-			}
-			_, err := os.Lstat(filepath.Join(dir, name))
-			taken = taken || !errors.Is(err, fs.ErrNotExist)
-		}
-		if !taken {
-			return suffix, nil
-		}
+// free returns where in the folder each file of the group can go: its name with the first
+// suffix, of none, .2, .3, …, with which none of them is there, nor the reason.
+func free(dir string, g group) (to func(path string) string, err error) {
+	suffix := ""
+	to = func(path string) string { return filepath.Join(dir, filepath.Base(path)+suffix) }
+	taken := func(path string) bool {
+		_, err := os.Lstat(path)
+		return !errors.Is(err, fs.ErrNotExist)
 	}
-	return "", errors.New("1000 files of that name are there")
+	for n := 2; n <= 1000; n++ {
+		if !taken(to(g.main)+reasonSuffix) && !slices.ContainsFunc(g.paths(), func(path string) bool { return taken(to(path)) }) {
+			return to, nil
+		}
+		suffix = fmt.Sprintf(".%d", n)
+	}
+	return nil, errors.New("1000 files of that name are there")
 }

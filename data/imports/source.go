@@ -149,10 +149,7 @@ func (s *source) take(arrays []tensor, said description) error {
 	if err := s.samples.shaped(s.functions, s.each, s.Dim()); err != nil {
 		return err
 	}
-	var names []string
-	for _, f := range s.Fields() {
-		names = append(names, f.Name)
-	}
+	names := s.fieldNames()
 	for _, t := range arrays {
 		if t.name != samplesName && !slices.Contains(names, t.name) {
 			return fmt.Errorf("tensor %.80q: functions of %s have %s and samples", t.name, s.Name(), strings.Join(names, ", "))
@@ -204,7 +201,7 @@ func (s *source) equation(i int) (family.Function, error) {
 		if s.scratch, err = s.fields[k].row(i, s.scratch, &s.raw); err != nil {
 			return family.Function{}, err
 		}
-		values[k] = single(nil, s.scratch)
+		values[k] = single(s.scratch)
 	}
 	f, err := s.Restore(values)
 	if err != nil {
@@ -213,7 +210,8 @@ func (s *source) equation(i int) (family.Function, error) {
 	return f, nil
 }
 
-// rounding bounds what float32 may take from samples: npy.Single says in what.
+// samplesOf are the samples of function i. It refuses those that float32 would change: see
+// [npy.Single].
 func (s *source) samplesOf(i int) ([]float32, error) {
 	var err error
 	if s.scratch, err = s.samples.row(i, s.scratch, &s.raw); err != nil {

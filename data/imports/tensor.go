@@ -71,8 +71,8 @@ func (t *tensor) row(i int, dst []float64, raw *[]byte) ([]float64, error) {
 }
 
 // single rounds values to float32.
-func single(dst []float32, values []float64) []float32 {
-	dst = slices.Grow(dst[:0], len(values))[:len(values)]
+func single(values []float64) []float32 {
+	dst := make([]float32, len(values))
 	for i, v := range values {
 		dst[i] = float32(v)
 	}

@@ -94,8 +94,7 @@ func (s *source) writeFunctions(ctx context.Context, file *atomicfile.File, r Re
 				if err != nil {
 					return errors.Join(errChanged, err) // it was read before
 				}
-				err = w.WriteFloat32s(f.Fields[k])
-				if err != nil {
+				if err := w.WriteFloat32s(f.Fields[k]); err != nil {
 					return err
 				}
 			case info.Name == samplesName:
