@@ -2,14 +2,15 @@ package boltfile
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"os"
 	"syscall"
-	"time"
 
+	"github.com/ergoflow/ergoflow/internal/filelock"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
 )
 
@@ -85,20 +86,9 @@ func inspect(path string) (warning string, err error) {
 // lock waits for the shared lock, which a writer excludes; closing the file
 // releases it.
 func lock(file *os.File) error {
-	deadline := time.Now().Add(lockTimeout)
-	for {
-		err := syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return fmt.Errorf("lock: %w", err)
-		}
-		if time.Now().After(deadline) {
-			return ErrLocked
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lockTimeout, ErrLocked)
+	defer cancel()
+	return filelock.Wait(ctx, file, syscall.LOCK_SH)
 }
 
 // meta reads both meta records and returns the root page of the newer valid one.

@@ -3,12 +3,12 @@ package registry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
+
+	"github.com/ergoflow/ergoflow/internal/filelock"
 )
 
 // bbolt's lock of registry.db lets readers in for as long as others read, so that a writer
@@ -16,8 +16,6 @@ import (
 // registry.lock, one at a time. A reader keeps it until it has locked registry.db, a writer
 // until it has closed registry.db. So a writer waits for those who read already, and for
 // them alone.
-
-const gatePoll = 2 * time.Millisecond
 
 // pass goes through the gate. Until leave is called, nobody else has registry.db open, or
 // other readers alone. Errors are fs.ErrNotExist where a reader finds no registry.
@@ -72,22 +70,9 @@ func (r *Registry) lockGate(ctx context.Context, readOnly bool) (*os.File, error
 	return gate, nil
 }
 
-// flock waits for a lock of a file, which closing it releases.
+// flock waits for a lock of a file, at most for patience.
 func flock(ctx context.Context, f *os.File, how int) error {
-	for begin := time.Now(); ; {
-		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		case time.Since(begin) > patience:
-			return ErrBusy
-		}
-		select {
-		case <-time.After(gatePoll):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrBusy)
+	defer cancel()
+	return filelock.Wait(ctx, f, how)
 }
