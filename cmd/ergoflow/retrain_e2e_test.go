@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -57,11 +57,11 @@ func TestRetrainE2E(t *testing.T) {
 	twin := e.twin()
 	before := e.ended()
 	e.ergoflow("schedules", "resume", "minutely", "--dir", e.cluster)
-	e.kill(config, "it trains", func() bool {
+	e.kill("it trains", func() bool {
 		j := e.journal()
 		return j.Outcome == nil && len(j.Trained) > 0 && !j.Trained[0].Done && e.step() > 20
 	})
-	e.kill(config, "it judges", func() bool {
+	e.kill("it judges", func() bool {
 		j := e.journal()
 		return j.Outcome == nil && len(j.Trained) > 0 && j.Trained[0].Done
 	})
@@ -83,6 +83,7 @@ func TestRetrainE2E(t *testing.T) {
 type endToEnd struct {
 	t                   *testing.T
 	dir, cluster, inbox string
+	coordinator         int // its process
 }
 
 // config writes a configuration with directories of its own, and returns its path.
@@ -112,15 +113,16 @@ func (e *endToEnd) write(path, content string) {
 // serve starts a coordinator and two workers, which end with the test.
 func (e *endToEnd) serve() {
 	e.t.Helper()
-	out := e.start("coordinator", "--dir", e.cluster)
+	coordinator, out := e.start("coordinator", "--dir", e.cluster)
+	e.coordinator = coordinator.Pid
 	gossip := addresses(e.t, e.cluster, out).Gossip
 	for range 2 {
 		e.start("worker", "--join", gossip, "--backend", "go", "--threads", "1")
 	}
 }
 
-// start starts a process that ends with the test, and returns its output.
-func (e *endToEnd) start(args ...string) *bytes.Buffer {
+// start starts a process that ends with the test, and returns it and its output.
+func (e *endToEnd) start(args ...string) (*os.Process, *bytes.Buffer) {
 	e.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd, out := program(ctx, e.t, args...)
@@ -128,7 +130,7 @@ func (e *endToEnd) start(args ...string) *bytes.Buffer {
 		e.t.Fatal(err)
 	}
 	e.t.Cleanup(func() { cancel(); _ = cmd.Wait() })
-	return out
+	return cmd.Process, out
 }
 
 // ergoflow runs a command to its end, and returns its output.
@@ -254,36 +256,22 @@ func (e *endToEnd) versions(registry string) (all []json.RawMessage) {
 	return all
 }
 
-// kill kills the process that retrains with a configuration once a condition holds.
-func (e *endToEnd) kill(config, when string, reached func() bool) {
+// kill kills the process that retrains once a condition holds.
+func (e *endToEnd) kill(when string, reached func() bool) {
 	e.t.Helper()
+	retraining := func() []int { return childrenOf(e.coordinator)["retrain"] }
 	var pid int
 	e.poll(when, func() bool {
-		pid = retrainer(config)
-		return pid != 0 && reached()
+		pids := retraining()
+		if len(pids) == 0 || !reached() {
+			return false
+		}
+		pid = pids[0]
+		return true
 	})
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		e.t.Fatalf("kill %d while %s: %v", pid, when, err)
 	}
 	e.t.Logf("killed %d while %s", pid, when)
-	e.poll("the killed process is gone", func() bool { return retrainer(config) != pid })
-}
-
-// retrainer is the process that retrains with a configuration; 0: none.
-func retrainer(config string) int {
-	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		return 0
-	}
-	for _, path := range all {
-		line, err := os.ReadFile(path)
-		if err != nil || !bytes.Contains(line, []byte("retrain\x00--config\x00"+config+"\x00")) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err == nil {
-			return pid
-		}
-	}
-	return 0
+	e.poll("the killed process is gone", func() bool { return !slices.Contains(retraining(), pid) })
 }
