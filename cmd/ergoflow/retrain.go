@@ -106,10 +106,11 @@ func retrainOptions(path string, shown *os.File) (retraining.Options, error) {
 			}
 			return trainHere(ctx, j, shown)
 		},
-		Evaluate: func(ctx context.Context, e retraining.Evaluation) (*evaluate.Results, evaluate.FigureData, error) {
-			return evaluateOn(ctx, c.Cluster.Backend, c.Cluster.Engine, shown, evaluate.Options{
+		Evaluate: func(ctx context.Context, e retraining.Evaluation) (*evaluate.Results, error) {
+			results, _, err := evaluateOn(ctx, c.Cluster.Backend, c.Cluster.Engine, shown, evaluate.Options{
 				Experiment: e.Experiment, State: e.State, Frame: e.Frame, Kinds: e.Kinds, Store: shard.NewDir(e.Store),
 			})
+			return results, err
 		},
 	}, nil
 }

@@ -19,7 +19,6 @@ type judged struct {
 	state    *state.State
 	encoded  []byte
 	results  *evaluate.Results
-	figures  evaluate.FigureData
 	verdict  gate.Verdict
 	champion *evaluate.Results // nil: there is none
 	table    gate.Table        // of results
@@ -51,7 +50,7 @@ func (r *run) judge(ctx context.Context, version *registry.Version) (*judged, er
 			return nil, err
 		}
 		e.Seed = r.Experiment.Seed // of the noise, the same for all
-		j.results, j.figures, err = r.Evaluate(ctx, Evaluation{
+		j.results, err = r.Evaluate(ctx, Evaluation{
 			Experiment: e, State: st, Frame: frame, Store: r.Config.store(),
 			Kinds: gate.Kinds(),
 		})
@@ -103,7 +102,7 @@ func (r *run) judgeChampion(ctx context.Context, version *registry.Version) (*ev
 		return nil, nil, err
 	}
 	e.Data, e.Evaluation, e.Seed = candidate.Data, candidate.Evaluation, r.Experiment.Seed
-	results, _, err := r.Evaluate(ctx, Evaluation{
+	results, err := r.Evaluate(ctx, Evaluation{
 		Experiment: e, State: st, Frame: frame, Store: r.Config.store(), Kinds: []evaluate.Kind{evaluate.Model},
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ type Options struct {
 	// missing. A later call for the same job goes on.
 	Train func(ctx context.Context, job Job) (encoded []byte, err error)
 	// Evaluate evaluates a state, with the rows of those kinds.
-	Evaluate func(ctx context.Context, e Evaluation) (*evaluate.Results, evaluate.FigureData, error)
+	Evaluate func(ctx context.Context, e Evaluation) (*evaluate.Results, error)
 
 	Log *slog.Logger
 

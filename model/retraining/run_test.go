@@ -66,7 +66,7 @@ func (w *world) train(ctx context.Context, j Job) ([]byte, error) {
 	return encoded, err
 }
 
-func (w *world) evaluate(_ context.Context, e Evaluation) (*evaluate.Results, evaluate.FigureData, error) {
+func (w *world) evaluate(_ context.Context, e Evaluation) (*evaluate.Results, error) {
 	w.evaluated++
 	x := e.Experiment
 	r := &evaluate.Results{Experiment: x, Run: x.Hash(), Dim: 1, Functions: x.Evaluation.Functions, Samples: x.Evaluation.Samples}
@@ -83,7 +83,7 @@ func (w *world) evaluate(_ context.Context, e Evaluation) (*evaluate.Results, ev
 		}
 		r.Rows = append(r.Rows, row)
 	}
-	return r, evaluate.FigureData{}, nil
+	return r, nil
 }
 
 // options retrain vn1d at its smallest size in a directory.
