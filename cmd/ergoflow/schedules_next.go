@@ -59,7 +59,6 @@ time. Lines whose minute or hour begins with * run in real time instead.`,
 
 // printTimes prints the next times of a line.
 func printTimes(spec schedule.Spec, after time.Time, count int, asJSON bool) error {
-	last := time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC) // RFC 3339 ends there
 	doc := struct {
 		Cron     string   `json:"cron"`
 		Zone     string   `json:"zone"`
@@ -67,7 +66,7 @@ func printTimes(spec schedule.Spec, after time.Time, count int, asJSON bool) err
 		Times    []string `json:"times"`
 		Warnings []string `json:"warnings"`
 	}{spec.Line(), spec.Zone().String(), after.Format(time.RFC3339), []string{}, []string{}}
-	for _, t := range spec.Between(after, last, count) {
+	for _, t := range spec.Following(after, count) {
 		doc.Times = append(doc.Times, t.Format(time.RFC3339))
 	}
 	if n := len(doc.Times); n < count {

@@ -63,7 +63,7 @@ func (m *Machine) startAt(s *scheduled, t time.Time) {
 	}
 	for _, r := range m.runsOf(s) {
 		switch {
-		case s.Missed == schedule.MissedAll && m.now.Sub(t) > time.Minute+time.Duration(s.JitterSeconds)*time.Second:
+		case s.Missed == schedule.MissedAll && s.IsMissed(t, m.now):
 			// The missed ones are to run one after the other.
 		case s.Overlap == schedule.OverlapReplace:
 			m.halt(r, Replaced, fmt.Sprintf("the schedule's next time, %s, has come", t.UTC().Format(time.RFC3339)))
@@ -75,11 +75,7 @@ func (m *Machine) startAt(s *scheduled, t time.Time) {
 			return
 		}
 	}
-	var deadline time.Time
-	if s.DeadlineSeconds > 0 {
-		deadline = t.UTC().Add(time.Duration(s.DeadlineSeconds) * time.Second)
-	}
-	r := m.add(Run{Kind: Retrain, Name: s.Config, Config: s.Config, Schedule: s.Name, Scheduled: t.UTC(), Deadline: deadline, Priority: s.Priority})
+	r := m.add(Run{Kind: Retrain, Name: s.Config, Config: s.Config, Schedule: s.Name, Scheduled: t.UTC(), Deadline: s.Deadline(t).UTC(), Priority: s.Priority})
 	m.because("%s is due at %s", r, t.UTC().Format(time.RFC3339))
 }
 

@@ -217,7 +217,7 @@ func (s *scheduled) status(n int) ScheduleStatus {
 	if s.Paused || !s.read {
 		return st
 	}
-	for _, t := range s.spec.Between(s.Decided, s.spec.Next(s.Decided).AddDate(1000, 0, 0), n) {
+	for _, t := range s.spec.Following(s.Decided, n) {
 		st.Next = append(st.Next, t.Add(s.Delay(s.Name, t)))
 	}
 	return st

@@ -74,6 +74,12 @@ func (s Spec) Between(after, until time.Time, atMost int) []time.Time {
 	return times
 }
 
+// Following returns the times after an instant, in order, and at most so many.
+func (s Spec) Following(after time.Time, atMost int) []time.Time {
+	end := time.Date(lastYear+2, time.January, 1, 0, 0, 0, 0, time.UTC) // in any zone
+	return s.Between(after, end, atMost)
+}
+
 // Latest returns the last time after the first and not after the second instant, or the zero
 // time. It bisects, so that a year of minutes costs no more than a day of hours.
 func (s Spec) Latest(after, until time.Time) time.Time {

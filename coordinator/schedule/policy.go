@@ -76,6 +76,18 @@ func (p Policy) Validate() error {
 func (p Policy) deadline() time.Duration { return time.Duration(p.DeadlineSeconds) * time.Second }
 func (p Policy) jitter() time.Duration   { return time.Duration(p.JitterSeconds) * time.Second }
 
+// IsMissed reports whether a time that has not started by now is a missed one.
+func (p Policy) IsMissed(t, now time.Time) bool { return now.Sub(t) > p.jitter()+punctual }
+
+// Deadline is the instant after which a time does not start any more; the zero time: it has
+// none.
+func (p Policy) Deadline(t time.Time) time.Time {
+	if p.DeadlineSeconds == 0 {
+		return time.Time{}
+	}
+	return t.Add(p.deadline())
+}
+
 // late is the delay after which a time does not start any more; 0 is none.
 func (p Policy) late() time.Duration {
 	if p.DeadlineSeconds == 0 && p.Missed == MissedSkip {
