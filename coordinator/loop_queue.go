@@ -8,11 +8,12 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
 
-// queueInterval is the time between two ticks of the queue: schedules have minutes.
+// queueInterval is the time between two ticks of the queue. Schedules name minutes, so a
+// second is precise enough.
 const queueInterval = time.Second
 
-// stepQueue lets the queue handle an event, and executes the effects in order. An event
-// that they cause is handled after the last of them.
+// stepQueue lets the queue handle an event, and executes the effects in order. Where an
+// effect causes another event, the queue handles that after the last effect.
 func (l *loop) stepQueue(e queue.Event) {
 	l.pending = append(l.pending, e)
 	if l.stepping {
@@ -130,7 +131,8 @@ func (l *loop) request(e queue.Event) (a queue.Answer, err error) {
 		if r, known := l.runs.Run(a.ID); a.Refusal == "" && known && r.Outcome == queue.Failed {
 			a.Refusal = r.Reason // the machine refused it
 		}
-		if st := l.machine.Status(); a.Busy {
+		if a.Busy {
+			st := l.machine.Status()
 			a.Refusal = fmt.Sprintf("run %s (%s) is not finished: step %d of %d", st.Run, st.Experiment, st.Step, st.Steps)
 		}
 	})

@@ -252,11 +252,11 @@ func TestSchedules(t *testing.T) {
 	s := start(t, dir)
 	s.schedule("/etc/retrain.yaml")
 	for want, r := range map[string]*wire.AddScheduleRequest{
-		"never":            {Name: "x", Spec: "0 0 30 2 *", Config: "/c.yaml"},
-		"no absolute path": {Name: "x", Spec: "@daily", Config: "c.yaml"},
-		"other settings":   {Name: "yearly", Spec: "@daily", Config: "/etc/retrain.yaml"},
-		"overlap":          {Name: "x", Spec: "@daily", Config: "/c.yaml", Overlap: "both"},
-		"the name":         {Name: strings.Repeat("x", 100), Spec: "@daily", Config: "/c.yaml"},
+		"never":                {Name: "x", Spec: "0 0 30 2 *", Config: "/c.yaml"},
+		"not an absolute path": {Name: "x", Spec: "@daily", Config: "c.yaml"},
+		"other settings":       {Name: "yearly", Spec: "@daily", Config: "/etc/retrain.yaml"},
+		"overlap":              {Name: "x", Spec: "@daily", Config: "/c.yaml", Overlap: "both"},
+		"the name":             {Name: strings.Repeat("x", 100), Spec: "@daily", Config: "/c.yaml"},
 	} {
 		if _, err := s.client.AddSchedule(t.Context(), r); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", r, err)

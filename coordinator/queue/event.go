@@ -30,7 +30,7 @@ type (
 		Attempt int
 		Outcome Outcome
 		Reason  string
-		Killed  bool // its process was ended by a signal that it was not sent by the coordinator
+		Killed  bool // its process was told to end, or a signal ended it
 	}
 	// Cancel ends a run. It is answered.
 	Cancel struct{ ID ID }

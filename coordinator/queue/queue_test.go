@@ -389,11 +389,11 @@ func TestSchedulesRefused(t *testing.T) {
 	relative := nightly()
 	relative.Config = "retrain.yaml"
 	for want, e := range map[string]Event{
-		"with other settings": AddSchedule{other},
-		"no absolute path":    AddSchedule{relative},
-		"never":               AddSchedule{Schedule{Name: "x", Spec: "0 0 30 2 *", Config: "/c"}},
-		"the name":            AddSchedule{Schedule{Name: "../x", Spec: "@hourly", Config: "/c"}},
-		"there is no":         RemoveSchedule{"unknown"},
+		"with other settings":  AddSchedule{other},
+		"not an absolute path": AddSchedule{relative},
+		"never":                AddSchedule{Schedule{Name: "x", Spec: "0 0 30 2 *", Config: "/c"}},
+		"the name":             AddSchedule{Schedule{Name: "../x", Spec: "@hourly", Config: "/c"}},
+		"there is no":          RemoveSchedule{"unknown"},
 	} {
 		if refusal := b.step(e); !strings.Contains(refusal, want) {
 			t.Errorf("%+v: %q, want %q", e, refusal, want)

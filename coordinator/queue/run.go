@@ -96,6 +96,13 @@ const (
 // MaxPriority bounds priorities on both sides of 0.
 const MaxPriority = 1000
 
+func checkPriority(p int) error {
+	if p < -MaxPriority || p > MaxPriority {
+		return fmt.Errorf("the priority is %d, not in %d…%d", p, -MaxPriority, MaxPriority)
+	}
+	return nil
+}
+
 // places is how many earlier runs one level of priority passes.
 const places = 100
 

@@ -81,11 +81,9 @@ func (m *Machine) submit(e Submit) {
 		m.join(r, e)
 		return
 	}
-	if busy := m.usingWorkers(); e.Kind.usesWorkers() && !e.Queue && len(busy) > 0 {
-		if !e.Replace {
-			m.emit(Answer{ID: busy[0].ID, Busy: true, Refusal: fmt.Sprintf("run %.12s (%s) is not finished", busy[0].Run, busy[0].Name)})
-			return
-		}
+	if busy := m.usingWorkers(); e.Kind.usesWorkers() && !e.Queue && !e.Replace && len(busy) > 0 {
+		m.emit(Answer{ID: busy[0].ID, Busy: true, Refusal: fmt.Sprintf("run %.12s (%s) is not finished", busy[0].Run, busy[0].Name)})
+		return
 	}
 	waiting := 0
 	for _, r := range m.live {
@@ -110,17 +108,18 @@ func (m *Machine) submit(e Submit) {
 }
 
 func (m *Machine) refuseRun(e Submit) string {
+	if err := checkPriority(e.Priority); err != nil {
+		return err.Error()
+	}
 	switch {
 	case m.stopping:
 		return "the coordinator ends"
-	case e.Priority < -MaxPriority || e.Priority > MaxPriority:
-		return fmt.Sprintf("the priority %d, not %d to %d", e.Priority, -MaxPriority, MaxPriority)
 	case e.Kind == Retrain && (e.Config == "" || len(e.Config) > maxPath):
 		return fmt.Sprintf("the configuration file's name has %d bytes, not 1 to %d", len(e.Config), maxPath)
 	case e.Kind == Retrain:
 		return ""
 	case e.Kind != Train && e.Kind != Generate || e.Plan == nil:
-		return "a run that neither generates data nor trains"
+		return "the run neither generates data nor trains"
 	}
 	if err := e.Plan.Validate(); err != nil {
 		return err.Error()
@@ -145,8 +144,7 @@ func (m *Machine) liveRun(e Submit) *Run {
 }
 
 // join submits a run again that has not ended, perhaps until a later stage or with other
-// settings. The run is everybody's who submitted it: it ends with a retraining only where
-// no one else asked for it.
+// settings. It ends with its retraining only where nobody else has submitted it.
 func (m *Machine) join(r *Run, e Submit) {
 	before := *r
 	if e.Kind == Train {
@@ -205,8 +203,8 @@ func (m *Machine) finished(e Finished) {
 	}
 }
 
-// crashed has a run begin again whose process was killed, after a delay, unless that
-// happens too often.
+// crashed has a run whose process was killed begin again after a delay. A run that is
+// killed too often has failed.
 func (m *Machine) crashed(r *Run, reason string) {
 	r.Crashes++
 	if r.Crashes >= m.config.Crashes {
@@ -367,10 +365,11 @@ func (m *Machine) move(e Move) {
 				r.Place = max(r.Place, v.Place+1)
 			}
 		}
-	case e.Priority < -MaxPriority || e.Priority > MaxPriority:
-		m.refuse("the priority %d, not %d to %d", e.Priority, -MaxPriority, MaxPriority)
-		return
 	default:
+		if err := checkPriority(e.Priority); err != nil {
+			m.refuse("%v", err)
+			return
+		}
 		r.Priority, r.Place = e.Priority, placeOf(r.ID, e.Priority)
 	}
 	m.sortLive()

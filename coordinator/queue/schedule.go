@@ -61,11 +61,12 @@ func (s Schedule) Validate() error {
 	case !scheduleName.MatchString(s.Name):
 		return fmt.Errorf("the name %.80q of a schedule: want 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or a digit", s.Name)
 	case !filepath.IsAbs(s.Config) || len(s.Config) > maxPath:
-		return fmt.Errorf("the configuration file %.80q is no absolute path", s.Config)
-	case s.Priority < -MaxPriority || s.Priority > MaxPriority:
-		return fmt.Errorf("the priority %d, not %d to %d", s.Priority, -MaxPriority, MaxPriority)
+		return fmt.Errorf("the configuration file %.80q is not an absolute path", s.Config)
 	case s.PauseAfter < 1:
 		return errors.New("a schedule pauses after 1 failure in a row, or more")
+	}
+	if err := checkPriority(s.Priority); err != nil {
+		return err
 	}
 	return s.Policy.Validate()
 }
