@@ -58,11 +58,7 @@ func (l *ledger) load(key []byte, v any) error {
 	err := boltfile.Guard(func() error {
 		return l.db.View(func(tx *bbolt.Tx) error {
 			if b := tx.Bucket(bucketCoordinator); b != nil && b.Get(key) != nil {
-				value, err := boltfile.Unseal(b.Get(key))
-				if err != nil {
-					return err
-				}
-				return json.Unmarshal(value, v)
+				return decode(b.Get(key), v)
 			}
 			return nil
 		})
@@ -76,22 +72,35 @@ func (l *ledger) load(key []byte, v any) error {
 // store writes a key; when it returns the value is durable.
 func (l *ledger) store(key []byte, v any) error {
 	err := boltfile.Guard(func() error {
-		value, err := json.Marshal(v)
-		if err != nil {
-			return err
-		}
 		return l.db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists(bucketCoordinator)
 			if err != nil {
 				return err
 			}
-			return b.Put(key, boltfile.Seal(value))
+			return put(b, key, v)
 		})
 	})
 	if err != nil {
 		return fmt.Errorf("ledger %s: write %s: %w", l.db.Path(), key, err)
 	}
 	return nil
+}
+
+// decode reads a value as put writes it.
+func decode(sealed []byte, v any) error {
+	value, err := boltfile.Unseal(sealed)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(value, v)
+}
+
+func put(b *bbolt.Bucket, key []byte, v any) error {
+	value, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, boltfile.Seal(value))
 }
 
 // LedgerPath is the file of a coordinator's ledger.

@@ -2,7 +2,7 @@ package coordinator
 
 import (
 	"encoding/binary"
-	"encoding/json"
+	"errors"
 	"fmt"
 
 	"go.etcd.io/bbolt"
@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 )
 
-// loadQueue reads the queue of runs, which a ledger of an earlier version has not.
+// loadQueue reads the queue of runs, which a ledger of an earlier version does not have.
 func (l *ledger) loadQueue() (q queue.Ledger, err error) {
 	if err := l.load(keyNext, &q.Next); err != nil {
 		return q, err
@@ -49,11 +49,8 @@ func each[T any](b *bbolt.Bucket, f func(key []byte, v T) error) error {
 		return nil
 	}
 	return b.ForEach(func(key, sealed []byte) error {
-		value, err := boltfile.Unseal(sealed)
 		var v T
-		if err == nil {
-			err = json.Unmarshal(value, &v)
-		}
+		err := decode(sealed, &v)
 		if err == nil {
 			err = f(key, v)
 		}
@@ -78,45 +75,36 @@ func (l *ledger) persistQueue(p queue.Persist) error {
 }
 
 func putQueue(tx *bbolt.Tx, p queue.Persist) error {
-	var buckets [3]*bbolt.Bucket
-	for i, name := range [][]byte{bucketCoordinator, bucketRuns, bucketSchedules} {
-		var err error
-		if buckets[i], err = tx.CreateBucketIfNotExists(name); err != nil {
-			return err
-		}
+	coordinator, err1 := tx.CreateBucketIfNotExists(bucketCoordinator)
+	runs, err2 := tx.CreateBucketIfNotExists(bucketRuns)
+	schedules, err3 := tx.CreateBucketIfNotExists(bucketSchedules)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
 	}
-	if err := put(buckets[0], keyNext, p.Next); err != nil {
+	if err := put(coordinator, keyNext, p.Next); err != nil {
 		return err
 	}
 	for _, r := range p.Runs {
-		if err := put(buckets[1], runKey(r.ID), r); err != nil {
+		if err := put(runs, runKey(r.ID), r); err != nil {
 			return err
 		}
 	}
 	for _, id := range p.RemovedRuns {
-		if err := buckets[1].Delete(runKey(id)); err != nil {
+		if err := runs.Delete(runKey(id)); err != nil {
 			return err
 		}
 	}
 	for _, s := range p.Schedules {
-		if err := put(buckets[2], []byte(s.Name), s); err != nil {
+		if err := put(schedules, []byte(s.Name), s); err != nil {
 			return err
 		}
 	}
 	for _, name := range p.RemovedSchedules {
-		if err := buckets[2].Delete([]byte(name)); err != nil {
+		if err := schedules.Delete([]byte(name)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func put(b *bbolt.Bucket, key []byte, v any) error {
-	value, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return b.Put(key, boltfile.Seal(value))
 }
 
 // runKey orders runs by number.
