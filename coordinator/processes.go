@@ -21,17 +21,18 @@ import (
 
 // Environment of a retraining's process.
 const (
-	// EnvSupervised makes a process end when its standard input closes, which it does
-	// however the coordinator ends.
+	// EnvSupervised makes a process end when its standard input closes. The kernel closes
+	// it however the coordinator ends.
 	EnvSupervised = "ERGOFLOW_SUPERVISED"
-	// EnvRun is the run that the process is. Runs that it submits belong to that.
+	// EnvRun is the number of the retraining's run. Runs that the process submits belong to
+	// that run.
 	EnvRun = "ERGOFLOW_RUN"
 )
 
 // terminateGrace is how long a process may take to end before it is killed.
 const terminateGrace = 30 * time.Second
 
-// processes are those of retrainings. They belong to the loop.
+// processes are the processes of retrainings. The loop owns them.
 type processes struct {
 	loop    *loop
 	logs    string // directory of their output
@@ -72,7 +73,7 @@ func retrainer(control, store string) func(context.Context, queue.Run) *exec.Cmd
 	}
 }
 
-// launch starts the process of a run, unless this attempt was started.
+// launch starts the process of a run, unless the run has one.
 func (p *processes) launch(r queue.Run) {
 	if p.running[r.ID] != nil {
 		return
@@ -115,7 +116,7 @@ func (p *processes) log(id queue.ID) string {
 	return filepath.Join(p.logs, fmt.Sprintf("run-%d.log", id))
 }
 
-// forget removes the output of runs that are not listed any more.
+// forget removes the logs of runs that the queue no longer lists.
 func (p *processes) forget(runs []queue.ID) {
 	for _, id := range runs {
 		if err := os.Remove(p.log(id)); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -137,6 +138,11 @@ func (p *processes) execute(ctx context.Context, r queue.Run) queue.Finished {
 		return e
 	}
 	defer log.Close()
+	begin, err := log.Seek(0, io.SeekEnd) // earlier attempts wrote before
+	if err != nil {
+		e.Reason = "its log: " + err.Error()
+		return e
+	}
 	cmd := p.command(ctx, r)
 	cmd.Env = append(cmd.Environ(), EnvSupervised+"=1", fmt.Sprintf("%s=%d", EnvRun, r.ID))
 	cmd.Stdout, cmd.Stderr = log, log
@@ -153,7 +159,7 @@ func (p *processes) execute(ctx context.Context, r queue.Run) queue.Finished {
 	}
 	defer life.Close()
 	_ = cmd.Wait() // ProcessState has the outcome
-	return concluded(e, cmd.ProcessState, ctx.Err() != nil, lastError(log))
+	return concluded(e, cmd.ProcessState, ctx.Err() != nil, lastError(log, begin))
 }
 
 // retrainCodes says what the exit codes of `ergoflow retrain` mean for its run.
@@ -188,13 +194,14 @@ func concluded(e queue.Finished, state *os.ProcessState, told bool, said string)
 // maxTail bounds how much of a log is read for the last error.
 const maxTail = 64 << 10
 
-// lastError is the last line of a log that is an error of this program; empty: none.
-func lastError(log *os.File) (said string) {
+// lastError is the last line of a log that is an error of this program, written at or after
+// a position; empty: none.
+func lastError(log *os.File, begin int64) (said string) {
 	size, err := log.Seek(0, io.SeekEnd)
 	if err != nil {
 		return ""
 	}
-	tail := make([]byte, min(size, maxTail))
+	tail := make([]byte, min(max(0, size-begin), maxTail))
 	if _, err := log.ReadAt(tail, size-int64(len(tail))); err != nil && !errors.Is(err, io.EOF) {
 		return ""
 	}

@@ -191,6 +191,24 @@ func TestRetrainingEnds(t *testing.T) {
 	}
 }
 
+// An attempt that ends without an error line has none of an earlier attempt.
+func TestLastErrorOfAttempt(t *testing.T) {
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	const first, second = "ergoflow: the disk is full\n", "training\nergoflow: no such file\nhint: give one\n"
+	if _, err := log.WriteString(first + second); err != nil {
+		t.Fatal(err)
+	}
+	for begin, want := range map[int]string{0: "no such file", len(first): "no such file", len(first + second): ""} {
+		if said := lastError(log, int64(begin)); said != want {
+			t.Errorf("from %d: %q, want %q", begin, said, want)
+		}
+	}
+}
+
 // A coordinator that ends tells the process of a retraining to end. Started again it starts
 // that process again, and the run goes on.
 func TestRetrainingContinues(t *testing.T) {
