@@ -72,18 +72,11 @@ func write(ctx context.Context, dir string, in Input) (string, error) {
 		{"table.txt", []byte(table.Text())},
 		{"table.md", []byte(table.Markdown())},
 	}
-	var drawn []figures.Drawn
-	for _, f := range figures.Of(in.Results, in.FigureData, in.Losses) {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		d, err := f.Draw()
-		if err != nil {
-			return "", err
-		}
-		files = append(files, file{d.Name + ".png", d.PNG}, file{d.Name + ".csv", d.CSV})
-		drawn = append(drawn, d)
+	drawn, pictures, err := drawAll(ctx, figures.Of(in.Results, in.FigureData, in.Losses))
+	if err != nil {
+		return "", err
 	}
+	files = append(files, pictures...)
 	captions, err := figures.EncodeCaptions(drawn)
 	if err != nil {
 		return "", err
@@ -98,4 +91,20 @@ func write(ctx context.Context, dir string, in Input) (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, "report.html"), nil
+}
+
+// drawAll draws figures, and has their files: the image and the data behind it.
+func drawAll(ctx context.Context, all []figures.Figure) (drawn []figures.Drawn, files []file, err error) {
+	for _, f := range all {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+		d, err := f.Draw()
+		if err != nil {
+			return nil, nil, err
+		}
+		drawn = append(drawn, d)
+		files = append(files, file{d.Name + ".png", d.PNG}, file{d.Name + ".csv", d.CSV})
+	}
+	return drawn, files, nil
 }

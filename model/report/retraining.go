@@ -86,18 +86,11 @@ func (in Retraining) files(ctx context.Context) ([]file, error) {
 	}
 	files := []file{{"verdict.json", append(verdict, '\n')}, {"metrics.csv", metrics}}
 	all, notes := in.figures()
-	var drawn []figures.Drawn
-	for _, f := range all {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		d, err := f.Draw()
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{d.Name + ".png", d.PNG}, file{d.Name + ".csv", d.CSV})
-		drawn = append(drawn, d)
+	drawn, pictures, err := drawAll(ctx, all)
+	if err != nil {
+		return nil, err
 	}
+	files = append(files, pictures...)
 	html, err := in.page(drawn, notes)
 	if err != nil {
 		return nil, err
@@ -119,7 +112,7 @@ func (in Retraining) figures() (all []figures.Figure, notes []string) {
 		}
 	}
 	if left := len(in.History) - len(history); left > 0 {
-		notes = append(notes, fmt.Sprintf("%d candidates were judged in another metric, or have no finite mean: they are not in the figure of promotions.", left))
+		notes = append(notes, fmt.Sprintf("The figure of promotions leaves out candidates that were judged in another metric or have no finite mean: %d.", left))
 	}
 	if len(history) > 0 {
 		all = append(all, figures.PromotionsFigure(history, label, unit, in.Now))

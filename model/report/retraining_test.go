@@ -127,6 +127,11 @@ func TestRetrainingWithLess(t *testing.T) {
 			in.Champion, in.History = nil, nil
 			in.Verdict = gate.Judge(gate.Default(), in.Candidate, nil)
 		}, 3, "there is no champion", "<img"},
+		"no champion yet, after candidates in another metric": {func(in *Retraining) {
+			in.Champion = nil
+			in.Verdict = gate.Judge(gate.Default(), in.Candidate, nil)
+			in.History[0].Metric = "ks"
+		}, 5, "judged in another metric or have no finite mean: 1", "Champion beside candidate"},
 		"not comparable": {func(in *Retraining) {
 			champion := *in.Champion
 			champion.Samples = 7
