@@ -9,7 +9,6 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow/internal/finitejson"
@@ -221,22 +220,18 @@ type row struct {
 
 // table has the champion beside the candidate.
 func (in Retraining) table() (header []string, rows []row) {
-	interval := fmt.Sprintf("change, %s each side", percent(in.Verdict.Confidence))
+	interval := fmt.Sprintf("change, %s each side", gate.Percent(in.Verdict.Confidence))
 	header = []string{"metric", "champion", "candidate", "change", interval, "limit", "", "candidate closer"}
 	for _, d := range in.Verdict.Differences {
 		name, unit := metricLabel(in.Candidate, d.Metric)
 		if unit != "" {
 			name += " (" + unit + ")"
 		}
-		amount := percent
-		if d.Absolute {
-			amount = short
-		}
 		between := "–"
 		if d.Low != nil && d.High != nil {
-			between = amount(*d.Low) + " to " + amount(*d.High)
+			between = d.Amount(*d.Low) + " to " + d.Amount(*d.High)
 		}
-		r := row{Cells: []string{name, short(d.Champion), short(d.Candidate), amount(d.Change), between, amount(d.Limit), string(d.Outcome), fmt.Sprintf("%d/%d", d.Closer, in.Verdict.Functions)}}
+		r := row{Cells: []string{name, gate.Number(d.Champion), gate.Number(d.Candidate), d.Amount(d.Change), between, d.Amount(d.Limit), string(d.Outcome), fmt.Sprintf("%d/%d", d.Closer, in.Verdict.Functions)}}
 		switch {
 		case d.Metric == in.Verdict.Metric:
 			r.Class = "model"
@@ -247,10 +242,3 @@ func (in Retraining) table() (header []string, rows []row) {
 	}
 	return header, rows
 }
-
-// short has three significant digits.
-func short(v float64) string {
-	return strings.Replace(strconv.FormatFloat(v, 'g', 3, 64), "-", "−", 1)
-}
-
-func percent(v float64) string { return short(100*v) + " %" }

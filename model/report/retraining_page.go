@@ -27,7 +27,7 @@ func (in Retraining) page(drawn []figures.Drawn, notes []string) ([]byte, error)
 	}
 	about := []string{
 		"Means over the held-out functions; lower is better. change: candidate − champion, relative to the champion, or the difference itself for fractions and the error of the variance.",
-		fmt.Sprintf("limit: the first metric decides, and its change has to be below the limit with %s confidence. The others may not be above theirs with that confidence.", percent(in.Verdict.Confidence)),
+		fmt.Sprintf("limit: the first metric decides, and its change has to be below the limit with %s confidence. The others may not be above theirs with that confidence.", gate.Percent(in.Verdict.Confidence)),
 		"The intervals are over equations. They do not contain the seed of training.",
 	}
 	var b bytes.Buffer

@@ -50,5 +50,5 @@ func (j judge) check(row string, table *Table, part float64) (passed bool, reaso
 	if !passed {
 		shown = "not shown to be"
 	}
-	return passed, fmt.Sprintf("the candidate's %s of %s is %s below %sthat of the %s, %s", mine.Name, number(found.mine), shown, times(part), row, number(found.theirs))
+	return passed, fmt.Sprintf("the candidate's %s of %s is %s below %sthat of the %s, %s", mine.Name, Number(found.mine), shown, times(part), row, Number(found.theirs))
 }

@@ -286,3 +286,15 @@ func TestZeroAndNegativeChampions(t *testing.T) {
 		}
 	}
 }
+
+// Numbers have three digits, and no exponent where that is readable.
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{-0.01234: "−0.0123", 1234.5: "1230", -98765: "−98800", 1e6: "1e+06", 2.5e-7: "2.5e−07", 0: "0"} {
+		if got := Number(v); got != want {
+			t.Errorf("%v is written %s, want %s", v, got, want)
+		}
+	}
+	if got := (Difference{}).Amount(0.5) + ", " + (Difference{Absolute: true}).Amount(0.5); got != "50 %, 0.5" {
+		t.Error(got)
+	}
+}

@@ -8,55 +8,56 @@ import (
 
 // sentence says what was found in one metric, and against which limit.
 func (j judge) sentence(d Difference) string {
-	confidence := percent(j.Confidence)
-	means := fmt.Sprintf("%s %s (%s to %s)", d.Metric, d.moved(), number(d.Champion), number(d.Candidate))
+	confidence := Percent(j.Confidence)
+	means := fmt.Sprintf("%s %s (%s to %s)", d.Metric, d.moved(), Number(d.Champion), Number(d.Candidate))
 	switch d.Outcome {
 	case Better:
-		return fmt.Sprintf("%s; with %s confidence it fell by at least %s, and the margin is %s", means, confidence, d.amount(-*d.High), d.amount(-d.Limit))
+		return fmt.Sprintf("%s; with %s confidence it fell by at least %s, and the margin is %s", means, confidence, d.Amount(-*d.High), d.Amount(-d.Limit))
 	case Worse:
 		if d.Low == nil {
-			return fmt.Sprintf("%s, with %s confidence by more than the tolerance of %s", means, confidence, d.amount(d.Limit))
+			return fmt.Sprintf("%s, with %s confidence by more than the tolerance of %s", means, confidence, d.Amount(d.Limit))
 		}
-		return fmt.Sprintf("%s; with %s confidence it rose by at least %s, and the tolerance is %s", means, confidence, d.amount(*d.Low), d.amount(d.Limit))
+		return fmt.Sprintf("%s; with %s confidence it rose by at least %s, and the tolerance is %s", means, confidence, d.Amount(*d.Low), d.Amount(d.Limit))
 	case Tolerated:
 		if d.Change > d.Limit {
-			return fmt.Sprintf("%s; it is not shown to have risen by more than the tolerance of %s", means, d.amount(d.Limit))
+			return fmt.Sprintf("%s; it is not shown to have risen by more than the tolerance of %s", means, d.Amount(d.Limit))
 		}
-		return fmt.Sprintf("%s, within the tolerance of %s", means, d.amount(d.Limit))
+		return fmt.Sprintf("%s, within the tolerance of %s", means, d.Amount(d.Limit))
 	}
 	s := means + "; it is not shown to have fallen"
 	if d.Limit < 0 {
-		s += " by the margin of " + d.amount(-d.Limit)
+		s += " by the margin of " + d.Amount(-d.Limit)
 	}
 	if d.Low == nil || d.High == nil {
 		return s + fmt.Sprintf(": that needs at least %d equations", j.Needs())
 	}
-	return s + fmt.Sprintf(": the change is between %s and %s (either with %s confidence)", d.amount(*d.Low), d.amount(*d.High), confidence)
+	return s + fmt.Sprintf(": the change is between %s and %s (either with %s confidence)", d.Amount(*d.Low), d.Amount(*d.High), confidence)
 }
 
 // moved says in which direction the mean went, and how far.
 func (d Difference) moved() string {
 	switch {
 	case d.Change < 0:
-		return "fell by " + d.amount(-d.Change)
+		return "fell by " + d.Amount(-d.Change)
 	case d.Change > 0:
-		return "rose by " + d.amount(d.Change)
+		return "rose by " + d.Amount(d.Change)
 	}
 	return "is the same"
 }
 
-// amount writes a change.
-func (d Difference) amount(v float64) string {
+// Amount writes a change, or a limit of one, in the metric's unit.
+func (d Difference) Amount(v float64) string {
 	if d.Absolute {
-		return number(v)
+		return Number(v)
 	}
-	return percent(v)
+	return Percent(v)
 }
 
-func percent(v float64) string { return number(100*v) + " %" }
+// Percent writes a part in percent.
+func Percent(v float64) string { return Number(100*v) + " %" }
 
-// number has three significant digits, and no exponent where that is readable.
-func number(v float64) string {
+// Number writes three significant digits, and no exponent where that is readable.
+func Number(v float64) string {
 	s := strconv.FormatFloat(v, 'g', 3, 64)
 	if f, err := strconv.ParseFloat(s, 64); err == nil && (f >= 1000 || f <= -1000) && f < 1e6 && f > -1e6 {
 		s = strconv.FormatFloat(f, 'f', 0, 64)
@@ -72,5 +73,5 @@ func times(part float64) string {
 	case 0.5:
 		return "half "
 	}
-	return number(part) + " times "
+	return Number(part) + " times "
 }
