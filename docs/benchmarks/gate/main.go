@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/registry/gate"
 	"github.com/ergoflow/ergoflow/model/report/figures"
@@ -62,24 +64,28 @@ func table(row string, values, other []float64) gate.Table {
 	return t
 }
 
-// rate is the part of count draws for which happens is true.
-func rate(count int, happens func(i uint64) bool) float64 {
-	var next, hits atomic.Int64
+// parallel calls do for 0 to count − 1, on all cores.
+func parallel(count int, do func(i uint64)) {
+	var next atomic.Int64
 	var group sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
-			for {
-				i := next.Add(1) - 1
-				if i >= int64(count) {
-					return
-				}
-				if happens(uint64(i)) {
-					hits.Add(1)
-				}
+			for i := next.Add(1) - 1; i < int64(count); i = next.Add(1) - 1 {
+				do(uint64(i))
 			}
 		})
 	}
 	group.Wait()
+}
+
+// rate is the part of count draws for which happens is true.
+func rate(count int, happens func(i uint64) bool) float64 {
+	var hits atomic.Int64
+	parallel(count, func(i uint64) {
+		if happens(i) {
+			hits.Add(1)
+		}
+	})
 	return float64(hits.Load()) / float64(count)
 }
 
@@ -206,9 +212,8 @@ func year() {
 	fmt.Printf("## A year of nightly retrainings\n\nNo candidate learns anything new. Its values on %d held-out functions, the same every night, are the functions' times exp(q + %.2g·z), with q of the candidate and z of each value. Means over %d years of %d nights; margin 1 %%.\n\n", functions, noise, years, nights)
 	header("deviation of q", "promotions", "true mean of the last champion over that of all candidates", "its mean on the held-out functions over the true one")
 	for _, spread := range []float64{0, 0.02, 0.05} {
-		var lock sync.Mutex
-		var promotions, quality, optimism float64
-		rate(years, func(y uint64) bool {
+		var promotions, quality, optimism [years]float64
+		parallel(years, func(y uint64) {
 			rng := random.New(seed, "gate/year", math.Float64bits(spread), y)
 			base := make([]float64, functions)
 			for i := range base {
@@ -233,13 +238,8 @@ func year() {
 					count++
 				}
 			}
-			lock.Lock()
-			defer lock.Unlock()
-			promotions += float64(count) / years
-			quality += math.Exp(q) / math.Exp(spread*spread/2) / years
-			optimism += mean / expected / years
-			return false
+			promotions[y], quality[y], optimism[y] = float64(count), math.Exp(q-spread*spread/2), mean/expected
 		})
-		fmt.Printf("| %.0f %% | %.2f | %.3f | %.3f |\n", 100*spread, promotions, quality, optimism)
+		fmt.Printf("| %.0f %% | %.2f | %.3f | %.3f |\n", 100*spread, stat.Mean(promotions[:], nil), stat.Mean(quality[:], nil), stat.Mean(optimism[:], nil))
 	}
 }
