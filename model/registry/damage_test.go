@@ -77,6 +77,30 @@ func TestFenceBeyondTheLast(t *testing.T) {
 	}
 }
 
+// A damaged meta record is a warning that stays, though the next change overwrites the record.
+func TestWarningStays(t *testing.T) {
+	for page := range 2 {
+		r := open(t, t.TempDir())
+		add(t, r, "vn1d", 1)
+		flip(t, databasePath(r.dir), page*os.Getpagesize()+32)
+		for range 2 {
+			if err := r.Pin(t.Context(), "vn1d", 1, true); err != nil {
+				// the newest change, the version itself, was in the damaged record
+				if _, err := r.Add(t.Context(), example("vn1d", 1), weights(t, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		verified(t, r)
+		if w := r.Warnings(); len(w) != 1 || !strings.Contains(w[0], "meta records is damaged") {
+			t.Errorf("page %d: warnings %q", page, w)
+		}
+		if w := open(t, r.dir); verified(t, w).Versions != 1 || w.Warnings() != nil {
+			t.Errorf("page %d: warnings %q of a registry that is whole again", page, w.Warnings())
+		}
+	}
+}
+
 // Every changed byte of the database is found, or changes nothing that is shown.
 func TestFlippedBytes(t *testing.T) {
 	r := open(t, t.TempDir())
@@ -108,6 +132,7 @@ func TestFlippedBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		r := open(t, r.dir) // without the warnings of other bytes
 		_, bad := r.Verify(ctx)
 		v, err := r.Get(ctx, "vn1d")
 		cancel()

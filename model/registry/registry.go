@@ -123,9 +123,11 @@ func (r *Registry) open(ctx context.Context, readOnly bool) (*opened, error) {
 		leave()
 		return nil, err
 	}
-	r.mu.Lock()
-	r.warning = db.Warning
-	r.mu.Unlock()
+	if db.Warning != "" { // the operation may mend it: the next would find nothing
+		r.mu.Lock()
+		r.warning = db.Warning
+		r.mu.Unlock()
+	}
 	return &opened{db, leave}, nil
 }
 
