@@ -136,7 +136,7 @@ func checkURL(text string, schemes ...string) error {
 	return nil
 }
 
-// host is what may be printed of a URL.
+// host is the part of a URL that may be printed.
 func host(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -73,7 +73,7 @@ const (
 
 var errSecret = errors.New("must be whsec_ and 24 to 64 bytes in base64, as `echo whsec_$(openssl rand -base64 32)` prints it")
 
-// secret reads the secret. Errors do not have it.
+// secret reads the secret, which no error contains.
 func (w Webhook) secret() ([]byte, error) {
 	text, from := os.Getenv(w.SecretEnv), "secret_env: $"+w.SecretEnv
 	if w.SecretFile != "" {
