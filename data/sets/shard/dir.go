@@ -52,14 +52,13 @@ func (d *Dir) base(hash string, shard int) (string, error) {
 	if err := checkHash(hash); err != nil {
 		return "", err
 	}
-	entries, err := os.ReadDir(d.root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	sets, err := d.sets()
+	if err != nil {
 		return "", err
 	}
-	for _, e := range entries {
-		if _, owner, ok := dirOf(e.Name()); ok && owner == hash {
-			dir := filepath.Join(d.root, e.Name())
-			return filepath.Join(dir, fileName(shard)), checkDir(dir, hash)
+	for _, s := range sets {
+		if s.hash == hash {
+			return filepath.Join(s.path, fileName(shard)), checkDir(s.path, hash)
 		}
 	}
 	return "", fmt.Errorf("data set %s in %s: %w", hash, d.root, ErrNotFound)
@@ -201,23 +200,18 @@ func (d *Dir) Verify(ctx context.Context, hash string, shard int) error {
 // data set and number. It returns all manifests that it can read; the error joins one for
 // each of the others, and for each directory that is not one of a data set (links.go).
 func (d *Dir) List() ([]Manifest, error) {
-	entries, err := os.ReadDir(d.root) // sorted by name
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	sets, err := d.sets()
+	if err != nil {
 		return nil, err
 	}
 	all := []Manifest{}
 	var bad []error
-	for _, e := range entries {
-		_, hash, ok := dirOf(e.Name())
-		if !ok {
-			continue
-		}
-		dir := filepath.Join(d.root, e.Name())
-		if err := checkDir(dir, hash); err != nil {
+	for _, s := range sets {
+		if err := checkDir(s.path, s.hash); err != nil {
 			bad = append(bad, err)
 			continue
 		}
-		manifests, err := manifestsIn(dir, hash)
+		manifests, err := manifestsIn(s.path, s.hash)
 		if err != nil {
 			bad = append(bad, err)
 		}

@@ -24,6 +24,23 @@ func dirOf(name string) (family, hash string, ok bool) {
 	return family, hash, ok && isName(family) && checkHash(hash) == nil
 }
 
+// set is a data set's directory in the store.
+type set struct{ path, family, hash string }
+
+// sets are the directories of data sets, sorted by name; not checked by checkDir.
+func (d *Dir) sets() (all []set, err error) {
+	entries, err := os.ReadDir(d.root)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, e := range entries {
+		if family, hash, ok := dirOf(e.Name()); ok {
+			all = append(all, set{filepath.Join(d.root, e.Name()), family, hash})
+		}
+	}
+	return all, nil
+}
+
 // checkDir fails where a data set's directory is none, and with ErrLink where it is a link to
 // nothing or to the directory of another data set.
 func checkDir(dir, hash string) error {

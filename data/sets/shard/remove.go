@@ -11,32 +11,26 @@ import (
 
 // Sets are the data sets that the store has a directory for.
 func (d *Dir) Sets() (hashes []string, err error) {
-	entries, err := os.ReadDir(d.root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+	sets, err := d.sets()
+	for _, s := range sets {
+		hashes = append(hashes, s.hash)
 	}
-	for _, e := range entries {
-		if _, hash, ok := dirOf(e.Name()); ok {
-			hashes = append(hashes, hash)
-		}
-	}
-	return hashes, nil
+	return hashes, err
 }
 
 // Remove removes a data set with all its shards; one that is not there is no error. Manifests go
 // first, so that no reader finds a shard without its data. A directory that is a symbolic link
 // is left, with ErrLink.
 func (d *Dir) Remove(hash string) error {
-	entries, err := os.ReadDir(d.root)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	sets, err := d.sets()
+	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		_, of, ok := dirOf(e.Name())
-		if !ok || of != hash {
+	for _, s := range sets {
+		if s.hash != hash {
 			continue
 		}
-		if err := removeSet(filepath.Join(d.root, e.Name())); err != nil {
+		if err := removeSet(s.path); err != nil {
 			return fmt.Errorf("remove data set %.12s: %w", hash, err)
 		}
 	}

@@ -19,28 +19,26 @@ import (
 // first.
 func (d *Dir) Newest(family string) iter.Seq[[]Manifest] {
 	return func(yield func([]Manifest) bool) {
-		entries, err := os.ReadDir(d.root)
+		sets, err := d.sets()
 		if err != nil {
 			return
 		}
-		type dataset struct {
-			dir, hash string
-			changed   time.Time
+		type dated struct {
+			set
+			changed time.Time
 		}
-		var all []dataset
-		for _, e := range entries {
-			owner, hash, ok := dirOf(e.Name())
-			dir := filepath.Join(d.root, e.Name())
-			if !ok || owner != family || checkDir(dir, hash) != nil {
+		var all []dated
+		for _, s := range sets {
+			if s.family != family || checkDir(s.path, s.hash) != nil {
 				continue
 			}
-			if info, err := os.Stat(dir); err == nil {
-				all = append(all, dataset{dir, hash, info.ModTime()})
+			if info, err := os.Stat(s.path); err == nil {
+				all = append(all, dated{s, info.ModTime()})
 			}
 		}
-		slices.SortStableFunc(all, func(a, b dataset) int { return b.changed.Compare(a.changed) })
+		slices.SortStableFunc(all, func(a, b dated) int { return b.changed.Compare(a.changed) })
 		for _, s := range all {
-			manifests, _ := manifestsIn(s.dir, s.hash) // others are not readable
+			manifests, _ := manifestsIn(s.path, s.hash) // others are not readable
 			if !yield(manifests) {
 				return
 			}
