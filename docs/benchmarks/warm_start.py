@@ -12,7 +12,7 @@ every function. For each experiment and seed it trains
     warm     on all of them, from the parent's last state, in as few steps as that, with
              several peaks of the learning rate
 
-and evaluates all on the same held-out functions, which nobody trains on. It also evaluates
+and evaluates all on the same held-out functions, on which no run trains. It also evaluates
 checkpoints along the cold start. In the middle of a schedule the learning rate is high, so
 they are worse than a run that ends there, which is "short".
 
@@ -35,6 +35,7 @@ import sys
 import threading
 
 import sitting
+from ablation import DISTANCES, distances, interval, write
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Functions of the preset and of the parent, stored samples of each, and pairs in a batch.
@@ -46,7 +47,7 @@ SIZES = {
 WARM = [(4, 1e-3), (4, 3e-4), (10, 1e-3), (2, 1e-3), (10, 3e-4), (2, 3e-4), (4, 1e-4), (10, 1e-4), (40, 3e-4), (40, 1e-4)]
 SHORT = [10, 4]
 CURVE = [20, 10, 4, 2]
-DISTANCES = ["sinkhorn", "w2", "w2_exact"]
+RESAMPLES = 4_000
 
 
 def cold_steps(o):
@@ -142,12 +143,6 @@ def train(o, experiment, seed):
                     call(o, along, "evaluate", experiment, common + sets, "--checkpoint", exported)
 
 
-def model(results):
-    """The model's distances by function."""
-    row = next(r for r in results["rows"] if r["kind"] == "model")
-    return {f["index"]: {k: f.get(k, 0.0) for k in DISTANCES} for f in row["functions"]}
-
-
 def finished(o):
     """{experiment: {run: {seed: results}}} of everything that has results."""
     found = {}
@@ -158,8 +153,8 @@ def finished(o):
                 results = results_of(d)
                 if results:
                     found.setdefault(experiment, {}).setdefault(d.name, {})[seed] = results
-    for runs in found.values(): # compare the functions that all were evaluated on
-        common = set.intersection(*(set(model(r)) for by_seed in runs.values() for r in by_seed.values()))
+    for runs in found.values():  # compare the functions that all were evaluated on
+        common = set.intersection(*(set(distances(r)) for by_seed in runs.values() for r in by_seed.values()))
         for by_seed in runs.values():
             for results in by_seed.values():
                 row = next(r for r in results["rows"] if r["kind"] == "model")
@@ -167,27 +162,17 @@ def finished(o):
     return found
 
 
-def interval(rows, rng, resamples=4000):
-    """95 % interval of the mean of [seed][function], by a bootstrap over both."""
-    means = []
-    for _ in range(resamples):
-        columns = rng.choices(range(len(rows[0])), k=len(rows[0]))
-        means.append(statistics.fmean(row[c] for row in rng.choices(rows, k=len(rows)) for c in columns))
-    means.sort()
-    return means[int(0.025 * resamples)], means[int(0.975 * resamples) - 1]
-
-
 def line(name, by_seed, cold, rng):
     """One row of the table: W2, and its paired difference to the cold start."""
     seeds = sorted(set(by_seed) & set(cold))
-    own = [model(by_seed[s]) for s in seeds]
-    base = [model(cold[s]) for s in seeds]
+    own = [distances(by_seed[s]) for s in seeds]
+    base = [distances(cold[s]) for s in seeds]
     w2 = statistics.fmean(f["w2"] for row in own for f in row.values())
     sinkhorn = statistics.fmean(f["sinkhorn"] for row in own for f in row.values())
     text = "–"
     if name != "cold":
         paired = [[row[i]["w2"] - b[i]["w2"] for i in sorted(row)] for row, b in zip(own, base)]
-        low, high = interval(paired, rng)
+        low, high = interval(paired, rng, RESAMPLES)
         mean = statistics.fmean(x for row in paired for x in row)
         text = f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]" + (" **better**" if high < 0 else " **worse**" if low > 0 else "")
     step = by_seed[seeds[0]]["step"]
@@ -205,7 +190,7 @@ def table(experiment, runs):
     rows = [(order[name.split("-")[0]], *line(name, by_seed, cold, rng)) for name, by_seed in runs.items() if set(by_seed) & set(cold)]
     lines = [f"## {experiment}", "", "| run | steps | peak | seeds | W2 mean | Sinkhorn mean | W2 − cold start's, 95 % |", "|---|---:|---:|---:|---:|---:|---|"]
     lines += [text for _, _, text in sorted(rows)]
-    lines += ["", f"{len(model(next(iter(cold.values()))))} held-out functions."]
+    lines += ["", f"{len(distances(next(iter(cold.values()))))} held-out functions."]
     return lines + ["", verdict(runs), ""]
 
 
@@ -214,7 +199,7 @@ def verdict(runs):
     cold = runs["cold"]
 
     def w2(by_seed):
-        return statistics.fmean(f["w2"] for s in cold for f in model(by_seed[s]).values())
+        return statistics.fmean(f["w2"] for s in cold for f in distances(by_seed[s]).values())
 
     whole = [by_seed for name, by_seed in runs.items() if name.startswith("warm-") and set(by_seed) >= set(cold)]
     if not whole:
@@ -247,16 +232,9 @@ def publish(o):
             for name, by_seed in runs.items():
                 for seed, results in by_seed.items():
                     peak = results["experiment"]["training"]["learning_rate"]
-                    for index, distances in sorted(model(results).items()):
-                        out.writerow([experiment, name, seed, results["step"], peak, index, *(distances[k] for k in DISTANCES)])
-    page = o.out / "warm-start.md"
-    text = "\n".join(lines)
-    if page.exists() and CLOSE in page.read_text():  # what people wrote below the numbers stays
-        text += "\n" + CLOSE + page.read_text().split(CLOSE, 1)[1]
-    page.write_text(text)
-
-
-CLOSE = "<!-- end measured -->"
+                    for index, of in sorted(distances(results).items()):
+                        out.writerow([experiment, name, seed, results["step"], peak, index, *(of[k] for k in DISTANCES)])
+    write(o.out / "warm-start.md", lines)
 
 
 def main():
