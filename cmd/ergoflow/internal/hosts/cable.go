@@ -7,7 +7,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +15,6 @@ import (
 // A Cable carries the frames between a host and the switch through this process, which can
 // lose, delay, reorder and repeat them: what tc's netem does where the kernel has it.
 type Cable struct {
-	t    *testing.T
 	ends [2]*os.File // TAP devices: on the switch, and on the host
 
 	mu     sync.Mutex
@@ -43,10 +41,8 @@ const frameSize = 1 << 16
 // Poor adds a host whose cable has faults when they are Set. The name is at most 13 bytes long.
 func (n *Network) Poor(name string, seed uint64) (*Host, *Cable) {
 	n.t.Helper()
-	n.hosts++
-	h := &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
-	c := &Cable{t: n.t, rng: rand.New(rand.NewPCG(seed, uint64(n.hosts)))}
-	run(n.t, "ip", "netns", "add", name)
+	h := n.add(name)
+	c := &Cable{rng: rand.New(rand.NewPCG(seed, uint64(n.hosts)))}
 	var err error
 	if c.ends[0], err = tap(name+"-c", ""); err == nil {
 		c.ends[1], err = tap("eth0", name)
@@ -54,10 +50,7 @@ func (n *Network) Poor(name string, seed uint64) (*Host, *Cable) {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	run(n.t, "ip", "link", "set", "dev", name+"-c", "master", "switch", "up")
-	run(n.t, "ip", "-n", name, "address", "add", h.Address+"/24", "dev", "eth0")
-	run(n.t, "ip", "-n", name, "link", "set", "dev", "eth0", "up")
-	run(n.t, "ip", "-n", name, "link", "set", "dev", "lo", "up")
+	n.connect(h, name+"-c")
 	var carrying sync.WaitGroup
 	for from := range c.ends {
 		carrying.Go(func() { c.carry(c.ends[from], c.ends[1-from]) })

@@ -19,6 +19,7 @@ type Network struct {
 type Host struct {
 	Name    string
 	Address string // on the switch
+	device  string // of the host's cable, at the switch
 	t       *testing.T
 }
 
@@ -41,15 +42,29 @@ func New(t *testing.T) *Network {
 // Host adds a host. The name is at most 15 bytes long.
 func (n *Network) Host(name string) *Host {
 	n.t.Helper()
-	n.hosts++
-	h := &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
-	run(n.t, "ip", "netns", "add", name)
+	h := n.add(name)
 	run(n.t, "ip", "link", "add", "name", name, "type", "veth", "peer", "name", "eth0", "netns", name)
-	run(n.t, "ip", "link", "set", "dev", name, "master", "switch", "up")
-	run(n.t, "ip", "-n", name, "address", "add", h.Address+"/24", "dev", "eth0")
-	run(n.t, "ip", "-n", name, "link", "set", "dev", "eth0", "up")
-	run(n.t, "ip", "-n", name, "link", "set", "dev", "lo", "up")
+	n.connect(h, name)
 	return h
+}
+
+// add adds a host without a cable.
+func (n *Network) add(name string) *Host {
+	n.t.Helper()
+	n.hosts++
+	run(n.t, "ip", "netns", "add", name)
+	return &Host{Name: name, Address: fmt.Sprint(subnet, n.hosts), t: n.t}
+}
+
+// connect connects a device with the switch, and gives the host's end of that cable, eth0, its
+// address.
+func (n *Network) connect(h *Host, device string) {
+	n.t.Helper()
+	h.device = device
+	run(n.t, "ip", "link", "set", "dev", device, "master", "switch", "up")
+	run(n.t, "ip", "-n", h.Name, "address", "add", h.Address+"/24", "dev", "eth0")
+	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "eth0", "up")
+	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "lo", "up")
 }
 
 // Command is a program that runs on the host. The process that starts executes it in its
@@ -61,13 +76,13 @@ func (h *Host) Command(ctx context.Context, program string, args ...string) *exe
 // Unplug pulls the host's cable: packets are lost, and no process gets an error.
 func (h *Host) Unplug() {
 	h.t.Helper()
-	run(h.t, "ip", "link", "set", "dev", h.Name, "down")
+	run(h.t, "ip", "link", "set", "dev", h.device, "down")
 }
 
 // Plug plugs the cable in again.
 func (h *Host) Plug() {
 	h.t.Helper()
-	run(h.t, "ip", "link", "set", "dev", h.Name, "up")
+	run(h.t, "ip", "link", "set", "dev", h.device, "up")
 }
 
 // Hide gives the host a second address, to which the others have no route: a process there
@@ -103,14 +118,14 @@ func (h *Host) Limit(rate string) {
 	h.t.Helper()
 	limit := []string{"root", "tbf", "rate", rate, "burst", burst, "latency", "100ms"}
 	run(h.t, "tc", append([]string{"-n", h.Name, "qdisc", "replace", "dev", "eth0"}, limit...)...)
-	run(h.t, "tc", append([]string{"qdisc", "replace", "dev", h.Name}, limit...)...)
+	run(h.t, "tc", append([]string{"qdisc", "replace", "dev", h.device}, limit...)...)
 }
 
 // Unlimit ends Limit.
 func (h *Host) Unlimit() {
 	h.t.Helper()
 	run(h.t, "tc", "-n", h.Name, "qdisc", "del", "dev", "eth0", "root")
-	run(h.t, "tc", "qdisc", "del", "dev", h.Name, "root")
+	run(h.t, "tc", "qdisc", "del", "dev", h.device, "root")
 }
 
 func run(t *testing.T, name string, args ...string) {
