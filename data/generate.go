@@ -16,12 +16,11 @@ import (
 // Generate makes shard k of the data set, unless the store has it. It copies functions that are
 // imported; where the store does not have their import, it fails with ErrImports. It takes
 // functions that another data set of the store has from there, and a whole shard without
-// copying it. It makes
-// the others on GOMAXPROCS goroutines, or on the device that simulates, and writes them in
-// order. The values depend on (d, k) and on the simulator's name; every *simulate.Engine gives
-// the same. It needs memory for the shard's fields after the first, and for two stretches of
-// samples of 64 MiB. progress, which may be nil, is called with the number of functions done,
-// never concurrently.
+// copying it. It makes the others on GOMAXPROCS goroutines, or on the device that simulates,
+// and writes them in order. The values depend on (d, k) and on the simulator's name; every
+// *simulate.Engine gives the same. It needs memory for the shard's fields after the first, and
+// for two stretches of samples of 64 MiB. It calls progress, which may be nil, with the number
+// of functions done, never concurrently.
 //
 // On an error or a cancelled context nothing is left in the store.
 func Generate(

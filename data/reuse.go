@@ -102,25 +102,25 @@ func (s *stored) reuse(ctx context.Context, d Dataset, f family.Family, h shard.
 
 // wants reports whether a shard has functions that are still missing.
 func (s *stored) wants(h shard.Header, m shard.Manifest) bool {
-	if m.Purpose != h.Purpose || m.Samples != h.Samples || m.Dim != h.Dim {
-		return false
-	}
+	return m.Purpose == h.Purpose && m.Samples == h.Samples && m.Dim == h.Dim && len(s.missing(h, m)) > 0
+}
+
+// missing are the numbers of a shard's generated functions that are still missing.
+func (s *stored) missing(h shard.Header, m shard.Manifest) (numbers []int) {
 	for number := max(h.First, m.First+m.Imported); number < min(h.First+h.Count, m.First+m.Count); number++ {
 		if s.rows[number-h.First].of == nil {
-			return true
+			numbers = append(numbers, number)
 		}
 	}
-	return false
+	return numbers
 }
 
 // take notes the functions of an open shard that are still missing.
 func (s *stored) take(h shard.Header, of *shard.Shard) {
 	s.open = append(s.open, of)
 	m := of.Manifest()
-	for number := max(h.First, m.First+m.Imported); number < min(h.First+h.Count, m.First+m.Count); number++ {
-		if at := number - h.First; s.rows[at].of == nil {
-			s.rows[at] = row{of, number - m.First}
-			s.found++
-		}
+	for _, number := range s.missing(h, m) {
+		s.rows[number-h.First] = row{of, number - m.First}
+		s.found++
 	}
 }
