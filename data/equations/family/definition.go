@@ -1,13 +1,13 @@
 package family
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -132,26 +132,11 @@ func decodeYAML(raw []byte) (Definition, error) {
 		return Definition{}, fmt.Errorf("family: %w", err)
 	}
 	var d Definition
-	decoder := yaml.NewDecoder(bytes.NewReader(raw), yaml.Strict())
-	if err := decoder.Decode(&d); err != nil {
-		if errors.Is(err, io.EOF) {
-			return Definition{}, errors.New("family: the definition is empty")
-		}
+	if err := yamltext.Decode(raw, &d); err != nil {
 		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false)) // without an excerpt: one line
 	}
-	if err := decoder.Decode(new(Definition)); !errors.Is(err, io.EOF) {
-		return Definition{}, errors.New("family: more than one document")
-	}
-	// The decoder truncates fractions.
-	var whole struct {
-		Dim  float64
-		Grid struct{ Nodes float64 }
-	}
-	if err := yaml.Unmarshal(raw, &whole); err != nil {
-		return Definition{}, fmt.Errorf("family: %s", yaml.FormatError(yamltext.Plain(err), false, false))
-	}
-	if whole.Dim != float64(d.Dim) || whole.Grid.Nodes != float64(d.Grid.Nodes) {
-		return Definition{}, errors.New("family: dim and grid.nodes must be whole numbers")
+	if reflect.ValueOf(d).IsZero() {
+		return Definition{}, errors.New("family: the definition is empty")
 	}
 	return d, nil
 }
