@@ -176,7 +176,7 @@ func ValidateScheme(path string, s simulate.Scheme, samples int, f family.Family
 	if s.Start.Axes() > 1 && f.Dim() == 1 {
 		return fmt.Errorf("%s.start has %d laws: must be one, for a family on the line", path, s.Start.Axes())
 	}
-	if err := domainOf(f).Holds(s.Start); err != nil {
+	if err := family.DomainOf(f).Holds(s.Start); err != nil {
 		return fmt.Errorf("%s.start: %w", path, err)
 	}
 	if timed, ok := f.(family.Timed); ok {

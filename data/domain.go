@@ -12,18 +12,10 @@ import (
 // ErrLeavesDomain means that samples of a family are outside its domain.
 var ErrLeavesDomain = errors.New("its samples leave its domain")
 
-// domainOf is the domain of a family.
-func domainOf(f family.Family) simulate.Domain {
-	if f, ok := f.(family.Confined); ok {
-		return f.Domain()
-	}
-	return simulate.WholeLine
-}
-
 // within reports the first sample outside the domain, of functions from first on with that
 // many samples each.
 func within(f family.Family, samples []float32, first, each int) error {
-	domain := domainOf(f)
+	domain := family.DomainOf(f)
 	if domain == simulate.WholeLine {
 		return nil
 	}

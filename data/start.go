@@ -68,7 +68,7 @@ func (d Dataset) DefaultStart(f family.Family) simulate.Start {
 		return ""
 	}
 	grid := tabulated.Grid()
-	if domainOf(f).Holds("") != nil {
+	if family.DomainOf(f).Holds("") != nil {
 		quarter := (grid.Hi - grid.Lo) / 4
 		return simulate.Start(fmt.Sprintf("uniform(%.6g, %.6g)", grid.Lo+quarter, grid.Hi-quarter))
 	}

@@ -130,11 +130,7 @@ type judge struct {
 }
 
 func newJudge(s *source) *judge {
-	j := &judge{s: s, domain: simulate.WholeLine, every: (s.functions + mostCompared - 1) / mostCompared}
-	if confined, ok := s.Family.(family.Confined); ok {
-		j.domain = confined.Domain()
-	}
-	return j
+	return &judge{s: s, domain: family.DomainOf(s.Family), every: (s.functions + mostCompared - 1) / mostCompared}
 }
 
 // add judges one function. It refuses samples outside the domain, where the equation does not

@@ -98,6 +98,14 @@ type Confined interface {
 	Coefficients(seed uint64, i int) (drift, diffusion density.Coefficient, ok bool)
 }
 
+// DomainOf is the domain of a family: the whole line unless it is Confined.
+func DomainOf(f Family) simulate.Domain {
+	if f, ok := f.(Confined); ok {
+		return f.Domain()
+	}
+	return simulate.WholeLine
+}
+
 // SampleSpec describes samples of functions First … First+Count−1.
 type SampleSpec struct {
 	First, Count int
