@@ -124,7 +124,7 @@ func runsShowCommand() *cobra.Command {
 			return cluster.withRun(args[0], func(client *conduct.Client, id queue.ID) error {
 				r, err := client.Run(cmd.Context(), id)
 				if err != nil {
-					return runError(err, cluster)
+					return err
 				}
 				if asJSON {
 					return printJSON(r)
@@ -177,8 +177,7 @@ retraining is told to end, and what it has submitted is cancelled with it.`,
 		Args:    exactly(1, "the number of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return cluster.withRun(args[0], func(client *conduct.Client, id queue.ID) error {
-				err := client.ChangeRun(cmd.Context(), &wire.ChangeRunRequest{Id: uint64(id), Action: wire.ChangeRunRequest_ACTION_CANCEL})
-				return runError(err, cluster)
+				return client.ChangeRun(cmd.Context(), &wire.ChangeRunRequest{Id: uint64(id), Action: wire.ChangeRunRequest_ACTION_CANCEL})
 			})
 		},
 	}
@@ -207,7 +206,7 @@ func runsMoveCommand() *cobra.Command {
 				case last:
 					move.Action = wire.ChangeRunRequest_ACTION_LAST
 				}
-				return runError(client.ChangeRun(cmd.Context(), move), cluster)
+				return client.ChangeRun(cmd.Context(), move)
 			})
 		},
 	}
@@ -231,23 +230,20 @@ func checkPriority(p int) error {
 	return nil
 }
 
-// withRun calls f for the run of a number.
+// withRun calls a function with the cluster's client and the number of a run.
 func (f *clusterFlags) withRun(number string, call func(*conduct.Client, queue.ID) error) error {
 	id, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || id == 0 {
-		return withHint(usagef("%q is no number of a run", number), "`ergoflow runs list %s` shows the numbers", f)
+		return withHint(usagef("%q is not the number of a run", number), "`ergoflow runs list %s` shows the numbers", f)
 	}
 	client, err := f.dial()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	return call(client, queue.ID(id))
-}
-
-func runError(err error, cluster clusterFlags) error {
+	err = call(client, queue.ID(id))
 	if errors.Is(err, conduct.ErrUnknown) {
-		return withHint(err, "`ergoflow runs list %s -n 1000` shows the runs", cluster)
+		return withHint(err, "`ergoflow runs list %s -n 1000` shows the runs", f)
 	}
 	return err
 }
