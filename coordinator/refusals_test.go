@@ -190,7 +190,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	s.submit(plan, wire.Stage_STAGE_TRAIN)
 	other := &wire.Plan{Run: "run2", Dataset: dataset, Shards: 4, Steps: 1, CheckpointEvery: 1, Config: plan.Config}
-	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); status.Code(err) != codes.FailedPrecondition {
+	if _, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: other, Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); status.Code(err) != codes.Aborted {
 		t.Errorf("second run: %v", err)
 	}
 	for config, want := range map[string]string{

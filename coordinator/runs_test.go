@@ -89,7 +89,7 @@ func TestQueueOfRuns(t *testing.T) {
 		t.Errorf("run %+v", first)
 	}
 	_, err := s.client.Submit(t.Context(), &wire.SubmitRequest{Plan: named("run2"), Until: wire.Stage_STAGE_TRAIN, Version: s.Version})
-	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "run run1 (vn1d/test) is not finished: step") {
+	if status.Code(err) != codes.Aborted || !strings.Contains(err.Error(), "run run1 (vn1d/test) is not finished: step") {
 		t.Errorf("without queue: %v", err)
 	}
 	second := s.add(&wire.SubmitRequest{Plan: named("run2"), Until: wire.Stage_STAGE_TRAIN})

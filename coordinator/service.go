@@ -38,10 +38,10 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 		v.loop.do(func() { v.loop.refused.add(caller(ctx), "a run: "+err.Error()) })
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	if err := validateJobs(convert.Plan(r.GetPlan())); err != nil {
+	plan := convert.Plan(r.GetPlan())
+	if err := validateJobs(plan); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	plan := convert.Plan(r.GetPlan())
 	e := queue.Submit{Kind: kindOf(r.GetUntil()), Plan: &plan, Queue: r.GetQueue(), Replace: r.GetReplace(),
 		Priority: int(r.GetPriority()), Parent: queue.ID(r.GetParent())}
 	a, err := v.change(e)

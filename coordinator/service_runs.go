@@ -31,6 +31,8 @@ func (v *service) change(e queue.Event) (queue.Answer, error) {
 		return a, err
 	case a.Unknown:
 		return a, status.Error(codes.NotFound, a.Refusal)
+	case a.Busy:
+		return a, status.Error(codes.Aborted, a.Refusal)
 	}
 	return a, status.Error(codes.FailedPrecondition, a.Refusal)
 }

@@ -34,7 +34,7 @@ type fakeCoordinator struct {
 
 func (c *fakeCoordinator) Submit(context.Context, *wire.SubmitRequest) (*wire.SubmitReply, error) {
 	if c.refuse != "" {
-		return nil, grpcstatus.Error(codes.FailedPrecondition, c.refuse)
+		return nil, grpcstatus.Error(codes.Aborted, c.refuse)
 	}
 	return &wire.SubmitReply{}, nil
 }

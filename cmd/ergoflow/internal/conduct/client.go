@@ -83,21 +83,18 @@ type Submission struct {
 
 // Submit hands a plan to the coordinator, and returns the number of the run.
 func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stage, s Submission) (queue.ID, error) {
-	answer, cancel := context.WithTimeout(ctx, answerWait)
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	reply, err := c.Control.Submit(answer, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
+	reply, err := c.Control.Submit(ctx, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
 		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent()})
 	if err == nil {
 		return queue.ID(reply.Id), nil
 	}
-	err = rpcError("submit "+plan.Experiment, err)
-	if errors.Is(err, ErrUnreachable) {
-		return 0, err
+	refused := rpcError("submit "+plan.Experiment, err)
+	if grpcstatus.Code(err) == codes.Aborted {
+		return 0, ofKind{refused, ErrBusy}
 	}
-	if st, unknown := c.Status(ctx); unknown == nil && st.Run != "" && st.Run != plan.Run {
-		return 0, ofKind{err, ErrBusy}
-	}
-	return 0, err
+	return 0, refused
 }
 
 // checkpoint fetches the latest checkpoint of a run.
