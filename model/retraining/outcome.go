@@ -99,14 +99,17 @@ func (r *run) outcome(d Decision, reasons ...string) Outcome {
 		Model: r.Config.Name, Decision: d, Reasons: reasons, Schedule: r.Schedule, Scheduled: r.Scheduled,
 		Began: r.began.UTC(), Seconds: time.Since(r.began).Seconds(), Metrics: []gate.Difference{}, Imports: r.imported,
 	}
+	out.Warnings = r.imported.lines()
+	if r.registry != nil {
+		out.Warnings = append(out.Warnings, r.registry.Warnings()...)
+	}
 	j := r.journal
 	if j == nil {
-		out.Warnings = r.imported.lines()
 		return out
 	}
 	out.ID, out.Began, out.Seconds = j.ID, j.Began, time.Duration(r.spent()).Seconds()
 	out.Schedule, out.Scheduled = j.Schedule, j.Scheduled
-	out.Warnings = append(slices.Clone(j.Warnings), r.imported.lines()...)
+	out.Warnings = append(slices.Clone(j.Warnings), out.Warnings...)
 	for _, t := range j.Trained {
 		out.Trainings = append(out.Trainings, Trained{t.From, t.Run, t.Steps, t.Planned})
 		out.StoppedBy = cmp.Or(out.StoppedBy, t.StoppedBy)
