@@ -59,8 +59,8 @@ func (e Experiment) startFits(f family.Family) error {
 	if s.Step < 0 {
 		return &FieldError{"training.start.step", s.Step, "at least 0"}
 	}
-	if sum, err := hex.DecodeString(s.Parameters); err != nil || len(sum) != 32 {
-		return &FieldError{"training.start.parameters", fmt.Sprintf("%q", s.Parameters), "a SHA-256 of 64 hexadecimal digits"}
+	if sum, err := hex.DecodeString(s.Parameters); err != nil || len(sum) != 32 || s.Parameters != hex.EncodeToString(sum) {
+		return &FieldError{"training.start.parameters", fmt.Sprintf("%q", s.Parameters), "a SHA-256 of 64 lower-case hexadecimal digits"}
 	}
 	const path = "training.start.normalisation"
 	if n := len(s.Normalisation); n > maxStandards {

@@ -238,6 +238,7 @@ func TestMalformedStart(t *testing.T) {
 		{"step: 3", "step: -1", "training.start.step"},
 		{"ab,", "a,", "training.start.parameters"},
 		{"ab,", "ag,", "training.start.parameters"},
+		{"ab,", "aB,", "training.start.parameters"},
 		{"drift: {mean: 0, std: 1}", "drift: {mean: 0, std: 0}", "training.start.normalisation"},
 		{"drift: {mean: 0, std: 1}, ", "", "training.start.normalisation"},
 	} {
