@@ -103,7 +103,7 @@ func (f *importFlags) run(ctx context.Context, path string) error {
 	result.Warnings = append(result.Warnings, unused...)
 	warn(result.Warnings)
 	if f.json {
-		if err := printJSON(newCollected(f.name, root, result, with.Imports)); err != nil {
+		if err := printJSON(collected{f.name, root, result, append([]data.Import{}, with.Imports...)}); err != nil {
 			return err
 		}
 	} else {
@@ -118,14 +118,6 @@ func (f *importFlags) run(ctx context.Context, path string) error {
 			result.Rejected[0].File, result.Rejected[0].Reason), "%s", hint)
 	}
 	return nil
-}
-
-// newCollected has lists in place of what is nil.
-func newCollected(name, store string, r imports.Result, use []data.Import) collected {
-	r.Accepted, r.Known = append([]imports.Record{}, r.Accepted...), append([]imports.Record{}, r.Known...)
-	r.Rejected, r.Waiting = append([]imports.Refused{}, r.Rejected...), append([]imports.Refused{}, r.Waiting...)
-	r.Warnings = append([]string{}, r.Warnings...)
-	return collected{name, store, r, append([]data.Import{}, use...)}
 }
 
 func printCollected(path string, r imports.Result, use []data.Import) {

@@ -32,7 +32,7 @@ type Spec struct {
 	Now     time.Time // zero: the time of the call
 }
 
-// Result says what became of the files.
+// Result says what became of the files. Its lists are never nil.
 type Result struct {
 	Accepted []Record  `json:"accepted"`
 	Known    []Record  `json:"known"`    // of the same content as an import that was there
@@ -66,7 +66,8 @@ func Collect(ctx context.Context, store *shard.Dir, name, path string, spec Spec
 	if spec.Now.IsZero() {
 		spec.Now = time.Now()
 	}
-	c := &collector{store: store, name: name, spec: spec, target: t, held: newHeldOut(spec), seen: readSeen(store, name)}
+	c := &collector{store: store, name: name, spec: spec, target: t, held: newHeldOut(spec), seen: readSeen(store, name),
+		result: Result{Accepted: []Record{}, Known: []Record{}, Rejected: []Refused{}, Waiting: []Refused{}, Warnings: []string{}}}
 	if err = c.list(); err == nil {
 		err = errors.Join(c.collect(ctx, path), c.unlock())
 	}
