@@ -40,19 +40,21 @@ are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`
 				return err
 			}
 			r.Name, r.Spec, r.Priority = args[0], args[1], int32(priority)
-			for name, d := range map[string]time.Duration{"jitter": jitter, "deadline": deadline} {
-				if d < 0 || d%time.Second != 0 {
-					return usagef("--%s is %v, not a number of seconds", name, d)
-				}
+			if r.PauseAfter == 0 {
+				return usagef("--pause-after is 0, not 1 or more")
 			}
-			r.JitterSeconds, r.DeadlineSeconds = int64(jitter/time.Second), int64(deadline/time.Second)
-			path, err := filepath.Abs(r.Config)
-			if err != nil {
+			var err error
+			if r.JitterSeconds, err = wholeSeconds("--jitter", jitter); err != nil {
 				return err
 			}
-			r.Config = path
+			if r.DeadlineSeconds, err = wholeSeconds("--deadline", deadline); err != nil {
+				return err
+			}
+			if r.Config, err = filepath.Abs(r.Config); err != nil {
+				return err
+			}
 			if cluster.dir != "" { // the coordinator is on this machine
-				if _, err := os.Stat(path); err != nil {
+				if _, err := os.Stat(r.Config); err != nil {
 					return withHint(fmt.Errorf("configuration of the retraining: %w", err), "give --config a file; `ergoflow retrain init` writes one")
 				}
 			}
@@ -77,6 +79,13 @@ are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`
 	addPriority(cmd, &priority)
 	cmd.MarkFlagRequired("config")
 	return cmd
+}
+
+func wholeSeconds(flag string, d time.Duration) (int64, error) {
+	if d < 0 || d%time.Second != 0 {
+		return 0, usagef("%s is %v, not a number of seconds", flag, d)
+	}
+	return int64(d / time.Second), nil
 }
 
 // nextTimes is how many next times of a schedule are shown.

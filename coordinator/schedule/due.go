@@ -45,8 +45,8 @@ const clockError = 24 * time.Hour
 
 // Due decides about the times that have come since it was last asked. It has nothing to say
 // before Wake of the last decision. The new state has to be stored together with the runs that
-// start. Ask before a change of Paused, so that the times
-// of a pause are passed over and do not start when it ends.
+// start. Ask before a change of Paused, so that the times of a pause are passed over and do
+// not start when it ends.
 //
 // Due called again with the new state starts nothing twice. A clock that goes ahead leads to
 // as many starts as the policy has for missed times, whatever the distance.
