@@ -30,10 +30,10 @@ type Decision struct {
 
 // Passed is a row of times that do not start, for one reason.
 type Passed struct {
-	First  time.Time `json:"first"`
-	Last   time.Time `json:"last"`
-	Times  int       `json:"times"` // how many; counted up to MaxCounted
-	Reason string    `json:"reason"`
+	First  time.Time
+	Last   time.Time
+	Times  int // how many; counted up to MaxCounted
+	Reason string
 }
 
 // MaxCounted is up to where Passed.Times is counted.
