@@ -117,7 +117,7 @@ func (h Header) tensors() []safetensors.Info {
 	return append(all, safetensors.Info{Name: samples, DType: safetensors.F32, Shape: []int{h.Count, h.Samples, h.Dim}})
 }
 
-// bytes is the size of the data file, but for its header of a few KiB.
+// Bytes is the size of the data file, but for its header of a few KiB.
 func (h Header) Bytes() int64 {
 	width := 0
 	for k := range len(h.Fields) + 1 {
