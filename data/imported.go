@@ -130,7 +130,7 @@ func (s *stored) takeImports(ctx context.Context, d Dataset, k int, f family.Fam
 		return nil
 	}
 	open := make(map[string]*imports.Import)
-	held := d.ImportSpec(f)
+	fit := imports.NewFit(d.ImportSpec(f))
 	for at := range s.rows {
 		hash, place, ok := d.imported(k*len(s.rows) + at)
 		if !ok {
@@ -143,7 +143,7 @@ func (s *stored) takeImports(ctx context.Context, d Dataset, k int, f family.Fam
 			}
 			s.open = append(s.open, im)
 			open[hash] = im
-			if err := d.checkImport(ctx, im, held); err != nil {
+			if err := d.checkImport(ctx, im, fit); err != nil {
 				return err
 			}
 		}
@@ -155,7 +155,7 @@ func (s *stored) takeImports(ctx context.Context, d Dataset, k int, f family.Fam
 }
 
 // checkImport verifies an import against the data set.
-func (d Dataset) checkImport(ctx context.Context, im *imports.Import, spec imports.Spec) error {
+func (d Dataset) checkImport(ctx context.Context, im *imports.Import, fit *imports.Fit) error {
 	if err := im.Verify(ctx); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -168,7 +168,7 @@ func (d Dataset) checkImport(ctx context.Context, im *imports.Import, spec impor
 			return fmt.Errorf("%w: import %s has %d functions, the data set says %d", ErrImports, r.Hash, r.Functions, want.Functions)
 		}
 	}
-	if err := im.Fits(ctx, spec); err != nil {
+	if err := fit.Check(ctx, im); err != nil {
 		return fmt.Errorf("%w: import %s: %w", ErrImports, r.Hash, err)
 	}
 	return nil
@@ -177,13 +177,13 @@ func (d Dataset) checkImport(ctx context.Context, im *imports.Import, spec impor
 // CheckImports verifies all imports of the data set, whose family is f, before shards are made
 // of them.
 func (d Dataset) CheckImports(ctx context.Context, f family.Family, store *shard.Dir) error {
-	spec := d.ImportSpec(f)
+	fit := imports.NewFit(d.ImportSpec(f))
 	for _, want := range d.Imports {
 		im, err := imports.Open(store, want.Hash)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrImports, err)
 		}
-		if err := errors.Join(d.checkImport(ctx, im, spec), im.Close()); err != nil {
+		if err := errors.Join(d.checkImport(ctx, im, fit), im.Close()); err != nil {
 			return err
 		}
 	}

@@ -167,17 +167,26 @@ func (im *Import) Close() error {
 	return im.file.Close()
 }
 
-// Fits checks the import against another experiment than that for which it was collected: its
-// family, its number of samples, and its held-out functions.
-func (im *Import) Fits(ctx context.Context, spec Spec) error {
-	if im.record.Family != spec.Family.Name() {
-		return fmt.Errorf("it is of the family %s, not %s", im.record.Family, spec.Family.Name())
+// Fit checks imports against another experiment than that for which they were collected. It
+// makes the held-out functions once.
+type Fit struct {
+	spec Spec
+	held *heldOut
+}
+
+// NewFit is for the experiment of that specification.
+func NewFit(spec Spec) *Fit { return &Fit{spec, newHeldOut(spec)} }
+
+// Check checks an import: its family, its number of samples, and that it has none of the
+// held-out functions.
+func (f *Fit) Check(ctx context.Context, im *Import) error {
+	if im.record.Family != f.spec.Family.Name() {
+		return fmt.Errorf("it is of the family %s, not %s", im.record.Family, f.spec.Family.Name())
 	}
-	if im.record.Samples < spec.Samples {
-		return fmt.Errorf("it has %d samples of every function, data.samples needs %d", im.record.Samples, spec.Samples)
+	if im.record.Samples < f.spec.Samples {
+		return fmt.Errorf("it has %d samples of every function, data.samples needs %d", im.record.Samples, f.spec.Samples)
 	}
-	held := newHeldOut(spec)
-	if err := held.prepare(); err != nil {
+	if err := f.held.prepare(); err != nil {
 		return err
 	}
 	fields := make([][]float32, len(im.record.Fields))
@@ -188,7 +197,7 @@ func (im *Import) Fits(ctx context.Context, spec Spec) error {
 		for k := range fields {
 			fields[k] = im.Field(k, i)
 		}
-		if number, ok := held.find(fields); ok {
+		if number, ok := f.held.find(fields); ok {
 			return fmt.Errorf("its function %d is held-out function %d, on which models are judged: training must not see it", i, number)
 		}
 	}
