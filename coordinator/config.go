@@ -17,13 +17,14 @@ import (
 
 // Config of a coordinator.
 type Config struct {
-	Dir      string       // of its state; made where it is missing
-	Listen   string       // control service, host:port; default 127.0.0.1:0
-	Gossip   string       // gossip, host:port; default 127.0.0.1:0
-	Store    string       // shard store's directory, as workers see it; default Dir/shards
-	NATS     string       // URL of a job queue; default: an embedded one
-	Insecure bool         // allows addresses beyond loopback
-	Log      *slog.Logger // default slog.Default()
+	Dir      string                // of its state; made where it is missing
+	Listen   string                // control service, host:port; default 127.0.0.1:0
+	Gossip   string                // gossip, host:port; default 127.0.0.1:0
+	Store    string                // shard store's directory, as workers see it; default Dir/shards
+	NATS     string                // URL of a job queue; default: an embedded one
+	Insecure bool                  // allows addresses beyond loopback
+	Workers  ergoflow.WorkerBounds // of a run that is submitted without bounds; default: it uses all
+	Log      *slog.Logger          // default slog.Default()
 
 	// PlanOf makes the plan of a configuration, and fails where that is invalid. The
 	// coordinator refuses a run with another plan. Default: it accepts any plan.
@@ -51,6 +52,9 @@ func (c Config) validated() (Config, error) {
 		return c, fmt.Errorf("directory %s: %w", c.Dir, err)
 	}
 	c.Dir = dir
+	if err := c.Workers.Validate(); err != nil {
+		return c, err
+	}
 	c.Listen = cmp.Or(c.Listen, "127.0.0.1:0")
 	c.Gossip = cmp.Or(c.Gossip, "127.0.0.1:0")
 	if c.Log == nil {

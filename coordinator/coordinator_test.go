@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
@@ -379,10 +380,10 @@ func bareLoop(ledger *ledger) *loop {
 	log := slog.New(slog.DiscardHandler)
 	runs, _ := queue.New(queue.Config{}, queue.Ledger{}) // an empty ledger is valid
 	l := &loop{
-		runs:    runs,
-		machine: machine.New(machine.Config{Version: ergoflow.Build()}, machine.Ledger{}), messages: &convert.Messages{}, ledger: ledger,
+		runs:  runs,
+		fleet: fleet.New(machine.Config{Version: ergoflow.Build()}, nil), messages: &convert.Messages{}, ledger: ledger,
 		log: log, refused: refusals{log: log}, work: make(chan func()), ended: make(chan struct{}), stopped: make(chan struct{}),
-		sessions: map[machine.Session]*session{},
+		sessions: map[machine.Session]*session{}, scanning: map[string]bool{}, watched: map[string]context.CancelFunc{},
 	}
 	l.processes = newProcesses(l, "", nil)
 	return l

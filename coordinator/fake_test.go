@@ -220,9 +220,12 @@ func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake
 	if f.stream, err = f.client.Session(ctx); err != nil {
 		t.Fatal(err)
 	}
-	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{
-		Id: id, Version: ergoflow.Build(), DataAddress: address, Device: "go", Pid: 7, Secret: secret,
-		Run: plan.Run, HasState: state >= 0, Step: state, Made: f.made}}})
+	hello := &wire.Hello{Id: id, Version: ergoflow.Build(), DataAddress: address, Device: "go", Pid: 7, Secret: secret,
+		HasState: state >= 0, Step: state, Made: f.made}
+	if state >= 0 {
+		hello.Run = plan.Run
+	}
+	f.send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: hello}})
 	go func() {
 		defer close(f.done)
 		defer conn.Close()

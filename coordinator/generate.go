@@ -5,21 +5,24 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/jobs"
 )
 
-// scan finds out which shards and checkpoints of a run exist, one scan at a time. It
-// subscribes to the results of the run's jobs before it scans, so that it misses none.
+// scan finds out which shards and checkpoints of a run exist, one scan of the run at a time.
+// It subscribes to the results of the run's jobs before it scans, so that it misses none.
 func (l *loop) scan(plan ergoflow.Plan) {
-	if l.scanning {
+	if l.scanning[plan.Run] {
 		return
 	}
-	l.scanning = true
-	listening := l.watched == plan.Run
+	l.scanning[plan.Run] = true
+	l.unwatch()
+	_, listening := l.watched[plan.Run]
 	l.help(func(ctx context.Context) {
 		if !listening {
 			l.watch(ctx, plan)
@@ -36,10 +39,21 @@ func (l *loop) scan(plan ergoflow.Plan) {
 		info, ok := l.newest(plan.Run)
 		result.HasCheckpoint, result.Checkpoint = ok, info.Mark()
 		l.do(func() {
-			l.scanning = false
+			delete(l.scanning, plan.Run)
 			l.step(result)
 		})
 	})
+}
+
+// unwatch ends the subscriptions to results of runs that are no longer conducted.
+func (l *loop) unwatch() {
+	conducted := l.fleet.Conducting()
+	for run, cancel := range l.watched {
+		if !slices.ContainsFunc(conducted, func(c fleet.Conducted) bool { return c.Plan.Run == run && !c.Ended }) {
+			cancel()
+			delete(l.watched, run)
+		}
+	}
 }
 
 // newest returns the most advanced checkpoint of a run that can be read.
@@ -49,12 +63,12 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 		l.log.Warn("cannot list the checkpoints", "error", err)
 	}
 	for _, info := range all {
-		if l.readable.Load() == info.ID {
+		if known, _ := l.readable.Load(run); known == info.ID {
 			return info, true
 		}
 		_, _, err := l.saved.Read(info.ID)
 		if err == nil {
-			l.readable.Store(info.ID)
+			l.readable.Store(run, info.ID)
 			return info, true
 		}
 		l.log.Warn("skipping a checkpoint that cannot be read", "id", info.ID, "error", err)
@@ -62,8 +76,7 @@ func (l *loop) newest(run string) (checkpoint.Info, bool) {
 	return checkpoint.Info{}, false
 }
 
-// watch subscribes to the results of a run's jobs, and ends the subscription to those of
-// another run.
+// watch subscribes to the results of a run's jobs.
 func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 	ctx, cancel := context.WithCancel(ctx)
 	results, err := l.queue.Results(ctx, plan.Run)
@@ -72,12 +85,7 @@ func (l *loop) watch(ctx context.Context, plan ergoflow.Plan) {
 		l.log.Warn("cannot subscribe to job results; scanning the store instead", "error", err)
 		return
 	}
-	taken := l.do(func() {
-		if l.unwatch != nil {
-			l.unwatch()
-		}
-		l.watched, l.unwatch = plan.Run, cancel
-	})
+	taken := l.do(func() { l.watched[plan.Run] = cancel })
 	if !taken {
 		cancel()
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 
 	"go.etcd.io/bbolt"
 
@@ -141,7 +142,7 @@ func verifyEntries(tx *bbolt.Tx) error {
 			return fmt.Errorf("it has the unknown bucket %.40q", name)
 		}
 		return b.ForEach(func(key, value []byte) error {
-			if value == nil || !bytes.Equal(key, keyLedger) && !bytes.Equal(key, keyAddresses) && !bytes.Equal(key, keyNext) {
+			if _, isSlot := slotOf(key); value == nil || !isSlot && !bytes.Equal(key, keyAddresses) && !bytes.Equal(key, keyNext) {
 				return fmt.Errorf("it has the unknown key %.40q", key)
 			}
 			return nil
@@ -151,13 +152,15 @@ func verifyEntries(tx *bbolt.Tx) error {
 
 // verifyValues decodes what openState does.
 func (l *ledger) verifyValues() error {
-	var known machine.Ledger
 	var addresses Addresses
-	if err := errors.Join(l.load(keyAddresses, &addresses), l.load(keyLedger, &known)); err != nil {
+	known, err := l.loadSlots()
+	if err := errors.Join(l.load(keyAddresses, &addresses), err); err != nil {
 		return err
 	}
-	if err := known.Validate(); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
+	for _, one := range known {
+		if err := one.Validate(); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
+		}
 	}
 	queued, err := l.loadQueue()
 	if err == nil {
@@ -168,6 +171,57 @@ func (l *ledger) verifyValues() error {
 	return err
 }
 
-func (l *ledger) persist(m machine.Ledger) error { return l.store(keyLedger, m) }
+// persist makes the ledger of a slot of the fleet durable.
+func (l *ledger) persist(slot int, m machine.Ledger) error { return l.store(slotKey(slot), m) }
+
+// slotKey is the key of a slot's ledger. That of slot 0 is the one of coordinators that had one
+// run at a time.
+func slotKey(slot int) []byte {
+	if slot == 0 {
+		return keyLedger
+	}
+	return fmt.Appendf(nil, "%s/%d", keyLedger, slot)
+}
+
+// slotOf is the slot of a key that slotKey makes.
+func slotOf(key []byte) (slot int, ok bool) {
+	if bytes.Equal(key, keyLedger) {
+		return 0, true
+	}
+	number, ok := bytes.CutPrefix(key, append(keyLedger, '/'))
+	slot, err := strconv.Atoi(string(number))
+	return slot, ok && err == nil && slot > 0 && bytes.Equal(slotKey(slot), key)
+}
+
+// loadSlots reads the ledgers of all slots.
+func (l *ledger) loadSlots() (map[int]machine.Ledger, error) {
+	var slots []int
+	err := boltfile.Guard(func() error {
+		return l.db.View(func(tx *bbolt.Tx) error {
+			b := tx.Bucket(bucketCoordinator)
+			if b == nil {
+				return nil
+			}
+			return b.ForEach(func(key, _ []byte) error {
+				if slot, ok := slotOf(key); ok {
+					slots = append(slots, slot)
+				}
+				return nil
+			})
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
+	}
+	ledgers := make(map[int]machine.Ledger)
+	for _, slot := range slots {
+		var one machine.Ledger
+		if err := l.load(slotKey(slot), &one); err != nil {
+			return nil, err
+		}
+		ledgers[slot] = one
+	}
+	return ledgers, nil
+}
 
 func (l *ledger) close() error { return l.db.Close() }

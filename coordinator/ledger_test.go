@@ -44,7 +44,7 @@ func writeLedger(t *testing.T, dir string) (machine.Ledger, Addresses) {
 		t.Fatal(err)
 	}
 	for generation := range ergoflow.Generation(5) {
-		if err := l.persist(exampleLedger(generation + 1)); err != nil {
+		if err := l.persist(0, exampleLedger(generation+1)); err != nil {
 			t.Fatal(err)
 		}
 	}

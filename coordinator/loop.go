@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
@@ -21,9 +22,9 @@ import (
 // tickInterval is the time between two ticks of the machine.
 const tickInterval = 50 * time.Millisecond
 
-// loop owns the machine. Other goroutines reach it through do.
+// loop owns the fleet and the queue. Other goroutines reach it through do.
 type loop struct {
-	machine   *machine.Machine
+	fleet     *fleet.Fleet
 	runs      *queue.Machine
 	processes *processes // of retrainings
 	messages  *convert.Messages
@@ -32,7 +33,7 @@ type loop struct {
 	store     *shard.Dir
 	queue     *jobs.Queue
 	log       *slog.Logger
-	readable  atomic.Value // string: the ID of the last checkpoint that was read without damage
+	readable  sync.Map     // run (string) → ID (string) of its last checkpoint that was read without damage
 	gossip    string       // where to join, for the status
 	uploading atomic.Int32 // checkpoints that are arriving
 	work      chan func()
@@ -46,18 +47,18 @@ type loop struct {
 	answer    string // to the Submit being handled
 	reasons   []Decision
 	refused   refusals
-	scanning  bool
+	scanning  map[string]bool // runs
 
 	pending  []queue.Event // of the queue, which the present one has caused
-	started  bool          // the machine has, and the queue may hear of its run
+	started  bool          // the fleet has, and the queue may hear of its runs
+	workers  int           // as the queue knows
 	stepping bool          // the queue handles an event
 	answered queue.Answer  // to the request being handled
 
-	watched string             // the run whose job results are subscribed to
-	unwatch context.CancelFunc // ends that
+	watched map[string]context.CancelFunc // runs whose job results are subscribed to; ends that
 }
 
-// Decision is a reason of the machine, for the status.
+// Decision is a reason of the fleet, for the status.
 type Decision struct {
 	Time   time.Time `json:"time"`
 	Reason string    `json:"reason"`
@@ -117,9 +118,9 @@ func (l *loop) do(f func()) bool {
 // post hands an event to the machine.
 func (l *loop) post(e machine.Event) bool { return l.do(func() { l.step(e) }) }
 
-// step lets the machine handle one event, and executes the effects in order.
+// step lets the fleet handle one event, and executes the effects in order.
 func (l *loop) step(e machine.Event) {
-	effects, reason := l.machine.Step(time.Now(), e)
+	effects, reason := l.fleet.Step(time.Now(), e)
 	if reason != "" {
 		l.log.Info(reason)
 		l.reasons = append(l.reasons, Decision{time.Now().UTC(), reason})
@@ -131,13 +132,14 @@ func (l *loop) step(e machine.Event) {
 		}
 		l.execute(effect)
 	}
-	l.noteOutcome()
+	l.noteOutcomes()
+	l.noteWorkers()
 }
 
-func (l *loop) execute(effect machine.Effect) {
-	switch e := effect.(type) {
+func (l *loop) execute(effect fleet.Effect) {
+	switch e := effect.Effect.(type) {
 	case machine.Persist:
-		if err := l.ledger.persist(e.Ledger); err != nil {
+		if err := l.ledger.persist(effect.Slot, e.Ledger); err != nil {
 			l.fatal = err
 		}
 	case machine.Send:
@@ -185,10 +187,15 @@ type Status struct {
 	Version   string      `json:"version"`
 	Gossip    string      `json:"gossip"` // host:port to join
 	Runs      []queue.Run `json:"runs"`   // that are under way, the next that wait, and the last that ended
+	// Conducts has every run that workers are for, in the order in which they were submitted.
+	// The fields of machine.Status describe one of them, or the last that ended.
+	Conducts []fleet.RunStatus `json:"conducts"`
 }
 
-func (l *loop) status() Status {
-	s := Status{Status: l.machine.Status(), Decisions: append([]Decision{}, l.reasons...),
+// status describes the coordinator, and of its runs the one with that hash, if it conducts
+// that.
+func (l *loop) status(run string) Status {
+	s := Status{Status: l.fleet.Status(run), Conducts: l.fleet.UnderWay(), Decisions: append([]Decision{}, l.reasons...),
 		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip,
 		Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if n := len(l.reasons); n > 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
@@ -57,53 +58,65 @@ func (l *loop) executeQueue(effect queue.Effect) {
 	}
 }
 
-// begin hands a run to the machine, unless that has it.
+// begin hands a run to the fleet, unless that has it.
 func (l *loop) begin(r queue.Run) {
-	entry, _, _ := l.machine.Conducting()
-	if ended, _ := l.machine.Outcome(); ended && entry == uint64(r.ID) {
-		l.noteOutcome() // the queue has not heard of it
-		return
+	for _, c := range l.fleet.Conducting() {
+		if c.Entry == uint64(r.ID) && c.Ended {
+			l.noteOutcomes() // the queue has not heard of it
+			return
+		}
 	}
 	until := machine.StageTrain
 	if r.Kind == queue.Generate {
 		until = machine.StageGenerate
 	}
-	l.step(machine.Submit{Plan: *r.Plan, Until: until, Replace: true, Entry: uint64(r.ID)})
+	l.step(fleet.Submit{Submit: machine.Submit{Plan: *r.Plan, Until: until, Replace: true, Entry: uint64(r.ID)}, Workers: r.Workers})
 	if l.answer != "" {
 		l.stepQueue(queue.Finished{ID: r.ID, Attempt: r.Attempt, Outcome: queue.Failed, Reason: l.answer})
 		l.answer = ""
 	}
 }
 
-// noteOutcome tells the queue that the machine's run has ended.
-func (l *loop) noteOutcome() {
-	ended, failure := l.machine.Outcome()
-	if !ended || !l.started {
+// noteOutcomes tells the queue which of the fleet's runs have ended.
+func (l *loop) noteOutcomes() {
+	if !l.started {
 		return
 	}
-	entry, _, _ := l.machine.Conducting()
-	r, known := l.runs.Run(queue.ID(entry))
-	if !known || r.State != queue.Running {
-		return
+	for _, c := range l.fleet.Conducting() {
+		r, known := l.runs.Run(queue.ID(c.Entry))
+		if !c.Ended || !known || r.State != queue.Running {
+			continue
+		}
+		e := queue.Finished{ID: r.ID, Attempt: r.Attempt, Outcome: queue.Done}
+		if c.Failure != "" {
+			e.Outcome, e.Reason = queue.Failed, c.Failure
+		}
+		l.stepQueue(e)
 	}
-	e := queue.Finished{ID: r.ID, Attempt: r.Attempt, Outcome: queue.Done}
-	if failure != "" {
-		e.Outcome, e.Reason = queue.Failed, failure
-	}
-	l.stepQueue(e)
 }
 
-// conducting is the run that the machine has in its ledger as not finished.
-func (l *loop) conducting() *queue.Conducted {
-	entry, plan, until := l.machine.Conducting()
-	if ended, _ := l.machine.Outcome(); plan == nil || ended {
-		return nil
+// noteWorkers tells the queue how many workers there are, when that changes.
+func (l *loop) noteWorkers() {
+	if n := l.fleet.Workers(); n != l.workers && l.started {
+		l.workers = n
+		l.stepQueue(queue.Workers{Count: n})
 	}
-	kind := queue.Train
-	if until == machine.StageGenerate {
-		kind = queue.Generate
+}
+
+// conducting are the runs that the fleet has in its ledgers as not finished.
+func (l *loop) conducting() []queue.Conducted {
+	var list []queue.Conducted
+	for _, c := range l.fleet.Conducting() {
+		if c.Ended {
+			continue
+		}
+		kind := queue.Train
+		if c.Until == machine.StageGenerate {
+			kind = queue.Generate
+		}
+		list = append(list, queue.Conducted{ID: queue.ID(c.Entry), Kind: kind, Plan: c.Plan})
 	}
-	return &queue.Conducted{ID: queue.ID(entry), Kind: kind, Plan: *plan}
+	return list
 }
 
 // Bounds of the runs in the status, which clients ask for several times a second.
@@ -132,7 +145,8 @@ func (l *loop) request(e queue.Event) (a queue.Answer, err error) {
 			a.Refusal = r.Reason // the machine refused it
 		}
 		if a.Busy {
-			st := l.machine.Status()
+			r, _ := l.runs.Run(a.ID)
+			st := l.fleet.Status(r.Run)
 			a.Refusal = fmt.Sprintf("run %s (%s) is not finished: step %d of %d", st.Run, st.Experiment, st.Step, st.Steps)
 		}
 	})

@@ -38,14 +38,15 @@ func makeDirectories(c Config) error {
 // state is what a coordinator finds in its directory.
 type state struct {
 	ledger      *ledger
-	known       machine.Ledger // as the ledger has it
-	runs        *queue.Machine // likewise
-	addresses   Addresses      // of the last process; zero: this is the first
+	known       map[int]machine.Ledger // of the fleet's slots, as the ledger has them
+	runs        *queue.Machine         // as the ledger has it
+	addresses   Addresses              // of the last process; zero: this is the first
 	checkpoints *checkpoint.Store
 }
 
 // openState locks the directory and opens what is in it.
-func openState(dir string, closing *closer) (*state, error) {
+func openState(c Config, closing *closer) (*state, error) {
+	dir := c.Dir
 	ledger, err := openLedger(dir)
 	if err != nil {
 		return nil, err
@@ -55,14 +56,17 @@ func openState(dir string, closing *closer) (*state, error) {
 	if err := removeAddresses(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err // of a coordinator that was killed
 	}
-	if err := errors.Join(ledger.load(keyAddresses, &s.addresses), ledger.load(keyLedger, &s.known)); err != nil {
+	if s.known, err = ledger.loadSlots(); err != nil {
+		return nil, err
+	}
+	if err := ledger.load(keyAddresses, &s.addresses); err != nil {
 		return nil, err
 	}
 	queued, err := ledger.loadQueue()
 	if err != nil {
 		return nil, err
 	}
-	if s.runs, err = queue.New(queue.Config{}, queued); err != nil {
+	if s.runs, err = queue.New(queue.Config{Workers: c.Workers}, queued); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrLedger, ledger.db.Path(), err)
 	}
 	if s.checkpoints, err = checkpoint.Open(CheckpointPath(dir), false); err != nil {

@@ -166,7 +166,7 @@ func TestFloodIsRefused(t *testing.T) {
 			if r := l.refused.last; len(r) != 1 || r[0].From != "flood" || !strings.Contains(r[0].Reason, "messages a second") {
 				t.Errorf("refused %+v", r)
 			}
-			if st := l.status(); len(st.Workers) > 0 {
+			if st := l.status(""); len(st.Workers) > 0 {
 				t.Errorf("workers %+v", st.Workers)
 			}
 		})
@@ -232,7 +232,7 @@ func TestRefusedUploads(t *testing.T) {
 		"a stranger":          {func(h *wire.CheckpointHeader) { h.Worker = "b" }, state, stranger, `"b" is not a worker`},
 		"in another's name":   {func(h *wire.CheckpointHeader) { h.Secret++ }, state, stranger, `"a" is not a worker`},
 		"without a secret":    {func(h *wire.CheckpointHeader) { h.Secret = 0 }, state, stranger, `"a" is not a worker`},
-		"of another run":      {func(h *wire.CheckpointHeader) { h.Run = "x" }, state, stranger, "not the one in progress"},
+		"of another run":      {func(h *wire.CheckpointHeader) { h.Run = "x" }, state, stranger, "is not in progress"},
 		"from the future":     {func(h *wire.CheckpointHeader) { h.Generation = 9 }, state, stranger, "generation 9 has not begun"},
 		"after the end":       {func(h *wire.CheckpointHeader) { h.Step = 31 }, state, stranger, "step 31 is not one of"},
 		"truncated":           {func(*wire.CheckpointHeader) {}, state[:len(state)-1], wrong, "ends after"},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -40,7 +41,7 @@ func Run(ctx context.Context, c Config) (err error) {
 	closing := &closer{}
 	defer func() { err = errors.Join(err, closing.close()) }()
 
-	state, err := openState(c.Dir, closing)
+	state, err := openState(c, closing)
 	if err != nil {
 		return err
 	}
@@ -60,12 +61,12 @@ func Run(ctx context.Context, c Config) (err error) {
 	return serve(ctx, c, newLoop(c, state, services), services.listener, addresses)
 }
 
-// newLoop assembles the loop around the machine that continues from the ledger.
+// newLoop assembles the loop around the fleet that continues from the ledger.
 func newLoop(c Config, state *state, services *services) *loop {
 	config := c.timing
 	config.Version = ergoflow.Build()
 	l := &loop{
-		machine:  machine.New(config, state.known),
+		fleet:    fleet.New(config, state.known),
 		runs:     state.runs,
 		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store},
 		ledger:   state.ledger,
@@ -79,6 +80,8 @@ func newLoop(c Config, state *state, services *services) *loop {
 		ended:    make(chan struct{}),
 		stopped:  make(chan struct{}),
 		sessions: make(map[machine.Session]*session),
+		scanning: make(map[string]bool),
+		watched:  make(map[string]context.CancelFunc),
 	}
 	if c.Retrainer == nil {
 		c.Retrainer = retrainer(services.addresses().Control, c.Store)

@@ -43,7 +43,7 @@ func TestManyRuns(t *testing.T) {
 	}
 	started := time.Now()
 	closing := &closer{}
-	s, err := openState(dir, closing)
+	s, err := openState(Config{Dir: dir}, closing)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,12 @@ var errEnding = status.Error(codes.Unavailable, "the coordinator ends")
 
 // Submit implements wire.ControlServer. The plan is durable when it returns.
 func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.SubmitReply, error) {
+	e := queue.Submit{Queue: r.GetQueue(), Replace: r.GetReplace(), Priority: int(r.GetPriority()), Parent: queue.ID(r.GetParent())}
+	if r.GetConfig() != "" {
+		e.Kind, e.Config = queue.Retrain, r.GetConfig()
+		a, err := v.change(e)
+		return &wire.SubmitReply{Id: uint64(a.ID)}, err
+	}
 	if err := v.checkPlan(r); err != nil {
 		v.loop.do(func() { v.loop.refused.add(caller(ctx), "a run: "+err.Error()) })
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
@@ -42,8 +48,10 @@ func (v *service) Submit(ctx context.Context, r *wire.SubmitRequest) (*wire.Subm
 	if err := validateJobs(plan); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
-	e := queue.Submit{Kind: kindOf(r.GetUntil()), Plan: &plan, Queue: r.GetQueue(), Replace: r.GetReplace(),
-		Priority: int(r.GetPriority()), Parent: queue.ID(r.GetParent())}
+	e.Kind, e.Plan = kindOf(r.GetUntil()), &plan
+	if w := r.GetWorkers(); w != nil {
+		e.Workers = &ergoflow.WorkerBounds{Min: int(w.GetMin()), Max: int(w.GetMax())}
+	}
 	a, err := v.change(e)
 	if err != nil {
 		return nil, err
@@ -87,9 +95,9 @@ func (v *service) checkPlan(r *wire.SubmitRequest) error {
 }
 
 // Status implements wire.ControlServer.
-func (v *service) Status(context.Context, *wire.StatusRequest) (*wire.StatusReply, error) {
+func (v *service) Status(_ context.Context, r *wire.StatusRequest) (*wire.StatusReply, error) {
 	var s Status
-	if !v.loop.do(func() { s = v.loop.status() }) {
+	if !v.loop.do(func() { s = v.loop.status(r.GetRun()) }) {
 		return nil, errEnding
 	}
 	b, _, err := finitejson.Marshal(s, "") // with its warnings

@@ -124,7 +124,7 @@ func (v *service) checkUpload(h *wire.CheckpointHeader) error {
 	if h == nil {
 		return errors.New("it does not begin with its header")
 	}
-	return v.loop.machine.CheckUpload(machine.Upload{
+	return v.loop.fleet.CheckUpload(machine.Upload{
 		Worker: ergoflow.WorkerID(convert.Clip(h.Worker)), Secret: h.Secret, Run: h.Run,
 		State: ergoflow.Mark{Generation: ergoflow.Generation(h.Generation), Step: ergoflow.Step(h.Step)},
 	})
@@ -208,7 +208,7 @@ func (v *service) find(run string, made ergoflow.Generation, step ergoflow.Step)
 		if err == nil {
 			return info, data, nil
 		}
-		v.loop.readable.CompareAndSwap(listed.ID, "") // it was whole at the last scan
+		v.loop.readable.CompareAndDelete(run, listed.ID) // it was whole at the last scan
 		damage, damaged = errors.Join(damage, err), listed.Mark()
 	}
 	if damage != nil { // the machine must not choose it again

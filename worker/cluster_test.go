@@ -149,6 +149,12 @@ func (h *harness) until(what string, wanted func(coordinator.Status) bool) coord
 
 func (h *harness) submit(sets ...string) experiment.Experiment {
 	h.t.Helper()
+	return h.submitFor(ergoflow.WorkerBounds{}, sets...)
+}
+
+// submitFor submits a run with bounds for its workers.
+func (h *harness) submitFor(bounds ergoflow.WorkerBounds, sets ...string) experiment.Experiment {
+	h.t.Helper()
 	e, err := experiment.Load("vn1d", "smoke", "", append([]string{
 		"data.training.burn_in=10", "data.reference.burn_in=10", "training.checkpoint_every=20",
 		"data.samples=16", "training.batch_samples=4", "model.deeponet.trunk_width=8", "model.deeponet.hidden=8",
@@ -160,7 +166,8 @@ func (h *harness) submit(sets ...string) experiment.Experiment {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build()}); err != nil {
+	if _, err := h.control.Submit(h.t.Context(), &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: wire.Stage_STAGE_TRAIN, Version: ergoflow.Build(),
+		Queue: true, Workers: &wire.WorkerBounds{Min: uint32(bounds.Min), Max: uint32(bounds.Max)}}); err != nil {
 		h.t.Fatal(err)
 	}
 	return e

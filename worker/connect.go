@@ -38,6 +38,11 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 		switch {
 		case errors.Is(err, protocol.ErrLeft), errors.Is(err, protocol.ErrRefused), ctx.Err() != nil:
 			return err
+		case errors.Is(err, protocol.ErrTransferred):
+			w.log.Info("for another run", "reason", err)
+			w.drop()
+			lost, pause, avoid = time.Time{}, 0, ""
+			continue
 		}
 		avoid = control
 		if held {

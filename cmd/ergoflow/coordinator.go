@@ -17,6 +17,7 @@ import (
 func coordinatorCommand() *cobra.Command {
 	var c coordinator.Config
 	var supervise bool
+	var bounds workersFor
 	cmd := &cobra.Command{
 		Use:     "coordinator --dir DIR",
 		Short:   "Run the coordinator of a cluster",
@@ -33,6 +34,10 @@ func coordinatorCommand() *cobra.Command {
 			if supervise {
 				ctx = conduct.Supervised(ctx)
 			}
+			var err error
+			if c.Workers, err = bounds.value(); err != nil {
+				return err
+			}
 			c.Log = logger()
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
@@ -48,6 +53,7 @@ func coordinatorCommand() *cobra.Command {
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
 	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
+	bounds.add(cmd, "number of workers of a run that is submitted without --workers-for, N or MIN:MAX (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("dir")
 	return cmd

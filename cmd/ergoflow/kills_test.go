@@ -166,7 +166,7 @@ func (c *cluster) reached(ctx context.Context, phase killPhase, victim string) b
 	}
 	defer client.Close()
 	for ctx.Err() == nil {
-		st, err := client.Status(ctx)
+		st, err := client.Status(ctx, "")
 		if err != nil {
 			return false
 		}

@@ -146,7 +146,7 @@ func trainable(ctx context.Context, selected []studies.Study, preset string, see
 			return err
 		}
 		defer client.Close()
-		if _, err := client.Status(ctx); err != nil {
+		if _, err := client.Status(ctx, ""); err != nil {
 			return err
 		}
 		return knownNames(local.backend, local.engine)

@@ -25,7 +25,8 @@ const retrainConfig = "retrain.yaml"
 func retrainCommand() *cobra.Command {
 	var config, schedule, scheduled, store string
 	var cluster clusterFlags
-	var force, quiet, asJSON bool
+	var force, quiet, asJSON, enqueued bool
+	var priority int
 	cmd := group(&cobra.Command{
 		Use:   "retrain --config FILE",
 		Short: "Train a model again, and promote it only if it is better",
@@ -43,6 +44,12 @@ running, 1 for an error and 2 for a wrong configuration.`,
 	}, retrainInitCommand(), retrainCheckCommand())
 	cmd.Args = exactly(0, "no arguments")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if enqueued {
+			return enqueueRetraining(cmd.Context(), cluster, config, priority)
+		}
+		if priority != 0 {
+			return usagef("--priority is for retrainings that wait: give --queue, too")
+		}
 		shown := os.Stderr
 		if quiet {
 			var err error
@@ -82,7 +89,34 @@ running, 1 for an error and 2 for a wrong configuration.`,
 	f.StringVar(&scheduled, "scheduled", "", "`TIME` for which the schedule starts it: a second start for that time does nothing")
 	f.BoolVar(&quiet, "quiet", false, "print nothing if the code is 0, for cron")
 	f.BoolVar(&asJSON, "json", false, "print the outcome as JSON (docs/formats.md)")
+	f.BoolVar(&enqueued, "queue", false, "add the retraining to the queue of the coordinator of --dir or --addr, which runs it, and return")
+	addPriority(cmd, &priority)
+	for _, other := range []string{"force", "quiet", "json", "store", "schedule", "scheduled"} {
+		cmd.MarkFlagsMutuallyExclusive("queue", other)
+	}
 	return cmd
+}
+
+// enqueueRetraining has a coordinator run a retraining when its turn comes.
+func enqueueRetraining(ctx context.Context, cluster clusterFlags, config string, priority int) error {
+	if err := checkPriority(priority); err != nil {
+		return err
+	}
+	path, err := cluster.retrainConfig(config)
+	if err != nil {
+		return err
+	}
+	client, err := cluster.dial()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	id, err := client.SubmitRetraining(ctx, path, priority)
+	if err != nil {
+		return err
+	}
+	printQueued(cluster, id, path)
+	return nil
 }
 
 // retrainOptions loads a configuration, and connects it with the cluster and the device. shown
@@ -144,7 +178,11 @@ func trainOn(ctx context.Context, j retraining.Job, shown *os.File) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	return trained(ctx, conduct.Options{Plan: plan, Start: j.Start, Out: shown, Addr: j.Cluster.Addr, Submission: conduct.Submission{Queue: true}},
+	bounds, err := j.Cluster.Bounds()
+	if err != nil {
+		return nil, err
+	}
+	return trained(ctx, conduct.Options{Plan: plan, Start: j.Start, Out: shown, Addr: j.Cluster.Addr, Submission: conduct.Submission{Queue: true, Workers: bounds}},
 		func() ([]byte, error) {
 			if !errors.Is(context.Cause(ctx), retraining.ErrBudget) {
 				return nil, nil

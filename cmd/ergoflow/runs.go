@@ -153,6 +153,7 @@ func printOneRun(r queue.Run) error {
 	line("scheduled", scheduledTimes(r))
 	line("deadline", clockTime(r.Deadline))
 	line("priority", strconv.Itoa(r.Priority))
+	line("workers", r.Workers.String())
 	line("submitted", clockTime(r.Submitted))
 	line("started", clockTime(r.Started))
 	line("ended", clockTime(r.Ended))

@@ -50,13 +50,8 @@ are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`
 			if r.DeadlineSeconds, err = wholeSeconds("--deadline", deadline); err != nil {
 				return err
 			}
-			if r.Config, err = filepath.Abs(r.Config); err != nil {
+			if r.Config, err = cluster.retrainConfig(r.Config); err != nil {
 				return err
-			}
-			if cluster.dir != "" { // the coordinator is on this machine
-				if _, err := os.Stat(r.Config); err != nil {
-					return withHint(fmt.Errorf("configuration of the retraining: %w", err), "give --config a file; `ergoflow retrain init` writes one")
-				}
 			}
 			client, err := cluster.dial()
 			if err != nil {
@@ -79,6 +74,19 @@ are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`
 	addPriority(cmd, &priority)
 	cmd.MarkFlagRequired("config")
 	return cmd
+}
+
+// retrainConfig is the absolute name of a retraining's configuration on the coordinator's
+// machine. Where that is this one, the file must be there.
+func (f *clusterFlags) retrainConfig(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil || f.dir == "" {
+		return path, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", withHint(fmt.Errorf("configuration of the retraining: %w", err), "give --config a file; `ergoflow retrain init` writes one")
+	}
+	return path, nil
 }
 
 func wholeSeconds(flag string, d time.Duration) (int64, error) {

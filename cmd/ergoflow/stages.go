@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -30,6 +31,7 @@ func stageCommand(name, short, example string, until wire.Stage) *cobra.Command 
 	var addr, start string
 	var own bool
 	var how conduct.Submission
+	var bounds workersFor
 	cmd := &cobra.Command{
 		Use:   name + " EXPERIMENT (--dir DIR | --addr HOST:PORT | --local)",
 		Short: short,
@@ -37,8 +39,10 @@ func stageCommand(name, short, example string, until wire.Stage) *cobra.Command 
 
 Submits the experiment to a running cluster and shows its progress. Ctrl-C
 detaches, with code 130, and the cluster continues. With --queue the run waits
-until those before it have ended, and the command returns at once. With --local
-the command starts a cluster on this machine and ends it after the stage.`,
+until those before it leave it workers, and the command returns at once. With
+--workers-for 2:4 the run begins when it can have two workers, and uses four at
+most; others are for the next run. With --local the command starts a cluster on
+this machine and ends it after the stage.`,
 		Example: example,
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -63,6 +67,13 @@ the command starts a cluster on this machine and ends it after the stage.`,
 			if err := checkPriority(how.Priority); err != nil {
 				return err
 			}
+			if cmd.Flags().Changed("workers-for") {
+				b, err := bounds.value()
+				if err != nil {
+					return err
+				}
+				how.Workers = &b
+			}
 			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, first, how)
 		},
 	}
@@ -81,7 +92,9 @@ the command starts a cluster on this machine and ends it after the stage.`,
 	cmd.Flags().BoolVar(&how.Replace, "replace", false, "suspend another run that is not finished")
 	cmd.Flags().BoolVar(&how.Queue, "queue", false, "add the run to the coordinator's queue, and return")
 	addPriority(cmd, &how.Priority)
+	bounds.add(cmd, "number of workers that the run uses, N or MIN:MAX (default: all, unless the coordinator has another)")
 	cmd.MarkFlagsMutuallyExclusive("queue", "replace")
+	cmd.MarkFlagsMutuallyExclusive("workers-for", "local")
 	cmd.MarkFlagsMutuallyExclusive("queue", "local")
 	cmd.MarkFlagsMutuallyExclusive("priority", "local")
 	cmd.MarkFlagsMutuallyExclusive("addr", "local")
@@ -119,6 +132,10 @@ func enqueue(ctx context.Context, cluster clusterFlags, o conduct.Options) error
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "run %d (%s) is in the queue: `ergoflow runs list %s` shows it\n", id, o.Plan.Experiment, cluster)
+	printQueued(cluster, id, o.Plan.Experiment)
 	return nil
+}
+
+func printQueued(cluster clusterFlags, id queue.ID, name string) {
+	fmt.Fprintf(stdout, "run %d (%s) is in the queue: `ergoflow runs list %s` shows it\n", id, name, cluster)
 }

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
@@ -26,7 +29,7 @@ func statusCommand() *cobra.Command {
 				return err
 			}
 			defer client.Close()
-			st, err := client.Status(cmd.Context())
+			st, err := client.Status(cmd.Context(), "")
 			if err != nil {
 				return err
 			}
@@ -52,6 +55,11 @@ func printStatus(st coordinator.Status) error {
 	}
 	for _, l := range st.CutLinks {
 		fmt.Fprintf(stdout, "cut link    %s and %s do not reach each other, since %s\n", l.Workers[0], l.Workers[1], l.Since.Format(time.RFC3339))
+	}
+	if len(st.Conducts) > 1 {
+		if err := printConducted(st.Conducts); err != nil {
+			return err
+		}
 	}
 	if line := queueLine(st.Runs); line != "" {
 		fmt.Fprintf(stdout, "queue       %s\n", line)
@@ -101,6 +109,21 @@ func printRun(st coordinator.Status) {
 	}
 }
 
+// printConducted prints the runs that have workers at once.
+func printConducted(runs []fleet.RunStatus) error {
+	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(t, "\nrun\texperiment\tstate\tstep\tworkers\tuses")
+	for _, r := range runs {
+		uses := "all"
+		if r.Bounds != (ergoflow.WorkerBounds{}) {
+			uses = r.Bounds.String()
+		}
+		fmt.Fprintf(t, "%d\t%s (%.12s)\t%s\t%d of %d\t%d\t%s\n", r.Entry, r.Experiment, r.Run, r.State, r.Step, r.Steps, r.Workers, uses)
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}
+
 // waitLine describes the straggler that the other workers wait for.
 func waitLine(w *machine.WaitsFor) string {
 	return fmt.Sprintf("%s, %.3g ms a step; it is the last in %d of %d steps", w.Worker, 1e3*w.Seconds, w.Steps, w.Of)
@@ -110,7 +133,7 @@ func printWorkers(workers []machine.WorkerStatus) error {
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 	for i, w := range workers {
 		if i == 0 {
-			fmt.Fprintln(t, "\nworker\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
+			fmt.Fprintln(t, "\nworker\trun\trank\tpid\taddress\tdevice\tshards\tstep\tstate")
 		}
 		state := w.State
 		if w.Slow {
@@ -122,7 +145,7 @@ func printWorkers(workers []machine.WorkerStatus) error {
 		if w.Reason != "" {
 			state += ": " + w.Reason
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
+		fmt.Fprintf(t, "%s\t%.12s\t%d\t%d\t%s\t%s\t%d\t%d\t%s\n", w.ID, cmp.Or(w.Run, "-"), w.Rank, w.PID, w.Addr, w.Device, len(w.Shards), w.Step, state)
 	}
 	return t.Flush()
 }

@@ -58,6 +58,8 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_CheckLink{CheckLink: &wire.CheckLink{Peer: memberToWire(m.Peer)}}}
 	case message.Leave:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Leave{Leave: &wire.Leave{Reason: m.Reason}}}
+	case message.Transfer:
+		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Transfer{Transfer: &wire.Transfer{Reason: m.Reason}}}
 	}
 	return nil
 }
@@ -117,6 +119,8 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 		return message.CheckLink{Peer: member(b.CheckLink.GetPeer())}
 	case *wire.CoordinatorMessage_Leave:
 		return message.Leave{Reason: b.Leave.GetReason()}
+	case *wire.CoordinatorMessage_Transfer:
+		return message.Transfer{Reason: b.Transfer.GetReason()}
 	}
 	return nil
 }

@@ -22,6 +22,16 @@ type (
 		// address is a loopback address.
 		Elsewhere, Loopback bool
 		Host                string // the IP address from which the session comes
+		Refusal             string // why the workers of other runs do not have it; empty: they do
+	}
+	// Arrived: a process opens a session with the machine of another run. Where it was a
+	// worker of this one, or takes the place of a silent worker, that is gone.
+	Arrived struct{ Opened Opened }
+	// Transfer has a worker leave the run in order, as if it had asked to, and open another
+	// session.
+	Transfer struct {
+		Session Session
+		Reason  string
 	}
 	// Received is any other message of a session.
 	Received struct {
@@ -126,6 +136,8 @@ const (
 )
 
 func (Opened) event()      {}
+func (Arrived) event()     {}
+func (Transfer) event()    {}
 func (Received) event()    {}
 func (Closed) event()      {}
 func (Alive) event()       {}

@@ -55,7 +55,7 @@ type complaints map[ergoflow.WorkerID]map[ergoflow.WorkerID]bool
 // worker's own device. A complaint about the generation before the present one counts too.
 func (m *Machine) noteComplaint(by ergoflow.WorkerID, e message.Complaint) {
 	about := cmp.Or(e.Peer, by)
-	if !m.training() || e.Generation+1 < m.ledger.Generation || m.byID(about) == nil {
+	if !m.training() || e.Generation < m.earlier || m.byID(about) == nil {
 		return
 	}
 	if m.run.complaints == nil {

@@ -151,7 +151,8 @@ func (m *Machine) couldJoin(w *worker) bool {
 
 // form begins a generation. Its number is durable before any worker is told it.
 func (m *Machine) form(members []*worker, why string) {
-	m.ledger.Generation++
+	m.earlier = m.ledger.Generation
+	m.ledger.Generation = max(m.ledger.Generation, m.taken) + 1
 	m.persist()
 	m.run.settleBy = time.Time{}
 	m.current = &generation{

@@ -58,6 +58,8 @@ type Machine struct {
 	sessions map[Session]*worker
 	ids      map[ergoflow.WorkerID]*worker
 	holders  map[ergoflow.WorkerID]bool // as the ledger has them
+	taken    ergoflow.Generation        // the last number that another machine has used
+	earlier  ergoflow.Generation        // the number of the generation before the last
 	current  *generation
 	previous *generation // the last one that has ended after its members were told to connect
 	links    []*cutLink  // between connected workers
@@ -93,6 +95,7 @@ type worker struct {
 	draining    bool
 	leaveReason string         // where draining
 	leaveBy     time.Time      // where draining
+	transferred bool           // where draining: it opens another session
 	saving      bool           // where draining: the coordinator awaits its checkpoint,
 	saveFrom    ergoflow.Mark  // of this state or a later one
 	hasState    bool           // a state of the present run, as far as is known
@@ -116,7 +119,7 @@ const (
 // New returns the machine that continues from a ledger, or begins with the zero Ledger.
 // Its first event must be Start.
 func New(config Config, ledger Ledger) *Machine {
-	m := &Machine{config: config.withDefaults(), ledger: ledger,
+	m := &Machine{config: config.withDefaults(), ledger: ledger, earlier: max(1, ledger.Generation) - 1,
 		sessions: make(map[Session]*worker), ids: make(map[ergoflow.WorkerID]*worker)}
 	m.setHolders(ledger.Holders)
 	return m
@@ -159,6 +162,10 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.stop()
 	case Opened:
 		m.opened(e)
+	case Arrived:
+		m.displace(e.Opened)
+	case Transfer:
+		m.transfer(e)
 	case Received:
 		if w := m.hear(e.Session); w != nil {
 			m.received(w, e.Message)
@@ -209,6 +216,46 @@ func (m *Machine) advance() {
 		m.stopped = true
 		m.emit(Stopped{})
 	}
+}
+
+// Raise has the numbers of later generations follow one that another machine has begun: no two
+// generations of a coordinator have one number.
+func (m *Machine) Raise(last ergoflow.Generation) { m.taken = max(m.taken, last) }
+
+// Generation is the last generation that the machine has begun.
+func (m *Machine) Generation() ergoflow.Generation { return m.ledger.Generation }
+
+// Workers counts those that can work for the run and do not leave.
+func (m *Machine) Workers() int {
+	n := 0
+	for _, w := range m.workers {
+		if w.phase != failed && !w.draining {
+			n++
+		}
+	}
+	return n
+}
+
+// Spare is the worker of Workers whose loss costs the run least: one outside the generation,
+// or else the member of the last rank, since rank 0 writes the checkpoints. Ok is false where
+// there is none.
+func (m *Machine) Spare() (session Session, id ergoflow.WorkerID, ok bool) {
+	rank := func(w *worker) int {
+		if g := m.current; g != nil && g.has(w.ID) {
+			return g.ranks[w.ID]
+		}
+		return ergoflow.MaxWorld
+	}
+	var spare *worker
+	for _, w := range m.workers {
+		if w.phase != failed && !w.draining && (spare == nil || rank(w) >= rank(spare)) {
+			spare = w
+		}
+	}
+	if spare == nil {
+		return 0, "", false
+	}
+	return spare.session, spare.ID, true
 }
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }

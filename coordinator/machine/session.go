@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -14,25 +15,13 @@ import (
 const (
 	maxID      = 128
 	maxAddress = 256
-	maxWorkers = 4096
+	maxWorkers = ergoflow.MaxWorkers
 )
 
 func (m *Machine) opened(e Opened) {
-	hello := e.Hello
-	p := process{Worker: hello.Worker, elsewhere: e.Elsewhere, loopback: e.Loopback}
-	for _, v := range slices.Clone(m.workers) {
-		switch {
-		// A worker may notice a broken stream before the coordinator does.
-		case v.process == p:
-			m.expel(v, "the same process opens a new session")
-		// It was started again while its host was cut off, so its stream did not break. Its
-		// id is another one then. Another host that claims the address has to wait until the
-		// coordinator gives the silent worker up.
-		case v.DataAddress == p.DataAddress && v.host == e.Host && m.now.Sub(v.heard) > 2*m.config.PingInterval:
-			m.expel(v, "silent, and another process took its address")
-		}
-	}
-	if refusal := m.refusal(p, hello.Newest); refusal != "" {
+	hello, p := e.Hello, e.process()
+	m.displace(e)
+	if refusal := cmp.Or(m.refusal(p, hello.Newest), e.Refusal); refusal != "" {
 		m.emit(Send{e.Session, p.ID, message.Refuse{Reason: refusal}})
 		m.emit(Close{e.Session, p.ID, "refused: " + refusal})
 		m.refuse(p.ID, refusal)
@@ -53,6 +42,27 @@ func (m *Machine) opened(e Opened) {
 	m.instruct(w)
 }
 
+func (e Opened) process() process {
+	return process{Worker: e.Hello.Worker, elsewhere: e.Elsewhere, loopback: e.Loopback}
+}
+
+// displace ends the sessions in whose place a process opens one.
+func (m *Machine) displace(e Opened) {
+	p := e.process()
+	for _, v := range slices.Clone(m.workers) {
+		switch {
+		// A worker may notice a broken stream before the coordinator does.
+		case v.process == p:
+			m.expel(v, "the same process opens a new session")
+		// It was started again while its host was cut off, so its stream did not break. Its
+		// id is another one then. Another host that claims the address has to wait until the
+		// coordinator gives the silent worker up.
+		case v.DataAddress == p.DataAddress && v.host == e.Host && m.now.Sub(v.heard) > 2*m.config.PingInterval:
+			m.expel(v, "silent, and another process took its address")
+		}
+	}
+}
+
 // refusal is why a process may not open a session; empty: it may. Newest is the last
 // generation that it was in.
 func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
@@ -69,8 +79,18 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
 	case hostport.Check(w.DataAddress) != nil:
 		return fmt.Sprintf("the data address %q is not HOST:PORT", w.DataAddress)
-	case newest > m.ledger.Generation:
-		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", newest, m.ledger.Generation)
+	case newest > max(m.ledger.Generation, m.taken):
+		return fmt.Sprintf("the worker was in generation %d, and this coordinator's last is %d: it is another coordinator, or has lost its ledger; start the worker again", newest, max(m.ledger.Generation, m.taken))
+	}
+	return m.conflict(w)
+}
+
+// Conflict is why a process may not open a session with the machine of another run: a worker
+// of this one has its id or its address, or cannot reach it. Empty: it may.
+func (m *Machine) Conflict(e Opened) string { return m.conflict(e.process()) }
+
+func (m *Machine) conflict(w process) string {
+	switch {
 	case w.loopback && m.elsewhere(w):
 		return fmt.Sprintf("workers on other hosts cannot reach %s, where this one receives gradients: start it with --listen and an address that they reach", w.DataAddress)
 	case m.byID(w.ID) != nil:
@@ -189,13 +209,30 @@ func (m *Machine) snapshot() []*worker { return append([]*worker(nil), m.workers
 
 // drain marks a worker as leaving; release dismisses it.
 func (m *Machine) drain(w *worker, why string) {
+	if w.transferred { // no longer: it leaves for good
+		w.transferred, w.leaveReason = false, why
+		return
+	}
 	if w.draining {
 		return
 	}
-	w.draining, w.leaveReason = true, why
-	w.leaveBy = m.now.Add(m.config.DrainTimeout)
+	m.leave(w, why)
 	if !m.stopping {
 		m.because(fmt.Sprintf("worker %s asks to leave", w.ID))
+	}
+}
+
+func (m *Machine) leave(w *worker, why string) {
+	w.draining, w.leaveReason = true, why
+	w.leaveBy = m.now.Add(m.config.DrainTimeout)
+}
+
+// transfer has a worker leave for another run. Its state stays behind.
+func (m *Machine) transfer(e Transfer) {
+	if w := m.worker(e.Session); w != nil && !w.draining {
+		w.transferred = true
+		m.leave(w, e.Reason)
+		m.because(fmt.Sprintf("worker %s is to leave: %s", w.ID, e.Reason))
 	}
 }
 
@@ -236,7 +273,11 @@ func (m *Machine) release() {
 }
 
 func (m *Machine) dismiss(w *worker, why string) {
-	m.send(w, message.Leave{Reason: why})
+	if w.transferred {
+		m.send(w, message.Transfer{Reason: why})
+	} else {
+		m.send(w, message.Leave{Reason: why})
+	}
 	m.emit(Close{w.session, w.ID, why})
 	m.remove(w)
 	text := fmt.Sprintf("worker %s left (%s)", w.ID, why)

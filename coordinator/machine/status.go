@@ -45,7 +45,8 @@ type ShardStatus struct {
 // WorkerStatus is one session.
 type WorkerStatus struct {
 	ID     ergoflow.WorkerID `json:"id"`
-	Rank   int               `json:"rank"` // −1: not in the generation
+	Run    string            `json:"run,omitempty"` // that it works for; absent: none
+	Rank   int               `json:"rank"`          // −1: not in the generation
 	PID    int               `json:"pid"`
 	Addr   string            `json:"addr"` // where it serves data
 	Device string            `json:"device"`
@@ -89,9 +90,13 @@ func (m *Machine) Status() Status {
 			s.CutLinks = append(s.CutLinks, CutLink{l.ends, l.noticed.UTC()})
 		}
 	}
+	run := ""
+	if !m.finished() {
+		run = s.Run
+	}
 	for _, w := range m.workers {
 		s.Workers = append(s.Workers, WorkerStatus{
-			ID: w.ID, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
+			ID: w.ID, Run: run, Rank: -1, PID: w.PID, Addr: w.DataAddress, Device: w.Device,
 			Shards: []int{}, Step: w.state.Step, State: m.workerState(w), Reason: m.idleReason(w), Doing: w.doing,
 			Timing: medians(w.steps.values), Slow: w.slowness.slow,
 		})

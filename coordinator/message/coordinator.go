@@ -74,6 +74,9 @@ type (
 	CheckLink struct{ Peer Member }
 	// Leave: the worker is drained, or the coordinator ends.
 	Leave struct{ Reason string }
+	// Transfer: the worker is for another run now. It forgets this one with its state, and
+	// opens a new session.
+	Transfer struct{ Reason string }
 )
 
 // Member is a worker as the others reach it.
@@ -127,6 +130,7 @@ func (Finish) fromCoordinator()    {}
 func (Save) fromCoordinator()      {}
 func (CheckLink) fromCoordinator() {}
 func (Leave) fromCoordinator()     {}
+func (Transfer) fromCoordinator()  {}
 
 func (Welcome) String() string     { return "welcome" }
 func (m Refuse) String() string    { return "refuse: " + m.Reason }
@@ -139,6 +143,7 @@ func (m Finish) String() string    { return "finish " + m.Run }
 func (m Save) String() string      { return fmt.Sprintf("save %d", m.Generation) }
 func (m CheckLink) String() string { return fmt.Sprintf("check the link to %s", m.Peer.ID) }
 func (m Leave) String() string     { return "leave: " + m.Reason }
+func (m Transfer) String() string  { return "transfer: " + m.Reason }
 
 func (m Prepare) String() string {
 	if m.Follow == (Member{}) {

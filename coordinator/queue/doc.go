@@ -17,8 +17,12 @@
 //	         └────────────────┴─► ended: skipped, cancelled
 //
 // Trainings and generations of data use the workers. A retraining is a process that
-// submits a training itself, so it uses none. One run at a time uses the workers, all of
-// them; Config.Retrainings bounds the retrainings.
+// submits a training itself, so it uses none; Config.Retrainings bounds the retrainings.
+//
+// A run uses all workers, unless it has a most (ergoflow.WorkerBounds) or its data have fewer
+// parts. It begins beside others where these leave workers over: as many as its least, and one
+// at least. Where it does not begin, no run behind it does, so that a run which needs many
+// workers gets its turn. Package fleet says which worker is for which run.
 //
 // # Order
 //
@@ -44,7 +48,8 @@
 //     schedule is paused: then it is listed when the schedule is resumed.
 //  5. Two runs of a schedule are never under way together.
 //  6. No run begins before a waiting one of a smaller place that could begin.
-//  7. At most one run uses workers, and at most Config.Retrainings are retrainings.
+//  7. A run that uses workers begins beside others only where they leave it its least, and
+//     at most Config.Retrainings are retrainings.
 //
 // The test simulation checks them under restarts at any point, lost and repeated effects,
 // and a clock that jumps.

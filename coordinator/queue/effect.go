@@ -19,10 +19,10 @@ type (
 		Schedules        []Schedule
 		RemovedSchedules []string
 	}
-	// Begin hands a training or a generation of data to the workers' machine. That may
-	// have it already: then its settings are new, or the coordinator starts.
+	// Begin hands a training or a generation of data to the fleet. That may have it already:
+	// then its settings are new, or the coordinator starts.
 	Begin struct{ Run Run }
-	// Withdraw takes a run from the workers' machine, which may not have it.
+	// Withdraw takes a run from the fleet, which may not have it.
 	Withdraw struct {
 		ID     ID
 		Reason string

@@ -8,21 +8,24 @@ type Event interface{ event() }
 type (
 	// Start is the first event, and occurs once.
 	Start struct {
-		// Conducting is the run that the machine of the workers has in its ledger as not
-		// finished; nil: none.
-		Conducting *Conducted
+		// Conducting are the runs that the fleet has in its ledgers as not finished.
+		Conducting []Conducted
 	}
 	// Tick tells the time.
 	Tick struct{}
+	// Workers tells how many workers there are, when that has changed. At the start there are
+	// none.
+	Workers struct{ Count int }
 	// Submit adds a run. It is answered.
 	Submit struct {
 		Kind     Kind
 		Plan     *ergoflow.Plan // of a training or generation
 		Config   string         // of a retraining
 		Priority int
-		Parent   ID   // the retraining that submits it; 0: none
-		Queue    bool // wait for runs that were submitted before; otherwise these are a reason to refuse it
-		Replace  bool // end the runs that use workers, and begin at once
+		Parent   ID                     // the retraining that submits it; 0: none
+		Queue    bool                   // wait for runs that were submitted before; otherwise these are a reason to refuse it
+		Replace  bool                   // end the runs that use workers, and begin at once
+		Workers  *ergoflow.WorkerBounds // of a training or generation; nil: as it has, or else Config.Workers
 	}
 	// Finished: a run that began has ended. An earlier attempt's end is ignored.
 	Finished struct {
@@ -57,7 +60,7 @@ type (
 	Stop struct{}
 )
 
-// Conducted is the run that a machine of workers has in its ledger.
+// Conducted is a run that the fleet has in a ledger.
 type Conducted struct {
 	ID   ID // 0: it was submitted to a coordinator that had no queue
 	Kind Kind
@@ -66,6 +69,7 @@ type Conducted struct {
 
 func (Start) event()          {}
 func (Tick) event()           {}
+func (Workers) event()        {}
 func (Submit) event()         {}
 func (Finished) event()       {}
 func (Cancel) event()         {}

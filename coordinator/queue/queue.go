@@ -7,15 +7,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 // Config holds the machine's bounds. Zero values mean the defaults.
 type Config struct {
-	Retrainings int           // 1: processes of retrainings
-	KeepRuns    int           // 10,000: ended runs that are kept,
-	KeepFor     time.Duration // 400 days: for as long as that
-	Crashes     int           // 3: a retraining whose process was killed so often has failed
-	Backoff     time.Duration // 10 s: before a killed process is started again; doubled each time
+	Retrainings int                   // 1: processes of retrainings
+	KeepRuns    int                   // 10,000: ended runs that are kept,
+	KeepFor     time.Duration         // 400 days: for as long as that
+	Crashes     int                   // 3: a retraining whose process was killed so often has failed
+	Workers     ergoflow.WorkerBounds // of a run that is submitted without: all
+	Backoff     time.Duration         // 10 s: before a killed process is started again; doubled each time
 }
 
 func (c Config) withDefaults() Config {
@@ -44,6 +47,7 @@ type Machine struct {
 	ended     []*Run // the oldest first
 	schedules map[string]*scheduled
 	taken     map[identity]bool // scheduled times that have a run of their own
+	workers   int               // that there are
 	stopping  bool
 
 	changed Persist // of this step, without contents
@@ -124,6 +128,8 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.start(e)
 	case Tick:
 		m.tick()
+	case Workers:
+		m.workers = e.Count
 	case Submit:
 		m.submit(e)
 	case Finished:

@@ -405,7 +405,7 @@ func TestSchedulesRefused(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	b := newBench(t)
 	b.m, _ = New(Config{}, Ledger{})
-	b.step(Start{Conducting: &Conducted{Kind: Train, Plan: testPlan("old")}})
+	b.step(Start{Conducting: []Conducted{{Kind: Train, Plan: testPlan("old")}}})
 	if r := b.want(1, Running, ""); r.Run != "old" {
 		t.Errorf("run %+v", r)
 	}

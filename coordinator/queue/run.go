@@ -43,18 +43,19 @@ const (
 
 // Run is an entry of the queue.
 type Run struct {
-	ID        ID             `json:"id"`
-	Kind      Kind           `json:"kind"`
-	State     State          `json:"state"`
-	Name      string         `json:"name"`               // the experiment, or the configuration file
-	Run       string         `json:"run,omitempty"`      // hash of the configuration; empty for a retraining
-	Plan      *ergoflow.Plan `json:"plan,omitempty"`     // until it has ended
-	Config    string         `json:"config,omitempty"`   // file of a retraining
-	Parent    ID             `json:"parent,omitempty"`   // the retraining that submitted it
-	Priority  int            `json:"priority,omitempty"` // larger is earlier
-	Place     int64          `json:"place"`              // in the queue
-	Schedule  string         `json:"schedule,omitempty"` // that it belongs to
-	Scheduled time.Time      `json:"scheduled,omitzero"` // nominal time
+	ID        ID                    `json:"id"`
+	Kind      Kind                  `json:"kind"`
+	State     State                 `json:"state"`
+	Name      string                `json:"name"`               // the experiment, or the configuration file
+	Run       string                `json:"run,omitempty"`      // hash of the configuration; empty for a retraining
+	Plan      *ergoflow.Plan        `json:"plan,omitempty"`     // until it has ended
+	Config    string                `json:"config,omitempty"`   // file of a retraining
+	Parent    ID                    `json:"parent,omitempty"`   // the retraining that submitted it
+	Priority  int                   `json:"priority,omitempty"` // larger is earlier
+	Place     int64                 `json:"place"`              // in the queue
+	Workers   ergoflow.WorkerBounds `json:"workers,omitzero"`   // that it uses; absent: all
+	Schedule  string                `json:"schedule,omitempty"` // that it belongs to
+	Scheduled time.Time             `json:"scheduled,omitzero"` // nominal time
 	// Through and Times belong to skipped times of a schedule: how many there are from
 	// Scheduled to Through. Uncounted means that there are more.
 	Through   time.Time `json:"through,omitzero"`
@@ -128,6 +129,9 @@ func (r *Run) Validate() error {
 		if err := r.Plan.Validate(); err != nil {
 			return fmt.Errorf("run %d: %w", r.ID, err)
 		}
+	}
+	if err := r.Workers.Validate(); err != nil {
+		return fmt.Errorf("run %d: %w", r.ID, err)
 	}
 	return nil
 }

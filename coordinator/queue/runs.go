@@ -1,9 +1,12 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/ergoflow/ergoflow"
 )
 
 // maxWaiting bounds the runs that wait.
@@ -13,9 +16,10 @@ const maxWaiting = 1000
 // have ended before it executed them.
 func (m *Machine) start(e Start) {
 	m.because("the queue has %d runs that have not ended, and %d schedules", len(m.live), len(m.schedules))
-	if c := e.Conducting; c != nil {
+	for _, c := range e.Conducting {
 		switch r := m.runs[c.ID]; {
-		case c.ID == 0 && len(m.usingWorkers()) > 0: // a Begin that was not executed takes its place
+		case c.ID == 0 && len(m.usingWorkers()) > 0:
+			m.emit(Withdraw{c.ID, "a run of the queue takes its place"}) // whose Begin was not executed
 		case c.ID == 0:
 			m.adopt(c)
 		case r == nil || !r.isUnderWay():
@@ -38,7 +42,7 @@ func (m *Machine) start(e Start) {
 }
 
 // adopt enters the run that a coordinator without a queue has begun.
-func (m *Machine) adopt(c *Conducted) {
+func (m *Machine) adopt(c Conducted) {
 	r := m.add(Run{Kind: c.Kind, State: Running, Name: c.Plan.Experiment, Run: c.Plan.Run, Plan: &c.Plan, Started: m.now, Attempt: 1})
 	m.because("%s is under way", r)
 }
@@ -81,7 +85,7 @@ func (m *Machine) submit(e Submit) {
 		m.join(r, e)
 		return
 	}
-	if busy := m.usingWorkers(); e.Kind.usesWorkers() && !e.Queue && !e.Replace && len(busy) > 0 {
+	if busy := m.usingWorkers(); e.Kind.usesWorkers() && !e.Queue && !e.Replace && len(busy) > 0 && !m.room(m.bounds(e)) {
 		m.emit(Answer{ID: busy[0].ID, Busy: true, Refusal: fmt.Sprintf("run %.12s (%s) is not finished", busy[0].Run, busy[0].Name)})
 		return
 	}
@@ -97,7 +101,7 @@ func (m *Machine) submit(e Submit) {
 	}
 	run := Run{Kind: e.Kind, Name: e.Config, Config: e.Config, Priority: e.Priority, Parent: e.Parent}
 	if e.Plan != nil {
-		run.Name, run.Run, run.Plan = e.Plan.Experiment, e.Plan.Run, e.Plan
+		run.Name, run.Run, run.Plan, run.Workers = e.Plan.Experiment, e.Plan.Run, e.Plan, m.bounds(e)
 	}
 	r := m.add(run)
 	m.because("%s is submitted", r)
@@ -121,7 +125,7 @@ func (m *Machine) refuseRun(e Submit) string {
 	case e.Kind != Train && e.Kind != Generate || e.Plan == nil:
 		return "the run neither generates data nor trains"
 	}
-	if err := e.Plan.Validate(); err != nil {
+	if err := errors.Join(e.Plan.Validate(), m.bounds(e).Validate()); err != nil {
 		return err.Error()
 	}
 	if r := m.liveRun(e); r != nil && !r.Plan.EqualWork(*e.Plan) {
@@ -151,6 +155,9 @@ func (m *Machine) join(r *Run, e Submit) {
 		r.Kind = Train
 	}
 	r.Plan = e.Plan
+	if e.Workers != nil {
+		r.Workers = *e.Workers
+	}
 	if e.Parent != r.Parent {
 		r.Parent = 0
 	}
@@ -160,7 +167,7 @@ func (m *Machine) join(r *Run, e Submit) {
 	if r.State == Running {
 		m.emit(Begin{*r})
 	}
-	if r.Kind != before.Kind || r.Parent != before.Parent || !r.Plan.EqualSettings(*before.Plan) {
+	if r.Kind != before.Kind || r.Parent != before.Parent || r.Workers != before.Workers || !r.Plan.EqualSettings(*before.Plan) {
 		m.touch(r)
 	}
 	m.answer(r.ID)
@@ -169,8 +176,7 @@ func (m *Machine) join(r *Run, e Submit) {
 // takeOver ends what uses workers, so that r begins in this step.
 func (m *Machine) takeOver(r *Run) {
 	for _, v := range m.usingWorkers() {
-		// Begin takes the workers' machine from it, at once.
-		m.end(v, Replaced, fmt.Sprintf("run %d (%s) takes over", r.ID, r.Name))
+		m.halt(v, Replaced, fmt.Sprintf("run %d (%s) takes over", r.ID, r.Name))
 	}
 	m.placeFirst(r)
 }
@@ -228,14 +234,10 @@ func (m *Machine) begin() {
 	if m.stopping {
 		return
 	}
-	workers, processes := false, 0
+	blocked, processes := false, 0
 	underWay := make(map[string]bool) // schedules
 	for _, r := range m.live {
-		switch {
-		case !r.isUnderWay():
-		case r.Kind.usesWorkers():
-			workers = true
-		default:
+		if r.Kind == Retrain && r.isUnderWay() {
 			processes++
 			underWay[r.Schedule] = r.Schedule != ""
 		}
@@ -245,8 +247,11 @@ func (m *Machine) begin() {
 			continue
 		}
 		switch {
-		case r.Kind.usesWorkers() && !workers:
-			workers = true
+		case r.Kind.usesWorkers():
+			// The next waits as well, or a run that needs many workers would never begin.
+			if blocked = blocked || !m.room(r.Workers); blocked {
+				continue
+			}
 		case r.Kind == Retrain && processes < m.config.Retrainings:
 			processes++
 			underWay[r.Schedule] = r.Schedule != ""
@@ -255,6 +260,25 @@ func (m *Machine) begin() {
 		}
 		m.beginRun(r)
 	}
+}
+
+// bounds are those of a run that is submitted.
+func (m *Machine) bounds(e Submit) ergoflow.WorkerBounds {
+	if e.Workers != nil {
+		return *e.Workers
+	}
+	return m.config.Workers
+}
+
+// room reports whether there are workers for a run beside those that runs under way use. A run
+// without a least begins without any where no other is under way: workers may come.
+func (m *Machine) room(b ergoflow.WorkerBounds) bool {
+	used, need := 0, b.Min
+	for _, r := range m.usingWorkers() {
+		used += r.Workers.Useful(*r.Plan)
+		need = max(1, need)
+	}
+	return used+need <= m.workers || used == 0 && need == 0
 }
 
 func (m *Machine) beginRun(r *Run) {

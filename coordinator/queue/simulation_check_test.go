@@ -44,14 +44,13 @@ func (w *world) checkStep(effects []Effect, before []Run) {
 			w.fail("Persist is effect %d", i)
 		}
 	}
-	workers, processes := 0, 0
+	processes := 0
 	active := map[string]ID{}
 	for _, r := range w.m.live {
 		if !r.isUnderWay() {
 			continue
 		}
 		if r.Kind.usesWorkers() {
-			workers++
 			continue
 		}
 		processes++
@@ -60,8 +59,8 @@ func (w *world) checkStep(effects []Effect, before []Run) {
 		}
 		active[r.Schedule] = r.ID
 	}
-	if workers > 1 || processes > w.m.config.Retrainings {
-		w.fail("rule 7: %d trainings and %d retrainings", workers, processes)
+	if processes > w.m.config.Retrainings {
+		w.fail("rule 7: %d retrainings", processes)
 	}
 	waitedBefore := map[ID]bool{}
 	for _, r := range before {
@@ -71,6 +70,7 @@ func (w *world) checkStep(effects []Effect, before []Run) {
 		if r.State != Running || !waitedBefore[r.ID] {
 			continue
 		}
+		w.checkRoom(r, waitedBefore)
 		for _, v := range w.m.live {
 			blocked := v.Schedule != "" && active[v.Schedule] != 0
 			if v.State == Waiting && byPlace(v, r) < 0 && v.Kind.usesWorkers() == r.Kind.usesWorkers() && w.m.mayBegin(v) && !blocked {
@@ -136,5 +136,32 @@ func (w *world) checkEnd() {
 		if late := next(s.Decided); !s.Paused && !late.After(w.clock.Add(-time.Duration(s.JitterSeconds)*time.Second)) {
 			w.fail("rule 4: %s at %s is over, and was not handled", name, late)
 		}
+	}
+}
+
+// checkRoom checks that the runs under way left a run that begins what it needs.
+func (w *world) checkRoom(r *Run, waitedBefore map[ID]bool) {
+	if !r.Kind.usesWorkers() {
+		return
+	}
+	used, beside := 0, 0
+	for _, v := range w.m.live {
+		if v == r || !v.Kind.usesWorkers() || !v.isUnderWay() || waitedBefore[v.ID] && byPlace(v, r) > 0 {
+			continue
+		}
+		beside++
+		most := v.Plan.Units()
+		if v.Workers.Max > 0 {
+			most = min(most, v.Workers.Max)
+		}
+		used += most
+	}
+	need := r.Workers.Min
+	if beside > 0 {
+		need = max(1, need)
+		w.happened["beside others"]++
+	}
+	if used+need > w.m.workers && need > 0 {
+		w.fail("rule 7: %s begins, which needs %d workers, beside runs that use %d of %d", r, need, used, w.m.workers)
 	}
 }

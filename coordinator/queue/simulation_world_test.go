@@ -25,7 +25,8 @@ type world struct {
 	next      ID // this and the next two: what is durable
 	runs      map[ID]Run
 	schedules map[string]Schedule
-	conducted *conducted
+	conducted map[ID]*conducted
+	workers   int
 	processes map[ID]*process
 	lag       []Finished // events that come again later
 	follows   []Finished // of the effects of this step
@@ -35,7 +36,7 @@ type world struct {
 	broken   string // the first invariant that does not hold
 }
 
-// conducted is what the workers' machine has in its own ledger.
+// conducted is what the fleet has in a ledger of its own.
 type conducted struct {
 	run     Run
 	left    int // ticks
@@ -53,7 +54,7 @@ type process struct {
 func newWorld(seed uint64, verbose bool) *world {
 	r := rand.New(rand.NewPCG(seed, 77))
 	w := &world{seed: seed, verbose: verbose, random: r, clock: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
-		runs: map[ID]Run{}, schedules: map[string]Schedule{}, processes: map[ID]*process{},
+		runs: map[ID]Run{}, schedules: map[string]Schedule{}, processes: map[ID]*process{}, conducted: map[ID]*conducted{},
 		seen: newSeen(), happened: map[string]int{}}
 	w.config = Config{Retrainings: 1 + r.IntN(2), KeepRuns: 10_000}
 	if r.IntN(3) == 0 {
@@ -125,11 +126,14 @@ func (w *world) restart() {
 		return
 	}
 	w.m = m
-	var c *Conducted
-	if d := w.conducted; d != nil && d.outcome == "" {
-		c = &Conducted{ID: d.run.ID, Kind: d.run.Kind, Plan: *d.run.Plan}
+	var list []Conducted
+	for _, id := range slices.Sorted(maps.Keys(w.conducted)) {
+		if d := w.conducted[id]; d.outcome == "" {
+			list = append(list, Conducted{ID: d.run.ID, Kind: d.run.Kind, Plan: *d.run.Plan})
+		}
 	}
-	w.step(Start{Conducting: c})
+	w.workers = 0
+	w.step(Start{Conducting: list})
 }
 
 func (w *world) names() []string { return slices.Sorted(maps.Keys(w.m.schedules)) }
@@ -149,7 +153,7 @@ func (w *world) act() {
 	switch w.random.IntN(24) {
 	case 0, 1:
 		plan := testPlan(fmt.Sprintf("hash%d", w.random.IntN(6)))
-		w.step(Submit{Kind: Train, Plan: &plan, Queue: w.chance(70), Replace: w.chance(15), Priority: w.random.IntN(5) - 2})
+		w.step(Submit{Kind: Train, Plan: &plan, Queue: w.chance(70), Replace: w.chance(15), Priority: w.random.IntN(5) - 2, Workers: w.bounds()})
 	case 2:
 		w.step(Submit{Kind: Retrain, Config: "/c.yaml"})
 	case 3, 4:
@@ -188,19 +192,43 @@ func (w *world) act() {
 	}
 }
 
+// bounds are those of a run's workers; nil: the default.
+func (w *world) bounds() *ergoflow.WorkerBounds {
+	if w.chance(30) {
+		return nil
+	}
+	b := ergoflow.WorkerBounds{Min: w.random.IntN(4)}
+	if w.chance(70) {
+		b.Max = b.Min + w.random.IntN(3)
+	}
+	return &b
+}
+
 // work lets the workers' machine and the processes go on.
 func (w *world) work(faults bool) {
-	if c := w.conducted; c != nil && c.outcome == "" {
-		if c.left--; c.left <= 0 {
-			c.outcome = Done
-			if w.chance(20) {
-				c.outcome = Failed
-			}
-			if !faults || !w.chance(10) { // otherwise the coordinator restarts before it hears of it
-				w.finish(Finished{ID: c.run.ID, Attempt: c.run.Attempt, Outcome: c.outcome})
-			} else {
-				w.restart()
-			}
+	if w.chance(20) || !faults && w.workers < 8 {
+		w.workers = w.random.IntN(9)
+		if !faults {
+			w.workers = 8
+		}
+		w.step(Workers{w.workers})
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.conducted)) {
+		c := w.conducted[id]
+		if c == nil || c.outcome != "" {
+			continue
+		}
+		if c.left--; c.left > 0 {
+			continue
+		}
+		c.outcome = Done
+		if w.chance(20) {
+			c.outcome = Failed
+		}
+		if !faults || !w.chance(10) { // otherwise the coordinator restarts before it hears of it
+			w.finish(Finished{ID: c.run.ID, Attempt: c.run.Attempt, Outcome: c.outcome})
+		} else {
+			w.restart()
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.processes)) {
@@ -305,7 +333,7 @@ func (w *world) execute(cause Event, effect Effect) {
 	case Persist:
 		w.persist(e)
 	case Begin:
-		if c := w.conducted; c != nil && c.run.ID == e.Run.ID {
+		if c := w.conducted[e.Run.ID]; c != nil && (c.outcome == "" || w.chance(90)) { // one that has ended may be forgotten
 			c.run = e.Run
 			if c.outcome != "" {
 				w.follows = append(w.follows, Finished{ID: e.Run.ID, Attempt: e.Run.Attempt, Outcome: c.outcome})
@@ -313,11 +341,9 @@ func (w *world) execute(cause Event, effect Effect) {
 			return
 		}
 		w.checkBegin(e.Run)
-		w.conducted = &conducted{run: e.Run, left: 1 + w.random.IntN(15)}
+		w.conducted[e.Run.ID] = &conducted{run: e.Run, left: 1 + w.random.IntN(15)}
 	case Withdraw:
-		if c := w.conducted; c != nil && c.run.ID == e.ID {
-			w.conducted = nil
-		}
+		delete(w.conducted, e.ID)
 	case Launch:
 		w.checkBegin(e.Run)
 		if w.processes[e.Run.ID] != nil {

@@ -183,7 +183,7 @@ func (x ChangeRunRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeRunRequest_Action.Descriptor instead.
 func (ChangeRunRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34, 0}
+	return file_wire_proto_rawDescGZIP(), []int{36, 0}
 }
 
 type ChangeScheduleRequest_Action int32
@@ -238,7 +238,7 @@ func (x ChangeScheduleRequest_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeScheduleRequest_Action.Descriptor instead.
 func (ChangeScheduleRequest_Action) EnumDescriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40, 0}
+	return file_wire_proto_rawDescGZIP(), []int{42, 0}
 }
 
 type Plan struct {
@@ -1406,6 +1406,7 @@ type CoordinatorMessage struct {
 	//	*CoordinatorMessage_Leave
 	//	*CoordinatorMessage_Save
 	//	*CoordinatorMessage_CheckLink
+	//	*CoordinatorMessage_Transfer
 	Body          isCoordinatorMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1565,6 +1566,15 @@ func (x *CoordinatorMessage) GetCheckLink() *CheckLink {
 	return nil
 }
 
+func (x *CoordinatorMessage) GetTransfer() *Transfer {
+	if x != nil {
+		if x, ok := x.Body.(*CoordinatorMessage_Transfer); ok {
+			return x.Transfer
+		}
+	}
+	return nil
+}
+
 type isCoordinatorMessage_Body interface {
 	isCoordinatorMessage_Body()
 }
@@ -1621,6 +1631,10 @@ type CoordinatorMessage_CheckLink struct {
 	CheckLink *CheckLink `protobuf:"bytes,13,opt,name=check_link,json=checkLink,proto3,oneof"`
 }
 
+type CoordinatorMessage_Transfer struct {
+	Transfer *Transfer `protobuf:"bytes,14,opt,name=transfer,proto3,oneof"`
+}
+
 func (*CoordinatorMessage_Welcome) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_Refuse) isCoordinatorMessage_Body() {}
@@ -1646,6 +1660,8 @@ func (*CoordinatorMessage_Leave) isCoordinatorMessage_Body() {}
 func (*CoordinatorMessage_Save) isCoordinatorMessage_Body() {}
 
 func (*CoordinatorMessage_CheckLink) isCoordinatorMessage_Body() {}
+
+func (*CoordinatorMessage_Transfer) isCoordinatorMessage_Body() {}
 
 // Welcome answers Hello: the session is open.
 type Welcome struct {
@@ -2474,6 +2490,52 @@ func (x *Leave) GetReason() string {
 	return ""
 }
 
+// Transfer: the worker is for another run now. It forgets this one with its state, and opens
+// a new session.
+type Transfer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Transfer) Reset() {
+	*x = Transfer{}
+	mi := &file_wire_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Transfer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Transfer) ProtoMessage() {}
+
+func (x *Transfer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Transfer.ProtoReflect.Descriptor instead.
+func (*Transfer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Transfer) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type SubmitRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Plan          *Plan                  `protobuf:"bytes,1,opt,name=plan,proto3" json:"plan,omitempty"`
@@ -2483,13 +2545,15 @@ type SubmitRequest struct {
 	Queue         bool                   `protobuf:"varint,5,opt,name=queue,proto3" json:"queue,omitempty"`         // wait for runs that were submitted before
 	Priority      int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"` // -1000 to 1000; larger is earlier
 	Parent        uint64                 `protobuf:"varint,7,opt,name=parent,proto3" json:"parent,omitempty"`       // number of the retraining that submits it; 0: none
+	Workers       *WorkerBounds          `protobuf:"bytes,8,opt,name=workers,proto3" json:"workers,omitempty"`      // absent: as the run has, or else the coordinator's default
+	Config        string                 `protobuf:"bytes,9,opt,name=config,proto3" json:"config,omitempty"`        // of a retraining, instead of plan and until: its configuration's file on the coordinator's machine
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitRequest) Reset() {
 	*x = SubmitRequest{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2501,7 +2565,7 @@ func (x *SubmitRequest) String() string {
 func (*SubmitRequest) ProtoMessage() {}
 
 func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2514,7 +2578,7 @@ func (x *SubmitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitRequest.ProtoReflect.Descriptor instead.
 func (*SubmitRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SubmitRequest) GetPlan() *Plan {
@@ -2566,6 +2630,73 @@ func (x *SubmitRequest) GetParent() uint64 {
 	return 0
 }
 
+func (x *SubmitRequest) GetWorkers() *WorkerBounds {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *SubmitRequest) GetConfig() string {
+	if x != nil {
+		return x.Config
+	}
+	return ""
+}
+
+// WorkerBounds says how many workers a run uses.
+type WorkerBounds struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Min           uint32                 `protobuf:"varint,1,opt,name=min,proto3" json:"min,omitempty"` // it begins when so many are there; 0: at once
+	Max           uint32                 `protobuf:"varint,2,opt,name=max,proto3" json:"max,omitempty"` // 0: all that there are
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WorkerBounds) Reset() {
+	*x = WorkerBounds{}
+	mi := &file_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WorkerBounds) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WorkerBounds) ProtoMessage() {}
+
+func (x *WorkerBounds) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WorkerBounds.ProtoReflect.Descriptor instead.
+func (*WorkerBounds) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *WorkerBounds) GetMin() uint32 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *WorkerBounds) GetMax() uint32 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
 type SubmitReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // number of the run
@@ -2575,7 +2706,7 @@ type SubmitReply struct {
 
 func (x *SubmitReply) Reset() {
 	*x = SubmitReply{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2587,7 +2718,7 @@ func (x *SubmitReply) String() string {
 func (*SubmitReply) ProtoMessage() {}
 
 func (x *SubmitReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2600,7 +2731,7 @@ func (x *SubmitReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitReply.ProtoReflect.Descriptor instead.
 func (*SubmitReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SubmitReply) GetId() uint64 {
@@ -2620,7 +2751,7 @@ type RunsRequest struct {
 
 func (x *RunsRequest) Reset() {
 	*x = RunsRequest{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2763,7 @@ func (x *RunsRequest) String() string {
 func (*RunsRequest) ProtoMessage() {}
 
 func (x *RunsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2776,7 @@ func (x *RunsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsRequest.ProtoReflect.Descriptor instead.
 func (*RunsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RunsRequest) GetId() uint64 {
@@ -2671,7 +2802,7 @@ type RunsReply struct {
 
 func (x *RunsReply) Reset() {
 	*x = RunsReply{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2683,7 +2814,7 @@ func (x *RunsReply) String() string {
 func (*RunsReply) ProtoMessage() {}
 
 func (x *RunsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2696,7 +2827,7 @@ func (x *RunsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunsReply.ProtoReflect.Descriptor instead.
 func (*RunsReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RunsReply) GetJson() []byte {
@@ -2717,7 +2848,7 @@ type ChangeRunRequest struct {
 
 func (x *ChangeRunRequest) Reset() {
 	*x = ChangeRunRequest{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2860,7 @@ func (x *ChangeRunRequest) String() string {
 func (*ChangeRunRequest) ProtoMessage() {}
 
 func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2873,7 @@ func (x *ChangeRunRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunRequest.ProtoReflect.Descriptor instead.
 func (*ChangeRunRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ChangeRunRequest) GetId() uint64 {
@@ -2774,7 +2905,7 @@ type ChangeRunReply struct {
 
 func (x *ChangeRunReply) Reset() {
 	*x = ChangeRunReply{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2786,7 +2917,7 @@ func (x *ChangeRunReply) String() string {
 func (*ChangeRunReply) ProtoMessage() {}
 
 func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2799,7 +2930,7 @@ func (x *ChangeRunReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRunReply.ProtoReflect.Descriptor instead.
 func (*ChangeRunReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 type AddScheduleRequest struct {
@@ -2821,7 +2952,7 @@ type AddScheduleRequest struct {
 
 func (x *AddScheduleRequest) Reset() {
 	*x = AddScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +2964,7 @@ func (x *AddScheduleRequest) String() string {
 func (*AddScheduleRequest) ProtoMessage() {}
 
 func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +2977,7 @@ func (x *AddScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleRequest.ProtoReflect.Descriptor instead.
 func (*AddScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *AddScheduleRequest) GetName() string {
@@ -2934,7 +3065,7 @@ type AddScheduleReply struct {
 
 func (x *AddScheduleReply) Reset() {
 	*x = AddScheduleReply{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2946,7 +3077,7 @@ func (x *AddScheduleReply) String() string {
 func (*AddScheduleReply) ProtoMessage() {}
 
 func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2959,7 +3090,7 @@ func (x *AddScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddScheduleReply.ProtoReflect.Descriptor instead.
 func (*AddScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 type SchedulesRequest struct {
@@ -2972,7 +3103,7 @@ type SchedulesRequest struct {
 
 func (x *SchedulesRequest) Reset() {
 	*x = SchedulesRequest{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3115,7 @@ func (x *SchedulesRequest) String() string {
 func (*SchedulesRequest) ProtoMessage() {}
 
 func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3128,7 @@ func (x *SchedulesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesRequest.ProtoReflect.Descriptor instead.
 func (*SchedulesRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SchedulesRequest) GetName() string {
@@ -3023,7 +3154,7 @@ type SchedulesReply struct {
 
 func (x *SchedulesReply) Reset() {
 	*x = SchedulesReply{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3166,7 @@ func (x *SchedulesReply) String() string {
 func (*SchedulesReply) ProtoMessage() {}
 
 func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3179,7 @@ func (x *SchedulesReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SchedulesReply.ProtoReflect.Descriptor instead.
 func (*SchedulesReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SchedulesReply) GetJson() []byte {
@@ -3068,7 +3199,7 @@ type ChangeScheduleRequest struct {
 
 func (x *ChangeScheduleRequest) Reset() {
 	*x = ChangeScheduleRequest{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3080,7 +3211,7 @@ func (x *ChangeScheduleRequest) String() string {
 func (*ChangeScheduleRequest) ProtoMessage() {}
 
 func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3093,7 +3224,7 @@ func (x *ChangeScheduleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleRequest.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ChangeScheduleRequest) GetName() string {
@@ -3119,7 +3250,7 @@ type ChangeScheduleReply struct {
 
 func (x *ChangeScheduleReply) Reset() {
 	*x = ChangeScheduleReply{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3262,7 @@ func (x *ChangeScheduleReply) String() string {
 func (*ChangeScheduleReply) ProtoMessage() {}
 
 func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3275,7 @@ func (x *ChangeScheduleReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeScheduleReply.ProtoReflect.Descriptor instead.
 func (*ChangeScheduleReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ChangeScheduleReply) GetId() uint64 {
@@ -3156,13 +3287,14 @@ func (x *ChangeScheduleReply) GetId() uint64 {
 
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           string                 `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"` // of this run, if the coordinator conducts it; otherwise of the first that it conducts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3306,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3319,14 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *StatusRequest) GetRun() string {
+	if x != nil {
+		return x.Run
+	}
+	return ""
 }
 
 type StatusReply struct {
@@ -3199,7 +3338,7 @@ type StatusReply struct {
 
 func (x *StatusReply) Reset() {
 	*x = StatusReply{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3211,7 +3350,7 @@ func (x *StatusReply) String() string {
 func (*StatusReply) ProtoMessage() {}
 
 func (x *StatusReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3224,7 +3363,7 @@ func (x *StatusReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusReply.ProtoReflect.Descriptor instead.
 func (*StatusReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StatusReply) GetJson() []byte {
@@ -3247,7 +3386,7 @@ type CheckpointPart struct {
 
 func (x *CheckpointPart) Reset() {
 	*x = CheckpointPart{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3398,7 @@ func (x *CheckpointPart) String() string {
 func (*CheckpointPart) ProtoMessage() {}
 
 func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3411,7 @@ func (x *CheckpointPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointPart.ProtoReflect.Descriptor instead.
 func (*CheckpointPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CheckpointPart) GetPart() isCheckpointPart_Part {
@@ -3334,7 +3473,7 @@ type CheckpointHeader struct {
 
 func (x *CheckpointHeader) Reset() {
 	*x = CheckpointHeader{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3346,7 +3485,7 @@ func (x *CheckpointHeader) String() string {
 func (*CheckpointHeader) ProtoMessage() {}
 
 func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3359,7 +3498,7 @@ func (x *CheckpointHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckpointHeader.ProtoReflect.Descriptor instead.
 func (*CheckpointHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *CheckpointHeader) GetRun() string {
@@ -3441,7 +3580,7 @@ type SaveReply struct {
 
 func (x *SaveReply) Reset() {
 	*x = SaveReply{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3592,7 @@ func (x *SaveReply) String() string {
 func (*SaveReply) ProtoMessage() {}
 
 func (x *SaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3605,7 @@ func (x *SaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveReply.ProtoReflect.Descriptor instead.
 func (*SaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SaveReply) GetId() string {
@@ -3487,7 +3626,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3638,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3651,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LoadRequest) GetRun() string {
@@ -3544,7 +3683,7 @@ type SnapshotRequest struct {
 
 func (x *SnapshotRequest) Reset() {
 	*x = SnapshotRequest{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3556,7 +3695,7 @@ func (x *SnapshotRequest) String() string {
 func (*SnapshotRequest) ProtoMessage() {}
 
 func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3569,7 +3708,7 @@ func (x *SnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 type Chunk struct {
@@ -3581,7 +3720,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +3732,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +3745,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Chunk) GetData() []byte {
@@ -3627,7 +3766,7 @@ type StateRequest struct {
 
 func (x *StateRequest) Reset() {
 	*x = StateRequest{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3639,7 +3778,7 @@ func (x *StateRequest) String() string {
 func (*StateRequest) ProtoMessage() {}
 
 func (x *StateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3652,7 +3791,7 @@ func (x *StateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
 func (*StateRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *StateRequest) GetRun() string {
@@ -3686,7 +3825,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3837,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +3850,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ReachRequest) GetDataAddress() string {
@@ -3737,7 +3876,7 @@ type ReachReply struct {
 
 func (x *ReachReply) Reset() {
 	*x = ReachReply{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3749,7 +3888,7 @@ func (x *ReachReply) String() string {
 func (*ReachReply) ProtoMessage() {}
 
 func (x *ReachReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3762,7 +3901,7 @@ func (x *ReachReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachReply.ProtoReflect.Descriptor instead.
 func (*ReachReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ReachReply) GetPadding() []byte {
@@ -3781,7 +3920,7 @@ type FollowRequest struct {
 
 func (x *FollowRequest) Reset() {
 	*x = FollowRequest{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +3932,7 @@ func (x *FollowRequest) String() string {
 func (*FollowRequest) ProtoMessage() {}
 
 func (x *FollowRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +3945,7 @@ func (x *FollowRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowRequest.ProtoReflect.Descriptor instead.
 func (*FollowRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *FollowRequest) GetRun() string {
@@ -3831,7 +3970,7 @@ type FollowPart struct {
 
 func (x *FollowPart) Reset() {
 	*x = FollowPart{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3843,7 +3982,7 @@ func (x *FollowPart) String() string {
 func (*FollowPart) ProtoMessage() {}
 
 func (x *FollowPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3856,7 +3995,7 @@ func (x *FollowPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowPart.ProtoReflect.Descriptor instead.
 func (*FollowPart) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *FollowPart) GetPart() isFollowPart_Part {
@@ -3925,7 +4064,7 @@ type FollowState struct {
 
 func (x *FollowState) Reset() {
 	*x = FollowState{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3937,7 +4076,7 @@ func (x *FollowState) String() string {
 func (*FollowState) ProtoMessage() {}
 
 func (x *FollowState) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3950,7 +4089,7 @@ func (x *FollowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowState.ProtoReflect.Descriptor instead.
 func (*FollowState) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FollowState) GetMade() uint64 {
@@ -3981,7 +4120,7 @@ type FollowUpdate struct {
 
 func (x *FollowUpdate) Reset() {
 	*x = FollowUpdate{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3993,7 +4132,7 @@ func (x *FollowUpdate) String() string {
 func (*FollowUpdate) ProtoMessage() {}
 
 func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4006,7 +4145,7 @@ func (x *FollowUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FollowUpdate.ProtoReflect.Descriptor instead.
 func (*FollowUpdate) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FollowUpdate) GetStep() int64 {
@@ -4142,7 +4281,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\";\n" +
 	"\vLinkChecked\x12\x12\n" +
 	"\x04peer\x18\x01 \x01(\tR\x04peer\x12\x18\n" +
-	"\afailure\x18\x02 \x01(\tR\afailure\"\xf1\x04\n" +
+	"\afailure\x18\x02 \x01(\tR\afailure\"\xa6\x05\n" +
 	"\x12CoordinatorMessage\x120\n" +
 	"\awelcome\x18\x01 \x01(\v2\x14.ergoflow.v1.WelcomeH\x00R\awelcome\x12-\n" +
 	"\x06refuse\x18\x02 \x01(\v2\x13.ergoflow.v1.RefuseH\x00R\x06refuse\x12'\n" +
@@ -4158,7 +4297,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05leave\x18\v \x01(\v2\x12.ergoflow.v1.LeaveH\x00R\x05leave\x12'\n" +
 	"\x04save\x18\f \x01(\v2\x11.ergoflow.v1.SaveH\x00R\x04save\x127\n" +
 	"\n" +
-	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLinkB\x06\n" +
+	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLink\x123\n" +
+	"\btransfer\x18\x0e \x01(\v2\x15.ergoflow.v1.TransferH\x00R\btransferB\x06\n" +
 	"\x04body\"`\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
@@ -4225,7 +4365,9 @@ const file_wire_proto_rawDesc = "" +
 	"\tCheckLink\x12'\n" +
 	"\x04peer\x18\x01 \x01(\v2\x13.ergoflow.v1.MemberR\x04peer\"\x1f\n" +
 	"\x05Leave\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xde\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\"\n" +
+	"\bTransfer\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xab\x02\n" +
 	"\rSubmitRequest\x12%\n" +
 	"\x04plan\x18\x01 \x01(\v2\x11.ergoflow.v1.PlanR\x04plan\x12(\n" +
 	"\x05until\x18\x02 \x01(\x0e2\x12.ergoflow.v1.StageR\x05until\x12\x18\n" +
@@ -4233,7 +4375,12 @@ const file_wire_proto_rawDesc = "" +
 	"\aversion\x18\x04 \x01(\tR\aversion\x12\x14\n" +
 	"\x05queue\x18\x05 \x01(\bR\x05queue\x12\x1a\n" +
 	"\bpriority\x18\x06 \x01(\x11R\bpriority\x12\x16\n" +
-	"\x06parent\x18\a \x01(\x04R\x06parent\"\x1d\n" +
+	"\x06parent\x18\a \x01(\x04R\x06parent\x123\n" +
+	"\aworkers\x18\b \x01(\v2\x19.ergoflow.v1.WorkerBoundsR\aworkers\x12\x16\n" +
+	"\x06config\x18\t \x01(\tR\x06config\"2\n" +
+	"\fWorkerBounds\x12\x10\n" +
+	"\x03min\x18\x01 \x01(\rR\x03min\x12\x10\n" +
+	"\x03max\x18\x02 \x01(\rR\x03max\"\x1d\n" +
 	"\vSubmitReply\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\"3\n" +
 	"\vRunsRequest\x12\x0e\n" +
@@ -4283,8 +4430,9 @@ const file_wire_proto_rawDesc = "" +
 	"ACTION_RUN\x10\x03\x12\x11\n" +
 	"\rACTION_REMOVE\x10\x04\"%\n" +
 	"\x13ChangeScheduleReply\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\"\x0f\n" +
-	"\rStatusRequest\"!\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"!\n" +
+	"\rStatusRequest\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\tR\x03run\"!\n" +
 	"\vStatusReply\x12\x12\n" +
 	"\x04json\x18\x01 \x01(\fR\x04json\"g\n" +
 	"\x0eCheckpointPart\x127\n" +
@@ -4382,7 +4530,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -4418,33 +4566,35 @@ var file_wire_proto_goTypes = []any{
 	(*Save)(nil),                      // 31: ergoflow.v1.Save
 	(*CheckLink)(nil),                 // 32: ergoflow.v1.CheckLink
 	(*Leave)(nil),                     // 33: ergoflow.v1.Leave
-	(*SubmitRequest)(nil),             // 34: ergoflow.v1.SubmitRequest
-	(*SubmitReply)(nil),               // 35: ergoflow.v1.SubmitReply
-	(*RunsRequest)(nil),               // 36: ergoflow.v1.RunsRequest
-	(*RunsReply)(nil),                 // 37: ergoflow.v1.RunsReply
-	(*ChangeRunRequest)(nil),          // 38: ergoflow.v1.ChangeRunRequest
-	(*ChangeRunReply)(nil),            // 39: ergoflow.v1.ChangeRunReply
-	(*AddScheduleRequest)(nil),        // 40: ergoflow.v1.AddScheduleRequest
-	(*AddScheduleReply)(nil),          // 41: ergoflow.v1.AddScheduleReply
-	(*SchedulesRequest)(nil),          // 42: ergoflow.v1.SchedulesRequest
-	(*SchedulesReply)(nil),            // 43: ergoflow.v1.SchedulesReply
-	(*ChangeScheduleRequest)(nil),     // 44: ergoflow.v1.ChangeScheduleRequest
-	(*ChangeScheduleReply)(nil),       // 45: ergoflow.v1.ChangeScheduleReply
-	(*StatusRequest)(nil),             // 46: ergoflow.v1.StatusRequest
-	(*StatusReply)(nil),               // 47: ergoflow.v1.StatusReply
-	(*CheckpointPart)(nil),            // 48: ergoflow.v1.CheckpointPart
-	(*CheckpointHeader)(nil),          // 49: ergoflow.v1.CheckpointHeader
-	(*SaveReply)(nil),                 // 50: ergoflow.v1.SaveReply
-	(*LoadRequest)(nil),               // 51: ergoflow.v1.LoadRequest
-	(*SnapshotRequest)(nil),           // 52: ergoflow.v1.SnapshotRequest
-	(*Chunk)(nil),                     // 53: ergoflow.v1.Chunk
-	(*StateRequest)(nil),              // 54: ergoflow.v1.StateRequest
-	(*ReachRequest)(nil),              // 55: ergoflow.v1.ReachRequest
-	(*ReachReply)(nil),                // 56: ergoflow.v1.ReachReply
-	(*FollowRequest)(nil),             // 57: ergoflow.v1.FollowRequest
-	(*FollowPart)(nil),                // 58: ergoflow.v1.FollowPart
-	(*FollowState)(nil),               // 59: ergoflow.v1.FollowState
-	(*FollowUpdate)(nil),              // 60: ergoflow.v1.FollowUpdate
+	(*Transfer)(nil),                  // 34: ergoflow.v1.Transfer
+	(*SubmitRequest)(nil),             // 35: ergoflow.v1.SubmitRequest
+	(*WorkerBounds)(nil),              // 36: ergoflow.v1.WorkerBounds
+	(*SubmitReply)(nil),               // 37: ergoflow.v1.SubmitReply
+	(*RunsRequest)(nil),               // 38: ergoflow.v1.RunsRequest
+	(*RunsReply)(nil),                 // 39: ergoflow.v1.RunsReply
+	(*ChangeRunRequest)(nil),          // 40: ergoflow.v1.ChangeRunRequest
+	(*ChangeRunReply)(nil),            // 41: ergoflow.v1.ChangeRunReply
+	(*AddScheduleRequest)(nil),        // 42: ergoflow.v1.AddScheduleRequest
+	(*AddScheduleReply)(nil),          // 43: ergoflow.v1.AddScheduleReply
+	(*SchedulesRequest)(nil),          // 44: ergoflow.v1.SchedulesRequest
+	(*SchedulesReply)(nil),            // 45: ergoflow.v1.SchedulesReply
+	(*ChangeScheduleRequest)(nil),     // 46: ergoflow.v1.ChangeScheduleRequest
+	(*ChangeScheduleReply)(nil),       // 47: ergoflow.v1.ChangeScheduleReply
+	(*StatusRequest)(nil),             // 48: ergoflow.v1.StatusRequest
+	(*StatusReply)(nil),               // 49: ergoflow.v1.StatusReply
+	(*CheckpointPart)(nil),            // 50: ergoflow.v1.CheckpointPart
+	(*CheckpointHeader)(nil),          // 51: ergoflow.v1.CheckpointHeader
+	(*SaveReply)(nil),                 // 52: ergoflow.v1.SaveReply
+	(*LoadRequest)(nil),               // 53: ergoflow.v1.LoadRequest
+	(*SnapshotRequest)(nil),           // 54: ergoflow.v1.SnapshotRequest
+	(*Chunk)(nil),                     // 55: ergoflow.v1.Chunk
+	(*StateRequest)(nil),              // 56: ergoflow.v1.StateRequest
+	(*ReachRequest)(nil),              // 57: ergoflow.v1.ReachRequest
+	(*ReachReply)(nil),                // 58: ergoflow.v1.ReachReply
+	(*FollowRequest)(nil),             // 59: ergoflow.v1.FollowRequest
+	(*FollowPart)(nil),                // 60: ergoflow.v1.FollowPart
+	(*FollowState)(nil),               // 61: ergoflow.v1.FollowState
+	(*FollowUpdate)(nil),              // 62: ergoflow.v1.FollowUpdate
 }
 var file_wire_proto_depIdxs = []int32{
 	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -4472,56 +4622,58 @@ var file_wire_proto_depIdxs = []int32{
 	33, // 22: ergoflow.v1.CoordinatorMessage.leave:type_name -> ergoflow.v1.Leave
 	31, // 23: ergoflow.v1.CoordinatorMessage.save:type_name -> ergoflow.v1.Save
 	32, // 24: ergoflow.v1.CoordinatorMessage.check_link:type_name -> ergoflow.v1.CheckLink
-	4,  // 25: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
-	4,  // 26: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
-	25, // 27: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
-	25, // 28: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
-	27, // 29: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
-	1,  // 30: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
-	25, // 31: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
-	25, // 32: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
-	4,  // 33: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
-	0,  // 34: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
-	2,  // 35: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
-	3,  // 36: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
-	49, // 37: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
-	59, // 38: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
-	60, // 39: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	5,  // 40: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	34, // 41: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	46, // 42: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	36, // 43: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	38, // 44: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	40, // 45: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	42, // 46: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	44, // 47: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	48, // 48: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	48, // 49: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	51, // 50: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	52, // 51: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	54, // 52: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	57, // 53: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	55, // 54: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 55: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	35, // 56: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	47, // 57: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	37, // 58: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	39, // 59: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	41, // 60: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	43, // 61: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	45, // 62: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	50, // 63: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	50, // 64: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	48, // 65: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	53, // 66: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	53, // 67: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	58, // 68: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	56, // 69: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	55, // [55:70] is the sub-list for method output_type
-	40, // [40:55] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	34, // 25: ergoflow.v1.CoordinatorMessage.transfer:type_name -> ergoflow.v1.Transfer
+	4,  // 26: ergoflow.v1.Generate.plan:type_name -> ergoflow.v1.Plan
+	4,  // 27: ergoflow.v1.Prepare.plan:type_name -> ergoflow.v1.Plan
+	25, // 28: ergoflow.v1.Prepare.follow:type_name -> ergoflow.v1.Member
+	25, // 29: ergoflow.v1.Assign.members:type_name -> ergoflow.v1.Member
+	27, // 30: ergoflow.v1.Assign.source:type_name -> ergoflow.v1.Source
+	1,  // 31: ergoflow.v1.Source.kind:type_name -> ergoflow.v1.Source.Kind
+	25, // 32: ergoflow.v1.Source.peer:type_name -> ergoflow.v1.Member
+	25, // 33: ergoflow.v1.CheckLink.peer:type_name -> ergoflow.v1.Member
+	4,  // 34: ergoflow.v1.SubmitRequest.plan:type_name -> ergoflow.v1.Plan
+	0,  // 35: ergoflow.v1.SubmitRequest.until:type_name -> ergoflow.v1.Stage
+	36, // 36: ergoflow.v1.SubmitRequest.workers:type_name -> ergoflow.v1.WorkerBounds
+	2,  // 37: ergoflow.v1.ChangeRunRequest.action:type_name -> ergoflow.v1.ChangeRunRequest.Action
+	3,  // 38: ergoflow.v1.ChangeScheduleRequest.action:type_name -> ergoflow.v1.ChangeScheduleRequest.Action
+	51, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
+	61, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
+	62, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
+	5,  // 42: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	35, // 43: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	48, // 44: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	38, // 45: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	40, // 46: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	42, // 47: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	44, // 48: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	46, // 49: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	50, // 50: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	50, // 51: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	53, // 52: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	54, // 53: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	56, // 54: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	59, // 55: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	57, // 56: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 57: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	37, // 58: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	49, // 59: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	39, // 60: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	41, // 61: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	43, // 62: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	45, // 63: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	47, // 64: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	52, // 65: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	52, // 66: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	50, // 67: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	55, // 68: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	55, // 69: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	60, // 70: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	58, // 71: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	57, // [57:72] is the sub-list for method output_type
+	42, // [42:57] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -4556,12 +4708,13 @@ func file_wire_proto_init() {
 		(*CoordinatorMessage_Leave)(nil),
 		(*CoordinatorMessage_Save)(nil),
 		(*CoordinatorMessage_CheckLink)(nil),
+		(*CoordinatorMessage_Transfer)(nil),
 	}
-	file_wire_proto_msgTypes[44].OneofWrappers = []any{
+	file_wire_proto_msgTypes[46].OneofWrappers = []any{
 		(*CheckpointPart_Header)(nil),
 		(*CheckpointPart_Data)(nil),
 	}
-	file_wire_proto_msgTypes[54].OneofWrappers = []any{
+	file_wire_proto_msgTypes[56].OneofWrappers = []any{
 		(*FollowPart_State)(nil),
 		(*FollowPart_Update)(nil),
 		(*FollowPart_Data)(nil),
@@ -4572,7 +4725,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   57,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

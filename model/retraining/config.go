@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/data/imports"
 	"github.com/ergoflow/ergoflow/internal/notice"
 	"github.com/ergoflow/ergoflow/internal/yamltext"
@@ -69,8 +70,20 @@ type Cluster struct {
 	Addr    string `yaml:"addr"`    // control address of a coordinator; empty: processes on this machine
 	Store   string `yaml:"store"`   // shard store that the workers read; empty: a directory of its own in Config.Dir
 	Workers int    `yaml:"workers"` // on this machine
-	Backend string `yaml:"backend"`
-	Engine  string `yaml:"engine"`
+	// WorkersFor bounds the workers of a coordinator that the training uses: N or MIN:MAX.
+	// Empty: the coordinator's default.
+	WorkersFor string `yaml:"workers_for"`
+	Backend    string `yaml:"backend"`
+	Engine     string `yaml:"engine"`
+}
+
+// Bounds are those of WorkersFor; nil: the coordinator's default.
+func (c Cluster) Bounds() (*ergoflow.WorkerBounds, error) {
+	if c.WorkersFor == "" {
+		return nil, nil
+	}
+	b, err := ergoflow.ParseWorkerBounds(c.WorkersFor)
+	return &b, err
 }
 
 // Bounds of a configuration: more is a typing error.
@@ -175,6 +188,9 @@ func (c Config) validate() error {
 	}
 	if c.Cluster.Addr == "" && (c.Cluster.Workers < 1 || c.Cluster.Workers > maxWorkers) {
 		return fmt.Errorf("cluster.workers is %d, want 1 to %d", c.Cluster.Workers, maxWorkers)
+	}
+	if _, err := c.Cluster.Bounds(); err != nil {
+		return fmt.Errorf("cluster.workers_for: %w", err)
 	}
 	for i, w := range c.Data.Watch {
 		if err := imports.CheckName(w.Name); err != nil {

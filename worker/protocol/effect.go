@@ -58,6 +58,8 @@ type (
 var (
 	// ErrLeft means that the worker was told to leave.
 	ErrLeft = errors.New("left the cluster")
+	// ErrTransferred means that the worker shall forget its run, and open another session.
+	ErrTransferred = errors.New("transferred to another run")
 	// ErrRefused means that the coordinator refused the worker, for a reason that follows.
 	ErrRefused = errors.New("the coordinator refused this worker")
 	// ErrSilent means that the coordinator sent nothing for longer than its patience.

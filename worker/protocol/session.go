@@ -56,7 +56,7 @@ func (s *Session) Step(now time.Time, event Event) []Effect {
 		s.receive(e.Message)
 	case Broken:
 		if s.next != nil && s.next.kind == leaving { // dismissed, while the work ends
-			s.end(s.next.left())
+			s.end(s.next.left)
 		} else {
 			s.end(e.Err)
 		}
@@ -119,7 +119,9 @@ func (s *Session) receive(received message.FromCoordinator) {
 	case message.Finish:
 		s.replace("the run is finished", &work{kind: dropping, effect: Drop{}})
 	case message.Leave:
-		s.replace("the coordinator dismisses the worker", &work{kind: leaving, reason: m.Reason})
+		s.replace("the coordinator dismisses the worker", &work{kind: leaving, left: fmt.Errorf("%w: %s", ErrLeft, m.Reason)})
+	case message.Transfer:
+		s.replace("the worker is for another run", &work{kind: leaving, left: fmt.Errorf("%w: %s", ErrTransferred, m.Reason)})
 	}
 }
 

@@ -15,7 +15,7 @@ type work struct {
 	cancelled bool
 	run       string          // where generating or preparing
 	order     message.Prepare // where preparing
-	reason    string          // where leaving
+	left      error           // where leaving: ends the session
 	waits     string          // for what, where it waits
 	rankState                 // where stepping; where describing, its generation alone
 }
@@ -68,15 +68,12 @@ func (s *Session) begin() {
 	next := s.next
 	s.next = nil
 	if next.kind == leaving {
-		s.end(next.left())
+		s.end(next.left)
 		return
 	}
 	s.work, s.followed = next, Followed{}
 	s.emit(next.effect)
 }
-
-// left is the error with which a dismissed session ends.
-func (w *work) left() error { return fmt.Errorf("%w: %s", ErrLeft, w.reason) }
 
 // fromWork handles the events of the present work.
 func (s *Session) fromWork(event Event) {

@@ -35,21 +35,17 @@ import (
 type checker struct {
 	broken string // the rule that was broken, and how; empty: none
 
-	root      *node
-	states    map[ergoflow.Mark]*node
-	formed    map[ergoflow.Generation]int // incarnation of the coordinator that formed it
-	last      ergoflow.Generation
-	holdings  []holding // when the last generation formed
-	newest    *ring     // of the last generation that was started
-	committed *node     // the last state that the coordinator called committed; nil: none, or it was lost
-	stale     map[int]part
-	madeAt    time.Duration // when the last step was applied
-	longest   time.Duration // between two steps
-	mendedAt  time.Duration // when faults were over
+	states   map[ergoflow.Mark]*node     // all but those with which runs begin
+	formed   map[ergoflow.Generation]int // incarnation of the coordinator that formed it
+	last     ergoflow.Generation
+	stale    map[int]part
+	mendedAt time.Duration // when faults were over
+	fleet    fleetChecker
 }
 
 // node is a state, with the history that led to it.
 type node struct {
+	run    *run
 	parent *node
 	mark   ergoflow.Mark
 	number int // names its parameters
@@ -79,22 +75,27 @@ type holding struct {
 }
 
 func newChecker() *checker {
-	root := &node{}
-	return &checker{
-		root: root, states: map[ergoflow.Mark]*node{root.mark: root}, formed: map[ergoflow.Generation]int{}, stale: map[int]part{},
-	}
+	return &checker{states: map[ergoflow.Mark]*node{}, formed: map[ergoflow.Generation]int{}, stale: map[int]part{}}
 }
 
 // apply makes a step from a ring's sum. An error is one that the ring itself would find.
 // What no process would find fails the world.
 func (w *world) apply(p *process, r *ring, s *sum) (*node, error) {
-	used := make([]int, w.plan.Shards)
+	if p.node == nil {
+		w.fail("rule 4: %s makes a step in generation %d and has no state", p, r.generation)
+		return nil, errRing
+	}
+	run := p.node.run
+	used := make([]int, run.plan.Shards)
 	for _, part := range s.parts {
 		if part.state.mark.Step != p.node.mark.Step {
 			return nil, fmt.Errorf("got step %d, want %d", part.state.mark.Step, p.node.mark.Step)
 		}
 		if part.state != p.node {
 			w.fail("rule 1: generation %d adds gradients of different states: %s and %s", r.generation, p.node, part.state)
+			if part.state.run != run {
+				return nil, errRing
+			}
 		}
 		for _, k := range part.shards {
 			used[k]++
@@ -109,7 +110,7 @@ func (w *world) apply(p *process, r *ring, s *sum) (*node, error) {
 	}
 	n := w.states[mark]
 	if n == nil {
-		n = &node{parent: p.node, mark: mark, number: len(w.states)}
+		n = &node{run: run, parent: p.node, mark: mark, number: len(w.states) + 1}
 		w.states[mark] = n
 	}
 	if n.parent != p.node {
@@ -122,13 +123,14 @@ func (w *world) apply(p *process, r *ring, s *sum) (*node, error) {
 // applied checks a step that a member has applied.
 func (w *world) applied(r *ring, n *node) {
 	r.applied[n.mark.Step]++
-	w.madeAt, w.longest = w.now, max(w.longest, w.now-w.madeAt)
+	run := n.run
+	run.madeAt, run.longest = w.now, max(run.longest, w.now-run.madeAt)
 	if r.applied[n.mark.Step] < len(r.places) {
 		return
 	}
-	if w.newest.generation > r.generation && !w.newest.base.has(n) {
+	if run.newest.generation > r.generation && !run.newest.base.has(n) {
 		w.fail("rule 7: generation %d commits step %d after generation %d began with %s",
-			r.generation, n.mark.Step, w.newest.generation, w.newest.base)
+			r.generation, n.mark.Step, run.newest.generation, run.newest.base)
 	}
 }
 
@@ -142,13 +144,14 @@ const (
 // proceeds checks a world in which nothing fails but links. It reports whether there is
 // nothing left to check.
 func (w *world) proceeds() bool {
-	if d := w.now - w.madeAt; d > stallTime {
+	run := w.runs[0]
+	if d := w.now - run.madeAt; d > stallTime {
 		w.fail("rule 12: no step for %v, though the coordinator reaches all workers: %s", d, w.coordinator.status())
 	}
 	if !w.calm || w.now < w.mendedAt+backTime {
 		return false
 	}
-	if r := w.newest; r == nil || r.left || len(r.places) < len(w.alive()) {
+	if r := run.newest; r == nil || r.left || len(r.places) < len(w.alive()) {
 		w.fail("rule 12: not all workers train %v after the last link was mended: %s", backTime, w.coordinator.status())
 	}
 	return true
@@ -156,11 +159,11 @@ func (w *world) proceeds() bool {
 
 // forge makes a state with the mark of another.
 func (w *world) forge(n *node, mark ergoflow.Mark) *node {
-	return &node{parent: n.parent, mark: mark, number: -1}
+	return &node{run: n.run, parent: n.parent, mark: mark, number: -1}
 }
 
 // ordered checks a message of the coordinator.
-func (w *world) ordered(c *coordinator, e machine.Send) {
+func (w *world) ordered(c *coordinator, slot int, e machine.Send) {
 	switch m := e.Message.(type) {
 	case message.Form:
 		if incarnation, known := w.formed[m.Generation]; known {
@@ -173,60 +176,73 @@ func (w *world) ordered(c *coordinator, e machine.Send) {
 			w.fail("rule 3: generation %d is formed after %d", m.Generation, w.last)
 		}
 		w.formed[m.Generation], w.last = c.incarnation, m.Generation
-		w.holdings = w.holdings[:0]
-		for _, s := range c.machine.Status().Workers {
-			if p := w.process(s.ID); p != nil && p.node != nil && p.prepared {
-				w.holdings = append(w.holdings, holding{p, p.node})
+		run := w.withHash(c.conducts[slot])
+		run.holdings = run.holdings[:0]
+		for _, s := range c.fleet.Status(run.plan.Run).Workers {
+			if p := w.process(s.ID); p != nil && p.node != nil && p.prepared && p.run == run && s.Run == run.plan.Run {
+				run.holdings = append(run.holdings, holding{p, p.node})
 			}
 		}
 	case message.Go:
 		if r := w.rings[m.Generation]; r != nil && !r.gone {
 			r.gone = true
-			w.goes(c, r)
+			w.goes(w.withHash(c.conducts[slot]), r)
 		}
+	case message.Transfer:
+		w.transferred(e)
 	}
 }
 
 // goes checks a generation when it is told to go.
-func (w *world) goes(c *coordinator, r *ring) {
+func (w *world) goes(run *run, r *ring) {
 	r.base = r.places[0].process.node
+	if r.base == nil {
+		w.fail("rule 4: in generation %d %s begins with no state", r.generation, r.places[0].process)
+		return
+	}
+	if r.base.run != run {
+		w.fail("rule 14: generation %d of run %s begins with a state of run %s", r.generation, run.plan.Run, r.base.run.plan.Run)
+	}
+	if most := run.workers.Max; most > 0 && len(r.places) > most {
+		w.fail("rule 15: generation %d of run %s has %d members, more than %d", r.generation, run.plan.Run, len(r.places), most)
+	}
 	for _, place := range r.places {
 		if p := place.process; p != nil && p.node != r.base {
 			w.fail("rule 4: in generation %d %s begins with %s, %s with %s", r.generation, r.places[0].process, r.base, p, p.node)
 			return
 		}
 	}
-	w.newest = r
-	if w.committed == nil || r.base.has(w.committed) {
+	run.newest = r
+	if run.committed == nil || r.base.has(run.committed) {
 		return
 	}
-	for _, h := range w.holdings {
-		if h.node.has(w.committed) && h.process.alive {
+	for _, h := range run.holdings {
+		if h.node.has(run.committed) && h.process.alive {
 			w.fail("rule 6: generation %d begins with %s, though %s was connected with %s, and %s was committed",
-				r.generation, r.base, h.process, h.node, w.committed)
+				r.generation, r.base, h.process, h.node, run.committed)
 		}
 	}
-	if n := c.newest(); n != nil && n.has(w.committed) {
+	if n := run.newestCheckpoint(); n != nil && n.has(run.committed) {
 		w.fail("rule 6: generation %d begins with %s, though there is a checkpoint at %s, and %s was committed",
-			r.generation, r.base, n, w.committed)
+			r.generation, r.base, n, run.committed)
 	}
-	w.logf("lost: %s", w.committed)
+	w.logf("lost: %s", run.committed)
 	w.happened["committed steps lost"]++
-	w.committed = nil
+	run.committed = nil
 }
 
 // uploaded checks a checkpoint that the coordinator accepts: it must refuse the same one
 // from a process with another secret, of another run and of an impossible state.
-func (w *world) uploaded(c *coordinator, taken machine.Upload) {
+func (w *world) uploaded(c *coordinator, run *run, taken machine.Upload) {
 	for what, change := range map[string]func(*machine.Upload){
 		"a stranger's":              func(u *machine.Upload) { u.Secret++ },
-		"another run's":             func(u *machine.Upload) { u.Run += "2" },
-		"one of a generation ahead": func(u *machine.Upload) { u.State.Generation = c.machine.Status().Generation + 1 },
-		"one after the last step":   func(u *machine.Upload) { u.State.Step = w.plan.Steps + 1 },
+		"another run's":             func(u *machine.Upload) { u.Run += "?" },
+		"one of a generation ahead": func(u *machine.Upload) { u.State.Generation = w.last + 1 + taken.State.Generation },
+		"one after the last step":   func(u *machine.Upload) { u.State.Step = run.plan.Steps + 1 },
 	} {
 		forged := taken
 		change(&forged)
-		if c.machine.CheckUpload(forged) == nil {
+		if c.fleet.CheckUpload(forged) == nil {
 			w.fail("rule 11: the coordinator takes %s checkpoint: %+v", what, forged)
 		}
 	}
@@ -234,12 +250,18 @@ func (w *world) uploaded(c *coordinator, taken machine.Upload) {
 
 // observe checks after every event what the coordinator calls committed.
 func (w *world) observe(c *coordinator) {
-	mark := c.machine.Committed()
-	if mark == (ergoflow.Mark{}) || w.committed != nil && w.committed.mark == mark {
+	for _, run := range w.runs {
+		w.observeRun(run, c.fleet.Committed(run.plan.Run))
+	}
+	w.observeFleet(c)
+}
+
+func (w *world) observeRun(run *run, mark ergoflow.Mark) {
+	if mark == (ergoflow.Mark{}) || run.committed != nil && run.committed.mark == mark {
 		return
 	}
 	r := w.rings[mark.Generation]
-	if r != w.newest {
+	if r != run.newest {
 		return // it was lost
 	}
 	n := w.states[mark]
@@ -247,27 +269,30 @@ func (w *world) observe(c *coordinator) {
 		w.fail("rule 5: %s is called committed, but not all members have applied it", mark)
 		return
 	}
-	if w.committed != nil && !n.has(w.committed) {
-		w.fail("rule 6: %s is committed after %s, which it does not contain", n, w.committed)
+	if run.committed != nil && !n.has(run.committed) {
+		w.fail("rule 6: %s is committed after %s, which it does not contain", n, run.committed)
 	}
-	w.committed = n
+	run.committed = n
 }
 
-// finished checks the final state.
-func (w *world) finished(c *coordinator) {
-	n := c.newest()
-	if n == nil || n.mark.Step != w.plan.Steps {
+// checkEnd checks the final state of a run.
+func (w *world) checkEnd(run *run) {
+	n := run.newestCheckpoint()
+	if n == nil || n.mark.Step != run.plan.Steps {
 		w.fail("rule 8: the run is finished, and the last durable state is %s", n)
 		return
 	}
-	if w.committed != nil && !n.has(w.committed) {
-		w.fail("rule 8: the run ends with %s, which does not contain %s, which was committed", n, w.committed)
+	if run.committed != nil && !n.has(run.committed) {
+		w.fail("rule 8: the run ends with %s, which does not contain %s, which was committed", n, run.committed)
 	}
-	for step := w.plan.Steps; step > 0; step-- {
+	for step := run.plan.Steps; step > 0; step-- {
 		if n == nil || n.mark.Step != step {
 			w.fail("rule 8: the final history has no step %d", step)
 			return
 		}
 		n = n.parent
+	}
+	if n != run.root {
+		w.fail("rule 14: the final history begins with another run's state")
 	}
 }

@@ -2,9 +2,11 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 )
@@ -15,26 +17,41 @@ type coordinator struct {
 	w           *world
 	up          bool
 	incarnation int
-	machine     *machine.Machine
+	fleet       *fleet.Fleet
 	sessions    map[machine.Session]*stream
 	last        machine.Session
-	scanning    bool
+	scanning    map[string]bool
+	conducts    map[int]string // slot → hash of its run
 
-	disk        machine.Ledger
-	checkpoints []*node // durable
+	disk map[int]machine.Ledger // by slot
 }
 
 const tick = 100 * time.Millisecond
 
 func (c *coordinator) start() {
-	c.up, c.hangs, c.scanning = true, 0, false
+	c.up, c.hangs, c.scanning, c.conducts = true, 0, map[string]bool{}, map[int]string{}
 	c.incarnation++
-	c.machine = machine.New(c.w.sabotage.config(machine.Config{Version: "v"}), c.disk)
+	c.fleet = fleet.New(c.w.sabotage.config(machine.Config{Version: "v"}), c.disk)
 	c.sessions = map[machine.Session]*stream{}
 	c.w.logf("coordinator starts")
+	for slot, ledger := range c.disk {
+		if ledger.Plan != nil {
+			c.conducts[slot] = ledger.Plan.Run
+		}
+	}
 	c.step(machine.Start{})
-	c.step(machine.Submit{Plan: c.w.sabotage.plan(c.w.plan), Until: machine.StageTrain})
+	for _, r := range c.w.runs {
+		if !r.hasEnded() && c.up {
+			c.submit(r)
+		}
+	}
 	c.at(tick, c.tick)
+}
+
+// submit hands a run to the fleet, as the queue does when it begins and after each start.
+func (c *coordinator) submit(r *run) {
+	c.step(fleet.Submit{Workers: c.w.sabotage.bounds(r.workers),
+		Submit: machine.Submit{Plan: c.w.sabotage.plan(r.plan), Until: machine.StageTrain, Entry: r.entry}})
 }
 
 // at schedules a call in this incarnation of the process.
@@ -111,7 +128,7 @@ func (c *coordinator) streamBroke(s *stream, why string) {
 // step handles an event and executes its effects, unless the process crashes
 // among them.
 func (c *coordinator) step(e machine.Event) {
-	effects, reason := c.machine.Step(c.w.time(), e)
+	effects, reason := c.fleet.Step(c.w.time(), e)
 	if reason != "" {
 		c.w.logf("coordinator = %s", reason)
 	}
@@ -135,21 +152,24 @@ func (c *coordinator) step(e machine.Event) {
 	c.w.observe(c)
 }
 
-func (c *coordinator) execute(effect machine.Effect) {
+func (c *coordinator) execute(effect fleet.Effect) {
 	w := c.w
-	switch e := effect.(type) {
+	switch e := effect.Effect.(type) {
 	case machine.Persist:
+		delete(c.conducts, effect.Slot)
+		if p := e.Ledger.Plan; p != nil {
+			c.conducts[effect.Slot] = p.Run
+		}
 		if w.sabotage.latePersist {
-			ledger := e.Ledger
-			c.at(300*time.Millisecond, func() { c.disk = ledger })
+			c.at(300*time.Millisecond, func() { c.persist(effect.Slot, e.Ledger) })
 			return
 		}
-		c.disk = e.Ledger
+		c.persist(effect.Slot, e.Ledger)
 	case machine.Send:
 		if _, ping := e.Message.(message.Ping); !ping {
 			w.logf("coordinator ► %s", e)
 		}
-		w.ordered(c, e)
+		w.ordered(c, effect.Slot, e)
 		order := w.sabotage.order(c, e)
 		if s := c.sessions[e.Session]; s != nil {
 			s.down(order)
@@ -161,7 +181,7 @@ func (c *coordinator) execute(effect machine.Effect) {
 			s.closeByCoordinator()
 		}
 	case machine.Scan:
-		c.scan()
+		c.scan(w.withHash(e.Plan.Run))
 	case machine.Warn:
 		w.logf("coordinator warns: %s", e.Text)
 		if strings.Contains(e.Text, "differ") {
@@ -174,48 +194,46 @@ func (c *coordinator) execute(effect machine.Effect) {
 	}
 }
 
+// persist makes a slot's ledger durable.
+func (c *coordinator) persist(slot int, l machine.Ledger) {
+	c.disk[slot] = l
+	if l.Plan != nil {
+		r := c.w.withHash(l.Plan.Run)
+		r.finished, r.failure = l.Finished, l.Failure
+	}
+}
+
 // scan reads the disks, which takes a while.
-func (c *coordinator) scan() {
-	if c.scanning {
+func (c *coordinator) scan(r *run) {
+	if c.scanning[r.plan.Run] {
 		return
 	}
-	c.scanning = true
-	e := machine.Scanned{Run: c.w.plan.Run}
-	for k := range c.w.plan.Shards + 1 {
+	c.scanning[r.plan.Run] = true
+	e := machine.Scanned{Run: r.plan.Run}
+	for k := range r.plan.Shards + 1 {
 		e.Present = append(e.Present, k)
 	}
-	if newest := c.newest(); newest != nil {
+	if newest := r.newestCheckpoint(); newest != nil {
 		e.HasCheckpoint, e.Checkpoint = true, newest.mark
 	}
 	c.at(c.w.between(time.Millisecond, 300*time.Millisecond), func() {
-		c.scanning = false
+		delete(c.scanning, r.plan.Run)
 		c.step(e)
 	})
 }
 
-// newest is the checkpoint with the greatest mark.
-func (c *coordinator) newest() *node {
-	var newest *node
-	for _, n := range c.checkpoints {
-		if newest == nil || n.mark.Compare(newest.mark) > 0 {
-			newest = n
-		}
-	}
-	return newest
-}
-
 // save stores a checkpoint that has arrived, and tells the machine once it is durable.
 func (c *coordinator) save(p *process, n *node, final bool) {
-	w := c.w
-	upload := machine.Upload{Worker: p.id, Secret: uint64(p.pid), Run: w.plan.Run, State: n.mark}
-	if err := c.machine.CheckUpload(upload); err != nil {
+	w, r := c.w, n.run
+	upload := machine.Upload{Worker: p.id, Secret: uint64(p.pid), Run: r.plan.Run, State: n.mark}
+	if err := c.fleet.CheckUpload(upload); err != nil {
 		w.logf("coordinator refuses the checkpoint %s of %s: %v", n.mark, p, err)
 		w.happened["checkpoints refused"]++
 		return
 	}
-	w.uploaded(c, upload)
+	w.uploaded(c, r, upload)
 	if !w.calm && w.oneIn(w.weather.unsaved) {
-		e := machine.NotSaved{Run: w.plan.Run, Step: n.mark.Step, Reason: "no space left"}
+		e := machine.NotSaved{Run: r.plan.Run, Step: n.mark.Step, Reason: "no space left"}
 		if n.mark.Step%2 == 0 { // a full disk; otherwise a file that cannot be written
 			e.Short = &machine.Shortage{Path: "/disk", Bytes: 1}
 		}
@@ -224,26 +242,33 @@ func (c *coordinator) save(p *process, n *node, final bool) {
 	}
 	w.logf("coordinator stores the checkpoint %s", n.mark)
 	if w.sabotage.lateCheckpoint {
-		c.at(500*time.Millisecond, func() { c.checkpoints = append(c.checkpoints, n) })
+		c.at(500*time.Millisecond, func() { r.checkpoints = append(r.checkpoints, n) })
 	} else {
-		c.checkpoints = append(c.checkpoints, n)
+		r.checkpoints = append(r.checkpoints, n)
 	}
 	times := 1
 	if !w.calm && w.oneIn(w.weather.twice) {
 		times = 2
 	}
 	for range times {
-		c.at(w.between(0, 5*time.Millisecond), func() { c.step(machine.Saved{Run: w.plan.Run, State: n.mark, Final: final}) })
+		c.at(w.between(0, 5*time.Millisecond), func() { c.step(machine.Saved{Run: r.plan.Run, State: n.mark, Final: final}) })
 	}
 }
 
-func (c *coordinator) done() bool { return c.up && c.disk.Finished }
+// done reports whether all runs are finished.
+func (c *coordinator) done() bool {
+	return c.up && !slices.ContainsFunc(c.w.runs, func(r *run) bool { return !r.finished })
+}
 
 func (c *coordinator) status() string {
 	if !c.up {
 		return "the coordinator is down"
 	}
-	return fmt.Sprintf("%+v", c.machine.Status())
+	text := ""
+	for _, r := range c.w.runs {
+		text += fmt.Sprintf("%+v; ", c.fleet.Status(r.plan.Run))
+	}
+	return text
 }
 
 // stop ends the process as SIGTERM does: the machine dismisses all workers, in bounded time.

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
 // victims are the two workers that a fault strikes, which may be one, and its duration.
@@ -167,9 +166,13 @@ func (w *world) submitOtherSettings(victims) {
 		return
 	}
 	w.logf("other settings are submitted")
-	w.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
-	w.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
-	w.coordinator.step(machine.Submit{Plan: w.sabotage.plan(w.plan), Until: machine.StageTrain})
+	r := w.runs[w.r.IntN(len(w.runs))]
+	if r.hasEnded() {
+		return
+	}
+	r.plan.CheckpointEvery = ergoflow.Step(1 + w.r.IntN(40))
+	r.plan.Config = fmt.Appendf(nil, "%d", w.sequence)
+	w.coordinator.submit(r)
 }
 
 // becalm ends all faults: links are mended, no process hangs, and all are there.

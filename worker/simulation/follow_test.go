@@ -14,6 +14,9 @@ func (p *process) follow(m message.Member) {
 		p.w.open(p.id, peer.id) > 0 || p.w.open(peer.id, p.id) > 0 {
 		return
 	}
+	if peer.run != p.run {
+		return
+	}
 	if p.node == nil || peer.node.mark.Compare(p.node.mark) > 0 {
 		p.leader = peer
 		p.hold(peer.node)
@@ -23,7 +26,7 @@ func (p *process) follow(m message.Member) {
 
 func (p *process) hold(n *node) {
 	p.node = n
-	p.post(protocol.Followed{Run: p.w.plan.Run, Mark: n.mark})
+	p.post(protocol.Followed{Run: n.run.plan.Run, Mark: n.mark})
 }
 
 // tell sends followers the update from the state before to the present one. A follower

@@ -26,6 +26,7 @@ type process struct {
 	dismissed bool
 	ended     error // the session's, until its work has ended
 
+	run      *run // that it prepares or has prepared for; nil: none
 	prepared bool
 	settings string   // of the run that it prepared for
 	node     *node    // the state; nil: none
@@ -80,7 +81,7 @@ func (p *process) look() {
 	}
 	hello := message.Hello{Worker: message.Worker{ID: p.id, Version: "v", DataAddress: p.address(), Device: "none", PID: p.pid, Secret: uint64(p.pid)}}
 	if p.prepared {
-		hello.Run = p.w.plan.Run
+		hello.Run = p.run.plan.Run
 		if p.node != nil {
 			hello.HasState, hello.State = true, p.mark()
 		}
@@ -99,8 +100,8 @@ func (p *process) address() string { return fmt.Sprintf("%s:%d", p.id, p.pid) }
 // mark is the mark of its state, as it tells the coordinator.
 func (p *process) mark() ergoflow.Mark {
 	mark := p.node.mark
-	if p.w.sabotage.noMarks && p.w.newest != nil {
-		mark.Generation = p.w.newest.generation // all states have the same generation, so that their steps decide
+	if newest := p.node.run.newest; p.w.sabotage.noMarks && newest != nil {
+		mark.Generation = newest.generation // all states have the same generation, so that their steps decide
 	}
 	return mark
 }
@@ -175,7 +176,7 @@ func (p *process) execute(effect protocol.Effect) {
 		p.join(e.Assign)
 	case protocol.Drop:
 		p.begin(&work{}, 0, func() {
-			p.prepared, p.node, p.leader = false, nil, nil
+			p.drop()
 			p.post(protocol.Ended{})
 		})
 	case protocol.Cancel:
@@ -195,9 +196,18 @@ func (p *process) execute(effect protocol.Effect) {
 	}
 }
 
+// drop forgets the run and its state.
+func (p *process) drop() { p.run, p.prepared, p.node, p.leader = nil, false, nil, nil }
+
 // prepare maps shards and compiles, which takes longer with new settings, and then follows
 // the member that the order names.
 func (p *process) prepare(order message.Prepare) {
+	if run := p.w.withHash(order.Plan.Run); p.run != run {
+		if !p.w.sabotage.ignoreRun {
+			p.drop()
+		}
+		p.run = run
+	}
 	settings := string(order.Plan.Config)
 	took := p.w.between(time.Millisecond, 20*time.Millisecond)
 	if !p.prepared || p.node == nil && p.settings != settings { // a state is worth more than settings
@@ -230,6 +240,13 @@ func (p *process) rest() {
 		p.uploaded(func() { p.exit("left") })
 	case errors.Is(p.ended, protocol.ErrRefused):
 		p.exit("refused")
+	case errors.Is(p.ended, protocol.ErrTransferred):
+		p.uploaded(func() {
+			if !p.w.sabotage.keepRun {
+				p.drop()
+			}
+			p.look()
+		})
 	default:
 		p.at(p.w.between(0, 300*time.Millisecond), p.look)
 	}

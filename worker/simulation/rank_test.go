@@ -49,10 +49,10 @@ func (p *process) take(w *work, taken func()) {
 		}
 		taken()
 	case message.SourceFresh:
-		if p.w.plan.Start != "" {
+		if p.run.plan.Start != "" {
 			p.w.fail("rule 13: %s is told to begin from random parameters", p)
 		}
-		p.at(p.w.between(0, 50*time.Millisecond), func() { put(p.w.root) })
+		p.at(p.w.between(0, 50*time.Millisecond), func() { put(p.run.root) })
 	case message.SourceCheckpoint:
 		p.fetchCheckpoint(want, put, fail)
 	case message.SourcePeer:
@@ -75,7 +75,7 @@ func (p *process) fetchCheckpoint(want ergoflow.Mark, put func(*node), fail func
 			fail("load checkpoint: the connection broke")
 			return
 		}
-		for _, n := range c.checkpoints {
+		for _, n := range p.run.checkpoints {
 			if p.fits(n, want) {
 				put(n)
 				return
@@ -102,7 +102,7 @@ func (p *process) fetch(w *work, from message.Member, want ergoflow.Mark, put fu
 			return
 		}
 		p.w.on(&peer.host, p.w.delay(), func() {
-			if !peer.alive || peer.node == nil || !p.fits(peer.node, want) {
+			if !peer.alive || peer.node == nil || peer.run != p.run || !p.fits(peer.node, want) {
 				p.at(p.w.delay(), func() { fail("state from peer %s: it holds none at %s", from.ID, want) })
 				return
 			}
@@ -190,7 +190,7 @@ func (p *process) compute() {
 		if p.work == w && !w.cancelled {
 			state := p.node
 			if state == nil {
-				state = p.w.root // memory that was never written
+				state = p.run.root // memory that was never written
 			}
 			w.ring.contribute(w.assign.Rank, part{state: state, shards: w.assign.Shards})
 		}

@@ -31,11 +31,15 @@ type sabotage struct {
 	noNames        bool // the coordinator does not learn which members are silent
 	neverMended    bool // no check finds a link mended
 	noStart        bool // the state from which a run begins is not stored
+	noMost         bool // the coordinator does not know the most of a run
+	keepRun        bool // a worker that moves keeps its run and its state
+	ignoreRun      bool // a worker that prepares for another run keeps the state of the old one
+	alone          bool // no world has several runs
 	forgetStart    bool // the coordinator does not know that a run begins from an earlier state
 }
 
 var sabotages = []sabotage{
-	{name: "skip the ring's fence", noRingFence: true, want: "rule 2"},
+	{name: "skip the ring's fence", noRingFence: true, want: "rule"},
 	{name: "skip the lease", noLease: true, want: "rule 7"},
 	{name: "do not wait for absent holders", noAbsence: true},
 	{name: "compare states by step alone", noMarks: true},
@@ -49,6 +53,9 @@ var sabotages = []sabotage{
 	{name: "do not notice silence", deafRings: true, want: "rule 12"},
 	{name: "do not name the silent", noNames: true, want: "rule 12"},
 	{name: "do not find links mended", neverMended: true, want: "rule 12"},
+	{name: "forget a run's most", noMost: true, want: "rule 15"},
+	{name: "move without forgetting the run", keepRun: true},
+	{name: "take a state into another run", ignoreRun: true},
 	{name: "forget that a run begins from an earlier state", noStart: true, forgetStart: true, want: "rule 13"},
 }
 
@@ -88,6 +95,14 @@ func (s sabotage) events(c *coordinator, e machine.Received) []machine.Event {
 		all = append(all, machine.Received{Session: other.number, Message: e.Message})
 	}
 	return all
+}
+
+// bounds changes those that are submitted with a run.
+func (s sabotage) bounds(b ergoflow.WorkerBounds) ergoflow.WorkerBounds {
+	if s.noMost {
+		b.Max = 0
+	}
+	return b
 }
 
 // order changes a message that the machine sends.

@@ -27,7 +27,8 @@ const maxTrace = 150
 func TestSimulation(t *testing.T) {
 	if *replay >= 0 {
 		w := simulate(uint64(*replay), sabotage{}, true)
-		t.Logf("seed %d: %+v, %d shards, %d steps\n%s", w.seed, w.weather, w.plan.Shards, w.plan.Steps, w.trace.String())
+		t.Logf("seed %d: %+v, %d runs, the first with %d shards and %d steps\n%s",
+			w.seed, w.weather, len(w.runs), w.runs[0].plan.Shards, w.runs[0].plan.Steps, w.trace.String())
 		if w.broken != "" {
 			t.Errorf("seed %d: %s", w.seed, w.broken)
 		}

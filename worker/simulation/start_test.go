@@ -10,12 +10,12 @@ import (
 // stored, whatever else goes wrong, and no worker makes a step.
 func TestMissingStart(t *testing.T) {
 	for seed := uint64(0); seed < 300; seed += 3 {
-		w := newWorld(seed, sabotage{noStart: true}, false)
-		for w.coordinator.disk.Failure == "" && w.broken == "" && w.now < patience {
+		w := newWorld(seed, sabotage{noStart: true, alone: true}, false)
+		for w.runs[0].failure == "" && w.broken == "" && w.now < patience {
 			w.next()
 		}
-		if w.broken != "" || w.coordinator.disk.Failure == "" || w.madeAt != 0 {
-			t.Errorf("seed %d: broken: %q, failure: %q, first step at %v", seed, w.broken, w.coordinator.disk.Failure, w.madeAt)
+		if w.broken != "" || w.runs[0].failure == "" || w.runs[0].madeAt != 0 {
+			t.Errorf("seed %d: broken: %q, failure: %q, first step at %v", seed, w.broken, w.runs[0].failure, w.runs[0].madeAt)
 		}
 	}
 }
@@ -25,24 +25,24 @@ func TestMissingStart(t *testing.T) {
 func TestLostStart(t *testing.T) {
 	lost := 0
 	for seed := uint64(0); seed < 300; seed += 3 {
-		w := newWorld(seed, sabotage{}, false)
-		for w.newest == nil && w.broken == "" && w.now < patience {
+		w := newWorld(seed, sabotage{alone: true}, false)
+		for w.runs[0].newest == nil && w.broken == "" && w.now < patience {
 			w.next()
 		}
 		for _, p := range w.alive() {
 			p.crash()
 		}
-		if n := w.coordinator.newest(); n != nil && n.mark != (ergoflow.Mark{}) {
+		if n := w.runs[0].newestCheckpoint(); n != nil && n.mark != (ergoflow.Mark{}) {
 			continue // a later checkpoint is there
 		}
 		lost++
-		w.coordinator.checkpoints = nil
+		w.runs[0].checkpoints = nil
 		w.coordinator.crash()
-		for w.coordinator.disk.Failure == "" && w.broken == "" && w.now < 2*patience {
+		for w.runs[0].failure == "" && w.broken == "" && w.now < 2*patience {
 			w.next()
 		}
-		if w.broken != "" || w.coordinator.disk.Failure == "" {
-			t.Errorf("seed %d: broken: %q, failure: %q", seed, w.broken, w.coordinator.disk.Failure)
+		if w.broken != "" || w.runs[0].failure == "" {
+			t.Errorf("seed %d: broken: %q, failure: %q", seed, w.broken, w.runs[0].failure)
 		}
 	}
 	if lost < 50 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/data/random"
 )
 
@@ -22,7 +23,7 @@ type world struct {
 	weather  weather
 	calm     bool // faults are over
 
-	plan        ergoflow.Plan
+	runs        []*run
 	coordinator *coordinator
 	processes   []*process             // in the order of their start, dead ones included
 	links       map[link]time.Duration // cut until then
@@ -63,17 +64,19 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 		slow: w.between(time.Millisecond, 80*time.Millisecond), gradient: w.between(10*time.Millisecond, 400*time.Millisecond),
 		workers: 1 + r.IntN(5), knownDead: r.IntN(3) > 0,
 	}
-	w.plan = ergoflow.Plan{Run: "r", Experiment: "e", Dataset: "d", Shards: 1 + r.IntN(6),
-		Steps: ergoflow.Step(20 + r.IntN(150)), CheckpointEvery: ergoflow.Step(1 + r.IntN(40))}
+	first := w.addRun(w.newPlan("r"), ergoflow.WorkerBounds{})
 	if r.IntN(4) == 0 {
-		w.onlyLinks()
+		w.onlyLinks(first)
 	}
-	w.coordinator = &coordinator{w: w}
+	w.coordinator = &coordinator{w: w, disk: map[int]machine.Ledger{}}
 	if seed%3 == 0 { // no draw, so that the other worlds of the seeds stay as they were
-		w.plan.Start = "s"
+		first.plan.Start = "s"
 		if !s.noStart {
-			w.coordinator.checkpoints = []*node{w.root}
+			first.checkpoints = []*node{first.root}
 		}
+	}
+	if seed%4 == 1 && !w.weather.linksOnly && !s.alone {
+		w.severalRuns()
 	}
 	w.coordinator.start()
 	for range w.weather.workers {
@@ -83,12 +86,33 @@ func newWorld(seed uint64, s sabotage, verbose bool) *world {
 	return w
 }
 
+func (w *world) newPlan(run string) ergoflow.Plan {
+	return ergoflow.Plan{Run: run, Experiment: "e", Dataset: "d", Shards: 1 + w.r.IntN(6),
+		Steps: ergoflow.Step(20 + w.r.IntN(150)), CheckpointEvery: ergoflow.Step(1 + w.r.IntN(40))}
+}
+
+// severalRuns adds a run or two, with bounds for their workers.
+func (w *world) severalRuns() {
+	w.weather.workers = 2 + w.r.IntN(6)
+	bounds := func() ergoflow.WorkerBounds {
+		b := ergoflow.WorkerBounds{Min: w.r.IntN(3)}
+		if w.r.IntN(3) > 0 {
+			b.Max = max(1, b.Min) + w.r.IntN(3)
+		}
+		return b
+	}
+	w.runs[0].workers = bounds()
+	for i := range 1 + w.r.IntN(2) {
+		w.addRun(w.newPlan(fmt.Sprintf("r%d", i+2)), bounds())
+	}
+}
+
 // onlyLinks makes a world in which nothing fails but links between workers. Its run does not
 // end.
-func (w *world) onlyLinks() {
+func (w *world) onlyLinks(run *run) {
 	w.weather.linksOnly, w.weather.workers = true, 2+w.r.IntN(4)
 	w.weather.crash, w.weather.unsaved = 1<<40, 1<<40
-	w.plan.Shards, w.plan.Steps = w.weather.workers+w.r.IntN(4), 1<<40
+	run.plan.Shards, run.plan.Steps = w.weather.workers+w.r.IntN(4), 1<<40
 }
 
 // patience bounds how long a run may take once faults have stopped.
@@ -103,7 +127,9 @@ func (w *world) run() {
 				w.doneSince = w.now
 			}
 			if w.now > w.doneSince+time.Second {
-				w.finished(w.coordinator)
+				for _, r := range w.runs {
+					w.checkEnd(r)
+				}
 				return
 			}
 		}

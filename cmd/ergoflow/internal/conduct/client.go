@@ -59,11 +59,12 @@ func Dial(addr string) (*Client, error) {
 // Close ends the connection.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Status asks the coordinator for its status.
-func (c *Client) Status(ctx context.Context) (st coordinator.Status, err error) {
+// Status asks the coordinator for its status, with that of the run that has the hash if the
+// coordinator conducts it, and otherwise of the first that it conducts.
+func (c *Client) Status(ctx context.Context, run string) (st coordinator.Status, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	reply, err := c.Control.Status(ctx, &wire.StatusRequest{})
+	reply, err := c.Control.Status(ctx, &wire.StatusRequest{Run: run})
 	if err != nil {
 		return st, rpcError("ask the coordinator for its status", err)
 	}
@@ -79,14 +80,20 @@ type Submission struct {
 	Replace  bool // it takes that run's place
 	Queue    bool // it waits in the queue,
 	Priority int  // at the place of this priority
+	// Workers bounds the workers that it uses. Nil: as it has, or else the coordinator's default.
+	Workers *ergoflow.WorkerBounds
 }
 
 // Submit hands a plan to the coordinator, and returns the number of the run.
 func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stage, s Submission) (queue.ID, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	reply, err := c.Control.Submit(ctx, &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
-		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent()})
+	r := &wire.SubmitRequest{Plan: convert.PlanToWire(plan), Until: until, Version: ergoflow.Build(),
+		Replace: s.Replace, Queue: s.Queue, Priority: int32(s.Priority), Parent: parent()}
+	if b := s.Workers; b != nil {
+		r.Workers = &wire.WorkerBounds{Min: uint32(b.Min), Max: uint32(b.Max)}
+	}
+	reply, err := c.Control.Submit(ctx, r)
 	if err == nil {
 		return queue.ID(reply.Id), nil
 	}
@@ -95,6 +102,15 @@ func (c *Client) Submit(ctx context.Context, plan ergoflow.Plan, until wire.Stag
 		return 0, ofKind{refused, ErrBusy}
 	}
 	return 0, refused
+}
+
+// SubmitRetraining adds a retraining to the coordinator's queue, and returns the number of the
+// run. The configuration is a file on the coordinator's machine.
+func (c *Client) SubmitRetraining(ctx context.Context, config string, priority int) (queue.ID, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	reply, err := c.Control.Submit(ctx, &wire.SubmitRequest{Config: config, Queue: true, Priority: int32(priority)})
+	return queue.ID(reply.GetId()), queueError("submit the retraining "+config, err)
 }
 
 // checkpoint fetches the latest checkpoint of a run.

@@ -96,7 +96,7 @@ type follower struct {
 // look asks for the status. It adds the run where the status leaves it out: it waits far
 // behind in the queue, or ended long ago.
 func (f *follower) look(ctx context.Context, c *Client) (coordinator.Status, error) {
-	st, err := c.Status(ctx)
+	st, err := c.Status(ctx, f.plan.Run)
 	if err != nil || f.id == 0 || st.Run == f.plan.Run || f.entry(st) != nil {
 		return st, err
 	}

@@ -1,0 +1,237 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
+)
+
+// slotOf is the slot of a worker that opens a session.
+func (f *Fleet) slotOf(hello message.Hello) *slot {
+	if s := f.withRun(hello.Run); s != nil && !s.isFree() {
+		return s
+	}
+	if m, ok := f.moves[hello.Worker.ID]; ok && slices.Contains(f.slots, m.to) {
+		return m.to
+	}
+	if s := f.neediest(); s != nil {
+		return s
+	}
+	for _, s := range f.slots { // its run has no most: the worker replaces one that is lost
+		if !s.isFree() && s.workers.Max == 0 {
+			return s
+		}
+	}
+	if s := f.free(); s != nil {
+		return s
+	}
+	if f.stopping {
+		return f.slots[0] // refuses it
+	}
+	return f.add()
+}
+
+// count is the number of workers that a slot has, with those that are on their way to it.
+func (f *Fleet) count(s *slot) int {
+	n := s.machine.Workers()
+	for _, m := range f.moves {
+		if m.to == s {
+			n++
+		}
+	}
+	return n
+}
+
+// useful is the number of workers that a slot's run can use.
+func (s *slot) useful() int {
+	_, plan, _ := s.machine.Conducting()
+	return s.workers.Useful(*plan)
+}
+
+// least is the number of workers below which no run takes any from this one's.
+func (s *slot) least() int { return max(1, s.workers.Min) }
+
+// entry orders runs by their numbers in the queue.
+func (s *slot) entry() uint64 {
+	entry, _, _ := s.machine.Conducting()
+	return entry
+}
+
+// neediest is the slot whose run gets the next worker: one with fewer than its least, then
+// the one with the fewest, then the one that was submitted first. Nil: no run can use one.
+func (f *Fleet) neediest() *slot {
+	var needy *slot
+	for _, s := range f.slots {
+		if !s.isFree() && f.count(s) < s.useful() && (needy == nil || f.precedes(s, needy)) {
+			needy = s
+		}
+	}
+	return needy
+}
+
+func (f *Fleet) precedes(a, b *slot) bool {
+	need := func(s *slot) int {
+		if f.count(s) < s.least() {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(need(a), need(b)), cmp.Compare(f.count(a), f.count(b)), cmp.Compare(a.entry(), b.entry())) < 0
+}
+
+// donor is the slot from which a run gets a worker; nil: none has one to give.
+func (f *Fleet) donor(to *slot) *slot {
+	for _, s := range f.slots { // workers that no run uses
+		if s.machine.Workers() > 0 && s.isFree() {
+			return s
+		}
+	}
+	for _, s := range f.slots { // workers that their run cannot use
+		if s != to && !s.isFree() && s.machine.Workers() > s.useful() {
+			return s
+		}
+	}
+	if f.now.Sub(f.changed) < settle {
+		return nil
+	}
+	var rich *slot
+	for _, s := range f.slots {
+		if s != to && !s.isFree() && s.machine.Workers() > s.least() && (rich == nil || s.machine.Workers() > rich.machine.Workers()) {
+			rich = s
+		}
+	}
+	if rich == nil || f.count(rich) < f.count(to)+2 && f.count(to) >= to.least() {
+		return nil
+	}
+	return rich
+}
+
+// balance moves workers until each run has what it is due.
+func (f *Fleet) balance() {
+	f.balanced = f.now
+	for id, m := range f.moves {
+		if f.now.After(m.until) || m.to.isFree() {
+			delete(f.moves, id)
+		}
+	}
+	if f.stopping || len(f.slots) == 1 && (f.slots[0].isFree() || f.slots[0].workers.Max == 0) {
+		return
+	}
+	for _, s := range slices.Clone(f.slots) {
+		for !s.isFree() && s.workers.Max > 0 && s.machine.Workers() > s.workers.Max {
+			f.transfer(s, nil)
+		}
+	}
+	for to := f.neediest(); to != nil; to = f.neediest() {
+		from := f.donor(to)
+		if from == nil {
+			break
+		}
+		f.transfer(from, to)
+	}
+	f.forget()
+}
+
+// transfer moves a worker from one slot to another; nil: to where it is needed.
+func (f *Fleet) transfer(from, to *slot) {
+	session, id, _ := from.machine.Spare()
+	reason := fmt.Sprintf("its run uses at most %d workers", from.workers.Max)
+	if to != nil {
+		_, plan, _ := to.machine.Conducting()
+		reason = fmt.Sprintf("run %.12s (%s) needs a worker", plan.Run, plan.Experiment)
+		f.moves[id] = move{to, f.now.Add(moveTimeout)}
+	}
+	f.step(from, machine.Transfer{Session: session, Reason: reason})
+}
+
+// forget removes slots without a use. The last run that has ended stays, for the status.
+func (f *Fleet) forget() {
+	shown := f.primary()
+	for _, s := range slices.Clone(f.slots) {
+		if s == shown || !s.isFree() || len(f.slots) == 1 || f.hasSessions(s) {
+			continue
+		}
+		f.slots = slices.DeleteFunc(f.slots, func(v *slot) bool { return v == s })
+		if _, plan, _ := s.machine.Conducting(); plan != nil {
+			f.effects = append(f.effects, Effect{s.number, machine.Persist{Ledger: machine.Ledger{Generation: f.generation}}})
+		}
+	}
+}
+
+func (f *Fleet) hasSessions(s *slot) bool {
+	for _, v := range f.sessions {
+		if v.slot == s {
+			return true
+		}
+	}
+	return false
+}
+
+// primary is the slot that a status without a run describes: of the runs under way the one
+// that was submitted first, or else the last that was submitted.
+func (f *Fleet) primary() *slot {
+	best := f.slots[0]
+	for _, s := range f.slots[1:] {
+		switch {
+		case s.isFree() != best.isFree():
+			if best.isFree() {
+				best = s
+			}
+		case !s.isFree() && s.entry() < best.entry(), s.isFree() && s.entry() > best.entry():
+			best = s
+		}
+	}
+	return best
+}
+
+// Status describes the machine of a run, or the primary one where none has that run. Its
+// workers are those of all machines.
+func (f *Fleet) Status(run string) machine.Status {
+	of := f.withRun(run)
+	if of == nil {
+		of = f.primary()
+	}
+	st := of.machine.Status()
+	for _, s := range f.slots {
+		if s == of {
+			continue
+		}
+		other := s.machine.Status()
+		st.Workers = append(st.Workers, other.Workers...)
+		st.CutLinks = append(st.CutLinks, other.CutLinks...)
+	}
+	return st
+}
+
+// RunStatus is a run under way, for the status.
+type RunStatus struct {
+	Entry      uint64                `json:"id"` // in the queue
+	Run        string                `json:"run"`
+	Experiment string                `json:"experiment"`
+	State      string                `json:"state"`
+	Step       ergoflow.Step         `json:"step"`
+	Steps      ergoflow.Step         `json:"steps"`
+	Generation ergoflow.Generation   `json:"generation"` // the last one begun
+	WorldSize  int                   `json:"world_size"`
+	Workers    int                   `json:"workers"` // that it has
+	Bounds     ergoflow.WorkerBounds `json:"workers_for"`
+}
+
+// UnderWay describes the runs under way, in the order in which they were submitted.
+func (f *Fleet) UnderWay() []RunStatus {
+	list := []RunStatus{}
+	for _, s := range f.slots {
+		if s.isFree() {
+			continue
+		}
+		st := s.machine.Status()
+		list = append(list, RunStatus{Entry: s.entry(), Run: st.Run, Experiment: st.Experiment, State: st.State, Step: st.Step, Steps: st.Steps,
+			Generation: st.Generation, WorldSize: st.WorldSize, Workers: f.count(s), Bounds: s.workers})
+	}
+	slices.SortFunc(list, func(a, b RunStatus) int { return cmp.Compare(a.Entry, b.Entry) })
+	return list
+}
