@@ -11,8 +11,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/registry"
 )
 
-// resolve is registry.Resolve for references that name a version: a command that moves an
-// alias does not take a model's name alone for its champion.
+// resolve is registry.Resolve for references that name a version: a command that changes
+// something does not take a model's name alone for its champion.
 func resolve(ctx context.Context, r *registry.Registry, ref string) (model string, number int, err error) {
 	if !strings.Contains(ref, "@") {
 		return "", 0, usagef("%.80s names no version: write NAME@NUMBER or NAME@ALIAS", ref)
@@ -140,7 +140,7 @@ func modelsTagCommand() *cobra.Command {
 				}
 				tags[key] = value
 			}
-			model, number, err := r.Resolve(ctx, args[0])
+			model, number, err := resolve(ctx, r, args[0])
 			if err != nil {
 				return err
 			}
@@ -161,7 +161,7 @@ func modelsPinCommand() *cobra.Command {
 		Example: "  ergoflow models pin vn1d@7 --registry models",
 		Args:    exactly(1, "a version"),
 		RunE: flags.with(func(ctx context.Context, r *registry.Registry, args []string) error {
-			model, number, err := r.Resolve(ctx, args[0])
+			model, number, err := resolve(ctx, r, args[0])
 			if err != nil {
 				return err
 			}
