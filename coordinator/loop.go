@@ -185,8 +185,9 @@ type Status struct {
 	Refused   []Refusal   `json:"refused"`   // likewise
 	PID       int         `json:"pid"`       // the coordinator's
 	Version   string      `json:"version"`
-	Gossip    string      `json:"gossip"` // host:port to join
-	Runs      []queue.Run `json:"runs"`   // that are under way, the next that wait, and the last that ended
+	Gossip    string      `json:"gossip"`  // host:port to join
+	Runs      []queue.Run `json:"runs"`    // that are under way, the next that wait, and the last that ended
+	Waiting   int         `json:"waiting"` // runs, also those that Runs leaves out
 	// Conducts has every run that workers are for, in the order in which they were submitted.
 	// The fields of machine.Status describe one of them, or the last that ended.
 	Conducts []fleet.RunStatus `json:"conducts"`
@@ -197,7 +198,7 @@ type Status struct {
 func (l *loop) status(run string) Status {
 	s := Status{Status: l.fleet.Status(run), Conducts: l.fleet.UnderWay(), Decisions: append([]Decision{}, l.reasons...),
 		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip,
-		Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
+		Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason
 	}

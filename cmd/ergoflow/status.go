@@ -12,7 +12,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
-	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
 
 func statusCommand() *cobra.Command {
@@ -61,7 +60,7 @@ func printStatus(st coordinator.Status) error {
 			return err
 		}
 	}
-	if line := queueLine(st.Runs); line != "" {
+	if line := queueLine(st.Waiting); line != "" {
 		fmt.Fprintf(stdout, "queue       %s\n", line)
 	}
 	if st.Reason != "" {
@@ -80,20 +79,14 @@ func printStatus(st coordinator.Status) error {
 }
 
 // queueLine says how many runs wait; empty: none.
-func queueLine(runs []queue.Run) string {
-	n := 0
-	for _, r := range runs {
-		if r.State == queue.Waiting {
-			n++
-		}
-	}
-	switch n {
+func queueLine(waiting int) string {
+	switch waiting {
 	case 0:
 		return ""
 	case 1:
 		return "1 run waits"
 	}
-	return fmt.Sprintf("%d runs wait", n)
+	return fmt.Sprintf("%d runs wait", waiting)
 }
 
 func printRun(st coordinator.Status) {

@@ -220,6 +220,17 @@ func (m *Machine) Runs(ended int) []Run {
 	return list
 }
 
+// Waiting is the number of runs that wait.
+func (m *Machine) Waiting() int {
+	n := 0
+	for _, r := range m.live {
+		if r.State == Waiting {
+			n++
+		}
+	}
+	return n
+}
+
 // Run returns a run.
 func (m *Machine) Run(id ID) (Run, bool) {
 	if r := m.runs[id]; r != nil {

@@ -89,13 +89,7 @@ func (m *Machine) submit(e Submit) {
 		m.emit(Answer{ID: busy[0].ID, Busy: true, Refusal: fmt.Sprintf("run %.12s (%s) is not finished", busy[0].Run, busy[0].Name)})
 		return
 	}
-	waiting := 0
-	for _, r := range m.live {
-		if r.State == Waiting {
-			waiting++
-		}
-	}
-	if waiting >= maxWaiting {
+	if waiting := m.Waiting(); waiting >= maxWaiting {
 		m.refuse("%d runs wait already", waiting)
 		return
 	}

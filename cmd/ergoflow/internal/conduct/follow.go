@@ -208,13 +208,22 @@ func (f *follower) elsewhere(st coordinator.Status) (reached bool, err error) {
 
 // waits says how many runs are before this one, when that changes.
 func (f *follower) waits(st coordinator.Status) {
-	before := 0
+	before, listed := 0, 0
 	for before < len(st.Runs) && st.Runs[before].ID != f.id {
 		before++
 	}
+	for _, r := range st.Runs {
+		if r.State == queue.Waiting {
+			listed++
+		}
+	}
 	if before > 0 && before != f.queued {
 		f.bars.End()
-		fmt.Fprintf(f.bars.Out, "run %d waits in the queue, %d before it\n", f.id, before)
+		least := ""
+		if st.Waiting > listed {
+			least = "at least "
+		}
+		fmt.Fprintf(f.bars.Out, "run %d waits in the queue, %s%d before it\n", f.id, least, before)
 		f.queued = before
 	}
 }
