@@ -51,9 +51,8 @@ test: setup ## run all tests but the long ones (ten minutes on two cores)
 quick: ## run the tests of the inner loop (under a minute, once compiled)
 	$(GO) test -short $$($(GO) list ./... | grep -vE '$(SLOW)')
 
-e2e: setup ## run whole clusters of real processes, killed and restarted
-	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow
-	$(GO) test -count=1 -v -run Cluster ./worker
+e2e: setup ## run whole trainings on clusters of any size, killed and restarted (six minutes)
+	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow -args -e2e
 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -143,7 +144,18 @@ func equalToRounding(t *testing.T, what string, got, want *state.State) {
 	}
 }
 
+var e2e = flag.Bool("e2e", false, "run the tests that train the same run several times, which take minutes")
+
+// needE2E skips a test that takes minutes, unless it is asked for.
+func needE2E(t *testing.T) {
+	t.Helper()
+	if !*e2e {
+		t.Skip("it trains the same run several times: `make e2e` runs it")
+	}
+}
+
 func TestWorkerCountsAgree(t *testing.T) {
+	needE2E(t)
 	one := t.TempDir()
 	trainLocally(t, one, 1)
 	want := final(t, one)
@@ -160,6 +172,7 @@ func TestWorkerCountsAgree(t *testing.T) {
 // Workers compute the probes of the functions that they train on. Their number changes
 // nothing either, nor do alternating numbers of sensors and small micro-batches.
 func TestWorkerCountsAgreeOnProbes(t *testing.T) {
+	needE2E(t)
 	for name, sets := range map[string][]string{
 		"cn2d":          nil,
 		"cn2d_transfer": {"--set", "training.sensors=[12,4,8]"},
@@ -323,6 +336,7 @@ var slow = []string{
 }
 
 func TestDisturbedTrainingIsTheSame(t *testing.T) {
+	needE2E(t)
 	undisturbed := t.TempDir()
 	trainLocally(t, undisturbed, 1, slow...)
 	want := final(t, undisturbed)
