@@ -28,6 +28,7 @@ func reproducibly(t *testing.T, name string, workers, steps int) *cluster {
 // the same bits on every backend. Sums over two and three undisturbed workers are the same
 // code on each backend, so they run on one alone.
 func TestReproducible(t *testing.T) {
+	needE2E(t)
 	backendtest.Each(t, func(t *testing.T, b *backend.Backend) {
 		const steps = 150
 		one := reproducibly(t, b.Name, 1, steps)
@@ -54,6 +55,7 @@ func TestReproducible(t *testing.T) {
 // TestReproducibleHistory: the bits are the same when workers join one by one until there
 // are eight, two are killed at once, and others drain.
 func TestReproducibleHistory(t *testing.T) {
+	needE2E(t)
 	const steps = 200
 	one := reproducibly(t, backend.Go, 1, steps)
 	one.end()
