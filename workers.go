@@ -71,3 +71,6 @@ func (b WorkerBounds) Useful(p Plan) int {
 	}
 	return n
 }
+
+// Least is the number of workers with which a run begins. It waits for no more than it can use.
+func (b WorkerBounds) Least(p Plan) int { return min(b.Min, b.Useful(p)) }

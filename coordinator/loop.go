@@ -87,7 +87,7 @@ func (l *loop) run(ctx context.Context) error {
 	defer queueTicker.Stop()
 	l.step(machine.Start{})
 	l.started = true
-	l.stepQueue(queue.Start{Conducting: l.conducting()})
+	l.stepQueue(queue.Start{Conducting: l.conducting(), Finished: l.outcomes()})
 	for l.fatal == nil {
 		select {
 		case f := <-l.work:
@@ -126,14 +126,22 @@ func (l *loop) step(e machine.Event) {
 		l.reasons = append(l.reasons, Decision{time.Now().UTC(), reason})
 		l.reasons = l.reasons[max(0, len(l.reasons)-KeptDecisions):]
 	}
+	persisted := false
 	for _, effect := range effects {
 		if l.fatal != nil {
 			return // the ledger is not durable
 		}
 		l.execute(effect)
+		if _, ok := effect.Effect.(machine.Persist); ok {
+			persisted = true
+		}
 	}
-	l.noteOutcomes()
-	l.noteWorkers()
+	if persisted { // as every end of a run is
+		l.noteOutcomes()
+	}
+	if _, ok := e.(machine.Received); !ok { // there are thousands of these a second, and a tick follows soon
+		l.noteWorkers()
+	}
 }
 
 func (l *loop) execute(effect fleet.Effect) {

@@ -82,6 +82,14 @@ func (l *loop) noteOutcomes() {
 	if !l.started {
 		return
 	}
+	for _, e := range l.outcomes() {
+		l.stepQueue(e)
+	}
+}
+
+// outcomes are the ends of runs that the fleet has and the queue has not heard of.
+func (l *loop) outcomes() []queue.Finished {
+	var list []queue.Finished
 	for _, c := range l.fleet.Conducting() {
 		r, known := l.runs.Run(queue.ID(c.Entry))
 		if !c.Ended || !known || r.State != queue.Running {
@@ -91,8 +99,9 @@ func (l *loop) noteOutcomes() {
 		if c.Failure != "" {
 			e.Outcome, e.Reason = queue.Failed, c.Failure
 		}
-		l.stepQueue(e)
+		list = append(list, e)
 	}
+	return list
 }
 
 // noteWorkers tells the queue how many workers there are, when that changes.

@@ -10,6 +10,8 @@ type (
 	Start struct {
 		// Conducting are the runs that the fleet has in its ledgers as not finished.
 		Conducting []Conducted
+		// Finished are those that it has as ended.
+		Finished []Finished
 	}
 	// Tick tells the time.
 	Tick struct{}

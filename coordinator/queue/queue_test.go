@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/schedule"
 )
 
@@ -431,4 +432,60 @@ func TestForgotten(t *testing.T) {
 	if r := b.m.Runs(9); len(r) != 1 || r[0].ID != 3 {
 		t.Errorf("runs %+v", r)
 	}
+}
+
+// The fleet knew that a run had ended, and the queue had not heard of it. It does not begin
+// again, and the next begins.
+func TestEndedWhileAway(t *testing.T) {
+	b := newBench(t)
+	one, two := testPlan("one"), testPlan("two")
+	b.accept(Submit{Kind: Train, Plan: &one, Queue: true})
+	b.accept(Submit{Kind: Train, Plan: &two, Queue: true})
+	r := b.want(1, Running, "")
+	b.m, _ = New(Config{}, Ledger{Runs: b.m.Runs(0)})
+	b.step(Start{Finished: []Finished{{ID: 1, Attempt: r.Attempt, Outcome: Failed, Reason: "no disk"}}})
+	if got := b.want(1, Ended, Failed); got.Reason != "no disk" {
+		t.Errorf("run %+v", got)
+	}
+	b.want(2, Running, "")
+	for _, e := range b.effects {
+		if begin, ok := e.(Begin); ok && begin.Run.ID != 2 {
+			t.Errorf("%s", e)
+		}
+	}
+}
+
+// A run waits for no more workers than it can use.
+func TestLeastBeyondTheData(t *testing.T) {
+	b := newBench(t)
+	plan := testPlan("one")
+	b.step(Workers{plan.Shards - 1})
+	b.accept(Submit{Kind: Train, Plan: &plan, Queue: true, Workers: &ergoflow.WorkerBounds{Min: 100}})
+	b.want(1, Waiting, "")
+	b.step(Workers{plan.Shards})
+	b.want(1, Running, "")
+}
+
+func TestRunsRefused(t *testing.T) {
+	b := newBench(t)
+	one, two, invalid := testPlan("one"), testPlan("two"), testPlan("three")
+	invalid.Steps = 0
+	b.step(Workers{3})
+	b.accept(Submit{Kind: Train, Plan: &one})
+	for want, e := range map[string]Submit{
+		"2 workers, not 0 to":  {Kind: Train, Plan: &two, Queue: true, Workers: &ergoflow.WorkerBounds{Min: -1, Max: 2}},
+		"at least 3":           {Kind: Train, Plan: &two, Queue: true, Workers: &ergoflow.WorkerBounds{Min: 3, Max: 2}},
+		"needs 4 workers":      {Kind: Train, Plan: &two, Replace: true, Workers: &ergoflow.WorkerBounds{Min: 4}},
+		"0 steps":              {Kind: Train, Plan: &invalid, Queue: true},
+		"not an absolute path": {Kind: Retrain, Config: "c.yaml"},
+		"replaces no run":      {Kind: Retrain, Config: "/c.yaml", Replace: true},
+	} {
+		if refusal := b.step(e); !strings.Contains(refusal, want) {
+			t.Errorf("refused: %q, want %q", refusal, want)
+		}
+	}
+	b.want(1, Running, "")
+	b.accept(Submit{Kind: Train, Plan: &two, Replace: true, Workers: &ergoflow.WorkerBounds{Min: 3}})
+	b.want(1, Ended, Replaced)
+	b.want(2, Running, "")
 }

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -16,6 +15,10 @@ const maxWaiting = 1000
 // have ended before it executed them.
 func (m *Machine) start(e Start) {
 	m.because("the queue has %d runs that have not ended, and %d schedules", len(m.live), len(m.schedules))
+	m.parseSchedules()
+	for _, f := range e.Finished { // before another run takes their place in the fleet
+		m.finished(f)
+	}
 	for _, c := range e.Conducting {
 		switch r := m.runs[c.ID]; {
 		case c.ID == 0 && len(m.usingWorkers()) > 0:
@@ -38,7 +41,6 @@ func (m *Machine) start(e Start) {
 			m.emit(Launch{*r})
 		}
 	}
-	m.parseSchedules()
 }
 
 // adopt enters the run that a coordinator without a queue has begun.
@@ -85,7 +87,7 @@ func (m *Machine) submit(e Submit) {
 		m.join(r, e)
 		return
 	}
-	if busy := m.usingWorkers(); e.Kind.usesWorkers() && !e.Queue && !e.Replace && len(busy) > 0 && !m.room(m.bounds(e)) {
+	if busy := m.usingWorkers(); e.Kind.usesWorkers() && !e.Queue && !e.Replace && len(busy) > 0 && !m.room(m.bounds(e), *e.Plan) {
 		m.emit(Answer{ID: busy[0].ID, Busy: true, Refusal: fmt.Sprintf("run %.12s (%s) is not finished", busy[0].Run, busy[0].Name)})
 		return
 	}
@@ -112,18 +114,32 @@ func (m *Machine) refuseRun(e Submit) string {
 	switch {
 	case m.stopping:
 		return "the coordinator ends"
-	case e.Kind == Retrain && (e.Config == "" || len(e.Config) > maxPath):
-		return fmt.Sprintf("the configuration file's name has %d bytes, not 1 to %d", len(e.Config), maxPath)
+	case e.Kind == Retrain && e.Replace:
+		return "a retraining replaces no run"
 	case e.Kind == Retrain:
+		if err := checkConfig(e.Config); err != nil {
+			return err.Error()
+		}
 		return ""
 	case e.Kind != Train && e.Kind != Generate || e.Plan == nil:
 		return "the run neither generates data nor trains"
 	}
-	if err := errors.Join(e.Plan.Validate(), m.bounds(e).Validate()); err != nil {
+	if err := e.Plan.Validate(); err != nil {
 		return err.Error()
 	}
-	if r := m.liveRun(e); r != nil && !r.Plan.EqualWork(*e.Plan) {
+	b, r := m.bounds(e), m.liveRun(e)
+	if r != nil && e.Workers == nil {
+		b = r.Workers
+	}
+	if err := b.Validate(); err != nil {
+		return err.Error()
+	}
+	need := b.Least(*e.Plan)
+	switch {
+	case r != nil && !r.Plan.EqualWork(*e.Plan):
 		return fmt.Sprintf("run %s has another plan already", e.Plan.Run)
+	case e.Replace && need > m.workers && len(m.usingWorkers()) > 0 && (r == nil || r.State == Waiting):
+		return fmt.Sprintf("it needs %d workers and there are %d: it would end the runs under way and not begin", need, m.workers)
 	}
 	return ""
 }
@@ -243,7 +259,7 @@ func (m *Machine) begin() {
 		switch {
 		case r.Kind.usesWorkers():
 			// The next waits as well, or a run that needs many workers would never begin.
-			if blocked = blocked || !m.room(r.Workers); blocked {
+			if blocked = blocked || !m.room(r.Workers, *r.Plan); blocked {
 				continue
 			}
 		case r.Kind == Retrain && processes < m.config.Retrainings:
@@ -266,8 +282,8 @@ func (m *Machine) bounds(e Submit) ergoflow.WorkerBounds {
 
 // room reports whether there are workers for a run beside those that runs under way use. A run
 // without a least begins without any where no other is under way: workers may come.
-func (m *Machine) room(b ergoflow.WorkerBounds) bool {
-	used, need := 0, b.Min
+func (m *Machine) room(b ergoflow.WorkerBounds, plan ergoflow.Plan) bool {
+	used, need := 0, b.Least(plan)
 	for _, r := range m.usingWorkers() {
 		used += r.Workers.Useful(*r.Plan)
 		need = max(1, need)

@@ -60,15 +60,25 @@ func (s Schedule) Validate() error {
 	switch {
 	case !scheduleName.MatchString(s.Name):
 		return fmt.Errorf("the name %.80q of a schedule: want 1 to 64 letters, digits, dots, dashes and underscores, the first a letter or a digit", s.Name)
-	case !filepath.IsAbs(s.Config) || len(s.Config) > maxPath:
-		return fmt.Errorf("the configuration file %.80q is not an absolute path", s.Config)
 	case s.PauseAfter < 1:
 		return errors.New("a schedule pauses after 1 failure in a row, or more")
+	}
+	if err := checkConfig(s.Config); err != nil {
+		return err
 	}
 	if err := checkPriority(s.Priority); err != nil {
 		return err
 	}
 	return s.Policy.Validate()
+}
+
+// checkConfig checks the name of a retraining's configuration: the coordinator reads it in
+// another directory than the client.
+func checkConfig(path string) error {
+	if !filepath.IsAbs(path) || len(path) > maxPath {
+		return fmt.Errorf("the configuration file %.80q is not an absolute path of at most %d bytes", path, maxPath)
+	}
+	return nil
 }
 
 // equalSettings reports whether two schedules agree in what a client gives.

@@ -156,7 +156,7 @@ func (w *world) checkRoom(r *Run, waitedBefore map[ID]bool) {
 		}
 		used += most
 	}
-	need := r.Workers.Min
+	need := min(r.Workers.Min, r.Plan.Units())
 	if beside > 0 {
 		need = max(1, need)
 		w.happened["beside others"]++

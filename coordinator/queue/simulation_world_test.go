@@ -126,14 +126,18 @@ func (w *world) restart() {
 		return
 	}
 	w.m = m
-	var list []Conducted
+	var start Start
 	for _, id := range slices.Sorted(maps.Keys(w.conducted)) {
-		if d := w.conducted[id]; d.outcome == "" {
-			list = append(list, Conducted{ID: d.run.ID, Kind: d.run.Kind, Plan: *d.run.Plan})
+		d := w.conducted[id]
+		switch {
+		case d.outcome == "":
+			start.Conducting = append(start.Conducting, Conducted{ID: d.run.ID, Kind: d.run.Kind, Plan: *d.run.Plan})
+		case w.chance(80): // another may be in its place
+			start.Finished = append(start.Finished, Finished{ID: d.run.ID, Attempt: d.run.Attempt, Outcome: d.outcome})
 		}
 	}
 	w.workers = 0
-	w.step(Start{Conducting: list})
+	w.step(start)
 }
 
 func (w *world) names() []string { return slices.Sorted(maps.Keys(w.m.schedules)) }
