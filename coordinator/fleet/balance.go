@@ -15,14 +15,15 @@ func (f *Fleet) slotOf(hello message.Hello) *slot {
 	if s := f.withRun(hello.Run); s != nil && !s.isFree() {
 		return s
 	}
-	if m, ok := f.moves[hello.Worker.ID]; ok && slices.Contains(f.slots, m.to) {
+	if m, ok := f.moves[hello.Worker.ID]; ok && slices.Contains(f.slots, m.to) && !m.to.isFree() {
 		return m.to
 	}
+	f.tally()
 	if s := f.neediest(); s != nil {
 		return s
 	}
 	for _, s := range f.slots { // its run has no most: the worker replaces one that is lost
-		if !s.isFree() && s.workers.Max == 0 {
+		if !s.isFree() && s.bounds.Max == 0 {
 			return s
 		}
 	}
@@ -35,25 +36,28 @@ func (f *Fleet) slotOf(hello message.Hello) *slot {
 	return f.add()
 }
 
-// count is the number of workers that a slot has, with those that are on their way to it.
-func (f *Fleet) count(s *slot) int {
-	n := s.machine.Workers()
-	for _, m := range f.moves {
-		if m.to == s {
-			n++
-		}
+// tally counts the workers of each slot.
+func (f *Fleet) tally() {
+	for _, s := range f.slots {
+		s.has = s.machine.Workers()
+		s.count = s.has
 	}
-	return n
+	for _, m := range f.moves {
+		m.to.count++
+	}
 }
 
 // useful is the number of workers that a slot's run can use.
 func (s *slot) useful() int {
 	_, plan, _ := s.machine.Conducting()
-	return s.workers.Useful(*plan)
+	return s.bounds.Useful(*plan)
 }
 
 // least is the number of workers below which no run takes any from this one's.
-func (s *slot) least() int { return max(1, s.workers.Min) }
+func (s *slot) least() int {
+	_, plan, _ := s.machine.Conducting()
+	return max(1, s.bounds.Least(*plan))
+}
 
 // entry orders runs by their numbers in the queue.
 func (s *slot) entry() uint64 {
@@ -66,7 +70,7 @@ func (s *slot) entry() uint64 {
 func (f *Fleet) neediest() *slot {
 	var needy *slot
 	for _, s := range f.slots {
-		if !s.isFree() && f.count(s) < s.useful() && (needy == nil || f.precedes(s, needy)) {
+		if !s.isFree() && s.count < s.useful() && (needy == nil || f.precedes(s, needy)) {
 			needy = s
 		}
 	}
@@ -75,23 +79,23 @@ func (f *Fleet) neediest() *slot {
 
 func (f *Fleet) precedes(a, b *slot) bool {
 	need := func(s *slot) int {
-		if f.count(s) < s.least() {
+		if s.count < s.least() {
 			return 0
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(need(a), need(b)), cmp.Compare(f.count(a), f.count(b)), cmp.Compare(a.entry(), b.entry())) < 0
+	return cmp.Or(cmp.Compare(need(a), need(b)), cmp.Compare(a.count, b.count), cmp.Compare(a.entry(), b.entry())) < 0
 }
 
 // donor is the slot from which a run gets a worker; nil: none has one to give.
 func (f *Fleet) donor(to *slot) *slot {
 	for _, s := range f.slots { // workers that no run uses
-		if s.machine.Workers() > 0 && s.isFree() {
+		if s.has > 0 && s.isFree() {
 			return s
 		}
 	}
 	for _, s := range f.slots { // workers that their run cannot use
-		if s != to && !s.isFree() && s.machine.Workers() > s.useful() {
+		if s != to && !s.isFree() && s.has > s.useful() {
 			return s
 		}
 	}
@@ -100,11 +104,11 @@ func (f *Fleet) donor(to *slot) *slot {
 	}
 	var rich *slot
 	for _, s := range f.slots {
-		if s != to && !s.isFree() && s.machine.Workers() > s.least() && (rich == nil || s.machine.Workers() > rich.machine.Workers()) {
+		if s != to && !s.isFree() && s.has > s.least() && (rich == nil || s.has > rich.has) {
 			rich = s
 		}
 	}
-	if rich == nil || f.count(rich) < f.count(to)+2 && f.count(to) >= to.least() {
+	if rich == nil || rich.count < to.count+2 && to.count >= to.least() {
 		return nil
 	}
 	return rich
@@ -118,12 +122,21 @@ func (f *Fleet) balance() {
 			delete(f.moves, id)
 		}
 	}
-	if f.stopping || len(f.slots) == 1 && (f.slots[0].isFree() || f.slots[0].workers.Max == 0) {
+	if f.stopping || len(f.slots) == 1 && (f.slots[0].isFree() || f.slots[0].bounds.Max == 0) {
 		return
 	}
-	for _, s := range slices.Clone(f.slots) {
-		for !s.isFree() && s.workers.Max > 0 && s.machine.Workers() > s.workers.Max {
-			f.transfer(s, nil)
+	f.tally()
+	leaving := make(map[*slot][]*slot) // where the workers go that each slot gives
+	give := func(from, to *slot) {
+		leaving[from] = append(leaving[from], to)
+		from.has, from.count = from.has-1, from.count-1
+		if to != nil {
+			to.count++
+		}
+	}
+	for _, s := range f.slots {
+		for !s.isFree() && s.bounds.Max > 0 && s.has > s.bounds.Max {
+			give(s, nil)
 		}
 	}
 	for to := f.neediest(); to != nil; to = f.neediest() {
@@ -131,28 +144,36 @@ func (f *Fleet) balance() {
 		if from == nil {
 			break
 		}
-		f.transfer(from, to)
+		give(from, to)
 	}
-	f.forget()
+	for _, s := range slices.Clone(f.slots) {
+		if len(leaving[s]) > 0 {
+			f.transfer(s, leaving[s])
+		}
+	}
 }
 
-// transfer moves a worker from one slot to another; nil: to where it is needed.
-func (f *Fleet) transfer(from, to *slot) {
-	session, id, _ := from.machine.Spare()
-	reason := fmt.Sprintf("its run uses at most %d workers", from.workers.Max)
-	if to != nil {
-		_, plan, _ := to.machine.Conducting()
-		reason = fmt.Sprintf("run %.12s (%s) needs a worker", plan.Run, plan.Experiment)
-		f.moves[id] = move{to, f.now.Add(moveTimeout)}
+// transfer has one worker leave a slot for each slot of a list; nil: for where it is needed.
+// All leave in one step, so that it costs their run one generation.
+func (f *Fleet) transfer(from *slot, list []*slot) {
+	var e machine.Transfer
+	for i, session := range from.machine.Spare(len(list)) {
+		reason := fmt.Sprintf("its run uses at most %d workers", from.bounds.Max)
+		if to := list[i]; to != nil {
+			_, plan, _ := to.machine.Conducting()
+			reason = fmt.Sprintf("run %.12s (%s) needs a worker", plan.Run, plan.Experiment)
+			f.moves[f.sessions[session].worker] = move{to, f.now.Add(moveTimeout)}
+		}
+		e.Workers = append(e.Workers, machine.Transferred{Session: session, Reason: reason})
 	}
-	f.step(from, machine.Transfer{Session: session, Reason: reason})
+	f.step(from, e)
 }
 
 // forget removes slots without a use. The last run that has ended stays, for the status.
 func (f *Fleet) forget() {
 	shown := f.primary()
 	for _, s := range slices.Clone(f.slots) {
-		if s == shown || !s.isFree() || len(f.slots) == 1 || f.hasSessions(s) {
+		if s == shown || !s.isFree() || f.stopping || f.hasSessions(s) {
 			continue
 		}
 		f.slots = slices.DeleteFunc(f.slots, func(v *slot) bool { return v == s })
@@ -223,14 +244,15 @@ type RunStatus struct {
 
 // UnderWay describes the runs under way, in the order in which they were submitted.
 func (f *Fleet) UnderWay() []RunStatus {
+	f.tally()
 	list := []RunStatus{}
 	for _, s := range f.slots {
 		if s.isFree() {
 			continue
 		}
-		st := s.machine.Status()
+		st := s.machine.Summary()
 		list = append(list, RunStatus{Entry: s.entry(), Run: st.Run, Experiment: st.Experiment, State: st.State, Step: st.Step, Steps: st.Steps,
-			Generation: st.Generation, WorldSize: st.WorldSize, Workers: f.count(s), Bounds: s.workers})
+			Generation: st.Generation, WorldSize: st.WorldSize, Workers: s.count, Bounds: s.bounds})
 	}
 	slices.SortFunc(list, func(a, b RunStatus) int { return cmp.Compare(a.Entry, b.Entry) })
 	return list

@@ -10,13 +10,16 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/message"
 )
 
 // Fleet is the state. It is not for use by several goroutines.
 type Fleet struct {
 	config     machine.Config
-	now        time.Time
-	slots      []*slot // in the order of their numbers; never empty
+	clock      time.Time     // of the last event
+	skew       time.Duration // sum of the clock's jumps backwards
+	now        time.Time     // of the event being handled: clock + skew
+	slots      []*slot       // in the order of their numbers; never empty
 	sessions   map[machine.Session]session
 	moves      map[ergoflow.WorkerID]move
 	generation ergoflow.Generation // the last one that any machine has begun
@@ -32,8 +35,11 @@ type Fleet struct {
 type slot struct {
 	number  int
 	machine *machine.Machine
-	workers ergoflow.WorkerBounds // of its run
+	bounds  ergoflow.WorkerBounds // of its run
 	stopped bool
+
+	has   int // workers, when they were last counted,
+	count int // with those on their way to it
 }
 
 // session is that of a worker.
@@ -91,20 +97,19 @@ func New(config machine.Config, ledgers map[int]machine.Ledger) *Fleet {
 	return f
 }
 
-// Step handles one event: any of a machine, or a Submit of this package, which has bounds.
+// Step handles one event: any of a machine, or a Submit of this package, which has bounds. If
+// the clock has gone backwards, no time passes.
 func (f *Fleet) Step(now time.Time, event machine.Event) (effects []Effect, reason string) {
-	f.now, f.effects, f.reasons = now, nil, nil
-	if now.Before(f.changed) { // the clock was set back
-		f.changed = now
-	}
+	f.skew += max(0, f.clock.Sub(now))
+	f.clock = now
+	f.now, f.effects, f.reasons = now.Add(f.skew), nil, nil
 	switch e := event.(type) {
 	case Submit:
 		f.submit(e)
 	case machine.Submit:
 		f.submit(Submit{Submit: e})
-	case machine.Withdraw:
+	case machine.Withdraw: // another run may take its place at once, so nothing moves yet
 		f.ofEntry(e.Entry, e)
-		f.balance()
 	case machine.Scanned:
 		f.ofRun(e.Run, e)
 	case machine.Unreadable:
@@ -133,10 +138,13 @@ func (f *Fleet) Step(now time.Time, event machine.Event) (effects []Effect, reas
 		f.stopping = true
 		f.all(e)
 	case machine.Tick:
-		f.all(e)
-		if f.now.Sub(f.balanced) >= balanceInterval || f.now.Before(f.balanced) {
-			f.balance()
+		if f.now.Sub(f.balanced) < balanceInterval {
+			f.all(e)
+			break
 		}
+		f.forget() // not a run that ends in this step: nobody has heard of that yet
+		f.all(e)
+		f.balance()
 	default: // Start, Alive, Room
 		f.all(e)
 	}
@@ -146,14 +154,22 @@ func (f *Fleet) Step(now time.Time, event machine.Event) (effects []Effect, reas
 // step has one machine handle an event.
 func (f *Fleet) step(s *slot, e machine.Event) {
 	s.machine.Raise(f.generation)
-	effects, reason := s.machine.Step(f.now, e)
+	effects, reason := s.machine.Step(f.clock, e)
 	f.generation = max(f.generation, s.machine.Generation())
 	if reason != "" && !slices.Contains(f.reasons, reason) {
 		f.reasons = append(f.reasons, reason)
 	}
+	var moving machine.Session // the last that was told to open another session
 	for _, effect := range effects {
 		switch e := effect.(type) {
+		case machine.Send:
+			if _, ok := e.Message.(message.Transfer); ok {
+				moving = e.Session
+			}
 		case machine.Close:
+			if v, ok := f.sessions[e.Session]; ok && e.Session != moving {
+				delete(f.moves, v.worker) // it was lost, or leaves for good
+			}
 			delete(f.sessions, e.Session)
 			f.changed = f.now
 		case machine.Stopped:
@@ -212,7 +228,7 @@ func (f *Fleet) submit(e Submit) {
 	if s == nil {
 		s = f.add()
 	}
-	s.workers = e.Workers
+	s.bounds = e.Workers
 	f.step(s, e.Submit)
 	f.balance()
 }
@@ -235,7 +251,7 @@ func (f *Fleet) add() *slot {
 		number++
 	}
 	s := &slot{number: number, machine: machine.New(f.config, machine.Ledger{Generation: f.generation})}
-	s.machine.Step(f.now, machine.Start{})
+	s.machine.Step(f.clock, machine.Start{})
 	f.slots = append(f.slots, s)
 	slices.SortFunc(f.slots, func(a, b *slot) int { return cmp.Compare(a.number, b.number) })
 	return s
@@ -249,6 +265,11 @@ func (f *Fleet) opened(e machine.Opened) {
 		if s != to {
 			f.step(s, machine.Arrived{Opened: e})
 			e.Refusal = cmp.Or(e.Refusal, s.machine.Conflict(e))
+		}
+	}
+	for _, v := range f.sessions {
+		if v.slot != to {
+			e.Others++
 		}
 	}
 	delete(f.moves, e.Hello.Worker.ID)

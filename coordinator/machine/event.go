@@ -23,16 +23,14 @@ type (
 		Elsewhere, Loopback bool
 		Host                string // the IP address from which the session comes
 		Refusal             string // why the workers of other runs do not have it; empty: they do
+		Others              int    // workers of other runs
 	}
 	// Arrived: a process opens a session with the machine of another run. Where it was a
 	// worker of this one, or takes the place of a silent worker, that is gone.
 	Arrived struct{ Opened Opened }
-	// Transfer has a worker leave the run in order, as if it had asked to, and open another
-	// session.
-	Transfer struct {
-		Session Session
-		Reason  string
-	}
+	// Transfer has workers leave the run in order, as if they had asked to, and open other
+	// sessions.
+	Transfer struct{ Workers []Transferred }
 	// Received is any other message of a session.
 	Received struct {
 		Session Session
@@ -50,6 +48,12 @@ type (
 		Secret uint64
 	}
 )
+
+// Transferred is a worker that leaves for another run, and why.
+type Transferred struct {
+	Session Session
+	Reason  string
+}
 
 // Events of the run.
 type (

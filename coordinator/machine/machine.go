@@ -225,37 +225,43 @@ func (m *Machine) Raise(last ergoflow.Generation) { m.taken = max(m.taken, last)
 // Generation is the last generation that the machine has begun.
 func (m *Machine) Generation() ergoflow.Generation { return m.ledger.Generation }
 
-// Workers counts those that can work for the run and do not leave.
+// Workers counts those that do not leave, and can work for the run or have none.
 func (m *Machine) Workers() int {
 	n := 0
 	for _, w := range m.workers {
-		if w.phase != failed && !w.draining {
+		if m.isOfUse(w) {
 			n++
 		}
 	}
 	return n
 }
 
-// Spare is the worker of Workers whose loss costs the run least: one outside the generation,
-// or else the member of the last rank, since rank 0 writes the checkpoints. Ok is false where
-// there is none.
-func (m *Machine) Spare() (session Session, id ergoflow.WorkerID, ok bool) {
+// isOfUse reports whether a worker stays, and can work for the run, or for another if that has
+// ended.
+func (m *Machine) isOfUse(w *worker) bool { return !w.draining && (w.phase != failed || m.finished()) }
+
+// Spare are up to n of Workers, in the order in which their loss costs the run least: those
+// outside the generation, then members from the last rank on, since rank 0 writes the
+// checkpoints.
+func (m *Machine) Spare(n int) []Session {
+	var spare []*worker
+	for _, w := range slices.Backward(m.workers) {
+		if m.isOfUse(w) {
+			spare = append(spare, w)
+		}
+	}
 	rank := func(w *worker) int {
 		if g := m.current; g != nil && g.has(w.ID) {
 			return g.ranks[w.ID]
 		}
 		return ergoflow.MaxWorld
 	}
-	var spare *worker
-	for _, w := range m.workers {
-		if w.phase != failed && !w.draining && (spare == nil || rank(w) >= rank(spare)) {
-			spare = w
-		}
+	slices.SortStableFunc(spare, func(a, b *worker) int { return cmp.Compare(rank(b), rank(a)) })
+	sessions := make([]Session, min(n, len(spare)))
+	for i := range sessions {
+		sessions[i] = spare[i].session
 	}
-	if spare == nil {
-		return 0, "", false
-	}
-	return spare.session, spare.ID, true
+	return sessions
 }
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }

@@ -97,7 +97,8 @@ func (m *Machine) submit(e Submit) {
 	if m.current != nil {
 		m.end(fmt.Sprintf("run %s takes over", e.Plan.Run))
 	}
-	m.ledger = Ledger{Generation: m.ledger.Generation, Plan: &e.Plan, Until: e.Until, Entry: e.Entry}
+	// Another machine may have had the run before: its states are of generations of that one.
+	m.ledger = Ledger{Generation: max(m.ledger.Generation, m.taken), Plan: &e.Plan, Until: e.Until, Entry: e.Entry}
 	m.setHolders(nil)
 	m.persist()
 	m.emit(Answer{})

@@ -21,7 +21,7 @@ const (
 func (m *Machine) opened(e Opened) {
 	hello, p := e.Hello, e.process()
 	m.displace(e)
-	if refusal := cmp.Or(m.refusal(p, hello.Newest), e.Refusal); refusal != "" {
+	if refusal := cmp.Or(m.refusal(p, hello.Newest, e.Others), e.Refusal); refusal != "" {
 		m.emit(Send{e.Session, p.ID, message.Refuse{Reason: refusal}})
 		m.emit(Close{e.Session, p.ID, "refused: " + refusal})
 		m.refuse(p.ID, refusal)
@@ -64,8 +64,8 @@ func (m *Machine) displace(e Opened) {
 }
 
 // refusal is why a process may not open a session; empty: it may. Newest is the last
-// generation that it was in.
-func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
+// generation that it was in, and others is the number of workers of other runs.
+func (m *Machine) refusal(w process, newest ergoflow.Generation, others int) string {
 	switch {
 	case m.stopping:
 		return "the coordinator ends"
@@ -73,8 +73,8 @@ func (m *Machine) refusal(w process, newest ergoflow.Generation) string {
 		return fmt.Sprintf("the id has %d bytes, not 1 to %d", len(w.ID), maxID)
 	case w.Version != m.config.Version:
 		return fmt.Sprintf("the worker has version %.64q, the coordinator %q", w.Version, m.config.Version)
-	case len(m.workers) >= maxWorkers:
-		return fmt.Sprintf("there are %d workers already", len(m.workers))
+	case len(m.workers)+others >= maxWorkers:
+		return fmt.Sprintf("there are %d workers already", len(m.workers)+others)
 	case w.DataAddress == "" || len(w.DataAddress) > maxAddress:
 		return fmt.Sprintf("the data address has %d bytes, not 1 to %d", len(w.DataAddress), maxAddress)
 	case hostport.Check(w.DataAddress) != nil:
@@ -227,12 +227,14 @@ func (m *Machine) leave(w *worker, why string) {
 	w.leaveBy = m.now.Add(m.config.DrainTimeout)
 }
 
-// transfer has a worker leave for another run. Its state stays behind.
+// transfer has workers leave for other runs. Their state stays behind.
 func (m *Machine) transfer(e Transfer) {
-	if w := m.worker(e.Session); w != nil && !w.draining {
-		w.transferred = true
-		m.leave(w, e.Reason)
-		m.because(fmt.Sprintf("worker %s is to leave: %s", w.ID, e.Reason))
+	for _, t := range e.Workers {
+		if w := m.worker(t.Session); w != nil && !w.draining {
+			w.transferred = true
+			m.leave(w, t.Reason)
+			m.because(fmt.Sprintf("worker %s is to leave: %s", w.ID, t.Reason))
+		}
 	}
 }
 

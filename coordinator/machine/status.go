@@ -66,10 +66,9 @@ type WorkerStatus struct {
 	Slow bool    `json:"slow"` // a straggler: at 1.5 times the typical pace in 7 of the last 10 windows
 }
 
-// Status describes the machine.
-func (m *Machine) Status() Status {
-	s := Status{State: m.state(), Generation: m.ledger.Generation, Failure: m.ledger.Failure,
-		CutLinks: []CutLink{}, Workers: []WorkerStatus{}}
+// Summary is the Status without the workers and their links.
+func (m *Machine) Summary() Status {
+	s := Status{State: m.state(), Generation: m.ledger.Generation, Failure: m.ledger.Failure, CutLinks: []CutLink{}, Workers: []WorkerStatus{}}
 	if p := m.ledger.Plan; p != nil {
 		s.Run, s.Experiment, s.Steps, s.Step = p.Run, p.Experiment, p.Steps, m.run.step
 		s.Shards = ShardStatus{len(m.run.present), p.Shards + 1}
@@ -85,6 +84,19 @@ func (m *Machine) Status() Status {
 	}
 	s.Short = m.run.short
 	s.WaitsFor = m.run.windows.waitsFor()
+	if g := m.current; g != nil {
+		s.WorldSize = len(g.members)
+		if g.phase == running {
+			s.SamplesPerSecond = m.run.speed.rate
+			s.Timing = medians(m.byID(g.members[0]).steps.values)
+		}
+	}
+	return s
+}
+
+// Status describes the machine.
+func (m *Machine) Status() Status {
+	s := m.Summary()
 	for _, l := range m.links {
 		if l.isCut() {
 			s.CutLinks = append(s.CutLinks, CutLink{l.ends, l.noticed.UTC()})
@@ -102,7 +114,6 @@ func (m *Machine) Status() Status {
 		})
 	}
 	if g := m.current; g != nil {
-		s.WorldSize = len(g.members)
 		all := newPaces(g, m.run.windows.median)
 		for i := range s.Workers {
 			w := &s.Workers[i]
@@ -113,10 +124,6 @@ func (m *Machine) Status() Status {
 					w.Pace = all.each[rank]
 				}
 			}
-		}
-		if g.phase == running {
-			s.SamplesPerSecond = m.run.speed.rate
-			s.Timing = medians(m.byID(g.members[0]).steps.values)
 		}
 	}
 	return s
