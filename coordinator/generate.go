@@ -45,9 +45,16 @@ func (l *loop) scan(plan ergoflow.Plan) {
 	})
 }
 
-// unwatch ends the subscriptions to results of runs that are no longer conducted.
+// unwatch ends the subscriptions to results of runs that are no longer conducted, and forgets
+// their checkpoints.
 func (l *loop) unwatch() {
 	conducted := l.fleet.Conducting()
+	l.readable.Range(func(run, _ any) bool {
+		if !slices.ContainsFunc(conducted, func(c fleet.Conducted) bool { return c.Plan.Run == run }) {
+			l.readable.Delete(run)
+		}
+		return true
+	})
 	for run, cancel := range l.watched {
 		if !slices.ContainsFunc(conducted, func(c fleet.Conducted) bool { return c.Plan.Run == run && !c.Ended }) {
 			cancel()

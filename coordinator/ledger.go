@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
@@ -188,8 +189,8 @@ func slotOf(key []byte) (slot int, ok bool) {
 	if bytes.Equal(key, keyLedger) {
 		return 0, true
 	}
-	number, ok := bytes.CutPrefix(key, append(keyLedger, '/'))
-	slot, err := strconv.Atoi(string(number))
+	number, ok := strings.CutPrefix(string(key), string(keyLedger)+"/")
+	slot, err := strconv.Atoi(number)
 	return slot, ok && err == nil && slot > 0 && bytes.Equal(slotKey(slot), key)
 }
 
