@@ -39,7 +39,7 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 		case errors.Is(err, protocol.ErrLeft), errors.Is(err, protocol.ErrRefused), ctx.Err() != nil:
 			return err
 		case errors.Is(err, protocol.ErrTransferred):
-			w.log.Info("for another run", "reason", err)
+			w.log.Info("forgetting the run; opening a session for another", "reason", err)
 			w.drop()
 			lost, pause, avoid = time.Time{}, 0, ""
 			continue

@@ -92,7 +92,7 @@ this machine and ends it after the stage.`,
 	cmd.Flags().BoolVar(&how.Replace, "replace", false, "suspend another run that is not finished")
 	cmd.Flags().BoolVar(&how.Queue, "queue", false, "add the run to the coordinator's queue, and return")
 	addPriority(cmd, &how.Priority)
-	bounds.add(cmd, "number of workers that the run uses, N or MIN:MAX (default: all, unless the coordinator has another)")
+	bounds.add(cmd, "number of workers that the run uses, N or MIN:MAX (default: the coordinator's, or all)")
 	cmd.MarkFlagsMutuallyExclusive("queue", "replace")
 	cmd.MarkFlagsMutuallyExclusive("workers-for", "local")
 	cmd.MarkFlagsMutuallyExclusive("queue", "local")

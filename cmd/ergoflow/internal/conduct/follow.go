@@ -84,7 +84,7 @@ func (c *Client) follow(ctx context.Context, id queue.ID, o Options, local *clus
 type follower struct {
 	id         queue.ID // of the run in the queue; 0: unknown
 	plan       ergoflow.Plan
-	queued     int // runs before it, as a line has said; 0: none has
+	queued     string // what a line has said of its place in the queue
 	bars       progress.Stages
 	begin      time.Time // of the present stage
 	stages     []report.StageTime
@@ -206,7 +206,8 @@ func (f *follower) elsewhere(st coordinator.Status) (reached bool, err error) {
 	return false, f.replaced(st)
 }
 
-// waits says how many runs are before this one, when that changes.
+// waits says how many runs are before this one, or how many workers it waits for, when that
+// changes.
 func (f *follower) waits(st coordinator.Status) {
 	before, listed := 0, 0
 	for before < len(st.Runs) && st.Runs[before].ID != f.id {
@@ -217,14 +218,20 @@ func (f *follower) waits(st coordinator.Status) {
 			listed++
 		}
 	}
-	if before > 0 && before != f.queued {
+	least := ""
+	if st.Waiting > listed {
+		least = "at least "
+	}
+	line := fmt.Sprintf("run %d waits in the queue, %s%d before it", f.id, least, before)
+	if r := f.entry(st); before == 0 && r.State == queue.Waiting {
+		line = fmt.Sprintf("run %d waits for %d workers, and there are %d", f.id, r.Workers.Least(f.plan), len(st.Workers))
+	} else if before == 0 {
+		return
+	}
+	if line != f.queued {
 		f.bars.End()
-		least := ""
-		if st.Waiting > listed {
-			least = "at least "
-		}
-		fmt.Fprintf(f.bars.Out, "run %d waits in the queue, %s%d before it\n", f.id, least, before)
-		f.queued = before
+		fmt.Fprintln(f.bars.Out, line)
+		f.queued = line
 	}
 }
 
@@ -259,7 +266,7 @@ func (f *follower) missRoom(st coordinator.Status) {
 		waiting = append(waiting, fmt.Sprintf("the disk is full: %s is not stored, it needs %s in %s", s.What, disk.Size(s.Bytes), s.Path))
 	}
 	for _, w := range st.Workers {
-		if strings.Contains(w.Doing, disk.Waits) {
+		if w.Run == f.plan.Run && strings.Contains(w.Doing, disk.Waits) {
 			waiting = append(waiting, fmt.Sprintf("worker %s is %s", w.ID, w.Doing))
 		}
 	}

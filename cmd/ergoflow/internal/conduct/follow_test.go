@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,8 +17,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/progress"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -142,6 +145,26 @@ func TestFollowWithoutWorkers(t *testing.T) {
 		if err != nil || readErr != nil || strings.Count(string(said), "ergoflow worker --join 10.0.0.1:7946\n") != test.lines {
 			t.Errorf("%s: not %d times: %v\n%s", name, test.lines, err, said)
 		}
+	}
+}
+
+// TestFollowWaits: a run that waits says what for, once.
+func TestFollowWaits(t *testing.T) {
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	f := follower{id: 7, plan: ergoflow.Plan{Run: "ours", Shards: 8}, bars: progress.Stages{Out: out}}
+	other := queue.Run{ID: 3, State: queue.Running}
+	ours := queue.Run{ID: 7, State: queue.Waiting, Workers: ergoflow.WorkerBounds{Min: 4}}
+	for _, runs := range [][]queue.Run{{other, ours}, {other, ours}, {ours}, {ours}} {
+		f.waits(coordinator.Status{Runs: runs, Status: machine.Status{Workers: make([]machine.WorkerStatus, 3)}})
+	}
+	said, err := os.ReadFile(out.Name())
+	if got := strings.Split(strings.TrimSpace(string(said)), "\n"); err != nil || len(got) != 2 ||
+		!strings.Contains(got[0], "1 before it") || !strings.Contains(got[1], "4 workers, and there are 3") {
+		t.Errorf("it says %q, %v", got, err)
 	}
 }
 
