@@ -27,14 +27,17 @@ type File struct {
 // if path is something else than a regular file, such as a terminal: a rename would
 // replace it too. Errors do not name the file.
 func Create(path string) (*File, error) {
+	return create(path, renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+}
+
+func create(path string, permissions ...renameio.Option) (*File, error) {
 	path, err := target(path)
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
 	// renameio prefers /tmp, but users look for what a killed program leaves beside path.
-	pending, err := renameio.NewPendingFile(path,
-		renameio.WithTempDir(dir), renameio.WithPermissions(0o644), renameio.WithExistingPermissions())
+	pending, err := renameio.NewPendingFile(path, append(permissions, renameio.WithTempDir(dir))...)
 	if err != nil {
 		return nil, unnamed(err)
 	}
@@ -128,6 +131,17 @@ func (f *File) Abort() error { return f.pending.Cleanup() }
 // Write replaces the file at path by content, or leaves it unchanged.
 func Write(path string, content []byte) error {
 	f, err := Create(path)
+	return write(f, err, path, content)
+}
+
+// WritePrivate is Write for a secret: only the user can read the file, whatever the
+// permissions of the file that it replaces.
+func WritePrivate(path string, content []byte) error {
+	f, err := create(path, renameio.WithStaticPermissions(0o600))
+	return write(f, err, path, content)
+}
+
+func write(f *File, err error, path string, content []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}

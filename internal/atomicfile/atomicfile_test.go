@@ -82,6 +82,26 @@ func TestWritable(t *testing.T) {
 	content(t, old, "new")
 }
 
+// A secret is readable by its user alone, also where a file that all can read was there.
+func TestWritePrivate(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"new", "newer"} {
+		if err := WritePrivate(path, []byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		content(t, path, want)
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+			t.Errorf("it has mode %v, %v", info.Mode(), err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A symbolic link stays, and what it leads to is replaced; what is no file is not.
 // Errors are about the file that was asked for.
 func TestErrorsNameNoTemporaryFile(t *testing.T) {
