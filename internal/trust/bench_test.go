@@ -1,0 +1,49 @@
+package trust
+
+import (
+	"crypto/tls"
+	"net"
+	"testing"
+	"time"
+)
+
+// A handshake over a pipe, both sides of it.
+func BenchmarkHandshake(b *testing.B) {
+	a := authority(b, "lab")
+	a.revoked.list.Serials = make([]RevokedSerial, 1000)
+	server, client := credentials(b, a, Coordinator, "main", today), credentials(b, a, Worker, "w1", today)
+	for _, c := range []*Credentials{server, client} {
+		c.SetRevoked(a.revoked.list.Check)
+	}
+	sc, cc := server.ServerConfig(AllowRoles(Worker)), client.ClientConfig(AllowRoles(Coordinator))
+	sc.SessionTicketsDisabled = true // nobody reads them here
+	for b.Loop() {
+		one, two := net.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- tls.Server(one, sc).Handshake() }()
+		if err := tls.Client(two, cc).Handshake(); err != nil {
+			b.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// Signing where 10,000 certificates are on record.
+func BenchmarkSign(b *testing.B) {
+	a := authority(b, "lab")
+	first := issue(b, a, Worker, "w1", today)
+	all := make([]Issued, 10_000)
+	for i := range all {
+		all[i] = issuedOf(first.Certificate, Identity{"lab", Worker, "w1"}, bundle(b, a)[0])
+	}
+	if err := writeIssued(a.dir, all, today); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := a.Issue(b.Context(), Request{Role: Worker, Name: "w2", Life: time.Hour}, today); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

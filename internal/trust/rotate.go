@@ -1,0 +1,174 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+)
+
+var (
+	// ErrNoRotation: no CA stands ready to take over.
+	ErrNoRotation = errors.New("no rotation is under way")
+	// ErrNotUsed: the new CA does not sign yet.
+	ErrNotUsed = errors.New("the new CA does not sign yet")
+	// ErrNotRenewed: certificates that count have only the old CA's signature.
+	ErrNotRenewed = errors.New("not renewed since the new CA signs")
+)
+
+// Rotation is how far the CA's rotation has come.
+//
+//	CreateAuthority   ca.pem: old.        ca-key.pem: old.
+//	BeginRotation     ca.pem: old, new.   ca-key.pem: old.   ca-next-key.pem: new.
+//	UseNext           ca.pem: new, old.   ca-key.pem: old.   ca-next-key.pem: new.
+//	FinishRotation    ca.pem: new.        ca-key.pem: new.
+//
+// Each step ends with the renaming of ca.pem. Before it the keys of both states are there, so
+// a process that is killed leaves one of the two. Done again a step changes nothing.
+type Rotation string
+
+const (
+	Resting Rotation = "none"
+	Trusted Rotation = "trusted" // the new CA is in the bundle; the old one signs
+	InUse   Rotation = "used"    // the new CA signs; the old one is in the bundle
+)
+
+func (h held) rotation() Rotation {
+	switch {
+	case len(h.bundle) == 1:
+		return Resting
+	case h.next != nil:
+		return Trusted
+	}
+	return InUse
+}
+
+// Rotation is how far the CA's rotation has come.
+func (a *Authority) Rotation(ctx context.Context) (at Rotation, err error) {
+	err = a.locked(ctx, syscall.LOCK_SH, func() error {
+		h, err := a.read()
+		if err == nil {
+			at = h.rotation()
+		}
+		return err
+	})
+	return at, err
+}
+
+// BeginRotation makes a new CA, which is trusted beside the old one. All processes need the
+// new bundle before UseNext.
+func (a *Authority) BeginRotation(ctx context.Context, now time.Time) error {
+	return a.locked(ctx, syscall.LOCK_EX, func() error {
+		h, err := a.read()
+		if err != nil || h.rotation() != Resting {
+			return err
+		}
+		key, err := obtainKey(a.path(nextKeyFile))
+		if err != nil {
+			return err
+		}
+		cert, err := makeCA(a.cluster, key, now)
+		if err != nil {
+			return err
+		}
+		return writeCertificates(a.path(bundleFile), h.signing(), cert)
+	})
+}
+
+// UseNext lets the new CA sign.
+func (a *Authority) UseNext(ctx context.Context) error {
+	return a.locked(ctx, syscall.LOCK_EX, func() error {
+		h, err := a.read()
+		if err != nil {
+			return err
+		}
+		switch h.rotation() {
+		case Resting:
+			return ErrNoRotation
+		case InUse:
+			return nil
+		}
+		return writeCertificates(a.path(bundleFile), h.bundle[1], h.bundle[0])
+	})
+}
+
+// FinishRotation removes the old CA. It refuses while that would cut somebody off: an
+// identity with a certificate that counts, and none by the new CA.
+func (a *Authority) FinishRotation(ctx context.Context, now time.Time) error {
+	return a.locked(ctx, syscall.LOCK_EX, func() error {
+		h, err := a.read()
+		if err != nil {
+			return err
+		}
+		switch h.rotation() {
+		case Resting:
+			return nil
+		case Trusted:
+			return ErrNotUsed
+		}
+		if err := a.checkRenewed(FingerprintOf(h.signing()), now); err != nil {
+			return err
+		}
+		// The old key ends here. After this the second key file is not needed: the first
+		// certificate of ca.pem has its key in ca-key.pem.
+		if err := writeKeys(a.path(keyFile), h.key); err != nil {
+			return err
+		}
+		// It goes before ca.pem changes: a later rotation must not take it for a new key.
+		if err := os.Remove(a.path(nextKeyFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := atomicfile.SyncDir(a.dir); err != nil {
+			return err
+		}
+		return writeCertificates(a.path(bundleFile), h.signing())
+	})
+}
+
+func (a *Authority) checkRenewed(signing Fingerprint, now time.Time) error {
+	issued, err := readIssued(a.dir)
+	if err != nil {
+		return err
+	}
+	revoked, err := readRevoked(a.dir)
+	if err != nil {
+		return err
+	}
+	left := notRenewed(issued, revoked, signing, now)
+	if len(left) == 0 {
+		return nil
+	}
+	var names []string
+	for _, id := range left[:min(len(left), 5)] {
+		names = append(names, id.String())
+	}
+	if len(left) > len(names) {
+		names = append(names, fmt.Sprintf("%d more", len(left)-len(names)))
+	}
+	return fmt.Errorf("%s: %w", strings.Join(names, ", "), ErrNotRenewed)
+}
+
+// notRenewed lists the identities with certificates that count, of which none is signed by
+// the CA that signs.
+func notRenewed(issued []Issued, revoked Revocations, signing Fingerprint, now time.Time) []Identity {
+	renewed := make(map[Identity]bool)
+	var all []Identity
+	for _, i := range issued {
+		if s := i.State(revoked, now); s == Revoked || s == Expired {
+			continue
+		}
+		done, known := renewed[i.Identity]
+		if !known {
+			all = append(all, i.Identity)
+		}
+		renewed[i.Identity] = done || i.Authority == signing
+	}
+	return slices.DeleteFunc(all, func(id Identity) bool { return renewed[id] })
+}
