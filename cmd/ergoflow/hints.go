@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -70,6 +71,18 @@ var hints = []struct {
 	{registry.ErrNoPrevious, "`ergoflow models history` shows what the alias named; `models promote` takes any version"},
 	{registry.ErrExists, "name a directory that does not exist yet"},
 	{registry.ErrLocked, "wait until it has ended"},
+	{trust.ErrNoAuthority, "make one: ergoflow certs init --cluster NAME --ca DIR"},
+	{trust.ErrExists, "`ergoflow certs show` shows it; for another one name another --ca"},
+	{trust.ErrUnknown, "`ergoflow certs list` shows names and serials; ROLE/NAME can be revoked without a record"},
+	{trust.ErrAmbiguous, "write ROLE/NAME, such as worker/gpu-1"},
+	{trust.ErrRevoked, "choose another name: a revoked one does not come back"},
+	{trust.ErrKey, "make another key: openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"},
+	{trust.ErrNoRotation, "begin one: ergoflow certs rotate --ca DIR"},
+	{trust.ErrNotUsed, "let it sign first: ergoflow certs rotate --use --ca DIR"},
+	{trust.ErrNotRenewed, "renew their certificates, or revoke them; then the same command finishes"},
+	{trust.ErrNotYetValid, "set this machine's clock, if it is the wrong one"},
+	{trust.ErrExpired, "set this machine's clock, if it is the wrong one; otherwise make a new certificate or authority"},
+	{trust.ErrFormat, "restore the file from a copy"},
 	{reproduce.ErrCorrupt, "delete the directory of the file; the same command makes it again"},
 	{state.ErrCorrupt, "export it again: the file is damaged or is not a checkpoint of ergoflow"},
 	{request.ErrFormulas, "name one of its functions with --function"},
