@@ -24,6 +24,9 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 	./model/registry
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
+# Tests of whole clusters that take half a minute or more each, and skip without -e2e.
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|WorkerCountsAgree|WorkerCountsAgreeOnProbes
+
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
@@ -51,8 +54,8 @@ test: setup ## run all tests but the long ones (ten minutes on two cores)
 quick: ## run the tests of the inner loop (under a minute, once compiled)
 	$(GO) test -short $$($(GO) list ./... | grep -vE '$(SLOW)')
 
-e2e: setup ## run whole trainings on clusters of any size, killed and restarted (six minutes)
-	$(GO) test -count=1 -v -run 'WorkerCounts|Disturbed|Reproducible|Interrupt|FullDisk|OneCoordinator' ./cmd/ergoflow -args -e2e
+e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand workers (eight minutes)
+	$(GO) test -count=1 -v -run '^Test($(E2E))$$' ./cmd/ergoflow -args -e2e
 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -141,16 +140,6 @@ func equalToRounding(t *testing.T, what string, got, want *state.State) {
 	}
 	if !(worst <= 2e-3) {
 		t.Errorf("%s: a parameter differs by %g", what, worst)
-	}
-}
-
-var e2e = flag.Bool("e2e", false, "run the tests that train the same run several times, which take minutes")
-
-// needE2E skips a test that takes minutes, unless it is asked for.
-func needE2E(t *testing.T) {
-	t.Helper()
-	if !*e2e {
-		t.Skip("it trains the same run several times: `make e2e` runs it")
 	}
 }
 

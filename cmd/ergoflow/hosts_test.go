@@ -253,9 +253,7 @@ func done(st coordinator.Status) bool { return st.State == "done" }
 // worker that is unplugged stops while the others continue. Plugged in again it takes
 // their state, and the result is that of an undisturbed run.
 func TestFourHosts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: the others notice an unplugged host by time-outs of real connections, which takes 30 s")
-	}
+	needE2E(t)
 	hosts.Isolated(t, fourHosts)
 }
 
@@ -307,9 +305,7 @@ func fourHosts(t *testing.T) {
 // left out of generations. The one whose port does not answer is not admitted to a run
 // in training. The others continue, and the status says why.
 func TestUnreachableWorkers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: workers notice an address that does not answer by time-outs of real connections, which takes 30 s")
-	}
+	needE2E(t)
 	hosts.Isolated(t, unreachableWorkers)
 }
 

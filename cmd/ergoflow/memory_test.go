@@ -24,9 +24,7 @@ import (
 
 // A coordinator with a thousand workers and ten thousand jobs stays below 256 MiB.
 func TestCoordinatorMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: memory with a thousand sessions, which the race detector multiplies")
-	}
+	needE2E(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has the largest resident size of a process, in /proc")
 	}

@@ -23,9 +23,7 @@ import (
 // processor. That shards come back without the quota takes a minute, and is tested in the
 // machine's time (TestPaceUnderQuota).
 func TestQuota(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short: the coordinator measures stragglers over ten seconds of training")
-	}
+	needE2E(t)
 	group := newCPUGroup(t)
 	c := startCluster(t, t.TempDir(), 2, "--set", "training.steps=1000000", "--set", "training.checkpoint_every=1000000",
 		"--set", "data.shards=8", "--set", "training.batch_functions=64", "--set", "training.batch_samples=64")

@@ -45,6 +45,7 @@ func (c *cluster) killAll() {
 // step, before its first checkpoint and after it, the same command ends with the bits of an
 // undisturbed run.
 func TestWarmStart(t *testing.T) {
+	needE2E(t)
 	const steps = 150
 	parent := reproducibly(t, backend.Go, 1, 40)
 	parent.end()
