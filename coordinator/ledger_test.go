@@ -149,11 +149,20 @@ func TestFlippedBitOfLedger(t *testing.T) {
 	for range 1000 {
 		try(r.IntN(8 * used))
 	}
-	// All bits of the ledger that counts, the last one written, wherever it is.
+	// All bits of the ledger that counts. Pages that are free now may have older copies of the
+	// same text, and a flip there is harmless.
 	value := boltfile.Seal(must(json.Marshal(wantLedger)))
-	at := bytes.Index(file, value)
-	if at < 0 {
-		t.Fatal("the ledger is not in the file")
+	at := -1
+	for from := 0; at < 0; {
+		next := bytes.Index(file[from:], value)
+		if next < 0 {
+			t.Fatal("the ledger is not in the file")
+		}
+		before := counts["found"]
+		if try(8 * (from + next)); counts["found"] > before {
+			at = from + next
+		}
+		from += next + 1
 	}
 	found := counts["found"]
 	for i := range 8 * len(value) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -30,7 +31,9 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	makeShards(t, dir, 0, 1, 2, 3, 4)
-	s := start(t, dir)
+	// Another process may take the address of a worker that is silent for two intervals, and on
+	// a busy machine 100 ms of silence are nothing.
+	s := startWith(t, dir, func(c *Config) { c.timing.PingInterval, c.timing.PingTimeout = 500*time.Millisecond, 10*time.Second })
 	a := connect(t, s, "a", -1)
 	connect(t, s, "b", -1)
 	s.submit(endless, wire.Stage_STAGE_TRAIN)
