@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"strings"
 	"text/tabwriter"
@@ -187,11 +188,15 @@ func printAuthority(doc shownAuthority) error {
 	return t.Flush()
 }
 
-// printOne prints the certificate that was just signed.
-func (f *authorityFlags) printOne(doc any, cert trust.Issued, where string) error {
-	if f.json {
-		return printJSON(doc)
+// printSigned prints the certificate that was just signed, and where it is.
+func (f *authorityFlags) printSigned(ctx context.Context, a *trust.Authority, cert *x509.Certificate, where string) error {
+	shown, err := certificatesOf(ctx, a, string(trust.SerialOf(cert)), time.Now())
+	if err != nil {
+		return err
 	}
-	_, err := fmt.Fprintf(stdout, "%v: serial %s, expires %s%s\n", cert.Identity, cert.Serial, clockTime(cert.Expires), where)
+	if f.json {
+		return printJSON(shown[0])
+	}
+	_, err = fmt.Fprintf(stdout, "%v: serial %s, expires %s, in %s\n", shown[0].Identity, shown[0].Serial, clockTime(shown[0].Expires), where)
 	return err
 }

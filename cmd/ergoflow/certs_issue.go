@@ -21,8 +21,9 @@ func certsInitCommand() *cobra.Command {
 		Use:   "init --cluster NAME --ca DIR",
 		Short: "Make an authority",
 		Long: `Makes the directory, and in it the authority's key (ca-key.pem, which only you
-can read) and certificate (ca.pem, valid for ten years). Whoever has the key can
-be anybody in the cluster: keep it on one machine, and a copy of it offline.`,
+can read) and certificate (ca.pem, valid for ten years). A person who has the
+key can sign a certificate for any role and name: keep the key on one machine,
+and a copy of it offline.`,
 		Example: "  ergoflow certs init --cluster lab --ca lab-ca",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -61,7 +62,7 @@ func (f *certificateFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.ips, "ip", nil, "IP `address` for such programs (repeatable)")
 }
 
-// request is what the authority is asked to sign for ROLE/NAME.
+// request makes the request for ROLE/NAME that the authority signs.
 func (f *certificateFlags) request(subject string) (trust.Request, error) {
 	role, name, err := trust.ParseSubject(subject)
 	if err != nil {
@@ -116,11 +117,7 @@ that are there are renewed; others are not overwritten.`,
 			if err := trust.SaveCredentials(out, pair, bundle); err != nil {
 				return placeHint(err)
 			}
-			doc, err := certificatesOf(cmd.Context(), a, string(trust.SerialOf(pair.Certificate)), time.Now())
-			if err != nil {
-				return err
-			}
-			return flags.printOne(doc[0], doc[0].Issued, ", in "+out)
+			return flags.printSigned(cmd.Context(), a, pair.Certificate, out)
 		},
 	})
 	wanted.add(cmd)
@@ -146,8 +143,8 @@ func certsSignCommand() *cobra.Command {
 		Short: "Sign a certificate request; the key stays where it is",
 		Long: `Signs a request (CSR, PEM) with a key of ECDSA P-256, P-384 or Ed25519. Role and
 name come from you. If the request has a URI, that must be the same identity.
-The certificate has nothing else that the request asks for. Who asked needs
-ca.pem too.`,
+The authority ignores everything else in the request. The requester needs
+ca.pem, too.`,
 		Example: "  ergoflow certs sign operator/ada --request ada.csr -o ada.pem --ca lab-ca",
 		Args:    exactly(1, "ROLE/NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -173,11 +170,7 @@ ca.pem too.`,
 			if err := atomicfile.Write(out, trust.EncodeCertificates(cert)); err != nil {
 				return err
 			}
-			doc, err := certificatesOf(cmd.Context(), a, string(trust.SerialOf(cert)), time.Now())
-			if err != nil {
-				return err
-			}
-			return flags.printOne(doc[0], doc[0].Issued, ", in "+out)
+			return flags.printSigned(cmd.Context(), a, cert, out)
 		},
 	})
 	wanted.add(cmd)
@@ -192,7 +185,7 @@ func certsRevokeCommand() *cobra.Command {
 	var flags authorityFlags
 	return flags.register(&cobra.Command{
 		Use:   "revoke NAME|ROLE/NAME|SERIAL --ca DIR",
-		Short: "Make certificates worthless: one, or all of a name for ever",
+		Short: "Revoke one certificate, or all certificates of a name for ever",
 		Long: `A serial revokes one certificate; the same name can have another one. A name
 revokes all its certificates, and the authority signs no further ones for it.
 Write ROLE/NAME where a name has several roles, or the authority no record.`,

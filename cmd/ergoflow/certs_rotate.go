@@ -18,8 +18,8 @@ func certsRotateCommand() *cobra.Command {
 		Short: "Replace the authority's key in three steps",
 		Long: `Without a flag: makes a second CA, which is trusted beside the first. Give all
 processes the new ca.pem. Then --use: the new CA signs. Renew all certificates.
-Then --finish: the first CA is removed, unless a certificate that counts was not
-renewed. A step that is done again changes nothing.`,
+Then --finish: the authority removes the first CA. It refuses that while a valid
+certificate is not renewed. To repeat a step changes nothing.`,
 		Example: `  ergoflow certs rotate --ca lab-ca
   ergoflow certs rotate --use --ca lab-ca
   ergoflow certs rotate --finish --ca lab-ca`,

@@ -12,8 +12,8 @@ import (
 
 var e2e = flag.Bool("e2e", false, "run the tests of whole clusters that take half a minute or more each")
 
-// needE2E skips a test that takes half a minute or more, unless it is asked for. The Makefile
-// lists these tests.
+// needE2E skips a slow test, of half a minute or more, unless the flag -e2e is set. make e2e
+// sets it; the Makefile lists these tests.
 func needE2E(t *testing.T) {
 	t.Helper()
 	if !*e2e {

@@ -38,7 +38,7 @@ const (
 	maxCluster = 63
 	maxName    = 128
 	scheme     = "ergoflow://"
-	// maxIdentity bounds the text before it is looked at.
+	// maxIdentity is the length of the longest identity. A longer text is refused unread.
 	maxIdentity = len(scheme) + maxCluster + 1 + 16 + 1 + maxName
 )
 

@@ -33,7 +33,7 @@ func TestParseIdentity(t *testing.T) {
 		"", "ergoflow://", "ergoflow:///worker/a", "ergoflow://lab/worker/", "ergoflow://lab//a", "ergoflow://lab/worker",
 		"spiffe://lab/worker/a", "ERGOFLOW://lab/worker/a", " ergoflow://lab/worker/a", "ergoflow://lab/worker/a\n",
 		"ergoflow://Lab/worker/a", "ergoflow://lab:1/worker/a", "ergoflow://u@lab/worker/a", "ergoflow://lab.x/worker/a", "ergoflow://-lab/worker/a",
-		"ergoflow://lab/Worker/a", "ergoflow://lab/root/a", "ergoflow://lab/worker/a/", "ergoflow://lab/worker/a/b",
+		"ergoflow://lab/Worker/a", "ergoflow://lab/admin/a", "ergoflow://lab/worker/a/", "ergoflow://lab/worker/a/b",
 		"ergoflow://lab/worker/..", "ergoflow://lab/worker/.", "ergoflow://lab/worker/.ssh", "ergoflow://lab/worker/..%2fetc", "ergoflow://lab/worker/a%2fb",
 		"ergoflow://lab/worker/a\\b", "ergoflow://lab/worker/a\x00", "ergoflow://lab/worker/ä", "ergoflow://lab/worker/a?x", "ergoflow://lab/worker/a#x",
 		"ergoflow://" + strings.Repeat("c", maxCluster+1) + "/worker/a", "ergoflow://lab/worker/" + strings.Repeat("n", maxName+1),

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// ErrRequest: an authority does not sign what it is asked for.
+// ErrRequest: the authority refuses to sign a request.
 var ErrRequest = errors.New("not signed")
 
 const (
@@ -32,7 +32,7 @@ type KeyPair struct {
 	Key         crypto.Signer
 }
 
-// Request is what an authority is asked to sign.
+// Request describes a certificate that an authority shall sign.
 type Request struct {
 	Role Role
 	Name string

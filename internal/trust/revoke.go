@@ -56,7 +56,7 @@ func (a *Authority) revoke(ctx context.Context, add func(*Revocations)) error {
 	})
 }
 
-// revokedCache keeps the list that was read last: it is asked for at every handshake.
+// revokedCache keeps the list that was read last, since every handshake looks at it.
 type revokedCache struct {
 	sync.Mutex
 	stamp stamp
