@@ -196,31 +196,29 @@ func slotOf(key []byte) (slot int, ok bool) {
 
 // loadSlots reads the ledgers of all slots.
 func (l *ledger) loadSlots() (map[int]machine.Ledger, error) {
-	var slots []int
+	ledgers := make(map[int]machine.Ledger)
 	err := boltfile.Guard(func() error {
 		return l.db.View(func(tx *bbolt.Tx) error {
 			b := tx.Bucket(bucketCoordinator)
 			if b == nil {
 				return nil
 			}
-			return b.ForEach(func(key, _ []byte) error {
-				if slot, ok := slotOf(key); ok {
-					slots = append(slots, slot)
+			return b.ForEach(func(key, sealed []byte) error {
+				slot, ok := slotOf(key)
+				if !ok {
+					return nil
 				}
+				var one machine.Ledger
+				if err := decode(sealed, &one); err != nil {
+					return fmt.Errorf("read %s: %w", key, err)
+				}
+				ledgers[slot] = one
 				return nil
 			})
 		})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrLedger, l.db.Path(), err)
-	}
-	ledgers := make(map[int]machine.Ledger)
-	for _, slot := range slots {
-		var one machine.Ledger
-		if err := l.load(slotKey(slot), &one); err != nil {
-			return nil, err
-		}
-		ledgers[slot] = one
 	}
 	return ledgers, nil
 }

@@ -110,20 +110,10 @@ func (f *Fleet) Step(now time.Time, event machine.Event) (effects []Effect, reas
 		f.submit(Submit{Submit: e})
 	case machine.Withdraw: // another run may take its place at once, so nothing moves yet
 		f.ofEntry(e.Entry, e)
-	case machine.Scanned:
-		f.ofRun(e.Run, e)
-	case machine.Unreadable:
-		f.ofRun(e.Run, e)
-	case machine.Unpublished:
-		f.ofRun(e.Run, e)
-	case machine.Generated:
-		f.ofRun(e.Run, e)
-	case machine.Dead:
-		f.ofRun(e.Run, e)
-	case machine.Saved:
-		f.ofRun(e.Run, e)
-	case machine.NotSaved:
-		f.ofRun(e.Run, e)
+	case machine.RunEvent:
+		if s := f.withRun(e.OfRun()); s != nil {
+			f.step(s, e)
+		}
 	case machine.Opened:
 		f.opened(e)
 		f.balance()
@@ -183,13 +173,6 @@ func (f *Fleet) step(s *slot, e machine.Event) {
 
 func (f *Fleet) all(e machine.Event) {
 	for _, s := range slices.Clone(f.slots) {
-		f.step(s, e)
-	}
-}
-
-// ofRun hands an event to the machine that has the run.
-func (f *Fleet) ofRun(run string, e machine.Event) {
-	if s := f.withRun(run); s != nil {
 		f.step(s, e)
 	}
 }

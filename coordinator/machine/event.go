@@ -124,6 +124,20 @@ type (
 	Stop struct{}
 )
 
+// RunEvent is an event of one run.
+type RunEvent interface {
+	Event
+	OfRun() string // its hash
+}
+
+func (e Scanned) OfRun() string     { return e.Run }
+func (e Unreadable) OfRun() string  { return e.Run }
+func (e Unpublished) OfRun() string { return e.Run }
+func (e Generated) OfRun() string   { return e.Run }
+func (e Dead) OfRun() string        { return e.Run }
+func (e Saved) OfRun() string       { return e.Run }
+func (e NotSaved) OfRun() string    { return e.Run }
+
 // Shortage is the room that a full disk lacks.
 type Shortage struct {
 	Path  string `json:"path"`  // a directory on that disk
