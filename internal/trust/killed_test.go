@@ -8,8 +8,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/internal/killtest"
 )
 
 // Some tests need a process to kill: the test binary starts itself.
@@ -67,13 +68,7 @@ func TestKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts more than a hundred processes")
 	}
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("no strace, which kills a process before a given system call")
-	}
-	if err := exec.CommandContext(t.Context(), strace, "-o", os.DevNull, "true").Run(); err != nil {
-		t.Skipf("strace does not work here: %v", err)
-	}
+	killtest.Need(t)
 	// The last renewal is of a process that was away: the CA of its certificate is gone, and
 	// it has never heard of the new one.
 	dir := t.TempDir()
@@ -82,7 +77,7 @@ func TestKilled(t *testing.T) {
 		copyTree(t, dir, before)
 		kills := 0
 		for _, call := range disturbed {
-			for n := 1; killedAt(t, strace, mode, call, n, before); n++ {
+			for n := 1; killedAt(t, mode, call, n, before); n++ {
 				kills++
 			}
 		}
@@ -98,17 +93,11 @@ func TestKilled(t *testing.T) {
 
 // killedAt kills a child before its n-th call, and checks what it leaves. It reports whether
 // there was such a call.
-func killedAt(t *testing.T, strace, mode, call string, n int, before string) bool {
+func killedAt(t *testing.T, mode, call string, n int, before string) bool {
 	t.Helper()
 	dir := t.TempDir()
 	copyTree(t, before, dir)
-	cmd := exec.CommandContext(t.Context(), strace, "-f", "-o", os.DevNull, "-e", "trace=?"+call,
-		"-e", fmt.Sprintf("inject=?%s:signal=SIGKILL:when=%d", call, n), os.Args[0])
-	cmd.Env = append(os.Environ(), childMode+"="+mode, childDir+"="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil && !strings.Contains(err.Error(), "killed") {
-		t.Fatalf("%s, %s %d: %v\n%s", mode, call, n, err, out)
-	}
+	killed := killtest.Before(t, call, n, childMode+"="+mode, childDir+"="+dir)
 	whole(t, fmt.Sprintf("%s, %s %d", mode, call, n), mode, before, dir, false)
 	if err := child(mode, dir); err != nil {
 		t.Errorf("%s, %s %d: again: %v", mode, call, n, err)
@@ -118,7 +107,7 @@ func killedAt(t *testing.T, strace, mode, call string, n int, before string) boo
 	if err != nil || len(left) > 0 {
 		t.Errorf("%s, %s %d: keys are left: %v", mode, call, n, left)
 	}
-	return !cmd.ProcessState.Success()
+	return killed
 }
 
 // copyTree copies with modes, unlike os.CopyFS.

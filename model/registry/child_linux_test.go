@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/ergoflow/ergoflow/internal/killtest"
 )
 
 // Some tests need a process to kill: the test binary starts itself.
@@ -113,13 +115,7 @@ var disturbed = []string{
 // change files. Each time the registry is whole, the champion is the old version or the new
 // one with its weights, and the same work, done again, ends as if undisturbed.
 func TestKilledWhilePromoting(t *testing.T) {
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("no strace, which kills a process before a given system call")
-	}
-	if err := exec.CommandContext(t.Context(), strace, "-o", os.DevNull, "true").Run(); err != nil {
-		t.Skipf("strace does not work here: %v", err)
-	}
+	killtest.Need(t)
 	for name, seeds := range map[string][]int{"new registry": nil, "champion": {1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +129,7 @@ func TestKilledWhilePromoting(t *testing.T) {
 			}
 			kills, outcomes := make(map[string]int), make(map[int]int)
 			for _, call := range disturbed {
-				for n := 1; killedAt(t, strace, call, n, pristine, before, outcomes); n++ {
+				for n := 1; killedAt(t, call, n, pristine, before, outcomes); n++ {
 					kills[call]++
 				}
 			}
@@ -148,7 +144,7 @@ func TestKilledWhilePromoting(t *testing.T) {
 
 // killedAt kills a child before its n-th call, and checks what it leaves. It reports whether
 // there was such a call.
-func killedAt(t *testing.T, strace, call string, n int, pristine string, before int, outcomes map[int]int) bool {
+func killedAt(t *testing.T, call string, n int, pristine string, before int, outcomes map[int]int) bool {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "state"), weights(t, 2), 0o644); err != nil {
@@ -158,13 +154,7 @@ func killedAt(t *testing.T, strace, call string, n int, pristine string, before 
 	if err := os.CopyFS(r.Dir(), os.DirFS(pristine)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), strace, "-f", "-o", os.DevNull, "-e", "trace=?"+call,
-		"-e", fmt.Sprintf("inject=?%s:signal=SIGKILL:when=%d", call, n), os.Args[0])
-	cmd.Env = append(os.Environ(), childMode+"=promote", childDir+"="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil && !strings.Contains(err.Error(), "killed") {
-		t.Fatalf("%s %d: %v\n%s", call, n, err, out)
-	}
+	killed := killtest.Before(t, call, n, childMode+"=promote", childDir+"="+dir)
 	at := champion(t, r, "vn1d")
 	outcomes[at]++
 	if at != before && at != before+1 {
@@ -189,5 +179,5 @@ func killedAt(t *testing.T, strace, call string, n int, pristine string, before 
 	if found := verified(t, r); err != nil || found.Versions != before+1 || champion(t, r, "vn1d") != before+1 || len(history) != before+1 {
 		t.Errorf("%s %d: in the end %+v, champion %d, history %+v, %v", call, n, found, champion(t, r, "vn1d"), history, err)
 	}
-	return !cmd.ProcessState.Success()
+	return killed
 }
