@@ -164,17 +164,17 @@ func TestWatch(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var reports []error
+		reports := make(chan error, 10)
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			c.Watch(ctx, time.Second, func(err error) { reports = append(reports, err) })
+			c.Watch(ctx, time.Second, func(err error) { reports <- err })
 		}()
 		save(t, dir, a, second)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if !c.Certificate().Equal(second.Certificate) || len(reports) != 0 {
-			t.Errorf("%v", reports)
+			t.Errorf("%d reports", len(reports))
 		}
 		cert := filepath.Join(dir, certFile)
 		if err := os.Rename(cert, cert+".away"); err != nil {
@@ -189,8 +189,11 @@ func TestWatch(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		cancel()
 		<-done
-		if len(reports) != 2 || !errors.Is(reports[0], fs.ErrNotExist) || reports[1] != nil || !c.Certificate().Equal(first.Certificate) {
-			t.Errorf("%v", reports)
+		if len(reports) != 2 || !c.Certificate().Equal(first.Certificate) {
+			t.Fatalf("%d reports", len(reports))
+		}
+		if lost, found := <-reports, <-reports; !errors.Is(lost, fs.ErrNotExist) || found != nil {
+			t.Errorf("reports %v and %v", lost, found)
 		}
 	})
 }
