@@ -11,7 +11,7 @@ import (
 
 // TestManyRuns writes and opens a ledger of 10,000 runs and 1,000 schedules. With
 // ERGOFLOW_SCALE=DIR it leaves the directory, on which a coordinator can be measured:
-// docs/benchmarks/queue.py does.
+// docs/benchmarks/run_queue.py does.
 func TestManyRuns(t *testing.T) {
 	dir := os.Getenv("ERGOFLOW_SCALE")
 	if dir == "" {

@@ -10,6 +10,8 @@ sizes except for the number of functions in the batch; a worker assembles batche
 beside its steps. Both use all cores and keep their memory in one arena (see
 steps_torch.py).
 
+--backend xla:cuda compares on a GPU.
+
 --write FILE adds every time to FILE with the extension .json, and replaces the part
 between the markers in FILE with the table.
 """
@@ -70,12 +72,12 @@ CASES = {
 }
 
 
-def ergoflow(case, precision, steps):
+def ergoflow(case, precision, steps, backend):
     settings = [f"data.functions={1 << 12}", "data.shards=8", f"training.batch_functions={case['functions']}",
                 f"training.batch_samples={case['samples']}", "training.micro_batch=0",
                 f"training.precision={precision}", *case.get("sets", [])]
     command = [ROOT / "bin" / "ergoflow", "bench", "step", "--experiment", case["experiment"], "--preset", "full",
-               "--steps", str(steps), "--json"]
+               "--steps", str(steps), "--backend", backend, "--json"]
     for s in settings:
         command += ["--set", s]
     m = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
@@ -83,10 +85,10 @@ def ergoflow(case, precision, steps):
 
 
 class Torch:
-    def __init__(self, case, variant, threads):
+    def __init__(self, case, variant, threads, device):
         self.process = subprocess.Popen([sys.executable, HERE / "steps_torch.py"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
-        self.version = self.ask(json.dumps({**case, "variant": variant, "threads": threads}))
+        self.version = self.ask(json.dumps({**case, "variant": variant, "threads": threads, "device": device}))
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -103,12 +105,13 @@ class Torch:
 
 def measure(name, o):
     case, threads = CASES[name], len(os.sched_getaffinity(0))
-    torch = {v: Torch(case, v, threads) for v in o.variants.split(",") if v}
+    device = "cuda" if o.backend == "xla:cuda" else "cpu"
+    torch = {v: Torch(case, v, threads, device) for v in o.variants.split(",") if v}
     times = {"functions": case["functions"], "samples": case["samples"], "load": os.getloadavg()[0],
              "ergoflow": {p: [] for p in o.precisions.split(",")}, "torch": {v: [] for v in torch}}
     for r in range(o.rounds):
         for p, list_ in times["ergoflow"].items():
-            list_.append(ergoflow(case, p, o.steps))
+            list_.append(ergoflow(case, p, o.steps, o.backend))
         for v, list_ in times["torch"].items():
             list_.append(torch[v].step(o.steps))
         print(f"{name}, round {r + 1}: " + ", ".join(f"{k} {1e3 * list_[-1]:.0f} ms" for side in ("ergoflow", "torch")
@@ -124,7 +127,8 @@ def table(cases):
              "|---|---|---|---|---|---|---|"]
 
     def shown(values):
-        return f"{1e3 * statistics.median(values):.0f}" if values else ""
+        ms = 1e3 * statistics.median(values) if values else 0
+        return "" if not values else f"{ms:.0f}" if ms >= 20 else f"{ms:.1f}"
 
     for name in CASES:
         if name not in cases:
@@ -156,7 +160,8 @@ def main():
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--steps", type=int, default=7)
     options.add_argument("--cases", nargs="*", default=list(CASES), choices=list(CASES))
-    options.add_argument("--variants", default="compile-f32,compile-bf16", help="PyTorch's variants: eager or compile, f32 or bf16 (default: %(default)s)")
+    options.add_argument("--variants", default="compile-f32,compile-bf16", help="PyTorch's variants: eager, compile or graphs, f32 or bf16 (default: %(default)s)")
+    options.add_argument("--backend", default="auto", help="ergoflow's backend; PyTorch computes on the same device (default: %(default)s)")
     options.add_argument("--precisions", default="float32,bfloat16", help="ergoflow's precisions (default: %(default)s)")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()

@@ -1,8 +1,9 @@
-"""Training steps in PyTorch on the CPU, for steps.py: gradient of a batch in memory,
-clipping, AdamW under OneCycle. Compiles the step that the first line of standard input
-describes, a JSON object with network, inputs, functions, samples, dimension, variant
-and threads. Each further line is a number of steps; the answer is their seconds as a
-JSON list.
+"""Training steps in PyTorch, for steps.py: gradient of a batch in memory, clipping,
+AdamW under OneCycle. Compiles the step that the first line of standard input describes,
+a JSON object with network, inputs, functions, samples, dimension, variant, threads and
+device (cpu or cuda). Each further line is a number of steps; the answer is their seconds
+as a JSON list. On a GPU float32 products use TF32, as ergoflow's do, and the variant
+graphs-f32 replays a CUDA graph.
 
 glibc has the settings that ergoflow gives itself (fewer page faults, which also makes
 PyTorch faster). Networks are computed as defined.
@@ -27,9 +28,13 @@ from sensor_torch import SensorNetwork  # noqa: E402
 def step_function(case):
     torch.manual_seed(0)
     torch.set_num_threads(case["threads"])
-    sensors = "fields" not in case["network"]
-    network = (SensorNetwork if sensors else DeepONet)(**case["network"])
-    compiled, bf16 = "compile" in case["variant"], "bf16" in case["variant"]
+    device, sensors = case["device"], "fields" not in case["network"]
+    torch.set_default_device(device)
+    torch.set_float32_matmul_precision("high" if device == "cuda" else "highest")
+    torch.backends.cudnn.allow_tf32 = True
+    network = (SensorNetwork if sensors else DeepONet)(**case["network"]).to(device)
+    graphs, bf16 = "graphs" in case["variant"], "bf16" in case["variant"]
+    compiled = graphs or "compile" in case["variant"]
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3, weight_decay=1e-4, fused=compiled)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1e-3, total_steps=1_000_000)
     inputs = [torch.randn(case["functions"], *shape) for shape in case["inputs"]]
@@ -38,12 +43,12 @@ def step_function(case):
 
     def loss(inputs, x0, x1, t):
         x = (1 - t[..., None]) * x0 + t[..., None] * x1
-        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        with torch.autocast(device, torch.bfloat16, enabled=bf16):
             velocity = network(inputs[0] if sensors else inputs, x, t)
         return ((velocity.float() - (x1 - x0)) ** 2).mean()
 
     if compiled:
-        loss = torch.compile(loss)
+        loss = torch.compile(loss, mode="reduce-overhead" if graphs else None)
 
     def step():
         optimizer.zero_grad()
@@ -56,7 +61,9 @@ def step_function(case):
 
 
 def main():
-    step = step_function(json.loads(sys.stdin.readline()))
+    case = json.loads(sys.stdin.readline())
+    step = step_function(case)
+    wait = torch.cuda.synchronize if case["device"] == "cuda" else lambda: None
     for _ in range(3):
         step()
     print(json.dumps(torch.__version__), flush=True)
@@ -65,6 +72,7 @@ def main():
         for _ in range(int(line)):
             start = time.perf_counter()
             step()
+            wait()
             times.append(time.perf_counter() - start)
         print(json.dumps(times), flush=True)
 

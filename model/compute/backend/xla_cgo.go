@@ -24,23 +24,36 @@ func openXLA(name, path string) (b *Backend, err error) {
 		return nil, fmt.Errorf("backend %s: go-xla cannot read a plugin path with a comma, %q", name, path)
 	}
 	// Without these options go-xla guesses from the path, where names of the user's
-	// directories may mislead it.
+	// directories may mislead it. A product of float32 is one of float32 on a GPU too:
+	// TF32 keeps 10 bits of a factor.
 	options := ",shared_buffers=true,tf32=false"
-	// Vectors of the processor's full width save 2–3 % of a step.
-	flag, value := "--xla_cpu_prefer_vector_width", "512"
 	// By default the plugin makes four virtual devices and at least as many threads,
 	// which compete for the cores.
 	client := pjrt.NamedValuesMap{"cpu_device_count": int64(1)}
+	// Vectors of the processor's full width save 2–3 % of a step.
+	flags := []string{"--xla_cpu_prefer_vector_width=512"}
 	if name == XLACUDA {
-		options = ",shared_buffers=false,tf32=true"
+		options = ",shared_buffers=false,tf32=false"
 		client = nil
-		// The wheels have ptxas and libdevice here: nvidia/ is beside jax_plugins/.
-		flag, value = "--xla_gpu_cuda_data_dir", filepath.Join(filepath.Dir(path), "..", "..", "nvidia", "cu13")
-	}
-	// The plugin reads the variable when it is loaded. The user's value takes precedence.
-	if flags := os.Getenv("XLA_FLAGS"); !strings.Contains(flags, flag) {
-		if err := os.Setenv("XLA_FLAGS", strings.TrimSpace(flags+" "+flag+"="+value)); err != nil {
+		flags = []string{
+			// The wheels have ptxas and libdevice here: nvidia/ is beside jax_plugins/.
+			"--xla_gpu_cuda_data_dir=" + filepath.Join(filepath.Dir(path), "..", "..", "nvidia", "cu13"),
+			// Timing Triton's kernels takes most of a compilation and gains nothing here
+			// (docs/results/gpu.md).
+			"--xla_gpu_enable_triton_gemm=false",
+		}
+		// go-xla looks for nvidia/ one directory too low, and warns.
+		if err := os.Setenv("GOPJRT_CUDA_CHECKS", "0"); err != nil {
 			return nil, fmt.Errorf("backend %s: %w", name, err)
+		}
+	}
+	// The plugin reads the variable when it is loaded. The user's values take precedence.
+	for _, flag := range flags {
+		option, _, _ := strings.Cut(flag, "=")
+		if set := os.Getenv("XLA_FLAGS"); !strings.Contains(set, option) {
+			if err := os.Setenv("XLA_FLAGS", strings.TrimSpace(set+" "+flag)); err != nil {
+				return nil, fmt.Errorf("backend %s: %w", name, err)
+			}
 		}
 	}
 	opened, err := xla.NewWithOptions(path+options, client)

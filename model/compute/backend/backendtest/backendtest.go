@@ -7,11 +7,11 @@ import (
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
-// Each runs a test on every backend for the CPU: pure Go, and XLA if its plugin is
-// installed.
+// Each runs a test on every backend that works on this machine: pure Go, and XLA on
+// the CPU and on a GPU if their plugins are installed.
 func Each(t *testing.T, test func(t *testing.T, b *backend.Backend)) {
 	t.Helper()
-	for _, name := range []string{backend.Go, backend.XLACPU} {
+	for _, name := range []string{backend.Go, backend.XLACPU, backend.XLACUDA} {
 		b, err := backend.Open(name)
 		if err != nil {
 			if name == backend.Go {

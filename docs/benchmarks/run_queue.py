@@ -1,6 +1,6 @@
 """Measure a coordinator with 1,000 schedules and 10,000 runs that have ended.
 
-    make build && python3 docs/benchmarks/queue.py
+    make build && python3 docs/benchmarks/run_queue.py
 
 Prints the time from the start of the process, after a kill, to its coordinator.json, and
 the share of a core that it uses while nothing happens, beside that of a coordinator with
