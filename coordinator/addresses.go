@@ -18,9 +18,10 @@ var ErrNotRunning = errors.New("no coordinator runs here")
 type Addresses struct {
 	PID     int    `json:"pid"`
 	Version string `json:"version"`
-	Control string `json:"control"` // host:port of the control service
-	Gossip  string `json:"gossip"`  // host:port to join
-	NATS    string `json:"nats"`    // URL of the job queue, without credentials
+	Control string `json:"control"`        // host:port of the control service
+	Gossip  string `json:"gossip"`         // host:port to join
+	Join    string `json:"join,omitempty"` // host:port to join by certificate or token; empty in plain text
+	NATS    string `json:"nats"`           // URL of the job queue, without credentials
 }
 
 const addressesFile = "coordinator.json"

@@ -6,25 +6,30 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 )
 
 // Config of a coordinator.
 type Config struct {
-	Dir      string                // of its state; made where it is missing
-	Listen   string                // control service, host:port; default 127.0.0.1:0
-	Gossip   string                // gossip, host:port; default 127.0.0.1:0
-	Store    string                // shard store's directory, as workers see it; default Dir/shards
-	NATS     string                // URL of a job queue; default: an embedded one
-	Insecure bool                  // allows addresses beyond loopback
-	Workers  ergoflow.WorkerBounds // of a run that is submitted without bounds; default: it uses all
-	Log      *slog.Logger          // default slog.Default()
+	Dir      string // of its state; made where it is missing
+	Listen   string // control service, host:port; default 127.0.0.1:0
+	Gossip   string // gossip, host:port; default 127.0.0.1:0
+	Join     string // where processes join, host:port; default port 0 on the host of Listen
+	Store    string // shard store's directory, as workers see it; default Dir/shards
+	NATS     string // URL of a job queue; default: an embedded one
+	Insecure bool   // allows addresses beyond loopback without encryption and authentication
+	// CertificateLife is how long a certificate counts that the coordinator signs. Default: a
+	// month. Processes renew theirs after two thirds of it.
+	CertificateLife time.Duration
+	Workers         ergoflow.WorkerBounds // of a run that is submitted without bounds; default: it uses all
+	Log             *slog.Logger          // default slog.Default()
 
 	// PlanOf makes the plan of a configuration, and fails where that is invalid. The
 	// coordinator refuses a run with another plan. Default: it accepts any plan.
@@ -39,6 +44,9 @@ type Config struct {
 	Retrainer func(context.Context, queue.Run) *exec.Cmd
 
 	Ready func(Addresses) // called once, when all services are open
+	// FirstToken is called once, after Ready, by the first start of a secured cluster: with the
+	// address to join at and a token for workers.
+	FirstToken func(join, token string)
 
 	timing machine.Config // tests shorten it
 }
@@ -64,10 +72,12 @@ func (c Config) validated() (Config, error) {
 	if c.Store, err = filepath.Abs(c.Store); err != nil {
 		return c, fmt.Errorf("shard store %s: %w", c.Store, err)
 	}
-	for _, address := range []string{c.Listen, c.Gossip} {
-		if !c.Insecure && !gossip.IsLoopback(address) {
-			return c, fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
+	if c.Join == "" {
+		host, _, err := net.SplitHostPort(c.Listen)
+		if err != nil {
+			return c, fmt.Errorf("control address: %w", err)
 		}
+		c.Join = net.JoinHostPort(host, "0")
 	}
 	return c, nil
 }

@@ -35,6 +35,7 @@ type loop struct {
 	log       *slog.Logger
 	readable  sync.Map     // run (string) → ID (string) of its last checkpoint that was read without damage
 	gossip    string       // where to join, for the status
+	security  *security    // nil: plain text
 	uploading atomic.Int32 // checkpoints that are arriving
 	work      chan func()
 	ended     chan struct{} // closed when run has returned
@@ -194,6 +195,7 @@ type Status struct {
 	PID       int         `json:"pid"`       // the coordinator's
 	Version   string      `json:"version"`
 	Gossip    string      `json:"gossip"`  // host:port to join
+	Secured   bool        `json:"secured"` // whether connections are encrypted and authenticated
 	Runs      []queue.Run `json:"runs"`    // that are under way, the next that wait, and the last that ended
 	Waiting   int         `json:"waiting"` // runs, also those that Runs leaves out
 	// Conducts has every run that workers are for, in the order in which they were submitted.
@@ -205,7 +207,7 @@ type Status struct {
 // that.
 func (l *loop) status(run string) Status {
 	s := Status{Status: l.fleet.Status(run), Conducts: l.fleet.UnderWay(), Decisions: append([]Decision{}, l.reasons...),
-		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip,
+		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip, Secured: l.security != nil,
 		Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason

@@ -82,16 +82,23 @@ type services struct {
 	queue    *jobs.Queue
 	natsURL  string
 	members  *gossip.Gossip
+	joins    net.Listener // nil in plain text
 }
 
 // openServices opens them, where port 0 is asked for at the ports of the last process.
-func openServices(ctx context.Context, c Config, last Addresses, closing *closer) (*services, error) {
+func openServices(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (*services, error) {
 	var s services
 	var err error
 	if s.listener, err = reopen(last.Control, c.Listen, listen); err != nil {
 		return nil, err
 	}
 	closing.add(func() error { s.listener.Close(); return nil }) // the gRPC server closes it, too
+	if security != nil {
+		if s.joins, err = reopen(last.Join, c.Join, listen); err != nil {
+			return nil, err
+		}
+		closing.add(func() error { s.joins.Close(); return nil })
+	}
 	if s.queue, s.natsURL, err = openJobs(ctx, c, last, closing); err != nil {
 		return nil, err
 	}
@@ -111,16 +118,20 @@ func openServices(ctx context.Context, c Config, last Addresses, closing *closer
 }
 
 func (s *services) addresses() Addresses {
-	return Addresses{
+	a := Addresses{
 		PID: os.Getpid(), Version: ergoflow.Build(),
 		Control: gossip.Advertise(s.listener.Addr().String()), Gossip: s.members.Address(), NATS: jobs.Public(s.natsURL),
 	}
+	if s.joins != nil {
+		a.Join = gossip.Advertise(s.joins.Addr().String())
+	}
+	return a
 }
 
 func listen(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("control service cannot listen on %s: %w", address, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
 	return l, nil
 }

@@ -53,13 +53,13 @@ func newProcesses(l *loop, logs string, command func(context.Context, queue.Run)
 
 // retrainer is the command of this program that retrains on the cluster with that control
 // address and shard store.
-func retrainer(control, store string) func(context.Context, queue.Run) *exec.Cmd {
+func retrainer(dir, store string) func(context.Context, queue.Run) *exec.Cmd {
 	return func(ctx context.Context, r queue.Run) *exec.Cmd {
 		self, err := os.Executable()
 		if err != nil {
 			self = os.Args[0]
 		}
-		args := []string{"retrain", "--config", r.Config, "--addr", control, "--store", store}
+		args := []string{"retrain", "--config", r.Config, "--dir", dir, "--store", store}
 		if r.Schedule != "" {
 			at := r.Scheduled
 			if at.IsZero() { // a person started it

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path/filepath"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
 // stopTimeout bounds the wait for workers to leave: the drain time-out and a little
@@ -50,7 +50,14 @@ func Run(ctx context.Context, c Config) (err error) {
 			c.Log.Warn(warning)
 		}
 	}
-	services, err := openServices(ctx, c, state.addresses, closing)
+	security, err := openSecurity(ctx, c, state.ledger)
+	if err != nil {
+		return err
+	}
+	if security == nil && !c.isLocal() {
+		c.Log.Warn(Insecurity)
+	}
+	services, err := openServices(ctx, c, state.addresses, security, closing)
 	if err != nil {
 		return err
 	}
@@ -58,11 +65,14 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err := state.ledger.store(keyAddresses, addresses); err != nil {
 		return err
 	}
-	return serve(ctx, c, newLoop(c, state, services), services.listener, addresses)
+	return serve(ctx, c, newLoop(c, state, services, security), services)
 }
 
+// Insecurity is what --insecure means.
+const Insecurity = "this process speaks plain text (--insecure): everybody who reaches its ports can join, read checkpoints, submit runs and change gradients"
+
 // newLoop assembles the loop around the fleet that continues from the ledger.
-func newLoop(c Config, state *state, services *services) *loop {
+func newLoop(c Config, state *state, services *services, security *security) *loop {
 	config := c.timing
 	config.Version = ergoflow.Build()
 	l := &loop{
@@ -75,6 +85,7 @@ func newLoop(c Config, state *state, services *services) *loop {
 		queue:    services.queue,
 		log:      c.Log,
 		gossip:   services.members.Address(),
+		security: security,
 		refused:  refusals{log: c.Log},
 		work:     make(chan func()),
 		ended:    make(chan struct{}),
@@ -84,27 +95,45 @@ func newLoop(c Config, state *state, services *services) *loop {
 		watched:  make(map[string]context.CancelFunc),
 	}
 	if c.Retrainer == nil {
-		c.Retrainer = retrainer(services.addresses().Control, c.Store)
+		c.Retrainer = retrainer(c.Dir, c.Store)
 	}
 	l.processes = newProcesses(l, filepath.Join(c.Dir, "logs"), c.Retrainer)
 	return l
 }
 
 // serve serves until ctx ends or the loop does.
-func serve(ctx context.Context, c Config, l *loop, listener net.Listener, addresses Addresses) error {
+func serve(ctx context.Context, c Config, l *loop, services *services) error {
+	addresses := services.addresses()
+	refused := func(from string, err error) { l.do(func() { l.refused.add(hostOnly(from), err.Error()) }) }
 	// A client that was stopped while it reads a snapshot would keep the store from
 	// reusing its free pages: without keepalive gRPC would wait for it for two hours.
 	alive := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive)
-	wire.RegisterControlServer(server, &service{loop: l, planOf: c.PlanOf, planOfStart: c.PlanOfStart})
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive}
+	if l.security != nil {
+		options = append(options, secure.Serve(l.security.own, wire.Roles, refused)...)
+	}
+	server := grpc.NewServer(options...)
+	wire.RegisterControlServer(server, &service{loop: l, planOf: c.PlanOf, planOfStart: c.PlanOfStart, security: l.security, join: addresses.Join})
 	looping, endLoop := context.WithCancel(context.Background())
 	defer endLoop()
 	group, failed := errgroup.WithContext(context.Background())
 	group.Go(func() error { return l.run(looping) })
-	group.Go(func() error { return server.Serve(listener) })
-	group.Go(func() error { return publishAddresses(c, addresses) })
+	group.Go(func() error { return server.Serve(services.listener) })
+	joins := grpc.NewServer() // serves nothing in plain text
+	if s := l.security; s != nil {
+		joins = grpc.NewServer(append(secure.ServeJoin(s.own, wire.Roles, refused), grpc.MaxRecvMsgSize(maxJoinMessage))...)
+		wire.RegisterJoinServer(joins, newJoining(s, addresses, refused))
+		group.Go(func() error { return joins.Serve(services.joins) })
+		group.Go(func() error {
+			s.renew(looping, func(err error) { c.Log.Error("a certificate is not renewed", "error", err) })
+			return nil
+		})
+		group.Go(func() error { l.watchCertificates(looping); return nil })
+	}
+	group.Go(func() error { return publishAddresses(c, l.security, addresses) })
 	group.Go(func() error {
 		defer stopServing(server)
+		defer joins.Stop()
 		defer endLoop()
 		select {
 		case <-ctx.Done():
@@ -121,12 +150,15 @@ func serve(ctx context.Context, c Config, l *loop, listener net.Listener, addres
 }
 
 // publishAddresses writes where the coordinator is, now that it serves.
-func publishAddresses(c Config, addresses Addresses) error {
+func publishAddresses(c Config, s *security, addresses Addresses) error {
 	if err := addresses.write(c.Dir); err != nil {
 		return fmt.Errorf("write %s: %w", addressesFile, err)
 	}
 	if c.Ready != nil {
 		c.Ready(addresses)
+	}
+	if s != nil && s.first != "" && c.FirstToken != nil {
+		c.FirstToken(addresses.Join, s.first)
 	}
 	return nil
 }

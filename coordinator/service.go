@@ -28,6 +28,8 @@ type service struct {
 	planOf func(config []byte) (ergoflow.Plan, error) // nil: any plan is accepted
 	// planOfStart is Config.PlanOfStart; nil: no start is accepted.
 	planOfStart func(encoded []byte) (ergoflow.Plan, error)
+	security    *security // nil: plain text
+	join        string    // address of the Join service; empty in plain text
 }
 
 var errEnding = status.Error(codes.Unavailable, "the coordinator ends")

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
 const (
@@ -33,9 +35,10 @@ const (
 // session is a worker's stream as the loop sees it.
 type session struct {
 	number    machine.Session
-	from      string // the worker's id, before its hello its address
-	elsewhere bool   // on another host than the coordinator
-	host      string // its IP address
+	from      string            // the worker's id, before its hello its address
+	elsewhere bool              // on another host than the coordinator
+	host      string            // its IP address
+	cert      *x509.Certificate // that it has shown; nil in plain text
 	out       chan *wire.CoordinatorMessage
 	over      chan struct{} // closed together with out
 	closed    bool          // whether both are closed; only the loop uses it
@@ -64,7 +67,7 @@ func (s *session) close(reason string) {
 
 // Session implements wire.ControlServer: the stream of one worker.
 func (v *service) Session(stream wire.Control_SessionServer) error {
-	s := &session{from: caller(stream.Context()), elsewhere: elsewhere(stream.Context()), host: callingHost(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
+	s := &session{from: caller(stream.Context()), elsewhere: elsewhere(stream.Context()), host: callingHost(stream.Context()), cert: secure.Certificate(stream.Context()), out: make(chan *wire.CoordinatorMessage, outboxSize), over: make(chan struct{})}
 	err := v.hold(stream, s)
 	v.loop.do(func() {
 		switch status.Code(err) {
@@ -179,6 +182,14 @@ func caller(ctx context.Context) string {
 		return p.Addr.String()
 	}
 	return "unknown"
+}
+
+// hostOnly is the host of an address, or what is not one.
+func hostOnly(from string) string {
+	if host, _, err := net.SplitHostPort(from); err == nil {
+		return host
+	}
+	return from
 }
 
 // callingHost is the IP address that a request comes from; empty if that is unknown.

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/worker/peer"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
@@ -58,7 +59,7 @@ type task struct {
 func (w *worker) session(ctx context.Context, address string) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(secure.Dial(w.trust, trust.Coordinator)))
 	if err != nil {
 		return false, fmt.Errorf("dial coordinator %s: %w", address, err)
 	}

@@ -12,10 +12,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
@@ -28,12 +29,13 @@ const stallTimeout = time.Minute
 type uploader struct {
 	id     ergoflow.WorkerID
 	secret uint64
+	trust  *trust.Credentials // nil: plain text
 	log    *slog.Logger
 	slot   chan struct{} // holds one token while an upload is under way
 }
 
-func newUploader(id ergoflow.WorkerID, secret uint64, log *slog.Logger) *uploader {
-	return &uploader{id: id, secret: secret, log: log, slot: make(chan struct{}, 1)}
+func newUploader(id ergoflow.WorkerID, secret uint64, trust *trust.Credentials, log *slog.Logger) *uploader {
+	return &uploader{id: id, secret: secret, trust: trust, log: log, slot: make(chan struct{}, 1)}
 }
 
 // A checkpoint is a state on its way to the coordinator.
@@ -99,7 +101,7 @@ func (u *uploader) upload(address string, c checkpoint) (string, error) {
 	defer cancel(nil)
 	stall := time.AfterFunc(stallTimeout, func() { cancel(fmt.Errorf("no progress for %v", stallTimeout)) })
 	defer stall.Stop()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(secure.Dial(u.trust, trust.Coordinator)))
 	if err != nil {
 		return "", fmt.Errorf("dial coordinator %s: %w", address, err)
 	}

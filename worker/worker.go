@@ -21,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/worker/peer"
@@ -31,13 +32,19 @@ import (
 // Config says where a worker listens, which members it joins and what it computes
 // on.
 type Config struct {
-	Join    []string // gossip addresses of any members, host:port
-	Gossip  string   // own gossip address; port 0 picks one
-	Listen  string   // address for gradients and state; port 0 picks one
-	Backend string   // auto, xla:cpu, xla:cuda or go
-	Engine  string   // what simulates: auto, an instruction set or "device"
-	// Insecure allows addresses beyond loopback, without encryption or
-	// authentication.
+	// Join are gossip addresses of any members, host:port; with Credentials they are
+	// addresses at which the coordinator lets processes join.
+	Join    []string
+	Gossip  string // own gossip address; port 0 picks one
+	Listen  string // address for gradients and state; port 0 picks one
+	Backend string // auto, xla:cpu, xla:cuda or go
+	Engine  string // what simulates: auto, an instruction set or "device"
+	// Credentials are what the worker shows, and by which it judges others; nil: plain text.
+	// CredentialsDir is where they are kept.
+	Credentials    *trust.Credentials
+	CredentialsDir string
+	// Insecure allows addresses beyond loopback without credentials, and so without
+	// encryption and authentication.
 	Insecure bool
 	Log      *slog.Logger
 
@@ -55,8 +62,10 @@ type Config struct {
 // A worker is the process: what outlives sessions and generations.
 type worker struct {
 	id        ergoflow.WorkerID
-	secret    uint64 // by which the coordinator recognises it after a lost session
-	address   string // where peers reach rings and state
+	trust     *trust.Credentials // nil: plain text
+	trustDir  string             // where they are kept
+	secret    uint64             // by which the coordinator recognises it after a lost session
+	address   string             // where peers reach rings and state
 	backend   *backend.Backend
 	simulator simulate.Simulator
 	rings     *allreduce.Server
@@ -101,10 +110,10 @@ func Run(ctx context.Context, c Config) error {
 	return err
 }
 
-// check fails where an address needs Insecure.
+// check fails where an address needs credentials or Insecure.
 func (c *Config) check() error {
 	for _, address := range []string{c.Gossip, c.Listen} {
-		if !c.Insecure && !gossip.IsLoopback(address) {
+		if !c.Insecure && c.Credentials == nil && !gossip.IsLoopback(address) {
 			return fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
 		}
 	}
@@ -114,6 +123,8 @@ func (c *Config) check() error {
 func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator, address string) *worker {
 	w := &worker{
 		id:          identify(address),
+		trust:       c.Credentials,
+		trustDir:    c.CredentialsDir,
 		secret:      rand.Uint64(),
 		address:     address,
 		backend:     compute,
@@ -124,7 +135,7 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		refusals:    rate.NewLimiter(1, 5),
 		changeBatch: c.changeBatch,
 	}
-	w.uploads = newUploader(w.id, w.secret, w.log)
+	w.uploads = newUploader(w.id, w.secret, w.trust, w.log)
 	w.rings.OnRefusal(w.refused)
 	return w
 }
@@ -134,10 +145,15 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 func (w *worker) join(ctx context.Context, c Config, listener net.Listener) error {
 	joining, joined := w.untilDrain(ctx)
 	defer joined()
+	seeds, err := w.seeds(joining, c.Join)
+	if err != nil {
+		listener.Close()
+		return err
+	}
 	members, err := gossip.Join(joining, gossip.Config{
 		Name:  string(w.id),
 		Bind:  c.Gossip,
-		Seeds: c.Join,
+		Seeds: seeds,
 		Meta:  gossip.Meta{Role: gossip.RoleWorker, DataAddress: w.address, Device: w.backend.Name, Version: ergoflow.Build()},
 	})
 	if err != nil {
@@ -152,6 +168,9 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return allreduce.Serve(server, listener, w.address) })
+	if w.trust != nil {
+		group.Go(func() error { w.renewCertificate(ctx); return nil })
+	}
 	group.Go(func() error {
 		defer server.Stop()
 		return w.holdSessions(ctx, members)
@@ -180,8 +199,21 @@ func (w *worker) reportRefusal(from, reason string) {
 // cloned machines and containers may have one name and listen on one port.
 func identify(address string) ergoflow.WorkerID {
 	host, port, _ := net.SplitHostPort(address)
-	if name, err := os.Hostname(); err == nil {
-		host = name
+	return ergoflow.WorkerID(fmt.Sprintf("%s-%s-%08x", hostName(host), port, rand.Uint32()))
+}
+
+// maxHost bounds the name of the host in an id, in bytes; that of a Linux machine has 64.
+const maxHost = 64
+
+// HostName is the name of this machine as it stands in ids and certificates.
+func HostName() string { return hostName("worker") }
+
+// hostName is the name of this machine, or another where it has none, of characters that an id
+// may have.
+func hostName(other string) string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = other
 	}
 	clean := strings.Map(func(r rune) rune {
 		if r < 128 && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-._", r)) {
@@ -189,8 +221,5 @@ func identify(address string) ergoflow.WorkerID {
 		}
 		return '_'
 	}, host)
-	return ergoflow.WorkerID(fmt.Sprintf("%s-%s-%08x", clean[:min(len(clean), maxHost)], port, rand.Uint32()))
+	return clean[:min(len(clean), maxHost)]
 }
-
-// maxHost bounds the name of the host in an id, in bytes; that of a Linux machine has 64.
-const maxHost = 64

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -9,47 +10,59 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 )
 
-// clusterFlags say where a running coordinator is: by its directory on this machine or
-// by its control address.
-type clusterFlags struct{ dir, addr string }
+// clusterFlags say where a running coordinator is: by its directory on this machine, by its
+// control address, or by a context. A secured one is shown the credentials of the context; in
+// the coordinator's directory are some.
+type clusterFlags struct{ dir, addr, context string }
 
 func (f *clusterFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "dir", "", "directory of a coordinator on this machine")
 	cmd.Flags().StringVar(&f.addr, "addr", "", "`HOST:PORT` of a running coordinator's control service")
 	cmd.MarkFlagsMutuallyExclusive("dir", "addr")
+	addContext(cmd, &f.context)
+}
+
+// addContext adds the flag of a directory of credentials.
+func addContext(cmd *cobra.Command, context *string) {
+	cmd.Flags().StringVar(context, "context", os.Getenv("ERGOFLOW_CONTEXT"), "directory of your credentials for a secured cluster, as `ergoflow join` makes it (default: $ERGOFLOW_CONTEXT, or those in --dir)")
+	cmd.Flag("context").DefValue = ""
 }
 
 // String is the cluster as commands take it.
 func (f clusterFlags) String() string {
-	if f.addr != "" {
-		return "--addr " + f.addr
+	given := "--dir " + f.dir
+	switch {
+	case f.addr != "":
+		given = "--addr " + f.addr
+	case f.dir == "":
+		return "--context " + f.context
 	}
-	return "--dir " + f.dir
+	if f.context != "" {
+		given += " --context " + f.context
+	}
+	return given
 }
 
-// address is the control address.
-func (f clusterFlags) address() (string, error) {
-	if f.addr != "" {
-		return f.addr, nil
+// endpoint is the control service.
+func (f clusterFlags) endpoint() (conduct.Endpoint, error) {
+	switch {
+	case f.addr != "" || f.dir == "" && f.context != "":
+		return conduct.EndpointOf(f.context, f.addr)
+	case f.dir == "":
+		return conduct.Endpoint{}, usagef("no cluster is given: want --dir DIR (of a coordinator on this machine), --addr HOST:PORT or --context DIR")
 	}
-	if f.dir == "" {
-		return "", usagef("no cluster is given: want --dir DIR (of a coordinator on this machine) or --addr HOST:PORT")
+	at, err := conduct.EndpointIn(f.dir, f.context)
+	if err == nil || errors.Is(err, coordinator.ErrNotRunning) {
+		return at, err
 	}
-	a, err := coordinator.ReadAddresses(f.dir)
-	if errors.Is(err, coordinator.ErrNotRunning) {
-		return "", err
-	}
-	if err != nil {
-		return "", withHint(err, "start the coordinator again, which writes that file, or give its --addr")
-	}
-	return a.Control, nil
+	return at, withHint(err, "start the coordinator again, which writes what is missing, or give --addr and --context")
 }
 
 // dial prepares a client of the coordinator.
 func (f clusterFlags) dial() (*conduct.Client, error) {
-	addr, err := f.address()
+	at, err := f.endpoint()
 	if err != nil {
 		return nil, err
 	}
-	return conduct.Dial(addr)
+	return conduct.Dial(at)
 }

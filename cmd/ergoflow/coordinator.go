@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -19,13 +20,23 @@ func coordinatorCommand() *cobra.Command {
 	var supervise bool
 	var bounds workersFor
 	cmd := &cobra.Command{
-		Use:     "coordinator --dir DIR",
-		Short:   "Run the coordinator of a cluster",
-		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --gossip 127.0.0.1:7946",
+		Use:   "coordinator --dir DIR",
+		Short: "Run the coordinator of a cluster",
+		Long: `Runs the coordinator of a cluster until SIGTERM or Ctrl-C.
+
+On loopback a cluster speaks plain text. With an address beyond loopback the
+first start makes a certificate authority and credentials in the directory, and
+prints a command by which workers join: its token is good for 24 hours and 100
+workers. "ergoflow tokens create" makes others. Commands on this machine find
+credentials in --dir.`,
+		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --listen 10.0.0.1:7070 --gossip 10.0.0.1:7946 --join 10.0.0.1:7071",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkAddresses(cmd); err != nil {
 				return err
+			}
+			if c.CertificateLife < 0 {
+				return usagef("--certificate-life is %v, which is negative", c.CertificateLife)
 			}
 			if c.Dir == "" {
 				return usagef("--dir is empty")
@@ -43,6 +54,9 @@ func coordinatorCommand() *cobra.Command {
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
 			}
+			c.FirstToken = func(join, token string) {
+				fmt.Fprintln(stdout, joinCommand(trust.Worker, join, token))
+			}
 			return coordinator.Run(ctx, c)
 		},
 	}
@@ -52,7 +66,9 @@ func coordinatorCommand() *cobra.Command {
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
-	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
+	f.StringVar(&c.Join, "join", "", "address where workers join a secured cluster (default: port 0 on the host of --listen)")
+	f.DurationVar(&c.CertificateLife, "certificate-life", 0, "how long certificates count that the coordinator signs; their holders renew them (default 720h)")
+	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
 	bounds.add(cmd, "number of workers of a run that is submitted without --workers-for, N or MIN:MAX (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("dir")

@@ -46,7 +46,7 @@ var hints = []struct {
 	{coordinator.ErrNotRunning, "start one that stays with `ergoflow coordinator`; that of `ergoflow run` ends with the run"},
 	{conduct.ErrNoStart, "give the same command --start again: it stores the state"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},
-	{gossip.ErrInsecure, "on a network that you trust, add --insecure"},
+	{gossip.ErrInsecure, "give --token: a coordinator prints one at its first start, and `ergoflow tokens create` makes others; on a network that you trust, --insecure"},
 	{backend.ErrUnknown, "`ergoflow backend list` shows the backends of this machine"},
 	{backend.ErrNotInstalled, "ergoflow backend install cpu"},
 	{backend.ErrDamaged, "install it again: ergoflow backend install cpu (or cuda)"},

@@ -160,7 +160,7 @@ func (c *cluster) reached(ctx context.Context, phase killPhase, victim string) b
 	if err != nil {
 		return false
 	}
-	client, err := conduct.Dial(addresses.Control)
+	client, err := conduct.Dial(conduct.Endpoint{Addr: addresses.Control})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestCoordinatorMemory(t *testing.T) {
 		})
 	}
 	c.until("a thousand workers", func(st coordinator.Status) bool { return len(st.Workers) == workers })
-	client, err := conduct.Dial(addresses.Control)
+	client, err := conduct.Dial(conduct.Endpoint{Addr: addresses.Control})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type reproduceFlags struct {
 	local  localFlags
 	preset string
 	seeds  int
-	addr   string
+	on     clusterFlags // its address, or none
 	json   bool
 }
 
@@ -73,8 +73,9 @@ on this machine, or on the one at --addr; evaluations run in this process.`,
 	cmd.Flags().Lookup("backend").Usage += "; of local workers and of evaluations"
 	cmd.Flags().StringVar(&flags.preset, "preset", "scaled", "size of the experiments: smoke, demo, scaled, best or full")
 	cmd.Flags().IntVar(&flags.seeds, "seeds", 0, "train with seeds 1 to N (default 3; 1 for smoke and demo)")
-	cmd.Flags().StringVar(&flags.addr, "addr", "", "train on the running cluster whose control service is at `HOST:PORT`")
+	cmd.Flags().StringVar(&flags.on.addr, "addr", "", "train on the running cluster whose control service is at `HOST:PORT`")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print all numbers as JSON (docs/formats.md)")
+	addContext(cmd, &flags.on.context)
 	cmd.MarkFlagsMutuallyExclusive("addr", "workers")
 	return cmd
 }
@@ -88,7 +89,7 @@ func (f *reproduceFlags) run(ctx context.Context, name string) error {
 	if f.seeds < 1 || f.seeds > maxSeeds {
 		return usagef("--seeds is %d, not in 1…%d", f.seeds, maxSeeds)
 	}
-	if err := trainable(ctx, selected, f.preset, f.seeds, f.addr, &f.local); err != nil {
+	if err := trainable(ctx, selected, f.preset, f.seeds, f.on, &f.local); err != nil {
 		return err
 	}
 	f.local.dir = cmp.Or(f.local.dir, filepath.Join("ergoflow-runs", "reproduce-"+f.preset))
@@ -127,10 +128,10 @@ func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
 			bars.Show(fmt.Sprintf("%-30s", stage), "functions", done, total, "")
 		},
 	}
-	if f.addr != "" {
+	if f.on.addr != "" {
 		o.Workers = 0 // unknown
 		o.Train = func(ctx context.Context, e experiment.Experiment) ([]byte, []report.StageTime, error) {
-			result, err := runAt(ctx, f.addr, e)
+			result, err := runAt(ctx, f.on, e)
 			return result.Checkpoint, result.Stages, err
 		}
 	}
@@ -139,9 +140,9 @@ func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
 
 // trainable refuses what a training would fail for, before it counts as an attempt: too
 // many workers, a cluster that does not answer.
-func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, addr string, local *localFlags) error {
-	if addr != "" {
-		client, err := conduct.Dial(addr)
+func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, cluster clusterFlags, local *localFlags) error {
+	if cluster.addr != "" {
+		client, err := cluster.dial()
 		if err != nil {
 			return err
 		}
@@ -177,12 +178,16 @@ func (f *localFlags) open() (*backend.Backend, simulate.Simulator, error) {
 	return b, engine, nil
 }
 
-// runAt trains e on the running cluster at an address. A run there that is not finished
+// runAt trains e on a running cluster. A run there that is not finished
 // is not replaced.
-func runAt(ctx context.Context, addr string, e experiment.Experiment) (conduct.Result, error) {
+func runAt(ctx context.Context, cluster clusterFlags, e experiment.Experiment) (conduct.Result, error) {
 	plan, err := e.Plan()
 	if err != nil {
 		return conduct.Result{}, usage(err)
 	}
-	return conduct.Run(ctx, conduct.Options{Plan: plan, Until: wire.Stage_STAGE_TRAIN, Addr: addr, Checkpoint: true})
+	at, err := cluster.endpoint()
+	if err != nil {
+		return conduct.Result{}, err
+	}
+	return conduct.Run(ctx, conduct.Options{Plan: plan, Until: wire.Stage_STAGE_TRAIN, At: at, Checkpoint: true})
 }

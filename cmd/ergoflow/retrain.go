@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
@@ -151,15 +152,20 @@ func retrainOptions(path string, shown *os.File) (retraining.Options, error) {
 
 // placed is where to train: the command line goes before the configuration.
 func placed(c retraining.Cluster, on clusterFlags, store string) (retraining.Cluster, error) {
-	if on == (clusterFlags{}) {
+	if on.dir == "" && on.addr == "" {
+		c.Context = cmp.Or(on.context, c.Context)
 		if store != "" {
 			return c, usagef("--store is for --addr or --dir")
 		}
 		return c, nil
 	}
-	var err error
-	if c.Addr, err = on.address(); err != nil {
+	at, err := on.endpoint()
+	if err != nil {
 		return c, err
+	}
+	c.Addr, c.Context = at.Addr, on.context
+	if c.Context == "" && at.Credentials != nil {
+		c.Context = coordinator.OperatorDir(on.dir)
 	}
 	c.Store = cmp.Or(store, c.Store)
 	if c.Store == "" && on.dir != "" {
@@ -182,12 +188,16 @@ func trainOn(ctx context.Context, j retraining.Job, shown *os.File) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	return trained(ctx, conduct.Options{Plan: plan, Start: j.Start, Out: shown, Addr: j.Cluster.Addr, Submission: conduct.Submission{Queue: true, Workers: bounds}},
+	at, err := conduct.EndpointOf(j.Cluster.Context, j.Cluster.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return trained(ctx, conduct.Options{Plan: plan, Start: j.Start, Out: shown, At: at, Submission: conduct.Submission{Queue: true, Workers: bounds}},
 		func() ([]byte, error) {
 			if !errors.Is(context.Cause(ctx), retraining.ErrBudget) {
 				return nil, nil
 			}
-			return conduct.Suspend(context.WithoutCancel(ctx), j.Cluster.Addr, plan.Run)
+			return conduct.Suspend(context.WithoutCancel(ctx), at, plan.Run)
 		})
 }
 

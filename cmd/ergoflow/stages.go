@@ -28,7 +28,7 @@ func trainCommand() *cobra.Command {
 func stageCommand(name, short, example string, until wire.Stage) *cobra.Command {
 	var choose experimentFlags
 	var local localFlags
-	var addr, start string
+	var addr, credentials, start string
 	var own bool
 	var how conduct.Submission
 	var bounds workersFor
@@ -74,7 +74,7 @@ this machine and ends it after the stage.`,
 				}
 				how.Workers = &b
 			}
-			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr}, e, until, first, how)
+			return runOn(cmd.Context(), clusterFlags{dir: local.dir, addr: addr, context: credentials}, e, until, first, how)
 		},
 	}
 	choose.add(cmd)
@@ -88,6 +88,7 @@ this machine and ends it after the stage.`,
 	cmd.Flags().Lookup("backend").Usage += ", with --local"
 	cmd.Flags().Lookup("engine").Usage += ", with --local"
 	cmd.Flags().StringVar(&addr, "addr", "", "`HOST:PORT` of a running coordinator's control service")
+	addContext(cmd, &credentials)
 	cmd.Flags().BoolVar(&own, "local", false, "start a cluster on this machine and end it after the stage")
 	cmd.Flags().BoolVar(&how.Replace, "replace", false, "suspend another run that is not finished")
 	cmd.Flags().BoolVar(&how.Queue, "queue", false, "add the run to the coordinator's queue, and return")
@@ -108,11 +109,11 @@ func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, u
 	if err != nil {
 		return usage(err)
 	}
-	addr, err := cluster.address()
+	at, err := cluster.endpoint()
 	if err != nil {
 		return err
 	}
-	o := conduct.Options{Plan: plan, Until: until, Addr: addr, Start: start, Submission: how}
+	o := conduct.Options{Plan: plan, Until: until, At: at, Start: start, Submission: how}
 	if how.Queue {
 		return enqueue(ctx, cluster, o)
 	}

@@ -20,7 +20,7 @@ const drainGrace = 12 * time.Second
 
 func workerCommand() *cobra.Command {
 	var c worker.Config
-	var join string
+	var join, token string
 	var threads int
 	var supervise bool
 	cmd := &cobra.Command{
@@ -29,8 +29,12 @@ func workerCommand() *cobra.Command {
 		Long: `Joins the gossip at any of the given members, finds the coordinator through it
 and carries out its commands. SIGTERM, SIGHUP or Ctrl-C drains: the worker
 finishes its step, hands its shards over and leaves. A second signal ends it at
-once. The other workers continue in both cases.`,
-		Example: "  ergoflow worker --join 127.0.0.1:7946",
+once. The other workers continue in both cases.
+
+A worker of a secured cluster joins with a token, at the address that the
+coordinator's join command names. It makes a key, has the coordinator sign its
+certificate, keeps both in --credentials, and never needs the token again.`,
+		Example: "  ergoflow worker --join 127.0.0.1:7946\n  ergoflow worker --join 10.0.0.1:7071 --listen 10.0.0.2:0 --gossip 10.0.0.2:0 --token ERGO1…",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkAddresses(cmd); err != nil {
@@ -59,16 +63,21 @@ once. The other workers continue in both cases.`,
 			}
 			c.Drain = drain.Done()
 			c.Log = logger()
+			if err := enrolled(drain, &c, token); err != nil {
+				return err
+			}
 			return worker.Run(ctx, c)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&join, "join", "", "gossip addresses of any members, comma-separated (required)")
+	f.StringVar(&join, "join", "", "gossip addresses of any members, comma-separated; of a secured cluster the address to join at (required)")
+	f.StringVar(&token, "token", "", "token of a secured cluster, for the first start; @FILE reads it from a file")
+	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &c.Engine)
-	f.BoolVar(&c.Insecure, "insecure", false, "allow addresses beyond loopback, without encryption or authentication")
+	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
 	f.IntVar(&threads, "threads", 0, "number of processor threads (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("join")

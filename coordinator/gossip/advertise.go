@@ -33,7 +33,7 @@ func Advertise(address string) string {
 }
 
 // ErrInsecure: other hosts can reach the address, and nothing protects it.
-var ErrInsecure = errors.New("listening beyond loopback is neither encrypted nor authenticated yet")
+var ErrInsecure = errors.New("listening beyond loopback without credentials")
 
 // IsLoopback reports whether an address to listen on, host:port, is reachable
 // from this machine alone. Names are not resolved: only localhost counts.

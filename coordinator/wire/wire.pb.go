@@ -4183,6 +4183,522 @@ func (x *FollowUpdate) GetBehind() uint32 {
 	return 0
 }
 
+type AdmitRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`     // with its secret
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`       // the wanted one; the certificate has the name that the process gets
+	Request       []byte                 `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"` // CSR, PEM
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdmitRequest) Reset() {
+	*x = AdmitRequest{}
+	mi := &file_wire_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdmitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdmitRequest) ProtoMessage() {}
+
+func (x *AdmitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdmitRequest.ProtoReflect.Descriptor instead.
+func (*AdmitRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *AdmitRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *AdmitRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AdmitRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type RenewRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       []byte                 `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"` // CSR, PEM
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_wire_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *RenewRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type Certificates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Certificate   []byte                 `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"` // PEM
+	Bundle        []byte                 `protobuf:"bytes,2,opt,name=bundle,proto3" json:"bundle,omitempty"`           // the CAs that the process trusts from now on, PEM
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Certificates) Reset() {
+	*x = Certificates{}
+	mi := &file_wire_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Certificates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Certificates) ProtoMessage() {}
+
+func (x *Certificates) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Certificates.ProtoReflect.Descriptor instead.
+func (*Certificates) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *Certificates) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *Certificates) GetBundle() []byte {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
+type IntroduceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IntroduceRequest) Reset() {
+	*x = IntroduceRequest{}
+	mi := &file_wire_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IntroduceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IntroduceRequest) ProtoMessage() {}
+
+func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
+func (*IntroduceRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{62}
+}
+
+type IntroduceReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Control       string                 `protobuf:"bytes,1,opt,name=control,proto3" json:"control,omitempty"` // host:port of the control service
+	Gossip        string                 `protobuf:"bytes,2,opt,name=gossip,proto3" json:"gossip,omitempty"`   // host:port to join
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IntroduceReply) Reset() {
+	*x = IntroduceReply{}
+	mi := &file_wire_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IntroduceReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IntroduceReply) ProtoMessage() {}
+
+func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
+func (*IntroduceReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *IntroduceReply) GetControl() string {
+	if x != nil {
+		return x.Control
+	}
+	return ""
+}
+
+func (x *IntroduceReply) GetGossip() string {
+	if x != nil {
+		return x.Gossip
+	}
+	return ""
+}
+
+type CreateTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
+	Seconds       int64                  `protobuf:"varint,2,opt,name=seconds,proto3" json:"seconds,omitempty"` // of its life
+	Uses          uint32                 `protobuf:"varint,3,opt,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTokenRequest) Reset() {
+	*x = CreateTokenRequest{}
+	mi := &file_wire_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTokenRequest) ProtoMessage() {}
+
+func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
+func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *CreateTokenRequest) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *CreateTokenRequest) GetSeconds() int64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
+func (x *CreateTokenRequest) GetUses() uint32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+type CreateTokenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"` // with its secret
+	Join          string                 `protobuf:"bytes,2,opt,name=join,proto3" json:"join,omitempty"`   // host:port of the Join service
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateTokenReply) Reset() {
+	*x = CreateTokenReply{}
+	mi := &file_wire_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateTokenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateTokenReply) ProtoMessage() {}
+
+func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
+func (*CreateTokenReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *CreateTokenReply) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *CreateTokenReply) GetJoin() string {
+	if x != nil {
+		return x.Join
+	}
+	return ""
+}
+
+type TokensRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokensRequest) Reset() {
+	*x = TokensRequest{}
+	mi := &file_wire_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokensRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokensRequest) ProtoMessage() {}
+
+func (x *TokensRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
+func (*TokensRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{66}
+}
+
+type TokensReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Json          []byte                 `protobuf:"bytes,1,opt,name=json,proto3" json:"json,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokensReply) Reset() {
+	*x = TokensReply{}
+	mi := &file_wire_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokensReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokensReply) ProtoMessage() {}
+
+func (x *TokensReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
+func (*TokensReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *TokensReply) GetJson() []byte {
+	if x != nil {
+		return x.Json
+	}
+	return nil
+}
+
+type RevokeTokenRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeTokenRequest) Reset() {
+	*x = RevokeTokenRequest{}
+	mi := &file_wire_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeTokenRequest) ProtoMessage() {}
+
+func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
+func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *RevokeTokenRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type RevokeTokenReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeTokenReply) Reset() {
+	*x = RevokeTokenReply{}
+	mi := &file_wire_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeTokenReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeTokenReply) ProtoMessage() {}
+
+func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
+func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{69}
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -4494,11 +5010,37 @@ const file_wire_proto_rawDesc = "" +
 	"generation\x12\x18\n" +
 	"\aworkers\x18\x03 \x03(\tR\aworkers\x12\x12\n" +
 	"\x04used\x18\x04 \x03(\x03R\x04used\x12\x16\n" +
-	"\x06behind\x18\x05 \x01(\rR\x06behind*C\n" +
+	"\x06behind\x18\x05 \x01(\rR\x06behind\"R\n" +
+	"\fAdmitRequest\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\fR\arequest\"(\n" +
+	"\fRenewRequest\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"H\n" +
+	"\fCertificates\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x16\n" +
+	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x12\n" +
+	"\x10IntroduceRequest\"B\n" +
+	"\x0eIntroduceReply\x12\x18\n" +
+	"\acontrol\x18\x01 \x01(\tR\acontrol\x12\x16\n" +
+	"\x06gossip\x18\x02 \x01(\tR\x06gossip\"V\n" +
+	"\x12CreateTokenRequest\x12\x12\n" +
+	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
+	"\aseconds\x18\x02 \x01(\x03R\aseconds\x12\x12\n" +
+	"\x04uses\x18\x03 \x01(\rR\x04uses\"<\n" +
+	"\x10CreateTokenReply\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12\x12\n" +
+	"\x04join\x18\x02 \x01(\tR\x04join\"\x0f\n" +
+	"\rTokensRequest\"!\n" +
+	"\vTokensReply\x12\x12\n" +
+	"\x04json\x18\x01 \x01(\fR\x04json\"$\n" +
+	"\x12RevokeTokenRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x12\n" +
+	"\x10RevokeTokenReply*C\n" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\xe0\x06\n" +
+	"\vSTAGE_TRAIN\x10\x022\xfd\b\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
 	"\x06Submit\x12\x1a.ergoflow.v1.SubmitRequest\x1a\x18.ergoflow.v1.SubmitReply\x12>\n" +
@@ -4511,7 +5053,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x0eSaveCheckpoint\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12B\n" +
 	"\tSaveStart\x12\x1b.ergoflow.v1.CheckpointPart\x1a\x16.ergoflow.v1.SaveReply(\x01\x12I\n" +
 	"\x0eLoadCheckpoint\x12\x18.ergoflow.v1.LoadRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12>\n" +
-	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x012\xbe\x01\n" +
+	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12=\n" +
+	"\x05Renew\x12\x19.ergoflow.v1.RenewRequest\x1a\x19.ergoflow.v1.Certificates\x12M\n" +
+	"\vCreateToken\x12\x1f.ergoflow.v1.CreateTokenRequest\x1a\x1d.ergoflow.v1.CreateTokenReply\x12>\n" +
+	"\x06Tokens\x12\x1a.ergoflow.v1.TokensRequest\x1a\x18.ergoflow.v1.TokensReply\x12M\n" +
+	"\vRevokeToken\x12\x1f.ergoflow.v1.RevokeTokenRequest\x1a\x1d.ergoflow.v1.RevokeTokenReply2\x8e\x01\n" +
+	"\x04Join\x12=\n" +
+	"\x05Admit\x12\x19.ergoflow.v1.AdmitRequest\x1a\x19.ergoflow.v1.Certificates\x12G\n" +
+	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xbe\x01\n" +
 	"\x04Peer\x128\n" +
 	"\x05State\x12\x19.ergoflow.v1.StateRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12?\n" +
 	"\x06Follow\x12\x1a.ergoflow.v1.FollowRequest\x1a\x17.ergoflow.v1.FollowPart0\x01\x12;\n" +
@@ -4530,7 +5079,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -4595,6 +5144,17 @@ var file_wire_proto_goTypes = []any{
 	(*FollowPart)(nil),                // 60: ergoflow.v1.FollowPart
 	(*FollowState)(nil),               // 61: ergoflow.v1.FollowState
 	(*FollowUpdate)(nil),              // 62: ergoflow.v1.FollowUpdate
+	(*AdmitRequest)(nil),              // 63: ergoflow.v1.AdmitRequest
+	(*RenewRequest)(nil),              // 64: ergoflow.v1.RenewRequest
+	(*Certificates)(nil),              // 65: ergoflow.v1.Certificates
+	(*IntroduceRequest)(nil),          // 66: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 67: ergoflow.v1.IntroduceReply
+	(*CreateTokenRequest)(nil),        // 68: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 69: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 70: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 71: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 72: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 73: ergoflow.v1.RevokeTokenReply
 }
 var file_wire_proto_depIdxs = []int32{
 	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -4651,26 +5211,38 @@ var file_wire_proto_depIdxs = []int32{
 	50, // 51: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
 	53, // 52: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
 	54, // 53: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	56, // 54: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	59, // 55: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	57, // 56: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 57: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	37, // 58: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	49, // 59: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	39, // 60: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	41, // 61: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	43, // 62: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	45, // 63: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	47, // 64: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	52, // 65: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	52, // 66: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	50, // 67: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	55, // 68: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	55, // 69: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	60, // 70: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	58, // 71: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	57, // [57:72] is the sub-list for method output_type
-	42, // [42:57] is the sub-list for method input_type
+	64, // 54: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	68, // 55: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	70, // 56: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	72, // 57: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	63, // 58: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	66, // 59: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	56, // 60: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	59, // 61: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	57, // 62: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 63: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	37, // 64: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	49, // 65: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	39, // 66: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	41, // 67: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	43, // 68: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	45, // 69: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	47, // 70: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	52, // 71: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	52, // 72: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	50, // 73: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	55, // 74: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	65, // 75: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	69, // 76: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	71, // 77: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	73, // 78: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	65, // 79: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	67, // 80: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	55, // 81: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	60, // 82: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	58, // 83: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	63, // [63:84] is the sub-list for method output_type
+	42, // [42:63] is the sub-list for method input_type
 	42, // [42:42] is the sub-list for extension type_name
 	42, // [42:42] is the sub-list for extension extendee
 	0,  // [0:42] is the sub-list for field type_name
@@ -4725,9 +5297,9 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   59,
+			NumMessages:   70,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_wire_proto_goTypes,
 		DependencyIndexes: file_wire_proto_depIdxs,

@@ -37,6 +37,10 @@ const (
 	Control_SaveStart_FullMethodName      = "/ergoflow.v1.Control/SaveStart"
 	Control_LoadCheckpoint_FullMethodName = "/ergoflow.v1.Control/LoadCheckpoint"
 	Control_Snapshot_FullMethodName       = "/ergoflow.v1.Control/Snapshot"
+	Control_Renew_FullMethodName          = "/ergoflow.v1.Control/Renew"
+	Control_CreateToken_FullMethodName    = "/ergoflow.v1.Control/CreateToken"
+	Control_Tokens_FullMethodName         = "/ergoflow.v1.Control/Tokens"
+	Control_RevokeToken_FullMethodName    = "/ergoflow.v1.Control/RevokeToken"
 )
 
 // ControlClient is the client API for Control service.
@@ -70,6 +74,14 @@ type ControlClient interface {
 	LoadCheckpoint(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[CheckpointPart], error)
 	// Snapshot returns a consistent copy of the checkpoint database.
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
+	// Renew signs a new certificate for the identity that asks.
+	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*Certificates, error)
+	// CreateToken makes a token, with which processes join.
+	CreateToken(ctx context.Context, in *CreateTokenRequest, opts ...grpc.CallOption) (*CreateTokenReply, error)
+	// Tokens returns the document that `ergoflow tokens list --json` prints.
+	Tokens(ctx context.Context, in *TokensRequest, opts ...grpc.CallOption) (*TokensReply, error)
+	// RevokeToken ends a token before its time.
+	RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*RevokeTokenReply, error)
 }
 
 type controlClient struct {
@@ -227,6 +239,46 @@ func (c *controlClient) Snapshot(ctx context.Context, in *SnapshotRequest, opts 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Control_SnapshotClient = grpc.ServerStreamingClient[Chunk]
 
+func (c *controlClient) Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*Certificates, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Certificates)
+	err := c.cc.Invoke(ctx, Control_Renew_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) CreateToken(ctx context.Context, in *CreateTokenRequest, opts ...grpc.CallOption) (*CreateTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CreateTokenReply)
+	err := c.cc.Invoke(ctx, Control_CreateToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) Tokens(ctx context.Context, in *TokensRequest, opts ...grpc.CallOption) (*TokensReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TokensReply)
+	err := c.cc.Invoke(ctx, Control_Tokens_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*RevokeTokenReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RevokeTokenReply)
+	err := c.cc.Invoke(ctx, Control_RevokeToken_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ControlServer is the server API for Control service.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
@@ -258,6 +310,14 @@ type ControlServer interface {
 	LoadCheckpoint(*LoadRequest, grpc.ServerStreamingServer[CheckpointPart]) error
 	// Snapshot returns a consistent copy of the checkpoint database.
 	Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[Chunk]) error
+	// Renew signs a new certificate for the identity that asks.
+	Renew(context.Context, *RenewRequest) (*Certificates, error)
+	// CreateToken makes a token, with which processes join.
+	CreateToken(context.Context, *CreateTokenRequest) (*CreateTokenReply, error)
+	// Tokens returns the document that `ergoflow tokens list --json` prints.
+	Tokens(context.Context, *TokensRequest) (*TokensReply, error)
+	// RevokeToken ends a token before its time.
+	RevokeToken(context.Context, *RevokeTokenRequest) (*RevokeTokenReply, error)
 	mustEmbedUnimplementedControlServer()
 }
 
@@ -303,6 +363,18 @@ func (UnimplementedControlServer) LoadCheckpoint(*LoadRequest, grpc.ServerStream
 }
 func (UnimplementedControlServer) Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[Chunk]) error {
 	return status.Error(codes.Unimplemented, "method Snapshot not implemented")
+}
+func (UnimplementedControlServer) Renew(context.Context, *RenewRequest) (*Certificates, error) {
+	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
+}
+func (UnimplementedControlServer) CreateToken(context.Context, *CreateTokenRequest) (*CreateTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method CreateToken not implemented")
+}
+func (UnimplementedControlServer) Tokens(context.Context, *TokensRequest) (*TokensReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Tokens not implemented")
+}
+func (UnimplementedControlServer) RevokeToken(context.Context, *RevokeTokenRequest) (*RevokeTokenReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method RevokeToken not implemented")
 }
 func (UnimplementedControlServer) mustEmbedUnimplementedControlServer() {}
 func (UnimplementedControlServer) testEmbeddedByValue()                 {}
@@ -494,6 +566,78 @@ func _Control_Snapshot_Handler(srv interface{}, stream grpc.ServerStream) error 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Control_SnapshotServer = grpc.ServerStreamingServer[Chunk]
 
+func _Control_Renew_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RenewRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Renew(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Renew_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Renew(ctx, req.(*RenewRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_CreateToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CreateTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).CreateToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_CreateToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).CreateToken(ctx, req.(*CreateTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_Tokens_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TokensRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Tokens(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Tokens_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Tokens(ctx, req.(*TokensRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_RevokeToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RevokeTokenRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).RevokeToken(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_RevokeToken_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).RevokeToken(ctx, req.(*RevokeTokenRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Control_ServiceDesc is the grpc.ServiceDesc for Control service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -529,6 +673,22 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "ChangeSchedule",
 			Handler:    _Control_ChangeSchedule_Handler,
 		},
+		{
+			MethodName: "Renew",
+			Handler:    _Control_Renew_Handler,
+		},
+		{
+			MethodName: "CreateToken",
+			Handler:    _Control_CreateToken_Handler,
+		},
+		{
+			MethodName: "Tokens",
+			Handler:    _Control_Tokens_Handler,
+		},
+		{
+			MethodName: "RevokeToken",
+			Handler:    _Control_RevokeToken_Handler,
+		},
 	},
 	Streams: []grpc.StreamDesc{
 		{
@@ -558,6 +718,156 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 			ServerStreams: true,
 		},
 	},
+	Metadata: "wire.proto",
+}
+
+const (
+	Join_Admit_FullMethodName     = "/ergoflow.v1.Join/Admit"
+	Join_Introduce_FullMethodName = "/ergoflow.v1.Join/Introduce"
+)
+
+// JoinClient is the client API for Join service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// Join is what the coordinator serves to processes that begin: those with a token have no
+// certificate yet.
+type JoinClient interface {
+	// Admit signs the certificate of a process that has a token.
+	Admit(ctx context.Context, in *AdmitRequest, opts ...grpc.CallOption) (*Certificates, error)
+	// Introduce says where the cluster is. It needs a certificate.
+	Introduce(ctx context.Context, in *IntroduceRequest, opts ...grpc.CallOption) (*IntroduceReply, error)
+}
+
+type joinClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewJoinClient(cc grpc.ClientConnInterface) JoinClient {
+	return &joinClient{cc}
+}
+
+func (c *joinClient) Admit(ctx context.Context, in *AdmitRequest, opts ...grpc.CallOption) (*Certificates, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(Certificates)
+	err := c.cc.Invoke(ctx, Join_Admit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *joinClient) Introduce(ctx context.Context, in *IntroduceRequest, opts ...grpc.CallOption) (*IntroduceReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(IntroduceReply)
+	err := c.cc.Invoke(ctx, Join_Introduce_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// JoinServer is the server API for Join service.
+// All implementations must embed UnimplementedJoinServer
+// for forward compatibility.
+//
+// Join is what the coordinator serves to processes that begin: those with a token have no
+// certificate yet.
+type JoinServer interface {
+	// Admit signs the certificate of a process that has a token.
+	Admit(context.Context, *AdmitRequest) (*Certificates, error)
+	// Introduce says where the cluster is. It needs a certificate.
+	Introduce(context.Context, *IntroduceRequest) (*IntroduceReply, error)
+	mustEmbedUnimplementedJoinServer()
+}
+
+// UnimplementedJoinServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedJoinServer struct{}
+
+func (UnimplementedJoinServer) Admit(context.Context, *AdmitRequest) (*Certificates, error) {
+	return nil, status.Error(codes.Unimplemented, "method Admit not implemented")
+}
+func (UnimplementedJoinServer) Introduce(context.Context, *IntroduceRequest) (*IntroduceReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Introduce not implemented")
+}
+func (UnimplementedJoinServer) mustEmbedUnimplementedJoinServer() {}
+func (UnimplementedJoinServer) testEmbeddedByValue()              {}
+
+// UnsafeJoinServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to JoinServer will
+// result in compilation errors.
+type UnsafeJoinServer interface {
+	mustEmbedUnimplementedJoinServer()
+}
+
+func RegisterJoinServer(s grpc.ServiceRegistrar, srv JoinServer) {
+	// If the following call panics, it indicates UnimplementedJoinServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&Join_ServiceDesc, srv)
+}
+
+func _Join_Admit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AdmitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(JoinServer).Admit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Join_Admit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(JoinServer).Admit(ctx, req.(*AdmitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Join_Introduce_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(IntroduceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(JoinServer).Introduce(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Join_Introduce_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(JoinServer).Introduce(ctx, req.(*IntroduceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// Join_ServiceDesc is the grpc.ServiceDesc for Join service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var Join_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "ergoflow.v1.Join",
+	HandlerType: (*JoinServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Admit",
+			Handler:    _Join_Admit_Handler,
+		},
+		{
+			MethodName: "Introduce",
+			Handler:    _Join_Introduce_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
 	Metadata: "wire.proto",
 }
 

@@ -27,9 +27,11 @@ func (c *Credentials) ClientConfig(allow func(Identity) error) *tls.Config {
 	}
 }
 
-// JoinServerConfig is for the port at which processes without a certificate ask for one. It
-// shows the CA's certificate too, since they know only the hash of its key.
+// JoinServerConfig is for the port at which processes without a certificate ask for one, and
+// those with one ask where the others are. It shows the CA's certificate too, since the first
+// know only the hash of its key. A certificate that is shown must be one of this cluster.
 func (c *Credentials) JoinServerConfig() *tls.Config {
+	check := c.peer(x509.ExtKeyUsageClientAuth, AllowRoles(Roles()...))
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -40,6 +42,13 @@ func (c *Credentials) JoinServerConfig() *tls.Config {
 			}
 			own.Certificate = append(own.Certificate, s.bundle[s.signer].Raw)
 			return own, nil
+		},
+		ClientAuth: tls.RequestClientCert,
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			if len(cs.PeerCertificates) == 0 {
+				return nil
+			}
+			return check(cs)
 		},
 	}
 }

@@ -79,10 +79,20 @@ func NewRequest(id Identity) (csr []byte, key crypto.Signer, err error) {
 	if err := id.Check(); err != nil {
 		return nil, nil, err
 	}
+	return newRequest(&x509.CertificateRequest{URIs: []*url.URL{id.uri()}})
+}
+
+// NewJoinRequest makes a key and a CSR, as PEM, that names nobody: the one who signs gives the
+// name.
+func NewJoinRequest() (csr []byte, key crypto.Signer, err error) {
+	return newRequest(&x509.CertificateRequest{})
+}
+
+func newRequest(template *x509.CertificateRequest) (csr []byte, key crypto.Signer, err error) {
 	if key, err = newKey(); err != nil {
 		return nil, nil, err
 	}
-	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{URIs: []*url.URL{id.uri()}}, key)
+	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -127,7 +137,17 @@ func (a *Authority) Sign(ctx context.Context, csr []byte, r Request, now time.Ti
 	if err != nil {
 		return nil, err
 	}
-	return a.sign(ctx, public, r, now)
+	return a.sign(ctx, public, r, now, exactly)
+}
+
+// SignNew signs a CSR (PEM) for a process that has no certificate yet. Where another has the
+// name, or had it and was revoked, it adds a number to the name: nobody gets another's identity.
+func (a *Authority) SignNew(ctx context.Context, csr []byte, r Request, now time.Time) (*x509.Certificate, error) {
+	public, err := parseRequest(csr, r.identity(a.cluster))
+	if err != nil {
+		return nil, err
+	}
+	return a.sign(ctx, public, r, now, unused)
 }
 
 // Issue makes a key and signs its certificate.
@@ -136,11 +156,28 @@ func (a *Authority) Issue(ctx context.Context, r Request, now time.Time) (KeyPai
 	if err != nil {
 		return KeyPair{}, err
 	}
-	cert, err := a.sign(ctx, key.Public(), r, now)
+	cert, err := a.sign(ctx, key.Public(), r, now, exactly)
 	return KeyPair{cert, key}, err
 }
 
-func (a *Authority) sign(ctx context.Context, public any, r Request, now time.Time) (cert *x509.Certificate, err error) {
+// exactly is the identity that a request names.
+func exactly(id Identity, _ []Issued, _ Revocations) Identity { return id }
+
+// unused is the first of id, id-2, id-3, … that is on no record.
+func unused(id Identity, issued []Issued, revoked Revocations) Identity {
+	taken := func(id Identity) bool {
+		return revoked.find("", id) != nil || slices.ContainsFunc(issued, func(i Issued) bool { return i.Identity == id })
+	}
+	free := id
+	for n := 2; taken(free); n++ {
+		suffix := fmt.Sprintf("-%d", n)
+		free.Name = id.Name[:min(len(id.Name), maxName-len(suffix))] + suffix
+	}
+	return free
+}
+
+func (a *Authority) sign(ctx context.Context, public any, r Request, now time.Time,
+	choose func(Identity, []Issued, Revocations) Identity) (cert *x509.Certificate, err error) {
 	id := r.identity(a.cluster)
 	if err := id.Check(); err != nil {
 		return nil, err
@@ -160,11 +197,12 @@ func (a *Authority) sign(ctx context.Context, public any, r Request, now time.Ti
 		if err != nil {
 			return err
 		}
-		if err := revoked.find("", id); err != nil {
-			return err
-		}
 		issued, err := readIssued(a.dir)
 		if err != nil {
+			return err
+		}
+		id = choose(id, issued, revoked)
+		if err := revoked.find("", id); err != nil {
 			return err
 		}
 		if cert, err = signed(leaf(r, id, h.signing(), now), h.signing(), public, h.key); err != nil {

@@ -68,6 +68,7 @@ type Watch struct {
 // Cluster says where to train.
 type Cluster struct {
 	Addr    string `yaml:"addr"`    // control address of a coordinator; empty: processes on this machine
+	Context string `yaml:"context"` // directory of credentials for it; empty: plain text
 	Store   string `yaml:"store"`   // shard store that the workers read; empty: a directory of its own in Config.Dir
 	Workers int    `yaml:"workers"` // on this machine
 	// WorkersFor bounds the workers of a coordinator that the training uses: N or MIN:MAX.
@@ -128,7 +129,7 @@ func read(path string) (Config, error) {
 	}
 	c.path = path
 	dir := filepath.Dir(path)
-	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Store} {
+	for _, p := range []*string{&c.Registry, &c.Dir, &c.Experiment.Config, &c.Cluster.Store, &c.Cluster.Context} {
 		*p = beside(dir, *p)
 	}
 	for i := range c.Data.Watch {

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
@@ -18,6 +17,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/finitejson"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
 var (
@@ -43,15 +44,14 @@ type Client struct {
 	conn    *grpc.ClientConn
 }
 
-// Dial prepares a client of the coordinator with that control address. The connection
-// is made by the first call.
-func Dial(addr string) (*Client, error) {
+// Dial prepares a client of a coordinator. The connection is made by the first call.
+func Dial(at Endpoint) (*Client, error) {
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = redial/10, redial
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient(at.Addr, grpc.WithTransportCredentials(secure.Dial(at.Credentials, trust.Coordinator)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: answerWait}))
 	if err != nil {
-		return nil, fmt.Errorf("%w %q: %w", ErrAddress, addr, err)
+		return nil, fmt.Errorf("%w %q: %w", ErrAddress, at.Addr, err)
 	}
 	return &Client{Control: wire.NewControlClient(conn), conn: conn}, nil
 }

@@ -20,10 +20,9 @@ import (
 type Options struct {
 	Plan  ergoflow.Plan
 	Until wire.Stage
-	// Local starts a cluster on this machine. Nil takes the one at the control address
-	// Addr, which stays.
+	// Local starts a cluster on this machine. Nil takes the one that At says, which stays.
 	Local *Local
-	Addr  string
+	At    Endpoint
 	// Start is the state at step 0 of a run that begins from an earlier state, encoded. Nil:
 	// the plan has no start, or the coordinator has a checkpoint of the run already.
 	Start []byte
@@ -62,9 +61,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			local.stop()
 		}()
 		fmt.Fprintf(o.Out, "%s: run %.12s in %s, %d workers\n", o.Plan.Experiment, o.Plan.Run, o.Local.Dir, o.Local.Workers)
-		o.Addr, o.Replace = local.addresses.Control, true
+		o.At, o.Replace = Endpoint{Addr: local.addresses.Control}, true
 	}
-	c, err := Dial(o.Addr)
+	c, err := Dial(o.At)
 	if err != nil {
 		return Result{}, err
 	}
@@ -84,9 +83,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return r, err
 }
 
-// Enqueue submits a run to the cluster at o.Addr, and returns its number.
+// Enqueue submits a run to the cluster at o.At, and returns its number.
 func Enqueue(ctx context.Context, o Options) (queue.ID, error) {
-	c, err := Dial(o.Addr)
+	c, err := Dial(o.At)
 	if err != nil {
 		return 0, err
 	}

@@ -11,8 +11,8 @@ import (
 
 // Suspend cancels a run of a cluster that is there, and returns its newest checkpoint; nil if
 // it has none.
-func Suspend(ctx context.Context, addr, run string) ([]byte, error) {
-	c, err := Dial(addr)
+func Suspend(ctx context.Context, at Endpoint, run string) ([]byte, error) {
+	c, err := Dial(at)
 	if err != nil {
 		return nil, err
 	}

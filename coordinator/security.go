@@ -1,0 +1,212 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/trust"
+)
+
+// Directories below that of the coordinator.
+const (
+	authorityDir   = "ca"          // the authority of the cluster
+	credentialsDir = "credentials" // those of the coordinator
+	operatorDir    = "operator"    // of commands on the coordinator's machine
+)
+
+// Names in certificates that a coordinator makes at its first start.
+const (
+	clusterName     = "ergoflow"
+	coordinatorName = "coordinator"
+	operatorName    = "local"
+)
+
+// The token of the first start is for the machines that a new cluster begins with.
+const (
+	firstTokenLife = 24 * time.Hour
+	firstTokenUses = 100
+)
+
+// keyTokens is the ledger's record of tokens.
+var keyTokens = []byte("tokens")
+
+// OperatorDir is where a secured coordinator leaves credentials for the commands on its
+// machine.
+func OperatorDir(dir string) string { return filepath.Join(dir, operatorDir) }
+
+// security is what a coordinator shows and signs. Nil stands for plain text.
+type security struct {
+	authority *trust.Authority
+	own       *trust.Credentials
+	dir       string
+	life      time.Duration // of certificates; 0: the authority's default
+	first     string        // a token, of a first start; empty: this is not one
+
+	mu     sync.Mutex // of tokens, from reading to storing
+	ledger *ledger
+}
+
+// openSecurity reads what secures the cluster, and makes it at the first start that needs it:
+// where an address is beyond loopback and Insecure is not set.
+func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
+	if c.Insecure {
+		return nil, nil
+	}
+	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l}
+	path := filepath.Join(c.Dir, authorityDir)
+	var err error
+	s.authority, err = trust.OpenAuthority(ctx, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if c.isLocal() {
+			return nil, nil
+		}
+		s.authority, err = trust.CreateAuthority(ctx, path, clusterName, time.Now())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's authority: %w", err)
+	}
+	if s.own, err = s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName); err != nil {
+		return nil, err
+	}
+	s.own.SetRevoked(s.authority.Revoked)
+	if _, err = s.hold(ctx, operatorDir, trust.Operator, operatorName); err != nil {
+		return nil, err
+	}
+	var tokens []trust.Joining
+	if err := l.load(keyTokens, &tokens); err != nil || len(tokens) > 0 {
+		return s, err
+	}
+	s.first, err = s.createToken(trust.Worker, firstTokenLife, firstTokenUses)
+	return s, err
+}
+
+// hold opens the credentials in a directory below the coordinator's. Where there are none, or
+// they are due, it makes new ones.
+func (s *security) hold(ctx context.Context, dir string, role trust.Role, name string) (*trust.Credentials, error) {
+	dir = filepath.Join(s.dir, dir)
+	c, err := trust.OpenCredentials(dir)
+	if err == nil && !c.Due(time.Now()) {
+		return c, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("credentials of %s/%s: %w", role, name, err)
+	}
+	pair, err := s.authority.Issue(ctx, trust.Request{Role: role, Name: name, Life: s.life}, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("credentials of %s/%s: %w", role, name, err)
+	}
+	bundle, err := s.authority.Bundle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := trust.SaveCredentials(dir, pair, bundle); err != nil {
+		return nil, err
+	}
+	return trust.OpenCredentials(dir)
+}
+
+// renewInterval is between two looks at whether credentials are due.
+const renewInterval = time.Second
+
+// renew keeps the credentials of the coordinator and of its machine's commands fresh until ctx
+// ends. It reports an error once, however often it comes back.
+func (s *security) renew(ctx context.Context, report func(error)) {
+	tick := time.NewTicker(renewInterval)
+	defer tick.Stop()
+	last := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		text := ""
+		if err := s.renewDue(ctx); err != nil && ctx.Err() == nil {
+			if text = err.Error(); text != last {
+				report(err)
+			}
+		}
+		last = text
+	}
+}
+
+func (s *security) renewDue(ctx context.Context) error {
+	_, other := s.hold(ctx, operatorDir, trust.Operator, operatorName)
+	_, err := s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName)
+	if err == nil {
+		_, err = s.own.Reload()
+	}
+	return errors.Join(err, other)
+}
+
+// watchCertificates ends the sessions of workers whose certificates are revoked or expire,
+// until ctx ends. A worker whose certificate was renewed opens another session at once.
+func (l *loop) watchCertificates(ctx context.Context) {
+	tick := time.NewTicker(renewInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		revoked, err := l.security.authority.Revocations()
+		if err != nil {
+			l.log.Error("the list of revoked certificates cannot be read", "error", err)
+			continue
+		}
+		l.do(func() {
+			for _, s := range l.sessions {
+				if err := revoked.Check(s.cert); err != nil {
+					s.close(err.Error())
+				} else if time.Now().After(s.cert.NotAfter) {
+					s.close("its certificate has expired")
+				}
+			}
+		})
+	}
+}
+
+// createToken makes a token; when it returns the record is durable.
+func (s *security) createToken(role trust.Role, life time.Duration, uses int) (text string, err error) {
+	err = s.changeTokens(func(records []trust.Joining) ([]trust.Joining, error) {
+		after, token, err := trust.MakeToken(records, s.own.Pin(), role, life, uses, time.Now())
+		if err == nil {
+			text = token.Text()
+		}
+		return after, err
+	})
+	return text, err
+}
+
+// changeTokens replaces the records of tokens by what change makes of them. Nothing changes
+// where that fails.
+func (s *security) changeTokens(change func([]trust.Joining) ([]trust.Joining, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var records []trust.Joining
+	if err := s.ledger.load(keyTokens, &records); err != nil {
+		return err
+	}
+	after, err := change(records)
+	if err != nil {
+		return err
+	}
+	return s.ledger.store(keyTokens, after)
+}
+
+// isLocal reports whether all addresses are on loopback.
+func (c Config) isLocal() bool {
+	for _, address := range []string{c.Listen, c.Gossip} {
+		if !gossip.IsLoopback(address) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,36 @@
+package wire
+
+import (
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
+)
+
+// Roles says who may call what. A test compares it with the services.
+var Roles = secure.Table{
+	Control_Session_FullMethodName:        {trust.Worker},
+	Control_SaveCheckpoint_FullMethodName: {trust.Worker},
+	Control_LoadCheckpoint_FullMethodName: {trust.Worker, trust.Operator, trust.Viewer},
+
+	Control_Status_FullMethodName:    {trust.Operator, trust.Viewer},
+	Control_Runs_FullMethodName:      {trust.Operator, trust.Viewer},
+	Control_Schedules_FullMethodName: {trust.Operator, trust.Viewer},
+	Control_Snapshot_FullMethodName:  {trust.Operator, trust.Viewer},
+	Control_Tokens_FullMethodName:    {trust.Operator, trust.Viewer},
+
+	Control_Submit_FullMethodName:         {trust.Operator},
+	Control_SaveStart_FullMethodName:      {trust.Operator},
+	Control_ChangeRun_FullMethodName:      {trust.Operator},
+	Control_AddSchedule_FullMethodName:    {trust.Operator},
+	Control_ChangeSchedule_FullMethodName: {trust.Operator},
+	Control_CreateToken_FullMethodName:    {trust.Operator},
+	Control_RevokeToken_FullMethodName:    {trust.Operator},
+
+	Control_Renew_FullMethodName: trust.Roles(), // each for itself
+
+	Join_Admit_FullMethodName:     {}, // by its token
+	Join_Introduce_FullMethodName: trust.Roles(),
+
+	Peer_State_FullMethodName:  {trust.Worker},
+	Peer_Follow_FullMethodName: {trust.Worker},
+	Peer_Reach_FullMethodName:  {trust.Worker},
+}
