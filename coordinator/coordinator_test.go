@@ -359,8 +359,6 @@ func TestBadStarts(t *testing.T) {
 		"second on a directory": {Config{Dir: s.dir}, "pid", ErrRunning},
 		"control port in use":   {Config{Dir: t.TempDir(), Listen: used}, used, nil},
 		"gossip port in use":    {Config{Dir: t.TempDir(), Gossip: used}, used, nil},
-		"all interfaces":        {Config{Dir: t.TempDir(), Listen: "0.0.0.0:0"}, "neither encrypted", gossip.ErrInsecure},
-		"gossip beyond":         {Config{Dir: t.TempDir(), Gossip: ":7946"}, "neither encrypted", gossip.ErrInsecure},
 		"no directory":          {Config{}, "directory", nil},
 		"directory is a file":   {Config{Dir: file}, file, nil},
 		"store is a file":       {Config{Dir: t.TempDir(), Store: file}, "shard store: mkdir " + file, syscall.ENOTDIR},

@@ -28,8 +28,8 @@ const stopTimeout = 12 * time.Second
 
 // Run runs a coordinator until ctx ends. Then it saves the workers' state, tells them to
 // leave, and closes everything. It fails with ErrRunning where another coordinator has
-// the directory, with gossip.ErrInsecure for addresses that need protection, and with
-// the address where one is in use.
+// the directory, and with the address where one is in use. With an address beyond loopback
+// the first start makes the cluster's authority, unless c.Insecure is set.
 func Run(ctx context.Context, c Config) (err error) {
 	c, err = c.validated()
 	if err != nil {

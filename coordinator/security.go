@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -62,7 +63,7 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	path := filepath.Join(c.Dir, authorityDir)
 	var err error
 	s.authority, err = trust.OpenAuthority(ctx, path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, trust.ErrNoAuthority) {
 		if c.isLocal() {
 			return nil, nil
 		}
@@ -145,8 +146,17 @@ func (s *security) renewDue(ctx context.Context) error {
 	return errors.Join(err, other)
 }
 
-// watchCertificates ends the sessions of workers whose certificates are revoked or expire,
-// until ctx ends. A worker whose certificate was renewed opens another session at once.
+// renewed gives the sessions of an identity its new certificate.
+func (l *loop) renewed(id trust.Identity, cert *x509.Certificate) {
+	for _, s := range l.sessions {
+		if had, err := trust.IdentityOf(s.cert); err == nil && had == id {
+			s.cert = cert
+		}
+	}
+}
+
+// watchCertificates ends the sessions of workers whose certificates are revoked, or
+// expire without having been renewed, until ctx ends.
 func (l *loop) watchCertificates(ctx context.Context) {
 	tick := time.NewTicker(renewInterval)
 	defer tick.Stop()

@@ -91,13 +91,23 @@ func (s *security) sign(ctx context.Context, by func(context.Context, []byte, tr
 
 var errPlain = status.Error(codes.FailedPrecondition, "this cluster speaks plain text: it has no certificates and no tokens")
 
-// Renew implements wire.ControlServer: everybody renews the own certificate alone.
+// Renew implements wire.ControlServer: everybody renews the own certificate alone. Sessions of
+// the identity live as long as the new one.
 func (v *service) Renew(ctx context.Context, r *wire.RenewRequest) (*wire.Certificates, error) {
 	id, ok := secure.Caller(ctx)
 	if v.security == nil || !ok {
 		return nil, errPlain
 	}
-	return v.security.sign(ctx, v.security.authority.Sign, r.GetRequest(), id.Role, id.Name)
+	signed, err := v.security.sign(ctx, v.security.authority.Sign, r.GetRequest(), id.Role, id.Name)
+	if err != nil {
+		return nil, err
+	}
+	cert, err := trust.ParseCertificate(signed.Certificate)
+	if err != nil {
+		return nil, err
+	}
+	v.loop.do(func() { v.loop.renewed(id, cert) })
+	return signed, nil
 }
 
 // CreateToken implements wire.ControlServer.
