@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (w *worker) session(ctx context.Context, address string) (held bool, err er
 	control := wire.NewControlClient(conn)
 	stream, err := control.Session(ctx)
 	if err != nil {
-		return false, fmt.Errorf("open session with coordinator %s: %w", address, err)
+		return false, fmt.Errorf("open session with coordinator %s: %w", address, cmp.Or(secure.Failure(err), err))
 	}
 
 	s := &session{
@@ -90,7 +91,7 @@ func (w *worker) session(ctx context.Context, address string) (held bool, err er
 		_ = w.uploads.wait(context.Background()) // every upload ends
 		return s.welcomed, err
 	}
-	return s.welcomed, fmt.Errorf("session with coordinator %s: %w", address, err)
+	return s.welcomed, fmt.Errorf("session with coordinator %s: %w", address, cmp.Or(secure.Failure(err), err))
 }
 
 // wait posts the time and the drain, until the session is to end.

@@ -23,6 +23,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/experiment"
@@ -32,6 +33,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/model/training/trainer"
+	"github.com/ergoflow/ergoflow/worker/enroll"
 )
 
 // hints say what the user can do about an error; the first match counts.
@@ -43,6 +45,11 @@ var hints = []struct {
 	{gossip.ErrIncompatible, "start all processes of a cluster from the same build"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
+	{enroll.ErrNoToken, "give --token: a coordinator prints one at its first start, and `ergoflow tokens create` makes others"},
+	{enroll.ErrUnreachable, "check that the coordinator runs; \"join\" in `coordinator.json` in its directory is the address to join at"},
+	{trust.ErrToken, "copy the whole token, from ERGO1 on; `ergoflow tokens create` makes another"},
+	{trust.ErrPin, "the token is of another cluster, or another machine answers at that address: compare with `ergoflow certs show`"},
+	{secure.ErrUntrusted, "on the coordinator's machine give --dir; elsewhere get credentials with `ergoflow join`, and give --context"},
 	{coordinator.ErrNotRunning, "start one that stays with `ergoflow coordinator`; that of `ergoflow run` ends with the run"},
 	{conduct.ErrNoStart, "give the same command --start again: it stores the state"},
 	{coordinator.ErrRunning, "end it, or choose another --dir"},

@@ -137,9 +137,12 @@ func call(ctx context.Context, address string, transport credentials.TransportCr
 	}
 	defer conn.Close()
 	err = ask(ctx, conn)
+	untrusted := secure.Failure(err)
 	switch st := status.Convert(err); {
 	case err == nil:
 		return nil
+	case untrusted != nil:
+		return untrusted
 	case st.Code() == codes.Unavailable, st.Code() == codes.DeadlineExceeded:
 		return fmt.Errorf("%w: %s", ErrUnreachable, st.Message())
 	default:

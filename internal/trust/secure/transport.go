@@ -2,12 +2,7 @@ package secure
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
-	"fmt"
-	"io"
 	"net"
-	"syscall"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -38,12 +33,12 @@ type explained struct {
 
 func (c explained) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, raw)
-	return conn, info, explain(err, "the server")
+	return conn, info, explain(err)
 }
 
 func (c explained) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
-	if err = explain(err, "the client"); err != nil {
+	if err = explain(err); err != nil {
 		c.refused(raw.RemoteAddr().String(), err)
 	}
 	return conn, info, err
@@ -51,29 +46,4 @@ func (c explained) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 
 func (c explained) Clone() credentials.TransportCredentials {
 	return explained{c.TransportCredentials.Clone(), c.refused}
-}
-
-var (
-	// ErrPlain: the other side speaks plain text.
-	ErrPlain = errors.New("it speaks plain text, and this side TLS alone")
-	// ErrHandshake: the other side ended the handshake without a reason that this side knows.
-	ErrHandshake = errors.New("it ended the TLS handshake")
-)
-
-// explain says what a failed handshake means. TLS 1.3 lets a client finish before the server
-// has checked it, so a refusal may come with the first bytes that it reads.
-func explain(err error, who string) error {
-	var header tls.RecordHeaderError
-	var alert tls.AlertError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &header):
-		return fmt.Errorf("%s: %w", who, ErrPlain)
-	case errors.As(err, &alert):
-		return fmt.Errorf("%s: %w: it says %q", who, ErrHandshake, alert.Error())
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("%s: %w", who, ErrHandshake)
-	}
-	return fmt.Errorf("%s: %w", who, err)
 }

@@ -142,6 +142,8 @@ func rpcError(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, err)
 	case st.Code() == codes.Canceled:
 		return fmt.Errorf("%s: %w", what, context.Canceled)
+	case secure.Failure(err) != nil:
+		return fmt.Errorf("%s: %w", what, secure.Failure(err))
 	case st.Code() == codes.Unavailable:
 		return fmt.Errorf("%s: %w (%s)", what, ErrUnreachable, st.Message())
 	case st.Code() == codes.DeadlineExceeded:
