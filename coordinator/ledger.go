@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 var (
@@ -32,7 +34,11 @@ var (
 	keyNext           = []byte("next")
 	bucketRuns        = []byte("runs")
 	bucketSchedules   = []byte("schedules")
+	keyTokens         = []byte("tokens") // without their secrets
 )
+
+// otherKeys are those of the coordinator's bucket beside the ledgers of slots.
+var otherKeys = [][]byte{keyAddresses, keyNext, keyTokens}
 
 // ledger is the state that survives the process. Its file is also the lock that keeps a
 // second coordinator out.
@@ -143,7 +149,7 @@ func verifyEntries(tx *bbolt.Tx) error {
 			return fmt.Errorf("it has the unknown bucket %.40q", name)
 		}
 		return b.ForEach(func(key, value []byte) error {
-			if _, isSlot := slotOf(key); value == nil || !isSlot && !bytes.Equal(key, keyAddresses) && !bytes.Equal(key, keyNext) {
+			if _, isSlot := slotOf(key); value == nil || !isSlot && !slices.ContainsFunc(otherKeys, func(k []byte) bool { return bytes.Equal(key, k) }) {
 				return fmt.Errorf("it has the unknown key %.40q", key)
 			}
 			return nil
@@ -154,8 +160,9 @@ func verifyEntries(tx *bbolt.Tx) error {
 // verifyValues decodes what openState does.
 func (l *ledger) verifyValues() error {
 	var addresses Addresses
+	var tokens []trust.Joining
 	known, err := l.loadSlots()
-	if err := errors.Join(l.load(keyAddresses, &addresses), err); err != nil {
+	if err := errors.Join(l.load(keyAddresses, &addresses), l.load(keyTokens, &tokens), err); err != nil {
 		return err
 	}
 	for _, one := range known {

@@ -34,9 +34,6 @@ const (
 	firstTokenUses = 100
 )
 
-// keyTokens is the ledger's record of tokens.
-var keyTokens = []byte("tokens")
-
 // OperatorDir is where a secured coordinator leaves credentials for the commands on its
 // machine.
 func OperatorDir(dir string) string { return filepath.Join(dir, operatorDir) }

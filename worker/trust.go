@@ -8,22 +8,38 @@ import (
 	"github.com/ergoflow/ergoflow/worker/enroll"
 )
 
-// seeds are gossip addresses of members. In plain text they are given; otherwise the
-// coordinator says where they are, to one with a certificate.
+// seeds are gossip addresses of members. In plain text they are given. Otherwise the
+// coordinator names one to a worker with a certificate.
 func (w *worker) seeds(ctx context.Context, join []string) ([]string, error) {
 	if w.trust == nil {
 		return join, nil
 	}
-	var failed error
-	for _, address := range join {
-		at, err := enroll.Introduce(ctx, w.trust, address)
-		if err == nil {
-			return []string{at.Gossip}, nil
+	began := time.Now()
+	for {
+		var failed error
+		for _, address := range join {
+			at, err := enroll.Introduce(ctx, w.trust, address)
+			if err == nil {
+				return []string{at.Gossip}, nil
+			}
+			failed = errors.Join(failed, err)
 		}
-		failed = errors.Join(failed, err)
+		if !errors.Is(failed, enroll.ErrUnreachable) || time.Since(began) > introduceWait {
+			return nil, failed
+		}
+		select {
+		case <-time.After(introducePause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
-	return nil, failed
 }
+
+// A worker that begins waits for a coordinator that restarts.
+const (
+	introduceWait  = 30 * time.Second
+	introducePause = 250 * time.Millisecond
+)
 
 // renewCheck is between two looks at whether the certificate is due.
 const renewCheck = time.Second

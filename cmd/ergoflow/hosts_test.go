@@ -17,6 +17,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/ergoflow/ergoflow"
@@ -25,6 +26,8 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
@@ -83,11 +86,43 @@ type hostCluster struct {
 	coordinator *daemon
 	workers     []*daemon // by host, then those that are added
 	control     wire.ControlClient
+	token       string // to join by; empty: the cluster speaks plain text
 }
 
-// startHosts starts a cluster on hosts. Each worker joins at one member, that of the host
-// before its own.
+// startHosts starts a secured cluster on hosts, by the coordinator's command and the one that
+// it prints.
 func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster {
+	t.Helper()
+	c := beginHosts(t, on, dir, store)
+	join := regexp.MustCompile(`(?m)^ergoflow worker --join (\S+) --token (ERGO1\S+)$`)
+	var printed []string
+	for deadline := time.Now().Add(patience); printed == nil && time.Now().Before(deadline); {
+		<-time.After(10 * time.Millisecond) // another process's log is polled
+		printed = join.FindStringSubmatch(c.read(c.coordinator))
+	}
+	if printed == nil || printed[1] != on[0].Address+":7071" {
+		t.Fatalf("the coordinator prints no command to join by\n%s", c.logs())
+	}
+	c.token = printed[2]
+	operator, err := trust.OpenCredentials(coordinator.OperatorDir(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.begin(secure.Dial(operator, trust.Coordinator))
+	return c
+}
+
+// startPlain starts a cluster that speaks plain text. Each worker joins at one member, that of
+// the host before its own.
+func startPlain(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster {
+	t.Helper()
+	c := beginHosts(t, on, dir, store, "--insecure")
+	c.begin(insecure.NewCredentials())
+	return c
+}
+
+// beginHosts starts the coordinator of a cluster.
+func beginHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -101,22 +136,28 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 	first := on[0].Address
 	c := &hostCluster{t: t, dir: dir, hosts: on, program: ergoflow}
 	c.coordinator = &daemon{name: "coordinator", host: on[0], log: filepath.Join(logs, "coordinator.log"), command: []string{
-		ergoflow, "coordinator", "--dir", dir, "--store", store, "--listen", first + ":7070", "--gossip", first + ":7946", "--insecure"}}
-	conn, err := grpc.NewClient("passthrough:///"+first+":7070", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		ergoflow, "coordinator", "--dir", dir, "--store", store, "--listen", first + ":7070", "--gossip", first + ":7946", "--join", first + ":7071"}}
+	c.coordinator.command = append(c.coordinator.command, more...)
+	t.Cleanup(c.kill)
+	c.coordinator.start(t)
+	return c
+}
+
+// begin connects with the coordinator, and starts a worker on every host.
+func (c *hostCluster) begin(transport credentials.TransportCredentials) {
+	c.t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+c.hosts[0].Address+":7070", grpc.WithTransportCredentials(transport),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
 			Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond}}))
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	c.t.Cleanup(func() { conn.Close() })
 	c.control = wire.NewControlClient(conn)
-	t.Cleanup(c.kill)
-	c.coordinator.start(t)
 	c.until("the coordinator answers", func(coordinator.Status) bool { return true })
-	for _, h := range on {
+	for _, h := range c.hosts {
 		c.add(h, h.Address)
 	}
-	return c
 }
 
 // add starts a worker on a host, with its data port at an address of that host.
@@ -130,9 +171,14 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 	// name and port.
 	i := len(c.workers)
 	gossip := fmt.Sprintf("%s:%d", h.Address, 7950+i)
-	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"), command: []string{
-		c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
-		"--backend", "go", "--threads", "1", "--insecure"}}
+	as := []string{"--insecure"}
+	if c.token != "" {
+		seed = c.hosts[0].Address + ":7071"
+		as = []string{"--token", c.token, "--credentials", filepath.Join(filepath.Dir(c.program), "credentials-"+h.Name)}
+	}
+	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"),
+		command: append([]string{c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
+			"--backend", "go", "--threads", "1"}, as...)}
 	c.workers = append(c.workers, w)
 	w.start(c.t)
 }
@@ -230,7 +276,7 @@ func tiny(t *testing.T, steps int, reproducible bool) experiment.Experiment {
 func undisturbed(t *testing.T, alone *hosts.Host, e experiment.Experiment) string {
 	t.Helper()
 	dir := t.TempDir()
-	c := startHosts(t, []*hosts.Host{alone}, dir, filepath.Join(dir, "shards"))
+	c := startPlain(t, []*hosts.Host{alone}, dir, filepath.Join(dir, "shards"))
 	c.submit(e)
 	c.until("the end", done)
 	c.end()
@@ -249,7 +295,7 @@ func limitedHosts(network *hosts.Network, rate string, names ...string) (on []*h
 
 func done(st coordinator.Status) bool { return st.State == "done" }
 
-// TestFourHosts: workers on four hosts find each other from one seed address each. A
+// TestFourHosts: workers on four hosts join by the command that the coordinator prints. A
 // worker that is unplugged stops while the others continue. Plugged in again it takes
 // their state, and the result is that of an undisturbed run.
 func TestFourHosts(t *testing.T) {
