@@ -82,7 +82,7 @@ func other(t *testing.T, authority webAuthority, u users) *server.Server {
 			t.Fatal(err)
 		}
 	}
-	s, err := server.NewServer(&server.Options{
+	return started(t, &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 		TLSConfig: &tls.Config{
 			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
@@ -93,6 +93,12 @@ func other(t *testing.T, authority webAuthority, u users) *server.Server {
 		AccountResolver: resolver,
 		SystemAccount:   system,
 	})
+}
+
+// started runs a NATS server that is not ergoflow's.
+func started(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,6 +231,58 @@ func TestNoPlainText(t *testing.T) {
 			if err == nil {
 				q.Close()
 			}
+		}
+	}
+}
+
+// The configuration that the documentation gives for a server of one's own lets workers work,
+// and no more.
+func TestDocumentedAccounts(t *testing.T) {
+	page, err := os.ReadFile("../../docs/decisions/nats-access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```\n")
+	text, _, found := strings.Cut(text, "```\n")
+	if !found {
+		t.Fatal("the page has no configuration")
+	}
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, true, true, t.TempDir()
+	s := started(t, o)
+	as := func(user string) string { return strings.Replace(s.ClientURL(), "//", "//"+user+"@", 1) }
+	q, err := open(t.Context(), as("coordinator:hush1"), Access{}, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(3))
+	w, err := connectWorker(as("worker:hush2"), Access{}, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	quickly := patient
+	quickly.timeout = time.Second
+	if err := w.conn.PublishRequest("$JS.API.CONSUMER.INFO.ERGOFLOW_JOBS.none", "$JS.API.STREAM.DELETE.ERGOFLOW_JOBS", nil); err != nil {
+		t.Fatal(err)
+	}
+	if stream, err := open(t.Context(), as("worker:hush2"), Access{}, quickly); err == nil {
+		stream.Close()
+		t.Error("a worker makes streams")
+	}
+	work(t, w, "w1", func(context.Context, Job) error { return nil })
+	for range 3 {
+		if r := next(t, results); r.Error != "" {
+			t.Errorf("result %+v", r)
 		}
 	}
 }
