@@ -41,7 +41,7 @@ func TestRunThroughLossAndJoin(t *testing.T) {
 	s.await("generating", func(st Status) bool { return st.State == "generating" && st.Shards.Done == 2 })
 
 	ctx, cancel := context.WithCancel(t.Context())
-	queue, err := jobs.Connect(s.NATS)
+	queue, err := jobs.Connect(s.NATS, jobs.Access{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func listen(address string) (net.Listener, error) {
 // on the host of the control service, which workers can reach.
 func openJobs(ctx context.Context, c Config, last Addresses, closing *closer) (*jobs.Queue, string, error) {
 	if c.NATS != "" {
-		queue, err := jobs.Open(ctx, c.NATS)
+		queue, err := jobs.Open(ctx, c.NATS, jobs.Access{})
 		return queue, c.NATS, err
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
@@ -152,13 +152,13 @@ func openJobs(ctx context.Context, c Config, last Addresses, closing *closer) (*
 		return nil, "", err
 	}
 	server, err := reopen(hostOf(last.NATS), net.JoinHostPort(host, "0"),
-		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address) })
+		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address, nil) })
 	if err != nil {
 		return nil, "", err
 	}
 	closing.add(func() error { server.Close(); return nil })
 	address := "nats://" + gossip.Advertise(hostOf(server.URL()))
-	queue, err := jobs.OpenInMemory(ctx, address)
+	queue, err := jobs.OpenInMemory(ctx, address, jobs.Access{})
 	return queue, address, err
 }
 

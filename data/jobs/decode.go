@@ -45,3 +45,21 @@ func decodeResult(run string, data []byte) (Result, error) {
 	}
 	return r, nil
 }
+
+// decodeReturn reads that a job of the run is given back.
+func decodeReturn(run string, data []byte) (returned, error) {
+	var r returned
+	if len(data) > maxMessage {
+		return r, fmt.Errorf("%d bytes, more than %d", len(data), maxMessage)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, err
+	}
+	switch {
+	case r.Run != run:
+		return r, fmt.Errorf("it is of run %.128q", r.Run)
+	case r.Shard < 0 || r.Shard > ergoflow.MaxShards:
+		return r, fmt.Errorf("it is of shard %d", r.Shard)
+	}
+	return r, nil
+}

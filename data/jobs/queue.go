@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	neturl "net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -64,73 +62,6 @@ type Queue struct {
 	js   jetstream.JetStream
 }
 
-// Open connects to a server and creates missing streams, in files: jobs outlive the
-// server.
-func Open(ctx context.Context, url string) (*Queue, error) { return open(ctx, url, defaults) }
-
-// OpenInMemory is Open with streams in memory, for a server that ends with its caller,
-// which can publish the jobs again. A server that has once found its disk full refuses
-// to write to a file for as long as it runs.
-func OpenInMemory(ctx context.Context, url string) (*Queue, error) {
-	o := defaults
-	o.storage = jetstream.MemoryStorage
-	return open(ctx, url, o)
-}
-
-// Connect is for workers: it creates no streams. Work waits for a server that is away.
-func Connect(url string) (*Queue, error) {
-	// The first attempt ends soon if the server's host is gone: Work makes the others, and
-	// stops with its context.
-	return connect(url, defaults, nats.RetryOnFailedConnect(true), nats.Timeout(defaults.parting))
-}
-
-func open(ctx context.Context, url string, o options) (*Queue, error) {
-	q, err := connect(url, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := q.makeStreams(ctx); err != nil {
-		q.Close()
-		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
-	}
-	return q, nil
-}
-
-func connect(url string, o options, more ...nats.Option) (*Queue, error) {
-	conn, err := nats.Connect(url, append([]nats.Option{
-		nats.Name("ergoflow"),
-		nats.Timeout(o.timeout),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(200 * time.Millisecond),
-	}, more...)...)
-	if _, malformed := errors.AsType[*neturl.Error](err); malformed { // its text has the whole URL, with the password
-		err = errors.New("it is no URL")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("connect to the job queue at %s: %w", Public(url), err)
-	}
-	q := &Queue{options: o, conn: conn}
-	if q.js, err = jetstream.New(conn); err != nil {
-		conn.Close()
-		return nil, fmt.Errorf("job queue at %s: %w", Public(url), err)
-	}
-	return q, nil
-}
-
-// Public is a server's URL, or several with commas between, without name, password and
-// token.
-func Public(servers string) string {
-	list := strings.Split(servers, ",")
-	for i, server := range list {
-		if scheme, rest, ok := strings.Cut(server, "://"); ok {
-			list[i] = scheme + "://" + rest[strings.LastIndex(rest, "@")+1:]
-		} else {
-			list[i] = server[strings.LastIndex(server, "@")+1:]
-		}
-	}
-	return strings.Join(list, ",")
-}
-
 func (q *Queue) makeStreams(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
@@ -141,7 +72,7 @@ func (q *Queue) makeStreams(ctx context.Context) error {
 		MaxMsgSize: maxMessage,
 	}, {
 		Name:              resultsStream,
-		Subjects:          []string{subject("done", "*", "*"), subject("failed", "*", "*"), subject("dead", "*", "*")},
+		Subjects:          []string{subject("done", "*", "*"), subject("failed", "*", "*"), subject("dead", "*", "*"), subject("returned", "*", "*")},
 		MaxMsgsPerSubject: 1,
 		MaxAge:            resultsKept,
 		MaxMsgSize:        maxMessage,
@@ -213,12 +144,17 @@ func (q *Queue) publish(ctx context.Context, job Job) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	// Sequence 0: no message with this subject is in the stream.
-	_, err = q.js.Publish(ctx, job.subject("jobs"), message, jetstream.WithExpectLastSequencePerSubject(0))
+	_, err = q.publishAfter(ctx, job.subject("jobs"), message, 0) // 0: no message with this subject is in the stream
+	return err
+}
+
+// publishAfter publishes a message if the last one of its subject has a sequence.
+func (q *Queue) publishAfter(ctx context.Context, subject string, message []byte, sequence uint64) (published bool, err error) {
+	_, err = q.js.Publish(ctx, subject, message, jetstream.WithExpectLastSequencePerSubject(sequence))
 	var refused *jetstream.APIError
 	if errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
 		refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }

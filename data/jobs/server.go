@@ -6,14 +6,21 @@ import (
 	"log/slog"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/time/rate"
+
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // Server is an embedded NATS server with JetStream.
-type Server struct{ nats *server.Server }
+type Server struct {
+	nats  *server.Server
+	guard *guard // nil: it serves everyone, in plain text
+}
 
 const (
 	startTimeout  = 10 * time.Second
@@ -24,7 +31,11 @@ const (
 // Serve starts a server that keeps its streams under dir and listens on addr,
 // host:port with port 0 for a free one; an empty addr is a free loopback port.
 // A server on the same dir continues with the last one's streams. Close ends it.
-func Serve(dir, addr string) (*Server, error) {
+//
+// With credentials it speaks TLS 1.3 from the first byte and serves the coordinators and
+// workers of the cluster, each within the limits of its role. Without, it serves everyone in
+// plain text.
+func Serve(dir, addr string, credentials *trust.Credentials) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
@@ -50,13 +61,21 @@ func Serve(dir, addr string) (*Server, error) {
 	if port == 0 {
 		options.Port = server.RANDOM_PORT
 	}
+	s := &Server{}
+	if credentials != nil {
+		s.guard = newGuard(credentials)
+		s.guard.protect(options)
+	}
 	nats, err := server.NewServer(options)
 	if err != nil {
 		return nil, fmt.Errorf("job queue: %w", err)
 	}
-	log := &natsLog{slog: slog.Default().With("part", "nats")}
+	s.nats = nats
+	if s.guard != nil {
+		s.guard.nats = nats
+	}
+	log := &natsLog{slog: slog.Default().With("part", "nats"), clients: rate.Sometimes{First: 10, Interval: time.Minute}}
 	nats.SetLoggerV2(log, false, false, false)
-	s := &Server{nats}
 	nats.Start()
 	if err := log.failure(); err != nil {
 		s.Close()
@@ -66,11 +85,29 @@ func Serve(dir, addr string) (*Server, error) {
 		s.Close()
 		return nil, fmt.Errorf("job queue on %s: not ready after %v", addr, startTimeout)
 	}
+	if s.guard != nil {
+		if err := s.guard.start(); err != nil {
+			s.Close()
+			return nil, fmt.Errorf("job queue on %s: account of the workers: %w", addr, err)
+		}
+	}
 	return s, nil
 }
 
-// URL is where clients connect.
-func (s *Server) URL() string { return s.nats.ClientURL() }
+// URL is where clients connect: nats://HOST:PORT, with credentials and without.
+func (s *Server) URL() string {
+	_, address, _ := strings.Cut(s.nats.ClientURL(), "://")
+	return "nats://" + address
+}
+
+// Recheck ends the connections of all whose certificates no longer count, and returns their
+// number. Call it after a revocation, and after a CA has gone.
+func (s *Server) Recheck() int {
+	if s.guard == nil {
+		return 0
+	}
+	return s.guard.recheck()
+}
 
 // Close ends the server and waits for it. Jobs stay in its directory.
 func (s *Server) Close() {
@@ -81,7 +118,8 @@ func (s *Server) Close() {
 // natsLog passes the server's log on to slog and keeps the first fatal error, after
 // which the server does not start.
 type natsLog struct {
-	slog *slog.Logger
+	slog    *slog.Logger
+	clients rate.Sometimes // for errors that clients cause: anyone can connect and fail
 
 	mu    sync.Mutex
 	fatal error
@@ -107,8 +145,21 @@ func (l *natsLog) log(level slog.Level, format string, v ...any) {
 	}
 }
 
-func (l *natsLog) Errorf(format string, v ...any)  { l.log(slog.LevelError, format, v...) }
-func (l *natsLog) Warnf(format string, v ...any)   { l.log(slog.LevelWarn, format, v...) }
+func (l *natsLog) Errorf(format string, v ...any) {
+	if strings.Contains(format, " - cid:") { // it begins with a client's address and number
+		l.clients.Do(func() { l.log(slog.LevelWarn, format, v...) })
+		return
+	}
+	l.log(slog.LevelError, format, v...)
+}
+
+func (l *natsLog) Warnf(format string, v ...any) {
+	if strings.HasPrefix(format, `Clients that are not using "TLS Handshake First"`) {
+		return // that is what is wanted
+	}
+	l.log(slog.LevelWarn, format, v...)
+}
+
 func (l *natsLog) Noticef(format string, v ...any) { l.log(slog.LevelDebug, format, v...) }
 func (l *natsLog) Debugf(format string, v ...any)  { l.log(slog.LevelDebug, format, v...) }
 func (l *natsLog) Tracef(format string, v ...any)  { l.log(slog.LevelDebug, format, v...) }

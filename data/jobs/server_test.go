@@ -9,17 +9,23 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // Jobs survive a restart of the server, and a worker finds the new one.
-func TestRestart(t *testing.T) {
+func TestRestart(t *testing.T) { both(t, restart) }
+
+func restart(t *testing.T, l *lab) {
 	dir := t.TempDir()
-	first, err := Serve(dir, "")
+	first, err := Serve(dir, "", l.of(t, trust.Coordinator, "main"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, connected(t, first, quick), makeJobs(10))
-	worker := connected(t, first, quick)
+	before := l.connected(t, first, quick)
+	subscribe(t, before)
+	publish(t, before, makeJobs(10))
+	worker := l.worker(t, first, quick)
 	taken, restarted := make(chan struct{}, 100), make(chan struct{})
 	work(t, worker, "w", func(context.Context, Job) error {
 		taken <- struct{}{}
@@ -29,12 +35,12 @@ func TestRestart(t *testing.T) {
 	<-taken // the worker is in the middle of a job
 	first.Close()
 
-	second, err := Serve(dir, strings.TrimPrefix(first.URL(), "nats://"))
+	second, err := Serve(dir, strings.TrimPrefix(first.URL(), "nats://"), l.of(t, trust.Coordinator, "main"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(second.Close)
-	q := connected(t, second, quick)
+	q := l.connected(t, second, quick)
 	if n := pending(t, q); n != 10 {
 		t.Errorf("%d jobs after the restart, want 10", n)
 	}
@@ -51,20 +57,20 @@ func TestRestart(t *testing.T) {
 
 // In memory nothing is left after a restart. Jobs that are published again are
 // done, also by a worker that was in the middle of one.
-func TestRestartInMemory(t *testing.T) {
+func TestRestartInMemory(t *testing.T) { both(t, restartInMemory) }
+
+func restartInMemory(t *testing.T, l *lab) {
 	dir := t.TempDir()
-	first, err := Serve(dir, "")
+	first, err := Serve(dir, "", l.of(t, trust.Coordinator, "main"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	inMemory := quick
 	inMemory.storage = jetstream.MemoryStorage
-	publish(t, connected(t, first, inMemory), makeJobs(10))
-	worker, err := Connect(first.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(worker.Close)
+	before := l.connected(t, first, inMemory)
+	subscribe(t, before)
+	publish(t, before, makeJobs(10))
+	worker := l.workerAt(t, first.URL(), defaults)
 	taken, restarted := make(chan struct{}, 100), make(chan struct{})
 	work(t, worker, "w", func(context.Context, Job) error {
 		taken <- struct{}{}
@@ -74,12 +80,12 @@ func TestRestartInMemory(t *testing.T) {
 	<-taken
 	first.Close()
 
-	second, err := Serve(dir, strings.TrimPrefix(first.URL(), "nats://"))
+	second, err := Serve(dir, strings.TrimPrefix(first.URL(), "nats://"), l.of(t, trust.Coordinator, "main"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(second.Close)
-	q := connected(t, second, inMemory)
+	q := l.connected(t, second, inMemory)
 	if n := pending(t, q); n != 0 {
 		t.Errorf("%d jobs after the restart", n)
 	}
@@ -108,7 +114,7 @@ func TestServeFails(t *testing.T) {
 		{"bad port", t.TempDir(), "127.0.0.1:http", "port"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := Serve(c.dir, c.addr)
+			s, err := Serve(c.dir, c.addr, nil)
 			if err == nil {
 				s.Close()
 				t.Fatal("no error")
@@ -121,26 +127,23 @@ func TestServeFails(t *testing.T) {
 }
 
 // A worker that comes before its server works when that is there.
-func TestWorkerBeforeItsServer(t *testing.T) {
+func TestWorkerBeforeItsServer(t *testing.T) { both(t, workerBeforeItsServer) }
+
+func workerBeforeItsServer(t *testing.T, l *lab) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	worker, err := Connect("nats://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(worker.Close)
-	worker.options = quick
+	worker := l.workerAt(t, "nats://"+address, quick)
 	work(t, worker, "w", func(context.Context, Job) error { return nil })
-	server, err := Serve(t.TempDir(), address)
+	server, err := Serve(t.TempDir(), address, l.of(t, trust.Coordinator, "main"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	q := connected(t, server, quick)
+	q := l.connected(t, server, quick)
 	results := subscribe(t, q)
 	publish(t, q, makeJobs(1))
 	if r := next(t, results); r.Error != "" {
@@ -155,7 +158,7 @@ func TestOpenWithoutServer(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	listener.Close()
-	if _, err := Open(t.Context(), "nats://"+address); err == nil || !strings.Contains(err.Error(), address) {
+	if _, err := Open(t.Context(), "nats://"+address, Access{}); err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("error %v does not name %s", err, address)
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 const (
 	pullWait = 5 * time.Second // how long one request for a job waits
-	idle     = 24 * time.Hour  // after which the server removes a run's consumer without workers
 	backOff  = 250 * time.Millisecond
 	maxError = 4 << 10 // bytes of an error's text in a result
 )
@@ -35,6 +34,7 @@ func (q *Queue) Work(ctx context.Context, run, worker string, handler func(conte
 		return err
 	}
 	var consumer jetstream.Consumer
+	last := ""
 	for {
 		err := ctx.Err()
 		if err == nil && q.conn.IsClosed() {
@@ -53,11 +53,15 @@ func (q *Queue) Work(ctx context.Context, run, worker string, handler func(conte
 			return postponed.error
 		}
 		if err == nil || ctx.Err() != nil {
+			last = ""
 			continue
 		}
-		// The server is away or was replaced: make a new consumer when it is back.
+		// The server is away or was replaced: look for the consumer again.
 		consumer = nil
-		slog.Warn("job queue: cannot get a job; trying again", "worker", worker, "error", err)
+		if err.Error() != last {
+			last = err.Error()
+			slog.Warn("job queue: cannot get a job; trying again", "worker", worker, "error", err)
+		}
 		wait(ctx, backOff)
 	}
 }
@@ -71,21 +75,11 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// consumer returns the run's consumer, which all of its workers share.
+// consumer finds the run's consumer, which all of its workers share. The coordinator makes it.
 func (q *Queue) consumer(ctx context.Context, run string) (jetstream.Consumer, error) {
 	ctx, cancel := context.WithTimeout(ctx, q.timeout)
 	defer cancel()
-	return q.js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{
-		Durable:       "run-" + run,
-		FilterSubject: subject("jobs", run, "*"),
-		AckPolicy:     jetstream.AckExplicitPolicy,
-		AckWait:       q.ackWait,
-		// Unlimited here, because workers count the deliveries: a message at the
-		// server's limit would stay in the queue, undelivered, without a reason.
-		MaxDeliver:        -1,
-		MaxAckPending:     -1,
-		InactiveThreshold: idle,
-	})
+	return q.js.Consumer(ctx, jobsStream, consumerName(run))
 }
 
 // workOnce waits for one job and does it. It returns nil if none comes.
@@ -223,22 +217,29 @@ func (q *Queue) last(ctx context.Context) (last context.Context, cancel func()) 
 	return last, func() { stop(); cut(nil); end() }
 }
 
-// handBack publishes the job again and removes the old message, so that a worker that
-// stops in order does not count as one that never came back. It publishes first: if the
-// worker dies between, the job is done twice.
+// handBack asks the coordinator to publish the job again, so that a worker that stops in
+// order does not count as one that never came back. Until then the job is the worker's. If
+// the request cannot be made, the next worker's attempt counts as a further one.
 func (q *Queue) handBack(ctx context.Context, msg jetstream.Msg, sequence uint64, job Job) error {
-	_, err := q.js.Publish(ctx, msg.Subject(), msg.Data(), jetstream.WithExpectLastSequencePerSubject(sequence))
+	message, err := json.Marshal(returned{job.Run, job.Shard, sequence})
+	if err != nil {
+		return err
+	}
+	_, err = q.js.Publish(ctx, job.subject("returned"), message)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, msg.Nak(), q.conn.FlushWithContext(ctx))
 	}
-	return q.remove(ctx, msg)
+	return nil
 }
 
-// remove removes the job from the queue and waits for the confirmation.
+// remove removes the job from the queue and waits for the confirmation, but not long: there is
+// none for a message that the server no longer has, as after a restart in memory.
 func (q *Queue) remove(ctx context.Context, msg jetstream.Msg) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, q.parting, fmt.Errorf("no confirmation within %v that a job is over", q.parting))
+	defer cancel()
 	if err := msg.DoubleAck(ctx); err != nil {
 		return cmp.Or(context.Cause(ctx), err)
 	}

@@ -1,0 +1,288 @@
+package jobs
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/ergoflow/ergoflow/internal/trust"
+)
+
+// must panics: what it is for fails only where the test is wrong.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// An authority of the web's kind, which knows hosts and nothing of ergoflow.
+type webAuthority struct {
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+}
+
+func newWebAuthority() webAuthority {
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	der := must(x509.CreateCertificate(rand.Reader, template, template, key.Public(), key))
+	return webAuthority{must(x509.ParseCertificate(der)), key}
+}
+
+// issue makes the certificate of a loopback server, which a client can show too.
+func (a webAuthority) issue() (der []byte, key crypto.Signer) {
+	own := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	template := &x509.Certificate{SerialNumber: big.NewInt(2), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour)}
+	return must(x509.CreateCertificate(rand.Reader, template, a.certificate, own.Public(), a.key)), own
+}
+
+// users are what a server of the other kind knows its users by: JWTs of one account.
+type users struct{ operator, account nkeys.KeyPair }
+
+func newUsers() users { return users{must(nkeys.CreateOperator()), must(nkeys.CreateAccount())} }
+
+// creds is the file of a new user, and the user's public key.
+func (u users) creds() (file []byte, user string) {
+	key := must(nkeys.CreateUser())
+	user = must(key.PublicKey())
+	token := must(jwt.NewUserClaims(user).Encode(u.account))
+	return must(jwt.FormatUserConfig(token, must(key.Seed()))), user
+}
+
+// other runs a NATS server that is not ergoflow's: with a host's certificate, which asks for a
+// client's certificate and for a user's JWT.
+func other(t *testing.T, authority webAuthority, u users) *server.Server {
+	t.Helper()
+	der, key := authority.issue()
+	cas := x509.NewCertPool()
+	cas.AddCert(authority.certificate)
+	claims := jwt.NewAccountClaims(must(u.account.PublicKey()))
+	claims.Limits.JetStreamLimits = jwt.JetStreamLimits{MemoryStorage: jwt.NoLimit, DiskStorage: jwt.NoLimit, Streams: jwt.NoLimit, Consumer: jwt.NoLimit}
+	system := must(must(nkeys.CreateAccount()).PublicKey())
+	resolver := &server.MemAccResolver{}
+	for account, claims := range map[string]*jwt.AccountClaims{system: jwt.NewAccountClaims(system), claims.Subject: claims} {
+		if err := resolver.Store(account, must(claims.Encode(u.operator))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return started(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: cas, MinVersion: tls.VersionTLS13,
+		},
+		TLSTimeout:      10,
+		TrustedKeys:     []string{must(u.operator.PublicKey())},
+		AccountResolver: resolver,
+		SystemAccount:   system,
+	})
+}
+
+// started runs a NATS server that is not ergoflow's.
+func started(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	return s
+}
+
+func write(t *testing.T, dir, name, kind string, der []byte) {
+	t.Helper()
+	if kind != "" {
+		der = pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), der, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// files writes all that a server of the other kind asks for.
+func files(t *testing.T, authority webAuthority, u users) (dir, user string) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, dir, "ca.pem", "CERTIFICATE", authority.certificate.Raw)
+	der, key := authority.issue()
+	write(t, dir, "cert.pem", "CERTIFICATE", der)
+	write(t, dir, "key.pem", "PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(key)))
+	creds, user := u.creds()
+	write(t, dir, "user.creds", "", creds)
+	return dir, user
+}
+
+// The files of a directory open a server that is not ergoflow's, for coordinators and workers,
+// with certificates of a cluster and without.
+func TestOtherServer(t *testing.T) {
+	both(t, func(t *testing.T, l *lab) {
+		authority, u := newWebAuthority(), newUsers()
+		s := other(t, authority, u)
+		dir, first := files(t, authority, u)
+		q, err := Open(t.Context(), s.ClientURL(), Access{Credentials: l.of(t, trust.Coordinator, "main"), Files: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(q.Close)
+		results := subscribe(t, q)
+		publish(t, q, makeJobs(1))
+		w, err := Connect(s.ClientURL(), Access{Credentials: l.of(t, trust.Worker, "w1"), Files: dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Close)
+		work(t, w, "w1", func(context.Context, Job) error { return nil })
+		if r := next(t, results); r.Error != "" {
+			t.Errorf("result %+v", r)
+		}
+
+		// A new file counts from the next connection on.
+		creds, second := u.creds()
+		write(t, dir, "user.creds", "", creds)
+		is := func(user string) bool {
+			c, err := s.Connz(&server.ConnzOptions{Username: true, User: user})
+			return err == nil && len(c.Conns) > 0
+		}
+		if !is(first) || is(second) {
+			t.Errorf("the first user: %v, the second: %v", is(first), is(second))
+		}
+		if err := w.conn.ForceReconnect(); err != nil {
+			t.Fatal(err)
+		}
+		await(t, "the worker is the second user", func() bool { return is(second) })
+	})
+}
+
+func TestOtherServerRefuses(t *testing.T) {
+	authority, u := newWebAuthority(), newUsers()
+	s := other(t, authority, u)
+	for name, c := range map[string]struct {
+		change func(dir string) error
+		want   string
+	}{
+		"no CA":   {func(dir string) error { return os.Remove(filepath.Join(dir, "ca.pem")) }, "unknown authority"},
+		"no user": {func(dir string) error { return os.Remove(filepath.Join(dir, "user.creds")) }, "Authorization"},
+		"no certificate": {func(dir string) error {
+			return errors.Join(os.Remove(filepath.Join(dir, "cert.pem")), os.Remove(filepath.Join(dir, "key.pem")))
+		}, "tls"},
+		"no key":           {func(dir string) error { return os.Remove(filepath.Join(dir, "key.pem")) }, "key.pem"},
+		"no certificate 2": {func(dir string) error { return os.Remove(filepath.Join(dir, "cert.pem")) }, "cert.pem"},
+		"bad CA":           {func(dir string) error { return os.WriteFile(filepath.Join(dir, "ca.pem"), nil, 0o600) }, "ca.pem"},
+		"empty":            {func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }, "neither ca.pem"},
+		"no directory":     {os.RemoveAll, "neither ca.pem"},
+		"foreign CA": {func(dir string) error {
+			foreign, _ := files(t, newWebAuthority(), u)
+			return os.Rename(filepath.Join(foreign, "ca.pem"), filepath.Join(dir, "ca.pem"))
+		}, "unknown authority"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, _ := files(t, authority, u)
+			if err := c.change(dir); err != nil {
+				t.Fatal(err)
+			}
+			q, err := Open(t.Context(), s.ClientURL(), Access{Files: dir})
+			if err == nil {
+				q.Close()
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %q does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+// A process with certificates speaks plain text to nobody.
+func TestNoPlainText(t *testing.T) {
+	l := certified(t)
+	main := Access{Credentials: l.of(t, trust.Coordinator, "main")}
+	for _, url := range []string{"nats://127.0.0.1:1", "127.0.0.1:1", "ws://127.0.0.1:1", "tls://127.0.0.1:1,nats://127.0.0.1:1", "wss://127.0.0.1:1", ""} {
+		if q, err := Open(t.Context(), url, main); !errors.Is(err, ErrPlain) {
+			t.Errorf("%s: %v", url, err)
+			if err == nil {
+				q.Close()
+			}
+		}
+	}
+	for _, url := range []string{"ws://127.0.0.1:1", "tls://127.0.0.1:1,nats://127.0.0.1:1"} {
+		if q, err := Connect(url, Access{Credentials: l.of(t, trust.Worker, "w1")}); !errors.Is(err, ErrPlain) {
+			t.Errorf("%s: %v", url, err)
+			if err == nil {
+				q.Close()
+			}
+		}
+	}
+}
+
+// The configuration that the documentation gives for a server of one's own lets workers work,
+// and no more.
+func TestDocumentedAccounts(t *testing.T) {
+	page, err := os.ReadFile("../../docs/decisions/nats-access.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```\n")
+	text, _, found := strings.Cut(text, "```\n")
+	if !found {
+		t.Fatal("the page has no configuration")
+	}
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Host, o.Port, o.NoSigs, o.NoLog, o.StoreDir = "127.0.0.1", server.RANDOM_PORT, true, true, t.TempDir()
+	s := started(t, o)
+	as := func(user string) string { return strings.Replace(s.ClientURL(), "//", "//"+user+"@", 1) }
+	q, err := open(t.Context(), as("coordinator:hush1"), Access{}, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(q.Close)
+	results := subscribe(t, q)
+	publish(t, q, makeJobs(3))
+	w, err := connectWorker(as("worker:hush2"), Access{}, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	quickly := patient
+	quickly.timeout = time.Second
+	if err := w.conn.PublishRequest("$JS.API.CONSUMER.INFO.ERGOFLOW_JOBS.none", "$JS.API.STREAM.DELETE.ERGOFLOW_JOBS", nil); err != nil {
+		t.Fatal(err)
+	}
+	if stream, err := open(t.Context(), as("worker:hush2"), Access{}, quickly); err == nil {
+		stream.Close()
+		t.Error("a worker makes streams")
+	}
+	work(t, w, "w1", func(context.Context, Job) error { return nil })
+	for range 3 {
+		if r := next(t, results); r.Error != "" {
+			t.Errorf("result %+v", r)
+		}
+	}
+}
