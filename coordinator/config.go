@@ -18,13 +18,14 @@ import (
 
 // Config of a coordinator.
 type Config struct {
-	Dir      string // of its state; made where it is missing
-	Listen   string // control service, host:port; default 127.0.0.1:0
-	Gossip   string // gossip, host:port; default 127.0.0.1:0
-	Join     string // where processes join, host:port; default port 0 on the host of Listen
-	Store    string // shard store's directory, as workers see it; default Dir/shards
-	NATS     string // URL of a job queue; default: an embedded one
-	Insecure bool   // allows addresses beyond loopback without encryption and authentication
+	Dir       string // of its state; made where it is missing
+	Listen    string // control service, host:port; default 127.0.0.1:0
+	Gossip    string // gossip, host:port; default 127.0.0.1:0
+	Join      string // where processes join, host:port; default port 0 on the host of Listen
+	Store     string // shard store's directory, as workers see it; default Dir/shards
+	NATS      string // URL of a job queue; default: an embedded one
+	NATSFiles string // directory with what that server asks for, as jobs.Access
+	Insecure  bool   // allows addresses beyond loopback without encryption and authentication
 	// CertificateLife is how long a certificate counts that the coordinator signs. Default: a
 	// month. Processes renew theirs after two thirds of it.
 	CertificateLife time.Duration

@@ -17,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // makeDirectories makes those of the coordinator and of the shard store where they are
@@ -81,6 +82,7 @@ type services struct {
 	listener net.Listener // of the control service
 	queue    *jobs.Queue
 	natsURL  string
+	nats     *jobs.Server // nil if it is another's
 	members  *gossip.Gossip
 	joins    net.Listener // nil in plain text
 }
@@ -99,7 +101,7 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		}
 		closing.add(func() error { s.joins.Close(); return nil })
 	}
-	if s.queue, s.natsURL, err = openJobs(ctx, c, last, closing); err != nil {
+	if err := s.openJobs(ctx, c, last, security.credentials(), closing); err != nil {
 		return nil, err
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
@@ -136,30 +138,31 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// openJobs opens the job queue and returns its URL. Without Config.NATS it serves one
-// on the host of the control service, which workers can reach.
-func openJobs(ctx context.Context, c Config, last Addresses, closing *closer) (*jobs.Queue, string, error) {
+// openJobs opens the job queue. Without Config.NATS it serves one on the host of the control
+// service, which workers can reach.
+func (s *services) openJobs(ctx context.Context, c Config, last Addresses, own *trust.Credentials, closing *closer) (err error) {
 	if c.NATS != "" {
-		queue, err := jobs.Open(ctx, c.NATS, jobs.Access{})
-		return queue, c.NATS, err
+		s.natsURL = c.NATS
+		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles})
+		return err
 	}
 	host, _, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return nil, "", fmt.Errorf("control address: %w", err)
+		return fmt.Errorf("control address: %w", err)
 	}
 	dir := filepath.Join(c.Dir, "nats")
 	if err := os.RemoveAll(dir); err != nil { // nothing in it is needed again
-		return nil, "", err
+		return err
 	}
-	server, err := reopen(hostOf(last.NATS), net.JoinHostPort(host, "0"),
-		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address, nil) })
+	s.nats, err = reopen(hostOf(last.NATS), net.JoinHostPort(host, "0"),
+		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address, own) })
 	if err != nil {
-		return nil, "", err
+		return err
 	}
-	closing.add(func() error { server.Close(); return nil })
-	address := "nats://" + gossip.Advertise(hostOf(server.URL()))
-	queue, err := jobs.OpenInMemory(ctx, address, jobs.Access{})
-	return queue, address, err
+	closing.add(func() error { s.nats.Close(); return nil })
+	s.natsURL = "nats://" + gossip.Advertise(hostOf(s.nats.URL()))
+	s.queue, err = jobs.OpenInMemory(ctx, s.natsURL, jobs.Access{Credentials: own})
+	return err
 }
 
 // hostOf is the host:port of a URL.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
@@ -152,9 +153,9 @@ func (l *loop) renewed(id trust.Identity, cert *x509.Certificate) {
 	}
 }
 
-// watchCertificates ends the sessions of workers whose certificates are revoked, or
-// expire without having been renewed, until ctx ends.
-func (l *loop) watchCertificates(ctx context.Context) {
+// watchCertificates ends sessions, and connections to the job queue, whose certificates are
+// revoked, or expire without having been renewed, until ctx ends.
+func (l *loop) watchCertificates(ctx context.Context, nats *jobs.Server) {
 	tick := time.NewTicker(renewInterval)
 	defer tick.Stop()
 	for {
@@ -162,6 +163,9 @@ func (l *loop) watchCertificates(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+		}
+		if nats != nil {
+			nats.Recheck()
 		}
 		revoked, err := l.security.authority.Revocations()
 		if err != nil {
@@ -178,6 +182,14 @@ func (l *loop) watchCertificates(ctx context.Context) {
 			}
 		})
 	}
+}
+
+// credentials are the coordinator's; nil in plain text.
+func (s *security) credentials() *trust.Credentials {
+	if s == nil {
+		return nil
+	}
+	return s.own
 }
 
 // createToken makes a token; when it returns the record is durable.

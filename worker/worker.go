@@ -43,6 +43,9 @@ type Config struct {
 	// CredentialsDir is where they are kept.
 	Credentials    *trust.Credentials
 	CredentialsDir string
+	// NATSFiles is a directory with what a NATS server asks for that is not the coordinator's,
+	// as jobs.Access; empty: it asks for nothing.
+	NATSFiles string
 	// Insecure allows addresses beyond loopback without credentials, and so without
 	// encryption and authentication.
 	Insecure bool
@@ -64,6 +67,7 @@ type worker struct {
 	id        ergoflow.WorkerID
 	trust     *trust.Credentials // nil: plain text
 	trustDir  string             // where they are kept
+	natsFiles string             // Config.NATSFiles
 	secret    uint64             // by which the coordinator recognises it after a lost session
 	address   string             // where peers reach rings and state
 	backend   *backend.Backend
@@ -125,6 +129,7 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		id:          identify(address),
 		trust:       c.Credentials,
 		trustDir:    c.CredentialsDir,
+		natsFiles:   c.NATSFiles,
 		secret:      rand.Uint64(),
 		address:     address,
 		backend:     compute,

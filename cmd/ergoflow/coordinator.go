@@ -66,6 +66,7 @@ credentials in --dir.`,
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
+	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the server of --nats asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.Join, "join", "", "address where workers join a secured cluster (default: port 0 on the host of --listen)")
 	f.DurationVar(&c.CertificateLife, "certificate-life", 0, "how long certificates count that the coordinator signs; their holders renew them (default 720h)")
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")

@@ -72,6 +72,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f := cmd.Flags()
 	f.StringVar(&join, "join", "", "gossip addresses of any members, comma-separated; of a secured cluster the address to join at (required)")
 	f.StringVar(&token, "token", "", "token of a secured cluster, for the first start; @FILE reads it from a file")
+	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the coordinator's --nats server asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.CredentialsDir, "credentials", "", "directory of the worker's credentials (default: one for the address of --join in the user's configuration)")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "own gossip address; port 0 picks a free one")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address for gradients and state between workers; port 0 picks a free one")
