@@ -19,7 +19,8 @@ func certsCommand() *cobra.Command {
 		Short: "Certificates: make an authority, issue, list, revoke",
 		Long: `An authority is a directory with a key that signs certificates. A certificate
 says who a process or person is: a role (coordinator, worker, operator, viewer)
-and a name in one cluster. No connection of a cluster uses certificates yet.`,
+and a name in one cluster. A secured coordinator has its authority in DIR/ca
+(docs/security.md).`,
 		Example: "  ergoflow certs show --ca lab-ca",
 	}, certsInitCommand(), certsIssueCommand(), certsSignCommand(), certsListCommand(), certsShowCommand(),
 		certsRevokeCommand(), certsRotateCommand())

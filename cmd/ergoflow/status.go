@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 )
 
@@ -65,6 +66,9 @@ func printStatus(st coordinator.Status) error {
 	}
 	if st.Reason != "" {
 		fmt.Fprintf(stdout, "last        %s\n", st.Reason)
+	}
+	if !st.Secured && !gossip.IsLoopback(st.Gossip) {
+		fmt.Fprintln(stdout, "insecure    connections are plain text: everybody who reaches the ports can join and change the training")
 	}
 	if err := printWorkers(st.Workers); err != nil {
 		return err
