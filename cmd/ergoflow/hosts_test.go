@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,8 +53,13 @@ func (d *daemon) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	said, err := os.OpenFile(d.said(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
 	d.cmd = d.host.Command(context.Background(), d.command[0], d.command[1:]...)
-	d.cmd.Stdout, d.cmd.Stderr = log, log
+	d.cmd.Stdout, d.cmd.Stderr = said, log
 	if err := d.cmd.Start(); err != nil {
 		t.Fatalf("start %s: %v", d.name, err)
 	}
@@ -59,6 +67,11 @@ func (d *daemon) start(t *testing.T) {
 	d.ended = ended
 	go func() { cmd.Wait(); close(ended) }()
 }
+
+// said is the file of its standard output.
+func (d *daemon) said() string { return d.log + outputSuffix }
+
+const outputSuffix = ".out"
 
 func (d *daemon) signal(s syscall.Signal) { d.cmd.Process.Signal(s) }
 
@@ -98,7 +111,11 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 	var printed []string
 	for deadline := time.Now().Add(patience); printed == nil && time.Now().Before(deadline); {
 		<-time.After(10 * time.Millisecond) // another process's log is polled
-		printed = join.FindStringSubmatch(c.read(c.coordinator))
+		said, err := os.ReadFile(c.coordinator.said())
+		if err != nil {
+			t.Fatal(err)
+		}
+		printed = join.FindStringSubmatch(string(said))
 	}
 	if printed == nil || printed[1] != on[0].Address+":7071" {
 		t.Fatalf("the coordinator prints no command to join by\n%s", c.logs())
@@ -261,6 +278,65 @@ func (c *hostCluster) end() {
 	}
 }
 
+// checkSecrets searches all files that a secured cluster has written for its secrets: the
+// token, and the keys of all certificates. They belong where they are kept, and the token on
+// the coordinator's standard output.
+func (c *hostCluster) checkSecrets() {
+	c.t.Helper()
+	secrets := map[string]string{"the token": c.token[strings.LastIndexByte(c.token, '.')+1:]}
+	isKey := func(path string) bool { return strings.HasSuffix(path, "key.pem") }
+	places := []string{c.dir, filepath.Dir(c.program)}
+	for _, path := range files(c.t, places...) {
+		if !isKey(path) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		block, _ := pem.Decode(text)
+		if block == nil {
+			c.t.Fatalf("%s has no key", path)
+		}
+		secrets[path] = strings.Split(string(text), "\n")[1]
+		secrets[path+" in bytes"] = string(block.Bytes[len(block.Bytes)/2:])
+	}
+	if len(secrets) < 2*(3+len(c.workers)) {
+		c.t.Errorf("%d secrets are known of a cluster with %d workers", len(secrets), len(c.workers))
+	}
+	for _, path := range files(c.t, places...) {
+		if isKey(path) || strings.HasSuffix(path, outputSuffix) {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for name, secret := range secrets {
+			if bytes.Contains(text, []byte(secret)) {
+				c.t.Errorf("%s has the secret of %s", path, name)
+			}
+		}
+	}
+}
+
+// files are all regular files below directories.
+func files(t *testing.T, dirs ...string) (all []string) {
+	t.Helper()
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.Type().IsRegular() {
+				all = append(all, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
 // tiny is an experiment of that many steps, which four workers on pure Go train in seconds.
 func tiny(t *testing.T, steps int, reproducible bool) experiment.Experiment {
 	t.Helper()
@@ -326,6 +402,7 @@ func fourHosts(t *testing.T) {
 	back := c.until("d is back", training(4, int(cut.Step)+21))
 	c.until("the end", done)
 	c.end()
+	c.checkSecrets()
 
 	// The state that d held when it came back is behind the others' committed one: it took
 	// another's state and followed, or fetched it when it was admitted.
