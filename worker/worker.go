@@ -21,6 +21,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/worker/peer"
@@ -36,7 +37,9 @@ type Config struct {
 	Listen  string   // address for gradients and state; port 0 picks one
 	Backend string   // auto, xla:cpu, xla:cuda or go
 	Engine  string   // what simulates: auto, an instruction set or "device"
-	// Insecure allows addresses beyond loopback, without encryption or
+	// Credentials protect all TCP connections of the data port. Nil is plain text.
+	Credentials *trust.Credentials
+	// Insecure allows addresses beyond loopback in plain text, without encryption or
 	// authentication.
 	Insecure bool
 	Log      *slog.Logger
@@ -104,7 +107,7 @@ func Run(ctx context.Context, c Config) error {
 // check fails where an address needs Insecure.
 func (c *Config) check() error {
 	for _, address := range []string{c.Gossip, c.Listen} {
-		if !c.Insecure && !gossip.IsLoopback(address) {
+		if c.Credentials == nil && !c.Insecure && !gossip.IsLoopback(address) {
 			return fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
 		}
 	}
@@ -118,7 +121,7 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		address:     address,
 		backend:     compute,
 		simulator:   simulator,
-		rings:       allreduce.NewServer(),
+		rings:       allreduce.NewServer(c.Credentials),
 		drain:       c.Drain,
 		log:         c.Log,
 		refusals:    rate.NewLimiter(1, 5),
@@ -146,12 +149,12 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	}
 	defer members.Close()
 
-	server := grpc.NewServer(allreduce.ServerOptions()...)
+	server := grpc.NewServer(w.rings.Options()...)
 	w.rings.Register(server)
-	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load})
+	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return allreduce.Serve(server, listener, w.address) })
+	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
 	group.Go(func() error {
 		defer server.Stop()
 		return w.holdSessions(ctx, members)
