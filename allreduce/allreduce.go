@@ -29,7 +29,7 @@ func (id Identity) validate() error {
 }
 
 // Options are what all ranks of a ring must agree on; the handshake compares
-// them.
+// all but Identities.
 type Options struct {
 	Wire     Wire     // number format of long vectors; zero: Float32
 	Topology Topology // which ranks are connected; zero: by world size
@@ -37,6 +37,11 @@ type Options struct {
 	Plan  string // what is computed, e.g. the run's hash; printable ASCII, at most 64 bytes
 	Build string // what computes it, e.g. the program's version; as Plan
 	Token Token  // shared by the members of the generation and no other process
+
+	// Identities are those in the certificates of the ranks' processes, by rank. A process
+	// that shows another certificate is refused. Nil: any worker of the cluster may be any
+	// rank. In plain text they do not matter.
+	Identities []string
 }
 
 // A Token is a random number that the coordinator gives to the members alone.
@@ -60,6 +65,14 @@ func (o Options) validate() error {
 		}
 	}
 	return nil
+}
+
+// checkIdentity refuses the holder of a certificate as a rank.
+func (o Options) checkIdentity(rank int, identity string) error {
+	if o.Identities == nil || o.Identities[rank] == identity {
+		return nil
+	}
+	return fmt.Errorf("%w: rank %d has a certificate of %s, and the coordinator named %q", ErrRefused, rank, identity, o.Identities[rank])
 }
 
 func isLabel(s string) bool {

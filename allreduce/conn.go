@@ -16,7 +16,8 @@ import (
 // Connections below gRPC. gRPC copies what it writes into a buffer and what it reads
 // out of one. For a gradient these copies are the largest cost after the kernel's own
 // two. Connections of a ring therefore gather and scatter (writev, readv): frames go to
-// the kernel from where the numbers are, and arrive where they are read.
+// the kernel from where the numbers are, and arrive where they are read. Where TLS is
+// between gRPC and the kernel (tls.go), it gets whole records instead of pieces.
 
 const (
 	frameHeaderBytes = 9
@@ -31,17 +32,20 @@ const (
 
 // vectored is the system's calls for several pieces at once.
 type vectored interface {
-	writev(pieces [][]byte) error
+	vectoredWriter
 	readv(first, second []byte) (int, error)
 }
 
+// vectoredWriter is the system, or TLS above it.
+type vectoredWriter interface{ writev(pieces [][]byte) error }
+
 // gathering is a connection on which gRPC, without a write buffer, writes frame by
-// frame. It hands the kernel one message at a time and refers to its pieces until then.
+// frame. It hands on one message at a time and refers to its pieces until then.
 // The streams of a ring allow this: they release a payload when the last piece of it
 // has been written. Other gRPC streams do not, so gathering is for rings alone.
 type gathering struct {
 	net.Conn
-	system  vectored
+	below   vectoredWriter
 	frame   int // bytes of the present data frame that are still to come
 	message int // bytes of the present message that are still to come
 	pieces  [][]byte
@@ -53,7 +57,11 @@ func newGathering(c net.Conn) (net.Conn, error) {
 	if system == nil || err != nil {
 		return c, err
 	}
-	return &gathering{Conn: c, system: system, copied: make([]byte, 0, copiedBytes)}, nil
+	return gatheringTo(c, system), nil
+}
+
+func gatheringTo(c net.Conn, below vectoredWriter) *gathering {
+	return &gathering{Conn: c, below: below, copied: make([]byte, 0, copiedBytes)}
 }
 
 // Write parses what gRPC writes just enough to know whether more of the same message
@@ -94,7 +102,7 @@ func (c *gathering) Write(b []byte) (int, error) {
 }
 
 func (c *gathering) flush() error {
-	err := c.system.writev(c.pieces)
+	err := c.below.writev(c.pieces)
 	clear(c.pieces)
 	c.pieces, c.copied = c.pieces[:0], c.copied[:0]
 	return err
@@ -142,6 +150,20 @@ func (c *scattering) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// fill reads what has arrived to ahead, which is empty.
+func (c *scattering) fill() (err error) {
+	c.lo = 0
+	if c.system == nil {
+		c.hi, err = c.Conn.Read(c.ahead[:])
+	} else {
+		c.hi, err = c.system.readv(nil, c.ahead[:])
+	}
+	if c.hi > 0 {
+		c.reads.Add(1)
+	}
+	return err
+}
+
 func (c *scattering) RemoteAddr() net.Addr {
 	a, ok := c.Conn.RemoteAddr().(connAddr)
 	if !ok {
@@ -168,8 +190,11 @@ func addressOf(stream context.Context) (a connAddr) {
 	return a
 }
 
-// listener has connections for a server made with [ServerOptions].
-type listener struct{ net.Listener }
+// listener has connections for a server made with [Server.Options].
+type listener struct {
+	net.Listener
+	server *Server
+}
 
 func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
@@ -181,8 +206,13 @@ func (l listener) Accept() (net.Conn, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	s := &scattering{Conn: c, system: system}
-	if local, ok := c.(*localConn); ok {
-		s.begin = local.accept
+	switch c := c.(type) {
+	case *localConn:
+		s.begin = c.accept
+	default:
+		if l.server.own == nil {
+			s.begin = func() error { return l.server.refuseTLS(s) }
+		}
 	}
 	return s, nil
 }

@@ -80,6 +80,7 @@ func (c *call) drop(n int) {
 }
 
 func (s *system) writev(pieces [][]byte) error {
+	sending()
 	c := &s.write
 	all := c.vectors[:0]
 	c.vectors = all
@@ -110,6 +111,7 @@ func (s *system) readv(first, second []byte) (int, error) {
 	c.add(first)
 	c.add(second)
 	err := s.raw.Read(c.attempt)
+	received()
 	clear(c.vectors)
 	switch {
 	case err != nil:

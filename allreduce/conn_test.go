@@ -69,7 +69,7 @@ func asFrames(payload []byte) [][]byte {
 // later; other frames at once, too. All bytes come, in order.
 func TestGatheringWritesMessages(t *testing.T) {
 	r := &recorder{}
-	c := &gathering{system: r, copied: make([]byte, 0, copiedBytes)}
+	c := &gathering{below: r, copied: make([]byte, 0, copiedBytes)}
 	rng := rand.New(rand.NewPCG(1, 9))
 	write := func(writes [][]byte) {
 		for _, b := range writes {

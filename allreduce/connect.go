@@ -49,7 +49,7 @@ func (r *Ring) dial(d dialer, to *sink) error {
 	us := hello{id: r.id, opts: r.opts}
 	them := us
 	them.id.Rank = to.rank
-	out, theirs, err := d.dial(r.ctx, r.peers[to.rank], us)
+	out, theirs, err := d.dial(r.ctx, r.peers[to.rank], to.rank, us)
 	if err == nil {
 		if err = theirs.check(them); err != nil {
 			out.close()
@@ -81,6 +81,11 @@ func (r *Ring) serve(ctx context.Context, h hello, in incoming) error {
 	want.id.Rank = h.id.Rank
 	if err := h.check(want); err != nil {
 		return err
+	}
+	if sender := in.sender(); sender != "" {
+		if err := r.opts.checkIdentity(h.id.Rank, sender); err != nil {
+			return err
+		}
 	}
 	from := r.source(h.id.Rank)
 	if from == nil {

@@ -2,6 +2,7 @@ package allreduce
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +13,10 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -26,18 +28,21 @@ const (
 	// slots is the largest number of messages to one rank that wait for the network.
 	slots = 2 * maxDepth
 
-	// connectTime bounds the time to connect. TCP repeats a lost first packet after a
+	// connectTime bounds the time to connect, and then that of the handshake of TLS. TCP repeats a lost first packet after a
 	// second, so one may be lost.
 	connectTime = 2 * time.Second
 
 	linkMethod = "/ergoflow.allreduce.v1.Ring/Link"
 )
 
-// ServerOptions are what a ring needs of the gRPC server that it is registered on:
-// flow-control windows that hold the messages in flight, and reads without a buffer,
-// which [Serve] supplies.
-func ServerOptions() []grpc.ServerOption {
+// Options are what a ring needs of the gRPC server that it is registered on: the
+// security of its connections, flow-control windows that hold the messages in flight, and
+// reads without a buffer, which [Server.Serve] supplies. Over TCP with TLS, handlers find
+// the sender's certificate in their peer's credentials.TLSInfo; on local sockets the
+// AuthType is "local".
+func (s *Server) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.Creds(s.credentials()),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 		grpc.ReadBufferSize(0),
@@ -46,9 +51,17 @@ func ServerOptions() []grpc.ServerOption {
 }
 
 // NewServer returns a server whose links are gRPC streams. Register it on a
-// grpc.Server made with [ServerOptions] and run by [Serve]; to shut that down use
+// grpc.Server made with [Server.Options] and run by [Server.Serve]; to shut that down use
 // Stop, since GracefulStop waits for the rings.
-func NewServer() *Server { return newServer(network{}) }
+//
+// With credentials, all TCP connections are TLS: the server accepts workers and
+// coordinators of the cluster, and connects to workers. Nil is plain text.
+func NewServer(own *trust.Credentials) *Server {
+	s := newServer(nil)
+	s.security = security{own, tls.NewLRUClientSessionCache(maxSessions)}
+	s.dialer = network{s.security}
+	return s
+}
 
 // Register adds the ring's service to a gRPC server. Other services on it keep
 // their codec.
@@ -78,6 +91,7 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	if err == nil {
 		address := addressOf(stream.Context())
 		in.memory, in.reads = address.memory, address.reads
+		in.identity = IdentityOf(stream.Context())
 		err = s.accept(stream.Context(), h, in)
 	}
 	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, ErrFenced) && s.stale(h.id.Generation) {
@@ -92,11 +106,14 @@ func (s *Server) stale(g ergoflow.Generation) bool { return g+1 < s.Newest() }
 
 // caller is the host that a stream comes from.
 func caller(ctx context.Context) string {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return ""
+	if p, ok := peer.FromContext(ctx); ok {
+		return hostOf(p.Addr)
 	}
-	if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
+	return ""
+}
+
+func hostOf(a net.Addr) string {
+	if host, _, err := net.SplitHostPort(a.String()); err == nil {
 		return host
 	}
 	return "this machine" // by a local socket
@@ -105,8 +122,9 @@ func caller(ctx context.Context) string {
 type streamIncoming struct {
 	stream grpc.ServerStream
 	// Set when the greeting is read; nil if there is none.
-	memory *sharedMemory
-	reads  *atomic.Uint64 // of its connection
+	memory   *sharedMemory
+	reads    *atomic.Uint64 // of its connection
+	identity string
 }
 
 func (in streamIncoming) welcome(h hello) error {
@@ -132,6 +150,8 @@ func (in streamIncoming) receive(f *frame) error {
 	return fromStatus(err)
 }
 
+func (in streamIncoming) sender() string { return in.identity }
+
 func (in streamIncoming) arrivals() (count uint64, ok bool) {
 	if in.reads == nil {
 		return 0, false
@@ -140,22 +160,31 @@ func (in streamIncoming) arrivals() (count uint64, ok bool) {
 }
 
 // network dials by gRPC.
-type network struct{}
+type network struct{ security }
 
-func (network) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
+func (n network) dial(ctx context.Context, address string, rank int, greeting hello) (outgoing, hello, error) {
 	o := &streamOutgoing{generation: greeting.id.Generation, released: make(chan *slot, slots)}
 	for range slots {
 		o.idle = append(o.idle, &slot{home: o.released})
 	}
+	allow := func(id trust.Identity) error { return greeting.opts.checkIdentity(rank, id.String()) }
 	var err error
 	o.conn, err = grpc.NewClient(address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport{
+			client: func(ctx context.Context, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+				c, info, err := n.link(ctx, c, allow)
+				o.mu.Lock()
+				defer o.mu.Unlock()
+				o.failed = err
+				return c, info, err
+			},
+		}),
 		grpc.WithNoProxy(),
 		grpc.WithDisableRetry(),
 		grpc.WithContextDialer(o.connect),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
-		grpc.WithWriteBufferSize(0), // connect's connections gather
+		grpc.WithWriteBufferSize(0), // connections gather
 	)
 	if err != nil {
 		return nil, hello{}, err
@@ -163,11 +192,10 @@ func (network) dial(ctx context.Context, address string, greeting hello) (outgoi
 	theirs, err := o.open(ctx, greeting)
 	if err != nil {
 		o.close()
-		err = fromStatus(err)
-		if noWay(o.notConnected()) && ctx.Err() == nil {
-			err = fmt.Errorf("%w: %w", ErrSilent, err)
+		if failed := o.notConnected(); failed != nil && ctx.Err() == nil {
+			return nil, hello{}, failed
 		}
-		return nil, hello{}, err
+		return nil, hello{}, fromStatus(err)
 	}
 	return o, theirs, nil
 }
@@ -209,7 +237,7 @@ func (o *streamOutgoing) connect(ctx context.Context, address string) (net.Conn,
 			return nil, err
 		}
 	}
-	return newGathering(c)
+	return c, nil
 }
 
 // notConnected says why the last connection was not made; nil: it was.
@@ -219,31 +247,52 @@ func (o *streamOutgoing) notConnected() error {
 	return o.failed
 }
 
-// noWay reports whether an error of dial means that there is no way to the peer's host. A
-// host that is there refuses connections to a process that is not.
-func noWay(err error) bool { return err != nil && !errors.Is(err, syscall.ECONNREFUSED) }
-
-// dial connects to a rank's data address, as every link does.
+// dial connects to a rank's data address, as every link does. It fails with [ErrSilent]
+// where there is no way to the peer's host. A host that is there refuses connections to a
+// process that is not.
 func dial(ctx context.Context, address string) (net.Conn, error) {
 	if c := dialLocally(ctx, address); c != nil {
 		return c, nil
 	}
 	d := net.Dialer{Timeout: connectTime}
-	return d.DialContext(ctx, "tcp", address)
+	c, err := d.DialContext(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		return c, nil
+	case ctx.Err() != nil:
+		return nil, err
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w: %w", ErrPeerLost, err)
+	}
+	return nil, fmt.Errorf("%w: %w", ErrSilent, err)
 }
 
 // Reach connects to the data address, host:port, of another process as a link does, and
 // disconnects. Its error says why a link would fail: [ErrSilent] where there is no way to
-// the process's host.
-func Reach(ctx context.Context, address string) error {
+// the process's host. Identity is the one that the process's certificate must have; empty:
+// any worker's.
+func (s *Server) Reach(ctx context.Context, address, identity string) error {
 	c, err := dial(ctx, address)
-	if noWay(err) && ctx.Err() == nil {
-		return fmt.Errorf("%w: %w", ErrSilent, err)
-	}
 	if err != nil {
 		return err
 	}
-	return c.Close()
+	defer c.Close()
+	if s.own == nil {
+		return nil
+	}
+	_, _, err = s.client(ctx, c, only(identity))
+	return err
+}
+
+// Client returns a connection to the other services at a process's data address, host:port.
+// Identity is as in Reach.
+func (s *Server) Client(address, identity string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
+	allow := only(identity)
+	return grpc.NewClient(address, append(opts, grpc.WithTransportCredentials(transport{
+		client: func(ctx context.Context, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
+			return s.client(ctx, c, allow)
+		},
+	}))...)
 }
 
 func (o *streamOutgoing) open(ctx context.Context, greeting hello) (hello, error) {

@@ -291,8 +291,9 @@ func TestOtherServicesAreUntouched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := grpc.NewServer(ServerOptions()...)
-	NewServer().Register(g)
+	s := NewServer(nil)
+	g := grpc.NewServer(s.Options()...)
+	s.Register(g)
 	grpc_health_v1.RegisterHealthServer(g, health.NewServer())
 	done := make(chan error)
 	go func() { done <- g.Serve(l) }()

@@ -37,7 +37,7 @@ func (m *InProcess) Listen(address string) *Server {
 	return s
 }
 
-func (m *InProcess) dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error) {
+func (m *InProcess) dial(ctx context.Context, address string, _ int, greeting hello) (outgoing, hello, error) {
 	m.mu.Lock()
 	peer, tamper := m.servers[address], m.tamper
 	m.mu.Unlock()
@@ -126,6 +126,8 @@ func (l *inProcessLink) alive(h header) error {
 }
 
 func (l *inProcessLink) arrivals() (count uint64, ok bool) { return l.arrived.Load(), true }
+
+func (l *inProcessLink) sender() string { return "" }
 
 func (l *inProcessLink) settle(int) error { return nil } // send has copied
 

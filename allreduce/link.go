@@ -37,12 +37,16 @@ type incoming interface {
 	// arrivals counts what has arrived from the sender, read or not, in any unit; ok is
 	// false if the transport does not count.
 	arrivals() (count uint64, ok bool)
+	// sender is the identity in the sender's certificate. It is empty on links without
+	// certificates: local sockets, plain text, in-process.
+	sender() string
 	// goodbye tells the sender that this rank has read everything up to its finish.
 	goodbye(ergoflow.Generation) error
 }
 
 // dialer opens the stream to a rank and completes the handshake as far as
-// reading its greeting. The stream lives no longer than ctx.
+// reading its greeting. The stream lives no longer than ctx. Where there are certificates,
+// it sends nothing to a process that has not the rank's identity in the greeting's options.
 type dialer interface {
-	dial(ctx context.Context, address string, greeting hello) (outgoing, hello, error)
+	dial(ctx context.Context, address string, rank int, greeting hello) (outgoing, hello, error)
 }

@@ -58,10 +58,11 @@ func TestTakenNames(t *testing.T) {
 	taken := listenAs(t, localName(l.Addr().String()), 65534)
 	defer taken.Close()
 	c := grpcCluster(t, 1)
-	s, g := NewServer(), grpc.NewServer(ServerOptions()...)
+	s := NewServer(nil)
+	g := grpc.NewServer(s.Options()...)
 	s.Register(g)
 	done := make(chan error, 1)
-	go func() { done <- Serve(g, l, l.Addr().String()) }()
+	go func() { done <- s.Serve(g, l, l.Addr().String()) }()
 	c.servers, c.peers = append(c.servers, s), append(c.peers, l.Addr().String())
 	if used := joined(t, c); len(used) != 1 || used[0] != "tcp" {
 		t.Errorf("connected by %v", used)

@@ -39,9 +39,10 @@ func child(parent string) error {
 	if err != nil {
 		return err
 	}
-	s, g := NewServer(), grpc.NewServer(ServerOptions()...)
+	s := NewServer(nil)
+	g := grpc.NewServer(s.Options()...)
 	s.Register(g)
-	go Serve(g, l, l.Addr().String())
+	go s.Serve(g, l, l.Addr().String())
 	fmt.Println(l.Addr())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

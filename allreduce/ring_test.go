@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"google.golang.org/grpc"
 )
 
@@ -37,28 +38,51 @@ func memoryClusterOn(m *InProcess, world int) cluster {
 	return c
 }
 
-func grpcCluster(t testing.TB, world int) cluster {
-	c := cluster{refusals: make(chan error, 64)}
+// grpcCluster has local sockets and plain text.
+func grpcCluster(t testing.TB, world int) (c cluster) {
 	for range world {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, g := NewServer(), grpc.NewServer(ServerOptions()...)
-		s.OnRefusal(func(from string, err error) { c.refusals <- err })
-		s.Register(g)
-		done := make(chan error, 1)
-		go func() { done <- Serve(g, l, l.Addr().String()) }()
-		t.Cleanup(func() {
-			g.Stop()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-		})
-		c.servers = append(c.servers, s)
-		c.peers = append(c.peers, l.Addr().String())
+		c.serve(t, nil, true)
 	}
 	return c
+}
+
+// tcpCluster has a process for each of the credentials, connected by TCP.
+func tcpCluster(t testing.TB, own ...*trust.Credentials) (c cluster) {
+	for _, own := range own {
+		c.serve(t, own, false)
+	}
+	return c
+}
+
+// serve adds a process.
+func (c *cluster) serve(t testing.TB, own *trust.Credentials, local bool, opts ...grpc.ServerOption) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ""
+	if local {
+		address = l.Addr().String()
+	}
+	if c.refusals == nil {
+		c.refusals = make(chan error, 64)
+	}
+	refusals := c.refusals
+	s := NewServer(own)
+	s.OnRefusal(func(from string, err error) { refusals <- err })
+	g := grpc.NewServer(append(s.Options(), opts...)...)
+	s.Register(g)
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(g, l, address) }()
+	t.Cleanup(func() {
+		g.Stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	c.servers = append(c.servers, s)
+	c.peers = append(c.peers, l.Addr().String())
 }
 
 // each runs f for every rank at once and returns their errors.

@@ -20,6 +20,7 @@ const maxMesh = 64
 // accepts its neighbours' streams and dials them. All methods are safe for concurrent
 // use.
 type Server struct {
+	security
 	dialer  dialer
 	refused func(from string, err error)
 
@@ -40,8 +41,8 @@ func newServer(d dialer) *Server {
 	return &Server{dialer: d, refused: func(string, error) {}, changed: make(chan struct{})}
 }
 
-// OnRefusal sets f, which the server calls for every stream that it refuses, with the
-// sender's host and the reason. Call it before the server serves; f must not block.
+// OnRefusal sets f, which the server calls for every connection and stream that it refuses,
+// with the sender's host and the reason. Call it before the server serves; f must not block.
 func (s *Server) OnRefusal(f func(from string, err error)) { s.refused = f }
 
 // Join takes the place id among peers, the data addresses by rank, and returns
@@ -60,6 +61,11 @@ func (s *Server) Join(ctx context.Context, id Identity, peers []string, opts Opt
 	}
 	if len(peers) != id.World {
 		err := fmt.Errorf("%d peer addresses for a world of %d", len(peers), id.World)
+		r.cancel(err)
+		return nil, r.wrap("join", -1, err)
+	}
+	if opts.Identities != nil && len(opts.Identities) != id.World {
+		err := fmt.Errorf("%d identities for a world of %d", len(opts.Identities), id.World)
 		r.cancel(err)
 		return nil, r.wrap("join", -1, err)
 	}

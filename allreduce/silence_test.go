@@ -198,7 +198,7 @@ func TestOwnSleepIsNotSilence(t *testing.T) {
 // unreachable cannot reach any address: a dial fails after the time that it has for the address.
 type unreachable map[string]time.Duration
 
-func (u unreachable) dial(ctx context.Context, address string, _ hello) (outgoing, hello, error) {
+func (u unreachable) dial(ctx context.Context, address string, _ int, _ hello) (outgoing, hello, error) {
 	select {
 	case <-time.After(u[address]):
 		return nil, hello{}, fmt.Errorf("%w: no route to host", ErrSilent)
@@ -342,7 +342,7 @@ func TestSilentLinkOverGRPC(t *testing.T) {
 // No way to a host is silence; a host without the process is not.
 func TestUnreachableIsSilent(t *testing.T) {
 	for address, silent := range map[string]bool{"255.255.255.255:1": true, "127.0.0.1:1": false} {
-		s := NewServer()
+		s := NewServer(nil)
 		_, err := s.Join(t.Context(), Identity{1, 0, 2}, []string{"127.0.0.1:2", address}, Options{})
 		if err == nil || (len(silentTo(err)) > 0) != silent {
 			t.Errorf("%s: %v, silent %v", address, err, silentTo(err))

@@ -19,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
@@ -162,7 +163,19 @@ func (v *service) open(s *session, hello message.Hello) {
 	}
 	v.loop.sessions[s.number] = s
 	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
-		Elsewhere: s.elsewhere, Host: s.host, Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
+		Elsewhere: s.elsewhere, Host: s.host, Identity: identityOf(s.cert), Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
+}
+
+// identityOf is the identity in a certificate; empty without one.
+func identityOf(cert *x509.Certificate) string {
+	if cert == nil {
+		return ""
+	}
+	id, err := trust.IdentityOf(cert)
+	if err != nil {
+		return "" // the handshake has refused it
+	}
+	return id.String()
 }
 
 // write sends queued messages. When the loop has closed the queue it returns the reason,

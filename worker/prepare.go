@@ -24,9 +24,9 @@ func (w *worker) prepare(ctx context.Context, order message.Prepare, onMark func
 		w.replica.Store(r)
 	}
 	if member := order.Follow; member != (message.Member{}) {
-		peer.AwaitReach(ctx, member, w.address, w.log, func(reason string) { w.reportRefusal(string(member.ID), reason) })
+		peer.AwaitReach(ctx, w.rings, member, w.address, w.log, func(reason string) { w.reportRefusal(string(member.ID), reason) })
 		w.following.Stop()
-		w.following = peer.Follow(ctx, r, member, w.log, onMark)
+		w.following = peer.Follow(ctx, w.rings, r, member, w.log, onMark)
 	}
 	return nil
 }

@@ -141,8 +141,9 @@ func (r *rank) apply() error {
 // connect joins the ring of the generation.
 func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 	peers := make([]string, len(r.assign.Members))
+	identities := make([]string, len(r.assign.Members))
 	for i, m := range r.assign.Members {
-		peers[i] = m.DataAddress
+		peers[i], identities[i] = m.DataAddress, m.Identity
 	}
 	id := allreduce.Identity{
 		Generation: r.assign.Generation,
@@ -158,7 +159,7 @@ func (r *rank) connect(ctx context.Context) (*allreduce.Ring, error) {
 		return nil, fmt.Errorf("the token of generation %d has %d bytes instead of %d", id.Generation, len(r.assign.Token), len(token))
 	}
 	return r.session.w.rings.Join(ctx, id, peers, allreduce.Options{
-		Wire: format, Plan: r.replica.Plan().Run, Build: ergoflow.Build(), Token: allreduce.Token(r.assign.Token),
+		Wire: format, Plan: r.replica.Plan().Run, Build: ergoflow.Build(), Token: allreduce.Token(r.assign.Token), Identities: identities,
 	})
 }
 

@@ -204,7 +204,7 @@ func (s *session) execute(effect protocol.Effect) {
 		s.rank.orders <- e
 	case protocol.CheckLink:
 		s.checking.Go(func() {
-			s.post(protocol.LinkChecked{Peer: e.Peer.ID, Err: peer.CheckLink(s.ctx, e.Peer, s.w.address)})
+			s.post(protocol.LinkChecked{Peer: e.Peer.ID, Err: peer.CheckLink(s.ctx, s.w.rings, e.Peer, s.w.address)})
 		})
 	case protocol.Save:
 		if s.rank != nil {

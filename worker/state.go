@@ -66,7 +66,7 @@ func (s *session) takeState(ctx context.Context, r *replica.Replica, source mess
 	case message.SourceOwn:
 		return r.Require(want)
 	case message.SourcePeer:
-		st, err = peer.FetchState(ctx, source.Peer, r, want, s.w.log)
+		st, err = peer.FetchState(ctx, s.w.rings, source.Peer, r, want, s.w.log)
 		if err != nil {
 			return blamePeer(source.Peer.ID, err)
 		}

@@ -134,7 +134,7 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 		address:     address,
 		backend:     compute,
 		simulator:   simulator,
-		rings:       allreduce.NewServer(),
+		rings:       allreduce.NewServer(c.Credentials),
 		drain:       c.Drain,
 		log:         c.Log,
 		refusals:    rate.NewLimiter(1, 5),
@@ -167,12 +167,12 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	}
 	defer members.Close()
 
-	server := grpc.NewServer(allreduce.ServerOptions()...)
+	server := grpc.NewServer(w.rings.Options()...)
 	w.rings.Register(server)
-	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load})
+	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
 
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return allreduce.Serve(server, listener, w.address) })
+	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
 	if w.trust != nil {
 		group.Go(func() error { w.renewCertificate(ctx); return nil })
 	}

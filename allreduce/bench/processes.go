@@ -21,10 +21,11 @@ import (
 // Rank takes part in a measurement: it serves on the listener, which the others
 // reach at peers[rank], and joins them. See [Measure].
 func Rank(ctx context.Context, l net.Listener, rank int, peers []string, opts allreduce.Options, sizes []int, rounds int) ([]Result, error) {
-	server, g := allreduce.NewServer(), grpc.NewServer(allreduce.ServerOptions()...)
+	server := allreduce.NewServer(nil)
+	g := grpc.NewServer(server.Options()...)
 	server.Register(g)
 	served := make(chan error, 1)
-	go func() { served <- allreduce.Serve(g, l, peers[rank]) }()
+	go func() { served <- server.Serve(g, l, peers[rank]) }()
 	results, err := func() ([]Result, error) {
 		join := func(g ergoflow.Generation) (*allreduce.Ring, error) {
 			return server.Join(ctx, allreduce.Identity{Generation: g, Rank: rank, World: len(peers)}, peers, opts)

@@ -143,9 +143,9 @@ func assign(a *wire.Assign) message.Assign {
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 func member(m *wire.Member) message.Member {
-	return message.Member{ID: ergoflow.WorkerID(m.GetId()), DataAddress: m.GetDataAddress()}
+	return message.Member{ID: ergoflow.WorkerID(m.GetId()), DataAddress: m.GetDataAddress(), Identity: m.GetIdentity()}
 }
 
 func memberToWire(m message.Member) *wire.Member {
-	return &wire.Member{Id: string(m.ID), DataAddress: m.DataAddress}
+	return &wire.Member{Id: string(m.ID), DataAddress: m.DataAddress, Identity: m.Identity}
 }

@@ -201,7 +201,7 @@ func (m *Machine) assign(g *generation) {
 	workers := m.workersOf(g)
 	members := make([]message.Member, len(workers))
 	for rank, w := range workers {
-		members[rank] = message.Member{ID: w.ID, DataAddress: w.DataAddress}
+		members[rank] = w.member()
 		w.steps = recent[Timing]{} // they take another time with another number of shards
 		w.slowness.change = 0
 	}

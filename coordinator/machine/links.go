@@ -144,7 +144,7 @@ func (m *Machine) suspect(w *worker, e message.Complaint) {
 // check has w find out whether its link to v works.
 func (m *Machine) check(l *cutLink, w, v *worker) {
 	l.checking, l.checked = true, m.now
-	m.send(w, message.CheckLink{Peer: message.Member{ID: v.ID, DataAddress: v.DataAddress}})
+	m.send(w, message.CheckLink{Peer: v.member()})
 }
 
 // checkLinks has one end of every cut link find out whether it is mended: the end that does

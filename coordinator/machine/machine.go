@@ -76,8 +76,14 @@ type Machine struct {
 // process is a worker, as it describes itself and as the coordinator sees it.
 type process struct {
 	message.Worker
-	elsewhere bool // on another host than the coordinator
-	loopback  bool // its data address is a loopback address
+	elsewhere bool   // on another host than the coordinator
+	loopback  bool   // its data address is a loopback address
+	identity  string // in its certificate; empty in plain text
+}
+
+// member is the process as the others reach it.
+func (p process) member() message.Member {
+	return message.Member{ID: p.ID, DataAddress: p.DataAddress, Identity: p.identity}
 }
 
 // worker is one session.

@@ -162,7 +162,17 @@ func (c *chaos) hello(id ergoflow.WorkerID) {
 	held := ergoflow.Mark{Generation: c.made(), Step: ergoflow.Step(c.r.IntN(60))}
 	c.event(Opened{Session: c.next, Hello: message.Hello{
 		Worker: message.Worker{ID: id, Version: "v", DataAddress: string(id) + ":1"}, Run: "r", HasState: c.r.IntN(2) == 0, State: held,
-	}})
+	}, Identity: identityOf(id)})
+}
+
+func identityOf(id ergoflow.WorkerID) string { return "ergoflow://lab/worker/" + string(id) }
+
+// checkMember wants the process of the worker, as it presented itself and as its certificate
+// names it.
+func checkMember(m message.Member, fail func(string, ...any)) {
+	if m != (message.Member{ID: m.ID, DataAddress: string(m.ID) + ":1", Identity: identityOf(m.ID)}) {
+		fail("it names %+v", m)
+	}
 }
 
 // made is a generation that may, or cannot, have made a state.
@@ -336,7 +346,16 @@ func (c *chaos) check(effect Effect) {
 				fail("persisted is %d, latest %d", c.persisted, c.latest)
 			}
 			c.formed[m.Generation][e.To] = e.Session
+		case message.Prepare:
+			if m.Follow != (message.Member{}) {
+				checkMember(m.Follow, fail)
+			}
+		case message.CheckLink:
+			checkMember(m.Peer, fail)
 		case message.Assign:
+			for _, member := range m.Members {
+				checkMember(member, fail)
+			}
 			c.checkAssign(e.To, m, fail)
 		case message.Go:
 			if c.gone[m.Generation] || m.Generation != c.latest {

@@ -43,7 +43,7 @@ func (m *Machine) opened(e Opened) {
 }
 
 func (e Opened) process() process {
-	return process{Worker: e.Hello.Worker, elsewhere: e.Elsewhere, loopback: e.Loopback}
+	return process{Worker: e.Hello.Worker, elsewhere: e.Elsewhere, loopback: e.Loopback, identity: e.Identity}
 }
 
 // displace ends the sessions in whose place a process opens one.
@@ -359,7 +359,7 @@ func (m *Machine) followed(w *worker) message.Member {
 	}
 	for _, id := range slices.Backward(g.members) {
 		if l := m.link(w.ID, id); l == nil || !l.isCut() {
-			return message.Member{ID: id, DataAddress: m.byID(id).DataAddress}
+			return m.byID(id).member()
 		}
 	}
 	return message.Member{}

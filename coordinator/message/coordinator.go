@@ -83,6 +83,7 @@ type (
 type Member struct {
 	ID          ergoflow.WorkerID
 	DataAddress string
+	Identity    string // in its certificate; empty in plain text
 }
 
 // SourceKind is where a state comes from.

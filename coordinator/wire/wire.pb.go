@@ -2001,6 +2001,7 @@ type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,2,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
+	Identity      string                 `protobuf:"bytes,3,opt,name=identity,proto3" json:"identity,omitempty"` // in its certificate; empty in plain text
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2045,6 +2046,13 @@ func (x *Member) GetId() string {
 func (x *Member) GetDataAddress() string {
 	if x != nil {
 		return x.DataAddress
+	}
+	return ""
+}
+
+func (x *Member) GetIdentity() string {
+	if x != nil {
+		return x.Identity
 	}
 	return ""
 }
@@ -4837,10 +4845,11 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\";\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"W\n" +
 	"\x06Member\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12!\n" +
-	"\fdata_address\x18\x02 \x01(\tR\vdataAddress\"\xdc\x01\n" +
+	"\fdata_address\x18\x02 \x01(\tR\vdataAddress\x12\x1a\n" +
+	"\bidentity\x18\x03 \x01(\tR\bidentity\"\xdc\x01\n" +
 	"\x06Assign\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x01 \x01(\x04R\n" +

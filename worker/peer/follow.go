@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -49,14 +50,14 @@ type Following struct {
 // Follow starts to follow the member, and returns when the replica has caught up,
 // cannot follow, or ctx ends. Following continues after that, for followTime unless
 // ctx has ended. onMark is called with every mark that the replica gets.
-func Follow(ctx context.Context, r *replica.Replica, member message.Member, log *slog.Logger, onMark func(ergoflow.Mark)) *Following {
+func Follow(ctx context.Context, rings *allreduce.Server, r *replica.Replica, member message.Member, log *slog.Logger, onMark func(ergoflow.Mark)) *Following {
 	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpTimeout+followTime)
 	f := &Following{cancel: cancel, done: make(chan struct{})}
 	caughtUp := make(chan struct{})
 	task := &follower{replica: r, onMark: onMark, caughtUp: sync.OnceFunc(func() { close(caughtUp) })}
 	go func() {
 		defer close(f.done)
-		if err := task.follow(longer, member, log); err != nil && longer.Err() == nil {
+		if err := task.follow(longer, rings, member, log); err != nil && longer.Err() == nil {
 			log.Warn("cannot follow; the state will be fetched", "peer", member.ID, "error", err)
 		}
 	}()
@@ -106,8 +107,8 @@ type follower struct {
 
 // follow takes the member's state, unless the replica's is newer, and applies the
 // member's updates until the stream ends.
-func (f *follower) follow(ctx context.Context, member message.Member, log *slog.Logger) error {
-	conn, err := dial(member)
+func (f *follower) follow(ctx context.Context, rings *allreduce.Server, member message.Member, log *slog.Logger) error {
+	conn, err := dial(rings, member)
 	if err != nil {
 		return err
 	}

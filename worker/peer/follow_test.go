@@ -14,11 +14,15 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/worker/replica"
 	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
+
+// plain connects in plain text.
+var plain = allreduce.NewServer(nil)
 
 // serve serves a peer on a port of its own.
 func serve(t *testing.T, peer wire.PeerServer) message.Member {
@@ -76,7 +80,7 @@ func TestFollow(t *testing.T) {
 	replicatest.Advance(t, follower, 2, 7) // in an older generation
 	marks := make(chan ergoflow.Mark, 100)
 	var log bytes.Buffer
-	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { marks <- m })
+	following := Follow(t.Context(), plain, follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { marks <- m })
 	if want := (ergoflow.Mark{Generation: 3, Step: 5}); <-marks != want {
 		t.Error("the mark of the state is not reported")
 	}
@@ -108,7 +112,7 @@ func TestFollowKeepsWhatIsNewer(t *testing.T) {
 	replicatest.Advance(t, follower, 4, 2)
 	before, _ := encoded(t, follower)
 	var log bytes.Buffer
-	following := Follow(t.Context(), follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("reported %s", m) })
+	following := Follow(t.Context(), plain, follower, served(t, leader), slog.New(slog.NewTextHandler(&log, nil)), func(m ergoflow.Mark) { t.Errorf("reported %s", m) })
 	following.Finish(t.Context())
 	if after, _ := encoded(t, follower); after != before {
 		t.Error("its state has changed")
@@ -192,7 +196,7 @@ func TestFollowLiar(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := encoded(t, follower)
-			following := Follow(t.Context(), follower, serve(t, &liar{parts: parts}), slog.New(slog.NewTextHandler(&log, nil)), func(ergoflow.Mark) {})
+			following := Follow(t.Context(), plain, follower, serve(t, &liar{parts: parts}), slog.New(slog.NewTextHandler(&log, nil)), func(ergoflow.Mark) {})
 			following.Finish(t.Context())
 			if after, _ := encoded(t, follower); !reflect.DeepEqual(after, before) {
 				t.Error("the state has changed")
@@ -209,7 +213,7 @@ func TestFollowEndsWithItsWork(t *testing.T) {
 	leader, follower := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 1)
 	ctx, cancel := context.WithCancel(t.Context())
-	following := Follow(ctx, follower, served(t, leader), slog.New(slog.DiscardHandler), func(ergoflow.Mark) { cancel() })
+	following := Follow(ctx, plain, follower, served(t, leader), slog.New(slog.DiscardHandler), func(ergoflow.Mark) { cancel() })
 	if !over(following) {
 		t.Error("it still follows")
 	}

@@ -44,7 +44,7 @@ func (s *Server) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.R
 	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
 		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
 	}
-	if err := allreduce.Reach(ctx, request.DataAddress); err != nil {
+	if err := s.Rings.Reach(ctx, request.DataAddress, allreduce.IdentityOf(ctx)); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())
 	}
 	return &wire.ReachReply{Padding: request.Padding}, nil
@@ -52,8 +52,8 @@ func (s *Server) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.R
 
 // CheckLink finds out whether this worker, which listens at dataAddress, and another reach
 // each other's data ports, and whether more than single packets pass.
-func CheckLink(ctx context.Context, member message.Member, dataAddress string) error {
-	conn, err := dial(member)
+func CheckLink(ctx context.Context, rings *allreduce.Server, member message.Member, dataAddress string) error {
+	conn, err := dial(rings, member)
 	if err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func CheckLink(ctx context.Context, member message.Member, dataAddress string) e
 // AwaitReach waits until the member reaches this worker's data port, or ctx ends.
 // It gives onFailure the reason of every attempt that failed. It returns at once
 // where the member does not answer: that says nothing about this worker's port.
-func AwaitReach(ctx context.Context, member message.Member, dataAddress string, log *slog.Logger, onFailure func(reason string)) {
-	conn, err := dial(member)
+func AwaitReach(ctx context.Context, rings *allreduce.Server, member message.Member, dataAddress string, log *slog.Logger, onFailure func(reason string)) {
+	conn, err := dial(rings, member)
 	if err != nil {
 		return
 	}

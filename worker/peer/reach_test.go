@@ -36,7 +36,7 @@ func TestReach(t *testing.T) {
 		"127.0.0.1":                     codes.InvalidArgument,
 		strings.Repeat("x", 300) + ":1": codes.InvalidArgument,
 	} {
-		if _, err := new(Server).Reach(t.Context(), &wire.ReachRequest{DataAddress: address}); status.Code(err) != want {
+		if _, err := (&Server{Rings: plain}).Reach(t.Context(), &wire.ReachRequest{DataAddress: address}); status.Code(err) != want {
 			t.Errorf("%.20q: %v, want %v", address, err, want)
 		}
 	}
@@ -62,9 +62,9 @@ func TestAwaitReach(t *testing.T) {
 	}{
 		"it is gone":                    {message.Member{ID: "gone", DataAddress: unreachable}, unreachable},
 		"it does not know the question": {serve(t, wire.UnimplementedPeerServer{}), unreachable},
-		"it reaches the worker":         {serve(t, new(Server)), reachable},
+		"it reaches the worker":         {serve(t, &Server{Rings: plain}), reachable},
 	} {
-		AwaitReach(t.Context(), c.member, c.address, slog.New(slog.NewTextHandler(failOnWrite{t}, nil)), func(reason string) {
+		AwaitReach(t.Context(), plain, c.member, c.address, slog.New(slog.NewTextHandler(failOnWrite{t}, nil)), func(reason string) {
 			t.Errorf("%s: %s", name, reason)
 		})
 	}
@@ -72,7 +72,7 @@ func TestAwaitReach(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var log strings.Builder
 	var reasons []string
-	AwaitReach(ctx, serve(t, failingPeer{}), unreachable, slog.New(slog.NewTextHandler(&log, nil)), func(reason string) {
+	AwaitReach(ctx, plain, serve(t, failingPeer{}), unreachable, slog.New(slog.NewTextHandler(&log, nil)), func(reason string) {
 		reasons = append(reasons, reason)
 		cancel()
 	})
@@ -112,22 +112,22 @@ func TestCheckLink(t *testing.T) {
 	}
 	closed.Close()
 	ours, nobody := l.Addr().String(), closed.Addr().String()
-	peer := serve(t, new(Server))
-	if err := CheckLink(t.Context(), peer, ours); err != nil {
+	peer := serve(t, &Server{Rings: plain})
+	if err := CheckLink(t.Context(), plain, peer, ours); err != nil {
 		t.Error(err)
 	}
-	if err := CheckLink(t.Context(), peer, nobody); err == nil || !strings.Contains(err.Error(), nobody) {
+	if err := CheckLink(t.Context(), plain, peer, nobody); err == nil || !strings.Contains(err.Error(), nobody) {
 		t.Errorf("a peer that does not reach this worker: %v", err)
 	}
-	if err := CheckLink(t.Context(), message.Member{ID: "gone", DataAddress: nobody}, ours); err == nil || !strings.Contains(err.Error(), "gone") {
+	if err := CheckLink(t.Context(), plain, message.Member{ID: "gone", DataAddress: nobody}, ours); err == nil || !strings.Contains(err.Error(), "gone") {
 		t.Errorf("a peer that is not reached: %v", err)
 	}
 	request := &wire.ReachRequest{DataAddress: ours, Padding: make([]byte, paddingBytes+1)}
-	if _, err := new(Server).Reach(t.Context(), request); status.Code(err) != codes.InvalidArgument {
+	if _, err := (&Server{Rings: plain}).Reach(t.Context(), request); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("too much padding: %v", err)
 	}
 	request.Padding = []byte{1, 2}
-	if reply, err := new(Server).Reach(t.Context(), request); err != nil || string(reply.Padding) != string(request.Padding) {
+	if reply, err := (&Server{Rings: plain}).Reach(t.Context(), request); err != nil || string(reply.Padding) != string(request.Padding) {
 		t.Errorf("%v came back, %v", reply.GetPadding(), err)
 	}
 }
@@ -136,7 +136,7 @@ func TestCheckLink(t *testing.T) {
 func TestWatchLink(t *testing.T) {
 	failed := errors.New("the stream broke")
 	for address, silent := range map[string]bool{"255.255.255.255:1": true, "127.0.0.1:1": false} {
-		ctx, w := watchLink(t.Context(), message.Member{ID: "a", DataAddress: address})
+		ctx, w := watchLink(t.Context(), plain, message.Member{ID: "a", DataAddress: address})
 		if err := w.explain(failed); errors.Is(err, allreduce.ErrSilent) != silent || errors.Is(err, failed) == silent {
 			t.Errorf("%s: %v", address, err)
 		}

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sync/singleflight"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/worker/replica"
@@ -20,6 +20,7 @@ import (
 type Server struct {
 	wire.UnimplementedPeerServer
 	Replica func() *replica.Replica // this worker's; returns nil if there is none
+	Rings   *allreduce.Server       // connects to the data ports of others
 	// encodings are states that are being encoded. When a generation forms, many
 	// workers ask for one state at once: they share one encoding.
 	encodings singleflight.Group
@@ -41,8 +42,8 @@ const messageBytes = 1 << 20
 const window = 4 * messageBytes
 
 // dial connects to a worker's data port.
-func dial(member message.Member) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient(member.DataAddress, grpc.WithTransportCredentials(insecure.NewCredentials()),
+func dial(rings *allreduce.Server, member message.Member) (*grpc.ClientConn, error) {
+	conn, err := rings.Client(member.DataAddress, member.Identity,
 		grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window), grpc.WithReadBufferSize(messageBytes/4))
 	if err != nil {
 		return nil, fmt.Errorf("dial peer %s at %s: %w", member.ID, member.DataAddress, err)

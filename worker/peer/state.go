@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -57,22 +58,22 @@ func encode(r *replica.Replica, want ergoflow.Mark) ([]byte, error) {
 
 // FetchState reads the training state with that mark from another worker. It fails with
 // [allreduce.ErrSilent] where there is no way to that worker, or no more.
-func FetchState(ctx context.Context, member message.Member, r *replica.Replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
-	encoded, err := fetch(ctx, member, r, want, log)
+func FetchState(ctx context.Context, rings *allreduce.Server, member message.Member, r *replica.Replica, want ergoflow.Mark, log *slog.Logger) (*state.State, error) {
+	encoded, err := fetch(ctx, rings, member, r, want, log)
 	if err != nil {
 		return nil, fmt.Errorf("state from peer %s: %w", member.ID, err)
 	}
 	return state.Decode(encoded, r.Layout())
 }
 
-func fetch(ctx context.Context, member message.Member, r *replica.Replica, want ergoflow.Mark, log *slog.Logger) ([]byte, error) {
+func fetch(ctx context.Context, rings *allreduce.Server, member message.Member, r *replica.Replica, want ergoflow.Mark, log *slog.Logger) ([]byte, error) {
 	began := time.Now()
-	conn, err := dial(member)
+	conn, err := dial(rings, member)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	ctx, watch := watchLink(ctx, member)
+	ctx, watch := watchLink(ctx, rings, member)
 	defer watch.end()
 	stream, err := wire.NewPeerClient(conn).State(ctx, &wire.StateRequest{
 		Run: r.Plan().Run, Step: int64(want.Step), Made: uint64(want.Generation),

@@ -17,7 +17,7 @@ func TestFetchState(t *testing.T) {
 	member, own := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, member, 3, 5)
 	mark, _ := member.Mark()
-	st, err := FetchState(t.Context(), served(t, member), own, mark, slog.New(slog.DiscardHandler))
+	st, err := FetchState(t.Context(), plain, served(t, member), own, mark, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestFetchState(t *testing.T) {
 		"no replica":    func() *replica.Replica { return nil },
 	} {
 		other := ergoflow.Mark{Generation: mark.Generation, Step: mark.Step - 1}
-		_, err := FetchState(t.Context(), serve(t, &Server{Replica: peer}), own, other, slog.New(slog.DiscardHandler))
+		_, err := FetchState(t.Context(), plain, serve(t, &Server{Replica: peer}), own, other, slog.New(slog.DiscardHandler))
 		if status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("%s: error %v, want FailedPrecondition", name, err)
 		}

@@ -21,13 +21,14 @@ const watchInterval = time.Second
 type watch struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	rings  *allreduce.Server
 	member message.Member
 	heard  atomic.Bool // something has come since the last look
 }
 
 // watchLink returns the context for the call. End ends the watch.
-func watchLink(ctx context.Context, member message.Member) (context.Context, *watch) {
-	w := &watch{member: member}
+func watchLink(ctx context.Context, rings *allreduce.Server, member message.Member) (context.Context, *watch) {
+	w := &watch{rings: rings, member: member}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	go w.look()
 	return w.ctx, w
@@ -45,7 +46,7 @@ func (w *watch) look() {
 		if w.heard.Swap(false) {
 			continue
 		}
-		if err := allreduce.Reach(w.ctx, w.member.DataAddress); errors.Is(err, allreduce.ErrSilent) && !w.heard.Load() {
+		if err := w.rings.Reach(w.ctx, w.member.DataAddress, w.member.Identity); errors.Is(err, allreduce.ErrSilent) && !w.heard.Load() {
 			w.cancel(err)
 			return
 		}
@@ -57,7 +58,7 @@ func (w *watch) explain(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
 	}
-	if silent := allreduce.Reach(w.ctx, w.member.DataAddress); errors.Is(silent, allreduce.ErrSilent) {
+	if silent := w.rings.Reach(w.ctx, w.member.DataAddress, w.member.Identity); errors.Is(silent, allreduce.ErrSilent) {
 		return silent
 	}
 	return err

@@ -1,0 +1,7 @@
+//go:build !race
+
+package allreduce
+
+func sending() {}
+
+func received() {}
