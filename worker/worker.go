@@ -167,7 +167,11 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	}
 	defer members.Close()
 
-	server := grpc.NewServer(w.rings.Options()...)
+	options := w.rings.Options()
+	if w.trust != nil {
+		options = append(options, wire.Roles.Interceptors(w.refused)...)
+	}
+	server := grpc.NewServer(options...)
 	w.rings.Register(server)
 	wire.RegisterPeerServer(server, &peer.Server{Replica: w.replica.Load, Rings: w.rings})
 

@@ -5,6 +5,9 @@ import (
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
+// RingLink is the method of package allreduce, which workers serve beside Peer.
+const RingLink = "/ergoflow.allreduce.v1.Ring/Link"
+
 // Roles says who may call what. A test compares it with the services.
 var Roles = secure.Table{
 	Control_Session_FullMethodName:        {trust.Worker},
@@ -30,6 +33,7 @@ var Roles = secure.Table{
 	Join_Admit_FullMethodName:     {}, // by its token
 	Join_Introduce_FullMethodName: trust.Roles(),
 
+	RingLink:                   {trust.Worker},
 	Peer_State_FullMethodName:  {trust.Worker},
 	Peer_Follow_FullMethodName: {trust.Worker},
 	Peer_Reach_FullMethodName:  {trust.Worker},
