@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
 )
 
 // Roles of a member.
@@ -55,6 +57,10 @@ type Config struct {
 	Seeds []string      // host:port of any members; none: this is the first
 	Wait  time.Duration // for a seed to answer; zero means 5 s
 	Meta  Meta
+	// Keys encrypt the gossip: the first encrypts, all decrypt. There may be two. None: plain
+	// text, and Plaintext does not matter.
+	Keys      []keys.Key
+	Plaintext Plaintext
 }
 
 // Member is one live process.
@@ -71,6 +77,9 @@ type Gossip struct {
 	versions []uint8 // of this process, as memberlist orders them
 	address  string
 
+	ring     *memberlist.Keyring // nil: plain text
+	changing sync.Mutex          // the ring
+
 	mu      sync.Mutex
 	members map[string]Member // the live ones, by name
 	changed chan struct{}     // closed and replaced at every change
@@ -82,7 +91,8 @@ type Gossip struct {
 
 // Join starts to gossip and contacts the seeds until one answers. If none answers within
 // c.Wait it fails with ErrNoSeed and their addresses, and if ctx ends before, with its
-// cause.
+// cause. A seed that answers and does not understand is ErrIncompatible, ErrEncrypted,
+// ErrPlaintext or ErrWrongKey.
 func Join(ctx context.Context, c Config) (*Gossip, error) {
 	host, port, err := resolve(c.Bind)
 	if err != nil {
@@ -104,6 +114,10 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	}
 	g := &Gossip{meta: meta, members: make(map[string]Member), changed: make(chan struct{})}
 	profile := g.profile(c.Name, host, port)
+	if err := encrypt(profile, c.Keys, c.Plaintext); err != nil {
+		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
+	}
+	g.ring = profile.Keyring
 	g.versions = profile.BuildVsnArray()
 	g.list, err = memberlist.Create(profile)
 	if err != nil {
@@ -153,7 +167,7 @@ func (g *Gossip) profile(name, host string, port int) *memberlist.Config {
 	conf.Events = delegate{g}
 	conf.Alive = delegate{g}
 	conf.GossipToTheDeadTime = forgetting
-	conf.Logger = slog.NewLogLogger(quiet{slog.Default().Handler()}, slog.LevelDebug)
+	conf.Logger = slog.NewLogLogger(newQuiet(slog.Default().Handler()), slog.LevelDebug)
 	return conf
 }
 
@@ -189,6 +203,9 @@ func (g *Gossip) contact(ctx context.Context, seeds []string, wait time.Duration
 				err = fmt.Errorf("%w: asked %s", ErrIncompatible, strings.Join(seeds, ", "))
 			}
 			if last != nil {
+				if trouble := keyTrouble(last.Error()); trouble != nil {
+					err = fmt.Errorf("%w: asked %s", trouble, strings.Join(seeds, ", "))
+				}
 				err = fmt.Errorf("%w (%s)", err, flat(last))
 			}
 			return err
