@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
@@ -106,8 +107,13 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
 	control := gossip.Advertise(s.listener.Addr().String())
+	var encrypting []keys.Key // none: plain text
+	if security != nil {
+		encrypting = security.keys.now().Keys
+	}
 	s.members, err = reopen(last.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
 		return gossip.Join(ctx, gossip.Config{
+			Keys: encrypting,
 			Name: gossip.CoordinatorName(control, os.Getpid()), Bind: bind,
 			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
 		})
@@ -116,6 +122,9 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		return nil, err
 	}
 	closing.add(s.members.Close)
+	if security != nil {
+		security.keys.serve(s.members.SetKeys)
+	}
 	return &s, nil
 }
 

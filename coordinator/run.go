@@ -128,7 +128,7 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 			s.renew(looping, func(err error) { c.Log.Error("a certificate is not renewed", "error", err) })
 			return nil
 		})
-		group.Go(func() error { l.watchCertificates(looping, services.nats); return nil })
+		group.Go(func() error { l.watchSecurity(looping, services.nats); return nil })
 	}
 	group.Go(func() error { return publishAddresses(c, l.security, addresses) })
 	group.Go(func() error {

@@ -45,7 +45,8 @@ type security struct {
 	own       *trust.Credentials
 	dir       string
 	life      time.Duration // of certificates; 0: the authority's default
-	first     string        // a token, of a first start; empty: this is not one
+	keys      *gossipKeys
+	first     string // a token, of a first start; empty: this is not one
 
 	mu     sync.Mutex // of tokens, from reading to storing
 	ledger *ledger
@@ -74,6 +75,9 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 		return nil, err
 	}
 	s.own.SetRevoked(s.authority.Revoked)
+	if s.keys, err = openGossipKeys(c.Dir); err != nil {
+		return nil, fmt.Errorf("keys of the gossip: %w", err)
+	}
 	if _, err = s.hold(ctx, operatorDir, trust.Operator, operatorName); err != nil {
 		return nil, err
 	}
@@ -153,9 +157,10 @@ func (l *loop) renewed(id trust.Identity, cert *x509.Certificate) {
 	}
 }
 
-// watchCertificates ends sessions, and connections to the job queue, whose certificates are
-// revoked, or expire without having been renewed, until ctx ends.
-func (l *loop) watchCertificates(ctx context.Context, nats *jobs.Server) {
+// watchSecurity looks every second, until ctx ends, what has changed: it ends sessions, and
+// connections to the job queue, whose certificates are revoked, or expire without having been
+// renewed; and it goes on with a rotation of the gossip's key.
+func (l *loop) watchSecurity(ctx context.Context, nats *jobs.Server) {
 	tick := time.NewTicker(renewInterval)
 	defer tick.Stop()
 	for {
@@ -166,6 +171,11 @@ func (l *loop) watchCertificates(ctx context.Context, nats *jobs.Server) {
 		}
 		if nats != nil {
 			nats.Recheck()
+		}
+		var present []string
+		l.do(func() { present = l.present() })
+		if err := l.security.keys.advance(present); err != nil {
+			l.log.Error("the gossip's key is not replaced", "error", err)
 		}
 		revoked, err := l.security.authority.Revocations()
 		if err != nil {

@@ -59,7 +59,7 @@ func (j *joining) Admit(ctx context.Context, r *wire.AdmitRequest) (*wire.Certif
 
 // Introduce implements wire.JoinServer.
 func (j *joining) Introduce(context.Context, *wire.IntroduceRequest) (*wire.IntroduceReply, error) {
-	return &wire.IntroduceReply{Control: j.addresses.Control, Gossip: j.addresses.Gossip}, nil
+	return &wire.IntroduceReply{Control: j.addresses.Control, Gossip: j.addresses.Gossip, Keys: keysToWire(j.security.keys.now())}, nil
 }
 
 // admit takes a use of a token, and returns the role that it is for.

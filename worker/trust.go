@@ -5,14 +5,21 @@ import (
 	"errors"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/worker/enroll"
 )
 
-// seeds are gossip addresses of members. In plain text they are given. Otherwise the
-// coordinator names one to a worker with a certificate.
-func (w *worker) seeds(ctx context.Context, join []string) ([]string, error) {
+// introduction says how to gossip: the addresses of members, and keys. In plain text the
+// addresses are given, and there are no keys. Otherwise the coordinator says it to a worker
+// with a certificate.
+func (w *worker) introduction(ctx context.Context, join []string) (seeds []string, set keys.Set, err error) {
 	if w.trust == nil {
-		return join, nil
+		return join, keys.Set{}, nil
 	}
 	began := time.Now()
 	for {
@@ -20,17 +27,17 @@ func (w *worker) seeds(ctx context.Context, join []string) ([]string, error) {
 		for _, address := range join {
 			at, err := enroll.Introduce(ctx, w.trust, address)
 			if err == nil {
-				return []string{at.Gossip}, nil
+				return []string{at.Gossip}, at.Keys, nil
 			}
 			failed = errors.Join(failed, err)
 		}
 		if !errors.Is(failed, enroll.ErrUnreachable) || time.Since(began) > introduceWait {
-			return nil, failed
+			return nil, keys.Set{}, failed
 		}
 		select {
 		case <-time.After(introducePause):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, keys.Set{}, context.Cause(ctx)
 		}
 	}
 }
@@ -41,31 +48,71 @@ const (
 	introducePause = 250 * time.Millisecond
 )
 
-// renewCheck is between two looks at whether the certificate is due.
-const renewCheck = time.Second
+// securityCheck is between two looks at the certificate and at the gossip's keys.
+const securityCheck = time.Second
 
-// renewCertificate keeps the certificate fresh until ctx ends. Another process with the same
-// credentials may have renewed it: then it takes that one.
-func (w *worker) renewCertificate(ctx context.Context) {
-	tick := time.NewTicker(renewCheck)
+// keepSecure keeps certificate and keys fresh until ctx ends.
+func (w *worker) keepSecure(ctx context.Context, members *gossip.Gossip, has uint64) {
+	tick := time.NewTicker(securityCheck)
 	defer tick.Stop()
-	last := ""
+	last := make(map[string]string) // the last error of each kind
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		_, err := w.trust.Reload()
-		if s := w.current.Load(); err == nil && s != nil && w.trust.Due(time.Now()) {
-			err = enroll.Renew(ctx, w.trust, w.trustDir, s.control)
-		}
-		text := ""
-		if err != nil && ctx.Err() == nil {
-			if text = err.Error(); text != last {
-				w.log.Error("the certificate is not renewed", "error", err, "ends", w.trust.Certificate().NotAfter)
+		for what, keep := range map[string]func() error{
+			"the certificate is not renewed":      func() error { return w.renewCertificate(ctx) },
+			"the gossip's keys are not refreshed": func() error { return w.refreshKeys(ctx, members, &has) },
+		} {
+			text := ""
+			if err := keep(); err != nil && ctx.Err() == nil {
+				if text = err.Error(); text != last[what] {
+					w.log.Warn(what, "error", err)
+				}
 			}
+			last[what] = text
 		}
-		last = text
 	}
 }
+
+// renewCertificate renews it if it is due. Another process with the same credentials may have
+// renewed it: then this one takes that.
+func (w *worker) renewCertificate(ctx context.Context) error {
+	_, err := w.trust.Reload()
+	if s := w.current.Load(); err == nil && s != nil && w.trust.Due(time.Now()) {
+		err = enroll.Renew(ctx, w.trust, w.trustDir, s.control)
+	}
+	return err
+}
+
+// refreshKeys takes the keys that the coordinator names, and tells it by their version that
+// this member has them.
+func (w *worker) refreshKeys(ctx context.Context, members *gossip.Gossip, has *uint64) error {
+	s := w.current.Load()
+	if s == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	reply, err := s.control.GossipKeys(ctx, &wire.GossipKeysRequest{Worker: string(w.id), Version: *has})
+	if status.Code(err) == codes.Unavailable {
+		return nil // the session says so
+	}
+	if err != nil || reply.GetVersion() == *has {
+		return err
+	}
+	set, err := enroll.Keys(reply)
+	if err != nil {
+		return err
+	}
+	if err := members.SetKeys(set.Keys); err != nil {
+		return err
+	}
+	*has = set.Version
+	return nil
+}
+
+// answerTime bounds the wait for an answer.
+const answerTime = 5 * time.Second

@@ -150,7 +150,7 @@ func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator,
 func (w *worker) join(ctx context.Context, c Config, listener net.Listener) error {
 	joining, joined := w.untilDrain(ctx)
 	defer joined()
-	seeds, err := w.seeds(joining, c.Join)
+	seeds, set, err := w.introduction(joining, c.Join)
 	if err != nil {
 		listener.Close()
 		return err
@@ -159,6 +159,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 		Name:  string(w.id),
 		Bind:  c.Gossip,
 		Seeds: seeds,
+		Keys:  set.Keys,
 		Meta:  gossip.Meta{Role: gossip.RoleWorker, DataAddress: w.address, Device: w.backend.Name, Version: ergoflow.Build()},
 	})
 	if err != nil {
@@ -178,7 +179,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
 	if w.trust != nil {
-		group.Go(func() error { w.renewCertificate(ctx); return nil })
+		group.Go(func() error { w.keepSecure(ctx, members, set.Version); return nil })
 	}
 	group.Go(func() error {
 		defer server.Stop()

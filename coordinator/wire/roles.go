@@ -11,6 +11,7 @@ const RingLink = "/ergoflow.allreduce.v1.Ring/Link"
 // Roles says who may call what. A test compares it with the services.
 var Roles = secure.Table{
 	Control_Session_FullMethodName:        {trust.Worker},
+	Control_GossipKeys_FullMethodName:     {trust.Worker},
 	Control_SaveCheckpoint_FullMethodName: {trust.Worker},
 	Control_LoadCheckpoint_FullMethodName: {trust.Worker, trust.Operator, trust.Viewer},
 
@@ -27,6 +28,7 @@ var Roles = secure.Table{
 	Control_ChangeSchedule_FullMethodName: {trust.Operator},
 	Control_CreateToken_FullMethodName:    {trust.Operator},
 	Control_RevokeToken_FullMethodName:    {trust.Operator},
+	Control_RotateGossip_FullMethodName:   {trust.Operator},
 
 	Control_Renew_FullMethodName: trust.Roles(), // each for itself
 

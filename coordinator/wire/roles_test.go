@@ -40,7 +40,8 @@ func TestRolesAreLeast(t *testing.T) {
 			Control_Snapshot_FullMethodName, Control_Status_FullMethodName, Control_Tokens_FullMethodName, Join_Introduce_FullMethodName,
 		},
 		trust.Worker: {
-			Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName, Control_SaveCheckpoint_FullMethodName, Control_Session_FullMethodName,
+			Control_GossipKeys_FullMethodName, Control_LoadCheckpoint_FullMethodName, Control_Renew_FullMethodName,
+			Control_SaveCheckpoint_FullMethodName, Control_Session_FullMethodName,
 			Join_Introduce_FullMethodName, Peer_Follow_FullMethodName, Peer_Reach_FullMethodName, Peer_State_FullMethodName, RingLink,
 		},
 	} {

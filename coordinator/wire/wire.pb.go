@@ -4387,6 +4387,7 @@ type IntroduceReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Control       string                 `protobuf:"bytes,1,opt,name=control,proto3" json:"control,omitempty"` // host:port of the control service
 	Gossip        string                 `protobuf:"bytes,2,opt,name=gossip,proto3" json:"gossip,omitempty"`   // host:port to join
+	Keys          *GossipKeysReply       `protobuf:"bytes,3,opt,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4435,6 +4436,213 @@ func (x *IntroduceReply) GetGossip() string {
 	return ""
 }
 
+func (x *IntroduceReply) GetKeys() *GossipKeysReply {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type GossipKeysRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Worker        string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"` // of the keys that it has
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipKeysRequest) Reset() {
+	*x = GossipKeysRequest{}
+	mi := &file_wire_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipKeysRequest) ProtoMessage() {}
+
+func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
+func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *GossipKeysRequest) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *GossipKeysRequest) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+type GossipKeysReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint64                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Keys          [][]byte               `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"` // the first encrypts, all decrypt
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GossipKeysReply) Reset() {
+	*x = GossipKeysReply{}
+	mi := &file_wire_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GossipKeysReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GossipKeysReply) ProtoMessage() {}
+
+func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
+func (*GossipKeysReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *GossipKeysReply) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *GossipKeysReply) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+type RotateGossipRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Begin         bool                   `protobuf:"varint,1,opt,name=begin,proto3" json:"begin,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateGossipRequest) Reset() {
+	*x = RotateGossipRequest{}
+	mi := &file_wire_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateGossipRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateGossipRequest) ProtoMessage() {}
+
+func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
+func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *RotateGossipRequest) GetBegin() bool {
+	if x != nil {
+		return x.Begin
+	}
+	return false
+}
+
+type RotateGossipReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pass          string                 `protobuf:"bytes,1,opt,name=pass,proto3" json:"pass,omitempty"`       // steady: no rotation is under way
+	Missing       []string               `protobuf:"bytes,2,rep,name=missing,proto3" json:"missing,omitempty"` // workers that have not confirmed this pass
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RotateGossipReply) Reset() {
+	*x = RotateGossipReply{}
+	mi := &file_wire_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RotateGossipReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RotateGossipReply) ProtoMessage() {}
+
+func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
+func (*RotateGossipReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *RotateGossipReply) GetPass() string {
+	if x != nil {
+		return x.Pass
+	}
+	return ""
+}
+
+func (x *RotateGossipReply) GetMissing() []string {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 type CreateTokenRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Role          string                 `protobuf:"bytes,1,opt,name=role,proto3" json:"role,omitempty"`
@@ -4446,7 +4654,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4458,7 +4666,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4471,7 +4679,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4505,7 +4713,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4517,7 +4725,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4530,7 +4738,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -4555,7 +4763,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4775,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4788,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 type TokensReply struct {
@@ -4592,7 +4800,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4604,7 +4812,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4617,7 +4825,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -4636,7 +4844,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4648,7 +4856,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4661,7 +4869,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -4679,7 +4887,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4691,7 +4899,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4704,7 +4912,7 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -5029,10 +5237,22 @@ const file_wire_proto_rawDesc = "" +
 	"\fCertificates\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x16\n" +
 	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x12\n" +
-	"\x10IntroduceRequest\"B\n" +
+	"\x10IntroduceRequest\"t\n" +
 	"\x0eIntroduceReply\x12\x18\n" +
 	"\acontrol\x18\x01 \x01(\tR\acontrol\x12\x16\n" +
-	"\x06gossip\x18\x02 \x01(\tR\x06gossip\"V\n" +
+	"\x06gossip\x18\x02 \x01(\tR\x06gossip\x120\n" +
+	"\x04keys\x18\x03 \x01(\v2\x1c.ergoflow.v1.GossipKeysReplyR\x04keys\"E\n" +
+	"\x11GossipKeysRequest\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\tR\x06worker\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\"?\n" +
+	"\x0fGossipKeysReply\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\"+\n" +
+	"\x13RotateGossipRequest\x12\x14\n" +
+	"\x05begin\x18\x01 \x01(\bR\x05begin\"A\n" +
+	"\x11RotateGossipReply\x12\x12\n" +
+	"\x04pass\x18\x01 \x01(\tR\x04pass\x12\x18\n" +
+	"\amissing\x18\x02 \x03(\tR\amissing\"V\n" +
 	"\x12CreateTokenRequest\x12\x12\n" +
 	"\x04role\x18\x01 \x01(\tR\x04role\x12\x18\n" +
 	"\aseconds\x18\x02 \x01(\x03R\aseconds\x12\x12\n" +
@@ -5049,7 +5269,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\xfd\b\n" +
+	"\vSTAGE_TRAIN\x10\x022\x9b\n" +
+	"\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
 	"\x06Submit\x12\x1a.ergoflow.v1.SubmitRequest\x1a\x18.ergoflow.v1.SubmitReply\x12>\n" +
@@ -5066,7 +5287,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Renew\x12\x19.ergoflow.v1.RenewRequest\x1a\x19.ergoflow.v1.Certificates\x12M\n" +
 	"\vCreateToken\x12\x1f.ergoflow.v1.CreateTokenRequest\x1a\x1d.ergoflow.v1.CreateTokenReply\x12>\n" +
 	"\x06Tokens\x12\x1a.ergoflow.v1.TokensRequest\x1a\x18.ergoflow.v1.TokensReply\x12M\n" +
-	"\vRevokeToken\x12\x1f.ergoflow.v1.RevokeTokenRequest\x1a\x1d.ergoflow.v1.RevokeTokenReply2\x8e\x01\n" +
+	"\vRevokeToken\x12\x1f.ergoflow.v1.RevokeTokenRequest\x1a\x1d.ergoflow.v1.RevokeTokenReply\x12J\n" +
+	"\n" +
+	"GossipKeys\x12\x1e.ergoflow.v1.GossipKeysRequest\x1a\x1c.ergoflow.v1.GossipKeysReply\x12P\n" +
+	"\fRotateGossip\x12 .ergoflow.v1.RotateGossipRequest\x1a\x1e.ergoflow.v1.RotateGossipReply2\x8e\x01\n" +
 	"\x04Join\x12=\n" +
 	"\x05Admit\x12\x19.ergoflow.v1.AdmitRequest\x1a\x19.ergoflow.v1.Certificates\x12G\n" +
 	"\tIntroduce\x12\x1d.ergoflow.v1.IntroduceRequest\x1a\x1b.ergoflow.v1.IntroduceReply2\xbe\x01\n" +
@@ -5088,7 +5312,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 70)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -5158,12 +5382,16 @@ var file_wire_proto_goTypes = []any{
 	(*Certificates)(nil),              // 65: ergoflow.v1.Certificates
 	(*IntroduceRequest)(nil),          // 66: ergoflow.v1.IntroduceRequest
 	(*IntroduceReply)(nil),            // 67: ergoflow.v1.IntroduceReply
-	(*CreateTokenRequest)(nil),        // 68: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 69: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 70: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 71: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 72: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 73: ergoflow.v1.RevokeTokenReply
+	(*GossipKeysRequest)(nil),         // 68: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 69: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 70: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 71: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 72: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 73: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 74: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 75: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 76: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 77: ergoflow.v1.RevokeTokenReply
 }
 var file_wire_proto_depIdxs = []int32{
 	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -5208,53 +5436,58 @@ var file_wire_proto_depIdxs = []int32{
 	51, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
 	61, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
 	62, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	5,  // 42: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
-	35, // 43: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
-	48, // 44: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
-	38, // 45: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
-	40, // 46: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
-	42, // 47: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
-	44, // 48: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
-	46, // 49: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
-	50, // 50: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
-	50, // 51: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
-	53, // 52: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
-	54, // 53: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
-	64, // 54: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	68, // 55: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	70, // 56: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	72, // 57: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	63, // 58: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	66, // 59: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	56, // 60: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	59, // 61: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	57, // 62: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 63: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	37, // 64: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	49, // 65: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	39, // 66: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	41, // 67: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	43, // 68: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	45, // 69: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	47, // 70: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	52, // 71: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	52, // 72: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	50, // 73: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	55, // 74: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	65, // 75: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	69, // 76: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	71, // 77: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	73, // 78: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	65, // 79: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	67, // 80: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	55, // 81: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	60, // 82: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	58, // 83: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	63, // [63:84] is the sub-list for method output_type
-	42, // [42:63] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	69, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	5,  // 43: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
+	35, // 44: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
+	48, // 45: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
+	38, // 46: ergoflow.v1.Control.Runs:input_type -> ergoflow.v1.RunsRequest
+	40, // 47: ergoflow.v1.Control.ChangeRun:input_type -> ergoflow.v1.ChangeRunRequest
+	42, // 48: ergoflow.v1.Control.AddSchedule:input_type -> ergoflow.v1.AddScheduleRequest
+	44, // 49: ergoflow.v1.Control.Schedules:input_type -> ergoflow.v1.SchedulesRequest
+	46, // 50: ergoflow.v1.Control.ChangeSchedule:input_type -> ergoflow.v1.ChangeScheduleRequest
+	50, // 51: ergoflow.v1.Control.SaveCheckpoint:input_type -> ergoflow.v1.CheckpointPart
+	50, // 52: ergoflow.v1.Control.SaveStart:input_type -> ergoflow.v1.CheckpointPart
+	53, // 53: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
+	54, // 54: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
+	64, // 55: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
+	72, // 56: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	74, // 57: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	76, // 58: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	68, // 59: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	70, // 60: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	63, // 61: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	66, // 62: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	56, // 63: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	59, // 64: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	57, // 65: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 66: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	37, // 67: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	49, // 68: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	39, // 69: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	41, // 70: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	43, // 71: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	45, // 72: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	47, // 73: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	52, // 74: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	52, // 75: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	50, // 76: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	55, // 77: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	65, // 78: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	73, // 79: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	75, // 80: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	77, // 81: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	69, // 82: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	71, // 83: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	65, // 84: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	67, // 85: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	55, // 86: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	60, // 87: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	58, // 88: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	66, // [66:89] is the sub-list for method output_type
+	43, // [43:66] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -5306,7 +5539,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   70,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

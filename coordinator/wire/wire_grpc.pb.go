@@ -41,6 +41,8 @@ const (
 	Control_CreateToken_FullMethodName    = "/ergoflow.v1.Control/CreateToken"
 	Control_Tokens_FullMethodName         = "/ergoflow.v1.Control/Tokens"
 	Control_RevokeToken_FullMethodName    = "/ergoflow.v1.Control/RevokeToken"
+	Control_GossipKeys_FullMethodName     = "/ergoflow.v1.Control/GossipKeys"
+	Control_RotateGossip_FullMethodName   = "/ergoflow.v1.Control/RotateGossip"
 )
 
 // ControlClient is the client API for Control service.
@@ -82,6 +84,11 @@ type ControlClient interface {
 	Tokens(ctx context.Context, in *TokensRequest, opts ...grpc.CallOption) (*TokensReply, error)
 	// RevokeToken ends a token before its time.
 	RevokeToken(ctx context.Context, in *RevokeTokenRequest, opts ...grpc.CallOption) (*RevokeTokenReply, error)
+	// GossipKeys returns the keys that a member's gossip should have, and confirms those that it
+	// has.
+	GossipKeys(ctx context.Context, in *GossipKeysRequest, opts ...grpc.CallOption) (*GossipKeysReply, error)
+	// RotateGossip begins to replace the gossip's key, or only says how far that is.
+	RotateGossip(ctx context.Context, in *RotateGossipRequest, opts ...grpc.CallOption) (*RotateGossipReply, error)
 }
 
 type controlClient struct {
@@ -279,6 +286,26 @@ func (c *controlClient) RevokeToken(ctx context.Context, in *RevokeTokenRequest,
 	return out, nil
 }
 
+func (c *controlClient) GossipKeys(ctx context.Context, in *GossipKeysRequest, opts ...grpc.CallOption) (*GossipKeysReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GossipKeysReply)
+	err := c.cc.Invoke(ctx, Control_GossipKeys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) RotateGossip(ctx context.Context, in *RotateGossipRequest, opts ...grpc.CallOption) (*RotateGossipReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RotateGossipReply)
+	err := c.cc.Invoke(ctx, Control_RotateGossip_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ControlServer is the server API for Control service.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
@@ -318,6 +345,11 @@ type ControlServer interface {
 	Tokens(context.Context, *TokensRequest) (*TokensReply, error)
 	// RevokeToken ends a token before its time.
 	RevokeToken(context.Context, *RevokeTokenRequest) (*RevokeTokenReply, error)
+	// GossipKeys returns the keys that a member's gossip should have, and confirms those that it
+	// has.
+	GossipKeys(context.Context, *GossipKeysRequest) (*GossipKeysReply, error)
+	// RotateGossip begins to replace the gossip's key, or only says how far that is.
+	RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipReply, error)
 	mustEmbedUnimplementedControlServer()
 }
 
@@ -375,6 +407,12 @@ func (UnimplementedControlServer) Tokens(context.Context, *TokensRequest) (*Toke
 }
 func (UnimplementedControlServer) RevokeToken(context.Context, *RevokeTokenRequest) (*RevokeTokenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method RevokeToken not implemented")
+}
+func (UnimplementedControlServer) GossipKeys(context.Context, *GossipKeysRequest) (*GossipKeysReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method GossipKeys not implemented")
+}
+func (UnimplementedControlServer) RotateGossip(context.Context, *RotateGossipRequest) (*RotateGossipReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method RotateGossip not implemented")
 }
 func (UnimplementedControlServer) mustEmbedUnimplementedControlServer() {}
 func (UnimplementedControlServer) testEmbeddedByValue()                 {}
@@ -638,6 +676,42 @@ func _Control_RevokeToken_Handler(srv interface{}, ctx context.Context, dec func
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_GossipKeys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GossipKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).GossipKeys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_GossipKeys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).GossipKeys(ctx, req.(*GossipKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_RotateGossip_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RotateGossipRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).RotateGossip(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_RotateGossip_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).RotateGossip(ctx, req.(*RotateGossipRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Control_ServiceDesc is the grpc.ServiceDesc for Control service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -688,6 +762,14 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "RevokeToken",
 			Handler:    _Control_RevokeToken_Handler,
+		},
+		{
+			MethodName: "GossipKeys",
+			Handler:    _Control_GossipKeys_Handler,
+		},
+		{
+			MethodName: "RotateGossip",
+			Handler:    _Control_RotateGossip_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/status"
 
+	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/filelock"
@@ -110,8 +111,9 @@ func read(r *wire.Certificates) (*x509.Certificate, []*x509.Certificate, error) 
 
 // Introduction says where a cluster is.
 type Introduction struct {
-	Control string // host:port of the control service
-	Gossip  string // host:port to join
+	Control string   // host:port of the control service
+	Gossip  string   // host:port to join
+	Keys    keys.Set // of the gossip
 }
 
 // Introduce asks the coordinator at address, host:port, where the cluster is.
@@ -124,7 +126,30 @@ func Introduce(ctx context.Context, c *trust.Credentials, address string) (Intro
 	if err != nil {
 		return Introduction{}, fmt.Errorf("join at %s: %w", address, err)
 	}
-	return Introduction{reply.GetControl(), reply.GetGossip()}, nil
+	set, err := Keys(reply.GetKeys())
+	if err != nil {
+		return Introduction{}, fmt.Errorf("join at %s: %w", address, err)
+	}
+	return Introduction{reply.GetControl(), reply.GetGossip(), set}, nil
+}
+
+// maxKeys bounds the keys of a gossip that are taken: a rotation has two.
+const maxKeys = 2
+
+// Keys are the gossip's keys as the coordinator sends them.
+func Keys(r *wire.GossipKeysReply) (keys.Set, error) {
+	set := keys.Set{Version: r.GetVersion()}
+	if n := len(r.GetKeys()); n < 1 || n > maxKeys {
+		return set, fmt.Errorf("%w: %d keys", keys.ErrKey, n)
+	}
+	for _, b := range r.GetKeys() {
+		k, err := keys.Of(b)
+		if err != nil {
+			return set, err
+		}
+		set.Keys = append(set.Keys, k)
+	}
+	return set, nil
 }
 
 // call makes a connection for one call.

@@ -3,6 +3,7 @@ package hosts
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -23,6 +24,7 @@ type Cable struct {
 	closed bool
 	frames sync.WaitGroup // that are delayed
 	counts Counts
+	record io.Writer // gets every frame; may be nil
 }
 
 // Faults are what a cable does to each frame, in both directions, independently.
@@ -68,6 +70,13 @@ func (n *Network) Poor(name string, seed uint64) (*Host, *Cable) {
 	return h, c
 }
 
+// Record has every frame that comes from now on written to w, one after the other.
+func (c *Cable) Record(w io.Writer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.record = w
+}
+
 // Set changes what the cable does from now on.
 func (c *Cable) Set(f Faults) {
 	c.mu.Lock()
@@ -93,7 +102,7 @@ func (c *Cable) carry(from, to *os.File) {
 		if err != nil {
 			continue // the device is down
 		}
-		for _, delay := range c.fate() {
+		for _, delay := range c.fate(buffer[:n]) {
 			if delay == 0 {
 				_, _ = to.Write(buffer[:n]) // a device that is down loses it
 				continue
@@ -107,10 +116,14 @@ func (c *Cable) carry(from, to *os.File) {
 	}
 }
 
-// fate has the delay of each copy of a frame. Those that are not zero are counted in frames.
-func (c *Cable) fate() (delays []time.Duration) {
+// fate records a frame, and has the delay of each copy of it. Those that are not zero are
+// counted in frames.
+func (c *Cable) fate(frame []byte) (delays []time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.record != nil {
+		_, _ = c.record.Write(frame) // to memory
+	}
 	if c.closed || c.rng.Float64() < c.faults.Loss {
 		c.counts.Lost++
 		return nil

@@ -45,3 +45,15 @@ func (c *Client) RevokeToken(ctx context.Context, id string) error {
 	}
 	return nil
 }
+
+// RotateGossip begins to replace the gossip's key, or only asks how far that is. It returns the
+// pass, and the workers that have not confirmed it.
+func (c *Client) RotateGossip(ctx context.Context, begin bool) (pass string, missing []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	reply, err := c.Control.RotateGossip(ctx, &wire.RotateGossipRequest{Begin: begin})
+	if err != nil {
+		return "", nil, rpcError("rotate the gossip's key", err)
+	}
+	return reply.GetPass(), reply.GetMissing(), nil
+}

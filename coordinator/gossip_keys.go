@@ -1,0 +1,171 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/ergoflow/ergoflow/coordinator/convert"
+	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
+	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+)
+
+// gossipFile has the keys of the gossip. It is not in the ledger, which others may read.
+const gossipFile = "gossip.json"
+
+// maxGossipFile bounds what is read of it.
+const maxGossipFile = 4 << 10
+
+// gossipKeys owns the keys that encrypt a secured cluster's gossip.
+type gossipKeys struct {
+	path string
+
+	mu       sync.Mutex
+	rotation *keys.Rotation
+	set      func([]keys.Key) error // of the coordinator's own member; nil before it has one
+}
+
+// openGossipKeys reads the keys in the coordinator's directory, or makes the first.
+func openGossipKeys(dir string) (*gossipKeys, error) {
+	g := &gossipKeys{path: filepath.Join(dir, gossipFile)}
+	text, err := os.ReadFile(g.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		g.rotation = keys.Start(keys.New())
+		return g, g.save()
+	case err != nil:
+		return nil, err
+	case len(text) > maxGossipFile:
+		return nil, fmt.Errorf("%s: %w: %d bytes", g.path, keys.ErrFormat, len(text))
+	}
+	if g.rotation, err = keys.Decode(text); err != nil {
+		return nil, fmt.Errorf("%s: %w", g.path, err)
+	}
+	return g, nil
+}
+
+func (g *gossipKeys) save() error {
+	text, err := g.rotation.Encode()
+	if err != nil {
+		return err
+	}
+	return atomicfile.WritePrivate(g.path, text)
+}
+
+// now are the keys that every member should have.
+func (g *gossipKeys) now() keys.Set {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.rotation.Set()
+}
+
+// serve has set called whenever the keys change.
+func (g *gossipKeys) serve(set func([]keys.Key) error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.set = set
+}
+
+// begin begins a rotation to a new key.
+func (g *gossipKeys) begin() error {
+	return g.change(func(r *keys.Rotation) (bool, error) {
+		err := r.Begin(keys.New())
+		return err == nil, err
+	})
+}
+
+// advance enters the next pass of a rotation, if all workers that are present have confirmed
+// the present one.
+func (g *gossipKeys) advance(present []string) error {
+	return g.change(func(r *keys.Rotation) (bool, error) { return r.Advance(present), nil })
+}
+
+// change makes a step durable, and then known. Where it is not durable, nothing changes.
+func (g *gossipKeys) change(step func(*keys.Rotation) (changed bool, err error)) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	before, err := g.rotation.Encode()
+	if err != nil {
+		return err
+	}
+	changed, err := step(g.rotation)
+	if err != nil || !changed {
+		return err
+	}
+	if err := g.save(); err != nil {
+		kept, damaged := keys.Decode(before)
+		if damaged == nil {
+			g.rotation = kept
+		}
+		return errors.Join(err, damaged)
+	}
+	if g.set == nil {
+		return nil
+	}
+	return g.set(g.rotation.Set().Keys)
+}
+
+// confirm notes that a worker has the keys of a version.
+func (g *gossipKeys) confirm(worker string, version uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.rotation.Confirm(worker, version)
+}
+
+// progress is the pass, and the workers of those present that have not confirmed it.
+func (g *gossipKeys) progress(present []string) (keys.Pass, []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.rotation.Pass(), g.rotation.Missing(present)
+}
+
+// keysToWire is what travels to a member: over TLS, never by gossip.
+func keysToWire(set keys.Set) *wire.GossipKeysReply {
+	r := &wire.GossipKeysReply{Version: set.Version}
+	for _, k := range set.Keys {
+		r.Keys = append(r.Keys, k.Bytes())
+	}
+	return r
+}
+
+// present are the workers that have a session. It belongs to the loop.
+func (l *loop) present() (workers []string) {
+	for _, s := range l.sessions {
+		workers = append(workers, s.from)
+	}
+	slices.Sort(workers)
+	return workers
+}
+
+// GossipKeys implements wire.ControlServer.
+func (v *service) GossipKeys(_ context.Context, r *wire.GossipKeysRequest) (*wire.GossipKeysReply, error) {
+	if v.security == nil {
+		return nil, errPlain
+	}
+	v.security.keys.confirm(convert.Clip(r.GetWorker()), r.GetVersion())
+	return keysToWire(v.security.keys.now()), nil
+}
+
+// RotateGossip implements wire.ControlServer.
+func (v *service) RotateGossip(_ context.Context, r *wire.RotateGossipRequest) (*wire.RotateGossipReply, error) {
+	if v.security == nil {
+		return nil, errPlain
+	}
+	if r.GetBegin() {
+		if err := v.security.keys.begin(); err != nil && !errors.Is(err, keys.ErrUnderWay) { // one that is under way is the one that is asked for
+			return nil, err
+		}
+	}
+	var present []string
+	if !v.loop.do(func() { present = v.loop.present() }) {
+		return nil, errEnding
+	}
+	pass, missing := v.security.keys.progress(present)
+	return &wire.RotateGossipReply{Pass: string(pass), Missing: missing}, nil
+}
