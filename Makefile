@@ -31,7 +31,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
 
 help: ## list the targets
@@ -60,6 +60,12 @@ e2e: setup ## run whole clusters: killed, cut off, of any size, with a thousand 
 simulate: ## simulate the cluster's protocol, and the queue of runs, under faults; SEEDS=10000, or SEED=17 for one with its trace
 	$(GO) test ./worker/simulation -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
 	$(GO) test ./coordinator/queue -count=1 -v -run '^TestSimulation$$' $(if $(SEED),-seed $(SEED),-seeds $(SEEDS))
+
+security: ## attack a secured cluster: certificates, tokens, roles, keys, a wiretap between hosts
+	$(GO) test -count=1 ./internal/trust/... ./worker/enroll ./worker/peer ./data/jobs ./coordinator/gossip/...
+	$(GO) test -count=1 ./coordinator ./coordinator/wire ./worker -run 'Role|Strangers|Join|Revocation|Renew|BeyondLoopback|GossipKeys|HalfOpen'
+	$(GO) test -count=1 ./allreduce -run 'TLS|Token|Forged|Replayed|Refuse'
+	$(GO) test -count=1 ./cmd/ergoflow -run 'Wiretap' -e2e -v
 
 chaos: ## run clusters on hosts (network namespaces, root) under faults, cut and poor links; MINUTES=3 SEED=…
 	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^Test(Chaos|CutLinks|PoorLinks)$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)

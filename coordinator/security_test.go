@@ -3,6 +3,8 @@ package coordinator
 import (
 	"context"
 	"crypto/x509"
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -108,7 +110,7 @@ func TestEveryRoleCallsEveryMethod(t *testing.T) {
 		for method, roles := range wire.Roles {
 			conn := control
 			switch {
-			case strings.Contains(method, ".Peer/"):
+			case strings.Contains(method, ".Peer/"), method == wire.RingLink:
 				continue // of workers
 			case strings.Contains(method, ".Join/"):
 				conn = joins
@@ -376,5 +378,37 @@ func TestCoordinatorRenewsItself(t *testing.T) {
 	}
 	if err := s.renewDue(ctx); err != nil || !s.own.Certificate().NotAfter.After(old.Certificate.NotAfter) {
 		t.Errorf("not renewed: it ends at %v (%v)", s.own.Certificate().NotAfter, err)
+	}
+}
+
+// Clients that connect and fall silent keep nobody from being served, and are cut off.
+func TestHalfOpenConnections(t *testing.T) {
+	t.Parallel()
+	s := startSecured(t)
+	open := make([]net.Conn, 1000)
+	for i := range open {
+		conn, err := net.Dial("tcp", s.Control)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if i%2 == 0 { // the beginning of a handshake
+			if _, err := conn.Write([]byte{22, 3, 1, 2, 0, 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		open[i] = conn
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	c := s.credentials(s.authority, trust.Viewer, "late")
+	if _, err := wire.NewControlClient(s.dialWith(s.Control, secure.Dial(c, trust.Coordinator))).Status(ctx, &wire.StatusRequest{}); err != nil {
+		t.Errorf("a client is not served: %v", err)
+	}
+	for _, conn := range open {
+		conn.SetReadDeadline(time.Now().Add(patience))
+		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("a silent connection stays: %v", err)
+		}
 	}
 }
