@@ -26,7 +26,7 @@ func TestCutLinks(t *testing.T) {
 
 func cutLinks(t *testing.T) {
 	network := hosts.New(t)
-	e := tiny(t, 700, false)
+	e := tiny(t, 1200, false)
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
 	on := limitedHosts(network, "20mbit", "a", "b", "c") // slow enough to cut links in the middle
