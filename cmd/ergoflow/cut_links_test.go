@@ -26,7 +26,7 @@ func TestCutLinks(t *testing.T) {
 
 func cutLinks(t *testing.T) {
 	network := hosts.New(t)
-	e := tiny(t, 1200, false)
+	e := tiny(t, 2500, false) // one alone makes 150 a second, while a link that was cut four times is left alone for 8 s
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 
 	on := limitedHosts(network, "20mbit", "a", "b", "c") // slow enough to cut links in the middle
