@@ -6,6 +6,11 @@ PYTHON ?= python3
 export GOEXPERIMENT ?= simd
 
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+# The Go team's database of vulnerabilities, as of a day, for machines without vuln.go.dev.
+VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
+GOVULNDB ?= https://vuln.go.dev
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEMO ?= vn1d
 WORKERS ?= 2
 DEMO_FLAGS ?=
@@ -32,15 +37,17 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate clean
+	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate \
+	vuln vulndb sbom licences reproducible-build clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 build: ## build bin/ergoflow
 # The binary holds its commit, for reports and for what workers agree on, wherever
-# git knows it and whatever GOFLAGS says.
-	$(GO) build $(if $(shell git rev-parse --verify HEAD 2>/dev/null),-buildvcs=auto) -o bin/ergoflow ./cmd/ergoflow
+# git knows it and whatever GOFLAGS says. It holds no path of the machine that built it:
+# the same commit and Go give the same bytes.
+	$(GO) build -trimpath $(if $(shell git rev-parse --verify HEAD 2>/dev/null),-buildvcs=auto) -o bin/ergoflow ./cmd/ergoflow
 
 setup: build ## build, and install the XLA plugin for the CPU
 	@bin/ergoflow backend install cpu
@@ -136,6 +143,30 @@ generate: .venv ## generate protobuf code from coordinator/wire/wire.proto
 	PATH="$$PATH:$$($(GO) env GOPATH)/bin" .venv/bin/python -m grpc_tools.protoc -I coordinator/wire \
 		--go_out=coordinator/wire --go_opt=paths=source_relative \
 		--go-grpc_out=coordinator/wire --go-grpc_opt=paths=source_relative wire.proto
+
+vuln: ## look for known vulnerabilities; GOVULNDB=file:///…
+	@echo 'reading $(GOVULNDB); without network: make vuln GOVULNDB=$$(make -s vulndb)'
+	$(GO) run $(GOVULNCHECK) -db $(GOVULNDB) ./...
+
+vulndb: ## download a database for make vuln; print its URL
+	@$(GO) mod download $(VULNDB)
+	@echo file://$$($(GO) env GOMODCACHE)/$(VULNDB)/data/osv
+
+sbom: ## list the binary's modules in bin/ergoflow.cdx.json
+	@mkdir -p bin
+	$(GO) run $(CYCLONEDX) app -json -std -main cmd/ergoflow -output bin/ergoflow.cdx.json
+
+licences: ## write THIRD_PARTY_LICENSES
+	$(GO) test . -count=1 -run '^TestThirdPartyLicences$$' -args -update
+
+reproducible-build: ## build this commit twice: are the bytes the same?
+# In two folders, and once without a build cache: what is in the cache is not compared.
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	git clone -q . "$$dir/one" && git clone -q . "$$dir/another/folder" && \
+	$(MAKE) -C "$$dir/one" build && \
+	GOCACHE="$$dir/cache" $(MAKE) -C "$$dir/another/folder" build && \
+	cd "$$dir" && sha256sum one/bin/ergoflow another/folder/bin/ergoflow && \
+	cmp one/bin/ergoflow another/folder/bin/ergoflow
 
 clean: ## remove what the targets made, and all runs
 	rm -rf bin .venv ergoflow-runs
