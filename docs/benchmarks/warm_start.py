@@ -195,22 +195,26 @@ def table(experiment, runs):
 
 
 def verdict(runs):
-    """The shortest warm start, of those that every seed has, that is no worse than the cold start."""
+    """The shortest warm start, of those that every seed has, that is not worse than the cold
+    start: the interval of their paired difference reaches zero."""
     cold = runs["cold"]
-
-    def w2(by_seed):
-        return statistics.fmean(f["w2"] for s in cold for f in distances(by_seed[s]).values())
-
     whole = [by_seed for name, by_seed in runs.items() if name.startswith("warm-") and set(by_seed) >= set(cold)]
     if not whole:
         return "No warm start is finished for every seed of the cold start."
     steps = next(iter(cold.values()))["step"]
-    reached = [next(iter(by_seed.values())) for by_seed in whole if w2(by_seed) <= w2(cold)]
+    rng = random.Random(1)
+    reached = []
+    for by_seed in whole:
+        pairs = [(distances(by_seed[s]), distances(cold[s])) for s in sorted(cold)]
+        low, _ = interval([[row[i]["w2"] - base[i]["w2"] for i in sorted(row)] for row, base in pairs], rng, RESAMPLES)
+        if low <= 0:
+            reached.append(next(iter(by_seed.values())))
     if not reached:
-        return f"None of the {len(whole)} warm starts reaches the cold start's mean W2."
+        return f"Each of the {len(whole)} warm starts is worse than the cold start: no 95 % interval reaches zero."
     least = min(reached, key=lambda r: r["step"])
-    return (f"The shortest of the {len(whole)} warm starts that reaches the cold start's mean W2 takes {least['step']:,} steps, "
-            f"{100 * least['step'] / steps:.0f} % of the cold start's {steps:,}, with a peak of {least['experiment']['training']['learning_rate']:g}.")
+    return (f"The shortest of the {len(whole)} warm starts that is not worse than the cold start takes {least['step']:,} steps, "
+            f"{100 * least['step'] / steps:.0f} % of the cold start's {steps:,}, with a peak of {least['experiment']['training']['learning_rate']:g}: "
+            "the 95 % interval of their difference reaches zero.")
 
 
 def publish(o):
