@@ -37,7 +37,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-scale bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-scale bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build clean
 
 help: ## list the targets
@@ -125,6 +125,9 @@ bench-allreduce: build .venv ## time the all-reduce beside Gloo; rewrites docs/r
 
 bench-link: build ## time the all-reduce over 1 Gbit/s (root); rewrites docs/results/link.md
 	$(PYTHON) docs/benchmarks/link.py --write docs/results/link.md
+
+bench-tls: build ## time the all-reduce with TLS and without (root); rewrites docs/results/tls.md
+	$(PYTHON) docs/benchmarks/tls.py --write docs/results/tls.md
 
 bench-scale: build ## test a model of 8 to 1,024 workers (root); rewrites docs/results/scale.md
 	$(PYTHON) docs/benchmarks/scale.py --write docs/results/scale.md

@@ -114,8 +114,8 @@ func (c *gathering) flush() error {
 // within the cache costs less than a system call for each frame.
 type scattering struct {
 	net.Conn
-	system vectored // nil if there are no such calls
-	ahead  [aheadBytes]byte
+	system vectored      // nil if there are no such calls
+	ahead  []byte        // nil where TLS asks for as much as it has room for
 	lo, hi int           // the bytes of ahead that are not read yet
 	begin  func() error  // reads what precedes gRPC's bytes; nil when done, or without any
 	reads  atomic.Uint64 // system calls that brought bytes
@@ -138,7 +138,7 @@ func (c *scattering) Read(p []byte) (int, error) {
 	if c.system == nil {
 		n, err = c.Conn.Read(p)
 	} else {
-		n, err = c.system.readv(p, c.ahead[:])
+		n, err = c.system.readv(p, c.ahead)
 	}
 	if n > 0 {
 		c.reads.Add(1)
@@ -154,9 +154,9 @@ func (c *scattering) Read(p []byte) (int, error) {
 func (c *scattering) fill() (err error) {
 	c.lo = 0
 	if c.system == nil {
-		c.hi, err = c.Conn.Read(c.ahead[:])
+		c.hi, err = c.Conn.Read(c.ahead)
 	} else {
-		c.hi, err = c.system.readv(nil, c.ahead[:])
+		c.hi, err = c.system.readv(nil, c.ahead)
 	}
 	if c.hi > 0 {
 		c.reads.Add(1)
@@ -206,14 +206,14 @@ func (l listener) Accept() (net.Conn, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	s := &scattering{Conn: c, system: system}
-	switch c := c.(type) {
-	case *localConn:
-		s.begin = c.accept
-	default:
-		if l.server.own == nil {
-			s.begin = func() error { return l.server.refuseTLS(s) }
-		}
+	if local, ok := c.(*localConn); ok {
+		s.begin = local.accept
+	} else if l.server.own == nil {
+		s.begin = func() error { return l.server.refuseTLS(s) }
+	} else {
+		return s, nil
 	}
+	s.ahead = make([]byte, aheadBytes)
 	return s, nil
 }
 

@@ -142,7 +142,7 @@ func TestScatteringReadsEverything(t *testing.T) {
 	}
 	for _, most := range []int{1, 8, 9, 1000, 16384, 16390, 16393, 1 << 20} {
 		r := &recorder{input: input, most: most}
-		c := &scattering{Conn: readOnly{Reader: r}, system: r}
+		c := &scattering{Conn: readOnly{Reader: r}, system: r, ahead: make([]byte, aheadBytes)}
 		var got []byte
 		for {
 			frame := make([]byte, 16384)

@@ -9,6 +9,8 @@
 //	vector      numbers and their format on the wire: float32, bfloat16, int8, int64
 //	link        stream to a rank and from one: gRPC, or in-process for tests
 //	shared      memory that ranks of one machine share, for the numbers
+//	tls         who may connect: certificates, and the kernel on local sockets
+//	records     messages to TLS, in as few records as they fit
 //	silence     signs of life, and the end of a ring without them
 //	server      which streams are accepted: handshake, generations, fencing
 //
@@ -77,6 +79,12 @@
 // over, FAILED_PRECONDITION for an identity, plan, build or format that does not fit,
 // INVALID_ARGUMENT for a malformed message.
 //
+// Between processes with certificates, TCP connections are TLS 1.3 with the protocol h2, and
+// both sides show a certificate of their cluster: the server that of a worker, the client
+// that of a worker or coordinator, and both that of the member that the coordinator named for
+// the rank ([Options].Identities). The client sends its greeting, with the token, to no other.
+// docs/decisions/tls.md has the rest.
+//
 // On Linux a rank also listens on the abstract Unix socket
 // "ergoflow-ring-6/" + its data address. Ranks of the same user on the same machine
 // dial it first. There the connection begins with one byte: 0, or 1 with the
@@ -93,9 +101,12 @@
 //     waits for it. The context given to Join ends the wait.
 //   - Signs of life wait in the receiver's window until it sums again. A rank that does not
 //     sum for 18 hours has no room for more, and its next sum fails.
-//   - Nothing is encrypted, and the token is sent in clear. It keeps out processes
-//     that only reach the ports. A process that reads the members' traffic, or listens
-//     at a member's address, can pass for a member until the next generation.
+//   - Without certificates nothing is encrypted, and the token is sent in clear. It keeps
+//     out processes that only reach the ports. A process that reads the members' traffic, or
+//     listens at a member's address, can pass for a member until the next generation.
+//   - Local sockets are never encrypted and need no certificate. The kernel tells that the
+//     other end belongs to the same user. In containers that share a network but no user
+//     namespace, that is every process with the same number of a user.
 //   - Streams of a generation that is not joined yet are checked only at the join. At
 //     most 128 of them wait. A process outside the cluster that opens that many streams
 //     of the next generation can keep its members out until the generation after it.

@@ -37,9 +37,9 @@ const (
 
 // Options are what a ring needs of the gRPC server that it is registered on: the
 // security of its connections, flow-control windows that hold the messages in flight, and
-// reads without a buffer, which [Server.Serve] supplies. Over TCP with TLS, handlers find
-// the sender's certificate in their peer's credentials.TLSInfo; on local sockets the
-// AuthType is "local".
+// reads without a buffer, which [Server.Serve] supplies. Over TLS, handlers and interceptors
+// find the sender's certificate in the credentials.TLSInfo of their peer, or its identity by
+// [IdentityOf]; on local sockets the AuthType is "local".
 func (s *Server) Options() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.Creds(s.credentials()),

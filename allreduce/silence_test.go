@@ -295,8 +295,12 @@ func holdableTo(t *testing.T, address string) *holdable {
 // Over TCP a link that carries nothing is noticed in the same way: the rank that hears
 // nothing notices it, whether it waits for that link or for another.
 func TestSilentLinkOverGRPC(t *testing.T) {
-	const world = 3
-	c := grpcCluster(t, world)
+	t.Run("plain text", func(t *testing.T) { testSilentLink(t, grpcCluster(t, 3)) })
+	t.Run("TLS", func(t *testing.T) { testSilentLink(t, tcpCluster(t, workers(t, authority(t, "lab"), 3)...)) })
+}
+
+func testSilentLink(t *testing.T, c cluster) {
+	world := len(c.servers)
 	links := make([][]*holdable, world)
 	rings := make([]*Ring, world)
 	peers := make([][]string, world)

@@ -94,21 +94,22 @@ func only(identity string) func(trust.Identity) error {
 
 // credentials are those of a gRPC server.
 func (s *Server) credentials() credentials.TransportCredentials {
-	if s.own == nil {
-		return transport{server: func(c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-			return insecure.NewCredentials().ServerHandshake(c)
-		}}
+	var config *tls.Config
+	if s.own != nil {
+		config = s.own.ServerConfig(trust.AllowRoles(trust.Worker, trust.Coordinator))
+		config.NextProtos = protocols
+		config.DynamicRecordSizingDisabled = true
 	}
-	config := s.own.ServerConfig(trust.AllowRoles(trust.Worker, trust.Coordinator))
-	config.NextProtos = protocols
-	config.DynamicRecordSizingDisabled = true
-	return transport{server: func(c net.Conn) (net.Conn, credentials.AuthInfo, error) { return s.secure(c, config) }}
+	return transport{server: func(c net.Conn) (net.Conn, credentials.AuthInfo, error) { return s.accepted(c, config) }}
 }
 
-// secure does the handshake on a connection that this process has accepted.
-func (s *Server) secure(c net.Conn, config *tls.Config) (net.Conn, credentials.AuthInfo, error) {
-	if isLocal(c) {
+// accepted does the handshake on a connection that this process has accepted.
+func (s *Server) accepted(c net.Conn, config *tls.Config) (net.Conn, credentials.AuthInfo, error) {
+	switch {
+	case isLocal(c):
 		return local.NewCredentials().ServerHandshake(c)
+	case s.own == nil:
+		return insecure.NewCredentials().ServerHandshake(c)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
 	defer cancel()

@@ -581,3 +581,20 @@ func TestReplayedConnection(t *testing.T) {
 	}
 	closeAll(t, rings)
 }
+
+// The handshake of both ends, new and resumed.
+func BenchmarkReach(b *testing.B) {
+	c := tcpCluster(b, workers(b, authority(b, "lab"), 2)...)
+	for _, resumed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("resumed=%t", resumed), func(b *testing.B) {
+			for b.Loop() {
+				if !resumed {
+					c.servers[0].sessions = tls.NewLRUClientSessionCache(1)
+				}
+				if err := c.servers[0].Reach(b.Context(), c.peers[1], ""); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,10 +1,15 @@
 package bench
 
 import (
+	"context"
+	"errors"
+	"net"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 func TestMeasure(t *testing.T) {
@@ -40,6 +45,53 @@ func TestMeasure(t *testing.T) {
 				t.Errorf("implausible %+v", r)
 			}
 		}
+	}
+}
+
+// With certificates, ranks connect by TLS alone.
+func TestCertified(t *testing.T) {
+	dirs, err := Certify(t.Context(), t.TempDir(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(own ...*trust.Credentials) (errs [2]error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var listeners []net.Listener
+		part := Part{TCP: true, Sizes: []int{4, 100_000}, Rounds: 2}
+		for range own {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			listeners, part.Peers = append(listeners, l), append(part.Peers, l.Addr().String())
+		}
+		var group sync.WaitGroup
+		for rank, own := range own {
+			part := part
+			part.Rank, part.Credentials = rank, own
+			group.Go(func() {
+				if _, errs[rank] = part.Run(ctx, listeners[rank]); errs[rank] != nil {
+					cancel()
+				}
+			})
+		}
+		group.Wait()
+		cancel()
+		return errs
+	}
+	var own []*trust.Credentials
+	for _, dir := range dirs {
+		c, err := trust.OpenCredentials(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own = append(own, c)
+	}
+	if errs := run(own...); errs != [2]error{} {
+		t.Errorf("with certificates: %v", errs)
+	}
+	if errs := run(own[0], nil); !errors.Is(errs[0], allreduce.ErrRefused) {
+		t.Errorf("one has none: %v", errs)
 	}
 }
 

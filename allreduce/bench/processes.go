@@ -9,26 +9,49 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/allreduce"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
-// Rank takes part in a measurement: it serves on the listener, which the others
-// reach at peers[rank], and joins them. See [Measure].
-func Rank(ctx context.Context, l net.Listener, rank int, peers []string, opts allreduce.Options, sizes []int, rounds int) ([]Result, error) {
-	server := allreduce.NewServer(nil)
+// Part is one rank's part in a measurement.
+type Part struct {
+	Rank        int
+	Peers       []string           // addresses by rank
+	TCP         bool               // without local sockets
+	Credentials *trust.Credentials // nil: plain text
+	Options     allreduce.Options
+	Sizes       []int // of vectors in bytes; see [Measure]
+	Rounds      int   // likewise
+}
+
+// Run serves on the listener, which the others reach at Peers[Rank], joins them and
+// measures.
+func (p Part) Run(ctx context.Context, l net.Listener) ([]Result, error) {
+	server := allreduce.NewServer(p.Credentials)
 	g := grpc.NewServer(server.Options()...)
 	server.Register(g)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(g, l, peers[rank]) }()
+	address := p.Peers[p.Rank]
+	if p.TCP {
+		address = ""
+	}
+	go func() { served <- server.Serve(g, l, address) }()
 	results, err := func() ([]Result, error) {
+		for _, peer := range p.Peers { // itself too
+			if err := await(ctx, server, peer); err != nil {
+				return nil, err
+			}
+		}
 		join := func(g ergoflow.Generation) (*allreduce.Ring, error) {
-			return server.Join(ctx, allreduce.Identity{Generation: g, Rank: rank, World: len(peers)}, peers, opts)
+			return server.Join(ctx, allreduce.Identity{Generation: g, Rank: p.Rank, World: len(p.Peers)}, p.Peers, p.Options)
 		}
 		// As workers do, all serve before they join the ring that counts. A rank that dials
 		// another one before that finds its listener, which is inherited, but no local socket.
@@ -43,18 +66,65 @@ func Rank(ctx context.Context, l net.Listener, rank int, peers []string, opts al
 		if err != nil {
 			return nil, err
 		}
-		results, err := Measure(ctx, ring, sizes, rounds)
+		results, err := Measure(ctx, ring, p.Sizes, p.Rounds)
 		return results, errors.Join(err, ring.Close())
 	}()
 	g.Stop()
 	return results, errors.Join(err, <-served)
 }
 
-// Local measures between processes of this machine. command is rank's: it calls
-// [Rank] with the listener that is its file descriptor 3, writes the results to
-// standard output as JSON, and leaves when its standard input closes. The
-// results are rank 0's.
-func Local(ctx context.Context, world int, command func(rank int, peers []string) *exec.Cmd) ([]Result, error) {
+// peerWait is how long a rank waits for the others to listen.
+const peerWait = time.Minute
+
+// await waits until a process serves at the address.
+func await(ctx context.Context, server *allreduce.Server, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, peerWait)
+	defer cancel()
+	for {
+		err := server.Reach(ctx, address, "")
+		if err == nil || errors.Is(err, allreduce.ErrRefused) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", address, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Certify writes credentials of an authority that nobody keeps, into a directory for each
+// rank, and returns those.
+func Certify(ctx context.Context, dir string, world int) (dirs []string, err error) {
+	now := time.Now()
+	authority, err := trust.CreateAuthority(ctx, filepath.Join(dir, "authority"), "bench", now)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := authority.Bundle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for rank := range world {
+		name := fmt.Sprintf("rank-%d", rank)
+		pair, err := authority.Issue(ctx, trust.Request{Role: trust.Worker, Name: name}, now)
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, filepath.Join(dir, name))
+		if err := trust.SaveCredentials(dirs[rank], pair, bundle); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, nil
+}
+
+// Local measures between processes of this machine, each on a host of its own: on Linux
+// 127.0.0.1, 127.0.0.2 and so on are loopback. If apart is false, all are on 127.0.0.1.
+// command is rank's: it runs its [Part] on the listener that is its file descriptor 3,
+// writes the results to standard output as JSON, and leaves when its standard input
+// closes. The results are rank 0's.
+func Local(ctx context.Context, world int, apart bool, command func(rank int, peers []string) *exec.Cmd) ([]Result, error) {
 	files, peers := make([]*os.File, world), make([]string, world)
 	defer func() {
 		for _, f := range files {
@@ -63,7 +133,11 @@ func Local(ctx context.Context, world int, command func(rank int, peers []string
 	}()
 	for rank := range world {
 		var err error
-		if files[rank], peers[rank], err = listen(); err != nil {
+		host := "127.0.0.1"
+		if apart {
+			host = fmt.Sprintf("127.0.0.%d", rank+1)
+		}
+		if files[rank], peers[rank], err = listen(host); err != nil {
 			return nil, err
 		}
 	}
@@ -107,8 +181,8 @@ func Local(ctx context.Context, world int, command func(rank int, peers []string
 }
 
 // listen returns a listening socket on loopback, to be inherited.
-func listen() (*os.File, string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func listen(host string) (*os.File, string, error) {
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		return nil, "", err
 	}

@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/allreduce/bench"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // allReduceBench are the flags of bench allreduce.
@@ -28,6 +28,8 @@ type allReduceBench struct {
 	rounds         int
 	rank           int
 	peers          []string
+	tcp, tls       bool
+	credentials    string // directory
 	inherited      bool
 	asJSON         bool
 }
@@ -38,9 +40,11 @@ func benchAllReduceCommand() *cobra.Command {
 		Use:   "allreduce",
 		Short: "Time the all-reduce of training",
 		Long: `Times the all-reduce of vectors of float32 between processes on this machine,
-over the transport that training uses. Each process gets its share of the
-processor's cores, unless GOMAXPROCS is set. With --rank this process is one
-rank, and you start the others in the same way, on this machine or on others.`,
+over the transport that training uses. On one machine that is shared memory:
+--tcp and --tls use what training uses between machines. Each process gets its
+share of the processor's cores, unless GOMAXPROCS is set. With --rank this
+process is one rank, and you start the others in the same way, on this machine
+or on others.`,
 		Example: "  ergoflow bench allreduce --world 4 --bytes 16384,7100000 --wire bf16 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,11 +83,15 @@ rank, and you start the others in the same way, on this machine or on others.`,
 	f.IntVar(&b.rounds, "rounds", 0, "number of timed sums of each size (default: as many as move 256 MB, 10 to 1000)")
 	f.IntVar(&b.rank, "rank", 0, "rank of this process among --peers")
 	f.StringSliceVar(&b.peers, "peers", nil, "addresses of all ranks, HOST:PORT, comma-separated, with --rank")
+	f.BoolVar(&b.tcp, "tcp", false, "connect by TCP, as if every process had its own machine")
+	f.BoolVar(&b.tls, "tls", false, "the same with TLS, by certificates that are thrown away")
+	f.StringVar(&b.credentials, "credentials", "", "with --rank: directory of a worker's certificate, for TLS")
 	f.BoolVar(&b.inherited, "inherited", false, "listen on file descriptor 3 and leave when standard input closes")
 	f.MarkHidden("inherited")
 	f.BoolVar(&b.asJSON, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagsRequiredTogether("rank", "peers")
 	cmd.MarkFlagsMutuallyExclusive("rank", "world")
+	cmd.MarkFlagsMutuallyExclusive("rank", "tls")
 	return cmd
 }
 
@@ -91,6 +99,9 @@ func (b *allReduceBench) validate(alone bool) (allreduce.Options, error) {
 	opts := allreduce.Options{Build: ergoflow.Build()}
 	if alone && (b.rank < 0 || b.rank >= b.world) {
 		return opts, usagef("--rank is %d, outside 0 to %d", b.rank, b.world-1)
+	}
+	if !alone && b.credentials != "" {
+		return opts, usagef("--credentials is of one rank: add --rank, or use --tls")
 	}
 	if err := within("world", []int{b.world}, 1, 64); err != nil {
 		return opts, err
@@ -131,37 +142,17 @@ func (b *allReduceBench) takePart(ctx context.Context, opts allreduce.Options) (
 	if err != nil {
 		return nil, fmt.Errorf("listen as rank %d: %w", b.rank, err)
 	}
-	for _, peer := range b.peers {
-		if err := awaitListener(ctx, peer); err != nil {
+	part := bench.Part{Rank: b.rank, Peers: b.peers, TCP: b.tcp, Options: opts, Sizes: b.bytes, Rounds: b.rounds}
+	if b.credentials != "" {
+		if part.Credentials, err = trust.OpenCredentials(b.credentials); err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
 	}
-	return bench.Rank(ctx, l, b.rank, b.peers, opts, b.bytes, b.rounds)
-}
-
-// peerWait is how long a rank waits for the others to listen.
-const peerWait = time.Minute
-
-// awaitListener waits until a process listens at the address.
-func awaitListener(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, peerWait)
-	defer cancel()
-	for {
-		var d net.Dialer
-		c, err := d.DialContext(ctx, "tcp", address)
-		if err == nil {
-			return c.Close()
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w", address, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return part.Run(ctx, l)
 }
 
 // startAll starts a process for each rank.
-func (b *allReduceBench) startAll(ctx context.Context) ([]bench.Result, error) {
+func (b *allReduceBench) startAll(ctx context.Context) (results []bench.Result, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -170,10 +161,23 @@ func (b *allReduceBench) startAll(ctx context.Context) ([]bench.Result, error) {
 	for _, n := range b.bytes {
 		sizes = append(sizes, strconv.Itoa(n))
 	}
-	return bench.Local(ctx, b.world, func(rank int, peers []string) *exec.Cmd {
+	certificates := make([]string, b.world)
+	if b.tls {
+		var dir string
+		if dir, err = os.MkdirTemp("", "ergoflow-bench-"); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+		if certificates, err = bench.Certify(ctx, dir, b.world); err != nil {
+			return nil, err
+		}
+	}
+	apart := b.tcp || b.tls
+	return bench.Local(ctx, b.world, apart, func(rank int, peers []string) *exec.Cmd {
 		cmd := exec.Command(self, "bench", "allreduce", "--inherited", "--json",
 			"--rank", strconv.Itoa(rank), "--peers", strings.Join(peers, ","), "--bytes", strings.Join(sizes, ","),
-			"--wire", b.wire, "--topology", b.topology, "--rounds", strconv.Itoa(b.rounds))
+			"--wire", b.wire, "--topology", b.topology, "--rounds", strconv.Itoa(b.rounds),
+			"--tcp="+strconv.FormatBool(apart), "--credentials", certificates[rank])
 		cmd.Args[0] = "ergoflow" // for ps
 		if os.Getenv("GOMAXPROCS") == "" {
 			cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", max(runtime.NumCPU()/b.world, 1)))
