@@ -45,7 +45,7 @@ type Config struct {
 	Retrainer func(context.Context, queue.Run) *exec.Cmd
 
 	Ready func(Addresses) // called once, when all services are open
-	// FirstToken is called once, after Ready, by the first start of a secured cluster: with the
+	// FirstToken is called once, before Ready, by the first start of a secured cluster: with the
 	// address to join at and a token for workers.
 	FirstToken func(join, token string)
 

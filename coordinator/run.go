@@ -154,11 +154,11 @@ func publishAddresses(c Config, s *security, addresses Addresses) error {
 	if err := addresses.write(c.Dir); err != nil {
 		return fmt.Errorf("write %s: %w", addressesFile, err)
 	}
-	if c.Ready != nil {
-		c.Ready(addresses)
-	}
 	if s != nil && s.first != "" && c.FirstToken != nil {
 		c.FirstToken(addresses.Join, s.first)
+	}
+	if c.Ready != nil {
+		c.Ready(addresses)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func cluster(t *testing.T) (at coordinator.Addresses, token string) {
 	go func() {
 		ended <- coordinator.Run(t.Context(), coordinator.Config{
 			Dir: dir, Log: slog.New(slog.DiscardHandler),
-			Ready: func(a coordinator.Addresses) { at = a }, FirstToken: func(_, first string) { token = first; ready <- at },
+			FirstToken: func(_, first string) { token = first }, Ready: func(a coordinator.Addresses) { ready <- a },
 		})
 	}()
 	t.Cleanup(func() {
@@ -40,7 +40,7 @@ func cluster(t *testing.T) (at coordinator.Addresses, token string) {
 		}
 	})
 	select {
-	case <-ready:
+	case at = <-ready:
 	case err := <-ended:
 		ended <- nil
 		t.Fatal(err)
