@@ -28,7 +28,7 @@ const (
 	// slots is the largest number of messages to one rank that wait for the network.
 	slots = 2 * maxDepth
 
-	// connectTime bounds the time to connect, and then that of the handshake of TLS. TCP repeats a lost first packet after a
+	// connectTime bounds the time to connect. TCP repeats a lost first packet after a
 	// second, so one may be lost.
 	connectTime = 2 * time.Second
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"google.golang.org/grpc/credentials"
@@ -23,6 +24,10 @@ type security struct {
 	sessions tls.ClientSessionCache // so that the next generation forms without new signatures
 }
 
+// handshakeTime bounds a handshake of TLS. That takes a few milliseconds of both processes, but
+// on a machine with ten busy processes per core these have taken more than two seconds.
+const handshakeTime = 5 * time.Second
+
 // maxSessions bounds the peers with which a process can resume a session.
 const maxSessions = 1024
 
@@ -37,7 +42,7 @@ func (s security) client(ctx context.Context, c net.Conn, allow func(trust.Ident
 	case s.own == nil:
 		return insecure.NewCredentials().ClientHandshake(ctx, "", &unanswered{Conn: c})
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectTime)
+	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
 	defer cancel()
 	config := s.own.ClientConfig(func(id trust.Identity) error {
 		if err := trust.AllowRoles(trust.Worker)(id); err != nil {
@@ -111,7 +116,7 @@ func (s *Server) accepted(c net.Conn, config *tls.Config) (net.Conn, credentials
 	case s.own == nil:
 		return insecure.NewCredentials().ServerHandshake(c)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), connectTime)
+	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
 	defer cancel()
 	secured := tls.Server(c, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
@@ -160,7 +165,7 @@ func (s security) explain(ctx context.Context, err error) error {
 	_, plain := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w: no handshake of TLS within %v", ErrSilent, connectTime)
+		return fmt.Errorf("%w: no handshake of TLS within %v", ErrSilent, handshakeTime)
 	case plain:
 		return fmt.Errorf("%w: it does not encrypt, and this process has certificates: %w", ErrRefused, err)
 	case ok && network.Op == "remote error":

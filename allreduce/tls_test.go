@@ -353,6 +353,7 @@ func TestLocalSocketsStayPlain(t *testing.T) {
 
 // Processes that begin a handshake and do not end it keep nobody out, and are let go.
 func TestUnfinishedHandshakes(t *testing.T) {
+	t.Parallel()
 	own := workers(t, authority(t, "lab"), 2)
 	c := tcpCluster(t, own...)
 	var idle []net.Conn
@@ -382,6 +383,7 @@ func TestUnfinishedHandshakes(t *testing.T) {
 
 // A process that takes connections and says nothing is silent.
 func TestSilentListener(t *testing.T) {
+	t.Parallel()
 	own := workers(t, authority(t, "lab"), 1)
 	c := tcpCluster(t, own...)
 	l, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
@@ -389,11 +391,13 @@ func TestSilentListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	reached := make(chan error, 1)
+	go func() { reached <- c.servers[0].Reach(t.Context(), l.Addr().String(), "") }()
 	_, err = c.servers[0].Join(t.Context(), Identity{1, 0, 2}, []string{c.peers[0], l.Addr().String()}, Options{})
 	if !errors.Is(err, ErrSilent) || !slices.Equal(silentTo(err), []int{1}) {
 		t.Errorf("join: %v, silent %v", err, silentTo(err))
 	}
-	if err := c.servers[0].Reach(t.Context(), l.Addr().String(), ""); !errors.Is(err, ErrSilent) {
+	if err := <-reached; !errors.Is(err, ErrSilent) {
 		t.Errorf("reach: %v", err)
 	}
 }

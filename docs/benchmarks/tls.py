@@ -2,6 +2,8 @@
 
     make bench-tls        (or: sudo python3 docs/benchmarks/tls.py)
 
+On a machine with other work, `chrt -r 1 make bench-tls` keeps that work away from the ranks.
+
 Each round times plain text and then TLS. A time is the median of a round's sums at rank 0.
 Processor time is that of all ranks for one sum, by the system's accounts: that of a run
 less that of a run with next to no sums. The links need root, ip and tc; see link.py.
