@@ -208,7 +208,7 @@ func TestStrangers(t *testing.T) {
 func TestJoinByToken(t *testing.T) {
 	t.Parallel()
 	s := startSecured(t)
-	make := func(role trust.Role, life time.Duration, uses uint32) string {
+	created := func(role trust.Role, life time.Duration, uses uint32) string {
 		t.Helper()
 		reply, err := s.client.CreateToken(t.Context(), &wire.CreateTokenRequest{Role: string(role), Seconds: int64(life / time.Second), Uses: uses})
 		if err != nil {
@@ -231,7 +231,7 @@ func TestJoinByToken(t *testing.T) {
 		}
 		return trust.ParseCertificate(reply.Certificate)
 	}
-	worker := make(trust.Worker, time.Hour, 2)
+	worker := created(trust.Worker, time.Hour, 2)
 	for _, want := range []string{"worker/gpu", "worker/gpu-2"} {
 		cert, err := admit(worker, "gpu")
 		if err != nil {
@@ -241,7 +241,7 @@ func TestJoinByToken(t *testing.T) {
 			t.Errorf("%v (%v), want %s", id, err, want)
 		}
 	}
-	revoked, wrong := make(trust.Viewer, time.Hour, 5), make(trust.Viewer, time.Hour, 5)
+	revoked, wrong := created(trust.Viewer, time.Hour, 5), created(trust.Viewer, time.Hour, 5)
 	id, err := trust.ParseToken(revoked)
 	if err != nil {
 		t.Fatal(err)
