@@ -24,6 +24,21 @@ type Particles struct {
 // Dim is 2N.
 func (p Particles) Dim() int { return 2 * p.N }
 
+// InUnits is the equation of length·X(rate·t): the same particles with other units of length
+// and time.
+func (p Particles) InUnits(length, rate float64) Particles {
+	p.Trap *= rate
+	p.Noise *= length * math.Sqrt(rate)
+	p.Force.Core *= length
+	p.Force.Range *= length
+	for k := range p.Force.Cells {
+		for i := range p.Force.Cells[k] { // of t, which has no unit
+			p.Force.Cells[k][i] *= float32(rate)
+		}
+	}
+	return p
+}
+
 // Validate reports numbers out of range and forces that are not finite
 // (ErrNotFinite).
 func (p Particles) Validate() error {

@@ -31,8 +31,9 @@ const (
 	//
 	//	dr = 2F(r)dt + √2·Noise·dW,  F(r) = f(|r|²)r, the force on the first,
 	//
-	// √2·Noise = √(4/β). They start at a distance that is uniform between 0.2 and 4, in a
-	// uniform direction. A row is (r, F(r)), four numbers.
+	// √2·Noise = √(4/β). They start at a distance that is uniform between 0.2 and 4 times
+	// Noise/√(2·Trap), the deviation of one particle alone in the trap (1 without a trap), in
+	// a uniform direction. A row is (r, F(r)), four numbers.
 	Pairs Kind = "pairs"
 )
 

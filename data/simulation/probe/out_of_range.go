@@ -30,7 +30,7 @@ func (c Config) OutOfRange(rows []float32, system sde.System) float64 {
 				count++
 			}
 		case sde.Particles:
-			if math.Hypot(x, y) > (1+margin)*farthest {
+			if math.Hypot(x, y) > (1+margin)*farthest*pairUnit(s) {
 				count++
 			}
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // Rows are out of range beyond a tenth of the grid's width, in either direction, and pairs
-// beyond 4.4.
+// beyond 4.4 of their unit.
 func TestOutOfRange(t *testing.T) {
 	p := sde.Plane{X: sde.Grid{Lo: -1, Hi: 1, N: 3}, Y: sde.Grid{Lo: 0, Hi: 10, N: 3}}
 	rows := make([]float32, 4*8)
@@ -20,5 +20,9 @@ func TestOutOfRange(t *testing.T) {
 	pairs := []float32{3, 3, 9, 9, 3, 3.3, 9, 9, 0, -4.3, 9, 9, 4.5, 0, 0, 0}
 	if got := (Config{Kind: Pairs}).OutOfRange(pairs, sde.Particles{}); got != 0.5 {
 		t.Errorf("%v of the pairs are outOfRange, want half", got)
+	}
+	trapped := sde.Particles{Trap: 2, Noise: 1.94} // one particle alone has the deviation 0.97
+	if got := (Config{Kind: Pairs}).OutOfRange(pairs, trapped); got != 0.75 {
+		t.Errorf("%v of the pairs in a narrower trap are outOfRange, want three quarters", got)
 	}
 }

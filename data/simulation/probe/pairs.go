@@ -6,8 +6,17 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 )
 
-// Range of the distances at which pairs start.
+// Range of the distances at which pairs start, in their unit of length.
 const nearest, farthest = 0.2, 4
+
+// pairUnit is the unit of length of pairs: the deviation of a coordinate of one particle alone
+// in the trap, which is 1 in the paper's experiment; 1 without a trap.
+func pairUnit(p sde.Particles) float64 {
+	if p.Trap == 0 {
+		return 1
+	}
+	return p.Noise / math.Sqrt(2*p.Trap)
+}
 
 // pairProbe is a pair force prepared for probes.
 type pairProbe struct {
@@ -19,13 +28,13 @@ type pairProbe struct {
 
 // pairs records isolated pairs.
 func (c Config) pairs(dst []float32, p sde.Particles, stream stream) error {
-	scale := p.Force.Scale()
+	scale, unit := p.Force.Scale(), pairUnit(p)
 	probe := pairProbe{
 		cells: &p.Force.Cells, scale: float32(scale), offset: float32(1 - scale*p.Force.Core*p.Force.Core),
 		dt: float32(2 * c.DT), noise: float32(math.Sqrt(2*c.DT) * p.Noise), rowStride: 4 * c.Steps,
 	}
 	return c.blocks(dst, stream, func(u, v float64) (x, y float64) {
-		r := nearest + (farthest-nearest)*u
+		r := unit * (nearest + (farthest-nearest)*u)
 		y, x = math.Sincos(2 * math.Pi * v)
 		return r * x, r * y
 	}, probe.step)

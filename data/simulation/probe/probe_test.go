@@ -195,6 +195,7 @@ func spring(k float64) sde.Particles {
 // the range.
 func TestPairForces(t *testing.T) {
 	p := spring(1)
+	p.Noise = 1
 	p.Force = sde.Tabulate(func(r2 float64) float64 { return 5*math.Exp(-r2) - 0.5 }, 0.7, 3)
 	count := [3]int{}
 	var largest float64
@@ -224,7 +225,8 @@ func TestPairForces(t *testing.T) {
 	}
 }
 
-// Distances start uniform on [0.2, 4] in uniform directions. With f = −k the
+// Distances start uniform on [0.2, 4]·0.7, as 0.7 is the deviation of one particle in the
+// trap, in uniform directions. With f = −k the
 // displacement is an autoregression r′ = (1 − 2kΔt)r + √(2Δt)·Noise·ξ, whatever
 // the trap.
 func TestMovesOfPairs(t *testing.T) {
@@ -236,7 +238,7 @@ func TestMovesOfPairs(t *testing.T) {
 	for s := range sensors {
 		first, last := rows[s*20*4:], rows[(s*20+19)*4:]
 		x, y := float64(first[0]), float64(first[1])
-		distances = append(distances, (math.Hypot(x, y)-0.2)/3.8)
+		distances = append(distances, (math.Hypot(x, y)/0.7-0.2)/3.8)
 		angles = append(angles, math.Atan2(y, x)/(2*math.Pi)+0.5)
 		moved = append(moved, float64(first[4])-(1-2*k*dt)*x, float64(first[5])-(1-2*k*dt)*y)
 		ratio = append(ratio, float64(last[0]), x)

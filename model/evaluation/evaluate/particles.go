@@ -57,9 +57,10 @@ func (f *heldOutFunction) observe(potential family.Potential) (err error) {
 	return err
 }
 
-// particles computes the observables of states of f.
+// particles computes the observables of states of f. Its frame has one scale, since all
+// coordinates are positions.
 func (f heldOutFunction) particles(states []float32) (*observables.Observed, error) {
-	return observables.Observe(states, f.function.System.Dim()/2, f.potential.Energy)
+	return observables.Observe(states, f.function.System.Dim()/2, f.frame.Scale(0), f.potential.Energy)
 }
 
 // observables compares states x with the reference of f. It returns the observables

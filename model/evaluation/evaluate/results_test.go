@@ -356,6 +356,46 @@ func TestDistancesHaveNoUnit(t *testing.T) {
 	}
 }
 
+// Nor do observables of particles have a unit: the same ones come from positions in others.
+func TestObservablesHaveNoUnit(t *testing.T) {
+	f := heldOutFunction{function: family.Function{System: sde.Particles{N: 8}}}
+	reference, x := make([]float32, 512*16), make([]float32, 512*16)
+	standardNormal(16).draw(reference, 1, "reference", 0)
+	standardNormal(16).draw(x, 1, "x", 0)
+	for i := range x {
+		x[i] *= 0.5
+	}
+	in := func(unit float64) *Observables {
+		t.Helper()
+		frame := slices.Repeat(flow.Frame{{Std: unit}}, 16)
+		reference, x := slices.Clone(reference), slices.Clone(x)
+		frame.Restore(reference)
+		frame.Restore(x)
+		f.frame = frame
+		f.compareWith(reference)
+		if err := f.observe(family.Potential{Trap: 1, Pair: func(float64) float64 { return 0 }}); err != nil {
+			t.Fatal(err)
+		}
+		o, _, err := f.observables(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	want := in(1)
+	for _, unit := range []float64{0x1p13, 0x1p-12} {
+		got := in(unit)
+		for name, pair := range map[string][2]float64{
+			"feature distance": {got.FeatureW2, want.FeatureW2}, "g(r)": {got.RadialError, want.RadialError},
+			"marginals": {got.MarginalKL, want.MarginalKL}, "KS of energies": {got.Energy.KS, want.Energy.KS},
+		} {
+			if !(math.Abs(pair[0]-pair[1]) <= 1e-5*pair[1]) {
+				t.Errorf("in units of %g: %s is %g, in others %g", unit, name, pair[0], pair[1])
+			}
+		}
+	}
+}
+
 func TestTableIsRectangular(t *testing.T) { checkRectangular(t, tableResults(t).Table()) }
 
 func checkRectangular(t *testing.T, table Table) {

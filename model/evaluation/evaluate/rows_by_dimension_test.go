@@ -184,11 +184,11 @@ func TestRowsOfParticles(t *testing.T) {
 	var firsts, seconds [][]float32
 	for i, f := range functions {
 		firsts, seconds = append(firsts, f.reference[:half]), append(seconds, f.reference[half:])
-		first, err := observables.Observe(f.reference[:half], dim/2, f.potential.Energy)
+		first, err := observables.Observe(f.reference[:half], dim/2, 1, f.potential.Energy)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := observables.Observe(f.reference[half:], dim/2, f.potential.Energy)
+		second, err := observables.Observe(f.reference[half:], dim/2, 1, f.potential.Energy)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,13 +37,13 @@ func TestRadialOfAnEvenDisc(t *testing.T) {
 	var r RadialHistogram
 	const n = 1 << 20
 	for range n {
-		r.count([]float64{RadialRange * math.Sqrt(rng.Float64())})
+		r.count([]float64{RadialRange * math.Sqrt(rng.Float64())}, 1)
 	}
 	for k, g := range r.G() {
 		near(t, "g", g, 1, 6*math.Sqrt(RadialBins*RadialBins/float64(2*k+1)/n))
 	}
 	far := RadialHistogram{}
-	far.count([]float64{1, RadialRange, 2 * RadialRange, 1e30})
+	far.count([]float64{1, RadialRange, 2 * RadialRange, 1e30}, 1)
 	if far.Pairs != 4 || far.Counts[12] != 1 {
 		t.Errorf("far pairs: %+v", far)
 	}

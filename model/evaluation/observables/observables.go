@@ -36,10 +36,11 @@ type Observed struct {
 // blockStates is the number of states that a goroutine takes at a time.
 const blockStates = 64
 
-// Observe computes the observables of states [N, 2·particles]. energy is the
-// potential energy of a state; several goroutines call it at once. Errors are
-// metrics.ErrEmpty, ErrShape and ErrNonFinite, the last also for energies.
-func Observe(states []float32, particles int, energy func(state []float32) float64) (*Observed, error) {
+// Observe computes the observables of states [N, 2·particles], Radial with distances in
+// units of length unit. energy is the potential energy of a state; several goroutines call
+// it at once. Errors are metrics.ErrEmpty, ErrShape and ErrNonFinite, the last also for
+// energies.
+func Observe(states []float32, particles int, unit float64, energy func(state []float32) float64) (*Observed, error) {
 	n, err := countStates(states, particles)
 	if err != nil {
 		return nil, fmt.Errorf("observe particles: %w", err)
@@ -62,7 +63,7 @@ func Observe(states []float32, particles int, energy func(state []float32) float
 					state := states[i*2*particles : (i+1)*2*particles]
 					o.Energies[i] = float32(energy(state))
 					pairs.measure(state)
-					parts[w].count(pairs.distances)
+					parts[w].count(pairs.distances, unit)
 					pairs.features(o.Features[i*FeatureCount:(i+1)*FeatureCount], state, float64(o.Energies[i]))
 				}
 			}

@@ -34,7 +34,7 @@ func trap(state []float32) float64 {
 
 func observe(t testing.TB, states []float32, particles int) *Observed {
 	t.Helper()
-	o, err := Observe(states, particles, trap)
+	o, err := Observe(states, particles, 1, trap)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestFeatureDistanceOfAShift(t *testing.T) {
 	target := observe(t, states, 16)
 	mean, std := moments(target.Energies)
 	const c = 100
-	shifted, err := Observe(states, 16, func(state []float32) float64 { return trap(state) + c*std })
+	shifted, err := Observe(states, 16, 1, func(state []float32) float64 { return trap(state) + c*std })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestRefuses(t *testing.T) {
 		{"energy", good, 4, func(s []float32) float64 { return math.Log(-1) }, metrics.ErrNonFinite, "state 0 has the energy NaN"},
 		{"large energy", good, 4, func(s []float32) float64 { return 1e39 }, metrics.ErrNonFinite, "+Inf"},
 	} {
-		o, err := Observe(tt.states, tt.particles, tt.energy)
+		o, err := Observe(tt.states, tt.particles, 1, tt.energy)
 		if o != nil || !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", tt.name, err)
 		}

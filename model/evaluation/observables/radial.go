@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// RadialBins bins of equal width cover distances from 0 to RadialRange, in the unit
-// of positions.
+// RadialBins bins of equal width cover distances from 0 to RadialRange, in the unit of
+// Observe.
 const (
 	RadialBins  = 100
 	RadialRange = 8.0
@@ -18,9 +18,10 @@ type RadialHistogram struct {
 	Pairs  uint64 // all, including those farther apart than RadialRange
 }
 
-// count adds distances, which are in rising order.
-func (r *RadialHistogram) count(distances []float64) {
+// count adds distances, which are in rising order, in that unit.
+func (r *RadialHistogram) count(distances []float64, unit float64) {
 	for _, d := range distances {
+		d /= unit
 		if d >= RadialRange {
 			break
 		}
@@ -68,7 +69,7 @@ func (r *RadialHistogram) G() []float64 {
 }
 
 // RadialError is the L² distance (∫₀ᴿ (g_x − g_target)² dr)^½ between two radial
-// distribution functions, in the root of the unit of positions.
+// distribution functions, in the root of the unit of distances.
 func RadialError(target, x *RadialHistogram) (float64, error) {
 	if target.Pairs == 0 || x.Pairs == 0 {
 		return 0, errors.New("error of g(r): no pairs")

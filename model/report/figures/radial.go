@@ -14,7 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/evaluate"
 )
 
-const radialCaption = "Radial distribution function g(r) of the target (the reference) and of the generated samples (the model's), pooled over the held-out kernels of each kind. g(r) = 1 is the density of neighbours spread uniformly over the disc of radius 8 about a particle."
+const radialCaption = "Radial distribution function g(r) of the target (the reference) and of the generated samples (the model's), pooled over the held-out kernels of each kind. g(r) = 1 is the density of neighbours spread uniformly over the disc of radius 8 about a particle. Distances are in deviations of the training samples where states are standardised."
 
 func radialFigure(panels []radialPanel) Figure {
 	return Figure{"radial", radialCaption,

@@ -3,11 +3,14 @@ package flow_test
 import (
 	"math"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/data/simulation/probe"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -97,4 +100,102 @@ func TestDerivedFieldsHaveNoUnit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// inUnits is a family of particles with other units of length and time.
+type inUnits struct {
+	family.Family
+	length, rate float64
+}
+
+func (u inUnits) Function(seed uint64, i int) (family.Function, error) {
+	f, err := u.Family.Function(seed, i)
+	if err == nil {
+		f.System = f.System.(sde.Particles).InUnits(u.length, u.rate)
+	}
+	return f, err
+}
+
+// Particles in other units of length and time give the same batches: probes, noise, times and
+// samples. Powers of two scale without rounding, so they are the same to the bit.
+func TestParticlesHaveNoUnit(t *testing.T) {
+	particles, err := family.ByName("particles64d")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(length, rate float64) *flow.Batch {
+		f := inUnits{particles, length, rate}
+		c := probe.Config{Kind: probe.Pairs, Sensors: 40, Steps: 20, DT: 0.001 / rate}
+		standards, err := flow.Standards(t.Context(), c, f, 1, numbers(50), probe.OverRows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conditioner, err := flow.NewProbed(inputOf(c), c, f, 1, standards)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := simulate.Start(strconv.FormatFloat(1.5*length, 'g', -1, 64))
+		samples := make([]float32, functions*stored*f.Dim())
+		if err := family.Sample(t.Context(), f, samples, family.SampleSpec{
+			First: first, Count: functions, Seed: 1, Purpose: shard.Train,
+			Scheme: simulate.Scheme{DT: 0.001 / rate, BurnIn: 20, Thin: 10, Chains: 16, Start: start},
+		}, simulate.Fastest(), nil); err != nil {
+			t.Fatal(err)
+		}
+		s, frame := storeSamples(t, samples, f.Dim())
+		a := flow.NewAssembler(plan, f.Dim(), flow.Independent, conditioner)
+		a.Frame = frame
+		b := new(flow.Batch)
+		b.Reset(plan.BatchSamples, f.Dim(), 1)
+		a.Append(b, s, plan.Picks(5, 0))
+		if err := a.Complete(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	want := of(1, 1)
+	for _, unit := range []struct{ length, rate float64 }{{0x1p13, 1}, {0x1p-12, 1}, {1, 0x1p6}, {1, 0x1p-6}} {
+		got := of(unit.length, unit.rate)
+		for name, values := range map[string][2][]float32{
+			"probes": {got.Inputs[0], want.Inputs[0]}, "noise": {got.X0, want.X0}, "samples": {got.X1, want.X1}, "times": {got.T, want.T},
+		} {
+			if !slices.Equal(values[0], values[1]) {
+				t.Errorf("lengths times %g, rates times %g: other %s", unit.length, unit.rate, name)
+			}
+		}
+	}
+}
+
+// storeSamples writes the samples of a shard without fields, and opens it with the frame of its
+// standardised states.
+func storeSamples(t *testing.T, samples []float32, dim int) (*shard.Shard, flow.Frame) {
+	t.Helper()
+	store := shard.NewDir(t.TempDir())
+	w, err := store.Create(shard.Header{
+		Family: "test", Dataset: dataset, Purpose: shard.Train, First: first, Count: functions, Dim: dim, Samples: stored,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Samples(samples); err != nil {
+		t.Fatal(err)
+	}
+	m, err := w.Commit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := shard.Normalisation{}
+	if err := n.AddStates(store, []shard.Manifest{m}); err != nil {
+		t.Fatal(err)
+	}
+	frame, err := flow.FrameOf(n, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.Open(dataset, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, frame
 }
