@@ -108,7 +108,7 @@ func Run(ctx context.Context, c Config) error {
 	defer w.drop()
 	defer w.watchDevice(ctx, c.Stuck)()
 	err = w.join(ctx, c, listener)
-	if errors.Is(err, protocol.ErrLeft) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, protocol.ErrLeft) || ctx.Err() != nil { // gRPC's errors are not context.Canceled
 		return nil
 	}
 	return err

@@ -149,6 +149,9 @@ func (f *follower) show(st coordinator.Status, until wire.Stage) (bool, error) {
 		f.generation = st.Generation
 		f.bars.Show("train", "steps", int(st.Step), int(st.Steps), trainDetail(st))
 	case machine.StateDone:
+		if f.bars.Shown() { // generating, when last seen
+			f.generated(st)
+		}
 		f.leave("train", trainDetail(st), fmt.Sprintf("%d steps", st.Steps))
 		return true, nil
 	case machine.StateFailed:
