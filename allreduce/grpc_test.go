@@ -329,3 +329,13 @@ func TestJoinWhereNothingListens(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// networks are those of a ring's outgoing connections.
+func networks(r *Ring) (all []string) {
+	for _, to := range r.sinks {
+		for _, c := range to.out.(*streamOutgoing).raw {
+			all = append(all, c.RemoteAddr().Network())
+		}
+	}
+	return all
+}

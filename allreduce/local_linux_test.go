@@ -11,16 +11,6 @@ import (
 	"google.golang.org/grpc"
 )
 
-// networks are those of a ring's outgoing connections.
-func networks(r *Ring) (all []string) {
-	for _, to := range r.sinks {
-		for _, c := range to.out.(*streamOutgoing).raw {
-			all = append(all, c.RemoteAddr().Network())
-		}
-	}
-	return all
-}
-
 // joined are the networks by which the first rank reaches the others. It joins twice:
 // once the first ring has formed, all serve.
 func joined(t *testing.T, c cluster) (used []string) {
@@ -127,5 +117,21 @@ func TestOtherUsersDial(t *testing.T) {
 	defer c.Close()
 	if err := c.(*localConn).accept(); !errors.Is(err, ErrRefused) {
 		t.Errorf("accepted: %v", err)
+	}
+}
+
+// On one machine members need no encryption, and the kernel says whose processes they are.
+func TestLocalSocketsStayPlain(t *testing.T) {
+	own := workers(t, authority(t, "lab"), 2)
+	var c cluster
+	var streams seen
+	for _, own := range own {
+		c.serve(t, own, true, streams.option())
+	}
+	if used := joined(t, c); len(used) != 1 || used[0] != "unix" {
+		t.Errorf("connected by %v", used)
+	}
+	if info := streams.last(); info.AuthType() != "local" {
+		t.Errorf("an interceptor sees %q", info.AuthType())
 	}
 }
