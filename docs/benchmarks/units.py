@@ -8,7 +8,7 @@ prints the tables of docs/results/units.md: for each unit the distance of the mo
 held-out references, the floor and the untrained network. The distance is W2, in the plane
 sliced W2, in units of the family's standard deviation; of particles it is the feature distance.
 The parameters of function i are the same in all units, so every row is the same problem. A run
-takes seconds, of particles a minute; --dir keeps the runs, which are reused. The tag adds
+takes seconds, of particles some minutes; --dir keeps the runs, which are reused. The tag adds
 particles64d in other units (data/equations/family/units.go). Only the standard library is
 needed.
 """
@@ -40,7 +40,7 @@ PARTICLES = [
     ("time 100 times faster", "particles64d_fast", 1, 100),
     ("time 100 times slower", "particles64d_slow", 1, 0.01),
 ]
-# A network between those of the presets smoke and scaled, which learns within a minute.
+# A network between those of the presets smoke and scaled, which learns in some minutes.
 PARTICLE_SETS = [
     "data.functions=512", "data.held_out=32", "evaluation.functions=32",
     "data.training.burn_in=2000", "data.reference.burn_in=2000",
