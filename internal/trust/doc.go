@@ -1,6 +1,6 @@
 // Package trust says who is who between processes of a cluster: certificates, the authority
-// that signs them, and tokens by which a process gets its first one. The commands
-// `ergoflow certs` use it; the connections of a cluster do not yet.
+// that signs them, and tokens by which a process gets its first one. The connections of a
+// secured cluster use them, and the commands `ergoflow certs`.
 //
 //	authority (a directory)                 process
 //	  ca.pem        trusted CAs              Credentials: bundle, certificate, key
