@@ -12,7 +12,8 @@ import (
 // TestRunsSideBySide: two runs train at once, each with a worker. When one has ended, its
 // worker moves to the other. The losses of both are those of the same runs alone.
 func TestRunsSideBySide(t *testing.T) {
-	short, long := []string{"training.steps=40"}, []string{"training.steps=160", "seed=2"}
+	// The long one still trains when a worker of the short one comes, and has compiled.
+	short, long := []string{"training.steps=40"}, []string{"training.steps=1000", "seed=2"}
 	alone := startHarness(t)
 	alone.worker()
 	var want []*state.State
