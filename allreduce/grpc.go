@@ -14,6 +14,7 @@ import (
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -91,7 +92,9 @@ func (s *Server) link(stream grpc.ServerStream) error {
 	if err == nil {
 		address := addressOf(stream.Context())
 		in.memory, in.reads = address.memory, address.reads
-		in.identity = IdentityOf(stream.Context())
+		if id, ok := secure.Caller(stream.Context()); ok {
+			in.identity = id.String()
+		}
 		err = s.accept(stream.Context(), h, in)
 	}
 	if errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, ErrFenced) && s.stale(h.id.Generation) {

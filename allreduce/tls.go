@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/credentials/local"
-	"google.golang.org/grpc/peer"
 )
 
 // security is how a process protects its connections: TCP by TLS, if it has credentials.
@@ -186,24 +185,6 @@ func infoOf(c *tls.Conn) credentials.AuthInfo {
 		State:          c.ConnectionState(),
 		CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.PrivacyAndIntegrity},
 	}
-}
-
-// IdentityOf is the identity in the certificate of a call's sender. It is empty if the
-// sender has shown none, as on a local socket and in plain text.
-func IdentityOf(call context.Context) string {
-	p, ok := peer.FromContext(call)
-	if !ok {
-		return ""
-	}
-	info, ok := p.AuthInfo.(credentials.TLSInfo)
-	if !ok {
-		return ""
-	}
-	id, err := trust.IdentityOf(info.State.PeerCertificates[0]) // the handshake has checked it
-	if err != nil {
-		return ""
-	}
-	return id.String()
 }
 
 // sessions are those that began with this process's present certificate. After a renewal

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 
-	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/gossip/keys"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
 // gossipFile has the keys of the gossip. It is not in the ledger, which others may read.
@@ -34,15 +36,18 @@ type gossipKeys struct {
 // openGossipKeys reads the keys in the coordinator's directory, or makes the first.
 func openGossipKeys(dir string) (*gossipKeys, error) {
 	g := &gossipKeys{path: filepath.Join(dir, gossipFile)}
-	text, err := os.ReadFile(g.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	f, err := os.Open(g.path)
+	if errors.Is(err, fs.ErrNotExist) {
 		g.rotation = keys.Start(keys.New())
 		return g, g.save()
-	case err != nil:
+	}
+	if err != nil {
 		return nil, err
-	case len(text) > maxGossipFile:
-		return nil, fmt.Errorf("%s: %w: %d bytes", g.path, keys.ErrFormat, len(text))
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxGossipFile)) // a longer one is no JSON
+	if err != nil {
+		return nil, err
 	}
 	if g.rotation, err = keys.Decode(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", g.path, err)
@@ -143,12 +148,35 @@ func (l *loop) present() (workers []string) {
 	return workers
 }
 
+// advanceGossip enters the next pass of a rotation, if the workers that are present are ready.
+func (l *loop) advanceGossip() error {
+	var present []string
+	l.do(func() { present = l.present() })
+	return l.security.keys.advance(present)
+}
+
+// holds reports whether a worker with that identity has a session. It belongs to the loop.
+func (l *loop) holds(worker string, id trust.Identity) bool {
+	for _, s := range l.sessions {
+		if own, err := trust.IdentityOf(s.cert); err == nil && s.from == worker && own == id {
+			return true
+		}
+	}
+	return false
+}
+
 // GossipKeys implements wire.ControlServer.
-func (v *service) GossipKeys(_ context.Context, r *wire.GossipKeysRequest) (*wire.GossipKeysReply, error) {
-	if v.security == nil {
+// A worker confirms for itself alone, and only while it has a session.
+func (v *service) GossipKeys(ctx context.Context, r *wire.GossipKeysRequest) (*wire.GossipKeysReply, error) {
+	id, ok := secure.Caller(ctx)
+	if v.security == nil || !ok {
 		return nil, errPlain
 	}
-	v.security.keys.confirm(convert.Clip(r.GetWorker()), r.GetVersion())
+	v.loop.do(func() {
+		if v.loop.holds(r.GetWorker(), id) {
+			v.security.keys.confirm(r.GetWorker(), r.GetVersion())
+		}
+	})
 	return keysToWire(v.security.keys.now()), nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/fleet"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/machine"
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -55,7 +56,7 @@ func Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	if security == nil && !c.isLocal() {
-		c.Log.Warn(Insecurity)
+		c.Log.Warn(gossip.Insecurity)
 	}
 	services, err := openServices(ctx, c, state.addresses, security, closing)
 	if err != nil {
@@ -67,9 +68,6 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	return serve(ctx, c, newLoop(c, state, services, security), services)
 }
-
-// Insecurity is what --insecure means.
-const Insecurity = "this process speaks plain text (--insecure): everybody who reaches its ports can join, read checkpoints, submit runs and change gradients"
 
 // newLoop assembles the loop around the fleet that continues from the ledger.
 func newLoop(c Config, state *state, services *services, security *security) *loop {
@@ -124,11 +122,7 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 		joins = grpc.NewServer(append(secure.ServeJoin(s.own, wire.Roles, refused), grpc.MaxRecvMsgSize(maxJoinMessage))...)
 		wire.RegisterJoinServer(joins, newJoining(s, addresses, refused))
 		group.Go(func() error { return joins.Serve(services.joins) })
-		group.Go(func() error {
-			s.renew(looping, func(err error) { c.Log.Error("a certificate is not renewed", "error", err) })
-			return nil
-		})
-		group.Go(func() error { l.watchSecurity(looping, services.nats); return nil })
+		group.Go(func() error { l.keepSecure(looping, services.nats); return nil })
 	}
 	group.Go(func() error { return publishAddresses(c, l.security, addresses) })
 	group.Go(func() error {

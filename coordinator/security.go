@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 )
 
 // Directories below that of the coordinator.
@@ -114,31 +115,11 @@ func (s *security) hold(ctx context.Context, dir string, role trust.Role, name s
 	return trust.OpenCredentials(dir)
 }
 
-// renewInterval is between two looks at whether credentials are due.
-const renewInterval = time.Second
+// upkeepInterval is between two looks at certificates and keys.
+const upkeepInterval = time.Second
 
-// renew keeps the credentials of the coordinator and of its machine's commands fresh until ctx
-// ends. It reports an error once, however often it comes back.
-func (s *security) renew(ctx context.Context, report func(error)) {
-	tick := time.NewTicker(renewInterval)
-	defer tick.Stop()
-	last := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		text := ""
-		if err := s.renewDue(ctx); err != nil && ctx.Err() == nil {
-			if text = err.Error(); text != last {
-				report(err)
-			}
-		}
-		last = text
-	}
-}
-
+// renewDue renews the credentials of the coordinator, and of its machine's commands, if they
+// are due.
 func (s *security) renewDue(ctx context.Context) error {
 	_, other := s.hold(ctx, operatorDir, trust.Operator, operatorName)
 	_, err := s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName)
@@ -157,41 +138,40 @@ func (l *loop) renewed(id trust.Identity, cert *x509.Certificate) {
 	}
 }
 
-// watchSecurity looks every second, until ctx ends, what has changed: it ends sessions, and
-// connections to the job queue, whose certificates are revoked, or expire without having been
-// renewed; and it goes on with a rotation of the gossip's key.
-func (l *loop) watchSecurity(ctx context.Context, nats *jobs.Server) {
-	tick := time.NewTicker(renewInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if nats != nil {
-			nats.Recheck()
-		}
-		var present []string
-		l.do(func() { present = l.present() })
-		if err := l.security.keys.advance(present); err != nil {
-			l.log.Error("the gossip's key is not replaced", "error", err)
-		}
-		revoked, err := l.security.authority.Revocations()
-		if err != nil {
-			l.log.Error("the list of revoked certificates cannot be read", "error", err)
-			continue
-		}
-		l.do(func() {
-			for _, s := range l.sessions {
-				if err := revoked.Check(s.cert); err != nil {
-					s.close(err.Error())
-				} else if time.Now().After(s.cert.NotAfter) {
-					s.close("its certificate has expired")
-				}
-			}
-		})
+// keepSecure keeps a secured cluster so until ctx ends: it renews what is due, ends what no
+// longer counts, and goes on with a rotation of the gossip's key.
+func (l *loop) keepSecure(ctx context.Context, nats *jobs.Server) {
+	var group sync.WaitGroup
+	for what, do := range map[string]func(context.Context) error{
+		"renewal of certificates":  l.security.renewDue,
+		"ends of what is revoked":  func(context.Context) error { return l.endUntrusted(nats) },
+		"rotation of gossip's key": func(context.Context) error { return l.advanceGossip() },
+	} {
+		group.Go(func() { upkeep.Every(ctx, upkeepInterval, do, upkeep.Log(l.log, what)) })
 	}
+	group.Wait()
+}
+
+// endUntrusted ends sessions, and connections to the job queue, whose certificates are revoked,
+// or have expired without having been renewed.
+func (l *loop) endUntrusted(nats *jobs.Server) error {
+	if nats != nil {
+		nats.Recheck()
+	}
+	revoked, err := l.security.authority.Revocations()
+	if err != nil {
+		return err
+	}
+	l.do(func() {
+		for _, s := range l.sessions {
+			if err := revoked.Check(s.cert); err != nil {
+				s.close(err.Error())
+			} else if time.Now().After(s.cert.NotAfter) {
+				s.close("its certificate has expired")
+			}
+		}
+	})
+	return nil
 }
 
 // credentials are the coordinator's; nil in plain text.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -409,6 +410,66 @@ func TestHalfOpenConnections(t *testing.T) {
 		conn.SetReadDeadline(time.Now().Add(patience))
 		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("a silent connection stays: %v", err)
+		}
+	}
+}
+
+// A stranger who tries tokens keeps nobody from joining.
+func TestWrongTokensDelayNobody(t *testing.T) {
+	t.Parallel()
+	s := startSecured(t)
+	token, err := trust.ParseToken(s.token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	joins := wire.NewJoinClient(s.dialWith(s.Join, secure.DialToJoin(token.Pin)))
+	trying, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	for range 2 * refusalBurst { // the last would wait for ten seconds
+		group.Go(func() { joins.Admit(trying, &wire.AdmitRequest{Token: s.token[:len(s.token)-4] + "0000"}) })
+	}
+	csr, _, err := trust.NewJoinRequest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := joins.Admit(t.Context(), &wire.AdmitRequest{Token: s.token, Name: "gpu", Request: csr}); err != nil {
+		t.Error(err)
+	}
+	stop()
+	group.Wait()
+}
+
+// A worker confirms the gossip's keys for itself alone.
+func TestOnlyAWorkerConfirmsForItself(t *testing.T) {
+	t.Parallel()
+	s := startSecured(t)
+	clientOf := func(name string) wire.ControlClient {
+		return wire.NewControlClient(s.dialWith(s.Control, secure.Dial(s.credentials(s.authority, trust.Worker, name), trust.Coordinator)))
+	}
+	mine := clientOf("gpu")
+	stream, err := mine.Session(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&wire.WorkerMessage{Body: &wire.WorkerMessage_Hello{Hello: &wire.Hello{Id: "a", Version: ergoflow.Build(), DataAddress: "127.0.0.1:1", Device: "go", Pid: 7}}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		client  wire.ControlClient
+		missing int
+	}{{clientOf("eve"), 1}, {mine, 0}} {
+		keys, err := c.client.GossipKeys(t.Context(), &wire.GossipKeysRequest{Worker: "a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.client.GossipKeys(t.Context(), &wire.GossipKeysRequest{Worker: "a", Version: keys.Version}); err != nil {
+			t.Fatal(err)
+		}
+		if how, err := s.client.RotateGossip(t.Context(), &wire.RotateGossipRequest{}); err != nil || len(how.Missing) != c.missing {
+			t.Errorf("%v has not confirmed, want %d (%v)", how.GetMissing(), c.missing, err)
 		}
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
-// Tokens that are refused slow down all that are tried: this many a second are answered, after
-// a burst. A secret has 256 bits, so this saves the ledger's disk and the log, not the secret.
+// Of refused tokens this many a second are answered, after a burst. Others do not wait: a
+// stranger who tries tokens keeps nobody from joining.
 const (
 	refusalRate  = 5
 	refusalBurst = 50
@@ -42,13 +42,12 @@ func newJoining(s *security, a Addresses, refused func(string, error)) *joining 
 
 // Admit implements wire.JoinServer. The token has lost a use before anything is signed.
 func (j *joining) Admit(ctx context.Context, r *wire.AdmitRequest) (*wire.Certificates, error) {
-	if j.failures.Tokens() < 1 {
-		return nil, status.Error(codes.ResourceExhausted, "many tokens were refused: try again in a second")
-	}
 	role, err := j.security.admit(r.GetToken())
 	if errors.Is(err, trust.ErrRefused) || errors.Is(err, trust.ErrToken) {
-		j.failures.Allow()
 		j.refused(caller(ctx), err)
+		if late := j.failures.Wait(ctx); late != nil {
+			return nil, status.Error(codes.ResourceExhausted, late.Error())
+		}
 		return nil, status.Error(codes.PermissionDenied, err.Error())
 	}
 	if err != nil {

@@ -48,34 +48,8 @@ const (
 	introducePause = 250 * time.Millisecond
 )
 
-// securityCheck is between two looks at the certificate and at the gossip's keys.
-const securityCheck = time.Second
-
-// keepSecure keeps certificate and keys fresh until ctx ends.
-func (w *worker) keepSecure(ctx context.Context, members *gossip.Gossip, has uint64) {
-	tick := time.NewTicker(securityCheck)
-	defer tick.Stop()
-	last := make(map[string]string) // the last error of each kind
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for what, keep := range map[string]func() error{
-			"the certificate is not renewed":      func() error { return w.renewCertificate(ctx) },
-			"the gossip's keys are not refreshed": func() error { return w.refreshKeys(ctx, members, &has) },
-		} {
-			text := ""
-			if err := keep(); err != nil && ctx.Err() == nil {
-				if text = err.Error(); text != last[what] {
-					w.log.Warn(what, "error", err)
-				}
-			}
-			last[what] = text
-		}
-	}
-}
+// upkeepInterval is between two looks at the certificate and at the gossip's keys.
+const upkeepInterval = time.Second
 
 // renewCertificate renews it if it is due. Another process with the same credentials may have
 // renewed it: then this one takes that.

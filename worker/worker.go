@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/simulator"
 	"github.com/ergoflow/ergoflow/worker/peer"
@@ -114,12 +115,17 @@ func Run(ctx context.Context, c Config) error {
 	return err
 }
 
-// check fails where an address needs credentials or Insecure.
+// check fails where an address needs credentials or Insecure, and says what Insecure means.
 func (c *Config) check() error {
 	for _, address := range []string{c.Gossip, c.Listen} {
-		if !c.Insecure && c.Credentials == nil && !gossip.IsLoopback(address) {
+		if c.Credentials != nil || gossip.IsLoopback(address) {
+			continue
+		}
+		if !c.Insecure {
 			return fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
 		}
+		c.Log.Warn(gossip.Insecurity)
+		return nil
 	}
 	return nil
 }
@@ -179,7 +185,16 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return w.rings.Serve(server, listener, w.address) })
 	if w.trust != nil {
-		group.Go(func() error { w.keepSecure(ctx, members, set.Version); return nil })
+		group.Go(func() error {
+			upkeep.Every(ctx, upkeepInterval, w.renewCertificate, upkeep.Log(w.log, "renewal of the certificate"))
+			return nil
+		})
+		group.Go(func() error {
+			has := set.Version
+			refresh := func(ctx context.Context) error { return w.refreshKeys(ctx, members, &has) }
+			upkeep.Every(ctx, upkeepInterval, refresh, upkeep.Log(w.log, "refresh of the gossip's keys"))
+			return nil
+		})
 	}
 	group.Go(func() error {
 		defer server.Stop()

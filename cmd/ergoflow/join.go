@@ -29,18 +29,19 @@ func joinCommand(role trust.Role, join, token string) string {
 // enrolled gives a worker its credentials, if its cluster is secured: it has a token, or
 // credentials from an earlier start.
 func enrolled(ctx context.Context, c *worker.Config, token string) (err error) {
-	given := c.CredentialsDir != ""
-	if c.CredentialsDir, err = credentialsDir(c.CredentialsDir, c.Join[0]); err != nil {
-		return err
-	}
+	given := token != "" || c.CredentialsDir != ""
 	if c.Insecure {
-		if token != "" || given {
+		if given {
 			return usagef("--insecure excludes --token and --credentials")
 		}
 		return nil
 	}
-	if token == "" && !given && !enroll.Has(c.CredentialsDir) {
-		return nil
+	c.CredentialsDir, err = credentialsDir(c.CredentialsDir, c.Join[0])
+	if !given && (err != nil || !enroll.Has(c.CredentialsDir)) {
+		return nil // plain text, also for a user without a home
+	}
+	if err != nil {
+		return err
 	}
 	c.Credentials, err = enrol(ctx, c.CredentialsDir, c.Join[0], token, worker.HostName())
 	return err

@@ -35,6 +35,9 @@ func Advertise(address string) string {
 // ErrInsecure: other hosts can reach the address, and nothing protects it.
 var ErrInsecure = errors.New("listening beyond loopback without credentials")
 
+// Insecurity is what a process says at its start that listens beyond loopback in plain text.
+const Insecurity = "this process speaks plain text (--insecure): everybody who reaches its ports can join, read checkpoints, submit runs and change gradients"
+
 // IsLoopback reports whether an address to listen on, host:port, is reachable
 // from this machine alone. Names are not resolved: only localhost counts.
 func IsLoopback(address string) bool {

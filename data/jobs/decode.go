@@ -10,11 +10,8 @@ import (
 // decodeJob reads a message of the queue and checks that it fits its subject: any
 // process that reaches the server may have published it.
 func decodeJob(subject string, data []byte) (Job, error) {
-	var job Job
-	if len(data) > maxMessage {
-		return job, fmt.Errorf("%d bytes, more than %d", len(data), maxMessage)
-	}
-	if err := json.Unmarshal(data, &job); err != nil {
+	job, err := decode[Job](data)
+	if err != nil {
 		return job, err
 	}
 	if err := job.Validate(); err != nil {
@@ -28,38 +25,41 @@ func decodeJob(subject string, data []byte) (Job, error) {
 
 // decodeResult reads a result of the run.
 func decodeResult(run string, data []byte) (Result, error) {
-	var r Result
-	if len(data) > maxMessage {
-		return r, fmt.Errorf("%d bytes, more than %d", len(data), maxMessage)
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
+	r, err := decode[Result](data)
+	if err != nil {
 		return r, err
 	}
-	switch {
-	case r.Run != run:
-		return r, fmt.Errorf("it is of run %.128q", r.Run)
-	case r.Shard < 0 || r.Shard > ergoflow.MaxShards:
-		return r, fmt.Errorf("it is of shard %d", r.Shard)
-	case len(r.Error) > maxError:
+	if len(r.Error) > maxError {
 		return r, fmt.Errorf("its error has %d bytes, more than %d", len(r.Error), maxError)
 	}
-	return r, nil
+	return r, isOf(run, r.Run, r.Shard)
 }
 
 // decodeReturn reads that a job of the run is given back.
 func decodeReturn(run string, data []byte) (returned, error) {
-	var r returned
-	if len(data) > maxMessage {
-		return r, fmt.Errorf("%d bytes, more than %d", len(data), maxMessage)
-	}
-	if err := json.Unmarshal(data, &r); err != nil {
+	r, err := decode[returned](data)
+	if err != nil {
 		return r, err
 	}
-	switch {
-	case r.Run != run:
-		return r, fmt.Errorf("it is of run %.128q", r.Run)
-	case r.Shard < 0 || r.Shard > ergoflow.MaxShards:
-		return r, fmt.Errorf("it is of shard %d", r.Shard)
+	return r, isOf(run, r.Run, r.Shard)
+}
+
+// decode reads a message of any kind.
+func decode[T any](data []byte) (m T, err error) {
+	if len(data) > maxMessage {
+		return m, fmt.Errorf("%d bytes, more than %d", len(data), maxMessage)
 	}
-	return r, nil
+	err = json.Unmarshal(data, &m)
+	return m, err
+}
+
+// isOf refuses a message of another run, or of a shard that no run has.
+func isOf(run, its string, shard int) error {
+	switch {
+	case its != run:
+		return fmt.Errorf("it is of run %.128q", its)
+	case shard < 0 || shard > ergoflow.MaxShards:
+		return fmt.Errorf("it is of shard %d", shard)
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -145,30 +144,6 @@ func (c *Credentials) Reload() (changed bool, err error) {
 	}
 	c.stamp = now
 	return true, nil
-}
-
-// Watch reloads the files whenever they have changed, until ctx ends. It reports an error
-// once, however often it comes back, and nil when the files are right again.
-func (c *Credentials) Watch(ctx context.Context, every time.Duration, report func(error)) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	last := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		_, err := c.Reload()
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		if text != last {
-			report(err)
-		}
-		last = text
-	}
 }
 
 func (c *Credentials) path(name string) string { return filepath.Join(c.dir, name) }

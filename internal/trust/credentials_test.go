@@ -1,7 +1,6 @@
 package trust
 
 import (
-	"context"
 	"crypto"
 	"errors"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -150,52 +148,6 @@ func TestSaveDestroysNothing(t *testing.T) {
 			t.Error("the key has changed")
 		}
 	}
-}
-
-// Watch takes new files, and reports an error once, and its end.
-func TestWatch(t *testing.T) {
-	a := authority(t, "lab")
-	dir := filepath.Join(t.TempDir(), "w1")
-	first, second := issue(t, a, Worker, "w1", today), issue(t, a, Worker, "w1", today.Add(time.Hour))
-	save(t, dir, a, first)
-	c, err := OpenCredentials(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		reports := make(chan error, 10)
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			c.Watch(ctx, time.Second, func(err error) { reports <- err })
-		}()
-		save(t, dir, a, second)
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
-		if !c.Certificate().Equal(second.Certificate) || len(reports) != 0 {
-			t.Errorf("%d reports", len(reports))
-		}
-		cert := filepath.Join(dir, certFile)
-		if err := os.Rename(cert, cert+".away"); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		if err := os.Rename(cert+".away", cert); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(5 * time.Second)
-		save(t, dir, a, first)
-		time.Sleep(5 * time.Second)
-		cancel()
-		<-done
-		if len(reports) != 2 || !c.Certificate().Equal(first.Certificate) {
-			t.Fatalf("%d reports", len(reports))
-		}
-		if lost, found := <-reports, <-reports; !errors.Is(lost, fs.ErrNotExist) || found != nil {
-			t.Errorf("reports %v and %v", lost, found)
-		}
-	})
 }
 
 // Errors of a process's own certificate name it and both clocks.

@@ -21,7 +21,7 @@ import (
 )
 
 // secure serves a replica to peers over TCP with TLS, by a worker with a certificate.
-func secure(t *testing.T, a *trust.Authority, name string, r *replica.Replica) (*allreduce.Server, message.Member) {
+func secured(t *testing.T, a *trust.Authority, name string, r *replica.Replica) (*allreduce.Server, message.Member) {
 	t.Helper()
 	pair, err := a.Issue(t.Context(), trust.Request{Role: trust.Worker, Name: name}, time.Now())
 	if err != nil {
@@ -59,9 +59,9 @@ func TestPeersWithCertificates(t *testing.T) {
 	}
 	leader, follower := replicatest.Open(t), replicatest.Open(t)
 	replicatest.Advance(t, leader, 3, 5)
-	_, member := secure(t, lab, "leader", leader)
-	rings, us := secure(t, lab, "follower", follower)
-	_, other := secure(t, lab, "other", leader)
+	_, member := secured(t, lab, "leader", leader)
+	rings, us := secured(t, lab, "follower", follower)
+	_, other := secured(t, lab, "other", leader)
 	log := slog.New(slog.DiscardHandler)
 	mark := ergoflow.Mark{Generation: 3, Step: 5}
 

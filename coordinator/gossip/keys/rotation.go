@@ -29,9 +29,9 @@ const (
 //	Steady [old] ─Begin─► Install [old new] ─Advance─► Use [new old] ─Advance─► Steady [new]
 //
 // Two members understand one another if each knows the first key of the other. So each pass
-// begins when all that are present have confirmed the one before. Whoever owns a Rotation
-// makes it durable after Begin and Advance, before it tells the members: otherwise it might
-// forget a key that they use.
+// begins when all that are present have confirmed the one before. The owner
+// of a Rotation makes it durable after Begin and Advance, before it tells the members: otherwise
+// it might forget a key that they use.
 type Rotation struct {
 	version   uint64 // of keys
 	pass      Pass

@@ -30,7 +30,7 @@ type Local struct {
 }
 
 // A cluster is a coordinator and its workers as child processes on this machine, all
-// on loopback.
+// on loopback and in plain text.
 type cluster struct {
 	coordinator *child
 	addresses   coordinator.Addresses
@@ -54,7 +54,7 @@ func start(ctx context.Context, l Local) (*cluster, error) {
 		return nil, err
 	}
 	ctx, c.cancel = context.WithCancel(ctx)
-	args := append([]string{"worker", "--join", c.addresses.Gossip}, l.Args...)
+	args := append([]string{"worker", "--insecure", "--join", c.addresses.Gossip}, l.Args...)
 	for i := range l.Workers {
 		w := &child{again: func() (*process, error) {
 			return startProcess(logs, fmt.Sprintf("worker-%d", i), onGPU(i, gpus()), args...)
@@ -75,7 +75,7 @@ func start(ctx context.Context, l Local) (*cluster, error) {
 // startCoordinator starts the coordinator and waits for its addresses. One that is killed
 // before it has them is started again; one that ends with an error would do so again.
 func (c *cluster) startCoordinator(ctx context.Context, l Local, logs string) error {
-	args := []string{"coordinator", "--dir", l.Dir}
+	args := []string{"coordinator", "--insecure", "--dir", l.Dir}
 	if l.Store != "" {
 		args = append(args, "--store", l.Store)
 	}

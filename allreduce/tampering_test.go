@@ -1,0 +1,200 @@
+package allreduce
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// meddler is between two processes and changes the records that one sends to the other.
+type meddler struct {
+	net.Listener
+	change func(i int, record []byte) [][]byte // what it sends in place of record i
+	mu     sync.Mutex
+	sent   []byte // what came to it
+}
+
+func meddle(t *testing.T, target string, change func(i int, record []byte) [][]byte) *meddler {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &meddler{Listener: l, change: change}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", target)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			all.Go(func() {
+				defer from.Close()
+				io.Copy(from, to)
+			})
+			all.Go(func() {
+				defer to.Close()
+				m.pass(to, from)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	return m
+}
+
+// pass sends records on.
+func (m *meddler) pass(to io.Writer, from io.Reader) {
+	for i := 0; ; i++ {
+		var head [5]byte
+		if _, err := io.ReadFull(from, head[:]); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint16(head[3:]))
+		if _, err := io.ReadFull(from, body); err != nil {
+			return
+		}
+		record := slices.Concat(head[:], body)
+		m.mu.Lock()
+		m.sent = append(m.sent, record...)
+		m.mu.Unlock()
+		for _, r := range m.change(i, record) {
+			if _, err := to.Write(r); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Who is between the members can change, repeat, drop or swap nothing that is added.
+func TestChangedRecords(t *testing.T) {
+	const world, n = 2, 200_000 // dozens of records
+	const at = 20               // past handshake and greeting
+	var held []byte
+	for name, change := range map[string]func(i int, record []byte) [][]byte{
+		"one bit": func(i int, r []byte) [][]byte {
+			if i == at {
+				r[len(r)/2] ^= 1
+			}
+			return [][]byte{r}
+		},
+		"repeated": func(i int, r []byte) [][]byte {
+			if i == at {
+				return [][]byte{r, r}
+			}
+			return [][]byte{r}
+		},
+		"dropped": func(i int, r []byte) [][]byte {
+			if i == at {
+				return nil
+			}
+			return [][]byte{r}
+		},
+		"swapped": func(i int, r []byte) [][]byte {
+			switch i {
+			case at:
+				held = r
+				return nil
+			case at + 1:
+				return [][]byte{r, held}
+			}
+			return [][]byte{r}
+		},
+		"cut off": func(i int, r []byte) [][]byte {
+			if i == at {
+				return [][]byte{r[:len(r)-1], {recordHandshake, 3, 3, 0, 1}, {0}}
+			}
+			return [][]byte{r}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := workers(t, authority(t, "lab"), world)
+			c := tcpCluster(t, own...)
+			m := meddle(t, c.peers[1], change)
+			rings := make([]*Ring, world)
+			if err := errors.Join(each(world, func(r int) (err error) {
+				peers := slices.Clone(c.peers)
+				if r == 0 {
+					peers[1] = m.Addr().String()
+				}
+				rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, world}, peers, Options{Identities: identities(own)})
+				return err
+			})...); err != nil {
+				t.Fatal(err)
+			}
+			errs := each(world, func(r int) error {
+				v := make([]float32, n)
+				for step := range ergoflow.Step(50) {
+					for i := range v {
+						v[i] = float32(r + 1)
+					}
+					if err := rings[r].AllReduce(step, v); err != nil {
+						return err
+					}
+					if i := slices.IndexFunc(v, func(x float32) bool { return x != 3 }); i >= 0 {
+						return fmt.Errorf("element %d of a sum is %v", i, v[i])
+					}
+				}
+				return nil
+			})
+			for r, err := range errs {
+				if !errors.Is(err, ErrPeerLost) {
+					t.Errorf("rank %d: %v", r, err)
+				}
+			}
+			if err := c.refusal(t); !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "bad record MAC") {
+				t.Errorf("reported: %v", err)
+			}
+		})
+	}
+}
+
+// What a member has sent is worth nothing to who repeats it, in the same generation.
+func TestReplayedConnection(t *testing.T) {
+	own := workers(t, authority(t, "lab"), 2)
+	c := tcpCluster(t, own...)
+	m := meddle(t, c.peers[1], func(_ int, r []byte) [][]byte { return [][]byte{r} })
+	rings := make([]*Ring, 2)
+	if err := errors.Join(each(2, func(r int) (err error) {
+		peers := slices.Clone(c.peers)
+		if r == 0 {
+			peers[1] = m.Addr().String()
+		}
+		rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, 2}, peers, Options{Identities: identities(own)})
+		return err
+	})...); err != nil {
+		t.Fatal(err)
+	}
+	testSums(t, rings, []int{1000})
+	m.mu.Lock()
+	recorded := bytes.Clone(m.sent)
+	m.mu.Unlock()
+	again, err := net.Dial("tcp", c.peers[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if _, err := again.Write(recorded); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.refusal(t); !errors.Is(err, ErrRefused) && !errors.Is(err, ErrProtocol) || !strings.Contains(err.Error(), "tls") {
+		t.Errorf("reported: %v", err)
+	}
+	closeAll(t, rings)
+}
