@@ -92,6 +92,9 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if c.Credentials == nil && c.beyondLoopback() != "" {
+		c.Log.Warn(gossip.Insecurity)
+	}
 	compute, err := backend.Open(c.Backend)
 	if err != nil {
 		return err
@@ -115,19 +118,22 @@ func Run(ctx context.Context, c Config) error {
 	return err
 }
 
-// check fails where an address needs credentials or Insecure, and says what Insecure means.
+// check fails where an address needs credentials or Insecure.
 func (c *Config) check() error {
-	for _, address := range []string{c.Gossip, c.Listen} {
-		if c.Credentials != nil || gossip.IsLoopback(address) {
-			continue
-		}
-		if !c.Insecure {
-			return fmt.Errorf("%w: %s", gossip.ErrInsecure, address)
-		}
-		c.Log.Warn(gossip.Insecurity)
-		return nil
+	if beyond := c.beyondLoopback(); beyond != "" && c.Credentials == nil && !c.Insecure {
+		return fmt.Errorf("%w: %s", gossip.ErrInsecure, beyond)
 	}
 	return nil
+}
+
+// beyondLoopback is an address that other hosts can reach; empty: there is none.
+func (c *Config) beyondLoopback() string {
+	for _, address := range []string{c.Gossip, c.Listen} {
+		if !gossip.IsLoopback(address) {
+			return address
+		}
+	}
+	return ""
 }
 
 func newWorker(c Config, compute *backend.Backend, simulator simulate.Simulator, address string) *worker {
