@@ -36,12 +36,13 @@ func enrolled(ctx context.Context, c *worker.Config, token string) (err error) {
 		}
 		return nil
 	}
-	c.CredentialsDir, err = credentialsDir(c.CredentialsDir, c.Join[0])
-	if !given && (err != nil || !enroll.Has(c.CredentialsDir)) {
+	dir, noDir := credentialsDir(c.CredentialsDir, c.Join[0])
+	c.CredentialsDir = dir
+	switch before := noDir == nil && enroll.Has(dir); {
+	case !given && !before:
 		return nil // plain text, also for a user without a home
-	}
-	if err != nil {
-		return err
+	case noDir != nil:
+		return noDir
 	}
 	c.Credentials, err = enrol(ctx, c.CredentialsDir, c.Join[0], token, worker.HostName())
 	return err
