@@ -6,9 +6,11 @@ import (
 )
 
 // ServerConfig accepts peers that show a certificate of this cluster which allow accepts.
-// allow is called at every handshake, also where a session is resumed.
+// allow is called at every handshake, also where a session is resumed. Go asks the same clock
+// whether a session may be resumed.
 func (c *Credentials) ServerConfig(allow func(Identity) error) *tls.Config {
 	return &tls.Config{
+		Time:             c.now,
 		MinVersion:       tls.VersionTLS13,
 		GetCertificate:   func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.own() },
 		ClientAuth:       tls.RequireAnyClientCert, // VerifyConnection checks it
@@ -20,6 +22,7 @@ func (c *Credentials) ServerConfig(allow func(Identity) error) *tls.Config {
 // accepts, and shows its own. The name of the host does not matter.
 func (c *Credentials) ClientConfig(allow func(Identity) error) *tls.Config {
 	return &tls.Config{
+		Time:                 c.now,
 		MinVersion:           tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.own() },
 		InsecureSkipVerify:   true, // of host names and system CAs: VerifyConnection checks instead
@@ -33,6 +36,7 @@ func (c *Credentials) ClientConfig(allow func(Identity) error) *tls.Config {
 func (c *Credentials) JoinServerConfig() *tls.Config {
 	check := c.peer(x509.ExtKeyUsageClientAuth, AllowRoles(Roles()...))
 	return &tls.Config{
+		Time:       c.now,
 		MinVersion: tls.VersionTLS13,
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			s := c.current.Load()
