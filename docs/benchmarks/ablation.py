@@ -160,9 +160,8 @@ def distances(results):
     return {f["index"]: {d: f.get(d, 0.0) for d in DISTANCES} for f in row["functions"]}
 
 
-def kept(page, asked, *columns):
-    """The distances of every function in an earlier page's CSV, by its columns and the
-    seed. The page's command must be the same, except for the seeds."""
+def of_same_command(page, asked):
+    """Ends the program unless the page's command is the one asked for, except for the seeds."""
 
     def seedless(command):
         return re.sub(r" --seeds \S+", "", command)
@@ -170,6 +169,12 @@ def kept(page, asked, *columns):
     before = re.search("`(python3 .*?)`, ", page.read_text())
     if not before or seedless(before[1]) != seedless(asked):
         sys.exit(f"--keep: another command made {page}: {before[1] if before else 'none'}")
+
+
+def kept(page, asked, *columns):
+    """The distances of every function in an earlier page's CSV, by its columns and the
+    seed."""
+    of_same_command(page, asked)
     found = {}
     with lzma.open(page.with_suffix(".csv.xz"), "rt", newline="") as f:
         for row in csv.DictReader(f):

@@ -17,8 +17,8 @@ checkpoints along the cold start. In the middle of a schedule the learning rate 
 they are worse than a run that ends there, which is "short".
 
 Finished runs are reused and an interrupted one goes on: the same command continues.
---publish writes the page of what is finished and trains nothing. Only the standard library
-is needed.
+--publish writes the page of what is finished and trains nothing. --keep takes runs whose
+directories are gone from the earlier page's CSV. Only the standard library is needed.
 """
 
 import argparse
@@ -35,7 +35,7 @@ import sys
 import threading
 
 import sitting
-from ablation import DISTANCES, distances, interval, write
+from ablation import DISTANCES, distances, interval, of_same_command, write
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Functions of the preset and of the parent, stored samples of each, and pairs in a batch.
@@ -143,9 +143,36 @@ def train(o, experiment, seed):
                     call(o, along, "evaluate", experiment, common + sets, "--checkpoint", exported)
 
 
+def command(o):
+    """The command that makes the page."""
+    asked = f"python3 docs/benchmarks/warm_start.py --preset {o.preset}" + (f" --samples {o.samples}" if o.samples else "")
+    return asked + "".join(f" --set {s}" for s in o.set) + f" --seeds {','.join(map(str, o.seeds))} --experiments {','.join(o.experiments)}"
+
+
+def published(path):
+    """The runs in an earlier page's CSV, as finished has them. A row is one function."""
+    found = {}
+    with lzma.open(path, "rt", newline="") as f:
+        for row in csv.DictReader(f):
+            run = found.setdefault(row["experiment"], {}).setdefault(row["run"], {}).setdefault(int(row["seed"]), {
+                "step": int(row["step"]),
+                "experiment": {"training": {"learning_rate": float(row["peak"])}},
+                "rows": [{"kind": "model", "functions": []}],
+            })
+            run["rows"][0]["functions"].append({"index": int(row["function"]), **{d: float(row[d]) for d in DISTANCES}})
+    return found
+
+
 def finished(o):
     """{experiment: {run: {seed: results}}} of everything that has results."""
     found = {}
+    if o.keep:
+        of_same_command(o.out / "warm-start.md", command(o))
+        for experiment, runs in published(o.out / "warm-start.csv.xz").items():
+            for name, by_seed in runs.items():
+                wanted = {seed: results for seed, results in by_seed.items() if seed in o.seeds}
+                if wanted and experiment in o.experiments:
+                    found.setdefault(experiment, {})[name] = wanted
     for experiment in o.experiments:
         for seed in o.seeds:
             base = o.dir / named(o, experiment) / f"seed{seed}"
@@ -221,11 +248,12 @@ def publish(o):
     found = {e: r for e, r in finished(o).items() if "cold" in r}
     if not found:
         sys.exit("warm_start: no cold start is finished")
-    any_run = next(iter(next(iter(found.values()))["cold"].values()))
-    asked = f"python3 docs/benchmarks/warm_start.py --preset {o.preset}" + (f" --samples {o.samples}" if o.samples else "")
-    asked += "".join(f" --set {s}" for s in o.set) + f" --seeds {','.join(map(str, o.seeds))} --experiments {','.join(o.experiments)}"
+    trained = [results for runs in found.values() for by_seed in runs.values() for results in by_seed.values() if "version" in results]
+    if not trained:
+        sys.exit("warm_start: no directory of a run, only the page that is published")
+    any_run = trained[-1]
     fewer = f", with {o.samples} instead of {SIZES[o.preset]['samples']} stored samples of each function and as many fewer steps" if o.samples else ""
-    lines = ["# What a warm start saves", "", f"`{asked}`, ergoflow {any_run['version']}, {any_run['backend']}, {sitting.processor()}, {datetime.date.today()}.", "",
+    lines = ["# What a warm start saves", "", f"`{command(o)}`, ergoflow {any_run['version']}, {any_run['backend']}, {sitting.processor()}, {datetime.date.today()}.", "",
              f"**Scaled down**: preset {o.preset}{fewer}. The table has the runs that are finished, and says of how many seeds.", ""]
     for experiment, runs in found.items():
         lines += table(experiment, runs)
@@ -253,6 +281,7 @@ def main():
     p.add_argument("--dir", default=ROOT / "ergoflow-runs" / "warm-start", type=pathlib.Path)
     p.add_argument("--out", default=ROOT / "docs" / "results", type=pathlib.Path)
     p.add_argument("--ergoflow", default=ROOT / "bin" / "ergoflow", type=pathlib.Path)
+    p.add_argument("--keep", action="store_true", help="runs of the page in --out count as finished")
     p.add_argument("--publish", action="store_true", help="only write the page")
     o = p.parse_args()
     o.dir = o.dir.resolve()
