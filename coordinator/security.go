@@ -90,12 +90,16 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	return s, err
 }
 
-// hold opens the credentials in a directory below the coordinator's. Where there are none, or
-// they are due, it makes new ones.
+// hold opens the credentials in a directory below the coordinator's. Where there are none, they
+// are due, or the authority trusts other CAs by now, it makes new ones.
 func (s *security) hold(ctx context.Context, dir string, role trust.Role, name string) (*trust.Credentials, error) {
+	bundle, err := s.authority.Bundle(ctx)
+	if err != nil {
+		return nil, err
+	}
 	dir = filepath.Join(s.dir, dir)
 	c, err := trust.OpenCredentials(dir)
-	if err == nil && !c.Due(time.Now()) {
+	if err == nil && !c.Due(time.Now()) && c.Trusts(bundle) {
 		return c, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -104,10 +108,6 @@ func (s *security) hold(ctx context.Context, dir string, role trust.Role, name s
 	pair, err := s.authority.Issue(ctx, trust.Request{Role: role, Name: name, Life: s.life}, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("credentials of %s/%s: %w", role, name, err)
-	}
-	bundle, err := s.authority.Bundle(ctx)
-	if err != nil {
-		return nil, err
 	}
 	if err := trust.SaveCredentials(dir, pair, bundle); err != nil {
 		return nil, err

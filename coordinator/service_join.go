@@ -109,6 +109,14 @@ func (v *service) Renew(ctx context.Context, r *wire.RenewRequest) (*wire.Certif
 	return signed, nil
 }
 
+// Authorities implements wire.ControlServer.
+func (v *service) Authorities(context.Context, *wire.AuthoritiesRequest) (*wire.AuthoritiesReply, error) {
+	if v.security == nil {
+		return nil, errPlain
+	}
+	return &wire.AuthoritiesReply{Bundle: trust.EncodeCertificates(v.security.own.Bundle()...)}, nil
+}
+
 // CreateToken implements wire.ControlServer.
 func (v *service) CreateToken(_ context.Context, r *wire.CreateTokenRequest) (*wire.CreateTokenReply, error) {
 	if v.security == nil {

@@ -51,12 +51,15 @@ const (
 // upkeepInterval is between two looks at the certificate and at the gossip's keys.
 const upkeepInterval = time.Second
 
-// renewCertificate renews it if it is due. Another process with the same credentials may have
-// renewed it: then this one takes that.
+// renewCertificate renews it if it is due, or if the cluster's CAs change. Another process with
+// the same credentials may have renewed it: then this one takes that.
 func (w *worker) renewCertificate(ctx context.Context) error {
 	_, err := w.trust.Reload()
-	if s := w.current.Load(); err == nil && s != nil && w.trust.Due(time.Now()) {
-		err = enroll.Renew(ctx, w.trust, w.trustDir, s.control)
+	if s := w.current.Load(); err == nil && s != nil {
+		err = enroll.KeepCurrent(ctx, w.trust, w.trustDir, s.control)
+	}
+	if status.Code(err) == codes.Unavailable {
+		return nil // the session says so
 	}
 	return err
 }

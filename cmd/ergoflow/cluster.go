@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -43,8 +46,23 @@ func (f clusterFlags) String() string {
 	return given
 }
 
-// endpoint is the control service.
-func (f clusterFlags) endpoint() (conduct.Endpoint, error) {
+// endpoint is the control service. The credentials of a context are renewed if they are due;
+// where that fails, the command itself says why nobody answers.
+func (f clusterFlags) endpoint(ctx context.Context) (conduct.Endpoint, error) {
+	at, err := f.find()
+	if err != nil {
+		return at, err
+	}
+	if failed := at.KeepCurrent(ctx); failed != nil && time.Until(at.Credentials.Certificate().NotAfter) < soon {
+		slog.Warn("your credentials end soon, and were not renewed", "context", f.context, "end", at.Credentials.Certificate().NotAfter, "error", failed)
+	}
+	return at, nil
+}
+
+// soon is when a person hears that credentials end.
+const soon = 3 * 24 * time.Hour
+
+func (f clusterFlags) find() (conduct.Endpoint, error) {
 	switch {
 	case f.addr != "" || f.dir == "" && f.context != "":
 		return conduct.EndpointOf(f.context, f.addr)
@@ -59,8 +77,8 @@ func (f clusterFlags) endpoint() (conduct.Endpoint, error) {
 }
 
 // dial prepares a client of the coordinator.
-func (f clusterFlags) dial() (*conduct.Client, error) {
-	at, err := f.endpoint()
+func (f clusterFlags) dial(ctx context.Context) (*conduct.Client, error) {
+	at, err := f.endpoint(ctx)
 	if err != nil {
 		return nil, err
 	}

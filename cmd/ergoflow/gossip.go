@@ -37,7 +37,7 @@ has the old key.`,
 		Example: "  ergoflow gossip rotate --dir /var/lib/ergoflow",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withClient(cluster, func(c *conduct.Client) error { return rotateGossip(cmd.Context(), c) })
+			return withClient(cmd.Context(), cluster, func(c *conduct.Client) error { return rotateGossip(cmd.Context(), c) })
 		},
 	}
 	cluster.add(cmd)

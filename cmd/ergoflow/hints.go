@@ -86,7 +86,7 @@ var hints = []struct {
 	{trust.ErrKey, "make another key: openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"},
 	{trust.ErrNoRotation, "begin one: ergoflow certs rotate --ca DIR"},
 	{trust.ErrNotUsed, "let it sign first: ergoflow certs rotate --use --ca DIR"},
-	{trust.ErrNotRenewed, "renew their certificates, or revoke them; then the same command finishes"},
+	{trust.ErrNotRenewed, "a cluster that runs renews them within seconds: --wait 1m; revoke what does not come back, or --force the step"},
 	{trust.ErrNotYetValid, "set this machine's clock, if it is the wrong one"},
 	{trust.ErrExpired, "set this machine's clock, if it is the wrong one; otherwise make a new certificate or authority"},
 	{trust.ErrFormat, "restore the file from a copy"},

@@ -142,7 +142,7 @@ func (f *reproduceFlags) options(bars *progress.Stages) reproduce.Options {
 // many workers, a cluster that does not answer.
 func trainable(ctx context.Context, selected []studies.Study, preset string, seeds int, cluster clusterFlags, local *localFlags) error {
 	if cluster.addr != "" {
-		client, err := cluster.dial()
+		client, err := cluster.dial(ctx)
 		if err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func runAt(ctx context.Context, cluster clusterFlags, e experiment.Experiment) (
 	if err != nil {
 		return conduct.Result{}, usage(err)
 	}
-	at, err := cluster.endpoint()
+	at, err := cluster.endpoint(ctx)
 	if err != nil {
 		return conduct.Result{}, err
 	}

@@ -64,7 +64,7 @@ running, 1 for an error and 2 for a wrong configuration.`,
 			return err
 		}
 		o.Force, o.Schedule, o.Scheduled = force, schedule, scheduled
-		if o.Config.Cluster, err = placed(o.Config.Cluster, cluster, store); err != nil {
+		if o.Config.Cluster, err = placed(cmd.Context(), o.Config.Cluster, cluster, store); err != nil {
 			return err
 		}
 		out, err := retraining.Run(cmd.Context(), o)
@@ -107,7 +107,7 @@ func enqueueRetraining(ctx context.Context, cluster clusterFlags, config string,
 	if err != nil {
 		return err
 	}
-	client, err := cluster.dial()
+	client, err := cluster.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func retrainOptions(path string, shown *os.File) (retraining.Options, error) {
 }
 
 // placed is where to train: the command line goes before the configuration.
-func placed(c retraining.Cluster, on clusterFlags, store string) (retraining.Cluster, error) {
+func placed(ctx context.Context, c retraining.Cluster, on clusterFlags, store string) (retraining.Cluster, error) {
 	if on.dir == "" && on.addr == "" {
 		c.Context = cmp.Or(on.context, c.Context)
 		if store != "" {
@@ -159,7 +159,7 @@ func placed(c retraining.Cluster, on clusterFlags, store string) (retraining.Clu
 		}
 		return c, nil
 	}
-	at, err := on.endpoint()
+	at, err := on.endpoint(ctx)
 	if err != nil {
 		return c, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -38,7 +39,7 @@ that has ended as skipped, with its reason.`,
 			if ended < 0 {
 				return usagef("-n is %d, less than 0", ended)
 			}
-			client, err := cluster.dial()
+			client, err := cluster.dial(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -121,7 +122,7 @@ func runsShowCommand() *cobra.Command {
 		Example: "  ergoflow runs show 12 --dir /var/lib/ergoflow",
 		Args:    exactly(1, "the number of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return cluster.withRun(args[0], func(client *conduct.Client, id queue.ID) error {
+			return cluster.withRun(cmd.Context(), args[0], func(client *conduct.Client, id queue.ID) error {
 				r, err := client.Run(cmd.Context(), id)
 				if err != nil {
 					return err
@@ -177,7 +178,7 @@ retraining is told to end, and what it has submitted is cancelled with it.`,
 		Example: "  ergoflow runs cancel 12 --dir /var/lib/ergoflow",
 		Args:    exactly(1, "the number of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return cluster.withRun(args[0], func(client *conduct.Client, id queue.ID) error {
+			return cluster.withRun(cmd.Context(), args[0], func(client *conduct.Client, id queue.ID) error {
 				return client.ChangeRun(cmd.Context(), &wire.ChangeRunRequest{Id: uint64(id), Action: wire.ChangeRunRequest_ACTION_CANCEL})
 			})
 		},
@@ -199,7 +200,7 @@ func runsMoveCommand() *cobra.Command {
 			if err := checkPriority(priority); err != nil {
 				return err
 			}
-			return cluster.withRun(args[0], func(client *conduct.Client, id queue.ID) error {
+			return cluster.withRun(cmd.Context(), args[0], func(client *conduct.Client, id queue.ID) error {
 				move := &wire.ChangeRunRequest{Id: uint64(id), Action: wire.ChangeRunRequest_ACTION_PRIORITY, Priority: int32(priority)}
 				switch {
 				case first:
@@ -232,12 +233,12 @@ func checkPriority(p int) error {
 }
 
 // withRun calls a function with the cluster's client and the number of a run.
-func (f *clusterFlags) withRun(number string, call func(*conduct.Client, queue.ID) error) error {
+func (f *clusterFlags) withRun(ctx context.Context, number string, call func(*conduct.Client, queue.ID) error) error {
 	id, err := strconv.ParseUint(number, 10, 64)
 	if err != nil || id == 0 {
 		return withHint(usagef("%q is not the number of a run", number), "`ergoflow runs list %s` shows the numbers", f)
 	}
-	client, err := f.dial()
+	client, err := f.dial(ctx)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ are not started are listed with their reason by ` + "`ergoflow runs list`" + `.`
 			if r.Config, err = cluster.retrainConfig(r.Config); err != nil {
 				return err
 			}
-			client, err := cluster.dial()
+			client, err := cluster.dial(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ func schedulesOf(name, short, long string, arguments int) *cobra.Command {
 		Example: example + " --dir /var/lib/ergoflow",
 		Args:    exactly(arguments, what),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := cluster.dial()
+			client, err := cluster.dial(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func scheduleChange(name, short, long string, action wire.ChangeScheduleRequest_
 		Example: "  ergoflow schedules " + name + " nightly --dir /var/lib/ergoflow",
 		Args:    exactly(1, "the name of a schedule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			client, err := cluster.dial()
+			client, err := cluster.dial(cmd.Context())
 			if err != nil {
 				return err
 			}

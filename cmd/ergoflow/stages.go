@@ -109,7 +109,7 @@ func runOn(ctx context.Context, cluster clusterFlags, e experiment.Experiment, u
 	if err != nil {
 		return usage(err)
 	}
-	at, err := cluster.endpoint()
+	at, err := cluster.endpoint(ctx)
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func readCheckpoints(ctx context.Context, dir string) (store *checkpoint.Store, 
 // snapshot fetches a copy of the coordinator's checkpoint store into a
 // temporary file.
 func snapshot(ctx context.Context, dir string) (path string, err error) {
-	client, err := clusterFlags{dir: dir}.dial()
+	client, err := clusterFlags{dir: dir}.dial(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -24,7 +24,7 @@ func statusCommand() *cobra.Command {
 		Example: "  ergoflow status --dir ergoflow-runs/vn1d-demo --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := cluster.dial()
+			client, err := cluster.dial(cmd.Context())
 			if err != nil {
 				return err
 			}

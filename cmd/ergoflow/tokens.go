@@ -49,7 +49,7 @@ func tokensCreateCommand() *cobra.Command {
 			if ttl < time.Second {
 				return usagef("--ttl is %v, less than a second", ttl)
 			}
-			return withClient(cluster, func(c *conduct.Client) error {
+			return withClient(cmd.Context(), cluster, func(c *conduct.Client) error {
 				token, join, err := c.CreateToken(cmd.Context(), r, ttl, uses)
 				if err != nil {
 					return err
@@ -81,7 +81,7 @@ func tokensListCommand() *cobra.Command {
 		Example: "  ergoflow tokens list --dir /var/lib/ergoflow",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withClient(cluster, func(c *conduct.Client) error { return listTokens(cmd.Context(), c, asJSON) })
+			return withClient(cmd.Context(), cluster, func(c *conduct.Client) error { return listTokens(cmd.Context(), c, asJSON) })
 		},
 	}
 	cluster.add(cmd)
@@ -123,7 +123,7 @@ func tokensRevokeCommand() *cobra.Command {
 		Example: "  ergoflow tokens revoke 0123456789abcdef --dir /var/lib/ergoflow",
 		Args:    exactly(1, "the id of a token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cluster, func(c *conduct.Client) error { return c.RevokeToken(cmd.Context(), args[0]) })
+			return withClient(cmd.Context(), cluster, func(c *conduct.Client) error { return c.RevokeToken(cmd.Context(), args[0]) })
 		},
 	}
 	cluster.add(cmd)
@@ -131,8 +131,8 @@ func tokensRevokeCommand() *cobra.Command {
 }
 
 // withClient calls f with a client of the cluster.
-func withClient(cluster clusterFlags, f func(*conduct.Client) error) error {
-	c, err := cluster.dial()
+func withClient(ctx context.Context, cluster clusterFlags, f func(*conduct.Client) error) error {
+	c, err := cluster.dial(ctx)
 	if err != nil {
 		return err
 	}

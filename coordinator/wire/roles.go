@@ -30,7 +30,8 @@ var Roles = secure.Table{
 	Control_RevokeToken_FullMethodName:    {trust.Operator},
 	Control_RotateGossip_FullMethodName:   {trust.Operator},
 
-	Control_Renew_FullMethodName: trust.Roles(), // each for itself
+	Control_Renew_FullMethodName:       trust.Roles(), // each for itself
+	Control_Authorities_FullMethodName: trust.Roles(),
 
 	Join_Admit_FullMethodName:     {}, // by its token
 	Join_Introduce_FullMethodName: trust.Roles(),

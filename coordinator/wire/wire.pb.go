@@ -4347,6 +4347,86 @@ func (x *Certificates) GetBundle() []byte {
 	return nil
 }
 
+type AuthoritiesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthoritiesRequest) Reset() {
+	*x = AuthoritiesRequest{}
+	mi := &file_wire_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthoritiesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthoritiesRequest) ProtoMessage() {}
+
+func (x *AuthoritiesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthoritiesRequest.ProtoReflect.Descriptor instead.
+func (*AuthoritiesRequest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{62}
+}
+
+type AuthoritiesReply struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bundle        []byte                 `protobuf:"bytes,1,opt,name=bundle,proto3" json:"bundle,omitempty"` // PEM; the first one signs
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuthoritiesReply) Reset() {
+	*x = AuthoritiesReply{}
+	mi := &file_wire_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuthoritiesReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuthoritiesReply) ProtoMessage() {}
+
+func (x *AuthoritiesReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuthoritiesReply.ProtoReflect.Descriptor instead.
+func (*AuthoritiesReply) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *AuthoritiesReply) GetBundle() []byte {
+	if x != nil {
+		return x.Bundle
+	}
+	return nil
+}
+
 type IntroduceRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4355,7 +4435,7 @@ type IntroduceRequest struct {
 
 func (x *IntroduceRequest) Reset() {
 	*x = IntroduceRequest{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4367,7 +4447,7 @@ func (x *IntroduceRequest) String() string {
 func (*IntroduceRequest) ProtoMessage() {}
 
 func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4380,7 +4460,7 @@ func (x *IntroduceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceRequest.ProtoReflect.Descriptor instead.
 func (*IntroduceRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 type IntroduceReply struct {
@@ -4394,7 +4474,7 @@ type IntroduceReply struct {
 
 func (x *IntroduceReply) Reset() {
 	*x = IntroduceReply{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4406,7 +4486,7 @@ func (x *IntroduceReply) String() string {
 func (*IntroduceReply) ProtoMessage() {}
 
 func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4419,7 +4499,7 @@ func (x *IntroduceReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use IntroduceReply.ProtoReflect.Descriptor instead.
 func (*IntroduceReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *IntroduceReply) GetControl() string {
@@ -4453,7 +4533,7 @@ type GossipKeysRequest struct {
 
 func (x *GossipKeysRequest) Reset() {
 	*x = GossipKeysRequest{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4465,7 +4545,7 @@ func (x *GossipKeysRequest) String() string {
 func (*GossipKeysRequest) ProtoMessage() {}
 
 func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4478,7 +4558,7 @@ func (x *GossipKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysRequest.ProtoReflect.Descriptor instead.
 func (*GossipKeysRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{64}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *GossipKeysRequest) GetWorker() string {
@@ -4505,7 +4585,7 @@ type GossipKeysReply struct {
 
 func (x *GossipKeysReply) Reset() {
 	*x = GossipKeysReply{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4517,7 +4597,7 @@ func (x *GossipKeysReply) String() string {
 func (*GossipKeysReply) ProtoMessage() {}
 
 func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4530,7 +4610,7 @@ func (x *GossipKeysReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GossipKeysReply.ProtoReflect.Descriptor instead.
 func (*GossipKeysReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{65}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GossipKeysReply) GetVersion() uint64 {
@@ -4556,7 +4636,7 @@ type RotateGossipRequest struct {
 
 func (x *RotateGossipRequest) Reset() {
 	*x = RotateGossipRequest{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4568,7 +4648,7 @@ func (x *RotateGossipRequest) String() string {
 func (*RotateGossipRequest) ProtoMessage() {}
 
 func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4581,7 +4661,7 @@ func (x *RotateGossipRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipRequest.ProtoReflect.Descriptor instead.
 func (*RotateGossipRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{66}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RotateGossipRequest) GetBegin() bool {
@@ -4601,7 +4681,7 @@ type RotateGossipReply struct {
 
 func (x *RotateGossipReply) Reset() {
 	*x = RotateGossipReply{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4613,7 +4693,7 @@ func (x *RotateGossipReply) String() string {
 func (*RotateGossipReply) ProtoMessage() {}
 
 func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4626,7 +4706,7 @@ func (x *RotateGossipReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RotateGossipReply.ProtoReflect.Descriptor instead.
 func (*RotateGossipReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{67}
+	return file_wire_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RotateGossipReply) GetPass() string {
@@ -4654,7 +4734,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4666,7 +4746,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4679,7 +4759,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{68}
+	return file_wire_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -4713,7 +4793,7 @@ type CreateTokenReply struct {
 
 func (x *CreateTokenReply) Reset() {
 	*x = CreateTokenReply{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4725,7 +4805,7 @@ func (x *CreateTokenReply) String() string {
 func (*CreateTokenReply) ProtoMessage() {}
 
 func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4738,7 +4818,7 @@ func (x *CreateTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenReply.ProtoReflect.Descriptor instead.
 func (*CreateTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{69}
+	return file_wire_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CreateTokenReply) GetToken() string {
@@ -4763,7 +4843,7 @@ type TokensRequest struct {
 
 func (x *TokensRequest) Reset() {
 	*x = TokensRequest{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4775,7 +4855,7 @@ func (x *TokensRequest) String() string {
 func (*TokensRequest) ProtoMessage() {}
 
 func (x *TokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4788,7 +4868,7 @@ func (x *TokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensRequest.ProtoReflect.Descriptor instead.
 func (*TokensRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{70}
+	return file_wire_proto_rawDescGZIP(), []int{72}
 }
 
 type TokensReply struct {
@@ -4800,7 +4880,7 @@ type TokensReply struct {
 
 func (x *TokensReply) Reset() {
 	*x = TokensReply{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4812,7 +4892,7 @@ func (x *TokensReply) String() string {
 func (*TokensReply) ProtoMessage() {}
 
 func (x *TokensReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4825,7 +4905,7 @@ func (x *TokensReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokensReply.ProtoReflect.Descriptor instead.
 func (*TokensReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{71}
+	return file_wire_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *TokensReply) GetJson() []byte {
@@ -4844,7 +4924,7 @@ type RevokeTokenRequest struct {
 
 func (x *RevokeTokenRequest) Reset() {
 	*x = RevokeTokenRequest{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4856,7 +4936,7 @@ func (x *RevokeTokenRequest) String() string {
 func (*RevokeTokenRequest) ProtoMessage() {}
 
 func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4869,7 +4949,7 @@ func (x *RevokeTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeTokenRequest) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{72}
+	return file_wire_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RevokeTokenRequest) GetId() string {
@@ -4887,7 +4967,7 @@ type RevokeTokenReply struct {
 
 func (x *RevokeTokenReply) Reset() {
 	*x = RevokeTokenReply{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +4979,7 @@ func (x *RevokeTokenReply) String() string {
 func (*RevokeTokenReply) ProtoMessage() {}
 
 func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +4992,7 @@ func (x *RevokeTokenReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeTokenReply.ProtoReflect.Descriptor instead.
 func (*RevokeTokenReply) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{73}
+	return file_wire_proto_rawDescGZIP(), []int{75}
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -5236,7 +5316,10 @@ const file_wire_proto_rawDesc = "" +
 	"\arequest\x18\x01 \x01(\fR\arequest\"H\n" +
 	"\fCertificates\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x16\n" +
-	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x12\n" +
+	"\x06bundle\x18\x02 \x01(\fR\x06bundle\"\x14\n" +
+	"\x12AuthoritiesRequest\"*\n" +
+	"\x10AuthoritiesReply\x12\x16\n" +
+	"\x06bundle\x18\x01 \x01(\fR\x06bundle\"\x12\n" +
 	"\x10IntroduceRequest\"t\n" +
 	"\x0eIntroduceReply\x12\x18\n" +
 	"\acontrol\x18\x01 \x01(\tR\acontrol\x12\x16\n" +
@@ -5269,7 +5352,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Stage\x12\x15\n" +
 	"\x11STAGE_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0eSTAGE_GENERATE\x10\x01\x12\x0f\n" +
-	"\vSTAGE_TRAIN\x10\x022\x9b\n" +
+	"\vSTAGE_TRAIN\x10\x022\xea\n" +
 	"\n" +
 	"\aControl\x12J\n" +
 	"\aSession\x12\x1a.ergoflow.v1.WorkerMessage\x1a\x1f.ergoflow.v1.CoordinatorMessage(\x010\x01\x12>\n" +
@@ -5285,6 +5368,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x0eLoadCheckpoint\x12\x18.ergoflow.v1.LoadRequest\x1a\x1b.ergoflow.v1.CheckpointPart0\x01\x12>\n" +
 	"\bSnapshot\x12\x1c.ergoflow.v1.SnapshotRequest\x1a\x12.ergoflow.v1.Chunk0\x01\x12=\n" +
 	"\x05Renew\x12\x19.ergoflow.v1.RenewRequest\x1a\x19.ergoflow.v1.Certificates\x12M\n" +
+	"\vAuthorities\x12\x1f.ergoflow.v1.AuthoritiesRequest\x1a\x1d.ergoflow.v1.AuthoritiesReply\x12M\n" +
 	"\vCreateToken\x12\x1f.ergoflow.v1.CreateTokenRequest\x1a\x1d.ergoflow.v1.CreateTokenReply\x12>\n" +
 	"\x06Tokens\x12\x1a.ergoflow.v1.TokensRequest\x1a\x18.ergoflow.v1.TokensReply\x12M\n" +
 	"\vRevokeToken\x12\x1f.ergoflow.v1.RevokeTokenRequest\x1a\x1d.ergoflow.v1.RevokeTokenReply\x12J\n" +
@@ -5312,7 +5396,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_wire_proto_goTypes = []any{
 	(Stage)(0),                        // 0: ergoflow.v1.Stage
 	(Source_Kind)(0),                  // 1: ergoflow.v1.Source.Kind
@@ -5380,18 +5464,20 @@ var file_wire_proto_goTypes = []any{
 	(*AdmitRequest)(nil),              // 63: ergoflow.v1.AdmitRequest
 	(*RenewRequest)(nil),              // 64: ergoflow.v1.RenewRequest
 	(*Certificates)(nil),              // 65: ergoflow.v1.Certificates
-	(*IntroduceRequest)(nil),          // 66: ergoflow.v1.IntroduceRequest
-	(*IntroduceReply)(nil),            // 67: ergoflow.v1.IntroduceReply
-	(*GossipKeysRequest)(nil),         // 68: ergoflow.v1.GossipKeysRequest
-	(*GossipKeysReply)(nil),           // 69: ergoflow.v1.GossipKeysReply
-	(*RotateGossipRequest)(nil),       // 70: ergoflow.v1.RotateGossipRequest
-	(*RotateGossipReply)(nil),         // 71: ergoflow.v1.RotateGossipReply
-	(*CreateTokenRequest)(nil),        // 72: ergoflow.v1.CreateTokenRequest
-	(*CreateTokenReply)(nil),          // 73: ergoflow.v1.CreateTokenReply
-	(*TokensRequest)(nil),             // 74: ergoflow.v1.TokensRequest
-	(*TokensReply)(nil),               // 75: ergoflow.v1.TokensReply
-	(*RevokeTokenRequest)(nil),        // 76: ergoflow.v1.RevokeTokenRequest
-	(*RevokeTokenReply)(nil),          // 77: ergoflow.v1.RevokeTokenReply
+	(*AuthoritiesRequest)(nil),        // 66: ergoflow.v1.AuthoritiesRequest
+	(*AuthoritiesReply)(nil),          // 67: ergoflow.v1.AuthoritiesReply
+	(*IntroduceRequest)(nil),          // 68: ergoflow.v1.IntroduceRequest
+	(*IntroduceReply)(nil),            // 69: ergoflow.v1.IntroduceReply
+	(*GossipKeysRequest)(nil),         // 70: ergoflow.v1.GossipKeysRequest
+	(*GossipKeysReply)(nil),           // 71: ergoflow.v1.GossipKeysReply
+	(*RotateGossipRequest)(nil),       // 72: ergoflow.v1.RotateGossipRequest
+	(*RotateGossipReply)(nil),         // 73: ergoflow.v1.RotateGossipReply
+	(*CreateTokenRequest)(nil),        // 74: ergoflow.v1.CreateTokenRequest
+	(*CreateTokenReply)(nil),          // 75: ergoflow.v1.CreateTokenReply
+	(*TokensRequest)(nil),             // 76: ergoflow.v1.TokensRequest
+	(*TokensReply)(nil),               // 77: ergoflow.v1.TokensReply
+	(*RevokeTokenRequest)(nil),        // 78: ergoflow.v1.RevokeTokenRequest
+	(*RevokeTokenReply)(nil),          // 79: ergoflow.v1.RevokeTokenReply
 }
 var file_wire_proto_depIdxs = []int32{
 	6,  // 0: ergoflow.v1.WorkerMessage.hello:type_name -> ergoflow.v1.Hello
@@ -5436,7 +5522,7 @@ var file_wire_proto_depIdxs = []int32{
 	51, // 39: ergoflow.v1.CheckpointPart.header:type_name -> ergoflow.v1.CheckpointHeader
 	61, // 40: ergoflow.v1.FollowPart.state:type_name -> ergoflow.v1.FollowState
 	62, // 41: ergoflow.v1.FollowPart.update:type_name -> ergoflow.v1.FollowUpdate
-	69, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
+	71, // 42: ergoflow.v1.IntroduceReply.keys:type_name -> ergoflow.v1.GossipKeysReply
 	5,  // 43: ergoflow.v1.Control.Session:input_type -> ergoflow.v1.WorkerMessage
 	35, // 44: ergoflow.v1.Control.Submit:input_type -> ergoflow.v1.SubmitRequest
 	48, // 45: ergoflow.v1.Control.Status:input_type -> ergoflow.v1.StatusRequest
@@ -5450,41 +5536,43 @@ var file_wire_proto_depIdxs = []int32{
 	53, // 53: ergoflow.v1.Control.LoadCheckpoint:input_type -> ergoflow.v1.LoadRequest
 	54, // 54: ergoflow.v1.Control.Snapshot:input_type -> ergoflow.v1.SnapshotRequest
 	64, // 55: ergoflow.v1.Control.Renew:input_type -> ergoflow.v1.RenewRequest
-	72, // 56: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
-	74, // 57: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
-	76, // 58: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
-	68, // 59: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
-	70, // 60: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
-	63, // 61: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
-	66, // 62: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
-	56, // 63: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
-	59, // 64: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
-	57, // 65: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
-	18, // 66: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
-	37, // 67: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
-	49, // 68: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
-	39, // 69: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
-	41, // 70: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
-	43, // 71: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
-	45, // 72: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
-	47, // 73: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
-	52, // 74: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
-	52, // 75: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
-	50, // 76: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
-	55, // 77: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
-	65, // 78: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
-	73, // 79: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
-	75, // 80: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
-	77, // 81: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
-	69, // 82: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
-	71, // 83: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
-	65, // 84: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
-	67, // 85: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
-	55, // 86: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
-	60, // 87: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
-	58, // 88: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
-	66, // [66:89] is the sub-list for method output_type
-	43, // [43:66] is the sub-list for method input_type
+	66, // 56: ergoflow.v1.Control.Authorities:input_type -> ergoflow.v1.AuthoritiesRequest
+	74, // 57: ergoflow.v1.Control.CreateToken:input_type -> ergoflow.v1.CreateTokenRequest
+	76, // 58: ergoflow.v1.Control.Tokens:input_type -> ergoflow.v1.TokensRequest
+	78, // 59: ergoflow.v1.Control.RevokeToken:input_type -> ergoflow.v1.RevokeTokenRequest
+	70, // 60: ergoflow.v1.Control.GossipKeys:input_type -> ergoflow.v1.GossipKeysRequest
+	72, // 61: ergoflow.v1.Control.RotateGossip:input_type -> ergoflow.v1.RotateGossipRequest
+	63, // 62: ergoflow.v1.Join.Admit:input_type -> ergoflow.v1.AdmitRequest
+	68, // 63: ergoflow.v1.Join.Introduce:input_type -> ergoflow.v1.IntroduceRequest
+	56, // 64: ergoflow.v1.Peer.State:input_type -> ergoflow.v1.StateRequest
+	59, // 65: ergoflow.v1.Peer.Follow:input_type -> ergoflow.v1.FollowRequest
+	57, // 66: ergoflow.v1.Peer.Reach:input_type -> ergoflow.v1.ReachRequest
+	18, // 67: ergoflow.v1.Control.Session:output_type -> ergoflow.v1.CoordinatorMessage
+	37, // 68: ergoflow.v1.Control.Submit:output_type -> ergoflow.v1.SubmitReply
+	49, // 69: ergoflow.v1.Control.Status:output_type -> ergoflow.v1.StatusReply
+	39, // 70: ergoflow.v1.Control.Runs:output_type -> ergoflow.v1.RunsReply
+	41, // 71: ergoflow.v1.Control.ChangeRun:output_type -> ergoflow.v1.ChangeRunReply
+	43, // 72: ergoflow.v1.Control.AddSchedule:output_type -> ergoflow.v1.AddScheduleReply
+	45, // 73: ergoflow.v1.Control.Schedules:output_type -> ergoflow.v1.SchedulesReply
+	47, // 74: ergoflow.v1.Control.ChangeSchedule:output_type -> ergoflow.v1.ChangeScheduleReply
+	52, // 75: ergoflow.v1.Control.SaveCheckpoint:output_type -> ergoflow.v1.SaveReply
+	52, // 76: ergoflow.v1.Control.SaveStart:output_type -> ergoflow.v1.SaveReply
+	50, // 77: ergoflow.v1.Control.LoadCheckpoint:output_type -> ergoflow.v1.CheckpointPart
+	55, // 78: ergoflow.v1.Control.Snapshot:output_type -> ergoflow.v1.Chunk
+	65, // 79: ergoflow.v1.Control.Renew:output_type -> ergoflow.v1.Certificates
+	67, // 80: ergoflow.v1.Control.Authorities:output_type -> ergoflow.v1.AuthoritiesReply
+	75, // 81: ergoflow.v1.Control.CreateToken:output_type -> ergoflow.v1.CreateTokenReply
+	77, // 82: ergoflow.v1.Control.Tokens:output_type -> ergoflow.v1.TokensReply
+	79, // 83: ergoflow.v1.Control.RevokeToken:output_type -> ergoflow.v1.RevokeTokenReply
+	71, // 84: ergoflow.v1.Control.GossipKeys:output_type -> ergoflow.v1.GossipKeysReply
+	73, // 85: ergoflow.v1.Control.RotateGossip:output_type -> ergoflow.v1.RotateGossipReply
+	65, // 86: ergoflow.v1.Join.Admit:output_type -> ergoflow.v1.Certificates
+	69, // 87: ergoflow.v1.Join.Introduce:output_type -> ergoflow.v1.IntroduceReply
+	55, // 88: ergoflow.v1.Peer.State:output_type -> ergoflow.v1.Chunk
+	60, // 89: ergoflow.v1.Peer.Follow:output_type -> ergoflow.v1.FollowPart
+	58, // 90: ergoflow.v1.Peer.Reach:output_type -> ergoflow.v1.ReachReply
+	67, // [67:91] is the sub-list for method output_type
+	43, // [43:67] is the sub-list for method input_type
 	43, // [43:43] is the sub-list for extension type_name
 	43, // [43:43] is the sub-list for extension extendee
 	0,  // [0:43] is the sub-list for field type_name
@@ -5539,7 +5627,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   74,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -38,6 +38,7 @@ const (
 	Control_LoadCheckpoint_FullMethodName = "/ergoflow.v1.Control/LoadCheckpoint"
 	Control_Snapshot_FullMethodName       = "/ergoflow.v1.Control/Snapshot"
 	Control_Renew_FullMethodName          = "/ergoflow.v1.Control/Renew"
+	Control_Authorities_FullMethodName    = "/ergoflow.v1.Control/Authorities"
 	Control_CreateToken_FullMethodName    = "/ergoflow.v1.Control/CreateToken"
 	Control_Tokens_FullMethodName         = "/ergoflow.v1.Control/Tokens"
 	Control_RevokeToken_FullMethodName    = "/ergoflow.v1.Control/RevokeToken"
@@ -78,6 +79,8 @@ type ControlClient interface {
 	Snapshot(ctx context.Context, in *SnapshotRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Chunk], error)
 	// Renew signs a new certificate for the identity that asks.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*Certificates, error)
+	// Authorities returns the CAs that count. Who trusts others renews its certificate.
+	Authorities(ctx context.Context, in *AuthoritiesRequest, opts ...grpc.CallOption) (*AuthoritiesReply, error)
 	// CreateToken makes a token, with which processes join.
 	CreateToken(ctx context.Context, in *CreateTokenRequest, opts ...grpc.CallOption) (*CreateTokenReply, error)
 	// Tokens returns the document that `ergoflow tokens list --json` prints.
@@ -256,6 +259,16 @@ func (c *controlClient) Renew(ctx context.Context, in *RenewRequest, opts ...grp
 	return out, nil
 }
 
+func (c *controlClient) Authorities(ctx context.Context, in *AuthoritiesRequest, opts ...grpc.CallOption) (*AuthoritiesReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AuthoritiesReply)
+	err := c.cc.Invoke(ctx, Control_Authorities_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) CreateToken(ctx context.Context, in *CreateTokenRequest, opts ...grpc.CallOption) (*CreateTokenReply, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CreateTokenReply)
@@ -339,6 +352,8 @@ type ControlServer interface {
 	Snapshot(*SnapshotRequest, grpc.ServerStreamingServer[Chunk]) error
 	// Renew signs a new certificate for the identity that asks.
 	Renew(context.Context, *RenewRequest) (*Certificates, error)
+	// Authorities returns the CAs that count. Who trusts others renews its certificate.
+	Authorities(context.Context, *AuthoritiesRequest) (*AuthoritiesReply, error)
 	// CreateToken makes a token, with which processes join.
 	CreateToken(context.Context, *CreateTokenRequest) (*CreateTokenReply, error)
 	// Tokens returns the document that `ergoflow tokens list --json` prints.
@@ -398,6 +413,9 @@ func (UnimplementedControlServer) Snapshot(*SnapshotRequest, grpc.ServerStreamin
 }
 func (UnimplementedControlServer) Renew(context.Context, *RenewRequest) (*Certificates, error) {
 	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
+}
+func (UnimplementedControlServer) Authorities(context.Context, *AuthoritiesRequest) (*AuthoritiesReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Authorities not implemented")
 }
 func (UnimplementedControlServer) CreateToken(context.Context, *CreateTokenRequest) (*CreateTokenReply, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateToken not implemented")
@@ -622,6 +640,24 @@ func _Control_Renew_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_Authorities_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AuthoritiesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Authorities(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Authorities_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Authorities(ctx, req.(*AuthoritiesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_CreateToken_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(CreateTokenRequest)
 	if err := dec(in); err != nil {
@@ -750,6 +786,10 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Renew",
 			Handler:    _Control_Renew_Handler,
+		},
+		{
+			MethodName: "Authorities",
+			Handler:    _Control_Authorities_Handler,
 		},
 		{
 			MethodName: "CreateToken",

@@ -36,7 +36,7 @@ func BenchmarkSign(b *testing.B) {
 	first := issue(b, a, Worker, "w1", today)
 	all := make([]Issued, 10_000)
 	for i := range all {
-		all[i] = issuedOf(first.Certificate, Identity{"lab", Worker, "w1"}, bundle(b, a)[0])
+		all[i] = issuedOf(first.Certificate, Identity{"lab", Worker, "w1"}, bundle(b, a))
 	}
 	if err := writeIssued(a.dir, all, today); err != nil {
 		b.Fatal(err)

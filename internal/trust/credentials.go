@@ -76,6 +76,11 @@ func (c *Credentials) Pin() Fingerprint {
 	return FingerprintOf(s.bundle[s.signer])
 }
 
+// Trusts reports whether the process trusts these CAs and no others, with the same one first.
+func (c *Credentials) Trusts(bundle []*x509.Certificate) bool {
+	return slices.EqualFunc(c.Bundle(), bundle, (*x509.Certificate).Equal)
+}
+
 // Due reports whether to renew the certificate: two thirds of its life have passed, or
 // another CA signs now, which is the first of the bundle.
 func (c *Credentials) Due(now time.Time) bool {

@@ -208,7 +208,7 @@ func (a *Authority) sign(ctx context.Context, public any, r Request, now time.Ti
 		if cert, err = signed(leaf(r, id, h.signing(), now), h.signing(), public, h.key); err != nil {
 			return err
 		}
-		return writeIssued(a.dir, append(issued, issuedOf(cert, id, h.signing())), now)
+		return writeIssued(a.dir, append(issued, issuedOf(cert, id, h.bundle)), now)
 	})
 	if err != nil {
 		return nil, err

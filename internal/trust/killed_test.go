@@ -49,9 +49,9 @@ func child(mode, dir string) error {
 	case "begin":
 		return a.BeginRotation(ctx, today)
 	case "use":
-		return a.UseNext(ctx)
+		return a.UseNext(ctx, today, true)
 	case "finish":
-		return a.FinishRotation(ctx, today)
+		return a.FinishRotation(ctx, today, false)
 	case "revoke":
 		return a.RevokeIdentity(ctx, Identity{"lab", Worker, "w1"}, today)
 	}

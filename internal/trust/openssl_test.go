@@ -52,7 +52,7 @@ func TestOpenSSL(t *testing.T) {
 	if err := a.BeginRotation(t.Context(), today); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.UseNext(t.Context()); err != nil {
+	if err := a.UseNext(t.Context(), today, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, path := range []string{worker, write(issue(t, a, Worker, "w2", today))} {

@@ -66,11 +66,18 @@ type Issued struct {
 	Expires     time.Time   `json:"expires"`
 	Fingerprint string      `json:"fingerprint"` // SHA-256 of the certificate, as openssl's, lower-case without colons
 	Authority   Fingerprint `json:"authority"`   // that signed it
+	// Trusted are the CAs of the bundle when it was signed: who has the certificate has them.
+	Trusted []Fingerprint `json:"trusted,omitempty"`
 }
 
-func issuedOf(cert *x509.Certificate, id Identity, ca *x509.Certificate) Issued {
+func issuedOf(cert *x509.Certificate, id Identity, bundle []*x509.Certificate) Issued {
 	sum := sha256.Sum256(cert.Raw)
-	return Issued{SerialOf(cert), id, cert.NotBefore, cert.NotAfter, hex.EncodeToString(sum[:]), FingerprintOf(ca)}
+	i := Issued{Serial: SerialOf(cert), Identity: id, NotBefore: cert.NotBefore, Expires: cert.NotAfter,
+		Fingerprint: hex.EncodeToString(sum[:]), Authority: FingerprintOf(bundle[0])}
+	for _, ca := range bundle {
+		i.Trusted = append(i.Trusted, FingerprintOf(ca))
+	}
+	return i
 }
 
 // State is what a certificate is worth at a time.

@@ -19,8 +19,8 @@ var (
 	ErrNoRotation = errors.New("no rotation is under way")
 	// ErrNotUsed: the new CA does not sign yet.
 	ErrNotUsed = errors.New("the new CA does not sign yet")
-	// ErrNotRenewed: certificates that count have only the old CA's signature.
-	ErrNotRenewed = errors.New("not renewed since the new CA signs")
+	// ErrNotRenewed: certificates that count are from before the last step.
+	ErrNotRenewed = errors.New("not renewed")
 )
 
 // Rotation is how far the CA's rotation has come.
@@ -62,8 +62,8 @@ func (a *Authority) Rotation(ctx context.Context) (at Rotation, err error) {
 	return at, err
 }
 
-// BeginRotation makes a new CA, which is trusted beside the old one. All processes need the
-// new bundle before UseNext.
+// BeginRotation makes a new CA, which is trusted beside the old one. Who renews its certificate
+// from now on trusts both.
 func (a *Authority) BeginRotation(ctx context.Context, now time.Time) error {
 	return a.locked(ctx, syscall.LOCK_EX, func() error {
 		h, err := a.read()
@@ -82,8 +82,9 @@ func (a *Authority) BeginRotation(ctx context.Context, now time.Time) error {
 	})
 }
 
-// UseNext lets the new CA sign.
-func (a *Authority) UseNext(ctx context.Context) error {
+// UseNext lets the new CA sign. Unless it is forced it refuses while that would cut somebody
+// off: an identity with a certificate that counts, and none since the new CA is trusted.
+func (a *Authority) UseNext(ctx context.Context, now time.Time, force bool) error {
 	return a.locked(ctx, syscall.LOCK_EX, func() error {
 		h, err := a.read()
 		if err != nil {
@@ -95,13 +96,18 @@ func (a *Authority) UseNext(ctx context.Context) error {
 		case InUse:
 			return nil
 		}
+		next := FingerprintOf(h.bundle[1])
+		trusts := func(i Issued) bool { return slices.Contains(i.Trusted, next) }
+		if err := a.checkRenewed(force, trusts, "is trusted", now); err != nil {
+			return err
+		}
 		return writeCertificates(a.path(bundleFile), h.bundle[1], h.bundle[0])
 	})
 }
 
-// FinishRotation removes the old CA. It refuses while that would cut somebody off: an
-// identity with a certificate that counts, and none by the new CA.
-func (a *Authority) FinishRotation(ctx context.Context, now time.Time) error {
+// FinishRotation removes the old CA. Unless it is forced it refuses while that would cut
+// somebody off: an identity with a certificate that counts, and none by the new CA.
+func (a *Authority) FinishRotation(ctx context.Context, now time.Time, force bool) error {
 	return a.locked(ctx, syscall.LOCK_EX, func() error {
 		h, err := a.read()
 		if err != nil {
@@ -113,7 +119,9 @@ func (a *Authority) FinishRotation(ctx context.Context, now time.Time) error {
 		case Trusted:
 			return ErrNotUsed
 		}
-		if err := a.checkRenewed(FingerprintOf(h.signing()), now); err != nil {
+		signing := FingerprintOf(h.signing())
+		signed := func(i Issued) bool { return i.Authority == signing }
+		if err := a.checkRenewed(force, signed, "signs", now); err != nil {
 			return err
 		}
 		// The old key ends here. After this the second key file is not needed: the first
@@ -132,7 +140,12 @@ func (a *Authority) FinishRotation(ctx context.Context, now time.Time) error {
 	})
 }
 
-func (a *Authority) checkRenewed(signing Fingerprint, now time.Time) error {
+// checkRenewed is ErrNotRenewed while an identity with a certificate that counts has none that
+// is renewed, which is since the new CA does what since says.
+func (a *Authority) checkRenewed(force bool, renewed func(Issued) bool, since string, now time.Time) error {
+	if force {
+		return nil
+	}
 	issued, err := readIssued(a.dir)
 	if err != nil {
 		return err
@@ -141,7 +154,7 @@ func (a *Authority) checkRenewed(signing Fingerprint, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	left := notRenewed(issued, revoked, signing, now)
+	left := notRenewed(issued, revoked, renewed, now)
 	if len(left) == 0 {
 		return nil
 	}
@@ -152,23 +165,22 @@ func (a *Authority) checkRenewed(signing Fingerprint, now time.Time) error {
 	if len(left) > len(names) {
 		names = append(names, fmt.Sprintf("%d more", len(left)-len(names)))
 	}
-	return fmt.Errorf("%s: %w", strings.Join(names, ", "), ErrNotRenewed)
+	return fmt.Errorf("%s: %w since the new CA %s", strings.Join(names, ", "), ErrNotRenewed, since)
 }
 
-// notRenewed lists the identities with certificates that count, of which none is signed by
-// the CA that signs.
-func notRenewed(issued []Issued, revoked Revocations, signing Fingerprint, now time.Time) []Identity {
-	renewed := make(map[Identity]bool)
+// notRenewed lists the identities with certificates that count, of which none is renewed.
+func notRenewed(issued []Issued, revoked Revocations, renewed func(Issued) bool, now time.Time) []Identity {
+	known := make(map[Identity]bool)
 	var all []Identity
 	for _, i := range issued {
 		if s := i.State(revoked, now); s == Revoked || s == Expired {
 			continue
 		}
-		done, known := renewed[i.Identity]
-		if !known {
+		done, seen := known[i.Identity]
+		if !seen {
 			all = append(all, i.Identity)
 		}
-		renewed[i.Identity] = done || i.Authority == signing
+		known[i.Identity] = done || renewed(i)
 	}
-	return slices.DeleteFunc(all, func(id Identity) bool { return renewed[id] })
+	return slices.DeleteFunc(all, func(id Identity) bool { return known[id] })
 }

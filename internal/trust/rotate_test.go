@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"strings"
@@ -64,27 +65,31 @@ func TestRotation(t *testing.T) {
 	}
 	at(Resting)
 	due(false)
-	if err := a.UseNext(t.Context()); !errors.Is(err, ErrNoRotation) {
+	if err := a.UseNext(t.Context(), today, false); !errors.Is(err, ErrNoRotation) {
 		t.Error(err)
 	}
 
 	twice(func() error { return a.BeginRotation(t.Context(), today) })
 	at(Trusted)
-	if err := a.FinishRotation(t.Context(), today); !errors.Is(err, ErrNotUsed) {
+	if err := a.FinishRotation(t.Context(), today, false); !errors.Is(err, ErrNotUsed) {
 		t.Error(err)
 	}
 	if got := issue(t, a, Viewer, "v1", today).Certificate; got.CheckSignatureFrom(old) != nil {
 		t.Error("the new CA signs before it is used")
 	}
 	connected("begun")
-	trust(main)
+	err := a.UseNext(t.Context(), today, false)
+	if !errors.Is(err, ErrNotRenewed) || !strings.Contains(err.Error(), "coordinator/main") || !strings.Contains(err.Error(), "worker/w1") || strings.Contains(err.Error(), "v1") {
+		t.Errorf("used too early: %v", err)
+	}
+	renew(main)
 	connected("the server trusts both")
-	trust(w1)
+	renew(w1)
 	connected("both trust both")
 	joined("both trusted")
 	due(false)
 
-	twice(func() error { return a.UseNext(t.Context()) })
+	twice(func() error { return a.UseNext(t.Context(), today, false) })
 	at(InUse)
 	if err := a.BeginRotation(t.Context(), today); err != nil {
 		t.Error(err)
@@ -96,7 +101,7 @@ func TestRotation(t *testing.T) {
 	joined("the new CA signs, the coordinator has the old one's")
 	renew(w1)
 	connected("the client has the new CA's")
-	err := a.FinishRotation(t.Context(), today)
+	err = a.FinishRotation(t.Context(), today, false)
 	if !errors.Is(err, ErrNotRenewed) || !strings.Contains(err.Error(), "coordinator/main") || !strings.Contains(err.Error(), "viewer/v1") || strings.Contains(err.Error(), "w1") {
 		t.Errorf("finished too early: %v", err)
 	}
@@ -106,7 +111,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	twice(func() error { return a.FinishRotation(t.Context(), today) })
+	twice(func() error { return a.FinishRotation(t.Context(), today, false) })
 	at(Resting)
 	trust(main)
 	connected("the server has removed the old one")
@@ -133,13 +138,28 @@ func TestRotation(t *testing.T) {
 func TestFinishAfterExpiry(t *testing.T) {
 	a := authority(t, "lab")
 	issue(t, a, Worker, "w1", today)
-	if err := errors.Join(a.BeginRotation(t.Context(), today), a.UseNext(t.Context())); err != nil {
+	if err := a.BeginRotation(t.Context(), today); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.FinishRotation(t.Context(), today.Add(time.Hour)); !errors.Is(err, ErrNotRenewed) {
-		t.Error(err)
+	for _, step := range []func(context.Context, time.Time, bool) error{a.UseNext, a.FinishRotation} {
+		if err := step(t.Context(), today.Add(time.Hour), false); !errors.Is(err, ErrNotRenewed) {
+			t.Error(err)
+		}
+		if err := step(t.Context(), today.Add(25*time.Hour), false); err != nil {
+			t.Error(err)
+		}
 	}
-	if err := a.FinishRotation(t.Context(), today.Add(25*time.Hour)); err != nil {
-		t.Error(err)
+}
+
+// A rotation that is forced cuts off those that have not renewed.
+func TestForcedRotation(t *testing.T) {
+	a := authority(t, "lab")
+	w1 := credentials(t, a, Worker, "w1", today)
+	if err := errors.Join(a.BeginRotation(t.Context(), today), a.UseNext(t.Context(), today, true), a.FinishRotation(t.Context(), today, true)); err != nil {
+		t.Fatal(err)
+	}
+	main := credentials(t, a, Coordinator, "main", today)
+	if m := meet(t, main.ServerConfig(AllowRoles(Worker)), w1.ClientConfig(AllowRoles(Coordinator))); !errors.Is(m.client, ErrAuthority) {
+		t.Errorf("%v, %v", m.server, m.client)
 	}
 }

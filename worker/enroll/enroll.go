@@ -175,6 +175,29 @@ func call(ctx context.Context, address string, transport credentials.TransportCr
 	}
 }
 
+// KeepCurrent renews the certificate if it is due, or if the cluster trusts other CAs by now:
+// by renewing a process says that it trusts them too.
+func KeepCurrent(ctx context.Context, c *trust.Credentials, dir string, control wire.ControlClient) error {
+	due := c.Due(time.Now())
+	if !due {
+		ctx, cancel := context.WithTimeout(ctx, answerTime)
+		defer cancel()
+		reply, err := control.Authorities(ctx, &wire.AuthoritiesRequest{})
+		if err != nil {
+			return fmt.Errorf("ask for the authorities: %w", err)
+		}
+		bundle, err := trust.ParseBundle(reply.GetBundle())
+		if err != nil {
+			return fmt.Errorf("the authorities that the coordinator names: %w", err)
+		}
+		due = !c.Trusts(bundle)
+	}
+	if !due {
+		return nil
+	}
+	return Renew(ctx, c, dir, control)
+}
+
 // Renew has the coordinator sign a new certificate, and keeps it in the directory. The
 // credentials change in place.
 func Renew(ctx context.Context, c *trust.Credentials, dir string, control wire.ControlClient) error {

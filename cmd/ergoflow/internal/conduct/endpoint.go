@@ -2,6 +2,7 @@ package conduct
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,12 +13,14 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/trust"
+	"github.com/ergoflow/ergoflow/worker/enroll"
 )
 
 // Endpoint is a coordinator's control service, and what a command shows it.
 type Endpoint struct {
 	Addr        string
 	Credentials *trust.Credentials // nil: plain text
+	dir         string             // of the credentials, if this process renews them
 }
 
 // contextFile says which cluster the credentials beside it are for.
@@ -55,7 +58,21 @@ func EndpointOf(dir, addr string) (Endpoint, error) {
 		}
 		addr = known.Control
 	}
-	return Endpoint{addr, c}, nil
+	return Endpoint{addr, c, dir}, nil
+}
+
+// KeepCurrent renews the credentials of a person's context, as workers renew theirs. Those in
+// a coordinator's directory are that process's to renew.
+func (e Endpoint) KeepCurrent(ctx context.Context) error {
+	if e.dir == "" {
+		return nil
+	}
+	c, err := Dial(e)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return enroll.KeepCurrent(ctx, e.Credentials, e.dir, c.Control)
 }
 
 // SaveContext writes beside credentials where the coordinator is.
@@ -78,5 +95,9 @@ func EndpointIn(dir, with string) (Endpoint, error) {
 	if a.Join != "" {
 		own = coordinator.OperatorDir(dir)
 	}
-	return EndpointOf(cmp.Or(with, own), a.Control)
+	at, err := EndpointOf(cmp.Or(with, own), a.Control)
+	if with == "" {
+		at.dir = ""
+	}
+	return at, err
 }
