@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // meddler is between two processes and changes the records that one sends to the other.
@@ -197,4 +200,116 @@ func TestReplayedConnection(t *testing.T) {
 		t.Errorf("reported: %v", err)
 	}
 	closeAll(t, rings)
+}
+
+// wiretap forwards connections to target, and records what both sides send.
+type wiretap struct {
+	net.Listener
+	mu    sync.Mutex
+	heard []byte
+}
+
+func tap(t *testing.T, target string) *wiretap {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wiretap{Listener: l}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			from, err := l.Accept()
+			if err != nil {
+				return
+			}
+			to, err := net.Dial("tcp", target)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
+				all.Go(func() {
+					defer way[1].Close()
+					io.Copy(io.MultiWriter(way[1], w), way[0])
+				})
+			}
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		all.Wait()
+	})
+	return w
+}
+
+func (w *wiretap) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.heard = append(w.heard, b...)
+	return len(b), nil
+}
+
+// Who is between the members reads no gradient: 32 bytes that a member adds, and that are sums,
+// pass in plain text and not over TLS.
+func TestGradientsAreEncrypted(t *testing.T) {
+	const n = 4096
+	gradient := func(rank int) []float32 {
+		rng, v := rand.New(rand.NewPCG(uint64(rank), 7)), make([]float32, n)
+		for i := range v {
+			v[i] = rng.Float32() - 0.5
+		}
+		return v
+	}
+	for _, encrypted := range []bool{false, true} {
+		own := make([]*trust.Credentials, 2)
+		var o Options
+		if encrypted {
+			own = workers(t, authority(t, "lab"), 2)
+			o.Identities = identities(own)
+		}
+		c := tcpCluster(t, own...)
+		w := tap(t, c.peers[1])
+		added, sum := gradient(0), make([]float32, n)
+		rings := make([]*Ring, 2)
+		if err := errors.Join(each(2, func(r int) (err error) {
+			peers := slices.Clone(c.peers)
+			if r == 0 {
+				peers[1] = w.Addr().String()
+			}
+			if rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, 2}, peers, o); err != nil {
+				return err
+			}
+			v := gradient(r)
+			err = rings[r].AllReduce(0, v)
+			if r == 0 {
+				copy(sum, v)
+			}
+			return err
+		})...); err != nil {
+			t.Fatal(err)
+		}
+		closeAll(t, rings)
+		w.mu.Lock()
+		heard := bytes.Clone(w.heard)
+		w.mu.Unlock()
+		found := 0
+		for i := 0; i+8 <= n; i += 8 {
+			for _, v := range [][]float32{added, sum} {
+				var known [32]byte
+				for k, x := range v[i : i+8] {
+					binary.LittleEndian.PutUint32(known[4*k:], math.Float32bits(x))
+				}
+				if bytes.Contains(heard, known[:]) {
+					found++
+				}
+			}
+		}
+		if encrypted && found > 0 || !encrypted && found < n/8/2 {
+			t.Errorf("encrypted %t: %d of %d pieces are on the wire", encrypted, found, 2*n/8)
+		}
+		if len(heard) < 4*n {
+			t.Errorf("encrypted %t: %d bytes passed the tap", encrypted, len(heard))
+		}
+	}
 }

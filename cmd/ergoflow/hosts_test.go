@@ -104,9 +104,9 @@ type hostCluster struct {
 
 // startHosts starts a secured cluster on hosts, by the coordinator's command and the one that
 // it prints.
-func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster {
+func startHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
 	t.Helper()
-	c := beginHosts(t, on, dir, store)
+	c := beginHosts(t, on, dir, store, more...)
 	join := regexp.MustCompile(`(?m)^ergoflow worker --join (\S+) --token (ERGO1\S+)$`)
 	var printed []string
 	for deadline := time.Now().Add(patience); printed == nil && time.Now().Before(deadline); {
@@ -131,9 +131,9 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster 
 
 // startPlain starts a cluster that speaks plain text. Each worker joins at one member, that of
 // the host before its own.
-func startPlain(t *testing.T, on []*hosts.Host, dir, store string) *hostCluster {
+func startPlain(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
 	t.Helper()
-	c := beginHosts(t, on, dir, store, "--insecure")
+	c := beginHosts(t, on, dir, store, append(more, "--insecure")...)
 	c.begin(insecure.NewCredentials())
 	return c
 }
@@ -191,13 +191,18 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 	as := []string{"--insecure"}
 	if c.token != "" {
 		seed = c.hosts[0].Address + ":7071"
-		as = []string{"--token", c.token, "--credentials", filepath.Join(filepath.Dir(c.program), "credentials-"+h.Name)}
+		as = []string{"--token", c.token, "--credentials", c.credentials(h)}
 	}
 	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"),
 		command: append([]string{c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
 			"--backend", "go", "--threads", "1"}, as...)}
 	c.workers = append(c.workers, w)
 	w.start(c.t)
+}
+
+// credentials is the directory of those of a host's worker.
+func (c *hostCluster) credentials(h *hosts.Host) string {
+	return filepath.Join(filepath.Dir(c.program), "credentials-"+h.Name)
 }
 
 func (c *hostCluster) daemons() []*daemon { return append([]*daemon{c.coordinator}, c.workers...) }

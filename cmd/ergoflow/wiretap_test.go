@@ -3,39 +3,48 @@ package main
 import (
 	"bytes"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/url"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // TestWiretap records all that passes between the hosts of a cluster. In plain text it finds
-// names of runs, jobs and members. Secured it finds nothing of them,
-// while the gossip's key is replaced and a worker is revoked, and training goes on.
+// names of runs, jobs and members, and parameters of the network. Secured it finds nothing of
+// them, while keys of all kinds are replaced, workers are killed and revoked, and training
+// goes on.
 func TestWiretap(t *testing.T) {
 	needE2E(t)
 	hosts.Isolated(t, wiretap)
 }
 
 func wiretap(t *testing.T) {
-	e := tiny(t, 1500, false)
-	plan, err := e.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Of a run and its configuration, of jobs, of a ring's greeting, of gossip. Names of
-	// methods are compressed.
-	words := []string{plan.Run, "vn1d", "burn_in", "ERGOFLOW_JOBS", "EFAR", `"role":"worker"`}
 	network := hosts.New(t)
 	for _, secured := range []bool{false, true} {
+		steps := 400
+		if secured {
+			steps = 4000 // long enough for what happens meanwhile
+		}
+		e := tiny(t, steps, false)
+		plan, err := e.Plan()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Of a run and its configuration, of jobs, of a ring's greeting, of gossip. Names of
+		// methods are compressed.
+		words := []string{plan.Run, "vn1d", "burn_in", "ERGOFLOW_JOBS", "EFAR", `"role":"worker"`}
 		suffix := map[bool]string{false: "p", true: "s"}[secured]
 		a := network.Host("a" + suffix)
 		b, toB := network.Poor("b"+suffix, 1)
@@ -48,25 +57,20 @@ func wiretap(t *testing.T) {
 		if secured {
 			start = startHosts
 		}
-		cluster := start(t, []*hosts.Host{a, b, c}, dir, filepath.Join(dir, "shards"))
+		cluster := start(t, []*hosts.Host{a, b, c}, dir, filepath.Join(dir, "shards"), "--certificate-life", certificateLife.String())
 		cluster.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
 		if secured {
 			refuseWithoutCertificate(t, cluster)
+			verifyWithOpenSSL(t, cluster)
 		}
 		cluster.submit(e)
 		cluster.until("three train", training(3, 20))
 		if secured {
-			if said, err := a.Command(t.Context(), cluster.program, "gossip", "rotate", "--dir", dir).CombinedOutput(); err != nil {
-				t.Errorf("rotate the gossip's key: %v\n%s", err, said)
-			}
-			began := time.Now()
-			if said, err := a.Command(t.Context(), cluster.program, "certs", "revoke", "worker/"+revokedName(t, cluster), "--ca", filepath.Join(dir, "ca")).CombinedOutput(); err != nil {
-				t.Fatalf("revoke: %v\n%s", err, said)
-			}
-			st := cluster.until("two go on without the revoked one", training(2, 0))
-			t.Logf("two train %.1f s after the revocation", time.Since(began).Seconds())
-			cluster.until("they make 20 steps", training(2, int(st.Step)+20))
+			replaceKeys(t, cluster)
+			revoke(t, cluster)
 		}
+		// The others upload checkpoints over the network.
+		cluster.workers[0].kill()
 		cluster.until("the end", done)
 		cluster.end()
 		toB.Record(nil)
@@ -85,6 +89,11 @@ func wiretap(t *testing.T) {
 		if !secured && found < len(words) {
 			t.Errorf("the record of a cluster in plain text has %d of %d words: it would not show them", found, len(words))
 		}
+		pieces := parameters(t, dir)
+		found = len(slices.DeleteFunc(slices.Clone(pieces), func(piece []byte) bool { return !bytes.Contains(all, piece) }))
+		if secured && found > 0 || !secured && found < len(pieces)/2 {
+			t.Errorf("secured %t: %d of %d pieces of the checkpoint passed", secured, found, len(pieces))
+		}
 		if n := encodedZeros(all); secured && n > 0 {
 			t.Errorf("%d runs of 64 zero bytes: something is not encrypted", n)
 		}
@@ -94,39 +103,131 @@ func wiretap(t *testing.T) {
 	}
 }
 
-// encodedZeros counts runs of 64 zero bytes, which encrypted bytes do not have.
-func encodedZeros(b []byte) int { return bytes.Count(b, make([]byte, 64)) }
+// certificateLife is short enough for certificates to be renewed while the test runs.
+const certificateLife = 20 * time.Second
 
-// revokedName is the name in the certificate of the last worker.
-func revokedName(t *testing.T, c *hostCluster) string {
+// replaceKeys replaces certificates, the authority's key and the gossip's while three train. A
+// worker is killed meanwhile, and comes back.
+func replaceKeys(t *testing.T, c *hostCluster) {
 	t.Helper()
-	own, err := trust.OpenCredentials(filepath.Join(filepath.Dir(c.program), "credentials-"+c.hosts[len(c.hosts)-1].Name))
+	ca := filepath.Join(c.dir, "ca")
+	run := func(args ...string) {
+		t.Helper()
+		if said, err := c.hosts[0].Command(t.Context(), c.program, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s\n%s", strings.Join(args, " "), err, said, c.logs())
+		}
+	}
+	before := c.certificates()
+	began := time.Now()
+	run("certs", "rotate", "--ca", ca)
+	victim := c.workers[1]
+	victim.kill()
+	victim.start(t)
+	run("certs", "rotate", "--use", "--wait", "1m", "--ca", ca)
+	run("certs", "rotate", "--finish", "--wait", "1m", "--ca", ca)
+	run("gossip", "rotate", "--dir", c.dir)
+	t.Logf("the authority's key and the gossip's are replaced after %.1f s", time.Since(began).Seconds())
+	st := c.until("three train with the new keys", training(3, 0))
+	c.until("they make 20 steps", training(3, int(st.Step)+20))
+	for name, cert := range c.certificates() {
+		if cert.CheckSignatureFrom(c.authority()) != nil {
+			t.Errorf("the new authority has not signed the certificate of %s", name)
+		}
+		if !cert.NotAfter.After(before[name].NotAfter) {
+			t.Errorf("the certificate of %s is as before", name)
+		}
+	}
+	// Certificates are renewed at two thirds of their life, without a rotation.
+	renewed := c.certificates()
+	began = time.Now()
+	c.until("certificates are renewed while three train", func(st coordinator.Status) bool {
+		for name, cert := range c.certificates() {
+			if cert.Equal(renewed[name]) {
+				return false
+			}
+		}
+		return training(3, 0)(st)
+	})
+	t.Logf("all certificates are renewed %.1f s later", time.Since(began).Seconds())
+	c.until("they make 20 steps", training(3, int(st.Step)+40))
+}
+
+// certificates are those of the coordinator and the workers, by the names of the hosts.
+func (c *hostCluster) certificates() map[string]*x509.Certificate {
+	c.t.Helper()
+	all := make(map[string]*x509.Certificate)
+	dirs := map[string]string{"coordinator": filepath.Join(c.dir, "credentials")}
+	for _, h := range c.hosts {
+		dirs[h.Name] = c.credentials(h)
+	}
+	for name, dir := range dirs {
+		own, err := trust.OpenCredentials(dir)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		all[name] = own.Certificate()
+	}
+	return all
+}
+
+// authority is the CA that signs.
+func (c *hostCluster) authority() *x509.Certificate {
+	c.t.Helper()
+	a, err := trust.OpenAuthority(c.t.Context(), filepath.Join(c.dir, "ca"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	bundle, err := a.Bundle(c.t.Context())
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return bundle[0]
+}
+
+// revoke revokes the last worker.
+func revoke(t *testing.T, c *hostCluster) {
+	t.Helper()
+	own, err := trust.OpenCredentials(c.credentials(c.hosts[len(c.hosts)-1]))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return own.Identity().Name
+	began := time.Now()
+	if said, err := c.hosts[0].Command(t.Context(), c.program, "certs", "revoke", own.Identity().Subject(), "--ca", filepath.Join(c.dir, "ca")).CombinedOutput(); err != nil {
+		t.Fatalf("revoke: %v\n%s", err, said)
+	}
+	st := c.until("two go on without the revoked one", training(2, 0))
+	t.Logf("two train %.1f s after the revocation", time.Since(began).Seconds())
+	c.until("they make 20 steps", training(2, int(st.Step)+20))
 }
+
+// parameters are pieces of the last checkpoint, of 32 bytes each.
+func parameters(t *testing.T, dir string) (pieces [][]byte) {
+	t.Helper()
+	store, err := checkpoint.Open(coordinator.CheckpointPath(dir), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	_, encoded, err := store.Read("latest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const number, size = 100, 32
+	for i := range number {
+		at := len(encoded) / 2 * i / number // the second half has the optimizer's moments
+		pieces = append(pieces, encoded[at:at+size])
+	}
+	return pieces
+}
+
+// encodedZeros counts runs of 64 zero bytes, which encrypted bytes do not have.
+func encodedZeros(b []byte) int { return bytes.Count(b, make([]byte, 64)) }
 
 // refuseWithoutCertificate connects by TLS, without a certificate, to every port of a cluster.
 // The one that lets processes join speaks with it. All others end the handshake.
 func refuseWithoutCertificate(t *testing.T, c *hostCluster) {
 	t.Helper()
-	at, err := coordinator.ReadAddresses(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	st, ok := c.status()
-	if !ok {
-		t.Fatal("no status")
-	}
-	jobs, err := url.Parse(at.NATS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ports := map[string]string{"control": at.Control, "join": at.Join, "jobs": jobs.Host}
-	for _, w := range st.Workers {
-		ports["data port of "+string(w.ID)] = w.Addr
-	}
+	ports := c.ports()
 	for name, address := range ports {
 		conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 		if err == nil { // in TLS 1.3 the client is done before the server has looked for a certificate
@@ -144,7 +245,57 @@ func refuseWithoutCertificate(t *testing.T, c *hostCluster) {
 			old.Close()
 		}
 	}
-	if gossip.IsLoopback(at.Control) {
-		t.Errorf("the control service is at %s", at.Control)
+	if gossip.IsLoopback(ports["control"]) {
+		t.Errorf("the control service is at %s", ports["control"])
+	}
+}
+
+// ports are the addresses at which a cluster serves TLS.
+func (c *hostCluster) ports() map[string]string {
+	c.t.Helper()
+	at, err := coordinator.ReadAddresses(c.dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	st, ok := c.status()
+	if !ok {
+		c.t.Fatal("no status")
+	}
+	jobs, err := url.Parse(at.NATS)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	ports := map[string]string{"control": at.Control, "join": at.Join, "jobs": jobs.Host}
+	for _, w := range st.Workers {
+		ports["data port of "+string(w.ID)] = w.Addr
+	}
+	return ports
+}
+
+// verifyWithOpenSSL has OpenSSL, another implementation, connect to every port, with the
+// certificate of a worker, and verify who serves there.
+func verifyWithOpenSSL(t *testing.T, c *hostCluster) {
+	t.Helper()
+	program, err := exec.LookPath("openssl")
+	if err != nil {
+		t.Log("no openssl")
+		return
+	}
+	own := c.credentials(c.hosts[1])
+	file := func(name string) string { return filepath.Join(own, name) }
+	for name, address := range c.ports() {
+		s := c.hosts[1].Command(t.Context(), program, "s_client", "-connect", address, "-tls1_3", "-alpn", "h2", "-x509_strict", "-verify_return_error",
+			"-CAfile", file("ca.pem"), "-cert", file("cert.pem"), "-key", file("key.pem"))
+		said, err := s.CombinedOutput() // its input ends at once
+		if err != nil || !bytes.Contains(said, []byte("Verification: OK")) || !bytes.Contains(said, []byte("TLSv1.3")) {
+			t.Errorf("openssl s_client, %s at %s: %v\n%s", name, address, err, said)
+		}
+	}
+	for _, purpose := range []string{"sslserver", "sslclient"} {
+		said, err := exec.CommandContext(t.Context(), program, "verify", "-x509_strict", "-purpose", purpose, "-CAfile", file("ca.pem"),
+			file("cert.pem"), filepath.Join(c.dir, "credentials", "cert.pem")).CombinedOutput()
+		if err != nil {
+			t.Errorf("openssl verify: %v\n%s", err, said)
+		}
 	}
 }
