@@ -42,7 +42,8 @@ func OperatorDir(dir string) string { return filepath.Join(dir, operatorDir) }
 
 // security is what a coordinator shows and signs. Nil stands for plain text.
 type security struct {
-	authority *trust.Authority
+	authority *trust.Authority // nil: somebody else signs
+	revoked   *trust.RevocationList
 	own       *trust.Credentials
 	dir       string
 	life      time.Duration // of certificates; 0: the authority's default
@@ -53,18 +54,34 @@ type security struct {
 	ledger *ledger
 }
 
-// openSecurity reads what secures the cluster, and makes it at the first start that needs it:
-// where an address is beyond loopback and Insecure is not set.
+var (
+	// ErrElsewhere: the coordinator has credentials, and not the authority that signed them.
+	ErrElsewhere = errors.New("this coordinator signs no certificates: its authority is elsewhere")
+	// ErrNotCoordinator: the credentials in the coordinator's directory are somebody else's.
+	ErrNotCoordinator = errors.New("the credentials are not those of a coordinator")
+	// ErrNoRevocations: credentials of an authority elsewhere come without its list.
+	ErrNoRevocations = errors.New("nothing says which certificates are revoked")
+)
+
+// openSecurity reads what secures the cluster: an authority in the directory, or credentials
+// of one elsewhere. It makes an authority at the first start that needs one: where an address
+// is beyond loopback and Insecure is not set.
 func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	if c.Insecure {
 		return nil, nil
 	}
-	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l}
-	path := filepath.Join(c.Dir, authorityDir)
+	path, own := filepath.Join(c.Dir, authorityDir), filepath.Join(c.Dir, credentialsDir)
+	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l, revoked: trust.RevocationsIn(path)}
 	var err error
 	s.authority, err = trust.OpenAuthority(ctx, path)
 	if errors.Is(err, trust.ErrNoAuthority) {
-		if c.isLocal() {
+		s.own, err = trust.OpenCredentials(own)
+		switch {
+		case err == nil:
+			return s, s.openSigned(own)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("the coordinator's credentials: %w", err)
+		case c.isLocal():
 			return nil, nil
 		}
 		s.authority, err = trust.CreateAuthority(ctx, path, clusterName, time.Now())
@@ -72,22 +89,43 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's authority: %w", err)
 	}
-	if s.own, err = s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName); err != nil {
-		return nil, err
+	return s, s.open(ctx)
+}
+
+// openSigned opens what secures a cluster whose authority is elsewhere.
+func (s *security) openSigned(dir string) (err error) {
+	if id := s.own.Identity(); id.Role != trust.Coordinator {
+		return fmt.Errorf("%w: %s has those of %v", ErrNotCoordinator, dir, id)
 	}
-	s.own.SetRevoked(s.authority.Revoked)
-	if s.keys, err = openGossipKeys(c.Dir); err != nil {
-		return nil, fmt.Errorf("keys of the gossip: %w", err)
+	s.revoked = trust.RevocationsIn(dir)
+	if _, err := s.revoked.Read(); err != nil {
+		return fmt.Errorf("%w: %w", ErrNoRevocations, err)
+	}
+	s.own.SetRevoked(s.revoked.Check)
+	if s.keys, err = openGossipKeys(s.dir); err != nil {
+		return fmt.Errorf("keys of the gossip: %w", err)
+	}
+	return nil
+}
+
+// open opens what secures the cluster of the authority, and makes what is missing.
+func (s *security) open(ctx context.Context) (err error) {
+	if s.own, err = s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName); err != nil {
+		return err
+	}
+	s.own.SetRevoked(s.revoked.Check)
+	if s.keys, err = openGossipKeys(s.dir); err != nil {
+		return fmt.Errorf("keys of the gossip: %w", err)
 	}
 	if _, err = s.hold(ctx, operatorDir, trust.Operator, operatorName); err != nil {
-		return nil, err
+		return err
 	}
 	var tokens []trust.Joining
-	if err := l.load(keyTokens, &tokens); err != nil || len(tokens) > 0 {
-		return s, err
+	if err := s.ledger.load(keyTokens, &tokens); err != nil || len(tokens) > 0 {
+		return err
 	}
 	s.first, err = s.createToken(trust.Worker, firstTokenLife, firstTokenUses)
-	return s, err
+	return err
 }
 
 // hold opens the credentials in a directory below the coordinator's. Where there are none, they
@@ -119,8 +157,15 @@ func (s *security) hold(ctx context.Context, dir string, role trust.Role, name s
 const upkeepInterval = time.Second
 
 // renewDue renews the credentials of the coordinator, and of its machine's commands, if they
-// are due.
+// are due. Those of an authority elsewhere it only reads again.
 func (s *security) renewDue(ctx context.Context) error {
+	if s.authority == nil {
+		_, err := s.own.Reload()
+		if err == nil && s.own.Due(time.Now()) {
+			err = fmt.Errorf("the coordinator's certificate ends at %v: %w", s.own.Certificate().NotAfter, ErrElsewhere)
+		}
+		return err
+	}
 	_, other := s.hold(ctx, operatorDir, trust.Operator, operatorName)
 	_, err := s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName)
 	if err == nil {
@@ -158,7 +203,7 @@ func (l *loop) endUntrusted(nats *jobs.Server) error {
 	if nats != nil {
 		nats.Recheck()
 	}
-	revoked, err := l.security.authority.Revocations()
+	revoked, err := l.security.revoked.Read()
 	if err != nil {
 		return err
 	}
@@ -184,6 +229,9 @@ func (s *security) credentials() *trust.Credentials {
 
 // createToken makes a token; when it returns the record is durable.
 func (s *security) createToken(role trust.Role, life time.Duration, uses int) (text string, err error) {
+	if s.authority == nil {
+		return "", ErrElsewhere
+	}
 	err = s.changeTokens(func(records []trust.Joining) ([]trust.Joining, error) {
 		after, token, err := trust.MakeToken(records, s.own.Pin(), role, life, uses, time.Now())
 		if err == nil {

@@ -42,6 +42,9 @@ func newJoining(s *security, a Addresses, refused func(string, error)) *joining 
 
 // Admit implements wire.JoinServer. The token has lost a use before anything is signed.
 func (j *joining) Admit(ctx context.Context, r *wire.AdmitRequest) (*wire.Certificates, error) {
+	if j.security.authority == nil {
+		return nil, errElsewhere
+	}
 	role, err := j.security.admit(r.GetToken())
 	if errors.Is(err, trust.ErrRefused) || errors.Is(err, trust.ErrToken) {
 		j.refused(caller(ctx), err)
@@ -88,14 +91,20 @@ func (s *security) sign(ctx context.Context, by func(context.Context, []byte, tr
 	return &wire.Certificates{Certificate: trust.EncodeCertificates(cert), Bundle: trust.EncodeCertificates(bundle...)}, nil
 }
 
-var errPlain = status.Error(codes.FailedPrecondition, "this cluster speaks plain text: it has no certificates and no tokens")
+var (
+	errPlain     = status.Error(codes.FailedPrecondition, "this cluster speaks plain text: it has no certificates and no tokens")
+	errElsewhere = status.Error(codes.FailedPrecondition, ErrElsewhere.Error())
+)
 
 // Renew implements wire.ControlServer: everybody renews the own certificate alone. Sessions of
 // the identity live as long as the new one.
 func (v *service) Renew(ctx context.Context, r *wire.RenewRequest) (*wire.Certificates, error) {
 	id, ok := secure.Caller(ctx)
-	if v.security == nil || !ok {
+	switch {
+	case v.security == nil || !ok:
 		return nil, errPlain
+	case v.security.authority == nil:
+		return nil, errElsewhere
 	}
 	signed, err := v.security.sign(ctx, v.security.authority.Sign, r.GetRequest(), id.Role, id.Name)
 	if err != nil {

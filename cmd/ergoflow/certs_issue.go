@@ -89,9 +89,10 @@ func certsIssueCommand() *cobra.Command {
 	cmd := flags.register(&cobra.Command{
 		Use:   "issue ROLE/NAME -o DIR --ca DIR",
 		Short: "Make a key and a certificate for a process or person",
-		Long: `Writes key.pem (which only you can read), cert.pem and ca.pem into a directory.
-Roles are coordinator, worker, operator and viewer. Credentials of the same name
-that are there are renewed; others are not overwritten.`,
+		Long: `Writes key.pem (which only you can read), cert.pem and ca.pem into a directory,
+and for a coordinator revoked.json, the list of what is revoked. Roles are
+coordinator, worker, operator and viewer. Credentials of the same name that are
+there are renewed; others are not overwritten.`,
 		Example: "  ergoflow certs issue worker/gpu-1 -o gpu-1 --ca lab-ca",
 		Args:    exactly(1, "ROLE/NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -117,6 +118,11 @@ that are there are renewed; others are not overwritten.`,
 			if err := trust.SaveCredentials(out, pair, bundle); err != nil {
 				return placeHint(err)
 			}
+			if r.Role == trust.Coordinator {
+				if err := saveRevocations(a, out); err != nil {
+					return err
+				}
+			}
 			return flags.printSigned(cmd.Context(), a, pair.Certificate, out)
 		},
 	})
@@ -124,6 +130,15 @@ that are there are renewed; others are not overwritten.`,
 	cmd.Flags().StringVarP(&out, "output", "o", "", "directory of the credentials (required)")
 	cmd.MarkFlagRequired("output")
 	return cmd
+}
+
+// saveRevocations gives a coordinator the list of what is revoked.
+func saveRevocations(a *trust.Authority, dir string) error {
+	revoked, err := a.Revocations()
+	if err != nil {
+		return err
+	}
+	return trust.SaveRevocations(dir, revoked)
 }
 
 // placeHint is the hint of a directory that does not take credentials.

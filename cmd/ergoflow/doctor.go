@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os/exec"
@@ -12,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
@@ -53,7 +57,7 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")
-	cmd.Flags().StringVar(&dir, "dir", ".", "directory whose disk and permissions to check")
+	cmd.Flags().StringVar(&dir, "dir", ".", "directory whose disk, permissions and coordinator to check")
 	return cmd
 }
 
@@ -78,6 +82,9 @@ func examine(ctx context.Context, dir string) []finding {
 		examineDisk(dir),
 		examineLoopback(),
 		examinePip(ctx),
+	}
+	if f, ok := examineCluster(ctx, dir); ok {
+		findings = append(findings, f)
 	}
 	works := false
 	for _, b := range backend.List() {
@@ -123,6 +130,39 @@ func examineLoopback() finding {
 	}
 	l.Close()
 	return f
+}
+
+// examineCluster looks whether the coordinator that runs on a directory, if one does, keeps
+// strangers out.
+func examineCluster(ctx context.Context, dir string) (f finding, ok bool) {
+	at, err := conduct.EndpointIn(dir, "")
+	if errors.Is(err, coordinator.ErrNotRunning) {
+		return f, false
+	}
+	f = finding{Check: "cluster", Hint: "`ergoflow status --dir " + dir + "` says more"}
+	if err != nil {
+		f.Detail = err.Error()
+		return f, true
+	}
+	client, err := conduct.Dial(at)
+	if err != nil {
+		f.Detail = err.Error()
+		return f, true
+	}
+	defer client.Close()
+	st, err := client.Status(ctx, "")
+	switch {
+	case err != nil:
+		f.Detail = err.Error()
+	case st.Secured:
+		f.OK, f.Detail = true, "connections are encrypted, and need certificates"
+	case gossip.IsLoopback(st.Gossip):
+		f.OK, f.Detail = true, "plain text, on loopback alone"
+	default:
+		f.Detail = "plain text (--insecure): everybody who reaches the ports can join, read checkpoints, submit runs and change gradients"
+		f.Hint = "start the coordinator without --insecure; it prints how workers join (docs/security.md)"
+	}
+	return f, true
 }
 
 func examinePip(ctx context.Context) finding {

@@ -99,14 +99,16 @@ type hostCluster struct {
 	coordinator *daemon
 	workers     []*daemon // by host, then those that are added
 	control     wire.ControlClient
-	token       string // to join by; empty: the cluster speaks plain text
+	secured     bool
+	token       string // to join a secured one by; empty: workers have credentials
 }
 
 // startHosts starts a secured cluster on hosts, by the coordinator's command and the one that
 // it prints.
 func startHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
 	t.Helper()
-	c := beginHosts(t, on, dir, store, more...)
+	c := newHosts(t, on, dir, store, more...)
+	c.coordinator.start(t)
 	join := regexp.MustCompile(`(?m)^ergoflow worker --join (\S+) --token (ERGO1\S+)$`)
 	var printed []string
 	for deadline := time.Now().Add(patience); printed == nil && time.Now().Before(deadline); {
@@ -121,25 +123,33 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...strin
 		t.Fatalf("the coordinator prints no command to join by\n%s", c.logs())
 	}
 	c.token = printed[2]
-	operator, err := trust.OpenCredentials(coordinator.OperatorDir(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.begin(secure.Dial(operator, trust.Coordinator))
+	c.beginSecured()
 	return c
+}
+
+// beginSecured is begin with the operator's credentials in the coordinator's directory.
+func (c *hostCluster) beginSecured() {
+	c.t.Helper()
+	operator, err := trust.OpenCredentials(coordinator.OperatorDir(c.dir))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.secured = true
+	c.begin(secure.Dial(operator, trust.Coordinator))
 }
 
 // startPlain starts a cluster that speaks plain text. Each worker joins at one member, that of
 // the host before its own.
 func startPlain(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
 	t.Helper()
-	c := beginHosts(t, on, dir, store, append(more, "--insecure")...)
+	c := newHosts(t, on, dir, store, append(more, "--insecure")...)
+	c.coordinator.start(t)
 	c.begin(insecure.NewCredentials())
 	return c
 }
 
-// beginHosts starts the coordinator of a cluster.
-func beginHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
+// newHosts is a cluster that has not begun.
+func newHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...string) *hostCluster {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -156,7 +166,6 @@ func beginHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...strin
 		ergoflow, "coordinator", "--dir", dir, "--store", store, "--listen", first + ":7070", "--gossip", first + ":7946", "--join", first + ":7071"}}
 	c.coordinator.command = append(c.coordinator.command, more...)
 	t.Cleanup(c.kill)
-	c.coordinator.start(t)
 	return c
 }
 
@@ -189,9 +198,12 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 	i := len(c.workers)
 	gossip := fmt.Sprintf("%s:%d", h.Address, 7950+i)
 	as := []string{"--insecure"}
-	if c.token != "" {
+	if c.secured {
 		seed = c.hosts[0].Address + ":7071"
-		as = []string{"--token", c.token, "--credentials", c.credentials(h)}
+		as = []string{"--credentials", c.credentials(h)}
+		if c.token != "" {
+			as = append(as, "--token", c.token)
+		}
 	}
 	w := &daemon{name: "worker on " + h.Name, host: h, gossip: gossip, log: filepath.Join(filepath.Dir(c.program), "worker-"+h.Name+".log"),
 		command: append([]string{c.program, "worker", "--join", seed, "--gossip", gossip, "--listen", fmt.Sprintf("%s:%d", data, 7080+i),
@@ -280,6 +292,14 @@ func (c *hostCluster) end() {
 			c.t.Errorf("%s does not leave\n%s", d.name, c.logs())
 			d.kill()
 		}
+	}
+}
+
+// run runs a command of the program on the first host.
+func (c *hostCluster) run(args ...string) {
+	c.t.Helper()
+	if said, err := c.hosts[0].Command(c.t.Context(), c.program, args...).CombinedOutput(); err != nil {
+		c.t.Fatalf("%s: %v\n%s\n%s", strings.Join(args, " "), err, said, c.logs())
 	}
 }
 

@@ -45,7 +45,7 @@ const (
 type Authority struct {
 	dir     string
 	cluster string
-	revoked revokedCache
+	revoked *RevocationList
 }
 
 // held is what an operation reads of the directory.
@@ -66,7 +66,7 @@ func CreateAuthority(ctx context.Context, dir, cluster string, now time.Time) (*
 	if err := makePrivateDir(dir); err != nil {
 		return nil, err
 	}
-	a := &Authority{dir: dir, cluster: cluster}
+	a := &Authority{dir: dir, cluster: cluster, revoked: RevocationsIn(dir)}
 	err := a.locked(ctx, syscall.LOCK_EX, func() error { return a.create(now) })
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func newSerial() *big.Int {
 
 // OpenAuthority opens the authority of a directory.
 func OpenAuthority(ctx context.Context, dir string) (*Authority, error) {
-	a := &Authority{dir: dir}
+	a := &Authority{dir: dir, revoked: RevocationsIn(dir)}
 	if _, err := os.Stat(a.path(bundleFile)); errors.Is(err, fs.ErrNotExist) { // before a lock is made there
 		return nil, fmt.Errorf("%w in %s", ErrNoAuthority, dir)
 	}

@@ -10,10 +10,10 @@ import (
 // A handshake over a pipe, both sides of it.
 func BenchmarkHandshake(b *testing.B) {
 	a := authority(b, "lab")
-	a.revoked.list.Serials = make([]RevokedSerial, 1000)
+	revoked := Revocations{Serials: make([]RevokedSerial, 1000)}
 	server, client := credentials(b, a, Coordinator, "main", today), credentials(b, a, Worker, "w1", today)
 	for _, c := range []*Credentials{server, client} {
-		c.SetRevoked(a.revoked.list.Check)
+		c.SetRevoked(revoked.Check)
 	}
 	sc, cc := server.ServerConfig(AllowRoles(Worker)), client.ClientConfig(AllowRoles(Coordinator))
 	sc.SessionTicketsDisabled = true // nobody reads them here

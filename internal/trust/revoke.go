@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -56,42 +55,12 @@ func (a *Authority) revoke(ctx context.Context, add func(*Revocations)) error {
 	})
 }
 
-// revokedCache keeps the list that was read last, since every handshake looks at it.
-type revokedCache struct {
-	sync.Mutex
-	stamp stamp
-	list  Revocations
-}
+// Revocations is what no longer counts.
+func (a *Authority) Revocations() (Revocations, error) { return a.revoked.Read() }
 
-// Revocations is what no longer counts. It reads the file only after a change.
-func (a *Authority) Revocations() (Revocations, error) {
-	c := &a.revoked
-	c.Lock()
-	defer c.Unlock()
-	now, err := stampOf(a.path(revokedFile)) // before reading: a later change is seen the next time
-	if err != nil {
-		return Revocations{}, err
-	}
-	if c.stamp != nil && c.stamp.equal(now) {
-		return c.list, nil
-	}
-	list, err := readRevoked(a.dir)
-	if err != nil {
-		return Revocations{}, err
-	}
-	c.stamp, c.list = now, list
-	return list, nil
-}
-
-// Revoked is ErrRevoked for a certificate that no longer counts. Where the list cannot be
-// read it is that error, so no certificate counts.
-func (a *Authority) Revoked(cert *x509.Certificate) error {
-	r, err := a.Revocations()
-	if err != nil {
-		return err
-	}
-	return r.Check(cert)
-}
+// Revoked is ErrRevoked for a certificate that no longer counts, and for each where the list
+// cannot be read.
+func (a *Authority) Revoked(cert *x509.Certificate) error { return a.revoked.Check(cert) }
 
 // Choose finds what a person means by a serial, ROLE/NAME, a name or an identity among
 // certificates: one serial, or one identity. ROLE/NAME and identities need no record.

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/hosts"
+	"github.com/ergoflow/ergoflow/coordinator"
+)
+
+// TestSecuredLater: a cluster that speaks plain text ends in the middle of a training. Started
+// again without --insecure it is secured, and goes on where it was.
+func TestSecuredLater(t *testing.T) {
+	needE2E(t)
+	hosts.Isolated(t, securedLater)
+}
+
+func securedLater(t *testing.T) {
+	network := hosts.New(t)
+	e := tiny(t, 400, false)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
+	on := limitedHosts(network, "20mbit", "a", "b")
+	dir := t.TempDir()
+	store := filepath.Join(dir, "shards")
+	plain := startPlain(t, on, dir, store)
+	plain.until("two workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 2 })
+	plain.submit(e)
+	plain.until("two train", training(2, 40))
+	began := time.Now()
+	plain.end()
+
+	c := startHosts(t, on, dir, store)
+	st := c.until("two train on", training(2, 1))
+	t.Logf("two train %.1f s after the order to end", time.Since(began).Seconds())
+	if st.Step < 40 {
+		t.Errorf("it goes on from step %d", st.Step)
+	}
+	if !st.Secured {
+		t.Error("it is not secured")
+	}
+	c.until("the end", done)
+	c.end()
+	equalToRounding(t, "a cluster that was secured in the middle", final(t, dir), want)
+}
+
+// TestOfflineAuthority: the authority's key is on no machine of the cluster. Somebody has
+// brought each its credentials.
+func TestOfflineAuthority(t *testing.T) {
+	needE2E(t)
+	hosts.Isolated(t, offlineAuthority)
+}
+
+func offlineAuthority(t *testing.T) {
+	network := hosts.New(t)
+	on := []*hosts.Host{network.Host("a"), network.Host("b")}
+	dir, ca := t.TempDir(), filepath.Join(t.TempDir(), "ca")
+	c := newHosts(t, on, dir, filepath.Join(dir, "shards"))
+	c.run("certs", "init", "--cluster", "lab", "--ca", ca)
+	c.run("certs", "issue", "coordinator/main", "-o", filepath.Join(dir, "credentials"), "--ca", ca)
+	c.run("certs", "issue", "operator/ada", "-o", coordinator.OperatorDir(dir), "--ca", ca)
+	for _, h := range on {
+		c.run("certs", "issue", "worker/"+h.Name, "-o", c.credentials(h), "--ca", ca)
+	}
+	c.coordinator.start(t)
+	c.beginSecured()
+	c.until("two workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 2 && st.Secured })
+	c.submit(tiny(t, 50, false))
+	c.run("status", "--dir", dir)
+	c.until("the end", done)
+	c.end()
+}
