@@ -20,6 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
@@ -55,8 +56,14 @@ func Run(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return err
 	}
-	if security == nil && !c.isLocal() {
+	switch {
+	case security != nil:
+		err = trust.NoCoreDumps()
+	case !c.isLocal():
 		c.Log.Warn(gossip.Insecurity)
+	}
+	if err != nil {
+		return err
 	}
 	services, err := openServices(ctx, c, state.addresses, security, closing)
 	if err != nil {

@@ -95,6 +95,11 @@ func Run(ctx context.Context, c Config) error {
 	if c.Credentials == nil && c.beyondLoopback() != "" {
 		c.Log.Warn(gossip.Insecurity)
 	}
+	if c.Credentials != nil {
+		if err := trust.NoCoreDumps(); err != nil {
+			return err
+		}
+	}
 	compute, err := backend.Open(c.Backend)
 	if err != nil {
 		return err
