@@ -37,7 +37,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-scale bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build clean
 
 help: ## list the targets
@@ -128,6 +128,9 @@ bench-link: build ## time the all-reduce over 1 Gbit/s (root); rewrites docs/res
 
 bench-tls: build ## time the all-reduce with TLS and without (root); rewrites docs/results/tls.md
 	$(PYTHON) docs/benchmarks/tls.py --write docs/results/tls.md
+
+bench-secured: build ## time steps, recovery and joining with and without TLS (as root); rewrites docs/results/secured.md
+	$(PYTHON) docs/benchmarks/secured.py --write docs/results/secured.md
 
 bench-scale: build ## test a model of 8 to 1,024 workers (root); rewrites docs/results/scale.md
 	$(PYTHON) docs/benchmarks/scale.py --write docs/results/scale.md
