@@ -36,7 +36,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-test lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build clean
 
@@ -83,6 +83,9 @@ kills: ## kill each process of local runs in each phase; COUNT=200
 retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
+deploy-test: ## run a cluster by deploy's units in a Debian system that systemd boots (root, debootstrap; three minutes)
+	$(GO) test -count=1 -v -timeout 20m ./deploy -args -boot $(or $(ROOT),/var/tmp/ergoflow-debian)
+
 lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run
 
@@ -126,8 +129,8 @@ bench-allreduce: build .venv ## time the all-reduce beside Gloo; rewrites docs/r
 bench-link: build ## time the all-reduce over 1 Gbit/s (root); rewrites docs/results/link.md
 	$(PYTHON) docs/benchmarks/link.py --write docs/results/link.md
 
-bench-tls: build ## time the all-reduce with TLS and without (root); rewrites docs/results/tls.md
-	$(PYTHON) docs/benchmarks/tls.py --write docs/results/tls.md
+bench-tls: build .venv ## time the all-reduce with TLS and without, and Gloo (root); rewrites docs/results/tls.md
+	.venv/bin/python docs/benchmarks/tls.py --gloo --write docs/results/tls.md
 
 bench-secured: build ## time steps, recovery and joining with and without TLS (as root); rewrites docs/results/secured.md
 	$(PYTHON) docs/benchmarks/secured.py --write docs/results/secured.md

@@ -3,6 +3,7 @@ module github.com/ergoflow/ergoflow
 go 1.26.5
 
 require (
+	github.com/coreos/go-systemd/v22 v22.7.0
 	github.com/dustin/go-humanize v1.1.0
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/expr-lang/expr v1.17.8

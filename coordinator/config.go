@@ -48,6 +48,7 @@ type Config struct {
 	// FirstToken is called once, before Ready, by the first start of a secured cluster: with the
 	// address to join at and a token for workers.
 	FirstToken func(join, token string)
+	Beat       func() // called many times a second while the coordinator decides; nil: nobody watches
 
 	timing machine.Config // tests shorten it
 }

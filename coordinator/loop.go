@@ -33,6 +33,7 @@ type loop struct {
 	store     *shard.Dir
 	queue     *jobs.Queue
 	log       *slog.Logger
+	beat      func() // at each tick
 	readable  sync.Map     // run (string) → ID (string) of its last checkpoint that was read without damage
 	gossip    string       // where to join, for the status
 	security  *security    // nil: plain text
@@ -95,6 +96,7 @@ func (l *loop) run(ctx context.Context) error {
 			f()
 		case <-ticker.C:
 			l.step(machine.Tick{})
+			l.beat()
 		case <-queueTicker.C:
 			l.stepQueue(queue.Tick{})
 		case <-ctx.Done():

@@ -92,12 +92,16 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 		gossip:   services.members.Address(),
 		security: security,
 		refused:  refusals{log: c.Log},
+		beat:     c.Beat,
 		work:     make(chan func()),
 		ended:    make(chan struct{}),
 		stopped:  make(chan struct{}),
 		sessions: make(map[machine.Session]*session),
 		scanning: make(map[string]bool),
 		watched:  make(map[string]context.CancelFunc),
+	}
+	if l.beat == nil {
+		l.beat = func() {}
 	}
 	if c.Retrainer == nil {
 		c.Retrainer = retrainer(c.Dir, c.Store)

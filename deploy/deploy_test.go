@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -28,28 +29,32 @@ func program(t *testing.T, path, text string) {
 	}
 }
 
-// checkRetrain checks a command against the flags in docs/cli.md, which a test of the command
-// compares with its help. words begin after the program's name.
+// checkFlags checks the flags among words against docs/cli.md, which a test of the command
+// compares with its help.
+func checkFlags(t *testing.T, command string, words []string) {
+	t.Helper()
+	_, help, found := strings.Cut(read(t, "../docs/cli.md"), "\n## ergoflow "+command+"\n")
+	help, _, _ = strings.Cut(help, "\n## ")
+	if !found {
+		t.Fatalf("docs/cli.md has no section on ergoflow %s", command)
+	}
+	for _, word := range words {
+		flag := regexp.MustCompile(`(?m)^ +` + regexp.QuoteMeta(word) + ` `)
+		if strings.HasPrefix(word, "-") && !flag.MatchString(help) {
+			t.Errorf("ergoflow %s has no flag %s", command, word)
+		}
+	}
+}
+
+// checkRetrain checks the command of a retraining. words begin after the program's name.
 func checkRetrain(t *testing.T, words []string) {
 	t.Helper()
 	if len(words) == 0 || words[0] != "retrain" {
 		t.Errorf("%q is not ergoflow retrain", words)
 		return
 	}
-	_, help, found := strings.Cut(read(t, "../docs/cli.md"), "\n## ergoflow retrain\n")
-	help, _, closed := strings.Cut(help, "\n## ")
-	if !found || !closed {
-		t.Fatal("docs/cli.md has no section on ergoflow retrain")
-	}
-	configured := false
-	for _, word := range words[1:] {
-		configured = configured || word == "--config"
-		flag := regexp.MustCompile(`(?m)^ +` + regexp.QuoteMeta(word) + ` `)
-		if strings.HasPrefix(word, "-") && !flag.MatchString(help) {
-			t.Errorf("ergoflow retrain has no flag %s", word)
-		}
-	}
-	if !configured {
+	checkFlags(t, "retrain", words[1:])
+	if !slices.Contains(words, "--config") {
 		t.Errorf("%q names no configuration", words)
 	}
 }

@@ -55,6 +55,9 @@ type Config struct {
 	// Drain is closed when the worker should finish its step, hand over and
 	// leave. Cancelling the context of Run leaves at once instead.
 	Drain <-chan struct{}
+	// Joined is called once, when the worker has joined the gossip and serves others, and Beat
+	// every second from then on. Both may be nil.
+	Joined, Beat func()
 	// Stuck is called if the context of Run has ended and Run does not return, with what
 	// the worker is doing: a device that is busy cannot be interrupted, and may stay so for
 	// ever. It may be nil.
@@ -204,6 +207,16 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 			has := set.Version
 			refresh := func(ctx context.Context) error { return w.refreshKeys(ctx, members, &has) }
 			upkeep.Every(ctx, upkeepInterval, refresh, upkeep.Log(w.log, "refresh of the gossip's keys"))
+			return nil
+		})
+	}
+	if c.Joined != nil {
+		c.Joined()
+	}
+	if c.Beat != nil {
+		group.Go(func() error {
+			beat := func(context.Context) error { c.Beat(); return nil }
+			upkeep.Every(ctx, upkeepInterval, beat, upkeep.Log(w.log, "signs of life"))
 			return nil
 		})
 	}

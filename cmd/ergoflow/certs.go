@@ -33,9 +33,8 @@ type authorityFlags struct {
 }
 
 func (f *authorityFlags) register(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&f.dir, "ca", "", "directory of the authority (required)")
+	cmd.Flags().StringVar(&f.dir, "ca", "ca", "directory of the authority; a secured coordinator has one in its directory")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON (docs/formats.md)")
-	cmd.MarkFlagRequired("ca")
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,8 +26,7 @@ func (f *clusterFlags) add(cmd *cobra.Command) {
 
 // addContext adds the flag of a directory of credentials.
 func addContext(cmd *cobra.Command, context *string) {
-	cmd.Flags().StringVar(context, "context", os.Getenv("ERGOFLOW_CONTEXT"), "directory of your credentials for a secured cluster, as `ergoflow join` makes it (default: $ERGOFLOW_CONTEXT, or those in --dir)")
-	cmd.Flag("context").DefValue = ""
+	cmd.Flags().StringVar(context, "context", "", "directory of your credentials for a secured cluster, as `ergoflow join` makes it (default: those in --dir)")
 }
 
 // String is the cluster as commands take it.

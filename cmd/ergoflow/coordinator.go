@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -53,7 +55,10 @@ credentials in --dir.`,
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
+				systemd.Ready("control " + a.Control)
 			}
+			c.Beat = systemd.NewWatchdog().Beat
+			defer context.AfterFunc(ctx, systemd.Stopping)()
 			c.FirstToken = func(join, token string) {
 				fmt.Fprintln(stdout, joinCommand(trust.Worker, join, token))
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -304,15 +305,33 @@ func (c *hostCluster) run(args ...string) {
 }
 
 // checkSecrets searches all files that a secured cluster has written for its secrets: the
-// token, and the keys of all certificates. They belong where they are kept, and the token on
-// the coordinator's standard output.
+// token, and the keys of all certificates and of the gossip. They belong where they are kept,
+// and the token on the coordinator's standard output.
 func (c *hostCluster) checkSecrets() {
 	c.t.Helper()
 	secrets := map[string]string{"the token": c.token[strings.LastIndexByte(c.token, '.')+1:]}
-	isKey := func(path string) bool { return strings.HasSuffix(path, "key.pem") }
+	isKey := func(path string) bool {
+		return strings.HasSuffix(path, "key.pem") || filepath.Base(path) == "gossip.json"
+	}
+	text, err := os.ReadFile(filepath.Join(c.dir, "gossip.json"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	keys := regexp.MustCompile(`"([A-Za-z0-9+/]{40,}=*)"`).FindAllSubmatch(text, -1)
+	if len(keys) == 0 {
+		c.t.Errorf("no key in gossip.json")
+	}
+	for i, key := range keys {
+		name := fmt.Sprintf("the gossip's key %d", i)
+		b, err := base64.StdEncoding.DecodeString(string(key[1]))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		secrets[name], secrets[name+" in bytes"] = string(key[1]), string(b)
+	}
 	places := []string{c.dir, filepath.Dir(c.program)}
 	for _, path := range files(c.t, places...) {
-		if !isKey(path) {
+		if !strings.HasSuffix(path, "key.pem") {
 			continue
 		}
 		text, err := os.ReadFile(path)

@@ -27,12 +27,16 @@ func main() { os.Exit(Main(os.Args[1:])) }
 func Main(args []string) int {
 	ctx, stop := untilSignal(context.Background())
 	defer stop()
-	if os.Getenv(coordinator.EnvSupervised) != "" { // a coordinator started this process
+	supervised := os.Getenv(coordinator.EnvSupervised) != ""
+	if supervised { // a coordinator started this process
 		os.Unsetenv(coordinator.EnvSupervised) // and not those that it starts itself
 		ctx = conduct.Supervised(ctx)
 	}
 
 	root := rootCommand()
+	if supervised { // its command line is all that it is to do
+		root.PersistentPreRunE = nil
+	}
 	begun := false
 	noteBegin(root, &begun)
 	root.SetArgs(args)
@@ -109,6 +113,7 @@ trained network samples new equations without simulation.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applySettings(cmd) },
 	}
 	root.AddGroup(
 		&cobra.Group{ID: "main", Title: "From equations to a sampler:"},
@@ -123,7 +128,7 @@ trained network samples new equations without simulation.`,
 	}
 	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand(), retrainCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
-	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), versionCommand())
+	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand())
 	refuseUnknownHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root

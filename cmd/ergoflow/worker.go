@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
+	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/worker"
 )
@@ -62,6 +63,9 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 				os.Exit(1)
 			}
 			c.Drain = drain.Done()
+			c.Joined = func() { systemd.Ready("joined at " + join) }
+			c.Beat = systemd.NewWatchdog().Beat
+			defer context.AfterFunc(drain, systemd.Stopping)()
 			c.Log = logger()
 			if err := enrolled(drain, &c, token); err != nil {
 				return err

@@ -161,7 +161,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--rounds", default=3, type=int)
     p.add_argument("--seconds", default=30, type=int, help="of training, for the time of a step")
-    p.add_argument("--kills", default=5, type=int, help="a round")
+    p.add_argument("--kills", default=2, type=int, help="a round")
     p.add_argument("--mbit", default="1000,10000", type=lambda s: [int(x) for x in s.split(",")], help="rates of the links")
     p.add_argument("--backend", default="xla:cpu")
     p.add_argument("--write", type=pathlib.Path)

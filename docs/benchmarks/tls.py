@@ -1,12 +1,13 @@
 """What TLS costs the all-reduce over TCP: on loopback, and over links of a given rate.
 
-    make bench-tls        (or: sudo python3 docs/benchmarks/tls.py)
+    make bench-tls        (or: sudo .venv/bin/python docs/benchmarks/tls.py --gloo)
 
 On a machine with other work, `chrt -r 1 make bench-tls` keeps that work away from the ranks.
 
 Each round times plain text and then TLS. A time is the median of a round's sums at rank 0.
 Processor time is that of all ranks for one sum, by the system's accounts: that of a run
-less that of a run with next to no sums. The links need root, ip and tc; see link.py.
+less that of a run with next to no sums. Gloo is PyTorch's, with one thread a rank; it takes
+whichever way it has on one machine. The links need root, ip and tc; see link.py.
 
 --write FILE writes every time to FILE with the extension .json and replaces the part
 between the markers in FILE with the tables.
@@ -18,11 +19,13 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 
+import allreduce
 import link
 import sitting
 
@@ -47,12 +50,15 @@ def loopback(mode, world, size, sums):
 
 def on_loopback(o):
     cases = []
-    for world in o.worlds:
+    for world, folder in ((w, pathlib.Path(tempfile.mkdtemp())) for w in o.worlds):
+        gloo = allreduce.Gloo(world, folder) if o.gloo else None  # its processes wait meanwhile
         for size in o.bytes:
             sums = max(10, 500_000_000 // size // world)
-            case = {"world": world, "bytes": size, "sums": sums, "ms": {m: [] for m in MODES}, "cpu_ms": {m: [] for m in MODES}}
+            case = {"world": world, "bytes": size, "sums": sums, "ms": {m: [] for m in MODES}, "cpu_ms": {m: [] for m in MODES}, "gloo_ms": []}
             cases.append(case)
             for _ in range(o.rounds):
+                if gloo:
+                    case["gloo_ms"].append(gloo.median_ms(size))
                 for m in MODES:
                     _, start = loopback(m, world, 4, 1)
                     ms, cpu = loopback(m, world, size, sums)
@@ -60,6 +66,9 @@ def on_loopback(o):
                     case["cpu_ms"][m].append((cpu - start) / (WARM * sums))
                 print(f"{world} × {size}: " + ", ".join(f"{m} {case['ms'][m][-1]:.2f} ms, processor {case['cpu_ms'][m][-1]:.2f} ms" for m in MODES),
                       file=sys.stderr, flush=True)
+        if gloo:
+            gloo.close()
+        shutil.rmtree(folder)
     return cases
 
 
@@ -107,12 +116,19 @@ def ratio(times):
     return link.spread([b / a for a, b in zip(times["tcp"], times["tls"])], ".2f")
 
 
+def beside(case):
+    """The time of Gloo, and its ratio to that over TLS."""
+    if not case["gloo_ms"]:
+        return "–", "–"
+    return f"{statistics.median(case['gloo_ms']):.3g}", link.spread([g / t for g, t in zip(case["gloo_ms"], case["ms"]["tls"])], ".2f")
+
+
 def tables(loop, links):
-    lines = ["| processes × bytes, on loopback | TCP, ms | TLS, ms | TLS / TCP | processor, TCP, ms | processor, TLS, ms | TLS / TCP |", "|---|---|---|---|---|---|---|"]
+    lines = ["| processes × bytes, on loopback | TCP, ms | TLS, ms | TLS / TCP | processor, TCP, ms | processor, TLS, ms | TLS / TCP | Gloo without TLS, ms | Gloo / TLS |", "|---|---|---|---|---|---|---|---|---|"]
     for c in loop:
         lines.append(f"| {c['world']} × {c['bytes']:,} | " + " | ".join([
             *(f"{statistics.median(c['ms'][m]):.3g}" for m in MODES), ratio(c["ms"]),
-            *(f"{statistics.median(c['cpu_ms'][m]):.3g}" for m in MODES), ratio(c["cpu_ms"])]) + " |")
+            *(f"{statistics.median(c['cpu_ms'][m]):.3g}" for m in MODES), ratio(c["cpu_ms"]), *beside(c)]) + " |")
     if links:
         lines += ["", "| processes × bytes, over links | rate | TCP, ms | TLS, ms | TLS / TCP |", "|---|---|---|---|---|"]
     for c in links:
@@ -127,6 +143,7 @@ def main():
     options.add_argument("--bytes", type=int, nargs="*", default=[1_600_000, 7_100_000, 64_000_000])
     options.add_argument("--mbit", type=int, default=1000, help="rate of the links; 0: none (default: %(default)s)")
     options.add_argument("--link-bytes", type=int, default=7_100_000)
+    options.add_argument("--gloo", action="store_true", help="also time PyTorch's Gloo, in plain text; needs torch")
     options.add_argument("--write", type=pathlib.Path)
     o = options.parse_args()
     load = [os.getloadavg()[0]]

@@ -1,0 +1,277 @@
+package deploy
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var bootRoot = flag.String("boot", "", "directory of a Debian system in which TestBoot starts systemd; made by debootstrap where it is missing. Needs root. Empty: TestBoot is skipped")
+
+// The address of the cluster in the booted system. It has no network but this interface.
+const bootAddress = "10.99.0.1"
+
+// initScript becomes init of the system in the directory $1. It makes device nodes there: with
+// those of this machine, getty would change their permissions here.
+const initScript = `set -e
+mount --make-rprivate /
+mount --bind "$1" "$1"
+cd "$1"
+mount -t proc proc proc
+mount -t tmpfs tmpfs run
+mount -t tmpfs tmpfs dev
+for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
+  set -- $node; mknod -m 666 dev/$1 c $2 $3
+done
+mkdir -p dev/shm dev/pts
+mount -t tmpfs tmpfs dev/shm
+mount -t sysfs -o ro sysfs sys
+mount -t tmpfs tmpfs sys/fs/cgroup
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+ip link set lo up
+ip link add cluster type dummy
+ip addr add ` + bootAddress + `/24 dev cluster
+ip link set cluster up
+mkdir -p oldroot
+pivot_root . oldroot
+umount -l oldroot
+exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin /sbin/init
+`
+
+// A machine is a system that systemd has booted in namespaces of its own.
+type machine struct {
+	t    *testing.T
+	root string
+	init int // its process, as this machine sees it
+}
+
+// boot starts a machine in a directory.
+func boot(t *testing.T, root string) *machine {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "console"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child", "sh", "-c", initScript, "sh", root)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGKILL) // unshare ignores SIGTERM
+		cmd.Wait()
+	})
+	m := &machine{t: t, root: root}
+	children := fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid)
+	m.until("systemd is up", func() bool {
+		if m.init == 0 {
+			text, _ := os.ReadFile(children)
+			m.init, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		}
+		said, _ := m.try("systemctl", "is-system-running")
+		return said == "running" || said == "degraded"
+	})
+	return m
+}
+
+// until polls another system.
+func (m *machine) until(what string, done func() bool) {
+	m.t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !done(); {
+		if time.Now().After(deadline) {
+			said, _ := m.try("journalctl", "-o", "cat", "-n", "60", "-u", "ergoflow*")
+			m.t.Fatalf("waited too long until %s\n%s", what, said)
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+}
+
+// try runs a command in the machine, and returns what it prints.
+func (m *machine) try(command ...string) (string, error) {
+	if m.init == 0 {
+		return "", os.ErrProcessDone
+	}
+	out, err := exec.Command("nsenter", append([]string{"-t", strconv.Itoa(m.init), "-a", "--"}, command...)...).Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+func (m *machine) run(command ...string) string {
+	m.t.Helper()
+	said, err := m.try(command...)
+	if err != nil {
+		journal, _ := m.try("journalctl", "-o", "cat", "-n", "60")
+		m.t.Fatalf("%s: %v\n%s\n%s", strings.Join(command, " "), err, said, journal)
+	}
+	return said
+}
+
+// property is one of a unit's.
+func (m *machine) property(unit, name string) string {
+	m.t.Helper()
+	return m.run("systemctl", "show", "--value", "-p", name, unit)
+}
+
+// write writes a file of the machine.
+func (m *machine) write(path, text string) {
+	m.t.Helper()
+	path = filepath.Join(m.root, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// clusterStatus is what the test reads of `ergoflow status --json`.
+type clusterStatus struct {
+	State   string `json:"state"`
+	World   int    `json:"world_size"`
+	Step    int    `json:"step"`
+	Failure string `json:"failure"`
+}
+
+func (m *machine) status() (st clusterStatus) {
+	m.t.Helper()
+	said, _ := m.try("ergoflow", "status", "--dir", "/var/lib/ergoflow", "--json")
+	_ = json.Unmarshal([]byte(said), &st) // while the coordinator restarts there is none
+	return st
+}
+
+// trains waits until that many workers have made some steps more.
+func (m *machine) trains(workers, more int) clusterStatus {
+	m.t.Helper()
+	var st clusterStatus
+	from := -1
+	m.until(fmt.Sprintf("%d train", workers), func() bool {
+		st = m.status()
+		if st.State != "training" || st.World != workers {
+			return false
+		}
+		if from < 0 {
+			from = st.Step
+		}
+		return st.Step >= from+more
+	})
+	return st
+}
+
+// TestBoot runs a cluster by the units, in a Debian system that systemd has booted: it starts,
+// a worker is killed, one is drained, one stands still, and all are upgraded, while training
+// goes on.
+func TestBoot(t *testing.T) {
+	if *bootRoot == "" {
+		t.Skip("it needs root and minutes: `make deploy-test` runs it")
+	}
+	root, err := filepath.Abs(*bootRoot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "sbin/init")); err != nil {
+		if out, err := exec.Command("debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,iproute2", "bookworm", root).CombinedOutput(); err != nil {
+			t.Fatalf("debootstrap: %v\n%s", err, out)
+		}
+	}
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(root, "usr/bin/ergoflow"), "../cmd/ergoflow").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	fresh := &machine{t: t, root: root}
+	for _, old := range []string{"var/lib/private", "var/lib/ergoflow", "var/log/journal", "etc/systemd/system/console-getty.service"} {
+		if err := os.RemoveAll(filepath.Join(root, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/dev/null", filepath.Join(root, "etc/systemd/system/console-getty.service")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"ergoflow-coordinator.service", "ergoflow-worker@.service"} {
+		fresh.write("etc/systemd/system/"+name, read(t, "systemd/"+name))
+	}
+	fresh.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /var/lib/ergoflow/shards\n", bootAddress))
+	fresh.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %[1]s:7071 --listen %[1]s:0 --gossip %[1]s:0 --backend go --threads 1\n", bootAddress))
+	fresh.write("etc/ergoflow/token", "")
+	fresh.write("etc/systemd/system/ergoflow-worker@.service.d/short.conf", "[Service]\nWatchdogSec=3\n")
+
+	m := boot(t, root)
+	coordinator, workers := "ergoflow-coordinator", []string{"ergoflow-worker@0", "ergoflow-worker@1"}
+	m.run("systemctl", "start", coordinator) // returns when it is ready
+	token := regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(m.run("journalctl", "-o", "cat", "-u", coordinator))
+	if token == nil {
+		t.Fatal("the coordinator's journal has no command to join by")
+	}
+	m.write("etc/ergoflow/token", token[1]+"\n")
+	m.run("systemctl", "start", workers[0], workers[1])
+	if text := m.property(workers[0], "StatusText"); !strings.Contains(text, "joined") {
+		t.Errorf("systemctl status says %q", text)
+	}
+	train := exec.Command("nsenter", "-t", strconv.Itoa(m.init), "-a", "--", "ergoflow", "train", "vn1d", "--preset", "smoke", "--dir", "/var/lib/ergoflow",
+		"--set", "data.shards=8", "--set", "training.steps=4000", "--set", "training.checkpoint_every=50")
+	if err := train.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { train.Process.Kill(); train.Wait() }()
+	m.trains(2, 20)
+
+	// A worker is killed: systemd starts it again.
+	m.run("systemctl", "kill", "-s", "KILL", workers[1])
+	m.until("it is started again", func() bool { return m.property(workers[1], "NRestarts") == "1" })
+	m.trains(2, 20)
+
+	// One is drained: it leaves by itself, long before the time limit of its stop.
+	began := time.Now()
+	m.run("systemctl", "stop", workers[1])
+	took := time.Since(began)
+	if result := m.property(workers[1], "Result"); result != "success" || took > 10*time.Second {
+		t.Errorf("the drain took %v, with the result %s", took, result)
+	}
+	m.trains(1, 20)
+	m.run("systemctl", "start", workers[1])
+	m.trains(2, 20)
+
+	// One stands still: the watchdog ends it.
+	m.run("systemctl", "kill", "-s", "STOP", workers[1])
+	m.until("the watchdog has ended it", func() bool { return m.property(workers[1], "NRestarts") == "1" })
+	m.trains(2, 20)
+
+	// All are upgraded, one after the other. At most one step is made again for each.
+	replaced := filepath.Join(root, "usr/bin/ergoflow")
+	text, err := os.ReadFile(replaced)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(replaced+".new", text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(replaced+".new", replaced); err != nil {
+		t.Fatal(err)
+	}
+	for _, unit := range append([]string{coordinator}, workers...) {
+		before := m.status().Step
+		m.run("systemctl", "restart", unit)
+		after := m.trains(2, 5)
+		t.Logf("%s restarted at step %d; two train at step %d", unit, before, after.Step)
+		if after.Step < before {
+			t.Errorf("%s: step %d after step %d", unit, after.Step, before)
+		}
+	}
+	if err := train.Wait(); err != nil {
+		t.Errorf("the training: %v\n%s", err, m.run("ergoflow", "status", "--dir", "/var/lib/ergoflow"))
+	}
+	m.run("ergoflow", "verify", "run", "--dir", "/var/lib/ergoflow")
+	for _, unit := range append(workers, coordinator) {
+		m.run("systemctl", "stop", unit)
+		if result := m.property(unit, "Result"); result != "success" {
+			t.Errorf("%s ends with %s", unit, result)
+		}
+	}
+}
