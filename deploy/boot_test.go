@@ -38,20 +38,22 @@ mount -t sysfs -o ro sysfs sys
 mount -t tmpfs tmpfs sys/fs/cgroup
 mount -t cgroup2 cgroup2 sys/fs/cgroup
 ip link set lo up
-ip link add cluster type dummy
+ip link add cluster type bridge
 ip addr add ` + bootAddress + `/24 dev cluster
 ip link set cluster up
 mkdir -p oldroot
 pivot_root . oldroot
 umount -l oldroot
+mount --make-rshared /
 exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin /sbin/init
 `
 
 // A machine is a system that systemd has booted in namespaces of its own.
 type machine struct {
-	t    *testing.T
-	root string
-	init int // its process, as this machine sees it
+	t       *testing.T
+	root    string
+	console string // file
+	init    int    // its process, as this machine sees it
 }
 
 // boot starts a machine in a directory.
@@ -71,7 +73,7 @@ func boot(t *testing.T, root string) *machine {
 		cmd.Process.Signal(syscall.SIGKILL) // unshare ignores SIGTERM
 		cmd.Wait()
 	})
-	m := &machine{t: t, root: root}
+	m := &machine{t: t, root: root, console: log.Name()}
 	children := fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid)
 	m.until("systemd is up", func() bool {
 		if m.init == 0 {
@@ -89,8 +91,7 @@ func (m *machine) until(what string, done func() bool) {
 	m.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !done(); {
 		if time.Now().After(deadline) {
-			said, _ := m.try("journalctl", "-o", "cat", "-n", "60", "-u", "ergoflow*")
-			m.t.Fatalf("waited too long until %s\n%s", what, said)
+			m.t.Fatalf("waited too long until %s\n%s", what, m.said())
 		}
 		<-time.After(100 * time.Millisecond)
 	}
@@ -105,12 +106,18 @@ func (m *machine) try(command ...string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
+// said is the end of the journal, and of the console.
+func (m *machine) said() string {
+	journal, _ := m.try("journalctl", "-o", "cat", "-n", "60")
+	console, _ := os.ReadFile(m.console)
+	return journal + "\n-- console\n" + string(console)
+}
+
 func (m *machine) run(command ...string) string {
 	m.t.Helper()
 	said, err := m.try(command...)
 	if err != nil {
-		journal, _ := m.try("journalctl", "-o", "cat", "-n", "60")
-		m.t.Fatalf("%s: %v\n%s\n%s", strings.Join(command, " "), err, said, journal)
+		m.t.Fatalf("%s: %v\n%s\n%s", strings.Join(command, " "), err, said, m.said())
 	}
 	return said
 }
@@ -197,12 +204,20 @@ func TestBoot(t *testing.T) {
 	for _, name := range []string{"ergoflow-coordinator.service", "ergoflow-worker@.service"} {
 		fresh.write("etc/systemd/system/"+name, read(t, "systemd/"+name))
 	}
-	fresh.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /var/lib/ergoflow/shards\n", bootAddress))
+	fresh.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /srv/ergoflow/shards\n", bootAddress))
 	fresh.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %[1]s:7071 --listen %[1]s:0 --gossip %[1]s:0 --backend go --threads 1\n", bootAddress))
 	fresh.write("etc/ergoflow/token", "")
 	fresh.write("etc/systemd/system/ergoflow-worker@.service.d/short.conf", "[Service]\nWatchdogSec=3\n")
 
+	if err := os.RemoveAll(filepath.Join(root, "srv/ergoflow")); err != nil {
+		t.Fatal(err)
+	}
+
 	m := boot(t, root)
+	if _, err := m.try("id", "ergoflow"); err != nil {
+		m.run("useradd", "--system", "ergoflow")
+	}
+	m.run("install", "-d", "-o", "ergoflow", "/srv/ergoflow")
 	coordinator, workers := "ergoflow-coordinator", []string{"ergoflow-worker@0", "ergoflow-worker@1"}
 	m.run("systemctl", "start", coordinator) // returns when it is ready
 	token := regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(m.run("journalctl", "-o", "cat", "-u", coordinator))
