@@ -250,8 +250,8 @@ func (w *wiretap) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Who is between the members reads no gradient: 32 bytes that a member adds, and that are sums,
-// pass in plain text and not over TLS.
+// Somebody between the members reads no gradient: 32 bytes that a member adds, and that are
+// sums, pass in plain text and not over TLS.
 func TestGradientsAreEncrypted(t *testing.T) {
 	const n = 4096
 	gradient := func(rank int) []float32 {

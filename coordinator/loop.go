@@ -33,7 +33,7 @@ type loop struct {
 	store     *shard.Dir
 	queue     *jobs.Queue
 	log       *slog.Logger
-	beat      func() // at each tick
+	beat      func()       // at each tick
 	readable  sync.Map     // run (string) → ID (string) of its last checkpoint that was read without damage
 	gossip    string       // where to join, for the status
 	security  *security    // nil: plain text

@@ -26,17 +26,17 @@ const initScript = `set -e
 mount --make-rprivate /
 mount --bind "$1" "$1"
 cd "$1"
-mount -t proc proc proc
-mount -t tmpfs tmpfs run
-mount -t tmpfs tmpfs dev
+mount -t proc none proc
+mount -t tmpfs none run
+mount -t tmpfs none dev
 for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
   set -- $node; mknod -m 666 dev/$1 c $2 $3
 done
 mkdir -p dev/shm dev/pts
-mount -t tmpfs tmpfs dev/shm
-mount -t sysfs -o ro sysfs sys
-mount -t tmpfs tmpfs sys/fs/cgroup
-mount -t cgroup2 cgroup2 sys/fs/cgroup
+mount -t tmpfs none dev/shm
+mount -t sysfs -o ro none sys
+mount -t tmpfs none sys/fs/cgroup
+mount -t cgroup2 none sys/fs/cgroup
 ip link set lo up
 ip link add cluster type bridge
 ip addr add ` + bootAddress + `/24 dev cluster

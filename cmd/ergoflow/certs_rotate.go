@@ -25,7 +25,7 @@ within seconds, and training goes on.
 
 --use and --finish refuse while a valid certificate is from before the last
 step, and name its holder; --wait waits for it. Revoke what does not come back,
-or --force the step. Who was cut off joins again by a token. To repeat a step
+or --force the step: what was cut off joins again by a token. To repeat a step
 changes nothing.`,
 		Example: `  ergoflow certs rotate --ca DIR/ca
   ergoflow certs rotate --use --wait 1m --ca DIR/ca

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -302,83 +298,6 @@ func (c *hostCluster) run(args ...string) {
 	if said, err := c.hosts[0].Command(c.t.Context(), c.program, args...).CombinedOutput(); err != nil {
 		c.t.Fatalf("%s: %v\n%s\n%s", strings.Join(args, " "), err, said, c.logs())
 	}
-}
-
-// checkSecrets searches all files that a secured cluster has written for its secrets: the
-// token, and the keys of all certificates and of the gossip. They belong where they are kept,
-// and the token on the coordinator's standard output.
-func (c *hostCluster) checkSecrets() {
-	c.t.Helper()
-	secrets := map[string]string{"the token": c.token[strings.LastIndexByte(c.token, '.')+1:]}
-	isKey := func(path string) bool {
-		return strings.HasSuffix(path, "key.pem") || filepath.Base(path) == "gossip.json"
-	}
-	text, err := os.ReadFile(filepath.Join(c.dir, "gossip.json"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	keys := regexp.MustCompile(`"([A-Za-z0-9+/]{40,}=*)"`).FindAllSubmatch(text, -1)
-	if len(keys) == 0 {
-		c.t.Errorf("no key in gossip.json")
-	}
-	for i, key := range keys {
-		name := fmt.Sprintf("the gossip's key %d", i)
-		b, err := base64.StdEncoding.DecodeString(string(key[1]))
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		secrets[name], secrets[name+" in bytes"] = string(key[1]), string(b)
-	}
-	places := []string{c.dir, filepath.Dir(c.program)}
-	for _, path := range files(c.t, places...) {
-		if !strings.HasSuffix(path, "key.pem") {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		block, _ := pem.Decode(text)
-		if block == nil {
-			c.t.Fatalf("%s has no key", path)
-		}
-		secrets[path] = strings.Split(string(text), "\n")[1]
-		secrets[path+" in bytes"] = string(block.Bytes[len(block.Bytes)/2:])
-	}
-	if len(secrets) < 2*(3+len(c.workers)) {
-		c.t.Errorf("%d secrets are known of a cluster with %d workers", len(secrets), len(c.workers))
-	}
-	for _, path := range files(c.t, places...) {
-		if isKey(path) || strings.HasSuffix(path, outputSuffix) {
-			continue
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		for name, secret := range secrets {
-			if bytes.Contains(text, []byte(secret)) {
-				c.t.Errorf("%s has the secret of %s", path, name)
-			}
-		}
-	}
-}
-
-// files are all regular files below directories.
-func files(t *testing.T, dirs ...string) (all []string) {
-	t.Helper()
-	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.Type().IsRegular() {
-				all = append(all, path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return all
 }
 
 // tiny is an experiment of that many steps, which four workers on pure Go train in seconds.

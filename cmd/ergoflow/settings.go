@@ -269,4 +269,3 @@ func settingsOf(cmd *cobra.Command) ([]shownSetting, error) {
 	})
 	return list, nil
 }
-

@@ -62,8 +62,8 @@ func (a *Authority) Rotation(ctx context.Context) (at Rotation, err error) {
 	return at, err
 }
 
-// BeginRotation makes a new CA, which is trusted beside the old one. Who renews its certificate
-// from now on trusts both.
+// BeginRotation makes a new CA, which is trusted beside the old one. A process that
+// renews its certificate from now on trusts both.
 func (a *Authority) BeginRotation(ctx context.Context, now time.Time) error {
 	return a.locked(ctx, syscall.LOCK_EX, func() error {
 		h, err := a.read()
