@@ -18,21 +18,13 @@ import (
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
-// meddler is between two processes and changes the records that one sends to the other.
-type meddler struct {
-	net.Listener
-	change func(i int, record []byte) [][]byte // what it sends in place of record i
-	mu     sync.Mutex
-	sent   []byte // what came to it
-}
-
-func meddle(t *testing.T, target string, change func(i int, record []byte) [][]byte) *meddler {
+// between forwards connections to target: what a client sends by forward, the answers by back.
+func between(t *testing.T, target string, forward, back func(to io.Writer, from io.Reader)) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &meddler{Listener: l, change: change}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -47,11 +39,11 @@ func meddle(t *testing.T, target string, change func(i int, record []byte) [][]b
 			}
 			all.Go(func() {
 				defer from.Close()
-				io.Copy(from, to)
+				back(from, to)
 			})
 			all.Go(func() {
 				defer to.Close()
-				m.pass(to, from)
+				forward(to, from)
 			})
 		}
 	})
@@ -59,6 +51,21 @@ func meddle(t *testing.T, target string, change func(i int, record []byte) [][]b
 		l.Close()
 		all.Wait()
 	})
+	return l.Addr().String()
+}
+
+// meddler is between two processes and changes the records that one sends to the other.
+type meddler struct {
+	address string
+	change  func(i int, record []byte) [][]byte // what it sends in place of record i
+	mu      sync.Mutex
+	sent    []byte // what came to it
+}
+
+func meddle(t *testing.T, target string, change func(i int, record []byte) [][]byte) *meddler {
+	t.Helper()
+	m := &meddler{change: change}
+	m.address = between(t, target, m.pass, func(to io.Writer, from io.Reader) { io.Copy(to, from) })
 	return m
 }
 
@@ -134,7 +141,7 @@ func TestChangedRecords(t *testing.T) {
 			if err := errors.Join(each(world, func(r int) (err error) {
 				peers := slices.Clone(c.peers)
 				if r == 0 {
-					peers[1] = m.Addr().String()
+					peers[1] = m.address
 				}
 				rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, world}, peers, Options{Identities: identities(own)})
 				return err
@@ -177,7 +184,7 @@ func TestReplayedConnection(t *testing.T) {
 	if err := errors.Join(each(2, func(r int) (err error) {
 		peers := slices.Clone(c.peers)
 		if r == 0 {
-			peers[1] = m.Addr().String()
+			peers[1] = m.address
 		}
 		rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, 2}, peers, Options{Identities: identities(own)})
 		return err
@@ -202,44 +209,18 @@ func TestReplayedConnection(t *testing.T) {
 	closeAll(t, rings)
 }
 
-// wiretap forwards connections to target, and records what both sides send.
+// wiretap is between two processes and records what both send.
 type wiretap struct {
-	net.Listener
-	mu    sync.Mutex
-	heard []byte
+	address string
+	mu      sync.Mutex
+	heard   []byte
 }
 
 func tap(t *testing.T, target string) *wiretap {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wiretap{Listener: l}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			to, err := net.Dial("tcp", target)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for _, way := range [][2]net.Conn{{from, to}, {to, from}} {
-				all.Go(func() {
-					defer way[1].Close()
-					io.Copy(io.MultiWriter(way[1], w), way[0])
-				})
-			}
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		all.Wait()
-	})
+	w := &wiretap{}
+	record := func(to io.Writer, from io.Reader) { io.Copy(io.MultiWriter(to, w), from) }
+	w.address = between(t, target, record, record)
 	return w
 }
 
@@ -275,7 +256,7 @@ func TestGradientsAreEncrypted(t *testing.T) {
 		if err := errors.Join(each(2, func(r int) (err error) {
 			peers := slices.Clone(c.peers)
 			if r == 0 {
-				peers[1] = w.Addr().String()
+				peers[1] = w.address
 			}
 			if rings[r], err = c.servers[r].Join(t.Context(), Identity{1, r, 2}, peers, o); err != nil {
 				return err
