@@ -41,7 +41,9 @@ var hints = []struct {
 	err  error
 	hint string
 }{
-	{gossip.ErrNoSeed, "give --join the gossip address of a member; `coordinator.json` in the coordinator's directory has one"},
+	{gossip.ErrEncrypted, "this cluster is secured: join by the command that its coordinator prints, or that `ergoflow tokens create` makes"},
+	{gossip.ErrPlaintext, "this cluster speaks plain text: start the worker with --insecure and without --token, or the coordinator without --insecure"},
+	{gossip.ErrNoSeed, "give --join the gossip address of a member; `coordinator.json` in the coordinator's directory has one; a secured cluster needs --token, too"},
 	{gossip.ErrIncompatible, "start all processes of a cluster from the same build"},
 	{gossip.ErrNoCoordinator, "start one: ergoflow coordinator --dir DIR"},
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
