@@ -78,7 +78,7 @@ func printFindings(findings []finding) error {
 
 func examine(ctx context.Context, dir string) []finding {
 	findings := []finding{
-		{Check: "processors", OK: true, Needed: true, Detail: fmt.Sprintf("%d, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)},
+		examineProcessors(),
 		examineDisk(dir),
 		examineLoopback(),
 		examinePip(ctx),
@@ -99,6 +99,16 @@ func examine(ctx context.Context, dir string) []finding {
 		findings = append(findings, f)
 	}
 	return append(findings, finding{Check: "any backend", OK: works, Needed: true, Detail: "computes", Hint: "run `ergoflow backend install cpu`"})
+}
+
+// examineProcessors says how many may be used: those of the process's affinity, or the share
+// of its cgroup if that is less.
+func examineProcessors() finding {
+	f := finding{Check: "processors", OK: true, Needed: true, Detail: fmt.Sprintf("%d, %s/%s", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)}
+	if n := runtime.GOMAXPROCS(0); n < runtime.NumCPU() {
+		f.Detail = fmt.Sprintf("%d of %d, %s/%s: the limit of the cgroup, or GOMAXPROCS", n, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	}
+	return f
 }
 
 func examineDisk(dir string) finding {

@@ -88,7 +88,7 @@ func (f *localFlags) options(e experiment.Experiment) (conduct.Options, error) {
 	if err != nil {
 		return conduct.Options{}, usage(err)
 	}
-	threads := max(1, runtime.NumCPU()/f.workers)
+	threads := max(1, runtime.GOMAXPROCS(0)/f.workers)
 	if e.Training.Reproducible {
 		threads = 1 // with other numbers of threads XLA rounds differently
 	}

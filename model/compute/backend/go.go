@@ -20,5 +20,5 @@ func openGo() (*Backend, error) {
 
 // processor describes the CPU for people.
 func processor() string {
-	return fmt.Sprintf("%s, %d threads", runtime.GOARCH, runtime.NumCPU())
+	return fmt.Sprintf("%s, %d threads", runtime.GOARCH, runtime.GOMAXPROCS(0))
 }

@@ -30,6 +30,7 @@ func openXLA(name, path string) (b *Backend, err error) {
 	// By default the plugin makes four virtual devices and at least as many threads,
 	// which compete for the cores.
 	client := pjrt.NamedValuesMap{"cpu_device_count": int64(1)}
+	fitThreads()
 	// Vectors of the processor's full width save 2–3 % of a step.
 	flags := []string{"--xla_cpu_prefer_vector_width=512"}
 	if name == XLACUDA {
