@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -97,6 +98,7 @@ type hostCluster struct {
 	workers     []*daemon // by host, then those that are added
 	control     wire.ControlClient
 	secured     bool
+	name        string // of the coordinator's host, for workers; empty: they have its address
 	token       string // to join a secured one by; empty: workers have credentials
 }
 
@@ -190,13 +192,16 @@ func (c *hostCluster) add(h *hosts.Host, data string) {
 	if n := len(c.workers); n > 0 && c.workers[n-1].alive() {
 		seed = c.workers[n-1].gossip
 	}
+	if c.name != "" {
+		seed = c.name + ":7946"
+	}
 	// Ports differ too: hosts of one machine have one name, and workers are named by
 	// name and port.
 	i := len(c.workers)
 	gossip := fmt.Sprintf("%s:%d", h.Address, 7950+i)
 	as := []string{"--insecure"}
 	if c.secured {
-		seed = c.hosts[0].Address + ":7071"
+		seed = cmp.Or(c.name, c.hosts[0].Address) + ":7071"
 		as = []string{"--credentials", c.credentials(h)}
 		if c.token != "" {
 			as = append(as, "--token", c.token)

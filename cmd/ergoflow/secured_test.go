@@ -44,6 +44,28 @@ func securedLater(t *testing.T) {
 	equalToRounding(t, "a cluster that was secured in the middle", final(t, dir), want)
 }
 
+// TestJoinByName: workers join by a name that has several addresses, at one of which nobody is.
+func TestJoinByName(t *testing.T) {
+	needE2E(t)
+	hosts.Isolated(t, joinByName)
+}
+
+func joinByName(t *testing.T) {
+	network := hosts.New(t)
+	a, b := network.Host("a"), network.Host("b")
+	network.Names("coordinators.example", "10.77.0.99", a.Address)
+	for _, start := range []func(*testing.T, []*hosts.Host, string, string, ...string) *hostCluster{startPlain, startHosts} {
+		dir := t.TempDir()
+		c := start(t, []*hosts.Host{a}, dir, filepath.Join(dir, "shards"))
+		c.name = "dns+coordinators.example"
+		began := time.Now()
+		c.add(b, b.Address)
+		c.until("two workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 2 })
+		t.Logf("secured %t: joined by name after %.1f s", c.secured, time.Since(began).Seconds())
+		c.end()
+	}
+}
+
 // TestOfflineAuthority: the authority's key is on no machine of the cluster. Somebody has
 // brought each its credentials.
 func TestOfflineAuthority(t *testing.T) {

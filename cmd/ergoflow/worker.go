@@ -16,6 +16,10 @@ import (
 	"github.com/ergoflow/ergoflow/worker"
 )
 
+// namePrefix before an address of --join says what holds without it: a name stands for all the
+// addresses that DNS has for it. Other programs need it.
+const namePrefix = "dns+"
+
 // drainGrace is how long a worker may take to drain.
 const drainGrace = 12 * time.Second
 
@@ -32,6 +36,9 @@ and carries out its commands. SIGTERM, SIGHUP or Ctrl-C drains: the worker
 finishes its step, hands its shards over and leaves. A second signal ends it at
 once. The other workers continue in both cases.
 
+A name in --join stands for all the addresses that DNS has for it, as those of a
+headless service: NAME:PORT, or dns+NAME:PORT.
+
 A worker of a secured cluster joins with a token, at the address that the
 coordinator's join command names. It makes a key, has the coordinator sign its
 certificate, keeps both in --credentials, and never needs the token again.`,
@@ -41,7 +48,9 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 			if err := checkAddresses(cmd); err != nil {
 				return err
 			}
-			c.Join = strings.Split(join, ",")
+			for _, address := range strings.Split(join, ",") {
+				c.Join = append(c.Join, strings.TrimPrefix(address, namePrefix))
+			}
 			if slices.Contains(c.Join, "") {
 				return withHint(usagef("--join %q has an empty address", join), "give HOST:PORT[,HOST:PORT]")
 			}

@@ -3,7 +3,9 @@ package hosts
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -65,6 +67,20 @@ func (n *Network) connect(h *Host, device string) {
 	run(n.t, "ip", "-n", h.Name, "address", "add", h.Address+"/24", "dev", "eth0")
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "eth0", "up")
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "lo", "up")
+}
+
+// Names has the hosts know a name with several addresses, as DNS would say it.
+func (n *Network) Names(name string, addresses ...string) {
+	n.t.Helper()
+	var text strings.Builder
+	for _, address := range addresses {
+		fmt.Fprintf(&text, "%s %s\n", address, name)
+	}
+	path := filepath.Join(n.t.TempDir(), "hosts")
+	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+		n.t.Fatal(err)
+	}
+	run(n.t, "mount", "--bind", path, "/etc/hosts") // the mount ends with this process
 }
 
 // Command is a program that runs on the host. The process that starts executes it in its
