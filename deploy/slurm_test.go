@@ -11,7 +11,7 @@ import (
 // The script ends with the code of the retraining, and hands SIGTERM on to it.
 func TestSlurmScript(t *testing.T) {
 	bash := tool(t, "bash")
-	text := read(t, "slurm/retrain.sh")
+	text := read(t, "slurm/retrain.sbatch")
 	for line := range strings.Lines(text) {
 		if command, found := strings.CutPrefix(line, "ergoflow "); found {
 			checkRetrain(t, strings.Fields(strings.TrimSuffix(strings.TrimSpace(command), " &")))
@@ -33,7 +33,7 @@ func TestSlurmScript(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program(t, filepath.Join(bin, "ergoflow"), "#!/bin/bash\n"+c.does+"\n")
-			cmd := exec.CommandContext(t.Context(), bash, "slurm/retrain.sh")
+			cmd := exec.CommandContext(t.Context(), bash, "slurm/retrain.sbatch")
 			cmd.Env = []string{"HOME=" + bin, "PATH=" + bin + ":/usr/bin:/bin"}
 			out, err := cmd.StdoutPipe()
 			if err != nil {
