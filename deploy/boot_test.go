@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -66,6 +67,9 @@ func boot(t *testing.T, root string) *machine {
 	defer log.Close()
 	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child", "sh", "-c", initScript, "sh", root)
 	cmd.Stdout, cmd.Stderr = log, log
+	// It ends with this test, also where that is killed: with the thread that has started it.
+	runtime.LockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +234,7 @@ func TestBoot(t *testing.T) {
 		t.Errorf("systemctl status says %q", text)
 	}
 	train := exec.Command("nsenter", "-t", strconv.Itoa(m.init), "-a", "--", "ergoflow", "train", "vn1d", "--preset", "smoke", "--dir", "/var/lib/ergoflow",
-		"--set", "data.shards=8", "--set", "training.steps=4000", "--set", "training.checkpoint_every=50")
+		"--set", "data.shards=8", "--set", "training.steps=8000", "--set", "training.checkpoint_every=50")
 	if err := train.Start(); err != nil {
 		t.Fatal(err)
 	}
