@@ -70,15 +70,16 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	if c.Insecure {
 		return nil, nil
 	}
-	path, own := filepath.Join(c.Dir, authorityDir), filepath.Join(c.Dir, credentialsDir)
-	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l, revoked: trust.RevocationsIn(path)}
+	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l}
+	path := filepath.Join(c.Dir, authorityDir)
 	var err error
 	s.authority, err = trust.OpenAuthority(ctx, path)
 	if errors.Is(err, trust.ErrNoAuthority) {
-		s.own, err = trust.OpenCredentials(own)
+		signed := filepath.Join(c.Dir, credentialsDir)
+		s.own, err = trust.OpenCredentials(signed)
 		switch {
 		case err == nil:
-			return s, s.openSigned(own)
+			return s, s.openSigned(signed)
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("the coordinator's credentials: %w", err)
 		case c.isLocal():
@@ -89,33 +90,31 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's authority: %w", err)
 	}
-	return s, s.open(ctx)
+	return s, s.open(ctx, path)
 }
 
 // openSigned opens what secures a cluster whose authority is elsewhere.
-func (s *security) openSigned(dir string) (err error) {
+func (s *security) openSigned(dir string) error {
 	if id := s.own.Identity(); id.Role != trust.Coordinator {
 		return fmt.Errorf("%w: %s has those of %v", ErrNotCoordinator, dir, id)
 	}
-	s.revoked = trust.RevocationsIn(dir)
-	if _, err := s.revoked.Read(); err != nil {
+	if err := s.judge(dir); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoRevocations, err)
 	}
-	s.own.SetRevoked(s.revoked.Check)
-	if s.keys, err = openGossipKeys(s.dir); err != nil {
-		return fmt.Errorf("keys of the gossip: %w", err)
-	}
-	return nil
+	return s.openKeys()
 }
 
-// open opens what secures the cluster of the authority, and makes what is missing.
-func (s *security) open(ctx context.Context) (err error) {
+// open opens what secures the cluster of the authority in a directory, and makes what is
+// missing.
+func (s *security) open(ctx context.Context, dir string) (err error) {
 	if s.own, err = s.hold(ctx, credentialsDir, trust.Coordinator, coordinatorName); err != nil {
 		return err
 	}
-	s.own.SetRevoked(s.revoked.Check)
-	if s.keys, err = openGossipKeys(s.dir); err != nil {
-		return fmt.Errorf("keys of the gossip: %w", err)
+	if err := s.judge(dir); err != nil {
+		return err
+	}
+	if err := s.openKeys(); err != nil {
+		return err
 	}
 	if _, err = s.hold(ctx, operatorDir, trust.Operator, operatorName); err != nil {
 		return err
@@ -126,6 +125,21 @@ func (s *security) open(ctx context.Context) (err error) {
 	}
 	s.first, err = s.createToken(trust.Worker, firstTokenLife, firstTokenUses)
 	return err
+}
+
+// judge has connections refuse what the list in a directory revokes.
+func (s *security) judge(dir string) error {
+	s.revoked = trust.RevocationsIn(dir)
+	s.own.SetRevoked(s.revoked.Check)
+	_, err := s.revoked.Read()
+	return err
+}
+
+func (s *security) openKeys() (err error) {
+	if s.keys, err = openGossipKeys(s.dir); err != nil {
+		return fmt.Errorf("keys of the gossip: %w", err)
+	}
+	return nil
 }
 
 // hold opens the credentials in a directory below the coordinator's. Where there are none, they
