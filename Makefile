@@ -83,8 +83,8 @@ kills: ## kill each process of local runs in each phase; COUNT=200
 retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
-deploy-test: ## run a cluster by deploy's units in a Debian system that systemd boots (root, debootstrap; three minutes)
-	$(GO) test -count=1 -v -timeout 20m ./deploy -args -boot $(or $(ROOT),/var/tmp/ergoflow-debian)
+deploy-test: ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, debootstrap; minutes)
+	$(GO) test -count=1 -v -timeout 20m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
 
 lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run

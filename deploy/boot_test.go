@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +14,6 @@ import (
 	"testing"
 	"time"
 )
-
-var bootRoot = flag.String("boot", "", "directory of a Debian system in which TestBoot starts systemd; made by debootstrap where it is missing. Needs root. Empty: TestBoot is skipped")
 
 // The address of the cluster in the booted system. It has no network but this interface.
 const bootAddress = "10.99.0.1"
@@ -181,21 +178,8 @@ func (m *machine) trains(workers, more int) clusterStatus {
 // a worker is killed, one is drained, one stands still, and all are upgraded, while training
 // goes on.
 func TestBoot(t *testing.T) {
-	if *bootRoot == "" {
-		t.Skip("it needs root and minutes: `make deploy-test` runs it")
-	}
-	root, err := filepath.Abs(*bootRoot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(root, "sbin/init")); err != nil {
-		if out, err := exec.Command("debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv,dbus,iproute2", "bookworm", root).CombinedOutput(); err != nil {
-			t.Fatalf("debootstrap: %v\n%s", err, out)
-		}
-	}
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(root, "usr/bin/ergoflow"), "../cmd/ergoflow").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	root := debian(t, "systemd", "systemd", "systemd-sysv", "dbus", "iproute2")
+	build(t, filepath.Join(root, "usr/bin/ergoflow"))
 	fresh := &machine{t: t, root: root}
 	for _, old := range []string{"var/lib/private", "var/lib/ergoflow", "var/log/journal", "etc/systemd/system/console-getty.service"} {
 		if err := os.RemoveAll(filepath.Join(root, old)); err != nil {

@@ -1,0 +1,51 @@
+package deploy
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var debianRoots = flag.String("debian", "", "directory of Debian systems in which tests run deploy's files; made by debootstrap where they are missing. Needs root. Empty: those tests are skipped")
+
+// debian is the root directory of a Debian system of its own for a test, with packages. It
+// stays for the next run.
+func debian(t *testing.T, name string, packages ...string) string {
+	t.Helper()
+	if *debianRoots == "" {
+		t.Skip("it needs root and minutes: `make deploy-test` runs it")
+	}
+	root, err := filepath.Abs(filepath.Join(*debianRoots, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(root); err == nil {
+		return root
+	}
+	// It gets its name when it is complete.
+	part := root + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(*debianRoots, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("debootstrap", "--variant=minbase", "--include="+strings.Join(packages, ","), "bookworm", part).CombinedOutput(); err != nil {
+		t.Fatalf("debootstrap: %v\n%s", err, out)
+	}
+	if err := os.Rename(part, root); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// build builds the program.
+func build(t *testing.T, path string) {
+	t.Helper()
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", path, "../cmd/ergoflow").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+}
