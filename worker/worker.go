@@ -21,10 +21,12 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/upkeep"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/compute/simulator"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 	"github.com/ergoflow/ergoflow/worker/peer"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 	"github.com/ergoflow/ergoflow/worker/replica"
@@ -108,6 +110,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer compute.Close()
+	if err := memory.Check("a worker on "+compute.Name, trainer.LeastMemory(compute.Name)); err != nil {
+		return err
+	}
 	engine, err := simulator.Choose(compute, c.Engine)
 	if err != nil {
 		return err

@@ -16,7 +16,9 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/training/trainer"
 )
 
 // A finding is one line of the doctor's report.
@@ -79,6 +81,7 @@ func printFindings(findings []finding) error {
 func examine(ctx context.Context, dir string) []finding {
 	findings := []finding{
 		examineProcessors(),
+		examineMemory(),
 		examineDisk(dir),
 		examineLoopback(),
 		examinePip(ctx),
@@ -108,6 +111,19 @@ func examineProcessors() finding {
 	if n := runtime.GOMAXPROCS(0); n < runtime.NumCPU() {
 		f.Detail = fmt.Sprintf("%d of %d, %s/%s: the limit of the cgroup, or GOMAXPROCS", n, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
 	}
+	return f
+}
+
+// examineMemory compares the memory that may be used with that of a worker on xla:cpu.
+func examineMemory() finding {
+	least := trainer.LeastMemory(backend.XLACPU)
+	f := finding{Check: "memory", Hint: fmt.Sprintf("a worker on xla:cpu needs %s, and more for large networks: raise the limit (docs/operations.md)", humanize.IBytes(least))}
+	l, err := memory.Find()
+	if err != nil {
+		f.Detail = err.Error()
+		return f
+	}
+	f.OK, f.Detail = l.Bytes >= least, l.String()
 	return f
 }
 

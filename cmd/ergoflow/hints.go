@@ -22,6 +22,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/boltfile"
 	"github.com/ergoflow/ergoflow/internal/gitlfs"
+	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
@@ -127,6 +128,7 @@ var hints = []struct {
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},
 	{trainer.ErrDiverged, "choose a smaller training.learning_rate"},
 	{atomicfile.ErrDangling, "make what the link points to, or remove the link"},
+	{memory.ErrShort, "raise the limit, start fewer workers on this machine, or compute fewer functions at once: --set training.micro_batch=N"},
 	{boltfile.ErrLimit, "raise the limit on the size of files: ulimit -f unlimited"},
 	{syscall.EFBIG, "raise the limit on the size of files: ulimit -f unlimited"},
 	{syscall.EDQUOT, "free space in this user's quota, then give the same command again: it continues"},

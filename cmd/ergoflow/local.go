@@ -3,13 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"runtime"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/memory"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
@@ -64,7 +67,26 @@ func (f *localFlags) check(e experiment.Experiment) error {
 		}
 		return usagef("%s has %d %s, too few for %d workers to share", e.Name, plan.Units(), what, f.workers)
 	}
-	return knownNames(f.backend, f.engine)
+	if err := knownNames(f.backend, f.engine); err != nil {
+		return err
+	}
+	return f.checkMemory(e, plan)
+}
+
+// checkMemory refuses more workers than the memory has room for, each with its part of the
+// shards.
+func (f *localFlags) checkMemory(e experiment.Experiment, plan ergoflow.Plan) error {
+	name := f.backend
+	if name == backend.Auto {
+		name = backend.XLACPU
+	}
+	shards := (plan.Shards + f.workers - 1) / f.workers
+	functions := shards * e.BatchPlan().FunctionsPerStep()
+	if most := e.Training.MicroBatch; most > 0 {
+		functions = min(functions, most)
+	}
+	what := fmt.Sprintf("%s with %d workers on %s", e.Name, f.workers, name)
+	return memory.Check(what, uint64(f.workers)*e.Trainer().Memory(name, functions))
 }
 
 // run conducts e to a stage on a cluster on this machine. After training the result has

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	_ "github.com/ergoflow/ergoflow/cmd/ergoflow/internal/home" // before XLA's binding
 	"github.com/ergoflow/ergoflow/coordinator"
+	"github.com/ergoflow/ergoflow/internal/memory"
 )
 
 func main() { os.Exit(Main(os.Args[1:])) }
@@ -33,6 +35,7 @@ func Main(args []string) int {
 		ctx = conduct.Supervised(ctx)
 	}
 
+	memory.FitHeap(slog.Default())
 	root := rootCommand()
 	if supervised { // its command line is all that it is to do
 		root.PersistentPreRunE = nil

@@ -24,7 +24,7 @@ import (
 // machine's time (TestPaceUnderQuota).
 func TestQuota(t *testing.T) {
 	needE2E(t)
-	group := newCPUGroup(t)
+	group := newCgroup(t, "cpu", cpuQuota)
 	c := startCluster(t, t.TempDir(), 2, "--set", "training.steps=1000000", "--set", "training.checkpoint_every=1000000",
 		"--set", "data.shards=8", "--set", "training.batch_functions=64", "--set", "training.batch_samples=64")
 	defer func() {
@@ -34,7 +34,7 @@ func TestQuota(t *testing.T) {
 	st := c.until("two workers train", training(2, 20))
 	id := st.Workers[len(st.Workers)-1].ID
 	even := len(workerIn(st, id).Shards)
-	group.limit(t, workerIn(st, id).PID, "10000")
+	group.limitCPU(t, workerIn(st, id).PID, "10000")
 	begin := time.Now()
 	st = c.until("the throttled worker is named", func(st coordinator.Status) bool { return workerIn(st, id).Slow })
 	t.Logf("named after %v, its median step %+v, waits for %+v", time.Since(begin).Round(time.Second/10), workerIn(st, id).Timing, st.WaitsFor)
@@ -58,38 +58,44 @@ func workerIn(st coordinator.Status, id ergoflow.WorkerID) machine.WorkerStatus 
 	return st.Workers[i]
 }
 
-// A cpuGroup is a CPU cgroup, of either version.
-type cpuGroup struct {
+// cpuQuota is the file of version 1 that limits processor time.
+const cpuQuota = "cpu.cfs_quota_us"
+
+// A cgroup limits a resource of its processes. It is of either version.
+type cgroup struct {
 	dir string
 	v2  bool
 }
 
-// newCPUGroup makes a CPU cgroup for the test, or skips the test.
-func newCPUGroup(t *testing.T) cpuGroup {
+// newCgroup makes a cgroup with a controller for the test, or skips the test.
+func newCgroup(t *testing.T, controller, file string) cgroup {
 	t.Helper()
 	name := fmt.Sprintf("ergoflow-test-%d", os.Getpid())
-	reason := "there is no CPU controller in /sys/fs/cgroup"
-	for _, g := range []cpuGroup{{filepath.Join("/sys/fs/cgroup/cpu", name), false}, {filepath.Join("/sys/fs/cgroup", name), true}} {
+	reason := "there is no such controller in /sys/fs/cgroup"
+	for _, g := range []cgroup{{filepath.Join("/sys/fs/cgroup", controller, name), false}, {filepath.Join("/sys/fs/cgroup", name), true}} {
 		if err := os.Mkdir(g.dir, 0o755); err != nil {
 			if !os.IsNotExist(err) {
 				reason = err.Error()
 			}
 			continue
 		}
-		if _, err := os.Stat(g.file()); err != nil {
+		v2 := filepath.Join(g.dir, controller+".max")
+		if _, err := os.Stat(filepath.Join(g.dir, file)); !g.v2 && err != nil {
 			reason = err.Error()
-			os.Remove(g.dir)
-			continue
+		} else if _, err := os.Stat(v2); g.v2 && err != nil {
+			reason = err.Error()
+		} else {
+			t.Cleanup(func() { g.remove(t) })
+			return g
 		}
-		t.Cleanup(func() { g.remove(t) })
-		return g
+		os.Remove(g.dir)
 	}
-	t.Skipf("no CPU quota can be set here: %s", reason)
+	t.Skipf("no limit of %s can be set here: %s", controller, reason)
 	panic("unreachable")
 }
 
 // remove moves the processes that are left to the parent group and removes this one.
-func (g cpuGroup) remove(t *testing.T) {
+func (g cgroup) remove(t *testing.T) {
 	left, err := os.ReadFile(filepath.Join(g.dir, "cgroup.procs"))
 	if err != nil {
 		t.Error(err)
@@ -103,29 +109,27 @@ func (g cpuGroup) remove(t *testing.T) {
 	}
 }
 
-// file is the path of the quota.
-func (g cpuGroup) file() string {
-	if g.v2 {
-		return filepath.Join(g.dir, "cpu.max")
+// write writes a file of the group.
+func (g cgroup) write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(g.dir, file), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
-	return filepath.Join(g.dir, "cpu.cfs_quota_us")
 }
 
-// limit lets a process compute for quota microseconds in every 100,000.
-func (g cpuGroup) limit(t *testing.T, pid int, quota string) {
+// limitCPU lets a process compute for quota microseconds in every 100,000.
+func (g cgroup) limitCPU(t *testing.T, pid int, quota string) {
 	t.Helper()
 	if g.v2 {
-		quota += " 100000"
+		g.write(t, "cpu.max", quota+" 100000")
+	} else {
+		g.write(t, cpuQuota, quota)
 	}
-	for _, f := range []struct{ path, text string }{{g.file(), quota}, {filepath.Join(g.dir, "cgroup.procs"), strconv.Itoa(pid)}} {
-		if err := os.WriteFile(f.path, []byte(f.text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	g.write(t, "cgroup.procs", strconv.Itoa(pid))
 }
 
 // stat is the kernel's count of throttling.
-func (g cpuGroup) stat() string {
+func (g cgroup) stat() string {
 	text, _ := os.ReadFile(filepath.Join(g.dir, "cpu.stat"))
 	return strings.Join(strings.Fields(string(text)), " ")
 }

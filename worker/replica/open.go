@@ -52,6 +52,9 @@ func Open(ctx context.Context, c Config) (*Replica, error) {
 	if err := r.checkReproducible(c.Backend); err != nil {
 		return nil, err
 	}
+	if err := r.checkMemory(c); err != nil {
+		return nil, err
+	}
 	if err := r.open(ctx, c); err != nil {
 		r.Close()
 		return nil, err
