@@ -129,12 +129,18 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...strin
 // beginSecured is begin with the operator's credentials in the coordinator's directory.
 func (c *hostCluster) beginSecured() {
 	c.t.Helper()
+	c.secured = true
+	c.begin(c.operator())
+}
+
+// operator is how one connects with the operator's credentials in the coordinator's directory.
+func (c *hostCluster) operator() credentials.TransportCredentials {
+	c.t.Helper()
 	operator, err := trust.OpenCredentials(coordinator.OperatorDir(c.dir))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.secured = true
-	c.begin(secure.Dial(operator, trust.Coordinator))
+	return secure.Dial(operator, trust.Coordinator)
 }
 
 // move starts the coordinator on another host, from the same directory.
@@ -145,11 +151,7 @@ func (c *hostCluster) move(to *hosts.Host) {
 	}
 	c.coordinator.host, c.hosts = to, []*hosts.Host{to}
 	c.coordinator.start(c.t)
-	operator, err := trust.OpenCredentials(coordinator.OperatorDir(c.dir))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.connect(secure.Dial(operator, trust.Coordinator))
+	c.connect(c.operator())
 }
 
 // startPlain starts a cluster that speaks plain text. Each worker joins at one member, that of
