@@ -30,13 +30,13 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|JoinByName|OfflineAuthority|SecuredLater
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|JoinByName|OfflineAuthority|Pods|SecuredLater
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-test lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build clean
 
@@ -83,8 +83,19 @@ kills: ## kill each process of local runs in each phase; COUNT=200
 retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
-deploy-test: ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, debootstrap; minutes)
-	$(GO) test -count=1 -v -timeout 20m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
+deploy-test: chart bin/kubernetes-validate/bin/kubernetes-validate ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, debootstrap; minutes)
+	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 20m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
+
+chart: ## lint and render the Helm chart, and read the result as Kubernetes does (two minutes, once)
+	cd deploy/helm && GOEXPERIMENT= $(GO) test -count=1 ./...
+
+manifests: ## render deploy/kubernetes and the chart's golden files
+	cd deploy/helm && GOEXPERIMENT= $(GO) test -count=1 -run '^TestRendering$$' . -args -update
+
+# Schemas of Kubernetes are inside the package.
+bin/kubernetes-validate/bin/kubernetes-validate:
+	$(PYTHON) -m venv bin/kubernetes-validate
+	bin/kubernetes-validate/bin/pip install --quiet kubernetes-validate==1.37.0
 
 lint: ## run golangci-lint: formatting, vet, staticcheck and others
 	$(GO) run $(GOLANGCI_LINT) run

@@ -23,6 +23,7 @@ type Config struct {
 	Gossip    string // gossip, host:port; default 127.0.0.1:0
 	Join      string // where processes join, host:port; default port 0 on the host of Listen
 	Store     string // shard store's directory, as workers see it; default Dir/shards
+	Jobs      string // embedded job queue, host:port; default port 0 on the host of Listen
 	NATS      string // URL of a job queue; default: an embedded one
 	NATSFiles string // directory with what that server asks for, as jobs.Access
 	Insecure  bool   // allows addresses beyond loopback without encryption and authentication
@@ -74,12 +75,11 @@ func (c Config) validated() (Config, error) {
 	if c.Store, err = filepath.Abs(c.Store); err != nil {
 		return c, fmt.Errorf("shard store %s: %w", c.Store, err)
 	}
-	if c.Join == "" {
-		host, _, err := net.SplitHostPort(c.Listen)
-		if err != nil {
-			return c, fmt.Errorf("control address: %w", err)
-		}
-		c.Join = net.JoinHostPort(host, "0")
+	host, _, err := net.SplitHostPort(c.Listen)
+	if err != nil {
+		return c, fmt.Errorf("control address: %w", err)
 	}
+	free := net.JoinHostPort(host, "0")
+	c.Join, c.Jobs = cmp.Or(c.Join, free), cmp.Or(c.Jobs, free)
 	return c, nil
 }

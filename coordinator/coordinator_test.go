@@ -121,6 +121,21 @@ func TestRestart(t *testing.T) {
 	b.kill()
 }
 
+// The embedded job queue is where Config.Jobs says.
+func TestJobsAddress(t *testing.T) {
+	t.Parallel()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	free.Close()
+	s := startWith(t, t.TempDir(), func(c *Config) { c.Jobs = address })
+	if s.NATS != "nats://"+address {
+		t.Errorf("jobs at %s, not %s", s.NATS, address)
+	}
+}
+
 // A coordinator that is told to end saves the state and lets the workers leave.
 func TestEndSavesTheState(t *testing.T) {
 	t.Parallel()

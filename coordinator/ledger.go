@@ -48,7 +48,7 @@ func openLedger(dir string) (*ledger, error) {
 	db, err := boltfile.Open(LedgerPath(dir), false)
 	if errors.Is(err, boltfile.ErrLocked) {
 		if a, err := ReadAddresses(dir); err == nil {
-			return nil, fmt.Errorf("%w: %s (pid %d)", ErrRunning, dir, a.PID)
+			return nil, fmt.Errorf("%w: %s (pid %d, control %s)", ErrRunning, dir, a.PID, a.Control)
 		}
 		return nil, fmt.Errorf("%w: %s", ErrRunning, dir)
 	}

@@ -147,23 +147,18 @@ func listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// openJobs opens the job queue. Without Config.NATS it serves one on the host of the control
-// service, which workers can reach.
+// openJobs opens the job queue. Without Config.NATS it serves one, which workers can reach.
 func (s *services) openJobs(ctx context.Context, c Config, last Addresses, own *trust.Credentials, closing *closer) (err error) {
 	if c.NATS != "" {
 		s.natsURL = c.NATS
 		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles})
 		return err
 	}
-	host, _, err := net.SplitHostPort(c.Listen)
-	if err != nil {
-		return fmt.Errorf("control address: %w", err)
-	}
 	dir := filepath.Join(c.Dir, "nats")
 	if err := os.RemoveAll(dir); err != nil { // nothing in it is needed again
 		return err
 	}
-	s.nats, err = reopen(hostOf(last.NATS), net.JoinHostPort(host, "0"),
+	s.nats, err = reopen(hostOf(last.NATS), c.Jobs,
 		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address, own) })
 	if err != nil {
 		return err

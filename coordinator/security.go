@@ -274,7 +274,7 @@ func (s *security) changeTokens(change func([]trust.Joining) ([]trust.Joining, e
 
 // isLocal reports whether all addresses are on loopback.
 func (c Config) isLocal() bool {
-	for _, address := range []string{c.Listen, c.Gossip} {
+	for _, address := range []string{c.Listen, c.Gossip, c.Jobs} {
 		if !gossip.IsLoopback(address) {
 			return false
 		}

@@ -23,13 +23,9 @@ func (w *worker) introduction(ctx context.Context, join []string) (seeds []strin
 	}
 	began := time.Now()
 	for {
-		var failed error
-		for _, address := range join {
-			at, err := enroll.Introduce(ctx, w.trust, address)
-			if err == nil {
-				return []string{at.Gossip}, at.Keys, nil
-			}
-			failed = errors.Join(failed, err)
+		at, failed := w.introduced(ctx, join)
+		if failed == nil {
+			return []string{at.Gossip}, at.Keys, nil
 		}
 		if !errors.Is(failed, enroll.ErrUnreachable) || time.Since(began) > introduceWait {
 			return nil, keys.Set{}, failed
@@ -39,6 +35,34 @@ func (w *worker) introduction(ctx context.Context, join []string) (seeds []strin
 		case <-ctx.Done():
 			return nil, keys.Set{}, context.Cause(ctx)
 		}
+	}
+}
+
+// introduced asks the addresses to join at, one after the other, where the cluster is.
+func (w *worker) introduced(ctx context.Context, join []string) (at enroll.Introduction, err error) {
+	var failed error
+	for _, address := range join {
+		if at, err = enroll.Introduce(ctx, w.trust, address); err == nil {
+			return at, nil
+		}
+		failed = errors.Join(failed, err)
+	}
+	return at, failed
+}
+
+// seek is gossip.Config.Seek: the addresses to join at may lead to a coordinator that has moved,
+// as to a pod that starts again on another node. In plain text they are the seeds themselves.
+func (w *worker) seek(join []string) func(context.Context) []string {
+	if w.trust == nil {
+		return nil
+	}
+	return func(ctx context.Context) []string {
+		at, err := w.introduced(ctx, join)
+		if err != nil {
+			w.log.Debug("no coordinator where the cluster is joined", "error", err)
+			return nil
+		}
+		return []string{at.Gossip}
 	}
 }
 

@@ -184,6 +184,7 @@ func (w *worker) join(ctx context.Context, c Config, listener net.Listener) erro
 		Name:  string(w.id),
 		Bind:  c.Gossip,
 		Seeds: seeds,
+		Seek:  w.seek(c.Join),
 		Keys:  set.Keys,
 		Meta:  gossip.Meta{Role: gossip.RoleWorker, DataAddress: w.address, Device: w.backend.Name, Version: ergoflow.Build()},
 	})

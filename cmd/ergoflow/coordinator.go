@@ -34,7 +34,7 @@ credentials in --dir.`,
 		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --listen 10.0.0.1:7070 --gossip 10.0.0.1:7946 --join 10.0.0.1:7071",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkAddresses(cmd); err != nil {
+			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs"); err != nil {
 				return err
 			}
 			if c.CertificateLife < 0 {
@@ -70,6 +70,7 @@ credentials in --dir.`,
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks a free one")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
+	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")
 	f.StringVar(&c.NATSFiles, "nats-files", "", "directory with what the server of --nats asks for: ca.pem, user.creds, cert.pem and key.pem, each if needed")
 	f.StringVar(&c.Join, "join", "", "address where workers join a secured cluster (default: port 0 on the host of --listen)")
@@ -77,6 +78,7 @@ credentials in --dir.`,
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
 	bounds.add(cmd, "number of workers of a run that is submitted without --workers-for, N or MIN:MAX (default: all)")
 	addSupervised(cmd, &supervise)
+	cmd.MarkFlagsMutuallyExclusive("jobs", "nats")
 	cmd.MarkFlagRequired("dir")
 	return cmd
 }
@@ -97,9 +99,13 @@ func addSupervised(cmd *cobra.Command, supervise *bool) {
 
 // checkAddresses refuses malformed addresses to listen on, which would otherwise count as
 // addresses beyond loopback.
-func checkAddresses(cmd *cobra.Command) error {
-	for _, name := range []string{"listen", "gossip"} {
-		address := cmd.Flag(name).Value.String()
+func checkAddresses(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		f := cmd.Flag(name)
+		address := f.Value.String()
+		if address == "" && f.DefValue == "" {
+			continue // the default depends on other flags
+		}
 		_, _, err := net.SplitHostPort(address)
 		if err == nil {
 			_, err = net.ResolveTCPAddr("tcp", address)

@@ -50,6 +50,7 @@ var hints = []struct {
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
 	{enroll.ErrNoToken, "give --token: a coordinator prints one at its first start, and `ergoflow tokens create` makes others"},
 	{enroll.ErrUnreachable, "check that the coordinator runs; \"join\" in `coordinator.json` in its directory is the address to join at"},
+	{enroll.ErrDirectory, "choose another: `worker --credentials`, or `join --context`"},
 	{trust.ErrToken, "copy the whole token, from ERGO1 on; `ergoflow tokens create` makes another"},
 	{trust.ErrPin, "the token is of another cluster, or another machine answers at that address: compare with `ergoflow certs show`"},
 	{secure.ErrUntrusted, "on the coordinator's machine give --dir; elsewhere get credentials with `ergoflow join`, and give --context"},

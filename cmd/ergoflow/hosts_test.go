@@ -129,12 +129,29 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...strin
 // beginSecured is begin with the operator's credentials in the coordinator's directory.
 func (c *hostCluster) beginSecured() {
 	c.t.Helper()
+	c.secured = true
+	c.begin(c.operator())
+}
+
+// operator is how one connects with the operator's credentials in the coordinator's directory.
+func (c *hostCluster) operator() credentials.TransportCredentials {
+	c.t.Helper()
 	operator, err := trust.OpenCredentials(coordinator.OperatorDir(c.dir))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.secured = true
-	c.begin(secure.Dial(operator, trust.Coordinator))
+	return secure.Dial(operator, trust.Coordinator)
+}
+
+// move starts the coordinator on another host, from the same directory.
+func (c *hostCluster) move(to *hosts.Host) {
+	c.t.Helper()
+	for i, word := range c.coordinator.command {
+		c.coordinator.command[i] = strings.Replace(word, c.hosts[0].Address+":", to.Address+":", 1)
+	}
+	c.coordinator.host, c.hosts = to, []*hosts.Host{to}
+	c.coordinator.start(c.t)
+	c.connect(c.operator())
 }
 
 // startPlain starts a cluster that speaks plain text. Each worker joins at one member, that of
@@ -171,6 +188,14 @@ func newHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...string)
 // begin connects with the coordinator, and starts a worker on every host.
 func (c *hostCluster) begin(transport credentials.TransportCredentials) {
 	c.t.Helper()
+	c.connect(transport)
+	for _, h := range c.hosts {
+		c.add(h, h.Address)
+	}
+}
+
+func (c *hostCluster) connect(transport credentials.TransportCredentials) {
+	c.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+c.hosts[0].Address+":7070", grpc.WithTransportCredentials(transport),
 		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: time.Second,
 			Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, Multiplier: 1, MaxDelay: 10 * time.Millisecond}}))
@@ -180,9 +205,6 @@ func (c *hostCluster) begin(transport credentials.TransportCredentials) {
 	c.t.Cleanup(func() { conn.Close() })
 	c.control = wire.NewControlClient(conn)
 	c.until("the coordinator answers", func(coordinator.Status) bool { return true })
-	for _, h := range c.hosts {
-		c.add(h, h.Address)
-	}
 }
 
 // add starts a worker on a host, with its data port at an address of that host.

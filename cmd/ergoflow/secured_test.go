@@ -66,6 +66,48 @@ func joinByName(t *testing.T) {
 	}
 }
 
+// TestCoordinatorMoves: the coordinator's host is lost in the middle of a training, and the
+// coordinator starts on another one, at another address, as a pod does. Workers that joined by
+// its name find it again.
+func TestCoordinatorMoves(t *testing.T) {
+	needE2E(t)
+	hosts.Isolated(t, coordinatorMoves)
+}
+
+func coordinatorMoves(t *testing.T) {
+	network := hosts.New(t)
+	e := tiny(t, 400, false)
+	want := final(t, undisturbed(t, network.Host("alone"), e))
+	on := limitedHosts(network, "20mbit", "a", "b", "c", "d")
+	const name = "coordinator.example"
+	network.Names(name, on[0].Address)
+	dir := t.TempDir()
+	c := startHosts(t, on[:1], dir, filepath.Join(dir, "shards"))
+	c.name = "dns+" + name
+	for _, h := range on[1:3] {
+		c.add(h, h.Address)
+	}
+	c.until("three workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 3 })
+	c.submit(e)
+	c.until("three train", training(3, 40))
+
+	on[0].Unplug()
+	c.coordinator.kill()
+	c.workers[0].kill()
+	c.workers = c.workers[1:]
+	network.Names(name, on[3].Address)
+	began := time.Now()
+	c.move(on[3])
+	st := c.until("two train on", training(2, 1))
+	t.Logf("two train %.1f s after the start at another address", time.Since(began).Seconds())
+	if st.Step < 25 { // training.checkpoint_every
+		t.Errorf("it goes on from step %d", st.Step)
+	}
+	c.until("the end", done)
+	c.end()
+	equalToRounding(t, "a cluster whose coordinator has moved", final(t, dir), want)
+}
+
 // TestOfflineAuthority: the authority's key is on no machine of the cluster. Somebody has
 // brought each its credentials.
 func TestOfflineAuthority(t *testing.T) {

@@ -56,7 +56,10 @@ type Config struct {
 	Bind  string        // host:port to gossip on; port 0 chooses one
 	Seeds []string      // host:port of any members; none: this is the first
 	Wait  time.Duration // for a seed to answer; zero means 5 s
-	Meta  Meta
+	// Seek finds more seeds, while no member is a coordinator: one that comes back may have
+	// another address. Nil: there are no others.
+	Seek func(context.Context) []string
+	Meta Meta
 	// Keys encrypt the gossip: the first encrypts, all decrypt. There may be two. None: plain
 	// text, and Plaintext does not matter.
 	Keys      []keys.Key
@@ -131,7 +134,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	}
 	healing, stop := context.WithCancel(context.Background())
 	g.stop = stop
-	g.healer.Go(func() { g.heal(healing, c.Seeds) })
+	g.healer.Go(func() { g.heal(healing, c.Seeds, c.Seek) })
 	return g, nil
 }
 

@@ -97,6 +97,31 @@ func TestCoordinatorComesBack(t *testing.T) {
 	}
 }
 
+// A coordinator that comes back at another address for its gossip, too, is found where Seek says.
+func TestCoordinatorMoves(t *testing.T) {
+	at := func(control string) *Gossip {
+		g, err := Join(t.Context(), Config{Name: CoordinatorName(control, 1), Bind: "127.0.0.1:0",
+			Meta: Meta{Role: RoleCoordinator, ControlAddress: control}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { g.Close() })
+		return g
+	}
+	first, second := at("127.0.0.1:1"), at("127.0.0.1:2")
+	w, err := Join(t.Context(), Config{Name: "w", Bind: "127.0.0.1:0", Seeds: []string{first.Address()}, Meta: Meta{Role: RoleWorker},
+		Seek: func(context.Context) []string { return []string{second.Address()} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	listed(t, w, CoordinatorName("127.0.0.1:1", 1), true)
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	listed(t, w, CoordinatorName("127.0.0.1:2", 1), true)
+}
+
 func TestNoSeedAnswers(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, never answers
 	if err != nil {

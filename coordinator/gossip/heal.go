@@ -12,9 +12,9 @@ const healInterval = time.Second
 
 // heal joins again while no member is a coordinator. A restarted coordinator has an empty
 // list of members, and a member that was cut off has been removed from all lists:
-// memberlist by itself repairs neither. heal asks the seeds and the address of the last
-// coordinator.
-func (g *Gossip) heal(ctx context.Context, seeds []string) {
+// memberlist by itself repairs neither. heal asks what seek finds, the seeds and the address of
+// the last coordinator.
+func (g *Gossip) heal(ctx context.Context, seeds []string, seek func(context.Context) []string) {
 	ticker := time.NewTicker(healInterval)
 	defer ticker.Stop()
 	targets := slices.Clone(seeds)
@@ -28,11 +28,15 @@ func (g *Gossip) heal(ctx context.Context, seeds []string) {
 			targets = append(slices.Clone(seeds), c.Address)
 			continue
 		}
-		if len(targets) == 0 {
+		asked := targets
+		if seek != nil {
+			asked = slices.Concat(seek(ctx), targets)
+		}
+		if len(asked) == 0 {
 			continue
 		}
-		if _, err := g.list.Join(targets); err != nil {
-			slog.Debug("gossip: no coordinator found", "asked", targets, "error", flat(err))
+		if _, err := g.list.Join(asked); err != nil {
+			slog.Debug("gossip: no coordinator found", "asked", asked, "error", flat(err))
 		}
 	}
 }

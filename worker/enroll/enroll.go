@@ -31,6 +31,8 @@ var (
 	ErrNoToken = errors.New("there are no credentials, and no token to get them with")
 	// ErrUnreachable: nothing answers at the address to join.
 	ErrUnreachable = errors.New("no coordinator answers")
+	// ErrDirectory: the directory for the credentials cannot be made or written.
+	ErrDirectory = errors.New("the directory for the credentials cannot be written")
 )
 
 // answerTime bounds the wait for an answer.
@@ -48,11 +50,11 @@ func Has(dir string) bool {
 // the wanted one; the certificate may have another.
 func Credentials(ctx context.Context, dir, address, token, name string) (c *trust.Credentials, err error) {
 	if err := atomicfile.MakeDirs(filepath.Dir(dir)); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
 	lock, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }() // ends the lock
 	if err := filelock.Wait(ctx, lock, syscall.LOCK_EX); err != nil {

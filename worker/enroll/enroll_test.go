@@ -137,3 +137,15 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// The error names a directory that cannot be made, such as one on a root that is read-only.
+func TestNoDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := enroll.Credentials(t.Context(), filepath.Join(file, "ergoflow", "c"), "127.0.0.1:1", "", "gpu")
+	if !errors.Is(err, enroll.ErrDirectory) || !strings.Contains(err.Error(), file) {
+		t.Error(err)
+	}
+}

@@ -15,6 +15,7 @@ import (
 type Network struct {
 	t     *testing.T
 	hosts int
+	names string // file that is mounted on /etc/hosts; empty: none
 }
 
 // A Host has a network of its own. Hosts share files and processes.
@@ -69,18 +70,24 @@ func (n *Network) connect(h *Host, device string) {
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "lo", "up")
 }
 
-// Names has the hosts know a name with several addresses, as DNS would say it.
+// Names has the hosts know one name with several addresses, as DNS would say it. Called again
+// it replaces what they know, also for processes that run.
 func (n *Network) Names(name string, addresses ...string) {
 	n.t.Helper()
 	var text strings.Builder
 	for _, address := range addresses {
 		fmt.Fprintf(&text, "%s %s\n", address, name)
 	}
-	path := filepath.Join(n.t.TempDir(), "hosts")
-	if err := os.WriteFile(path, []byte(text.String()), 0o644); err != nil {
+	first := n.names == ""
+	if first {
+		n.names = filepath.Join(n.t.TempDir(), "hosts")
+	}
+	if err := os.WriteFile(n.names, []byte(text.String()), 0o644); err != nil { // in place: it is mounted
 		n.t.Fatal(err)
 	}
-	run(n.t, "mount", "--bind", path, "/etc/hosts") // the mount ends with this process
+	if first {
+		run(n.t, "mount", "--bind", n.names, "/etc/hosts") // the mount ends with this process
+	}
 }
 
 // Command is a program that runs on the host. The process that starts executes it in its
