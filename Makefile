@@ -184,11 +184,11 @@ VERSION := $(shell sed -n 's/^const Version = "\(.*\)"$$/\1/p' ergoflow.go)
 release: ## make archives and Debian packages for amd64 and arm64 in bin/release
 # Times are those of the commit: the same commit and tools give the same bytes. amd64 needs
 # cgo to load the XLA plugin. arm64 has the pure Go backend alone.
-	rm -rf $(RELEASE) && mkdir -p $(RELEASE)/stage
+	rm -rf $(RELEASE)
 	$(GO) build -trimpath -buildvcs=auto -o $(RELEASE)/ergoflow ./cmd/ergoflow
 	@set -e; export VERSION=$(VERSION) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); umask 022; \
 	for ARCH in amd64 arm64; do \
-		export ARCH; stage=$(RELEASE)/stage/$$ARCH; mkdir -p $$stage/completion $$stage/deploy; \
+		export ARCH; stage=$(RELEASE)/stage; rm -rf $$stage; mkdir -p $$stage/completion $$stage/deploy; \
 		cgo=0; if [ $$ARCH = amd64 ]; then cgo=1; fi; \
 		CGO_ENABLED=$$cgo GOARCH=$$ARCH $(GO) build -trimpath -buildvcs=auto -o $$stage/ergoflow ./cmd/ergoflow; \
 		for shell in bash zsh fish; do $(RELEASE)/ergoflow completion $$shell > $$stage/completion/ergoflow.$$shell; done; \
