@@ -73,14 +73,14 @@ func TestDebianPackage(t *testing.T) {
 	}
 	run("getent", "passwd", "ergoflow")
 	for file, want := range map[string]string{
-		"/usr/bin/ergoflow": "root root 755",
-		"/lib/systemd/system/ergoflow-coordinator.service": "root root 644",
-		"/usr/share/bash-completion/completions/ergoflow":  "root root 644",
-		"/usr/share/doc/ergoflow/copyright":                "root root 644",
-		"/etc/default/ergoflow-worker":                     "root root 644",
-		"/lib/systemd/system":                              "root root 755",
+		"/usr/bin/ergoflow": "root:root 755",
+		"/lib/systemd/system/ergoflow-coordinator.service": "root:root 644",
+		"/usr/share/bash-completion/completions/ergoflow":  "root:root 644",
+		"/usr/share/doc/ergoflow/copyright":                "root:root 644",
+		"/etc/default/ergoflow-worker":                     "root:root 644",
+		"/lib/systemd/system":                              "root:root 755",
 	} {
-		if got := run("stat", "-c", "%U %G %a", file); got != want {
+		if got := run("stat", "-c", "%U:%G %a", file); got != want {
 			t.Errorf("%s: %s, want %s", file, got, want)
 		}
 	}
