@@ -10,6 +10,7 @@ GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # The Go team's database of vulnerabilities, as of a day, for machines without vuln.go.dev.
 VULNDB := golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
 GOVULNDB ?= https://vuln.go.dev
+NFPM := github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.44.0
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 DEMO ?= vn1d
 WORKERS ?= 2
@@ -38,7 +39,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
-	vuln vulndb sbom licences reproducible-build clean
+	vuln vulndb sbom licences reproducible-build release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -187,6 +188,29 @@ reproducible-build: ## build this commit twice: are the bytes the same?
 	GOCACHE="$$dir/cache" $(MAKE) -C "$$dir/another/folder" build && \
 	cd "$$dir" && sha256sum one/bin/ergoflow another/folder/bin/ergoflow && \
 	cmp one/bin/ergoflow another/folder/bin/ergoflow
+
+RELEASE := bin/release
+VERSION := $(shell sed -n 's/^const Version = "\(.*\)"$$/\1/p' ergoflow.go)
+
+release: ## make archives and Debian packages for amd64 and arm64 in bin/release
+# Times are those of the commit: the same commit and tools give the same bytes. amd64 needs
+# cgo to load the XLA plugin. arm64 has the pure Go backend alone.
+	rm -rf $(RELEASE)
+	$(GO) build -trimpath -buildvcs=auto -o $(RELEASE)/ergoflow ./cmd/ergoflow
+	@set -e; export VERSION=$(VERSION) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); umask 022; \
+	for ARCH in amd64 arm64; do \
+		export ARCH; stage=$(RELEASE)/stage; rm -rf $$stage; mkdir -p $$stage/completion $$stage/deploy; \
+		cgo=0; if [ $$ARCH = amd64 ]; then cgo=1; fi; \
+		CGO_ENABLED=$$cgo GOARCH=$$ARCH $(GO) build -trimpath -buildvcs=auto -o $$stage/ergoflow ./cmd/ergoflow; \
+		for shell in bash zsh fish; do $(RELEASE)/ergoflow completion $$shell > $$stage/completion/ergoflow.$$shell; done; \
+		cp LICENSE THIRD_PARTY_LICENSES README.md CHANGELOG.md $$stage; \
+		cp -r deploy/systemd $$stage/deploy; \
+		sed -i 's|/usr/local/bin/ergoflow|/usr/bin/ergoflow|' $$stage/deploy/systemd/*; \
+		tar -C $$stage --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 --numeric-owner --mode=go-w \
+			--transform="s|^\.|ergoflow-$$VERSION-linux-$$ARCH|" -cf - . | gzip -n9 > $(RELEASE)/ergoflow-$$VERSION-linux-$$ARCH.tar.gz; \
+		$(GO) run $(NFPM) package --config deploy/debian/nfpm.yaml --packager deb --target $(RELEASE)/ergoflow_$${VERSION}_$$ARCH.deb; \
+	done; \
+	rm -r $(RELEASE)/stage $(RELEASE)/ergoflow; cd $(RELEASE); sha256sum *.tar.gz *.deb > SHA256SUMS; cat SHA256SUMS
 
 clean: ## remove what the targets made, and all runs
 	rm -rf bin .venv ergoflow-runs

@@ -76,7 +76,7 @@ func TestCoordinatorMoves(t *testing.T) {
 
 func coordinatorMoves(t *testing.T) {
 	network := hosts.New(t)
-	e := tiny(t, 400, false)
+	e := tiny(t, 2000, false) // long enough that two still train when all have found each other
 	want := final(t, undisturbed(t, network.Host("alone"), e))
 	on := limitedHosts(network, "20mbit", "a", "b", "c", "d")
 	const name = "coordinator.example"

@@ -48,7 +48,7 @@ func find(machine, cgroup memlimit.Provider) (Limit, error) {
 // of Go's heap.
 func FitHeap(log *slog.Logger) {
 	if _, err := memlimit.Set(memlimit.WithMin(leastHeap)); err != nil {
-		log.Warn("cannot fit Go's heap to the cgroup's memory", "error", err)
+		log.Debug("cannot fit Go's heap to the cgroup's memory", "error", err) // no cgroup is to be seen
 	}
 }
 

@@ -1,0 +1,123 @@
+package deploy
+
+import (
+	"debug/elf"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ergoflow/ergoflow"
+)
+
+// TestDebianPackage makes the packages, and installs, upgrades, removes and purges that of this
+// machine's kind in a Debian system.
+func TestDebianPackage(t *testing.T) {
+	root := debian(t, "package", "passwd", "bash-completion")
+	if out, err := exec.Command("make", "-C", "..", "release").CombinedOutput(); err != nil {
+		t.Fatalf("make release: %v\n%s", err, out)
+	}
+	in := func(command ...string) (string, error) {
+		cmd := exec.Command("chroot", append([]string{root}, command...)...)
+		cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive"}
+		out, err := cmd.CombinedOutput()
+		return strings.TrimSpace(string(out)), err
+	}
+	run := func(command ...string) string {
+		t.Helper()
+		said, err := in(command...)
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, said)
+		}
+		return said
+	}
+	run("dpkg", "--purge", "ergoflow")
+	path := func(arch string) string {
+		return filepath.Join("../bin/release", "ergoflow_"+ergoflow.Version+"_"+arch+".deb")
+	}
+
+	// Each package has a program for its processor.
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		dir := t.TempDir()
+		if out, err := exec.Command("dpkg-deb", "-x", path(arch), dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		f, err := elf.Open(filepath.Join(dir, "usr/bin/ergoflow"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Machine != machine {
+			t.Errorf("%s: the program is for %v", arch, f.Machine)
+		}
+		if libraries, err := f.ImportedLibraries(); arch == "arm64" && (err != nil || len(libraries) > 0) {
+			t.Errorf("arm64: the program needs %v (%v)", libraries, err)
+		}
+		f.Close()
+	}
+
+	install := func(from string) {
+		t.Helper()
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(root, "ergoflow.deb"), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		run("dpkg", "-i", "/ergoflow.deb")
+	}
+	install(path("amd64"))
+	if said := run("ergoflow", "version"); !strings.HasPrefix(said, "ergoflow "+ergoflow.Version) {
+		t.Errorf("ergoflow version: %s", said)
+	}
+	run("getent", "passwd", "ergoflow")
+	for file, want := range map[string]string{
+		"/usr/bin/ergoflow": "root:root 755",
+		"/lib/systemd/system/ergoflow-coordinator.service": "root:root 644",
+		"/usr/share/bash-completion/completions/ergoflow":  "root:root 644",
+		"/usr/share/doc/ergoflow/copyright":                "root:root 644",
+		"/etc/default/ergoflow-worker":                     "root:root 644",
+		"/lib/systemd/system":                              "root:root 755",
+	} {
+		if got := run("stat", "-c", "%U:%G %a", file); got != want {
+			t.Errorf("%s: %s, want %s", file, got, want)
+		}
+	}
+	if said := run("bash", "-c", `. /usr/share/bash-completion/bash_completion; . /usr/share/bash-completion/completions/ergoflow; complete -p ergoflow`); !strings.Contains(said, "ergoflow") {
+		t.Errorf("completion: %s", said)
+	}
+
+	// An upgrade keeps what an administrator has written.
+	if err := os.WriteFile(filepath.Join(root, "etc/default/ergoflow-worker"), []byte("OPTIONS=mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	higher := filepath.Join(t.TempDir(), "higher")
+	next := strings.Replace(repack, "VERSION", ergoflow.Version, 1)
+	if out, err := exec.Command("sh", "-c", next, "sh", path("amd64"), higher).CombinedOutput(); err != nil {
+		t.Fatalf("repack: %v\n%s", err, out)
+	}
+	install(higher + ".deb")
+	if got := run("dpkg-query", "-W", "-f", "${Version}", "ergoflow"); got != ergoflow.Version+".1" {
+		t.Errorf("after the upgrade: version %s", got)
+	}
+	if got := run("cat", "/etc/default/ergoflow-worker"); got != "OPTIONS=mine" {
+		t.Errorf("after the upgrade: %q", got)
+	}
+
+	run("mkdir", "-p", "/var/lib/private/ergoflow", "/var/lib/ergoflow-worker-0", "/var/cache/ergoflow", "/srv/ergoflow/shards")
+	run("dpkg", "-r", "ergoflow")
+	run("stat", "/etc/default/ergoflow-worker", "/var/lib/private/ergoflow")
+	run("dpkg", "--purge", "ergoflow")
+	if said := run("find", "/usr", "/etc", "/var", "/lib/systemd", "-name", "*ergoflow*"); said != "" {
+		t.Errorf("the purge leaves %s", said)
+	}
+	run("stat", "/srv/ergoflow/shards")
+}
+
+// repack makes the package $1 one of a higher version, $2.deb.
+const repack = `set -e
+dpkg-deb -R "$1" "$2"
+sed -i 's/^Version: .*/Version: VERSION.1/' "$2/DEBIAN/control"
+dpkg-deb --root-owner-group -Znone -b "$2" "$2.deb"
+`
