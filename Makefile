@@ -192,7 +192,7 @@ reproducible-build: ## build this commit twice: are the bytes the same?
 RELEASE := bin/release
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"$$/\1/p' ergoflow.go)
 
-release: ## make archives and Debian packages for amd64 and arm64 in bin/release
+release: ## make archives, Debian packages for amd64 and arm64, hashes and an SBOM in bin/release
 # Times are those of the commit: the same commit and tools give the same bytes. amd64 needs
 # cgo to load the XLA plugin. arm64 has the pure Go backend alone.
 	rm -rf $(RELEASE)
@@ -200,9 +200,10 @@ release: ## make archives and Debian packages for amd64 and arm64 in bin/release
 	@set -e; export VERSION=$(VERSION) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); umask 022; \
 	for ARCH in amd64 arm64; do \
 		export ARCH; stage=$(RELEASE)/stage; rm -rf $$stage; mkdir -p $$stage/completion $$stage/deploy; \
-		cgo=0; if [ $$ARCH = amd64 ]; then cgo=1; fi; \
+		cgo=0 LIBC=; if [ $$ARCH = amd64 ]; then cgo=1 LIBC='libc6 (>= 2.34)'; fi; export LIBC; \
 		CGO_ENABLED=$$cgo GOARCH=$$ARCH $(GO) build -trimpath -buildvcs=auto -o $$stage/ergoflow ./cmd/ergoflow; \
 		for shell in bash zsh fish; do $(RELEASE)/ergoflow completion $$shell > $$stage/completion/ergoflow.$$shell; done; \
+		$(RELEASE)/ergoflow man $$stage/man --date $$(date -u -d @$$SOURCE_DATE_EPOCH +%F); gzip -n9 $$stage/man/*; \
 		cp LICENSE THIRD_PARTY_LICENSES README.md CHANGELOG.md $$stage; \
 		cp -r deploy/systemd $$stage/deploy; \
 		sed -i 's|/usr/local/bin/ergoflow|/usr/bin/ergoflow|' $$stage/deploy/systemd/*; \
@@ -210,7 +211,8 @@ release: ## make archives and Debian packages for amd64 and arm64 in bin/release
 			--transform="s|^\.|ergoflow-$$VERSION-linux-$$ARCH|" -cf - . | gzip -n9 > $(RELEASE)/ergoflow-$$VERSION-linux-$$ARCH.tar.gz; \
 		$(GO) run $(NFPM) package --config deploy/debian/nfpm.yaml --packager deb --target $(RELEASE)/ergoflow_$${VERSION}_$$ARCH.deb; \
 	done; \
-	rm -r $(RELEASE)/stage $(RELEASE)/ergoflow; cd $(RELEASE); sha256sum *.tar.gz *.deb > SHA256SUMS; cat SHA256SUMS
+	rm -r $(RELEASE)/stage $(RELEASE)/ergoflow; $(MAKE) sbom; mv bin/ergoflow.cdx.json $(RELEASE)/ergoflow-$(VERSION).cdx.json; \
+	cd $(RELEASE); sha256sum *.tar.gz *.deb *.json > SHA256SUMS; cat SHA256SUMS
 
 clean: ## remove what the targets made, and all runs
 	rm -rf bin .venv ergoflow-runs

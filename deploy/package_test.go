@@ -76,6 +76,7 @@ func TestDebianPackage(t *testing.T) {
 		"/usr/bin/ergoflow": "root:root 755",
 		"/lib/systemd/system/ergoflow-coordinator.service": "root:root 644",
 		"/usr/share/bash-completion/completions/ergoflow":  "root:root 644",
+		"/usr/share/man/man1/ergoflow-worker.1.gz":         "root:root 644",
 		"/usr/share/doc/ergoflow/copyright":                "root:root 644",
 		"/etc/default/ergoflow-worker":                     "root:root 644",
 		"/lib/systemd/system":                              "root:root 755",
