@@ -13,7 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// program is what docs/cli.md says of ergoflow, which a test of the command compares with its
+// cli is what docs/cli.md says of ergoflow, which a test of the command compares with its
 // help: the flags of each command.
 type cli map[string][]string
 
@@ -40,8 +40,13 @@ func (c cli) command(words []string) (name string, n int) {
 	return "", 0
 }
 
-// check checks words, which begin after the program's name. It stops where a shell would begin
-// another command. Words that are not flags may be values.
+func isFlag(word string) bool { return strings.HasPrefix(word, "--") }
+
+// endsCommand reports whether a shell would begin something else at a word.
+func endsCommand(word string) bool { return strings.ContainsAny(word, "|;&<>#") }
+
+// check checks words, which begin after the program's name. Words that are not flags may be
+// values.
 func (c cli) check(words []string) (command string, err error) {
 	command, n := c.command(words)
 	if n == 0 {
@@ -52,11 +57,8 @@ func (c cli) check(words []string) (command string, err error) {
 	}
 	var unknown error
 	for _, word := range words[n:] {
-		if strings.ContainsAny(word, "|;&<>#") {
-			break
-		}
 		flag, _, _ := strings.Cut(word, "=")
-		if strings.HasPrefix(flag, "--") && !slices.Contains(c[command], flag) {
+		if isFlag(flag) && !slices.Contains(c[command], flag) {
 			unknown = errors.Join(unknown, fmt.Errorf("ergoflow %s has no flag %s", command, flag))
 		}
 	}
@@ -105,7 +107,7 @@ func (c cli) inYAML(document any) (commands []string, err error) {
 }
 
 var (
-	// program names ergoflow where a command follows: on a command line, in a unit, in a comment.
+	// programName is ergoflow where a command follows: on a command line, in a unit, in a comment.
 	programName = regexp.MustCompile("(?:^|[\\s`\"'\\[=(/])ergoflow[\"',]*\\s+")
 	options     = regexp.MustCompile(`^[#\s]*OPTIONS=(.*)`)
 	noise       = strings.NewReplacer(`"`, " ", "'", " ", ",", " ", "[", " ", "]", " ", "`", " | ")
@@ -119,11 +121,13 @@ func (c cli) inText(text string) (commands []string, err error) {
 		at := programName.FindAllStringIndex(line, -1)
 		for _, place := range at {
 			// An answer in words, such as "an ergoflow cluster", has no flags.
-			rest := noise.Replace(line[place[1]:])
-			if !strings.Contains(rest, "--") {
+			words := strings.Fields(noise.Replace(line[place[1]:]))
+			if end := slices.IndexFunc(words, endsCommand); end >= 0 {
+				words = words[:end]
+			}
+			if !slices.ContainsFunc(words, isFlag) {
 				continue
 			}
-			words := strings.Fields(rest)
 			if words[0] == "ergoflow" || strings.HasSuffix(words[0], "/ergoflow") { // before it stands cron's user
 				words = words[1:]
 			}
@@ -235,6 +239,7 @@ func TestMadeUpNames(t *testing.T) {
 		"env: {ERGOFLOW_WORKER_DIR: x}\n":                                                  "ERGOFLOW_WORKER_DIR",
 		"env: {ERGOFLOW_WORKER_JOIN: x, ERGOFLOW_JOIN: y, ERGOFLOW_CACHE: z}\n":            "",
 		"ergoflow worker --join x # --fast\n":                                              "",
+		"ergoflow serves no one; `cat --fast`\n":                                           "",
 		"ergoflow status --dir x | grep --fast\n":                                          "",
 	} {
 		_, err := c.inText(text)

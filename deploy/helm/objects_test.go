@@ -63,15 +63,15 @@ func decode(document string) (metav1.Object, error) {
 	if err := yaml.Unmarshal([]byte(document), &head); err != nil {
 		return nil, err
 	}
-	make := kinds[head.APIVersion+"/"+head.Kind]
-	if make == nil {
+	empty := kinds[head.APIVersion+"/"+head.Kind]
+	if empty == nil {
 		return nil, fmt.Errorf("%s %s is none of the chart's kinds", head.APIVersion, head.Kind)
 	}
 	text, err := yaml.YAMLToJSONStrict([]byte(document))
 	if err != nil {
 		return nil, err
 	}
-	object := make()
+	object := empty()
 	strict, err := json.UnmarshalStrict(text, object) // as the API server: case counts
 	return object, errors.Join(append(strict, err)...)
 }
