@@ -18,23 +18,25 @@ import (
 // The address of the cluster in the booted system. It has no network but this interface.
 const bootAddress = "10.99.0.1"
 
-// initScript becomes init of the system in the directory $1. It makes device nodes there: with
-// those of this machine, getty would change their permissions here.
-const initScript = `set -e
+// enterScript makes the system in the directory $1 the whole of what is to be seen, with a network
+// of its own. It makes device nodes there: with those of this machine, getty would change their
+// permissions here. $2 mounts cgroups, $3 goes on in the system.
+const enterScript = `set -e
 mount --make-rprivate /
 mount --bind "$1" "$1"
 cd "$1"
 mount -t proc none proc
 mount -t tmpfs none run
 mount -t tmpfs none dev
+cgroups=$2 then=$3
 for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
   set -- $node; mknod -m 666 dev/$1 c $2 $3
 done
 mkdir -p dev/shm dev/pts
 mount -t tmpfs none dev/shm
 mount -t sysfs -o ro none sys
-mount -t tmpfs none sys/fs/cgroup
-mount -t cgroup2 none sys/fs/cgroup
+eval "$cgroups"
+hostname debian
 ip link set lo up
 ip link add cluster type bridge
 ip addr add ` + bootAddress + `/24 dev cluster
@@ -42,11 +44,11 @@ ip link set cluster up
 mkdir -p oldroot
 pivot_root . oldroot
 umount -l oldroot
-mount --make-rshared /
-exec env -i container=unshare PATH=/usr/sbin:/usr/bin:/sbin:/bin /sbin/init
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+eval "$then"
 `
 
-// A machine is a system that systemd has booted in namespaces of its own.
+// A machine is a system in namespaces of its own.
 type machine struct {
 	t       *testing.T
 	root    string
@@ -54,15 +56,16 @@ type machine struct {
 	init    int    // its process, as this machine sees it
 }
 
-// boot starts a machine in a directory.
-func boot(t *testing.T, root string) *machine {
+// enter starts a machine in a directory: with cgroups mounted by a script, and the script that
+// is its first process.
+func enter(t *testing.T, root, cgroups, script string) *machine {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "console"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child", "sh", "-c", initScript, "sh", root)
+	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child", "sh", "-c", enterScript, "sh", root, cgroups, script)
 	cmd.Stdout, cmd.Stderr = log, log
 	// It ends with this test, also where that is killed: with the thread that has started it.
 	runtime.LockOSThread()
@@ -76,11 +79,19 @@ func boot(t *testing.T, root string) *machine {
 	})
 	m := &machine{t: t, root: root, console: log.Name()}
 	children := fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid)
+	m.until("it has a first process", func() bool {
+		text, _ := os.ReadFile(children)
+		m.init, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return m.init != 0
+	})
+	return m
+}
+
+// boot starts a machine with systemd.
+func boot(t *testing.T, root string) *machine {
+	t.Helper()
+	m := enter(t, root, "mount -t tmpfs none sys/fs/cgroup; mount -t cgroup2 none sys/fs/cgroup", "mount --make-rshared /; exec env -i container=unshare PATH=$PATH /sbin/init")
 	m.until("systemd is up", func() bool {
-		if m.init == 0 {
-			text, _ := os.ReadFile(children)
-			m.init, _ = strconv.Atoi(strings.TrimSpace(string(text)))
-		}
 		said, _ := m.try("systemctl", "is-system-running")
 		return said == "running" || said == "degraded"
 	})
