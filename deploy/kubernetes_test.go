@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/schedule"
 )
 
@@ -153,5 +154,15 @@ func TestKubernetesValidates(t *testing.T) {
 	}
 	if exec.Command(validate, "--strict", mistyped).Run() == nil {
 		t.Error("kubernetes-validate passes a mistyped field: this test shows nothing")
+	}
+}
+
+// The chart names the release of the program.
+func TestChartVersion(t *testing.T) {
+	var chart struct {
+		AppVersion string `yaml:"appVersion"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "helm/ergoflow/Chart.yaml")), &chart); err != nil || chart.AppVersion != ergoflow.Version {
+		t.Errorf("appVersion %q, %v, want %s", chart.AppVersion, err, ergoflow.Version)
 	}
 }
