@@ -39,7 +39,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
-	vuln vulndb sbom licences reproducible-build release clean
+	vuln vulndb sbom licences reproducible-build release image-files clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -191,6 +191,13 @@ reproducible-build: ## build this commit twice: are the bytes the same?
 
 RELEASE := bin/release
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"$$/\1/p' ergoflow.go)
+
+image-files: ## put the programs and XLA's plugin, for deploy/container/Containerfile, into bin/image
+	rm -rf bin/image
+	$(GO) build -trimpath -buildvcs=auto -o bin/image/cpu/ergoflow ./cmd/ergoflow
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/image/go/ergoflow ./cmd/ergoflow
+	ERGOFLOW_CACHE=$(CURDIR)/bin/image/cpu/cache bin/image/cpu/ergoflow backend install cpu
+	chmod -R a+rX bin/image
 
 release: ## make archives, Debian packages for amd64 and arm64, hashes and an SBOM in bin/release
 # Times are those of the commit: the same commit and tools give the same bytes. amd64 needs
