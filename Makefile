@@ -85,7 +85,7 @@ retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them 
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
 deploy-test: chart bin/kubernetes-validate/bin/kubernetes-validate ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, debootstrap; minutes)
-	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 20m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
+	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 30m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
 
 chart: ## lint and render the Helm chart, and read the result as Kubernetes does (two minutes, once)
 	cd deploy/helm && GOEXPERIMENT= $(GO) test -count=1 ./...

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,8 +53,9 @@ eval "$then"
 type machine struct {
 	t       *testing.T
 	root    string
-	console string // file
-	init    int    // its process, as this machine sees it
+	console string   // file
+	init    int      // its process, as this machine sees it
+	command []string // before `ergoflow status`, where the coordinator is in a container
 }
 
 // enter starts a machine in a directory: with cgroups mounted by a script, and the script that
@@ -162,7 +164,7 @@ type clusterStatus struct {
 
 func (m *machine) status() (st clusterStatus) {
 	m.t.Helper()
-	said, _ := m.try("ergoflow", "status", "--dir", "/var/lib/ergoflow", "--json")
+	said, _ := m.try(append(slices.Clone(m.command), "ergoflow", "status", "--dir", "/var/lib/ergoflow", "--json")...)
 	_ = json.Unmarshal([]byte(said), &st) // while the coordinator restarts there is none
 	return st
 }

@@ -1,0 +1,85 @@
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestContainers builds the images, and trains in three containers: a coordinator and two
+// workers, of which one is drained and one is killed.
+func TestContainers(t *testing.T) {
+	root := debian(t, "containers", "buildah", "podman", "crun", "iproute2", "ca-certificates")
+	base := debian(t, "base", "passwd")
+	sh := func(command string) {
+		t.Helper()
+		if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+	}
+	for _, old := range []string{"image", "vol"} {
+		if err := os.RemoveAll(filepath.Join(root, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sh("make -C .. image-files && cp -r ../bin/image " + root + "/image && cp container/Containerfile " + root + "/image")
+	sh("tar -C " + base + " --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf " + root + "/image/base.tar .")
+
+	m := enter(t, root, "mount -t tmpfs none sys/fs/cgroup; mount -t cgroup2 none sys/fs/cgroup", "exec sleep infinity")
+	m.until("its network is up", func() bool {
+		said, _ := m.try("ip", "-brief", "address", "show", "cluster")
+		return strings.Contains(said, bootAddress)
+	})
+	inside := func(script string) string {
+		t.Helper()
+		return m.run("env", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", script)
+	}
+	const podman = "podman --storage-driver vfs --cgroup-manager cgroupfs --events-backend file "
+	inside(podman + "rm -af; " + podman + `rmi -af
+cd /image
+buildah="buildah --storage-driver vfs"
+c=$($buildah from scratch); $buildah add -q $c base.tar / >/dev/null; $buildah commit -q $c base:latest
+$buildah bud --isolation chroot --build-arg BASE=localhost/base:latest --target cpu -t ergoflow:latest .
+$buildah bud --isolation chroot --target go -t ergoflow:go .
+mkdir -p /vol/coordinator /vol/store /vol/w0 /vol/w1; chown -R 65532:65532 /vol`)
+	t.Log(inside(podman + "images"))
+
+	run := func(name, more, command string) {
+		t.Helper()
+		inside(podman + "run -d --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp" +
+			" --name " + name + " -v /vol/" + name + ":/var/lib/ergoflow -v /vol/store:/srv/ergoflow " + more + " localhost/ergoflow:latest " + command)
+	}
+	run("coordinator", "", "coordinator --dir /var/lib/ergoflow --store /srv/ergoflow/shards --listen "+
+		bootAddress+":7070 --gossip "+bootAddress+":7946 --join "+bootAddress+":7071")
+	var token []string
+	m.until("the coordinator prints a token", func() bool {
+		token = regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(inside(podman + "logs coordinator"))
+		return token != nil
+	})
+	for _, name := range []string{"w0", "w1"} {
+		run(name, "-e ERGOFLOW_TOKEN="+token[1], "worker --join "+bootAddress+":7071 --credentials /var/lib/ergoflow/credentials --listen "+
+			bootAddress+":0 --gossip "+bootAddress+":0 --threads 1")
+	}
+	m.command = strings.Fields(podman + "exec coordinator")
+	inside(podman + "exec -d coordinator ergoflow train vn1d --preset smoke --dir /var/lib/ergoflow --set data.shards=8 --set training.steps=200000 --set training.checkpoint_every=50")
+	m.trains(2, 20)
+	if said := inside(podman + "exec w0 id -u"); said != "65532" {
+		t.Errorf("it runs as user %s", said)
+	}
+
+	inside(podman + "stop --time 30 w1")
+	if code := inside(podman + "inspect w1 --format {{.State.ExitCode}}"); code != "0" {
+		t.Errorf("the drained worker ends with code %s", code)
+	}
+	m.trains(1, 20)
+	inside(podman + "start w1")
+	m.trains(2, 20)
+	inside(podman + "kill --signal KILL w0")
+	m.trains(1, 20)
+	inside(podman + "start w0")
+	m.trains(2, 20)
+	inside(podman + "rm -af --time 30")
+}
