@@ -82,11 +82,13 @@ func watch(t *testing.T, g *Gossip, others ...*Gossip) (stop func()) {
 		for {
 			changed := g.Changed()
 			for _, other := range others {
+				// LocalNode waits for memberlist, which holds its lock while it waits for g.mu.
+				name := other.list.LocalNode().Name
 				g.mu.Lock()
-				_, ok := g.members[other.list.LocalNode().Name]
+				_, ok := g.members[name]
 				g.mu.Unlock()
 				if !ok {
-					t.Errorf("%s has lost %s", g.list.LocalNode().Name, other.list.LocalNode().Name)
+					t.Errorf("%s has lost %s", g.list.LocalNode().Name, name)
 					return
 				}
 			}

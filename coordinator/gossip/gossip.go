@@ -83,6 +83,7 @@ type Gossip struct {
 	ring     *memberlist.Keyring // nil: plain text
 	changing sync.Mutex          // the ring
 
+	// mu is never held in a call of memberlist, which holds its own lock when it calls delegate.
 	mu      sync.Mutex
 	members map[string]Member // the live ones, by name
 	changed chan struct{}     // closed and replaced at every change
