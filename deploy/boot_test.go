@@ -45,7 +45,7 @@ ip link set cluster up
 mkdir -p oldroot
 pivot_root . oldroot
 umount -l oldroot
-export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/srv
 eval "$then"
 `
 

@@ -35,7 +35,7 @@ func TestContainers(t *testing.T) {
 	})
 	inside := func(script string) string {
 		t.Helper()
-		return m.run("env", "HOME=/root", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", script)
+		return m.run("env", "HOME=/srv", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", script)
 	}
 	const podman = "podman --storage-driver vfs --cgroup-manager cgroupfs --events-backend file "
 	inside(podman + "rm -af; " + podman + `rmi -af

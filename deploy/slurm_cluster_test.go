@@ -3,7 +3,6 @@ package deploy
 import (
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,13 +30,13 @@ SlurmctldLogFile=/var/log/slurmctld.log
 SlurmdLogFile=/var/log/slurmd.log
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
-OverTimeLimit=0
 NodeName=debian CPUs=2 RealMemory=1000
 PartitionName=all Nodes=ALL Default=YES
 `
 
 // TestSlurmCluster trains by cluster.sbatch on Slurm's daemons, on one node: the job is requeued
-// while it trains, then reaches its time limit, and the same command goes on to the end.
+// while it trains, then gets the signal that Slurm sends before a time limit, and the same command
+// goes on to the end.
 func TestSlurmCluster(t *testing.T) {
 	root := debian(t, "slurm", "slurm-wlm", "munge", "iproute2", "procps")
 	build(t, filepath.Join(root, "usr/bin/ergoflow"))
@@ -50,7 +49,7 @@ func TestSlurmCluster(t *testing.T) {
 	fresh.write("etc/hosts", bootAddress+" debian\n")
 	fresh.write("etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n")
 	fresh.write("etc/slurm/slurm.conf", slurmConf)
-	fresh.write("root/cluster.sbatch", read(t, "slurm/cluster.sbatch"))
+	fresh.write("srv/job/cluster.sbatch", read(t, "slurm/cluster.sbatch"))
 
 	m := enter(t, root, "mount --rbind /sys/fs/cgroup sys/fs/cgroup", slurmScript)
 	m.until("the node is idle", func() bool {
@@ -59,9 +58,9 @@ func TestSlurmCluster(t *testing.T) {
 	})
 	submit := func(more ...string) (job string) {
 		t.Helper()
-		command := []string{"env", "HOME=/root", "ERGOFLOW_DIR=/var/lib/ergoflow", "sbatch", "--parsable", "--chdir=/root",
+		command := []string{"env", "HOME=/srv/job", "ERGOFLOW_DIR=/var/lib/ergoflow", "sbatch", "--parsable", "--chdir=/srv/job",
 			"--nodes=1", "--ntasks-per-node=2"}
-		return m.run(append(append(command, more...), "/root/cluster.sbatch", "vn1d", "--preset", "smoke",
+		return m.run(append(append(command, more...), "/srv/job/cluster.sbatch", "vn1d", "--preset", "smoke",
 			"--set", "data.shards=8", "--set", "training.steps=20000", "--set", "training.checkpoint_every=50")...)
 	}
 	state := func(job string) string {
@@ -102,7 +101,7 @@ func TestSlurmCluster(t *testing.T) {
 	m.run("ergoflow", "verify", "run", "--dir", "/var/lib/ergoflow")
 
 	// The token is in no output.
-	for _, name := range []string{"root/slurm-" + job + ".out", "var/lib/ergoflow/coordinator.log"} {
+	for _, name := range []string{"srv/job/slurm-" + job + ".out", "var/lib/ergoflow/coordinator.log"} {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			t.Error(err)
@@ -112,7 +111,7 @@ func TestSlurmCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(text), strings.TrimSpace(string(token))) {
-			t.Errorf("%s has the token", strconv.Quote(name))
+			t.Errorf("%q has the token", name)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func Main(args []string) int {
 	if wrong := new(*usageError); errors.As(err, wrong) && hintFor(err) == "" {
 		err = withHint(err, "see `%s --help`", cmd.CommandPath())
 	}
-	if err == nil && stdout.err != nil {
+	if stdout.err != nil && (err == nil || errors.Is(err, stdout.err)) {
 		err = fmt.Errorf("write the results: %w", stdout.err)
 	}
 	if err == nil {

@@ -21,17 +21,19 @@ import (
 // were written.
 var stdout = &checked{out: os.Stdout}
 
-// checked keeps the first error of all writes.
+// checked keeps the first error of all writes, and writes nothing after it: what is read has no
+// gap.
 type checked struct {
 	out *os.File
 	err error
 }
 
 func (c *checked) Write(p []byte) (int, error) {
-	n, err := c.out.Write(p)
-	if c.err == nil {
-		c.err = err
+	if c.err != nil {
+		return 0, c.err
 	}
+	n, err := c.out.Write(p)
+	c.err = err
 	return n, err
 }
 

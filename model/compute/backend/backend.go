@@ -72,7 +72,7 @@ func CheckName(name string) error {
 }
 
 func openAuto() (*Backend, error) {
-	for _, name := range []string{XLACUDA, XLACPU} {
+	for _, name := range byPreference {
 		b, err := openInstalled(plugins[name])
 		if err == nil {
 			return b, nil

@@ -31,8 +31,8 @@ func Install(ctx context.Context, kind string, w io.Writer) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("plugins exist for linux/amd64 only, this is %s/%s: use the backend go", runtime.GOOS, runtime.GOARCH)
 	}
-	if p.needsGPU && !hasGPU() {
-		return fmt.Errorf("backend %s: %w", p.backend, ErrNoGPU)
+	if err := p.loadable(); err != nil {
+		return fmt.Errorf("backend %s: %w", p.backend, err)
 	}
 	if path, _, err := p.installed(); err == nil {
 		if device, err := probe(p.backend, path); err == nil {

@@ -41,22 +41,52 @@ type Info struct {
 	Problem   string `json:"problem,omitempty"` // why it does not work
 }
 
+// byPreference are the backends with plugins, in auto's order.
+var byPreference = []string{XLACUDA, XLACPU}
+
+// Installed returns the backends whose plugins are installed, in auto's order of preference. It
+// does not load them: whether they work is not said.
+func Installed() []Info {
+	var list []Info
+	for _, name := range byPreference {
+		if info, err := plugins[name].info(); err == nil {
+			list = append(list, info)
+		}
+	}
+	return list
+}
+
+func (p plugin) info() (Info, error) {
+	path, found, err := p.installed()
+	if err != nil {
+		return Info{Backend: p.backend}, err
+	}
+	return Info{Backend: p.backend, Installed: true, Version: found.Version, Path: path}, nil
+}
+
+// loadable returns why this program cannot load the plugin on this machine, if it cannot.
+func (p plugin) loadable() error {
+	switch {
+	case !canLoad:
+		return ErrNoCgo
+	case p.needsGPU && !hasGPU():
+		return ErrNoGPU
+	}
+	return nil
+}
+
 // List returns every backend in auto's order of preference. It tests each installed
 // plugin by a small computation in a child process.
 func List() []Info {
 	var list []Info
-	for _, name := range []string{XLACUDA, XLACPU} {
+	for _, name := range byPreference {
 		p := plugins[name]
-		info := Info{Backend: name}
-		path, found, err := p.installed()
-		if err == nil {
-			info.Installed, info.Version, info.Path = true, found.Version, path
+		info, err := p.info()
+		if cannot := p.loadable(); cannot != nil {
+			err = cannot
 		}
-		switch {
-		case p.needsGPU && !hasGPU():
-			err = ErrNoGPU
-		case err == nil:
-			info.Device, err = probe(name, path)
+		if err == nil {
+			info.Device, err = probe(name, info.Path)
 		}
 		if err != nil {
 			info.Problem = err.Error()
@@ -124,8 +154,8 @@ func (p plugin) installed() (string, installation, error) {
 }
 
 func openInstalled(p plugin) (*Backend, error) {
-	if p.needsGPU && !hasGPU() {
-		return nil, fmt.Errorf("backend %s: %w", p.backend, ErrNoGPU)
+	if err := p.loadable(); err != nil {
+		return nil, fmt.Errorf("backend %s: %w", p.backend, err)
 	}
 	path, _, err := p.installed()
 	if err != nil {

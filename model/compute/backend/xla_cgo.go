@@ -12,6 +12,9 @@ import (
 	"github.com/gomlx/go-xla/pjrt"
 )
 
+// canLoad: this program can load plugins.
+const canLoad = true
+
 func init() {
 	// Keep go-xla from downloading plugins.
 	xla.EnableAutoInstall(false)
