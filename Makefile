@@ -202,6 +202,7 @@ image-files: ## put the programs and XLA's plugin, for deploy/container/Containe
 release: ## make archives, Debian packages for amd64 and arm64, hashes and an SBOM in bin/release
 # Times are those of the commit: the same commit and tools give the same bytes. amd64 needs
 # cgo to load the XLA plugin. arm64 has the pure Go backend alone.
+	@[ -n "$(ALLOW_DIRTY)" ] || [ -z "$$(git status --porcelain)" ] || { echo "release: the tree has changes that are not committed: commit or remove them (git status)"; exit 1; }
 	rm -rf $(RELEASE)
 	$(GO) build -trimpath -buildvcs=auto -o $(RELEASE)/ergoflow ./cmd/ergoflow
 	@set -e; export VERSION=$(VERSION) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); umask 022; \

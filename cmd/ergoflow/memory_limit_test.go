@@ -8,16 +8,11 @@ import (
 	"testing"
 )
 
-// A cluster, and a worker, that need more memory than their cgroup may use say so before they
-// start.
+// A cluster that needs more memory than its cgroup may use says so before it starts, and doctor
+// shows the limit.
 func TestMemoryLimit(t *testing.T) {
-	const file = "memory.limit_in_bytes" // of version 1
-	g := newCgroup(t, "memory", file)
-	limit := file
-	if g.v2 {
-		limit = "memory.max"
-	}
-	g.write(t, limit, "100M")
+	g := newCgroup(t, "memory", "memory.limit_in_bytes")
+	g.write(t, g.limit, "100M")
 	for name, c := range map[string]struct {
 		command string
 		want    string

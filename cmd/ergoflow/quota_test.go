@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ import (
 // machine's time (TestPaceUnderQuota).
 func TestQuota(t *testing.T) {
 	needE2E(t)
-	group := newCgroup(t, "cpu", cpuQuota)
+	group := newCgroup(t, "cpu", "cpu.cfs_quota_us")
 	c := startCluster(t, t.TempDir(), 2, "--set", "training.steps=1000000", "--set", "training.checkpoint_every=1000000",
 		"--set", "data.shards=8", "--set", "training.batch_functions=64", "--set", "training.batch_samples=64")
 	defer func() {
@@ -58,39 +59,36 @@ func workerIn(st coordinator.Status, id ergoflow.WorkerID) machine.WorkerStatus 
 	return st.Workers[i]
 }
 
-// cpuQuota is the file of version 1 that limits processor time.
-const cpuQuota = "cpu.cfs_quota_us"
-
 // A cgroup limits a resource of its processes. It is of either version.
 type cgroup struct {
-	dir string
-	v2  bool
+	dir   string
+	v2    bool
+	limit string // file
 }
 
-// newCgroup makes a cgroup with a controller for the test, or skips the test.
-func newCgroup(t *testing.T, controller, file string) cgroup {
+// newCgroup makes a cgroup with a controller for the test, or skips the test. limit is the
+// file that limits the resource in version 1.
+func newCgroup(t *testing.T, controller, limit string) cgroup {
 	t.Helper()
+	const root = "/sys/fs/cgroup"
 	name := fmt.Sprintf("ergoflow-test-%d", os.Getpid())
-	reason := "there is no such controller in /sys/fs/cgroup"
-	for _, g := range []cgroup{{filepath.Join("/sys/fs/cgroup", controller, name), false}, {filepath.Join("/sys/fs/cgroup", name), true}} {
+	var reasons []error
+	for _, g := range []cgroup{
+		{filepath.Join(root, controller, name), false, limit},
+		{filepath.Join(root, name), true, controller + ".max"},
+	} {
 		if err := os.Mkdir(g.dir, 0o755); err != nil {
-			if !os.IsNotExist(err) {
-				reason = err.Error()
-			}
+			reasons = append(reasons, err)
 			continue
 		}
-		v2 := filepath.Join(g.dir, controller+".max")
-		if _, err := os.Stat(filepath.Join(g.dir, file)); !g.v2 && err != nil {
-			reason = err.Error()
-		} else if _, err := os.Stat(v2); g.v2 && err != nil {
-			reason = err.Error()
-		} else {
+		_, err := os.Stat(filepath.Join(g.dir, g.limit))
+		if err == nil {
 			t.Cleanup(func() { g.remove(t) })
 			return g
 		}
-		os.Remove(g.dir)
+		reasons = append(reasons, err, os.Remove(g.dir))
 	}
-	t.Skipf("no limit of %s can be set here: %s", controller, reason)
+	t.Skipf("no limit of %s can be set here: %v", controller, errors.Join(reasons...))
 	panic("unreachable")
 }
 
@@ -121,10 +119,9 @@ func (g cgroup) write(t *testing.T, file, text string) {
 func (g cgroup) limitCPU(t *testing.T, pid int, quota string) {
 	t.Helper()
 	if g.v2 {
-		g.write(t, "cpu.max", quota+" 100000")
-	} else {
-		g.write(t, cpuQuota, quota)
+		quota += " 100000"
 	}
+	g.write(t, g.limit, quota)
 	g.write(t, "cgroup.procs", strconv.Itoa(pid))
 }
 
