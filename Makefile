@@ -37,7 +37,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files clean
 
@@ -84,7 +84,12 @@ kills: ## kill each process of local runs in each phase; COUNT=200
 retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
-deploy-test: chart bin/kubernetes-validate/bin/kubernetes-validate ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, debootstrap; minutes)
+DEPLOY_TOOLS := debootstrap curl systemd iproute2 python3-venv
+
+deploy-tools:
+	dpkg --status $(DEPLOY_TOOLS) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(DEPLOY_TOOLS); }
+
+deploy-test: deploy-tools chart bin/kubernetes-validate/bin/kubernetes-validate ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, Debian; minutes)
 	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 30m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
 
 chart: ## lint and render the Helm chart, and read the result as Kubernetes does (two minutes, once)
@@ -94,7 +99,7 @@ manifests: ## render deploy/kubernetes and the chart's golden files
 	cd deploy/helm && GOEXPERIMENT= $(GO) test -count=1 -run '^TestRendering$$' . -args -update
 
 # Schemas of Kubernetes are inside the package.
-bin/kubernetes-validate/bin/kubernetes-validate:
+bin/kubernetes-validate/bin/kubernetes-validate: | deploy-tools
 	$(PYTHON) -m venv bin/kubernetes-validate
 	bin/kubernetes-validate/bin/pip install --quiet kubernetes-validate==1.37.0
 
@@ -213,7 +218,7 @@ release: ## make archives, Debian packages for amd64 and arm64, hashes and an SB
 		for shell in bash zsh fish; do $(RELEASE)/ergoflow completion $$shell > $$stage/completion/ergoflow.$$shell; done; \
 		$(RELEASE)/ergoflow man $$stage/man --date $$(date -u -d @$$SOURCE_DATE_EPOCH +%F); gzip -n9 $$stage/man/*; \
 		cp LICENSE THIRD_PARTY_LICENSES README.md CHANGELOG.md $$stage; \
-		cp -r deploy/systemd $$stage/deploy; \
+		cp -r deploy/systemd deploy/spot deploy/slurm $$stage/deploy; \
 		sed -i 's|/usr/local/bin/ergoflow|/usr/bin/ergoflow|' $$stage/deploy/systemd/*; \
 		tar -C $$stage --sort=name --mtime=@$$SOURCE_DATE_EPOCH --owner=0 --group=0 --numeric-owner --mode=go-w \
 			--transform="s|^\.|ergoflow-$$VERSION-linux-$$ARCH|" -cf - . | gzip -n9 > $(RELEASE)/ergoflow-$$VERSION-linux-$$ARCH.tar.gz; \

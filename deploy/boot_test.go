@@ -188,7 +188,7 @@ func (m *machine) trains(workers, more int) clusterStatus {
 }
 
 // TestBoot runs a cluster by the units, in a Debian system that systemd has booted: it starts,
-// a worker is killed, one is drained, one stands still, and all are upgraded, while training
+// a worker is killed, one has notice of its machine's end, one is drained, one stands still, and all are upgraded, while training
 // goes on.
 func TestBoot(t *testing.T) {
 	root := debian(t, "systemd", "systemd", "systemd-sysv", "dbus", "iproute2")
@@ -207,6 +207,7 @@ func TestBoot(t *testing.T) {
 	}
 	fresh.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /srv/ergoflow/shards\n", bootAddress))
 	fresh.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %[1]s:7071 --listen %[1]s:0 --gossip %[1]s:0 --backend go --threads 1\n", bootAddress))
+	fresh.write("etc/default/ergoflow-worker-1", "ERGOFLOW_DRAIN_WHEN=test -e /run/notice\n")
 	fresh.write("etc/ergoflow/token", "")
 	fresh.write("etc/systemd/system/ergoflow-worker@.service.d/short.conf", "[Service]\nWatchdogSec=3\n")
 
@@ -241,6 +242,16 @@ func TestBoot(t *testing.T) {
 	// A worker is killed: systemd starts it again.
 	m.run("systemctl", "kill", "-s", "KILL", workers[1])
 	m.until("it is started again", func() bool { return m.property(workers[1], "NRestarts") == "1" })
+	m.trains(2, 20)
+
+	// Its machine is about to end: it drains, and what is started then waits.
+	m.run("touch", "/run/notice")
+	m.until("it has left", func() bool { return m.property(workers[1], "ActiveState") == "activating" })
+	m.trains(1, 20)
+	if state := m.property(workers[1], "ActiveState"); state != "activating" {
+		t.Errorf("after the notice it is %s", state)
+	}
+	m.run("rm", "/run/notice")
 	m.trains(2, 20)
 
 	// One is drained: it leaves by itself, long before the time limit of its stop.

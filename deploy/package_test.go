@@ -77,6 +77,8 @@ func TestDebianPackage(t *testing.T) {
 		"/lib/systemd/system/ergoflow-coordinator.service": "root:root 644",
 		"/usr/share/bash-completion/completions/ergoflow":  "root:root 644",
 		"/usr/share/man/man1/ergoflow-worker.1.gz":         "root:root 644",
+		"/usr/share/ergoflow/spot/aws":                     "root:root 755",
+		"/usr/share/ergoflow/slurm/cluster.sbatch":         "root:root 644",
 		"/usr/share/doc/ergoflow/copyright":                "root:root 644",
 		"/etc/default/ergoflow-worker":                     "root:root 644",
 		"/lib/systemd/system":                              "root:root 755",

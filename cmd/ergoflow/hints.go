@@ -35,6 +35,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 	"github.com/ergoflow/ergoflow/model/training/trainer"
 	"github.com/ergoflow/ergoflow/worker/enroll"
+	"github.com/ergoflow/ergoflow/worker/termination"
 )
 
 // hints say what the user can do about an error; the first match counts.
@@ -50,6 +51,7 @@ var hints = []struct {
 	{conduct.ErrUnreachable, "check that it runs; `coordinator.json` in its directory has its address"},
 	{enroll.ErrNoToken, "give --token: a coordinator prints one at its first start, and `ergoflow tokens create` makes others"},
 	{enroll.ErrUnreachable, "check that the coordinator runs; \"join\" in `coordinator.json` in its directory is the address to join at"},
+	{termination.ErrCommand, "try it in a shell: code 0 means that the machine is about to end, any other that it is not; an image of pure Go has no shell"},
 	{enroll.ErrDirectory, "choose another: `worker --credentials`, or `join --context`"},
 	{trust.ErrToken, "copy the whole token, from ERGO1 on; `ergoflow tokens create` makes another"},
 	{trust.ErrPin, "the token is of another cluster, or another machine answers at that address: compare with `ergoflow certs show`"},

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/systemd"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/worker"
+	"github.com/ergoflow/ergoflow/worker/termination"
 )
 
 // namePrefix before an address of --join says what holds without it: a name stands for all the
@@ -25,7 +26,7 @@ const drainGrace = 12 * time.Second
 
 func workerCommand() *cobra.Command {
 	var c worker.Config
-	var join, token string
+	var join, token, drainWhen string
 	var threads int
 	var supervise bool
 	cmd := &cobra.Command{
@@ -34,7 +35,8 @@ func workerCommand() *cobra.Command {
 		Long: `Joins the gossip at any of the given members, finds the coordinator through it
 and carries out its commands. SIGTERM, SIGHUP or Ctrl-C drains: the worker
 finishes its step, hands its shards over and leaves. A second signal ends it at
-once. The other workers continue in both cases.
+once. The other workers continue in both cases. On a spot machine --drain-when
+asks the cloud whether the machine is about to end (docs/deploy.md).
 
 A name in --join stands for all the addresses that DNS has for it, as those of a
 headless service: NAME:PORT, or dns+NAME:PORT.
@@ -61,6 +63,18 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 			if supervise {
 				drain = conduct.Supervised(drain)
 			}
+			c.Log = logger()
+			if drainWhen != "" {
+				until, stop, err := termination.Watch(drain, drainWhen, c.Log)
+				if drain.Err() != nil {
+					return nil
+				}
+				if err != nil {
+					return fmt.Errorf("--drain-when: %w", err)
+				}
+				defer stop()
+				drain = until
+			}
 			if threads > 0 {
 				backend.SetThreads(threads)
 			}
@@ -75,7 +89,6 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 			c.Joined = func() { systemd.Ready("joined at " + join) }
 			c.Beat = systemd.NewWatchdog().Beat
 			defer context.AfterFunc(drain, systemd.Stopping)()
-			c.Log = logger()
 			if err := enrolled(drain, &c, token); err != nil {
 				return err
 			}
@@ -92,6 +105,7 @@ certificate, keeps both in --credentials, and never needs the token again.`,
 	f.StringVar(&c.Backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
 	addSimulator(cmd, &c.Engine)
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
+	f.StringVar(&drainWhen, "drain-when", "", "shell command, run every 5 s; when it succeeds, this machine is about to end and the worker drains")
 	f.IntVar(&threads, "threads", 0, "number of processor threads (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagRequired("join")
