@@ -31,7 +31,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|JoinByName|OfflineAuthority|Pods|SecuredLater
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -199,6 +199,7 @@ VERSION := $(shell sed -n 's/^const Version = "\(.*\)"$$/\1/p' ergoflow.go)
 
 image-files: ## put the programs and XLA's plugin, for deploy/container/Containerfile, into bin/image
 	rm -rf bin/image
+	mkdir -p bin/image/volumes/var bin/image/volumes/srv bin/image/volumes/run
 	$(GO) build -trimpath -buildvcs=auto -o bin/image/cpu/ergoflow ./cmd/ergoflow
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/image/go/ergoflow ./cmd/ergoflow
 	ERGOFLOW_CACHE=$(CURDIR)/bin/image/cpu/cache bin/image/cpu/ergoflow backend install cpu

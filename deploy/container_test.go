@@ -20,10 +20,8 @@ func TestContainers(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
-	for _, old := range []string{"image", "vol"} {
-		if err := os.RemoveAll(filepath.Join(root, old)); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.RemoveAll(filepath.Join(root, "image")); err != nil {
+		t.Fatal(err)
 	}
 	sh("make -C .. image-files && cp -r ../bin/image " + root + "/image && cp container/Containerfile " + root + "/image")
 	sh("tar -C " + base + " --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf " + root + "/image/base.tar .")
@@ -38,19 +36,25 @@ func TestContainers(t *testing.T) {
 		return m.run("env", "HOME=/srv", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", script)
 	}
 	const podman = "podman --storage-driver vfs --cgroup-manager cgroupfs --events-backend file "
-	inside(podman + "rm -af; " + podman + `rmi -af
+	inside(podman + "rm -af; " + podman + "volume prune -f; " + podman + `rmi -af
 cd /image
 buildah="buildah --storage-driver vfs"
 c=$($buildah from scratch); $buildah add -q $c base.tar / >/dev/null; $buildah commit -q $c base:latest
 $buildah bud --isolation chroot --build-arg BASE=localhost/base:latest --target cpu -t ergoflow:latest .
-$buildah bud --isolation chroot --target go -t ergoflow:go .
-mkdir -p /vol/coordinator /vol/store /vol/w0 /vol/w1; chown -R 65532:65532 /vol`)
+$buildah bud --isolation chroot --target go -t ergoflow:go .`)
 	t.Log(inside(podman + "images"))
+
+	// An image without the plugin says which one has it, and computes without.
+	said := inside(podman + "run --rm --network host --read-only localhost/ergoflow:go worker --join 127.0.0.1:1 --backend xla:cpu 2>&1 || true")
+	if !strings.Contains(said, "this build has no cgo") || !strings.Contains(said, "target cpu") {
+		t.Errorf("without the plugin it says: %s", said)
+	}
+	inside(podman + "run --rm --read-only --tmpfs /tmp localhost/ergoflow:go doctor")
 
 	run := func(name, more, command string) {
 		t.Helper()
 		inside(podman + "run -d --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp" +
-			" --name " + name + " -v /vol/" + name + ":/var/lib/ergoflow -v /vol/store:/srv/ergoflow " + more + " localhost/ergoflow:latest " + command)
+			" --name " + name + " -v " + name + ":/var/lib/ergoflow -v store:/srv/ergoflow " + more + " localhost/ergoflow:latest " + command)
 	}
 	run("coordinator", "", "coordinator --dir /var/lib/ergoflow --store /srv/ergoflow/shards --listen "+
 		bootAddress+":7070 --gossip "+bootAddress+":7946 --join "+bootAddress+":7071")

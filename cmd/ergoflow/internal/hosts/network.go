@@ -15,7 +15,8 @@ import (
 type Network struct {
 	t     *testing.T
 	hosts int
-	names string // file that is mounted on /etc/hosts; empty: none
+	names string              // file that is mounted on /etc/hosts; empty: none
+	known map[string][]string // in that file: name → addresses
 }
 
 // A Host has a network of its own. Hosts share files and processes.
@@ -70,17 +71,21 @@ func (n *Network) connect(h *Host, device string) {
 	run(n.t, "ip", "-n", h.Name, "link", "set", "dev", "lo", "up")
 }
 
-// Names has the hosts know one name with several addresses, as DNS would say it. Called again
-// it replaces what they know, also for processes that run.
+// Names has the hosts know a name with several addresses, as DNS would say it. Called again
+// it replaces what they know of that name, also for processes that run.
 func (n *Network) Names(name string, addresses ...string) {
 	n.t.Helper()
-	var text strings.Builder
-	for _, address := range addresses {
-		fmt.Fprintf(&text, "%s %s\n", address, name)
-	}
 	first := n.names == ""
 	if first {
+		n.known = make(map[string][]string)
 		n.names = filepath.Join(n.t.TempDir(), "hosts")
+	}
+	n.known[name] = addresses
+	var text strings.Builder
+	for name, addresses := range n.known {
+		for _, address := range addresses {
+			fmt.Fprintf(&text, "%s %s\n", address, name)
+		}
 	}
 	if err := os.WriteFile(n.names, []byte(text.String()), 0o644); err != nil { // in place: it is mounted
 		n.t.Fatal(err)
