@@ -39,7 +39,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
-	vuln vulndb sbom licences reproducible-build release image-files clean
+	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -203,6 +203,10 @@ image-files: ## put the programs and XLA's plugin, for deploy/container/Containe
 	$(GO) build -trimpath -buildvcs=auto -o bin/image/cpu/ergoflow ./cmd/ergoflow
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/image/go/ergoflow ./cmd/ergoflow
 	ERGOFLOW_CACHE=$(CURDIR)/bin/image/cpu/cache bin/image/cpu/ergoflow backend install cpu
+	chmod -R a+rX bin/image
+
+image-files-cuda: image-files ## add XLA's plugin for GPUs, which needs no GPU here (gigabytes)
+	ERGOFLOW_CACHE=$(CURDIR)/bin/image/cuda/cache bin/image/cpu/ergoflow backend install cuda --untested
 	chmod -R a+rX bin/image
 
 release: ## make archives, Debian packages for amd64 and arm64, hashes and an SBOM in bin/release

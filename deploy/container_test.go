@@ -12,7 +12,8 @@ import (
 // TestContainers builds the images, and trains in three containers: a coordinator and two
 // workers, of which one is drained and one is killed.
 func TestContainers(t *testing.T) {
-	root := debian(t, "containers", "buildah", "podman", "crun", "iproute2", "ca-certificates")
+	// debootstrap does not find netavark by itself, since podman depends on a name that it provides.
+	root := debian(t, "containers", "buildah", "podman", "netavark", "crun", "iproute2", "ca-certificates")
 	base := debian(t, "base", "passwd")
 	sh := func(command string) {
 		t.Helper()

@@ -47,16 +47,22 @@ func backendListCommand() *cobra.Command {
 }
 
 func backendInstallCommand() *cobra.Command {
-	return &cobra.Command{
+	var untested bool
+	cmd := &cobra.Command{
 		Use:   "install cpu|cuda",
 		Short: "Install an XLA plugin with pip and check that it works",
 		Long: `Downloads the pinned wheel with pip, which uses your index, proxies and
 certificates. Checks its SHA-256, unpacks the plugin into the cache directory
 and runs a small computation on it. Does nothing if the plugin is installed.`,
-		Example: "  ergoflow backend install cpu",
+		Example: "  ergoflow backend install cpu\n  ERGOFLOW_CACHE=image/cache ergoflow backend install cuda --untested",
 		Args:    exactly(1, "cpu or cuda"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if untested {
+				return backend.InstallUntested(cmd.Context(), args[0], os.Stderr)
+			}
 			return backend.Install(cmd.Context(), args[0], os.Stderr)
 		},
 	}
+	cmd.Flags().BoolVar(&untested, "untested", false, "do not compute with it: for an image, made where the device is not")
+	return cmd
 }
