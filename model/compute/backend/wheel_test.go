@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -70,5 +71,34 @@ func TestUnpackStaysInside(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "evil")); err == nil {
 		t.Error("wrote outside")
+	}
+}
+
+// Without the test a plugin is installed that this machine cannot load, and with it nothing is.
+func TestInstallUntested(t *testing.T) {
+	file := writeZip(t, map[string]string{"a/lib.so": "no library"})
+	sum, _, err := hashFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := filepath.Join(t.TempDir(), "python3")
+	script := "#!/bin/sh\nwhile [ $# -gt 0 ]; do [ \"$1\" = --dest ] && dest=$2; shift; done\nmkdir -p \"$dest\" && cp " + file + " \"$dest/a_plugin-1-any.whl\"\n"
+	if err := os.WriteFile(python, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("ERGOFLOW_CACHE", t.TempDir())
+	p := plugin{kind: "a", backend: XLACUDA, version: "1", object: "plugin.so", needsGPU: true,
+		wheels: []wheel{{"a-plugin", "1", sum, "a/lib.so", "plugin.so"}}}
+	if err := p.install(t.Context(), python, true, io.Discard); err == nil {
+		t.Error("a plugin that does not load is installed")
+	}
+	if _, err := p.info(); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("after the failure: %v", err)
+	}
+	if err := p.install(t.Context(), python, false, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := p.info(); err != nil || info.Version != "1" {
+		t.Errorf("it is not installed: %+v, %v", info, err)
 	}
 }
