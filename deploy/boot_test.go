@@ -187,14 +187,15 @@ func (m *machine) trains(workers, more int) clusterStatus {
 	return st
 }
 
-// TestBoot runs a cluster by the units, in a Debian system that systemd has booted: it starts,
-// a worker is killed, one has notice of its machine's end, one is drained, one stands still, and all are upgraded, while training
-// goes on.
-func TestBoot(t *testing.T) {
-	root := debian(t, "systemd", "systemd", "systemd-sysv", "dbus", "iproute2")
-	build(t, filepath.Join(root, "usr/bin/ergoflow"))
-	fresh := &machine{t: t, root: root}
-	for _, old := range []string{"var/lib/private", "var/lib/ergoflow", "var/log/journal", "etc/systemd/system/console-getty.service"} {
+// The units of the cluster.
+const coordinator = "ergoflow-coordinator"
+
+var workers = []string{"ergoflow-worker@0", "ergoflow-worker@1"}
+
+// bootable removes what an earlier test has left in a Debian system, so that it can be booted.
+func bootable(t *testing.T, root string) *machine {
+	t.Helper()
+	for _, old := range []string{"var/lib/private", "var/lib/ergoflow", "var/log/journal", "srv/ergoflow", "etc/systemd/system/console-getty.service"} {
 		if err := os.RemoveAll(filepath.Join(root, old)); err != nil {
 			t.Fatal(err)
 		}
@@ -202,42 +203,53 @@ func TestBoot(t *testing.T) {
 	if err := os.Symlink("/dev/null", filepath.Join(root, "etc/systemd/system/console-getty.service")); err != nil {
 		t.Fatal(err)
 	}
+	return &machine{t: t, root: root}
+}
+
+// begin starts the units, as docs/deploy.md says, and a training.
+func (m *machine) begin(steps int) (train *exec.Cmd) {
+	m.t.Helper()
+	m.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /srv/ergoflow/shards\n", bootAddress))
+	m.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %[1]s:7071 --listen %[1]s:0 --gossip %[1]s:0 --backend go --threads 1\n", bootAddress))
+	m.run("install", "-d", "-o", "ergoflow", "/srv/ergoflow")
+	m.run("systemctl", "start", coordinator) // returns when it is ready
+	token := regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(m.run("journalctl", "-o", "cat", "-u", coordinator))
+	if token == nil {
+		m.t.Fatal("the coordinator's journal has no command to join by")
+	}
+	m.write("etc/ergoflow/token", token[1]+"\n")
+	m.run("systemctl", "start", workers[0], workers[1])
+	train = exec.Command("nsenter", "-t", strconv.Itoa(m.init), "-a", "--", "ergoflow", "train", "vn1d", "--preset", "smoke", "--dir", "/var/lib/ergoflow",
+		"--set", "data.shards=8", fmt.Sprintf("--set=training.steps=%d", steps), "--set", "training.checkpoint_every=50")
+	if err := train.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { train.Process.Kill(); train.Wait() })
+	m.trains(2, 20)
+	return train
+}
+
+// TestBoot runs a cluster by the units, in a Debian system that systemd has booted: it starts,
+// a worker is killed, one has notice of its machine's end, one is drained, one stands still, and
+// all are upgraded, while training goes on.
+func TestBoot(t *testing.T) {
+	root := debian(t, "systemd", "systemd", "systemd-sysv", "dbus", "iproute2")
+	build(t, filepath.Join(root, "usr/bin/ergoflow"))
+	fresh := bootable(t, root)
 	for _, name := range []string{"ergoflow-coordinator.service", "ergoflow-worker@.service"} {
 		fresh.write("etc/systemd/system/"+name, read(t, "systemd/"+name))
 	}
-	fresh.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /srv/ergoflow/shards\n", bootAddress))
-	fresh.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %[1]s:7071 --listen %[1]s:0 --gossip %[1]s:0 --backend go --threads 1\n", bootAddress))
 	fresh.write("etc/default/ergoflow-worker-1", "ERGOFLOW_DRAIN_WHEN=test -e /run/notice\n")
-	fresh.write("etc/ergoflow/token", "")
 	fresh.write("etc/systemd/system/ergoflow-worker@.service.d/short.conf", "[Service]\nWatchdogSec=3\n")
-
-	if err := os.RemoveAll(filepath.Join(root, "srv/ergoflow")); err != nil {
-		t.Fatal(err)
-	}
 
 	m := boot(t, root)
 	if _, err := m.try("id", "ergoflow"); err != nil {
 		m.run("useradd", "--system", "ergoflow")
 	}
-	m.run("install", "-d", "-o", "ergoflow", "/srv/ergoflow")
-	coordinator, workers := "ergoflow-coordinator", []string{"ergoflow-worker@0", "ergoflow-worker@1"}
-	m.run("systemctl", "start", coordinator) // returns when it is ready
-	token := regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(m.run("journalctl", "-o", "cat", "-u", coordinator))
-	if token == nil {
-		t.Fatal("the coordinator's journal has no command to join by")
-	}
-	m.write("etc/ergoflow/token", token[1]+"\n")
-	m.run("systemctl", "start", workers[0], workers[1])
+	train := m.begin(8000)
 	if text := m.property(workers[0], "StatusText"); !strings.Contains(text, "joined") {
 		t.Errorf("systemctl status says %q", text)
 	}
-	train := exec.Command("nsenter", "-t", strconv.Itoa(m.init), "-a", "--", "ergoflow", "train", "vn1d", "--preset", "smoke", "--dir", "/var/lib/ergoflow",
-		"--set", "data.shards=8", "--set", "training.steps=8000", "--set", "training.checkpoint_every=50")
-	if err := train.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { train.Process.Kill(); train.Wait() }()
-	m.trains(2, 20)
 
 	// A worker is killed: systemd starts it again.
 	m.run("systemctl", "kill", "-s", "KILL", workers[1])

@@ -45,17 +45,18 @@ $buildah bud --isolation chroot --build-arg BASE=localhost/base:latest --target 
 $buildah bud --isolation chroot --target go -t ergoflow:go .`)
 	t.Log(inside(podman + "images"))
 
+	// A container in a container may neither raise limits nor make cgroups.
+	const podmanRun = podman + "run --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp "
 	// An image without the plugin says which one has it, and computes without.
-	said := inside(podman + "run --rm --network host --read-only localhost/ergoflow:go worker --join 127.0.0.1:1 --backend xla:cpu 2>&1 || true")
+	said := inside(podmanRun + "--rm localhost/ergoflow:go worker --join 127.0.0.1:1 --backend xla:cpu 2>&1 || true")
 	if !strings.Contains(said, "this build has no cgo") || !strings.Contains(said, "target cpu") {
 		t.Errorf("without the plugin it says: %s", said)
 	}
-	inside(podman + "run --rm --read-only --tmpfs /tmp localhost/ergoflow:go doctor")
+	inside(podmanRun + "--rm localhost/ergoflow:go doctor --dir /tmp")
 
 	run := func(name, more, command string) {
 		t.Helper()
-		inside(podman + "run -d --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp" +
-			" --name " + name + " -v " + name + ":/var/lib/ergoflow -v store:/srv/ergoflow " + more + " localhost/ergoflow:latest " + command)
+		inside(podmanRun + "-d --name " + name + " -v " + name + ":/var/lib/ergoflow -v store:/srv/ergoflow " + more + " localhost/ergoflow:latest " + command)
 	}
 	run("coordinator", "", "coordinator --dir /var/lib/ergoflow --store /srv/ergoflow/shards --listen "+
 		bootAddress+":7070 --gossip "+bootAddress+":7946 --join "+bootAddress+":7071")

@@ -6,18 +6,35 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ergoflow/ergoflow"
 )
 
+// release makes the packages once for all tests.
+var release = func() func(*testing.T) {
+	var once sync.Once
+	return func(t *testing.T) {
+		t.Helper()
+		once.Do(func() {
+			if out, err := exec.Command("make", "-C", "..", "release", "ALLOW_DIRTY=1").CombinedOutput(); err != nil {
+				t.Fatalf("make release: %v\n%s", err, out)
+			}
+		})
+	}
+}()
+
+// packagePath is the package for a kind of processor.
+func packagePath(arch string) string {
+	return filepath.Join("../bin/release", "ergoflow_"+ergoflow.Version+"_"+arch+".deb")
+}
+
 // TestDebianPackage makes the packages, and installs, upgrades, removes and purges that of this
 // machine's kind in a Debian system.
 func TestDebianPackage(t *testing.T) {
 	root := debian(t, "package", "passwd", "bash-completion")
-	if out, err := exec.Command("make", "-C", "..", "release", "ALLOW_DIRTY=1").CombinedOutput(); err != nil {
-		t.Fatalf("make release: %v\n%s", err, out)
-	}
+	release(t)
 	in := func(command ...string) (string, error) {
 		cmd := exec.Command("chroot", append([]string{root}, command...)...)
 		cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive"}
@@ -33,14 +50,11 @@ func TestDebianPackage(t *testing.T) {
 		return said
 	}
 	run("dpkg", "--purge", "ergoflow")
-	path := func(arch string) string {
-		return filepath.Join("../bin/release", "ergoflow_"+ergoflow.Version+"_"+arch+".deb")
-	}
 
 	// Each package has a program for its processor.
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		dir := t.TempDir()
-		if out, err := exec.Command("dpkg-deb", "-x", path(arch), dir).CombinedOutput(); err != nil {
+		if out, err := exec.Command("dpkg-deb", "-x", packagePath(arch), dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		f, err := elf.Open(filepath.Join(dir, "usr/bin/ergoflow"))
@@ -67,7 +81,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 		run("dpkg", "-i", "/ergoflow.deb")
 	}
-	install(path("amd64"))
+	install(packagePath("amd64"))
 	if said := run("ergoflow", "version"); !strings.HasPrefix(said, "ergoflow "+ergoflow.Version) {
 		t.Errorf("ergoflow version: %s", said)
 	}
@@ -97,7 +111,7 @@ func TestDebianPackage(t *testing.T) {
 	}
 	higher := filepath.Join(t.TempDir(), "higher")
 	next := strings.Replace(repack, "VERSION", ergoflow.Version, 1)
-	if out, err := exec.Command("sh", "-c", next, "sh", path("amd64"), higher).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", next, "sh", packagePath("amd64"), higher).CombinedOutput(); err != nil {
 		t.Fatalf("repack: %v\n%s", err, out)
 	}
 	install(higher + ".deb")
@@ -124,3 +138,49 @@ dpkg-deb -R "$1" "$2"
 sed -i 's/^Version: .*/Version: VERSION.1/' "$2/DEBIAN/control"
 dpkg-deb --root-owner-group -Znone -b "$2" "$2.deb"
 `
+
+// TestPackageUpgrade installs the package in a booted system, trains by its units, and installs
+// it again: dpkg takes that for an upgrade. All units start anew, and training goes on. Removing it
+// stops them.
+func TestPackageUpgrade(t *testing.T) {
+	root := debian(t, "upgrade", "systemd", "systemd-sysv", "dbus", "iproute2", "passwd")
+	release(t)
+	text, err := os.ReadFile(packagePath("amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bootable(t, root).write("ergoflow.deb", string(text))
+	m := boot(t, root)
+	m.run("dpkg", "--purge", "ergoflow") // of an earlier test
+	m.run("dpkg", "--install", "--force-confnew", "/ergoflow.deb")
+	train := m.begin(8000)
+
+	units := append([]string{coordinator}, workers...)
+	started := make(map[string]string)
+	for _, unit := range units {
+		started[unit] = m.property(unit, "InvocationID")
+	}
+	before := m.status().Step
+	m.run("dpkg", "--install", "--force-confold", "/ergoflow.deb")
+	after := m.trains(2, 20)
+	t.Logf("upgraded at step %d; two train at step %d", before, after.Step)
+	if after.Step < before {
+		t.Errorf("step %d after step %d", after.Step, before)
+	}
+	for _, unit := range units {
+		if m.property(unit, "InvocationID") == started[unit] {
+			t.Errorf("%s was not restarted", unit)
+		}
+	}
+	if err := train.Wait(); err != nil {
+		t.Errorf("the training: %v\n%s", err, m.said())
+	}
+	m.run("ergoflow", "verify", "run", "--dir", "/var/lib/ergoflow")
+
+	m.run("dpkg", "--remove", "ergoflow")
+	for _, unit := range units {
+		if state := m.property(unit, "ActiveState"); state == "active" {
+			t.Errorf("%s is still %s", unit, state)
+		}
+	}
+}
