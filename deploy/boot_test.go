@@ -282,7 +282,8 @@ func TestBoot(t *testing.T) {
 	m.until("the watchdog has ended it", func() bool { return m.property(workers[1], "NRestarts") == "1" })
 	m.trains(2, 20)
 
-	// All are upgraded, one after the other. At most one step is made again for each.
+	// All are upgraded, one after the other, and training does not go back behind a step that the
+	// status has shown.
 	replaced := filepath.Join(root, "usr/bin/ergoflow")
 	text, err := os.ReadFile(replaced)
 	if err != nil {
