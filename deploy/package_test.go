@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"debug/elf"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,20 +14,20 @@ import (
 )
 
 // release makes the packages once for all tests.
-var release = func() func(*testing.T) {
-	var once sync.Once
-	return func(t *testing.T) {
-		t.Helper()
-		once.Do(func() {
-			if out, err := exec.Command("make", "-C", "..", "release", "ALLOW_DIRTY=1").CombinedOutput(); err != nil {
-				t.Fatalf("make release: %v\n%s", err, out)
-			}
-		})
+var release = sync.OnceValue(func() error {
+	out, err := exec.Command("make", "-C", "..", "release", "ALLOW_DIRTY=1").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("make release: %w\n%s", err, out)
 	}
-}()
+	return nil
+})
 
-// packagePath is the package for a kind of processor.
-func packagePath(arch string) string {
+// packaged makes the packages, and returns the path of that for a kind of processor.
+func packaged(t *testing.T, arch string) string {
+	t.Helper()
+	if err := release(); err != nil {
+		t.Fatal(err)
+	}
 	return filepath.Join("../bin/release", "ergoflow_"+ergoflow.Version+"_"+arch+".deb")
 }
 
@@ -34,7 +35,6 @@ func packagePath(arch string) string {
 // machine's kind in a Debian system.
 func TestDebianPackage(t *testing.T) {
 	root := debian(t, "package", "passwd", "bash-completion")
-	release(t)
 	in := func(command ...string) (string, error) {
 		cmd := exec.Command("chroot", append([]string{root}, command...)...)
 		cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive"}
@@ -54,7 +54,7 @@ func TestDebianPackage(t *testing.T) {
 	// Each package has a program for its processor.
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
 		dir := t.TempDir()
-		if out, err := exec.Command("dpkg-deb", "-x", packagePath(arch), dir).CombinedOutput(); err != nil {
+		if out, err := exec.Command("dpkg-deb", "-x", packaged(t, arch), dir).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		f, err := elf.Open(filepath.Join(dir, "usr/bin/ergoflow"))
@@ -81,7 +81,7 @@ func TestDebianPackage(t *testing.T) {
 		}
 		run("dpkg", "-i", "/ergoflow.deb")
 	}
-	install(packagePath("amd64"))
+	install(packaged(t, "amd64"))
 	if said := run("ergoflow", "version"); !strings.HasPrefix(said, "ergoflow "+ergoflow.Version) {
 		t.Errorf("ergoflow version: %s", said)
 	}
@@ -111,7 +111,7 @@ func TestDebianPackage(t *testing.T) {
 	}
 	higher := filepath.Join(t.TempDir(), "higher")
 	next := strings.Replace(repack, "VERSION", ergoflow.Version, 1)
-	if out, err := exec.Command("sh", "-c", next, "sh", packagePath("amd64"), higher).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", next, "sh", packaged(t, "amd64"), higher).CombinedOutput(); err != nil {
 		t.Fatalf("repack: %v\n%s", err, out)
 	}
 	install(higher + ".deb")
@@ -144,8 +144,7 @@ dpkg-deb --root-owner-group -Znone -b "$2" "$2.deb"
 // stops them.
 func TestPackageUpgrade(t *testing.T) {
 	root := debian(t, "upgrade", "systemd", "systemd-sysv", "dbus", "iproute2", "passwd")
-	release(t)
-	text, err := os.ReadFile(packagePath("amd64"))
+	text, err := os.ReadFile(packaged(t, "amd64"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 // does: before a notice, after it, for another machine, and not at all.
 func TestSpotNotices(t *testing.T) {
 	tool(t, "curl")
-	var noticed atomic.Bool
-	var another atomic.Bool // is to end, not this one
+	const this, another = "worker_1", "worker_10"
+	var ends atomic.Value // name of the machine that is about to end
 	needs := func(r *http.Request, key, value string) bool { return r.Header.Get(key) == value }
 	clouds := map[string]http.HandlerFunc{
 		// https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html
@@ -25,7 +25,7 @@ func TestSpotNotices(t *testing.T) {
 				fmt.Fprint(w, "AQAAA==")
 			case !needs(r, "X-aws-ec2-metadata-token", "AQAAA=="):
 				http.Error(w, "Unauthorized", http.StatusUnauthorized)
-			case r.URL.Path == "/latest/meta-data/spot/instance-action" && noticed.Load():
+			case r.URL.Path == "/latest/meta-data/spot/instance-action" && ends.Load() == this:
 				fmt.Fprint(w, `{"action": "terminate", "time": "2026-09-18T08:22:00Z"}`)
 			default:
 				http.NotFound(w, r)
@@ -38,7 +38,7 @@ func TestSpotNotices(t *testing.T) {
 				http.Error(w, "Missing Metadata-Flavor:Google header.", http.StatusForbidden)
 			case r.URL.Path != "/computeMetadata/v1/instance/preempted":
 				http.NotFound(w, r)
-			case noticed.Load():
+			case ends.Load() == this:
 				fmt.Fprint(w, "TRUE")
 			default:
 				fmt.Fprint(w, "FALSE")
@@ -47,21 +47,19 @@ func TestSpotNotices(t *testing.T) {
 		// https://learn.microsoft.com/en-us/azure/virtual-machines/linux/scheduled-events
 		"azure": func(w http.ResponseWriter, r *http.Request) {
 			const event = `{"EventId": "E", "EventStatus": "Scheduled", "EventType": %q, "ResourceType": "VirtualMachine", "Resources": [%q], "NotBefore": "Mon, 19 Sep 2026 18:29:47 GMT"}`
-			events := []string{fmt.Sprintf(event, "Freeze", "worker_1")}
+			events := []string{fmt.Sprintf(event, "Freeze", this)}
 			switch {
 			case !needs(r, "Metadata", "true"):
 				http.Error(w, `{"error": "Bad request. Required metadata header not specified"}`, http.StatusBadRequest)
 				return
 			case r.URL.Path == "/metadata/instance/compute/name":
-				fmt.Fprint(w, "worker_1")
+				fmt.Fprint(w, this)
 				return
 			case r.URL.Path != "/metadata/scheduledevents":
 				http.NotFound(w, r)
 				return
-			case noticed.Load():
-				events = append(events, fmt.Sprintf(event, "Preempt", "worker_1"))
-			case another.Load():
-				events = append(events, fmt.Sprintf(event, "Preempt", "worker_10"))
+			case ends.Load() != "":
+				events = append(events, fmt.Sprintf(event, "Preempt", ends.Load()))
 			}
 			fmt.Fprintf(w, `{"DocumentIncarnation": 1, "Events": [%s]}`, strings.Join(events, ", "))
 		},
@@ -77,15 +75,14 @@ func TestSpotNotices(t *testing.T) {
 					t.Errorf("%s: %v %s", what, err, out)
 				}
 			}
+			ends.Store("")
 			says("before the notice", false)
-			another.Store(true)
+			ends.Store(another)
 			says("another machine ends", false)
-			another.Store(false)
-			noticed.Store(true)
+			ends.Store(this)
 			says("after the notice", true)
 			server.Close()
 			says("no server", false)
-			noticed.Store(false)
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -128,11 +127,7 @@ func compose(t *testing.T) {
 	if health[0] != "CMD" || health[1] != "ergoflow" {
 		t.Fatalf("the coordinator's health check is %q", health)
 	}
-	for deadline := time.Now().Add(patience); a.Command(t.Context(), c.program, health[2:]...).Run() != nil; <-time.After(100 * time.Millisecond) {
-		if time.Now().After(deadline) { // as Compose asks again
-			t.Fatalf("the health check %q fails\n%s", health, c.logs())
-		}
-	}
+	c.healthy(health[2:])
 
 	token := contain(t, services["token"], a, root)
 	command := token.words(append(slices.Clone(token.Entrypoint), token.Command...))
@@ -146,10 +141,7 @@ func compose(t *testing.T) {
 
 	for _, h := range []*hosts.Host{b, d} {
 		follower := contain(t, services["worker"], h, root)
-		w := &daemon{name: "worker on " + h.Name, host: h, log: filepath.Join(root, h.Name+".log"),
-			command: append(append([]string{c.program}, follower.words(follower.Command)...), "--backend=go", "--threads=1")}
-		c.workers = append(c.workers, w)
-		w.start(t)
+		c.addAs(h, follower.words(follower.Command))
 	}
 	c.connect(c.operator())
 	c.until("two workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 2 && st.Secured })

@@ -207,6 +207,26 @@ func (c *hostCluster) connect(transport credentials.TransportCredentials) {
 	c.until("the coordinator answers", func(coordinator.Status) bool { return true })
 }
 
+// healthy waits until a check, a command of ergoflow, succeeds on the coordinator's host. Kubernetes and
+// Compose ask again, too.
+func (c *hostCluster) healthy(check []string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(patience); c.hosts[0].Command(c.t.Context(), c.program, check...).Run() != nil; <-time.After(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("%q fails\n%s", check, c.logs())
+		}
+	}
+}
+
+// addAs starts a worker on a host by a command of ergoflow that deploy has, on little.
+func (c *hostCluster) addAs(h *hosts.Host, command []string) {
+	c.t.Helper()
+	w := &daemon{name: "worker on " + h.Name, host: h, log: filepath.Join(filepath.Dir(c.program), h.Name+".log"),
+		command: append(append([]string{c.program}, command...), "--backend=go", "--threads=1")}
+	c.workers = append(c.workers, w)
+	w.start(c.t)
+}
+
 // add starts a worker on a host, with its data port at an address of that host.
 func (c *hostCluster) add(h *hosts.Host, data string) {
 	c.t.Helper()

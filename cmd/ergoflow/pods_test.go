@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -81,11 +80,7 @@ func pods(t *testing.T) {
 	c.coordinator.start(t)
 
 	probe := inPod(first.probe[1:], a, root)
-	for deadline := time.Now().Add(patience); a.Command(t.Context(), c.program, probe...).Run() != nil; <-time.After(100 * time.Millisecond) {
-		if time.Now().After(deadline) { // as the kubelet asks again
-			t.Fatalf("the startup probe %q fails\n%s", probe, c.logs())
-		}
-	}
+	c.healthy(probe)
 	said, err := a.Command(t.Context(), c.program, "tokens", "create", "--dir", dir, "--ttl", "8760h", "--uses", "10000").Output()
 	words := strings.Fields(string(said))
 	if err != nil || len(words) == 0 {
@@ -101,10 +96,7 @@ func pods(t *testing.T) {
 
 	worker := readPod(t, manifests+"workers.yaml")
 	for _, h := range []*hosts.Host{b, d} {
-		w := &daemon{name: "pod on " + h.Name, host: h, log: filepath.Join(filepath.Dir(c.program), h.Name+".log"),
-			command: append(append([]string{c.program}, inPod(worker.args, h, root)...), "--backend=go", "--threads=1")}
-		c.workers = append(c.workers, w)
-		w.start(t)
+		c.addAs(h, inPod(worker.args, h, root))
 	}
 	c.connect(c.operator())
 	st := c.until("two workers are there", func(st coordinator.Status) bool { return len(st.Workers) == 2 && st.Secured })
