@@ -103,6 +103,9 @@ func embed(dst, angular []float32, z float32) {
 // CodeSize is the length of a function's code, width + 1.
 func (h *Host) CodeSize() int { return h.config.TrunkWidth + 1 }
 
+// Inputs is the number of inputs of a function.
+func (h *Host) Inputs() int { return len(h.config.Fields) }
+
 // Encode returns the codes [n, width+1] of n functions, which Network's Encode defines. The
 // inputs are those of Config.Fields, each [n, shape].
 func (h *Host) Encode(inputs [][]float32, n int) ([]float32, error) {

@@ -49,11 +49,19 @@ func (d *Dense) SetRow(k int, weight []float32) {
 	}
 }
 
-// In and Out are the numbers of inputs and outputs.
-func (d *Dense) In() int { return d.in }
+// PackedSize is the length of Packed for a layer of that size.
+func PackedSize(in, out int) int { return (out + tileColumns - 1) / tileColumns * tileColumns * in }
 
-// Out is the number of outputs.
-func (d *Dense) Out() int { return d.out }
+// PackedDense is a layer without bias whose weights are what Packed returned. It keeps packed.
+func PackedDense(packed []float32, in, out int) *Dense {
+	if len(packed) != PackedSize(in, out) {
+		panic(fmt.Sprintf("kernels: %d packed weights of a layer %d→%d, not %d", len(packed), in, out, PackedSize(in, out)))
+	}
+	return &Dense{in: in, out: out, panels: packed, bias: make([]float32, len(packed)/in)}
+}
+
+// Packed are the weights as the layer keeps them. The caller must not change them.
+func (d *Dense) Packed() []float32 { return d.panels }
 
 // Apply writes y = x·W + b, or with activate GELU(x·W + b), for the rows of x [n, in] to dst
 // [n, out].

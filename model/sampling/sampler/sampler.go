@@ -34,6 +34,9 @@ const (
 	MaxNumbers = 1 << 28
 )
 
+// ErrOtherNetwork means that a state does not belong to a network.
+var ErrOtherNetwork = errors.New("sampler: the state belongs to another network than the configuration's")
+
 // Sampler holds the parameters on a device. It is for one goroutine.
 type Sampler struct {
 	backend     *backend.Backend
@@ -105,7 +108,7 @@ func (s *Sampler) Load(st *state.State) error {
 
 func checkLayout(st *state.State, layout parameters.Layout) error {
 	if !st.Layout.Equal(layout) {
-		return errors.New("sampler: the state belongs to another network than the configuration's")
+		return ErrOtherNetwork
 	}
 	return nil
 }
@@ -124,19 +127,8 @@ func (s *Sampler) Close() {
 // samples do not depend on the other functions.
 func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
 	d := s.model.Dim()
-	if n < 1 || n > MaxNumbers/d {
-		return nil, fmt.Errorf("sample: %d samples, not in 1…%d", n, MaxNumbers/d)
-	}
-	for i, f := range functions {
-		if f.Function.System == nil {
-			continue
-		}
-		if err := f.Function.System.Validate(); err != nil {
-			return nil, fmt.Errorf("sample function %d: %w", i, err)
-		}
-		if have := f.Function.System.Dim(); have != d {
-			return nil, fmt.Errorf("sample function %d: its states have %d numbers, the network's %d", i, have, d)
-		}
+	if err := CheckRequest(functions, n, d); err != nil {
+		return nil, err
 	}
 	codes, err := s.encode(ctx, functions)
 	if err != nil {
@@ -144,11 +136,7 @@ func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, s
 	}
 	samples := make([][]float32, len(functions))
 	for i, code := range codes {
-		x := make([]float32, n*d)
-		source := random.New(seed, "sampler", uint64(i))
-		for j := range x {
-			x[j] = float32(source.NormFloat64())
-		}
+		x := Noise(seed, i, n*d)
 		if err := s.integrate(ctx, x, code, solver); err != nil {
 			return nil, fmt.Errorf("sample function %d: %w", i, err)
 		}
@@ -156,6 +144,37 @@ func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, s
 		samples[i] = x
 	}
 	return samples, nil
+}
+
+// CheckRequest reports a number of samples, or a function, that a network of that dimension
+// cannot sample.
+func CheckRequest(functions []flow.Subject, n, dim int) error {
+	if n < 1 || n > MaxNumbers/dim {
+		return fmt.Errorf("sample: %d samples, not in 1…%d", n, MaxNumbers/dim)
+	}
+	for i, f := range functions {
+		if f.Function.System == nil {
+			continue
+		}
+		if err := f.Function.System.Validate(); err != nil {
+			return fmt.Errorf("sample function %d: %w", i, err)
+		}
+		if have := f.Function.System.Dim(); have != dim {
+			return fmt.Errorf("sample function %d: its states have %d numbers, the network's %d", i, have, dim)
+		}
+	}
+	return nil
+}
+
+// Noise are the states at t = 0 of the function with that place in a request: n draws of
+// N(0,1).
+func Noise(seed uint64, function, n int) []float32 {
+	x := make([]float32, n)
+	source := random.New(seed, "sampler", uint64(function))
+	for j := range x {
+		x[j] = float32(source.NormFloat64())
+	}
+	return x
 }
 
 // encode returns the code of each function.
