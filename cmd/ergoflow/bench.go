@@ -16,7 +16,7 @@ func benchCommand() *cobra.Command {
 		Use:     "bench",
 		Short:   "Measure the speed of this machine",
 		Example: "  ergoflow bench step --json",
-	}, benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand(), benchAllReduceCommand())
+	}, benchStepCommand(), benchSimulateCommand(), benchSinkhornCommand(), benchAssignmentCommand(), benchSampleCommand(), benchAllReduceCommand())
 }
 
 // kernelBench are the flags of the commands that time kernels.

@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/npy"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
@@ -27,7 +28,9 @@ type sampling struct {
 	Samples int     `json:"samples"`
 	Solver  string  `json:"solver"`
 	Time    float64 `json:"time,omitzero"` // physical, of experiments that have it
-	Seconds float64 `json:"seconds"`
+	Engine  string  `json:"engine"`
+	SetupS  float64 `json:"setup_s"` // of getting ready, with compilation
+	Seconds float64 `json:"seconds"` // of sampling
 	// Warnings say why the samples may have another law than the equation.
 	Warnings []string `json:"warnings,omitempty"`
 	*lineMoments
@@ -46,6 +49,7 @@ type sampleFlags struct {
 	time               float64
 	n                  int
 	solver, backend    string
+	engine             string
 	seed               uint64
 	json               bool
 }
@@ -104,7 +108,8 @@ the longest time.`,
 	f.IntVarP(&flags.n, "samples", "n", 4096, "number of samples")
 	f.StringVar(&flags.solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5")
 	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
-	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend: auto, xla:cuda, xla:cpu or go")
+	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
+	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagRequired("checkpoint")
@@ -145,7 +150,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, requestError(err)
 	}
 	warn(target.Warnings)
-	x, took, err := f.draw(ctx, e, equations, st, target, solver)
+	x, name, setup, took, err := f.draw(ctx, e, equations, st, target, solver)
 	if err != nil {
 		return out, err
 	}
@@ -160,7 +165,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	}
 	out = sampling{
 		Output: f.output, Shape: shape, Samples: f.n, Solver: solver.String(),
-		Time: target.Time, Seconds: took.Seconds(), Warnings: append(target.Warnings, judged...),
+		Engine: name, Time: target.Time, SetupS: setup.Seconds(), Seconds: took.Seconds(), Warnings: append(target.Warnings, judged...),
 	}
 	if dim == 1 {
 		mean, variance := moments(x)
@@ -182,33 +187,37 @@ func (f *sampleFlags) fits(dim int) error {
 	return withHint(err, "run the command several times, each time with another --seed")
 }
 
-// draw opens the backend and draws the samples. The time includes compilation, not the
-// opening.
+// draw opens the engine and draws the samples. The times are those of getting ready, with
+// compilation, and of sampling.
 func (f *sampleFlags) draw(
 	ctx context.Context, e experiment.Experiment, equations family.Family, st *state.State, target request.Target, solver ode.Solver,
-) ([]float32, time.Duration, error) {
-	conditioner, err := e.Conditioner(equations, st.Normalisation)
-	if err != nil {
-		return nil, 0, err
-	}
-	b, err := backend.Open(f.backend)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer b.Close()
+) (x []float32, name string, setup, took time.Duration, err error) {
 	begin := time.Now()
-	s, err := sampler.New(b, e.Velocity(), conditioner, st)
+	drawer, err := engine.Open(engine.Options{Name: f.engine, Backend: f.backend, Tables: tablesBeside(f.checkpoint)}, e, equations, st)
 	if err != nil {
-		return nil, 0, err
+		return nil, "", 0, 0, engineError(err)
 	}
-	defer s.Close()
-	x, err := target.Draw(ctx, s, f.n, solver, f.seed)
-	return x, time.Since(begin), err
+	defer drawer.Close()
+	if err := drawer.Prepare(ctx, solver); err != nil {
+		return nil, "", 0, 0, engineError(err)
+	}
+	setup = time.Since(begin)
+	begin = time.Now()
+	x, err = target.Draw(ctx, drawer, f.n, solver, f.seed)
+	return x, drawer.Of(solver), setup, time.Since(begin), err
+}
+
+// engineError adds what to choose where there is no table.
+func engineError(err error) error {
+	if errors.Is(err, engine.ErrNoTable) {
+		return withHint(usage(err), "leave --engine out, or choose --engine %s", engine.Network)
+	}
+	return err
 }
 
 // String is the line that sample prints.
 func (s sampling) String() string {
-	line := fmt.Sprintf("%s: %d samples by %s in %.2f s", s.Output, s.Samples, s.Solver, s.Seconds)
+	line := fmt.Sprintf("%s: %d samples by %s in %s, ready in %s", s.Output, s.Samples, s.Solver, short(s.Seconds), short(s.SetupS))
 	if s.Time > 0 {
 		line += fmt.Sprintf(", time %.4g", s.Time)
 	}
@@ -219,6 +228,14 @@ func (s sampling) String() string {
 		}
 	}
 	return line
+}
+
+// short formats a time in seconds or milliseconds.
+func short(seconds float64) string {
+	if seconds < 0.1 {
+		return fmt.Sprintf("%.3g ms", 1000*seconds)
+	}
+	return fmt.Sprintf("%.2f s", seconds)
 }
 
 // requestError names the flag that an equation cannot be taken from, and adds the hint

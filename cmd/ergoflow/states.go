@@ -56,6 +56,19 @@ func readEncoded(ctx context.Context, name string) (encoded []byte, latest bool,
 	return encoded, latest, err
 }
 
+// tablesBeside is the directory of the sampler's tables beside what a --checkpoint argument
+// names.
+func tablesBeside(name string) string {
+	dir := name
+	if info, err := os.Stat(name); err != nil || !info.IsDir() {
+		dir = filepath.Dir(name)
+		if at := strings.LastIndexByte(name, '@'); err != nil && at >= 0 && exists(name[:at]) {
+			dir = name[:at]
+		}
+	}
+	return filepath.Join(dir, "tables")
+}
+
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

@@ -30,7 +30,7 @@ func TestHostPyTorch(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for k, v := range together[i*host.CodeSize():(i+1)*host.CodeSize()] {
+				for k, v := range together[i*host.CodeSize() : (i+1)*host.CodeSize()] {
 					if !(math.Abs(float64(v-code[k])) <= 1e-6) {
 						t.Fatalf("function %d: number %d of the code is %g beside others, %g alone", i, k, v, code[k])
 					}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/simulation/probe"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
-	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -19,7 +19,7 @@ var ErrUnlearned = errors.New("the model has not learned this equation")
 
 // Draw draws n samples [n, d] of a target. It fails with ErrUnlearned where a
 // simulation would count as diverged, at coordinates beyond ±simulate.Bound.
-func (t Target) Draw(ctx context.Context, s *sampler.Sampler, n int, solver ode.Solver, seed uint64) ([]float32, error) {
+func (t Target) Draw(ctx context.Context, s *engine.Engine, n int, solver ode.Solver, seed uint64) ([]float32, error) {
 	drawn, err := s.Sample(ctx, []flow.Subject{t.Subject}, n, solver, seed)
 	if errors.Is(err, ode.ErrNonFinite) || errors.Is(err, probe.ErrDiverged) {
 		return nil, fmt.Errorf("%w: %w", ErrUnlearned, err)

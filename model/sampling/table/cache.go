@@ -6,16 +6,19 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"unsafe"
 
-	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/edsrzf/mmap-go"
+
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
 	"github.com/ergoflow/ergoflow/model/network/kernels"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -70,44 +73,59 @@ func (c cache) read(s scheme, codeSize int) *Table {
 		return nil
 	}
 	size := kernels.PackedSize(codeSize, cells*terms)
-	numbers := make([]float32, len(s.times)*size)
-	if err := c.load(c.path(s), c.key(s), numbers); err != nil {
+	content, err := load(c.path(s), c.key(s), 4*size*len(s.times))
+	if err != nil {
 		slog.Debug("the sampler makes its table again", "file", c.path(s), "reason", err)
 		return nil
 	}
-	t := &Table{scheme: s}
+	t := &Table{scheme: s, file: content}
+	numbers := content.numbers()
 	for i := range s.times {
 		t.layers = append(t.layers, kernels.PackedDense(numbers[i*size:(i+1)*size:(i+1)*size], codeSize, cells*terms))
 	}
 	return t
 }
 
-// load fills numbers from a file of exactly that many.
-func (c cache) load(path string, key [sha256.Size]byte, numbers []float32) error {
+// mapping is a file in memory. It is unmapped when nothing refers to it any more.
+type mapping struct{ bytes mmap.MMap }
+
+// load maps the file of a table with that many bytes of weights.
+func load(path string, key [sha256.Size]byte, size int) (*mapping, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
-	var header [headerSize]byte
-	if _, err := io.ReadFull(f, header[:]); err != nil {
-		return err
+	if info, err := f.Stat(); err != nil || info.Size() != int64(headerSize+size) {
+		return nil, fmt.Errorf("it does not have %d bytes", headerSize+size)
 	}
+	content, err := mmap.Map(f, mmap.RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	m := &mapping{content}
+	runtime.AddCleanup(m, func(content mmap.MMap) { content.Unmap() }, content)
+	header := content[:headerSize]
 	if string(header[:16]) != magic || !bytes.Equal(header[16:48], key[:]) {
-		return fmt.Errorf("it is another table")
+		return nil, fmt.Errorf("it is another table")
 	}
-	content := raw(numbers)
-	if _, err := io.ReadFull(f, content); err != nil {
-		return err
+	if sum := binary.LittleEndian.Uint32(header[48:]); crc32.Checksum(content[headerSize:], castagnoli) != sum {
+		return nil, fmt.Errorf("its checksum is wrong")
 	}
-	if sum := binary.LittleEndian.Uint32(header[48:]); crc32.Checksum(content, castagnoli) != sum {
-		return fmt.Errorf("its checksum is wrong")
+	return m, nil
+}
+
+// numbers are the weights, in the file itself where the processor has its byte order.
+func (m *mapping) numbers() []float32 {
+	content := m.bytes[headerSize:]
+	if !bigEndian {
+		return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(content))), len(content)/4)
 	}
-	if n, _ := f.Read(header[:1]); n > 0 {
-		return fmt.Errorf("it is too long")
+	numbers := make([]float32, len(content)/4)
+	for i := range numbers {
+		numbers[i] = math.Float32frombits(binary.LittleEndian.Uint32(content[4*i:]))
 	}
-	littleEndian(content)
-	return nil
+	return numbers
 }
 
 // write keeps a table, if it can: samples do not depend on it.
@@ -134,25 +152,25 @@ func (c cache) save(path string, t *Table) error {
 	sum := uint32(0)
 	parts := make([][]byte, len(t.layers))
 	for i, layer := range t.layers {
-		parts[i] = raw(layer.Packed())
-		if bigEndian {
-			parts[i] = bytes.Clone(parts[i])
-			littleEndian(parts[i])
-		}
+		parts[i] = littleEndian(layer.Packed())
 		sum = crc32.Update(sum, castagnoli, parts[i])
 	}
 	binary.LittleEndian.PutUint32(header[48:], sum)
-	f, err := atomicfile.Create(path)
+	// The file is not synced: after a power cut its checksum is wrong, and it is made again.
+	f, err := os.CreateTemp(c.dir, "*"+suffix+".new")
 	if err != nil {
 		return err
 	}
-	defer f.Abort()
+	defer os.Remove(f.Name())
 	for _, part := range append([][]byte{header}, parts...) {
 		if _, err := f.Write(part); err != nil {
-			return err
+			return errors.Join(err, f.Close())
 		}
 	}
-	return f.Commit()
+	if err := errors.Join(f.Chmod(0o644), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
 }
 
 // prune removes all tables but the newest.
@@ -178,17 +196,14 @@ var (
 	bigEndian  = binary.NativeEndian.Uint16([]byte{0, 1}) == 1
 )
 
-// raw are the bytes of numbers, in the processor's order.
-func raw(numbers []float32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 4*len(numbers))
-}
-
-// littleEndian turns float32 of the processor's order into little-endian ones, or back.
-func littleEndian(content []byte) {
+// littleEndian are the bytes of numbers, in place where the processor has this order.
+func littleEndian(numbers []float32) []byte {
 	if !bigEndian {
-		return
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(numbers))), 4*len(numbers))
 	}
-	for i := 0; i+4 <= len(content); i += 4 {
-		slices.Reverse(content[i : i+4])
+	var content []byte
+	for _, v := range numbers {
+		content = binary.LittleEndian.AppendUint32(content, math.Float32bits(v))
 	}
+	return content
 }

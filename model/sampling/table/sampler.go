@@ -197,6 +197,7 @@ func (t *Table) integrate(ctx context.Context, x [][]float32, codes []float32) e
 			t.scheme.step(x[k], own)
 		}
 	}
+	runtime.KeepAlive(t) // whose file holds the layers
 	return nil
 }
 

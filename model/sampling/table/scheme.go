@@ -22,6 +22,12 @@ type scheme struct {
 	times []float64 // of all evaluations: with rk4 also the middle of each step
 }
 
+// Supports reports whether there can be a table for a solver.
+func Supports(solver ode.Solver) bool {
+	_, err := schemeOf(solver)
+	return err == nil
+}
+
 func schemeOf(solver ode.Solver) (scheme, error) {
 	s := scheme{name: solver.String()}
 	intervals := 0

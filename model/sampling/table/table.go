@@ -37,6 +37,7 @@ const (
 type Table struct {
 	scheme scheme
 	layers []*kernels.Dense
+	file   *mapping // that holds the layers, or nil
 }
 
 // build evaluates the trunk at all nodes of all times.

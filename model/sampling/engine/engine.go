@@ -1,0 +1,150 @@
+// Package engine chooses how the samples of a trained model are computed: from a table of the
+// network (package table) or by the network itself on a compute backend (package sampler).
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/network/deeponet"
+	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/sampler"
+	"github.com/ergoflow/ergoflow/model/sampling/table"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/state"
+)
+
+// Names of engines.
+const (
+	// Auto takes a table where the model and the solver allow one, otherwise the network.
+	Auto = "auto"
+	// Table fails where there can be no table.
+	Table = "table"
+	// Network computes every velocity by the network.
+	Network = "network"
+)
+
+// ErrNoTable means that the model or the solver allows no table.
+var ErrNoTable = errors.New("there is no table of this model")
+
+// Options say how to open an engine.
+type Options struct {
+	Name    string // Auto, Table or Network; "" is Auto
+	Backend string // of the network, as backend.Open takes it
+	Tables  string // directory of the tables' files; "" keeps none
+}
+
+// Engine samples with one state of a model. It opens a backend when the network is first
+// needed. It is safe for concurrent use; the network serves one request at a time.
+type Engine struct {
+	options     Options
+	experiment  experiment.Experiment
+	conditioner flow.Conditioner
+	state       *state.State
+	table       *table.Sampler // nil where the model allows none
+
+	mu      sync.Mutex
+	backend *backend.Backend
+	network *sampler.Sampler
+}
+
+// Open opens an engine for a state of the experiment, whose family is f.
+func Open(o Options, e experiment.Experiment, f family.Family, st *state.State) (*Engine, error) {
+	switch o.Name {
+	case "":
+		o.Name = Auto
+	case Auto, Table, Network:
+	default:
+		return nil, fmt.Errorf("unknown engine %q: known are %s, %s and %s", o.Name, Auto, Table, Network)
+	}
+	conditioner, err := e.Conditioner(f, st.Normalisation)
+	if err != nil {
+		return nil, err
+	}
+	engine := &Engine{options: o, experiment: e, conditioner: conditioner, state: st}
+	if o.Name == Network {
+		return engine, nil
+	}
+	if config, ok := e.Velocity().(deeponet.Config); ok {
+		engine.table, err = table.New(config, conditioner, st, o.Tables)
+		if err != nil && !errors.Is(err, deeponet.ErrHost) {
+			return nil, err
+		}
+	}
+	if engine.table == nil && o.Name == Table {
+		return nil, fmt.Errorf("%w: tables are for DeepONets on the line", ErrNoTable)
+	}
+	return engine, nil
+}
+
+// Close frees the backend.
+func (e *Engine) Close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.network != nil {
+		e.network.Close()
+		e.backend.Close()
+		e.network, e.backend = nil, nil
+	}
+}
+
+// Of names the engine that takes a solver's requests: Table or Network.
+func (e *Engine) Of(solver ode.Solver) string {
+	if e.table != nil && table.Supports(solver) {
+		return Table
+	}
+	return Network
+}
+
+// Prepare makes everything ready that does not depend on a request: the table, or the backend.
+func (e *Engine) Prepare(ctx context.Context, solver ode.Solver) error {
+	switch {
+	case e.Of(solver) == Table:
+		return e.table.Prepare(ctx, solver)
+	case e.options.Name == Table:
+		return fmt.Errorf("%w: %w", ErrNoTable, table.ErrSolver)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.open()
+}
+
+// open opens the backend and uploads the network. The caller holds the lock.
+func (e *Engine) open() error {
+	if e.network != nil {
+		return nil
+	}
+	b, err := backend.Open(e.options.Backend)
+	if err != nil {
+		return err
+	}
+	network, err := sampler.New(b, e.experiment.Velocity(), e.conditioner, e.state)
+	if err != nil {
+		b.Close()
+		return err
+	}
+	e.backend, e.network = b, network
+	return nil
+}
+
+// Sample draws n samples [n, d] of each of the functions. The noise of function i depends on
+// (seed, i) alone.
+func (e *Engine) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
+	switch {
+	case e.Of(solver) == Table:
+		return e.table.Sample(ctx, functions, n, solver, seed)
+	case e.options.Name == Table:
+		return nil, fmt.Errorf("%w: %w", ErrNoTable, table.ErrSolver)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.open(); err != nil {
+		return nil, err
+	}
+	return e.network.Sample(ctx, functions, n, solver, seed)
+}
