@@ -117,6 +117,9 @@ func (s Subject) Certify(x []float32, d int) Certificate {
 // chains are (diagnostics.Result.ESSBulk).
 func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certificate {
 	all := len(x) / d
+	if part := notFinite(x, d); part > 0 {
+		return s.verdict([]Check{check(values, "values", part, 0, percent(part)+" of the samples are not finite")}, max(effective, fewest))
+	}
 	x = some(x, d)
 	effective = min(effective, float64(len(x)/d)*effective/float64(all))
 	var checks []Check
@@ -128,6 +131,17 @@ func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certifi
 	}
 	checks = append(checks, s.ranges(x, d)...)
 	return s.verdict(checks, effective)
+}
+
+// notFinite is the part of samples that have a coordinate which is not.
+func notFinite(x []float32, d int) float64 {
+	count, last := 0, -1
+	for i, v := range x {
+		if v-v != 0 && i/d != last {
+			count, last = count+1, i/d
+		}
+	}
+	return float64(count*d) / float64(len(x))
 }
 
 // some are at most mostJudged of the samples.

@@ -17,7 +17,7 @@ import (
 //
 // The last three need a law with a variance s².
 func (l *Law) test(x []float32, effective float64) (checks []Check) {
-	sorted := sort(x)
+	sorted := rising(x)
 	n := float64(len(sorted))
 	ks, square := l.from(sorted)
 	checks = append(checks, check(kolmogorov, "ks", ks, math.Sqrt(effective)*ks,
@@ -60,8 +60,8 @@ func over(v, deviation float64) float64 {
 	return v / deviation
 }
 
-// sort returns the samples in rising order, in double precision.
-func sort(x []float32) []float64 {
+// rising returns the samples in rising order, in double precision.
+func rising(x []float32) []float64 {
 	values, sorted := make([]float64, len(x)), make([]float64, len(x))
 	for i, v := range x {
 		values[i] = float64(v)

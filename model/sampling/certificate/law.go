@@ -58,8 +58,9 @@ func OfLine(l *density.Line) *Law {
 	return law.table(fine, values)
 }
 
-// OfQuantiles is a law whose quantile function is known.
-func OfQuantiles(quantile func(u float64) float64, mean, variance float64) *Law {
+// OfQuantiles is a law whose quantile function is known. Its moments are those of the table:
+// they must exist.
+func OfQuantiles(quantile func(u float64) float64) *Law {
 	var u []float64
 	for tail := 1e-9; tail < 0.5/quantiles; tail *= 2 {
 		u = append(u, tail)
@@ -74,7 +75,23 @@ func OfQuantiles(quantile func(u float64) float64, mean, variance float64) *Law 
 	for i, v := range u {
 		x[i] = quantile(v)
 	}
-	return (&Law{Mean: mean, Variance: variance}).table(x, u)
+	l := new(Law).table(x, u)
+	var second float64
+	for i := 1; i < len(l.x); i++ { // uniform between two points
+		mass, middle, width := l.cdf[i]-l.cdf[i-1], (l.x[i]+l.x[i-1])/2-l.x[0], l.x[i]-l.x[i-1]
+		l.Mean += mass * middle
+		second += mass * (middle*middle + width*width/12)
+	}
+	l.Variance = second - l.Mean*l.Mean
+	l.Mean += l.x[0]
+	return l
+}
+
+// OfDensity is the law of a table of coefficients.
+func OfDensity(d *density.Density) *Law {
+	l := OfQuantiles(d.Inverse().At)
+	l.Mean, l.Variance = d.Moments()
+	return l
 }
 
 // table keeps the points at which both coordinates increase.
