@@ -118,7 +118,7 @@ func (s Subject) Certify(x []float32, d int) Certificate {
 func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certificate {
 	all := len(x) / d
 	if part := notFinite(x, d); part > 0 {
-		return s.verdict([]Check{check(values, "values", part, 0, percent(part)+" of the samples are not finite")}, max(effective, fewest))
+		return s.verdict([]Check{check(broken, "samples", part, 0, percent(part)+" of the samples are not finite")}, max(effective, fewest))
 	}
 	x = some(x, d)
 	effective = min(effective, float64(len(x)/d)*effective/float64(all))

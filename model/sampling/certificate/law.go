@@ -26,13 +26,32 @@ const (
 	between = 8
 	// negligible is a probability that no number of samples shows.
 	negligible = 1e-12
-	// quantiles is how many quantiles at even distances stand for a law.
+	// quantiles is how many quantiles at even distances stand for a law, between the tails,
+	// where their distances grow by a factor.
 	quantiles = 1024
+	tail      = 1. / 32
 )
 
-// OfLine is the law of coefficients on the whole line. Between the edges of the panels the
-// distribution function is interpolated by monotone cubics (Fritsch and Butland).
-func OfLine(l *density.Line) *Law {
+// Integrate is the law of coefficients on the whole line, beginning with the interval from lo to
+// hi as density.NewLine does, whose errors it has. Where the law is narrow beside that interval
+// it begins again, so that hundreds of panels have mass.
+func Integrate(b, sigma density.Coefficient, lo, hi float64) (*density.Line, *Law, error) {
+	line, err := density.NewLine(b, sigma, lo, hi)
+	if err != nil {
+		return nil, nil, err
+	}
+	law := ofLine(line)
+	if from, to := law.x[0], law.x[len(law.x)-1]; to-from < (hi-lo)/4 {
+		if closer, err := density.NewLine(b, sigma, from, to); err == nil {
+			law = ofLine(closer)
+		}
+	}
+	return line, law, nil
+}
+
+// ofLine interpolates the distribution function between the edges of the panels by monotone
+// cubics (Fritsch and Butland).
+func ofLine(l *density.Line) *Law {
 	edges, cdf := l.Edges()
 	first := max(sort.SearchFloat64s(cdf, negligible)-1, 0)
 	last := min(sort.SearchFloat64s(cdf, 1-negligible), len(cdf)-1)
@@ -62,13 +81,14 @@ func OfLine(l *density.Line) *Law {
 // they must exist.
 func OfQuantiles(quantile func(u float64) float64) *Law {
 	var u []float64
-	for tail := 1e-9; tail < 0.5/quantiles; tail *= 2 {
-		u = append(u, tail)
+	for v := 1e-9; v < tail; v *= 1.19 {
+		u = append(u, v)
 	}
+	tails := len(u)
 	for k := range quantiles {
-		u = append(u, (float64(k)+0.5)/quantiles)
+		u = append(u, tail+(1-2*tail)*(float64(k)+0.5)/quantiles)
 	}
-	for i := len(u) - quantiles - 1; i >= 0; i-- {
+	for i := tails - 1; i >= 0; i-- {
 		u = append(u, 1-u[i])
 	}
 	x := make([]float64, len(u))

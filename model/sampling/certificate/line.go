@@ -79,7 +79,7 @@ func (l Line) test(x []float32, effective float64) []Check {
 		h = math.Sqrt(square)
 	}
 	if !(h > 0) {
-		return append(checks, check(values, "values", 1, 0, "all samples are equal"))
+		return append(checks, check(broken, "samples", 1, 0, "all samples are equal"))
 	}
 	var sums [7]sums
 	inverse := 1 / h

@@ -40,7 +40,7 @@ func (p Particles) test(x []float32, effective float64) (checks []Check) {
 	}
 	square /= count * float64(d)
 	if !(square > 0) || math.IsInf(square, 0) {
-		return []Check{check(values, "values", 1, 0, "all samples are 0, or too large")}
+		return []Check{check(broken, "samples", 1, 0, "all samples are 0, or too large")}
 	}
 	names := []string{"centre x", "centre y", "½Σ|xᵢ|²"}
 	for _, w := range widths {

@@ -104,7 +104,7 @@ func (p Plane) test(x []float32, effective float64) (checks []Check) {
 		}
 	}
 	if !(square[0] > 0 && square[1] > 0) {
-		return append(checks, check(values, "values", 1, 0, "all samples are equal along an axis"))
+		return append(checks, check(broken, "samples", 1, 0, "all samples are equal along an axis"))
 	}
 	rates := naturalRates(half[:], square[:])
 	s0, s1 := math.Sqrt(square[0]), math.Sqrt(square[1])

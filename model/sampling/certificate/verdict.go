@@ -16,6 +16,7 @@ const (
 	moment
 	outside
 	values
+	broken
 )
 
 // limits are those of a kind: the effect that passes, the effect from which on samples are not
@@ -26,10 +27,11 @@ type limits struct{ care, refuse, chance float64 }
 var bounds = map[kind]limits{
 	generator:   {care: 0.15, refuse: 0.5, chance: 4},
 	kolmogorov:  {care: 0.05, refuse: 0.15, chance: 1.95}, // n draws of the law exceed 1.95 once in 1,000 times
-	wasserstein: {care: 0.15, refuse: 0.4, chance: 2},
+	wasserstein: {care: 0.15, refuse: 0.4, chance: 3},
 	moment:      {care: 0.15, refuse: 0.4, chance: 4},
 	outside:     {care: mostOutside, refuse: math.Inf(1)},
 	values:      {care: 0, refuse: 0.001},
+	broken:      {care: 0, refuse: 0},
 }
 
 // check compares an effect with the bounds of its kind. about says what is wrong if it fails.

@@ -26,7 +26,7 @@ const (
 func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate.Subject, []string) {
 	s := certificate.Subject{Equation: certificate.Line{Drift: b.Eval, Diffusion: sigma.Eval}, Unlearned: math.NaN()}
 	grid := fmt.Sprintf("the model's grid, %g…%g", table.Grid.Lo, table.Grid.Hi)
-	exact, err := density.NewLine(b.Eval, sigma.Eval, table.Grid.Lo, table.Grid.Hi)
+	exact, law, err := certificate.Integrate(b.Eval, sigma.Eval, table.Grid.Lo, table.Grid.Hi)
 	if errors.Is(err, density.ErrNotNormalisable) {
 		s = ofTable(table)
 		s.Doubt = "the formulas have no invariant law on the whole line: the samples are compared with the law of the model's table"
@@ -39,7 +39,7 @@ func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate
 		}
 		return s, nil
 	}
-	s.Law = certificate.OfLine(exact)
+	s.Law = law
 	var warnings []string
 	moments := ""
 	if tableErr == nil {
