@@ -32,8 +32,9 @@ type sampling struct {
 	SetupS  float64 `json:"setup_s"` // of getting ready, with compilation
 	Seconds float64 `json:"seconds"` // of sampling
 	// Warnings say why the samples may have another law than the equation.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []string `json:"warnings"`
 	*lineMoments
+	judged
 }
 
 // lineMoments are given in one dimension alone.
@@ -65,13 +66,16 @@ in x. The model reads the formulas at the nodes of its grid. The command refuses
 an equation without an invariant law. It warns of one whose drift or diffusion
 has values that functions of the training set do not have at the same node.
 
+The command judges the samples by the equation: good, use with care, do not use.
+An invariant law keeps the mean of every function; the command takes the rates
+at which drift and diffusion would change the samples' means of some. On the
+line it also computes the law of the formulas by quadrature, and compares the
+samples with it. A law at a --time is not judged. docs/certificate.md has the
+checks, their bounds, and what they cannot see.
+
 Beyond its grid the model keeps the values at the ends; simulate takes the
-formulas everywhere, so the two solve different equations there. On the line the
-command computes the law of the formulas by quadrature. It warns where more than
-1 % of it is outside the grid, where it has no mean or no variance, and where
-the samples are far from it. In the plane it warns where more than 1 % of the
-samples are outside the grid, as at a --time, and where drift and diffusion
-would change their mean or covariance, which an invariant law keeps.
+formulas everywhere, so the two solve different equations there. The command
+warns where more than 1 % of the law or of the samples is outside the grid.
 
 In the plane, give --drift twice, in x and y, and --diffusion once (σ·I), twice
 (a diagonal) or four times (a matrix, row after row), as in the model's family;
@@ -154,8 +158,8 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err != nil {
 		return out, err
 	}
-	judged := target.Judge(x)
-	warn(judged)
+	judged := f.judge(target, x)
+	warn(judged.Certificate.Warnings())
 	shape := []int{f.n}
 	if dim > 1 {
 		shape = []int{f.n, dim}
@@ -165,7 +169,8 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	}
 	out = sampling{
 		Output: f.output, Shape: shape, Samples: f.n, Solver: solver.String(),
-		Engine: name, Time: target.Time, SetupS: setup.Seconds(), Seconds: took.Seconds(), Warnings: append(target.Warnings, judged...),
+		Engine: name, Time: target.Time, SetupS: setup.Seconds(), Seconds: took.Seconds(),
+		Warnings: append(append([]string{}, target.Warnings...), judged.Certificate.Warnings()...), judged: judged,
 	}
 	if dim == 1 {
 		mean, variance := moments(x)
@@ -222,12 +227,12 @@ func (s sampling) String() string {
 		line += fmt.Sprintf(", time %.4g", s.Time)
 	}
 	if s.lineMoments != nil {
-		line += fmt.Sprintf(", mean %.4g", s.Mean)
+		line += fmt.Sprintf(", mean %.4g%s", s.Mean, s.Exact.besides("mean"))
 		if s.Samples > 1 {
-			line += fmt.Sprintf(", variance %.4g", s.Variance)
+			line += fmt.Sprintf(", variance %.4g%s", s.Variance, s.Exact.besides("variance"))
 		}
 	}
-	return line
+	return fmt.Sprintf("%s: %s", line, s.Certificate.Verdict)
 }
 
 // short formats a time in seconds or milliseconds.

@@ -37,75 +37,119 @@ const (
 
 // outOfRange warns of an equation with values that no function of the training set has at
 // the same node, in what the network reads. On the line it is strict where the equation's
-// law has its mass, and lenient in the tails.
-func outOfRange(ctx context.Context, e experiment.Experiment, f family.Family, n shard.Normalisation, asked family.Function) ([]string, error) {
+// law has its mass, and lenient in the tails. unlearned is the part of the law at those values;
+// NaN where the law is not known.
+func outOfRange(
+	ctx context.Context, e experiment.Experiment, f family.Family, n shard.Normalisation, asked family.Function,
+) (warnings []string, unlearned float64, err error) {
 	grid, nodes := gridAndNodes(f)
 	r, err := newReading(e, f, n, nodes)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	trained, err := r.seenIn(ctx, e, f, nodes)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	values, err := r.of(ctx, asked)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return r.compare(trained, values, grid, tails(f, asked)), nil
+	warnings, unlearned = r.compare(trained, values, grid, massAt(f, asked))
+	return warnings, unlearned, nil
 }
 
-// compare compares the tables of an equation with what was seen.
-func (r reading) compare(trained []seen, values [][]float32, grid sde.Grid, tail func(node int) bool) (warnings []string) {
+// compare compares the tables of an equation with what was seen. mass has that of the law at
+// every node, or nil.
+func (r reading) compare(trained []seen, values [][]float32, grid sde.Grid, mass []float64) (warnings []string, unlearned float64) {
+	anywhere := map[int]bool{}
 	for k, t := range r.tables {
 		for c := range t.components {
-			if w := t.compare(trained[k], values[k], c, grid, tail); w != "" {
+			w, far := t.compare(trained[k], values[k], c, grid, mass)
+			if w != "" {
 				warnings = append(warnings, w)
+			}
+			for _, node := range far {
+				anywhere[node] = true
 			}
 		}
 	}
-	return warnings
+	if mass == nil {
+		return warnings, math.NaN()
+	}
+	for node := range anywhere {
+		unlearned += mass[node]
+	}
+	return warnings, unlearned
 }
 
-// tails says which nodes are in the tails of an equation's law: none where it is not known.
-func tails(f family.Family, asked family.Function) func(node int) bool {
-	none := func(int) bool { return false }
+// massAt is the mass of an equation's law around every node, up to the middles between nodes;
+// nil where the law is not known.
+func massAt(f family.Family, asked family.Function) []float64 {
 	if _, timed := f.(family.Timed); timed {
-		return none
+		return nil
 	}
 	c, ok := asked.System.(sde.Coefficients)
 	if !ok {
-		return none
+		return nil
 	}
 	law, err := density.New(c)
 	if err != nil {
-		return none
+		return nil
 	}
-	step := c.Grid.Step()
-	lo, hi := law.Quantile(tailMass)-step, law.Quantile(1-tailMass)+step
-	return func(node int) bool { return c.Grid.At(node) < lo || c.Grid.At(node) > hi }
+	mass, below := make([]float64, c.Grid.N), 0.0
+	for node := range mass {
+		upTo := 1.0
+		if node < c.Grid.N-1 {
+			upTo = law.CDF(c.Grid.At(node) + c.Grid.Step()/2)
+		}
+		mass[node], below = upTo-below, upTo
+	}
+	return mass
+}
+
+// tails are the first and the last node that are not in a tail of the law: all nodes where it
+// is not known.
+func tails(mass []float64, nodes int) (first, last int) {
+	first, last = 0, nodes-1
+	for below := 0.0; mass != nil && first < last; first++ {
+		if below += mass[first]; below > tailMass {
+			break
+		}
+	}
+	for above := 0.0; mass != nil && last > first; last-- {
+		if above += mass[last]; above > tailMass {
+			break
+		}
+	}
+	return max(first-1, 0), min(last+1, nodes-1)
 }
 
 // compare compares component c of a table with what was seen. The warning, if not empty,
-// names the worst node.
-func (t table) compare(s seen, values []float32, c int, grid sde.Grid, tail func(node int) bool) string {
-	worst, at, count := 0.0, 0, 0
+// names the worst node, of those with mass if there are any; far has all that are out of range.
+func (t table) compare(s seen, values []float32, c int, grid sde.Grid, mass []float64) (warning string, far []int) {
+	worst, at, share := 0.0, 0, 0.0
 	nodes := len(values) / t.components
+	first, last := tails(mass, nodes)
+	inside := false // whether the worst has mass
 	for node := range nodes {
 		i := node*t.components + c
-		slack := unnoticed * s.largest
-		if tail(node) {
+		slack, tail := unnoticed*s.largest, node < first || node > last
+		if tail {
 			slack += tailDeviations * s.spread[c]
 		}
 		if d := s.beyond(i, float64(values[i]), slack); d > 0 {
-			count++
-			if d > worst {
-				worst, at = d, node
+			far = append(far, node)
+			if mass != nil {
+				share += mass[node]
+			}
+			if !tail && !inside || tail != inside && d > worst {
+				worst, at, inside = d, node, !tail
 			}
 		}
 	}
-	if count == 0 {
-		return ""
+	if len(far) == 0 {
+		return "", nil
 	}
 	where := fmt.Sprintf("x = %.4g", grid.At(at%grid.N))
 	if nodes > grid.N {
@@ -116,8 +160,16 @@ func (t table) compare(s seen, values []float32, c int, grid sde.Grid, tail func
 	if least, most := s.least[i], s.most[i]; fmt.Sprintf("%.4g", least) == fmt.Sprintf("%.4g", most) {
 		have = fmt.Sprintf("all have %.4g", least)
 	}
-	return fmt.Sprintf("%s is %.4g at %s, where %d functions of the training set %s: out of the training set's range at %d of %d nodes, so the samples may be wrong",
-		t.component(c), values[i], where, s.functions, have, count, nodes)
+	warning = fmt.Sprintf("%s is %.4g at %s, where %d functions of the training set %s: out of the training set's range at %d of %d nodes",
+		t.component(c), values[i], where, s.functions, have, len(far), nodes)
+	if mass != nil {
+		text := percent(share)
+		if share < 1e-4 {
+			text = "less than 0.01 %"
+		}
+		warning += fmt.Sprintf(" with %s of the law", text)
+	}
+	return warning + ", so the samples may be wrong", far
 }
 
 // component names component c.

@@ -3,10 +3,12 @@ package request
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -18,12 +20,12 @@ func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	if n := len(r.Diffusion); n != 1 && n != 2 && n != 4 {
 		return Target{}, &InputError{"diffusion", ErrCount, fmt.Errorf("%d formulas, want one, two or four in the plane", n)}
 	}
-	var sigma []*expression.Expression
+	var drift, sigma []*expression.Expression
 	for _, part := range []struct {
 		input    string
 		formulas []string
 	}{{"drift", r.Drift}, {"diffusion", r.Diffusion}} {
-		sigma = nil
+		drift, sigma = sigma, nil
 		for k, formula := range part.formulas {
 			compiled, err := expression.CompileIn(formula, "x", "y")
 			if err != nil {
@@ -53,5 +55,8 @@ func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	if err != nil { // negative, no noise at all, or not of the family's kind
 		return Target{}, &InputError{"diffusion", ErrDiffusion, err}
 	}
-	return Target{Subject: flow.Subject{Function: function}, Warnings: append(betweenNodes(p, fine), outward(p)...)}, nil
+	return Target{
+		Subject: flow.Subject{Function: function}, Warnings: append(betweenNodes(p, fine), outward(p)...),
+		subject: certificate.Subject{Equation: certificate.OfFormulas(drift, sigma), Unlearned: math.NaN()},
+	}, nil
 }

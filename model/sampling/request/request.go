@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -40,7 +41,7 @@ type Target struct {
 	// Warnings say why the samples may have another law than the equation.
 	Warnings []string
 
-	law law // that the samples should have
+	subject certificate.Subject // that the samples are judged by
 }
 
 // Kinds of InputError.
@@ -97,18 +98,19 @@ func (e *EquationError) Unwrap() error { return e.Err }
 func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
 	var t Target
 	var err error
+	_, timed := f.(family.Timed)
 	if len(r.Drift)+len(r.Diffusion) == 0 {
 		t.Subject, err = function(f, e.Data.Seed, r.Function)
+		if err == nil && !timed {
+			t.subject = ofFunction(f, e.Data.Seed, r.Function, t.Subject.Function.System)
+		}
 	} else {
 		t, err = r.equation(ctx, e, f, trained)
 	}
 	if err != nil {
 		return Target{}, err
 	}
-	if _, timed := f.(family.Timed); !timed {
-		t.law.of(t.Subject.Function.System)
-	}
-	t.law.grid, _ = gridAndNodes(f)
+	t.subject.Grid, _ = gridAndNodes(f)
 	err = t.moveTo(f, r.Time)
 	return t, err
 }
@@ -136,8 +138,9 @@ func (r Request) equation(ctx context.Context, e experiment.Experiment, f family
 	if err != nil {
 		return Target{}, err
 	}
-	far, err := outOfRange(ctx, e, f, trained, t.Subject.Function)
+	far, unlearned, err := outOfRange(ctx, e, f, trained, t.Subject.Function)
 	t.Warnings = append(t.Warnings, far...)
+	t.subject.Unlearned = unlearned
 	return t, err
 }
 
