@@ -8,8 +8,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/sets/shard"
-	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
 // betweenNodes warns of values of the formulas, on the finer grid, that are far from
@@ -39,15 +37,9 @@ const (
 // the same node, in what the network reads. On the line it is strict where the equation's
 // law has its mass, and lenient in the tails. unlearned is the part of the law at those values;
 // NaN where the law is not known.
-func outOfRange(
-	ctx context.Context, e experiment.Experiment, f family.Family, n shard.Normalisation, asked family.Function,
-) (warnings []string, unlearned float64, err error) {
-	grid, nodes := gridAndNodes(f)
-	r, err := newReading(e, f, n, nodes)
-	if err != nil {
-		return nil, 0, err
-	}
-	trained, err := r.seenIn(ctx, e, f, nodes)
+func (m *Reader) outOfRange(ctx context.Context, asked family.Function) (warnings []string, unlearned float64, err error) {
+	grid, _ := gridAndNodes(m.family)
+	r, trained, err := m.trainingSet(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -55,7 +47,7 @@ func outOfRange(
 	if err != nil {
 		return nil, 0, err
 	}
-	warnings, unlearned = r.compare(trained, values, grid, massAt(f, asked))
+	warnings, unlearned = r.compare(trained, values, grid, massAt(m.family, asked))
 	return warnings, unlearned, nil
 }
 

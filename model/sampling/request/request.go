@@ -94,25 +94,9 @@ func (e *EquationError) Unwrap() error { return e.Err }
 
 // Resolve finds the equation that the request asks for. f is the experiment's family,
 // trained the normalisation of the model's state. New equations are compared with functions
-// of the training set, which it makes again.
+// of the training set, which it makes again: a Reader makes them once for many requests.
 func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
-	var t Target
-	var err error
-	_, timed := f.(family.Timed)
-	if len(r.Drift)+len(r.Diffusion) == 0 {
-		t.Subject, err = function(f, e.Data.Seed, r.Function)
-		if err == nil && !timed {
-			t.subject = ofFunction(f, e.Data.Seed, r.Function, t.Subject.Function.System)
-		}
-	} else {
-		t, err = r.equation(ctx, e, f, trained)
-	}
-	if err != nil {
-		return Target{}, err
-	}
-	t.subject.Grid, _ = gridAndNodes(f)
-	err = t.moveTo(f, r.Time)
-	return t, err
+	return NewReader(e, f, trained).Resolve(ctx, r)
 }
 
 // function is function i of a family.
@@ -125,20 +109,20 @@ func function(f family.Family, seed uint64, i int) (flow.Subject, error) {
 }
 
 // equation is the one that the formulas give, in the form of the family's functions.
-func (r Request) equation(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (t Target, err error) {
-	switch tabulated := f.(type) {
+func (r Request) equation(ctx context.Context, model *Reader) (t Target, err error) {
+	switch tabulated := model.family.(type) {
 	case family.Tabulated:
 		t, err = r.onLine(tabulated)
 	case family.TabulatedPlane:
 		t, err = r.inPlane(tabulated)
 	default:
 		err = &InputError{"drift", ErrFormulas,
-			fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", f.Name())}
+			fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", model.family.Name())}
 	}
 	if err != nil {
 		return Target{}, err
 	}
-	far, unlearned, err := outOfRange(ctx, e, f, trained, t.Subject.Function)
+	far, unlearned, err := model.outOfRange(ctx, t.Subject.Function)
 	t.Warnings = append(t.Warnings, far...)
 	t.subject.Unlearned = unlearned
 	return t, err
