@@ -148,3 +148,44 @@ func (e *Engine) Sample(ctx context.Context, functions []flow.Subject, n int, so
 	}
 	return e.network.Sample(ctx, functions, n, solver, seed)
 }
+
+// SampleEach draws the samples of each of the draws: by a table they share passes over it. The
+// failures are those of single draws, by their places among draws.
+func (e *Engine) SampleEach(ctx context.Context, draws []table.Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
+	if e.Of(solver) == Table {
+		return e.table.SampleEach(ctx, draws, solver)
+	}
+	samples, failures = make([][]float32, len(draws)), make([]error, len(draws))
+	for first := 0; first < len(draws); {
+		// Functions of one request, side by side.
+		last := first + 1
+		for draws[first].Place == 0 && last < len(draws) && draws[last].Place == last-first &&
+			draws[last].Seed == draws[first].Seed && draws[last].N == draws[first].N {
+			last++
+		}
+		functions := make([]flow.Subject, last-first)
+		for i := range functions {
+			functions[i] = draws[first+i].Function
+		}
+		drawn, err := e.Sample(ctx, functions, draws[first].N, solver, draws[first].Seed)
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		for i := first; i < last; i++ {
+			if failures[i] = err; err == nil {
+				samples[i] = drawn[i-first]
+			}
+		}
+		first = last
+	}
+	return samples, failures, nil
+}
+
+// Law is the law of the model's samples on the line; it fails with ErrNoTable where the model
+// or the solver allows no table.
+func (e *Engine) Law(ctx context.Context, function flow.Subject, solver ode.Solver) (*table.Law, error) {
+	if e.Of(solver) != Table {
+		return nil, ErrNoTable
+	}
+	return e.table.Law(ctx, function, solver)
+}

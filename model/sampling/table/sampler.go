@@ -82,42 +82,76 @@ func (s *Sampler) table(ctx context.Context, solver ode.Solver) (*Table, error) 
 	return t, nil
 }
 
+// A Draw asks for N samples of one function, from the noise of function number Place of a request
+// with that seed (sampler.Noise).
+type Draw struct {
+	Function flow.Subject
+	N        int
+	Seed     uint64
+	Place    int
+}
+
 // Sample draws n samples of each of the functions, from the noise that package sampler takes
 // for the same seed: the samples differ by rounding and by the table's error.
 func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
-	if err := sampler.CheckRequest(functions, n, 1); err != nil {
+	draws := make([]Draw, len(functions))
+	for i, f := range functions {
+		draws[i] = Draw{f, n, seed, i}
+	}
+	samples, failures, err := s.SampleEach(ctx, draws, solver)
+	if err != nil {
 		return nil, err
+	}
+	for _, err := range failures {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return samples, nil
+}
+
+// SampleEach draws the samples of each of the draws, which share passes over the table. The
+// failures are those of single draws, by their places among draws.
+func (s *Sampler) SampleEach(ctx context.Context, draws []Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
+	functions := make([]flow.Subject, len(draws))
+	for i, d := range draws {
+		functions[i] = d.Function
+		if err := sampler.CheckRequest(functions[i:i+1], d.N, 1); err != nil {
+			return nil, nil, err
+		}
 	}
 	t, err := s.table(ctx, solver)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	codes, err := s.encode(ctx, functions)
 	if err != nil {
-		return nil, fmt.Errorf("encode functions: %w", err)
+		return nil, nil, fmt.Errorf("encode functions: %w", err)
 	}
-	samples := make([][]float32, len(functions))
-	size := (len(functions) + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
+	samples, failures = make([][]float32, len(draws)), make([]error, len(draws))
+	size := (len(draws) + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
 	size = max(1, min(size, maxGroup))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for first := 0; first < len(functions); first += size {
-		last := min(first+size, len(functions))
+	for first := 0; first < len(draws); first += size {
+		last := min(first+size, len(draws))
 		group.Go(func() error {
 			x := samples[first:last]
-			for i := range x {
-				x[i] = sampler.Noise(seed, first+i, n)
+			for i, d := range draws[first:last] {
+				x[i] = sampler.Noise(d.Seed, d.Place, d.N)
 			}
-			return s.integrate(groupCtx, t, x, codes[first*s.host.CodeSize():last*s.host.CodeSize()], solver, seed, first)
+			code := codes[first*s.host.CodeSize() : last*s.host.CodeSize()]
+			if err := t.integrate(groupCtx, x, code); err != nil {
+				return err
+			}
+			for i, d := range draws[first:last] {
+				failures[first+i] = s.outside(groupCtx, x[i], code[i*s.host.CodeSize():(i+1)*s.host.CodeSize()], solver, d)
+				s.frame.Restore(x[i])
+			}
+			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, err
-	}
-	for _, x := range samples {
-		s.frame.Restore(x)
-	}
-	return samples, nil
+	return samples, failures, group.Wait()
 }
 
 // encode returns the codes of the functions, side by side.
@@ -136,21 +170,6 @@ func (s *Sampler) encode(ctx context.Context, functions []flow.Subject) ([]float
 		codes = append(codes, part...)
 	}
 	return codes, nil
-}
-
-// integrate carries the states x of a group of functions, of which first is the number of the
-// first, from noise to samples.
-func (s *Sampler) integrate(ctx context.Context, t *Table, x [][]float32, codes []float32, solver ode.Solver, seed uint64, first int) error {
-	if err := t.integrate(ctx, x, codes); err != nil {
-		return err
-	}
-	size := s.host.CodeSize()
-	for i := range x {
-		if err := s.outside(ctx, x[i], codes[i*size:(i+1)*size], solver, seed, first+i); err != nil {
-			return fmt.Errorf("sample function %d: %w", first+i, err)
-		}
-	}
-	return nil
 }
 
 // integrate carries the states x of functions with these codes through the table. States that
@@ -201,8 +220,8 @@ func (t *Table) integrate(ctx context.Context, x [][]float32, codes []float32) e
 	return nil
 }
 
-// outside computes by the network the samples of one function that left the table.
-func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Solver, seed uint64, function int) error {
+// outside computes by the network the samples of one draw that left the table.
+func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Solver, d Draw) error {
 	var left []int
 	for i, v := range x {
 		if v != v {
@@ -212,7 +231,7 @@ func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Sol
 	if len(left) == 0 {
 		return nil
 	}
-	noise := sampler.Noise(seed, function, len(x))
+	noise := sampler.Noise(d.Seed, d.Place, d.N)
 	states := make([]float32, len(left))
 	for k, i := range left {
 		states[k] = noise[i]
@@ -222,7 +241,7 @@ func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Sol
 		return nil
 	}
 	if _, err := solver.Integrate(ctx, field, states, 0, 1); err != nil {
-		return err
+		return fmt.Errorf("sample function %d: %w", d.Place, err)
 	}
 	for k, i := range left {
 		x[i] = states[k]
