@@ -26,7 +26,7 @@ func Write[T float32 | float64](ctx context.Context, path string, a Array[T]) er
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err = encode(ctx, f, a); err == nil {
+	if err = Encode(ctx, f, a); err == nil {
 		err = f.Commit()
 	}
 	if err != nil {
@@ -47,7 +47,8 @@ func WriteNarrow(ctx context.Context, path string, a Array[float64]) (dtype stri
 // stretch is how many elements encode writes between two checks of ctx.
 const stretch = 1 << 18
 
-func encode[T float32 | float64](ctx context.Context, w io.Writer, a Array[T]) error {
+// Encode writes an array as a file has it.
+func Encode[T float32 | float64](ctx context.Context, w io.Writer, a Array[T]) error {
 	width := binary.Size(T(0))
 	dims := fmt.Sprintf("(%d,)", a.Shape[0])
 	if len(a.Shape) == 2 {

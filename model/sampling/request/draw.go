@@ -21,16 +21,24 @@ var ErrUnlearned = errors.New("the model has not learned this equation")
 // simulation would count as diverged, at coordinates beyond ±simulate.Bound.
 func (t Target) Draw(ctx context.Context, s *engine.Engine, n int, solver ode.Solver, seed uint64) ([]float32, error) {
 	drawn, err := s.Sample(ctx, []flow.Subject{t.Subject}, n, solver, seed)
+	if err != nil {
+		return Checked(nil, err)
+	}
+	return Checked(drawn[0], nil)
+}
+
+// Checked returns what an engine drew, or ErrUnlearned as Draw does.
+func Checked(x []float32, err error) ([]float32, error) {
 	if errors.Is(err, ode.ErrNonFinite) || errors.Is(err, probe.ErrDiverged) {
 		return nil, fmt.Errorf("%w: %w", ErrUnlearned, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if !(largest(drawn[0]) < simulate.Bound) {
+	if !(largest(x) < simulate.Bound) {
 		return nil, fmt.Errorf("%w: its samples reach beyond ±%g", ErrUnlearned, float64(simulate.Bound))
 	}
-	return drawn[0], nil
+	return x, nil
 }
 
 // largest is max |x|, NaN if a coordinate is.

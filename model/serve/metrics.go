@@ -1,0 +1,82 @@
+package serve
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// metrics of a server. Labels are bounded: routes are those of the API, names those of models.
+type metrics struct {
+	registry  *prometheus.Registry
+	requests  *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	equations *prometheus.CounterVec
+	samples   *prometheus.CounterVec
+	reloads   *prometheus.CounterVec
+}
+
+func newMetrics(g *gate, models *models) *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ergoflow_requests_total", Help: "Requests answered, by route and status."}, []string{"route", "code"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "ergoflow_request_duration_seconds", Help: "Time until a request's answer was written.",
+			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30}}, []string{"route"}),
+		equations: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ergoflow_sampled_equations_total", Help: "Equations sampled, by model."}, []string{"model"}),
+		samples: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ergoflow_samples_total", Help: "Samples drawn, by model."}, []string{"model"}),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ergoflow_model_loads_total", Help: "Models loaded, by outcome."}, []string{"outcome"}),
+	}
+	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ergoflow_requests_waiting", Help: "Requests that wait for room."}, func() float64 { return float64(g.waiting.Load()) })
+	loaded := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "ergoflow_models", Help: "Models that are served."}, func() float64 { return float64(len(models.list())) })
+	m.registry.MustRegister(m.requests, m.seconds, m.equations, m.samples, m.reloads, waiting, loaded,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *metrics) sampled(model *Model, equations, n int) {
+	m.equations.WithLabelValues(model.Name).Add(float64(equations))
+	m.samples.WithLabelValues(model.Name).Add(float64(equations * n))
+}
+
+func (m *metrics) handler() http.Handler { return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}) }
+
+// observe counts the requests of a mux by the pattern that they matched.
+func (m *metrics) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		begin := time.Now()
+		recorded := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		next.ServeHTTP(recorded, r)
+		route := r.Pattern
+		if route == "" {
+			route = "other"
+		}
+		m.requests.WithLabelValues(route, strconv.Itoa(recorded.status)).Inc()
+		m.seconds.WithLabelValues(route).Observe(time.Since(begin).Seconds())
+	})
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,209 @@
+package serve
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"golang.org/x/net/netutil"
+
+	"github.com/ergoflow/ergoflow/internal/npy"
+)
+
+// Config of a server.
+type Config struct {
+	Models  func(ctx context.Context, s *Server) error // loads the models, and follows them until ctx ends
+	Backend string                                     // of models without tables, as backend.Open takes it
+	Token   string                                     // that requests must bring; "" admits all
+	Timeout time.Duration                              // of one answer
+	MaxBody int64                                      // bytes of a request
+	Build   string                                     // of the program, for the description
+	Log     *slog.Logger
+}
+
+// Bounds of the server.
+const (
+	maxConnections = 4096
+	maxWaiting     = 512     // requests that wait for room
+	room           = 1 << 24 // numbers of the samples of all requests under way
+	// writing is how long a client may take to read an answer.
+	writing = time.Minute
+	// drain is how long the server waits for requests under way when it ends.
+	drain = 30 * time.Second
+)
+
+// Server answers requests. Its methods may be called concurrently.
+type Server struct {
+	config   Config
+	models   *models
+	gate     *gate
+	metrics  *metrics
+	handler  http.Handler
+	draining atomic.Bool
+}
+
+// New makes a server without models.
+func New(c Config) *Server {
+	s := &Server{config: c, models: newModels(), gate: newGate(room, maxWaiting)}
+	s.metrics = newMetrics(s.gate, s.models)
+	mux := http.NewServeMux()
+	s.register(mux)
+	s.handler = s.metrics.observe(s.bound(s.authorise(mux)))
+	return s
+}
+
+// Handler is the server's without a listener.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+// Add loads a model, makes it ready and serves it, in place of the one of this name.
+func (s *Server) Add(ctx context.Context, source Source) error {
+	begin := time.Now()
+	m, err := load(ctx, source, s.config.Backend)
+	if err != nil {
+		s.metrics.reloads.WithLabelValues("failed").Inc()
+		return err
+	}
+	s.models.put(m)
+	s.metrics.reloads.WithLabelValues("ready").Inc()
+	s.config.Log.Info("a model is ready", "model", m.Name, "version", m.Version, "engine", m.engine.Of(defaultSolver), "took", time.Since(begin).Round(time.Millisecond))
+	return nil
+}
+
+// register adds all routes to a mux.
+func (s *Server) register(mux *http.ServeMux) {
+	config := huma.DefaultConfig("ergoflow", s.config.Build)
+	config.Info.Description = "Samples of the invariant laws of stochastic differential equations, with a certificate of how good they are."
+	config.DocsPath, config.SchemasPath, config.CreateHooks = "", "", nil
+	config.Formats = map[string]huma.Format{
+		"application/json":  huma.DefaultJSONFormat,
+		"json":              huma.DefaultJSONFormat,
+		"application/x-npy": {Marshal: marshalNPY, Unmarshal: unreadable},
+	}
+	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		return newProblem(status, message, errs...)
+	}
+	api := humago.New(mux, config)
+	s.addSample(api)
+	s.addDensity(api)
+	s.addAbout(api)
+	mux.Handle("GET /metrics", s.metrics.handler())
+}
+
+// marshalNPY writes the samples of an answer as NumPy's .npy, [n] or [n, d], and of several
+// equations [equations, n] or [equations, n, d]; everything else as JSON.
+func marshalNPY(w io.Writer, v any) error {
+	switch v := v.(type) {
+	case SampleAnswer:
+		return npy.Encode(context.Background(), w, npy.Array[float32]{Shape: v.Shape, Data: v.x})
+	case BatchAnswer:
+		var all []float32
+		for _, a := range v.Answers {
+			all = append(all, a.x...)
+		}
+		shape := append([]int{len(v.Answers)}, v.Answers[0].Shape...)
+		return npy.Encode(context.Background(), w, npy.Array[float32]{Shape: shape, Data: all})
+	}
+	return huma.DefaultJSONFormat.Marshal(w, v)
+}
+
+func unreadable([]byte, any) error { return errors.New("requests are JSON") }
+
+// authorise admits requests with the token, and everybody to health and to the page.
+func (s *Server) authorise(next http.Handler) http.Handler {
+	if s.config.Token == "" {
+		return next
+	}
+	want := []byte("Bearer " + s.config.Token)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.Method == http.MethodGet && !guarded(r.URL.Path)
+		if !open && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
+			p := newProblem(http.StatusUnauthorized, "the request lacks the server's token")
+			p.Hint = "send the header Authorization: Bearer TOKEN"
+			writeProblem(w, p)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guarded paths need the token also for reading.
+func guarded(path string) bool {
+	for _, prefix := range []string{"/v1/", "/v2", "/metrics"} {
+		if len(path) >= len(prefix) && path[:len(prefix)] == prefix {
+			return true
+		}
+	}
+	return false
+}
+
+// bound gives every answer a deadline for its client to read it, and turns panics into answers.
+func (s *Server) bound(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if failed := recover(); failed != nil {
+				if failed == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+					panic(failed)
+				}
+				s.config.Log.Error("a request ended in a panic", "path", r.URL.Path, "reason", failed)
+				writeProblem(w, newProblem(http.StatusInternalServerError, "the server failed on this request"))
+			}
+		}()
+		// Not for handlers that stream: they set their own deadlines.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout + writing))
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}
+
+func writeProblem(w http.ResponseWriter, p *Problem) {
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = huma.DefaultJSONFormat.Marshal(w, p)
+}
+
+// Serve answers on the listener until ctx ends. Then it takes no more requests, and waits for
+// those under way.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
+		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+	}
+	followed := make(chan error, 1)
+	follow, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { followed <- s.config.Models(follow, s) }()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(netutil.LimitListener(l, maxConnections)) }()
+	var err error
+	select {
+	case err = <-ended:
+		err = fmt.Errorf("serve: %w", err)
+	case err = <-followed:
+		followed <- nil
+	case <-ctx.Done():
+	}
+	s.draining.Store(true)
+	if ctx.Err() != nil {
+		s.config.Log.Info("the server drains", "bound", drain)
+		err = nil
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if late := server.Shutdown(end); late != nil {
+		err = errors.Join(err, fmt.Errorf("requests were still under way after %v: %w", drain, late), server.Close())
+	}
+	stop()
+	<-followed
+	s.models.close(end)
+	return err
+}
