@@ -15,18 +15,11 @@ import (
 // Write writes a one- or two-dimensional array as '<f4' or '<f8', its own type, in C
 // order. The file appears complete or, after an error or if ctx ends, not at all.
 func Write[T float32 | float64](ctx context.Context, path string, a Array[T]) error {
-	elements := 1
-	for _, d := range a.Shape {
-		elements *= d
-	}
-	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
-		return fmt.Errorf("write %s: shape %v for %d elements", path, a.Shape, len(a.Data))
-	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	if err = encode(ctx, f, a); err == nil {
+	if err = Encode(ctx, f, a); err == nil {
 		err = f.Commit()
 	}
 	if err != nil {
@@ -44,10 +37,18 @@ func WriteNarrow(ctx context.Context, path string, a Array[float64]) (dtype stri
 	return "float64", Write(ctx, path, a)
 }
 
-// stretch is how many elements encode writes between two checks of ctx.
+// stretch is how many elements Encode writes between two checks of ctx.
 const stretch = 1 << 18
 
-func encode[T float32 | float64](ctx context.Context, w io.Writer, a Array[T]) error {
+// Encode is Write to a stream.
+func Encode[T float32 | float64](ctx context.Context, w io.Writer, a Array[T]) error {
+	elements := 1
+	for _, d := range a.Shape {
+		elements *= d
+	}
+	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
+		return fmt.Errorf("shape %v for %d elements", a.Shape, len(a.Data))
+	}
 	width := binary.Size(T(0))
 	dims := fmt.Sprintf("(%d,)", a.Shape[0])
 	if len(a.Shape) == 2 {
