@@ -129,7 +129,7 @@ trained network samples new equations without simulation.`,
 			root.AddCommand(c)
 		}
 	}
-	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand(), retrainCommand())
+	in("main", runCommand(), reproduceCommand(), sampleCommand(), serveCommand(), evaluateCommand(), retrainCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
 	refuseUnknownHelp(root)

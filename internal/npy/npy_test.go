@@ -284,7 +284,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		var out bytes.Buffer
-		if err := encode(t.Context(), &out, a); err != nil {
+		if err := Encode(t.Context(), &out, a); err != nil {
 			t.Fatal(err)
 		}
 		again, err := decode(bytes.NewReader(out.Bytes()), int64(out.Len()))

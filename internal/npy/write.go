@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 )
@@ -15,13 +16,6 @@ import (
 // Write writes a one- or two-dimensional array as '<f4' or '<f8', its own type, in C
 // order. The file appears complete or, after an error or if ctx ends, not at all.
 func Write[T float32 | float64](ctx context.Context, path string, a Array[T]) error {
-	elements := 1
-	for _, d := range a.Shape {
-		elements *= d
-	}
-	if n := len(a.Shape); n < 1 || n > 2 || elements != len(a.Data) {
-		return fmt.Errorf("write %s: shape %v for %d elements", path, a.Shape, len(a.Data))
-	}
 	f, err := atomicfile.Create(path)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -44,15 +38,22 @@ func WriteNarrow(ctx context.Context, path string, a Array[float64]) (dtype stri
 	return "float64", Write(ctx, path, a)
 }
 
-// stretch is how many elements encode writes between two checks of ctx.
+// stretch is how many elements Encode writes between two checks of ctx.
 const stretch = 1 << 18
 
-// Encode writes an array as a file has it.
+// Encode is Write to a stream, also of three dimensions.
 func Encode[T float32 | float64](ctx context.Context, w io.Writer, a Array[T]) error {
+	elements := 1
+	for _, d := range a.Shape {
+		elements *= d
+	}
+	if n := len(a.Shape); n < 1 || n > 3 || elements != len(a.Data) {
+		return fmt.Errorf("shape %v for %d elements", a.Shape, len(a.Data))
+	}
 	width := binary.Size(T(0))
 	dims := fmt.Sprintf("(%d,)", a.Shape[0])
-	if len(a.Shape) == 2 {
-		dims = fmt.Sprintf("(%d, %d)", a.Shape[0], a.Shape[1])
+	if len(a.Shape) > 1 {
+		dims = fmt.Sprintf("(%s)", strings.Trim(strings.ReplaceAll(fmt.Sprint(a.Shape), " ", ", "), "[]"))
 	}
 	text := fmt.Sprintf("{'descr': '<f%d', 'fortran_order': False, 'shape': %s, }", width, dims)
 	// Spaces and a final newline align the data to 64 bytes.

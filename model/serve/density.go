@@ -92,7 +92,9 @@ func (s *Server) density(ctx context.Context, in DensityRequest) (a DensityAnswe
 	}
 	if exact != nil {
 		a.Exact = make([]float64, in.Points)
-		exact.PDF(a.Exact, a.X)
+		for i, x := range a.X {
+			a.Exact[i] = exact.PDF(x)
+		}
 	}
 	if mean, variance, ok := target.Exact(); ok {
 		a.Moments = &Moments{finite(mean), finite(variance)}

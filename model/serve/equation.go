@@ -48,13 +48,13 @@ func (Formulas) Schema(huma.Registry) *huma.Schema {
 	one.PrecomputeMessages()
 	many := &huma.Schema{Type: huma.TypeArray, Items: one, MinItems: &least, MaxItems: &most}
 	many.PrecomputeMessages()
-	return &huma.Schema{OneOf: []*huma.Schema{one, many}}
+	return &huma.Schema{OneOf: []*huma.Schema{one, many}, Examples: []any{"-2*(x-1)"}}
 }
 
 // Equation is what a request asks about: formulas, or a function of the model's family.
 type Equation struct {
-	Drift     Formulas `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y" example:"-2*(x-1)"`
-	Diffusion Formulas `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four" example:"1"`
+	Drift     Formulas `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y"`
+	Diffusion Formulas `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four"`
 	Function  *int     `json:"function,omitempty" minimum:"0" doc:"number of a function of the model's family, instead of formulas"`
 	Time      *float64 `json:"time,omitempty" exclusiveMinimum:"0" doc:"physical time of the law, for models of laws at a time"`
 }

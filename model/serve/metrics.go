@@ -49,7 +49,9 @@ func (m *metrics) sampled(model *Model, equations, n int) {
 	m.samples.WithLabelValues(model.Name).Add(float64(equations * n))
 }
 
-func (m *metrics) handler() http.Handler { return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}) }
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+}
 
 // observe counts the requests of a mux by the pattern that they matched.
 func (m *metrics) observe(next http.Handler) http.Handler {

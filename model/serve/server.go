@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ type Config struct {
 	Timeout time.Duration                              // of one answer
 	MaxBody int64                                      // bytes of a request
 	Build   string                                     // of the program, for the description
+	Ready   func()                                     // called once, when a model is ready; may be nil
 	Log     *slog.Logger
 }
 
@@ -49,6 +51,7 @@ type Server struct {
 	metrics  *metrics
 	handler  http.Handler
 	draining atomic.Bool
+	ready    sync.Once
 }
 
 // New makes a server without models.
@@ -57,7 +60,8 @@ func New(c Config) *Server {
 	s.metrics = newMetrics(s.gate, s.models)
 	mux := http.NewServeMux()
 	s.register(mux)
-	s.handler = s.metrics.observe(s.bound(s.authorise(mux)))
+	// Pages of other sites may not ask through their visitors' browsers.
+	s.handler = s.metrics.observe(s.bound(http.NewCrossOriginProtection().Handler(s.authorise(mux))))
 	return s
 }
 
@@ -75,6 +79,9 @@ func (s *Server) Add(ctx context.Context, source Source) error {
 	s.models.put(m)
 	s.metrics.reloads.WithLabelValues("ready").Inc()
 	s.config.Log.Info("a model is ready", "model", m.Name, "version", m.Version, "engine", m.engine.Of(defaultSolver), "took", time.Since(begin).Round(time.Millisecond))
+	if s.config.Ready != nil {
+		s.ready.Do(s.config.Ready)
+	}
 	return nil
 }
 
@@ -161,6 +168,9 @@ func (s *Server) bound(next http.Handler) http.Handler {
 		// Not for handlers that stream: they set their own deadlines.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.config.Timeout + writing))
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" { // of curl -d
+			r.Header.Set("Content-Type", "application/json")
+		}
 		next.ServeHTTP(w, r)
 	})
 }

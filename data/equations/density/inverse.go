@@ -11,8 +11,8 @@ import (
 // slopes 1/p of both ends. Tails are in closed form. CDF(At(u)) differs from u by at most
 // 1e-5, too little for 10⁹ draws to show. It is safe for concurrent use.
 type Inverse struct {
-	law   *Density
-	knots []knot // at increasing u
+	exact func(u float64) float64 // beyond the knots
+	knots []knot                  // at increasing u
 	first []int32
 }
 
@@ -21,16 +21,10 @@ type knot struct{ u, x, slope float64 }
 
 // Inverse makes the table. It costs about as much as fifty calls of Quantile.
 func (d *Density) Inverse() *Inverse {
-	q := &Inverse{law: d, knots: make([]knot, 0, (order+1)*len(d.intervals)+1)}
-	add := func(u, x, pdf float64) {
-		// With almost no mass between two knots, rounding can make u equal or decrease.
-		if n := len(q.knots); pdf > 0 && (n == 0 || u > q.knots[n-1].u) {
-			q.knots = append(q.knots, knot{u, x, 1 / pdf})
-		}
-	}
+	q := &Inverse{exact: d.Quantile, knots: make([]knot, 0, (order+1)*len(d.intervals)+1)}
 	for k := range d.intervals {
 		in := &d.intervals[k]
-		add(d.cdf[k], in.start, d.weight(in.phi, in.sigma))
+		q.add(d.cdf[k], in.start, d.weight(in.phi, in.sigma))
 		phases, sigmas := in.phases(in.width)
 		var pdf [order]float64
 		for j, phi := range phases {
@@ -42,14 +36,22 @@ func (d *Density) Inverse() *Inverse {
 				mass += antiderivative[j][i] * p
 			}
 			if u := d.cdf[k] + in.width/2*mass; u < d.cdf[k+1] {
-				add(u, in.start+in.width*(1+nodes[j])/2, pdf[j])
+				q.add(u, in.start+in.width*(1+nodes[j])/2, pdf[j])
 			}
 		}
 	}
 	last := len(d.intervals)
-	add(d.cdf[last], d.right.start, d.right.density)
+	q.add(d.cdf[last], d.right.start, d.right.density)
 	q.index()
 	return q
+}
+
+// add adds a knot, in order.
+func (q *Inverse) add(u, x, pdf float64) {
+	// With almost no mass between two knots, rounding can make u equal or decrease.
+	if n := len(q.knots); pdf > 0 && (n == 0 || u > q.knots[n-1].u) {
+		q.knots = append(q.knots, knot{u, x, 1 / pdf})
+	}
 }
 
 // index divides [0, 1] into as many equal parts as there are knots, and stores for each
@@ -69,7 +71,7 @@ func (q *Inverse) index() {
 func (q *Inverse) At(u float64) float64 {
 	n := len(q.knots)
 	if u <= q.knots[0].u || u >= q.knots[n-1].u {
-		return q.law.Quantile(u)
+		return q.exact(u)
 	}
 	k := int(q.first[int(u*float64(n))])
 	for q.knots[k+1].u <= u {
@@ -81,7 +83,7 @@ func (q *Inverse) At(u float64) float64 {
 	left, right := a.slope*h-rise, rise-b.slope*h // deviations from the chord
 	x := a.x + t*rise + t*(1-t)*((1-t)*left+t*right)
 	if math.IsNaN(x) { // almost no mass: slopes overflow
-		return q.law.Quantile(u)
+		return q.exact(u)
 	}
 	// Slopes of knots very close together have large rounding errors.
 	return math.Min(math.Max(x, a.x), b.x)
@@ -90,7 +92,10 @@ func (q *Inverse) At(u float64) float64 {
 // Sample fills dst with independent draws.
 func (q *Inverse) Sample(dst []float32, rng *rand.Rand) {
 	for i := range dst {
-		u := (float64(rng.Uint64()>>11) + 0.5) / (1 << 53)
-		dst[i] = float32(q.At(u))
+		dst[i] = float32(q.draw(rng))
 	}
+}
+
+func (q *Inverse) draw(rng *rand.Rand) float64 {
+	return q.At((float64(rng.Uint64()>>11) + 0.5) / (1 << 53))
 }

@@ -3,7 +3,6 @@ package density
 import (
 	"errors"
 	"math"
-	"sort"
 )
 
 // Coefficient writes b or σ at every x to dst; NaN or infinity where it has no value.
@@ -20,14 +19,18 @@ type Coefficient func(dst, x []float64)
 // coefficient has no value, or σ changes its sign, the line ends.
 //
 // A Density is the law of a table. It knows the kinks and the tails of its coefficients, so it
-// needs no refinement, and it has a density and quantiles; a Line has neither.
+// needs no refinement.
 type Line struct {
 	Left, Right End
 
-	edges    []float64 // of the panels
-	cdf      []float64 // at the edges
-	centre   float64   // of the given interval
-	mean, m2 float64   // of x − centre and its square
+	quadrature *lineQuadrature
+	phi        []float64 // φ at the edges of the panels
+	logScale   float64   // p = σ⁻² exp(φ − logScale)
+	edges      []float64 // of the panels
+	cdf        []float64 // at the edges
+	tails      [2]powerTail
+	mean       float64
+	central    [3]float64 // moments of order 2, 3, 4 about the mean
 }
 
 // End is one end of a Line.
@@ -37,6 +40,31 @@ type End struct {
 	// Decay is k of p ~ |x|⁻ᵏ towards an infinite end: moments of order k − 1 and more do
 	// not exist. It is infinite, or very large, if p falls faster than any power.
 	Decay float64
+	// Exponent is γ of log p ~ −|x|^γ towards an infinite end: 2 of a normal law, 1 of an
+	// exponential tail. It is 0 for a power of x, and infinite if p falls faster still.
+	Exponent float64
+}
+
+// powerTail is the mass beyond the panels, where p is a power of the distance from a point: from
+// a finite end, to which x is nearer than that distance, or from the quadrature's centre, from
+// which it is farther.
+type powerTail struct{ mass, from, distance, power float64 }
+
+func (t powerTail) pdf(x float64) float64 {
+	return t.mass * math.Abs(t.power+1) / t.distance * math.Pow(math.Abs(x-t.from)/t.distance, t.power)
+}
+
+// beyond is the mass beyond x.
+func (t powerTail) beyond(x float64) float64 {
+	if t.mass == 0 {
+		return 0
+	}
+	return t.mass * math.Pow(math.Abs(x-t.from)/t.distance, t.power+1)
+}
+
+// reach is how far from the point x is if that mass is beyond it.
+func (t powerTail) reach(mass float64) float64 {
+	return t.distance * math.Pow(mass/t.mass, 1/(t.power+1))
 }
 
 const (
@@ -52,6 +80,8 @@ const (
 	linePanels = 1 << 14
 	closest    = 1e-12 // panel to an end, times the interval's length
 	maxRate    = 1e280 // of φ: sums of it do not overflow
+	// mostExponent of a tail is taken for that of a power.
+	mostExponent = 50
 )
 
 // ErrNoValue means that a coefficient on the given interval is not finite, or a σ zero.
@@ -61,10 +91,16 @@ var ErrNoValue = errors.New("a coefficient has no value")
 // have values and σ must not vanish. It fails with ErrNotNormalisable if there is no
 // invariant law on the line, with ErrTooSteep if it cannot integrate.
 func NewLine(b, sigma Coefficient, lo, hi float64) (*Line, error) {
+	return newLine(b, sigma, lo, hi, nil)
+}
+
+// newLine is NewLine with further edges of the first panels.
+func newLine(b, sigma Coefficient, lo, hi float64, edges []float64) (*Line, error) {
 	q := &lineQuadrature{b: b, sigma: sigma, centre: lo + (hi-lo)/2, length: hi - lo}
 	if err := q.begin(lo, hi); err != nil {
 		return nil, err
 	}
+	q.cut(edges)
 	if _, err := q.ends(q.phases()); err != nil {
 		return nil, err
 	}
@@ -74,39 +110,6 @@ func NewLine(b, sigma Coefficient, lo, hi float64) (*Line, error) {
 	return q.sum()
 }
 
-// CDF is the probability of (−∞, x]. It is exact at the Edges, which include the ends of
-// the interval that the integration began with, and linear between them.
-func (l *Line) CDF(x float64) float64 {
-	k := sort.SearchFloat64s(l.edges, x)
-	switch k {
-	case 0:
-		return l.cdf[0] // far below any rounding of x
-	case len(l.edges):
-		return 1
-	}
-	t := (x - l.edges[k-1]) / (l.edges[k] - l.edges[k-1])
-	return l.cdf[k-1] + t*(l.cdf[k]-l.cdf[k-1])
-}
-
 // Edges are the ends of the panels, in increasing order, and the CDF there. The caller must
 // not change them.
 func (l *Line) Edges() (x, cdf []float64) { return l.edges, l.cdf }
-
-// Mean is E X; NaN if it does not exist.
-func (l *Line) Mean() float64 {
-	if l.heaviest() <= 2+borderline {
-		return math.NaN()
-	}
-	return l.centre + l.mean
-}
-
-// Variance is Var X; NaN if it does not exist.
-func (l *Line) Variance() float64 {
-	if l.heaviest() <= 3+borderline {
-		return math.NaN()
-	}
-	return l.m2 - l.mean*l.mean
-}
-
-// heaviest is the least decay of the infinite ends.
-func (l *Line) heaviest() float64 { return min(l.Left.Decay, l.Right.Decay) }

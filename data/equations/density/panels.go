@@ -10,13 +10,13 @@ import (
 // panel is an interval with what the rule of 8 points gives.
 type panel struct {
 	start, width float64
-	phase, mass  bool       // whether φ and the mass are settled
-	change       float64    // of φ over the panel
-	top          float64    // the largest log p at the points, relative to φ at the end where it is higher
-	logMass      float64    // log ∫ p, likewise
-	moments      [2]float64 // means of x − centre and its square over the mass of the panel
-	bad          bool       // a value is missing, or σ has not its sign
-	overflow     bool       // because it is infinite
+	phase, mass  bool           // whether φ and the mass are settled
+	change       float64        // of φ over the panel
+	top          float64        // the largest log p at the points, relative to φ at the end where it is higher
+	logMass      float64        // log ∫ p, likewise
+	logs         [order]float64 // log p at the points, likewise
+	bad          bool           // a value is missing, or σ has not its sign
+	overflow     bool           // because it is infinite
 }
 
 // lineQuadrature is the integration of a Line.
@@ -24,8 +24,14 @@ type lineQuadrature struct {
 	b, sigma       Coefficient
 	centre, length float64
 	panels         []panel
-	sign           bool // of σ on the given interval: whether it is negative
-	left, right    bool // whether the line ends there
+	sign           bool       // of σ on the given interval: whether it is negative
+	finite         [2]bool    // whether the line ends at the left and at the right
+	at             [2]float64 // the ends, where it does
+}
+
+// resolution is how near panels come to a finite end: nearer, x − end has few digits.
+func (q *lineQuadrature) resolution(end float64) float64 {
+	return max(closest*q.length, nearestEnd*math.Abs(end))
 }
 
 // begin makes the first panels: equal ones on the given interval, growing ones outside, or
@@ -49,13 +55,7 @@ func (q *lineQuadrature) begin(lo, hi float64) error {
 	var outside [2][]panel
 	for side, from := range []float64{lo, hi} {
 		direction := float64(2*side - 1)
-		ps, end := q.outwards(from, direction, w)
-		outside[side] = ps
-		if side == 0 {
-			q.left = end
-		} else {
-			q.right = end
-		}
+		outside[side], q.at[side], q.finite[side] = q.outwards(from, direction, w)
 	}
 	for k := len(outside[0]) - 1; k >= 0; k-- {
 		q.panels = append(q.panels, outside[0][k])
@@ -64,9 +64,38 @@ func (q *lineQuadrature) begin(lo, hi float64) error {
 	return nil
 }
 
+// cut cuts the panels at edges, in increasing order.
+func (q *lineQuadrature) cut(edges []float64) {
+	var panels, parts []panel
+	var places []int
+	for _, p := range q.panels {
+		end := p.start + p.width
+		for len(edges) > 0 && edges[0] <= p.start {
+			edges = edges[1:]
+		}
+		if len(edges) == 0 || edges[0] >= end {
+			panels = append(panels, p)
+			continue
+		}
+		at := p.start
+		for len(edges) > 0 && edges[0] < end {
+			places, parts = append(places, len(panels)), append(parts, panel{start: at, width: edges[0] - at})
+			panels = append(panels, panel{})
+			at, edges = edges[0], edges[1:]
+		}
+		places, parts = append(places, len(panels)), append(parts, panel{start: at, width: end - at})
+		panels = append(panels, panel{})
+	}
+	q.evaluate(parts)
+	for i, p := range parts {
+		panels[places[i]] = p
+	}
+	q.panels = panels
+}
+
 // outwards makes growing panels from an end of the given interval, as far as there are
-// values. finite says that the line ends near by.
-func (q *lineQuadrature) outwards(from, direction, width float64) (panels []panel, finite bool) {
+// values. finite says that the line ends near by, at end.
+func (q *lineQuadrature) outwards(from, direction, width float64) (panels []panel, end float64, finite bool) {
 	for at, w := 0.0, width; at < farthest*q.length; at, w = at+w, w*growth {
 		panels = append(panels, span(from, direction, at, at+w))
 	}
@@ -80,18 +109,22 @@ func (q *lineQuadrature) outwards(from, direction, width float64) (panels []pane
 			at = math.Abs(p.start + p.width - from)
 		}
 		if p.overflow || at > nearest*q.length { // the line goes on
-			return panels[:k], false
+			return panels[:k], 0, false
 		}
 		// Find the end, then halve the distance from it again and again.
-		good, _ := bisect(func(distance float64) bool { return q.has(from + direction*distance) }, at, at+p.width)
+		good, bad := bisect(func(distance float64) bool { return q.has(from + direction*distance) }, at, at+p.width)
 		panels = panels[:k]
-		for distance := good - at; distance > closest*q.length; distance /= 2 {
+		end = from + direction*bad
+		if math.Abs(end) < nearestEnd*q.length { // 0 up to the resolution of the end
+			end, good = 0, math.Abs(from)
+		}
+		for distance := good - at; distance > q.resolution(end); distance /= 2 {
 			panels = append(panels, span(from, direction, good-distance, good-distance/2))
 		}
 		q.evaluate(panels[k:])
-		return panels, true
+		return panels, end, true
 	}
-	return panels, false
+	return panels, 0, false
 }
 
 // span is the panel between two distances from a point.
@@ -112,22 +145,23 @@ func (q *lineQuadrature) evaluate(panels []panel) {
 	x := make([]float64, order*len(panels))
 	b, s := make([]float64, len(x)), make([]float64, len(x))
 	for i, p := range panels {
-		for j, node := range nodes {
-			x[order*i+j] = p.start + p.width*(1+node)/2
+		for j := range nodes {
+			x[order*i+j] = p.at(j)
 		}
 	}
 	q.b(b, x)
 	q.sigma(s, x)
 	for i := range panels {
-		panels[i].apply(x[order*i:][:order], b[order*i:][:order], s[order*i:][:order], q)
+		panels[i].apply(b[order*i:][:order], s[order*i:][:order], q.sign)
 	}
 }
 
-func (p *panel) apply(x, b, s []float64, q *lineQuadrature) {
-	var rate, logs [order]float64
+// apply applies the rule to the values at the points. sign says whether σ is negative.
+func (p *panel) apply(b, s []float64, sign bool) {
+	var rate [order]float64
 	for j := range rate {
 		rate[j] = 2 * (b[j] / s[j]) / s[j]
-		if !(math.Abs(rate[j]) < maxRate) || s[j] == 0 || math.IsInf(s[j], 0) || (s[j] < 0) != q.sign {
+		if !(math.Abs(rate[j]) < maxRate) || s[j] == 0 || math.IsInf(s[j], 0) || (s[j] < 0) != sign {
 			p.bad, p.overflow = true, math.IsInf(b[j], 0) || math.IsInf(s[j], 0)
 			return
 		}
@@ -137,7 +171,7 @@ func (p *panel) apply(x, b, s []float64, q *lineQuadrature) {
 		p.change += p.width / 2 * weights[j] * f
 	}
 	falls, rises := slices.Max(rate[:]) <= 0, slices.Min(rate[:]) >= 0
-	for j := range logs {
+	for j := range p.logs {
 		// Integrate from the end where φ is higher: at the other it may be so low that
 		// nothing is left of smaller terms.
 		var phi float64
@@ -151,22 +185,21 @@ func (p *panel) apply(x, b, s []float64, q *lineQuadrature) {
 		if falls || rises { // where the rule is far from converged, φ may not be monotone
 			phi = min(phi, 0)
 		}
-		logs[j] = phi - 2*math.Log(math.Abs(s[j]))
-		p.top = max(p.top, logs[j])
+		p.logs[j] = phi - 2*math.Log(math.Abs(s[j]))
+		p.top = max(p.top, p.logs[j])
 	}
 	var mass float64
-	p.moments = [2]float64{}
-	for j := range logs {
-		m := weights[j] * math.Exp(logs[j]-p.top)
-		d := x[j] - q.centre
-		mass += m
-		p.moments[0] += m * d
-		p.moments[1] += m * d * d
+	for j, l := range p.logs {
+		mass += weights[j] * math.Exp(l-p.top)
 	}
-	p.moments[0] /= mass
-	p.moments[1] /= mass
 	p.logMass = p.top + math.Log(mass*p.width/2)
 }
+
+// at is point j of the rule.
+func (p *panel) at(j int) float64 { return p.start + p.width*(1+nodes[j])/2 }
+
+// spread is the range of log p over the points.
+func (p *panel) spread() float64 { return p.top - slices.Min(p.logs[:]) }
 
 // phases are φ at the edges of the panels, summed outwards from the panel where p is
 // largest, and the largest log p.
@@ -237,10 +270,11 @@ func (q *lineQuadrature) refine() error {
 				return fmt.Errorf("%w near x = %.6g", ErrTooSteep, p.start)
 			}
 			change := left.change + right.change
-			within := settled * (1 + math.Abs(change))
+			rounding := 8 * 0x1p-52 * math.Abs(p.start) / p.width // of x, beside a panel
+			within := (settled + rounding) * (1 + math.Abs(change))
 			p.phase = math.Abs(change-p.change) <= within
 			mass := logAdd(max(left.change, 0)+left.logMass, left.change+max(right.change, 0)+right.logMass)
-			p.mass = math.Abs(mass-max(p.change, 0)-p.logMass) <= within
+			p.mass = math.Abs(mass-max(p.change, 0)-p.logMass) <= within && p.spread() <= maxPhase
 			if p.phase && !matters(i) {
 				next = append(next, p)
 				continue
@@ -262,35 +296,38 @@ func logAdd(a, b float64) float64 {
 // sum adds the panels, and what is beyond them.
 func (q *lineQuadrature) sum() (*Line, error) {
 	phi, top := q.phases()
-	l := &Line{centre: q.centre}
-	n := len(q.panels)
 	ends, err := q.ends(phi, top)
 	if err != nil {
 		return nil, err
 	}
-	l.Left, l.Right = ends[0].End, ends[1].End
+	n := len(q.panels)
+	l := &Line{Left: ends[0].End, Right: ends[1].End, quadrature: q, phi: phi, edges: make([]float64, n+1), cdf: make([]float64, n+1)}
 	masses := make([]float64, n)
 	total := ends[0].mass + ends[1].mass
-	m1, m2 := ends[0].first+ends[1].first, ends[0].second+ends[1].second
 	for i, p := range q.panels {
 		masses[i] = math.Exp(q.high(phi, i) + p.logMass - top)
 		total += masses[i]
-		m1 += masses[i] * p.moments[0]
-		m2 += masses[i] * p.moments[1]
 	}
-	l.mean, l.m2 = m1/total, m2/total
-	l.edges, l.cdf = make([]float64, n+1), make([]float64, n+1)
 	l.edges[0], l.cdf[0] = q.panels[0].start, ends[0].mass/total
 	for i, p := range q.panels {
 		l.edges[i+1], l.cdf[i+1] = p.start+p.width, min(l.cdf[i]+masses[i]/total, 1)
 	}
+	l.logScale = top + math.Log(total)
+	for side := range ends {
+		l.tails[side] = ends[side].powerTail
+		l.tails[side].mass /= total
+	}
+	l.mean = q.centre + l.moment(q.centre, 1)
+	for k := range l.central {
+		l.central[k] = l.moment(l.mean, k+2)
+	}
 	return l, nil
 }
 
-// tailSum is what an end adds to the mass, relative to exp(top), and to the moments about the centre.
+// tailSum is an end and the tail there, its mass relative to exp(top).
 type tailSum struct {
 	End
-	mass, first, second float64
+	powerTail
 }
 
 // ends are the left and the right end.
@@ -305,9 +342,9 @@ func (q *lineQuadrature) ends(phi []float64, top float64) (ends [2]tailSum, err 
 
 // end extrapolates the density beyond the first or the last panel.
 func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, err error) {
-	last, direction, finite := 0, -1, q.left
+	last, direction := 0, -1
 	if side == 1 {
-		last, direction, finite = len(q.panels)-1, 1, q.right
+		last, direction = len(q.panels)-1, 1
 	}
 	// edge returns the outer end of a panel, with φ and log p there.
 	edge := func(i int) (x, atPhi, logP float64) {
@@ -321,20 +358,20 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 		return x, atPhi, atPhi - 2*math.Log(math.Abs(s[0])) - top
 	}
 	x, f, logP := edge(last)
-	if finite {
-		at := x + float64(direction)*closest*q.length
+	if q.finite[side] {
+		at, near := q.at[side], q.resolution(q.at[side])
 		inner := last
-		for math.Abs(q.panels[inner].start-at) < 1e3*closest*q.length {
+		for math.Abs(q.panels[inner].start-at) < 1e3*near {
 			inner -= direction
 		}
 		y, _, before := edge(inner)
 		t.At, t.Decay = at, math.Inf(1)
-		if k := (logP - before) / math.Log((x-at)/(y-at)); k <= borderline-1 {
-			if math.Abs(at) < 1e-9*q.length { // 0 up to the resolution of the end
-				at = 0
-			}
+		k := (logP - before) / math.Log((x-at)/(y-at))
+		if k <= borderline-1 {
 			return t, fmt.Errorf("%w: the density goes as |x − %.6g|^%.3g near x = %.6g", ErrNotNormalisable, at, k, at)
 		}
+		d := math.Abs(x - at)
+		t.powerTail = powerTail{mass: math.Exp(logP) * d / (k + 1), from: at, distance: d, power: k}
 		return t, nil
 	}
 	t.At = math.Inf(direction)
@@ -354,9 +391,27 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 	case (f-g)/powers > 1+borderline: // the scale function ∫ exp(−φ) dx converges
 		return t, fmt.Errorf("%w: X goes to %g", ErrNotNormalisable, t.At)
 	}
-	p := math.Exp(logP)
-	t.mass = p * d / (t.Decay - 1)
-	t.first = float64(direction) * p * d * d / (t.Decay - 2)
-	t.second = p * d * d * d / (t.Decay - 3)
+	nearer := inner
+	for nearer-direction >= 0 && nearer-direction < len(q.panels) && math.Abs(q.panels[nearer].start-q.centre) > d/1024 {
+		nearer -= direction
+	}
+	_, _, first := edge(nearer)
+	t.Exponent = exponent(logP-before, before-first, powers)
+	t.powerTail = powerTail{mass: math.Exp(logP) * d / (t.Decay - 1), from: q.centre, distance: d, power: -t.Decay}
 	return t, nil
+}
+
+// exponent is γ of log p ~ −|x|^γ, from the change of log p while log x grows by powers, and
+// from the change over as much before: their ratio is the γ-th power; 0 for a power of x.
+func exponent(last, before, powers float64) float64 {
+	gamma := math.Log(last/before) / powers
+	switch {
+	case math.IsNaN(gamma) || before >= 0: // p rises, and then falls from a peak
+		return math.Inf(1)
+	case gamma < 0.05:
+		return 0
+	case gamma > mostExponent:
+		return math.Inf(1)
+	}
+	return gamma
 }

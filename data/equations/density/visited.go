@@ -24,18 +24,8 @@ func Visited(b, sigma Coefficient, states []float64) ([]*Line, error) {
 			continue
 		}
 		part := x[from:to]
-		within := func(c Coefficient) Coefficient {
-			return func(dst, x []float64) {
-				c(dst, x)
-				for k, v := range x {
-					if !(v > lo && v < hi) {
-						dst[k] = math.NaN()
-					}
-				}
-			}
-		}
 		left, right := between(part, lo, hi)
-		line, err := NewLine(within(b), within(sigma), left, right)
+		line, err := NewLine(within(b, lo, hi), within(sigma, lo, hi), left, right)
 		if err != nil {
 			return nil, err
 		}

@@ -64,16 +64,16 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 		return nil, err
 	}
 	if err := checkComments(source); err != nil {
-		return nil, syntaxError(source, err)
+		return nil, syntaxError(source, variables, err)
 	}
 	program, err := expr.Compile(source, expr.Env(names), expr.DisableAllBuiltins(),
 		expr.Optimize(false), expr.AsFloat64(), expr.MaxNodes(maxNodes))
 	if err != nil {
-		return nil, syntaxError(source, advise(source, variables, err))
+		return nil, syntaxError(source, variables, advise(source, variables, err))
 	}
 	e := &Expression{source: source, variables: variables, tree: program.Node()}
 	if _, err := newGraph(variables...).want(e.tree, number); err != nil {
-		return nil, syntaxError(source, advise(source, variables, err))
+		return nil, syntaxError(source, variables, advise(source, variables, err))
 	}
 	return e, nil
 }
@@ -103,10 +103,12 @@ var goTypes = strings.NewReplacer("func(float64, float64) float64", "function", 
 
 // syntaxError quotes the formula with the position of the error, or gives the position
 // alone if the formula is long.
-func syntaxError(source string, err error) error {
+func syntaxError(source string, variables []string, err error) error {
+	var message string
 	var position *file.Error
 	if errors.As(err, &position) {
 		position = position.Bind(file.NewSource(source))
+		message = position.Message
 		if !strings.HasPrefix(position.Message, "unknown name") { // the name may be that of a type
 			position.Message = goTypes.Replace(position.Message)
 		}
@@ -121,7 +123,7 @@ func syntaxError(source string, err error) error {
 	} else {
 		err = errors.New(goTypes.Replace(err.Error()))
 	}
-	return fmt.Errorf("%w: %w", ErrSyntax, err)
+	return about(fmt.Errorf("%w: %w", ErrSyntax, err), message, variables)
 }
 
 // add puts the formula into a graph.

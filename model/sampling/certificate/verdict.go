@@ -99,7 +99,9 @@ func (s Subject) verdict(checks []Check, effective float64) Certificate {
 			worst = i
 		}
 	}
-	if worst >= 0 && !slices.ContainsFunc(checks, func(k Check) bool { return !k.Pass && (k.kind == wasserstein || k.kind == kolmogorov || k.kind == moment) }) {
+	if worst >= 0 && !slices.ContainsFunc(checks, func(k Check) bool {
+		return !k.Pass && (k.kind == wasserstein || k.kind == kolmogorov || k.kind == moment)
+	}) {
 		c.Reasons = append(c.Reasons, checks[worst].about)
 	}
 	switch {

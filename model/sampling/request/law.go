@@ -23,21 +23,21 @@ const (
 // lawOf integrates the invariant law of formulas on the line, by which samples are judged. It
 // warns where the model cannot have this law, whatever it has learned: it reads a table of the
 // formulas, and outside the grid keeps the values at its ends.
-func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate.Subject, []string) {
+func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate.Subject, *density.Line, []string) {
 	s := certificate.Subject{Equation: certificate.Line{Drift: b.Eval, Diffusion: sigma.Eval}, Unlearned: math.NaN()}
 	grid := fmt.Sprintf("the model's grid, %g…%g", table.Grid.Lo, table.Grid.Hi)
 	exact, law, err := certificate.Integrate(b.Eval, sigma.Eval, table.Grid.Lo, table.Grid.Hi)
 	if errors.Is(err, density.ErrNotNormalisable) {
 		s = ofTable(table)
 		s.Doubt = "the formulas have no invariant law on the whole line: the samples are compared with the law of the model's table"
-		return s, []string{fmt.Sprintf("the formulas have no invariant law on the whole line (%v): beyond %s, the model keeps the values at the ends, so the samples are of another equation", err, grid)}
+		return s, nil, []string{fmt.Sprintf("the formulas have no invariant law on the whole line (%v): beyond %s, the model keeps the values at the ends, so the samples are of another equation", err, grid)}
 	}
 	tabulated, tableErr := density.New(table)
 	if err != nil { // too steep to integrate
 		if tableErr == nil {
 			s.Law = certificate.OfDensity(tabulated)
 		}
-		return s, nil
+		return s, nil, nil
 	}
 	s.Law = law
 	var warnings []string
@@ -62,7 +62,7 @@ func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate
 	case math.IsNaN(s.Law.Variance):
 		warnings = append(warnings, fmt.Sprintf("the invariant law has no variance, since its density falls as |x|^-%.3g: that of the samples says nothing", k))
 	}
-	return s, warnings
+	return s, exact, warnings
 }
 
 // inWords are moments, NaN where they do not exist. A mean that is zero but for rounding is
@@ -126,6 +126,9 @@ func ofFunction(f family.Family, seed uint64, i int, system sde.System) certific
 func (t Target) Certify(x []float32) certificate.Certificate {
 	return t.subject.Certify(x, t.Subject.Function.System.Dim())
 }
+
+// Line is the law of formulas on the line by quadrature; nil where it is not known.
+func (t Target) Line() *density.Line { return t.line }
 
 // Exact is the mean and the variance of the law that was asked for; false where they are not
 // known. They are NaN where they do not exist.

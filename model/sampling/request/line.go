@@ -61,7 +61,7 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	t := Target{Subject: flow.Subject{Function: function}, Warnings: betweenNodes(c, fine)}
 	if !timed {
 		var warnings []string
-		t.subject, warnings = lawOf(b, sigma, c)
+		t.subject, t.line, warnings = lawOf(b, sigma, c)
 		t.Warnings = append(t.Warnings, warnings...)
 	}
 	return t, nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -42,6 +43,7 @@ type Target struct {
 	Warnings []string
 
 	subject certificate.Subject // that the samples are judged by
+	line    *density.Line       // law of the formulas; nil where it is not known
 }
 
 // Kinds of InputError.

@@ -1,0 +1,183 @@
+// Package arrayfile reads and writes samples in the formats that other programs read: NumPy's
+// .npy and .npz, CSV, Parquet and JSON. The suffix of a file's name tells its format.
+//
+//	.npy      one array: [n], [chain, draw] or [n, d]
+//	.npz      the same array, under the name x
+//	.csv      a header and a row for each sample: x; chain,draw,x; x,y; x1,…,xd
+//	.parquet  the same columns, float or double, chain and draw as 64-bit integers
+//	.json     an object of columns: {"x": […]}; of chains {"x": [[…], …]}
+//
+// Numbers are written as float32 where that changes no statistic (package npy), and else as
+// float64. Files appear complete or not at all.
+package arrayfile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ergoflow/ergoflow/internal/atomicfile"
+	"github.com/ergoflow/ergoflow/internal/npy"
+)
+
+// Samples are numbers in C order: of one coordinate [n], or of Chains chains [chain, draw]; of
+// several columns [n, d].
+type Samples struct {
+	Data    []float64
+	Columns []string // at least one
+	Chains  int      // 0 where the samples are not of chains; with one column only
+	// Unnamed means that the file does not say whether two dimensions are chains and draws, or
+	// samples and coordinates. The columns then are as for coordinates.
+	Unnamed bool
+}
+
+// Line are samples of one coordinate.
+func Line(x []float64) Samples { return Samples{Data: x, Columns: []string{"x"}} }
+
+// Points are samples in d dimensions: their columns are x; x and y; x1, x2, and so on.
+func Points(x []float64, d int) Samples {
+	columns := []string{"x", "y"}[:min(d, 2)]
+	if d > 2 {
+		columns = nil
+		for k := range d {
+			columns = append(columns, fmt.Sprint("x", k+1))
+		}
+	}
+	return Samples{Data: x, Columns: columns}
+}
+
+// Shape is the array's.
+func (s Samples) Shape() []int {
+	d := len(s.Columns)
+	switch {
+	case s.Chains > 0:
+		return []int{s.Chains, len(s.Data) / s.Chains}
+	case d > 1 || s.Unnamed:
+		return []int{len(s.Data) / d, d}
+	}
+	return []int{len(s.Data)}
+}
+
+// AsChains are samples of an unnamed array [chain, draw].
+func (s Samples) AsChains() Samples {
+	if !s.Unnamed {
+		return s
+	}
+	return Samples{Data: s.Data, Columns: []string{"x"}, Chains: s.Shape()[0]}
+}
+
+// validate refuses what has no shape.
+func (s Samples) validate() error {
+	d := len(s.Columns)
+	if d == 0 || s.Chains < 0 || s.Chains > 0 && (d > 1 || len(s.Data)%s.Chains != 0) || len(s.Data)%max(d, 1) != 0 {
+		return fmt.Errorf("%d numbers in %d columns and %d chains", len(s.Data), d, s.Chains)
+	}
+	return nil
+}
+
+// ErrSuffix means that a file's name ends in no known format.
+var ErrSuffix = errors.New("unknown format")
+
+// Suffixes are those of the known formats.
+func Suffixes() []string { return []string{".npy", ".npz", ".csv", ".parquet", ".json"} }
+
+// Known fails with ErrSuffix where the suffix of a name is of no known format. A name without
+// one is .npy.
+func Known(path string) error {
+	suffix := filepath.Ext(path)
+	if len(suffix) > 1 && !slices.Contains(Suffixes(), strings.ToLower(suffix)) {
+		return fmt.Errorf("%w %s of %s", ErrSuffix, suffix, path)
+	}
+	return nil
+}
+
+// Write writes samples in the format of the suffix. It returns NumPy's name of their type,
+// float32 or float64. The file appears complete or, after an error or if ctx ends, not at all.
+func Write(ctx context.Context, path string, s Samples) (dtype string, err error) {
+	if err := Known(path); err != nil {
+		return "", err
+	}
+	if err := s.validate(); err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, err)
+	}
+	t := tableOf(s)
+	if err = t.encode(ctx, f, strings.ToLower(filepath.Ext(path))); err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", path, errors.Join(err, f.Abort()))
+	}
+	return t.dtype(), nil
+}
+
+// WriteCSV writes samples to a stream as CSV, and returns their type.
+func WriteCSV(ctx context.Context, w io.Writer, s Samples) (dtype string, err error) {
+	if err := s.validate(); err != nil {
+		return "", err
+	}
+	t := tableOf(s)
+	return t.dtype(), t.encode(ctx, w, ".csv")
+}
+
+// WriteColumns writes columns of equal length, such as the points of a curve, as samples with
+// these columns, without rounding.
+func WriteColumns(ctx context.Context, path string, names []string, columns ...[]float64) error {
+	s := Samples{Columns: names}
+	for i := range columns[0] {
+		for _, c := range columns {
+			s.Data = append(s.Data, c[i])
+		}
+	}
+	_, err := Write(ctx, path, s)
+	return err
+}
+
+// table is samples with their rounding.
+type table struct {
+	Samples
+	single []float32 // nil where float32 would lose digits
+}
+
+func tableOf(s Samples) table {
+	t := table{Samples: s}
+	if rounded, small := npy.Single(npy.Array[float64]{Shape: s.Shape(), Data: s.Data}); small {
+		t.single = rounded.Data
+	}
+	return t
+}
+
+func (t table) dtype() string {
+	if t.single != nil {
+		return "float32"
+	}
+	return "float64"
+}
+
+func (t table) encode(ctx context.Context, w io.Writer, suffix string) error {
+	switch suffix {
+	case ".npz":
+		return t.npz(ctx, w)
+	case ".csv":
+		return t.csv(ctx, w)
+	case ".parquet":
+		return t.parquet(ctx, w)
+	case ".json":
+		return t.json(ctx, w)
+	}
+	return t.npy(ctx, w)
+}
+
+func (t table) npy(ctx context.Context, w io.Writer) error {
+	if t.single != nil {
+		return npy.Encode(ctx, w, npy.Array[float32]{Shape: t.Shape(), Data: t.single})
+	}
+	return npy.Encode(ctx, w, npy.Array[float64]{Shape: t.Shape(), Data: t.Data})
+}
