@@ -74,6 +74,9 @@ func open(ctx context.Context, s Source, e experiment.Experiment, st *state.Stat
 
 // warm answers one request: of the first held-out function, whose answer nobody reads.
 func (m *Model) warm(ctx context.Context) error {
+	if err := m.reader.Prepare(ctx); err != nil {
+		return fmt.Errorf("model %s@%s: %w", m.Name, m.Version, err)
+	}
 	first, _ := m.experiment.Data.ShardRange(m.experiment.Data.HeldOutShard())
 	target, err := m.reader.Resolve(ctx, request.Request{Function: first})
 	if err != nil {

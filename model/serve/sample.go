@@ -76,9 +76,9 @@ type About struct {
 // Timing has the milliseconds of the parts of an answer.
 type Timing struct {
 	Wait    float64 `json:"wait_ms" doc:"until the server had room for the request"`
-	Read    float64 `json:"read_ms" doc:"reading the formulas, and their exact law"`
+	Read    float64 `json:"read_ms" doc:"reading the formulas"`
 	Sample  float64 `json:"sample_ms" doc:"drawing the samples, with the wait for the batch before"`
-	Certify float64 `json:"certify_ms" doc:"judging the samples"`
+	Certify float64 `json:"certify_ms" doc:"judging the samples, with what was left to do for their exact law"`
 	Total   float64 `json:"total_ms"`
 }
 
@@ -191,16 +191,16 @@ func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at f
 	about.Timing.Wait = c.lap()
 
 	answers := make([]Samples, len(equations))
-	targets, draws := make([]request.Target, len(equations)), make([]table.Draw, len(equations))
-	err = parallel(ctx, len(equations), func(ctx context.Context, i int) error {
+	pending, draws := make([]*request.Pending, len(equations)), make([]table.Draw, len(equations))
+	err = parallel(ctx, len(equations), func(_ context.Context, i int) error {
 		r, err := equations[i].request(at(i))
 		if err == nil {
-			targets[i], err = m.reader.Resolve(ctx, r)
+			pending[i], err = m.reader.Begin(ctx, r)
 		}
 		if err != nil {
 			return problem(err, at(i))
 		}
-		draws[i] = table.Draw{Function: targets[i].Subject, N: d.N, Seed: d.Seed, Place: i}
+		draws[i] = table.Draw{Function: pending[i].Subject, N: d.N, Seed: d.Seed, Place: i}
 		return nil
 	})
 	if err != nil {
@@ -214,11 +214,15 @@ func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at f
 	}
 	about.Timing.Sample = c.lap()
 	err = parallel(ctx, len(equations), func(_ context.Context, i int) error {
-		x, err := request.Checked(drawn[i], failed[i])
+		target, err := pending[i].Target()
+		var x []float32
+		if err == nil {
+			x, err = request.Checked(drawn[i], failed[i])
+		}
 		if err != nil {
 			return problem(err, at(i))
 		}
-		answers[i] = newSamples(equations[i], targets[i], x, m.dim())
+		answers[i] = newSamples(equations[i], target, x, m.dim())
 		return nil
 	})
 	if err != nil {

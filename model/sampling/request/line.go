@@ -60,9 +60,11 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	}
 	t := Target{Subject: flow.Subject{Function: function}, Warnings: betweenNodes(c, fine)}
 	if !timed {
-		var warnings []string
-		t.subject, t.line, warnings = lawOf(b, sigma, c)
-		t.Warnings = append(t.Warnings, warnings...)
+		t.later = func(t *Target) {
+			var warnings []string
+			t.subject, t.line, warnings = lawOf(b, sigma, c)
+			t.Warnings = append(t.Warnings, warnings...)
+		}
 	}
 	return t, nil
 }

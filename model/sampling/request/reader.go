@@ -7,6 +7,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
 // A Reader reads requests for one model. It is safe for concurrent use.
@@ -28,23 +29,85 @@ func NewReader(e experiment.Experiment, f family.Family, trained shard.Normalisa
 
 // Resolve finds the equation that a request asks for.
 func (m *Reader) Resolve(ctx context.Context, r Request) (Target, error) {
-	var t Target
-	var err error
-	_, timed := m.family.(family.Timed)
+	t, err := m.find(r)
+	if err != nil {
+		return Target{}, err
+	}
+	return m.complete(ctx, t)
+}
+
+// Pending is a target whose samples can be drawn already, while its law is computed.
+type Pending struct {
+	Subject flow.Subject
+
+	target Target
+	err    error
+	done   chan struct{}
+}
+
+// Begin finds the equation that a request asks for, and computes its law beside the caller.
+func (m *Reader) Begin(ctx context.Context, r Request) (*Pending, error) {
+	t, err := m.find(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pending{Subject: t.Subject, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.target, p.err = m.complete(ctx, t)
+	}()
+	return p, nil
+}
+
+// Target waits for the law.
+func (p *Pending) Target() (Target, error) {
+	<-p.done
+	return p.target, p.err
+}
+
+// find finds the equation, without what takes longer.
+func (m *Reader) find(r Request) (t Target, err error) {
 	if len(r.Drift)+len(r.Diffusion) == 0 {
 		t.Subject, err = function(m.family, m.experiment.Data.Seed, r.Function)
-		if err == nil && !timed {
-			t.subject = ofFunction(m.family, m.experiment.Data.Seed, r.Function, t.Subject.Function.System)
+		if _, timed := m.family.(family.Timed); err == nil && !timed {
+			system := t.Subject.Function.System
+			t.later = func(t *Target) { t.subject = ofFunction(m.family, m.experiment.Data.Seed, r.Function, system) }
 		}
 	} else {
-		t, err = r.equation(ctx, m)
+		t, err = r.equation(m.family)
 	}
 	if err != nil {
 		return Target{}, err
 	}
+	t.compare = len(r.Drift) > 0
+	t.table = t.Subject.Function
+	return t, t.moveTo(m.family, r.Time)
+}
+
+// complete computes the law of a target, and compares formulas with the training set.
+func (m *Reader) complete(ctx context.Context, t Target) (Target, error) {
+	if t.later != nil {
+		t.later(&t)
+	}
+	if t.compare {
+		far, unlearned, err := m.outOfRange(ctx, t.table)
+		if err != nil {
+			return Target{}, err
+		}
+		t.Warnings = append(t.Warnings, far...)
+		t.subject.Unlearned = unlearned
+	}
 	t.subject.Grid, _ = gridAndNodes(m.family)
-	err = t.moveTo(m.family, r.Time)
-	return t, err
+	return t, nil
+}
+
+// Prepare makes the training set's values, which otherwise the first formulas wait for.
+func (m *Reader) Prepare(ctx context.Context) error {
+	if _, nodes := gridAndNodes(m.family); nodes == 0 {
+		return nil // it reads no formulas
+	}
+	_, _, err := m.trainingSet(ctx)
+	return err
 }
 
 // trainingSet is what functions of the training set have in the tables that the network reads.

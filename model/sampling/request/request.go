@@ -44,6 +44,9 @@ type Target struct {
 
 	subject certificate.Subject // that the samples are judged by
 	line    *density.Line       // law of the formulas; nil where it is not known
+	later   func(*Target)       // computes the law, which takes longer than the rest; may be nil
+	compare bool                // the table of formulas with the training set
+	table   family.Function     // before a time was set
 }
 
 // Kinds of InputError.
@@ -111,23 +114,20 @@ func function(f family.Family, seed uint64, i int) (flow.Subject, error) {
 }
 
 // equation is the one that the formulas give, in the form of the family's functions.
-func (r Request) equation(ctx context.Context, model *Reader) (t Target, err error) {
-	switch tabulated := model.family.(type) {
+func (r Request) equation(f family.Family) (t Target, err error) {
+	switch tabulated := f.(type) {
 	case family.Tabulated:
 		t, err = r.onLine(tabulated)
 	case family.TabulatedPlane:
 		t, err = r.inPlane(tabulated)
 	default:
 		err = &InputError{"drift", ErrFormulas,
-			fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", model.family.Name())}
+			fmt.Errorf("functions of %s are not drifts and diffusions on a grid: it lacks Grid and Of (docs/families.md)", f.Name())}
 	}
 	if err != nil {
 		return Target{}, err
 	}
-	far, unlearned, err := model.outOfRange(ctx, t.Subject.Function)
-	t.Warnings = append(t.Warnings, far...)
-	t.subject.Unlearned = unlearned
-	return t, err
+	return t, nil
 }
 
 // moveTo sets the physical time of the law, where the family has times.
