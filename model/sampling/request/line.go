@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -62,6 +63,7 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	if !timed {
 		var warnings []string
 		t.subject, warnings = lawOf(b, sigma, c)
+		t.formulas = repair.Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval}
 		t.Warnings = append(t.Warnings, warnings...)
 	}
 	return t, nil

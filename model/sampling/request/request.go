@@ -14,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -41,7 +42,8 @@ type Target struct {
 	// Warnings say why the samples may have another law than the equation.
 	Warnings []string
 
-	subject certificate.Subject // that the samples are judged by
+	subject  certificate.Subject // that the samples are judged by
+	formulas repair.Equation     // that they are repaired by, on the line
 }
 
 // Kinds of InputError.
