@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
@@ -100,8 +101,13 @@ func (w *walk) timeSteps() (wanted, stable float64) {
 	for i, v := range states {
 		deviation[i%dim] += (v - mean[i%dim]) * (v - mean[i%dim]) / n
 	}
-	const probe = 1e-3 // the estimate is of this step
 	wanted, stable = math.Inf(1), math.Inf(1)
+	probe := 1.0 // the estimate is of this step, in the equation's own unit of time
+	for c := range dim {
+		if a := noise[c*dim+c]; a > 0 && deviation[c] > 0 {
+			probe = min(probe, 1e-3*deviation[c]/a)
+		}
+	}
 	if e := diagnostics.Inflation(probe, dim, states, drift, noise); e > 0 {
 		wanted = diagnostics.TimeStep(probe, e, diagnostics.WantedInflation)
 	}
@@ -125,11 +131,11 @@ func (w *walk) timeSteps() (wanted, stable float64) {
 
 // rounded has two digits.
 func rounded(v float64) float64 {
-	unit := math.Pow(10, math.Floor(math.Log10(v))-1)
-	if r := math.Floor(v/unit) * unit; r > 0 && !math.IsInf(r, 0) {
-		return r
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 1, 64), 64)
+	if err != nil { // beyond all numbers
+		return v
 	}
-	return v
+	return r
 }
 
 // coefficients are states [n, dim], their drift, and the mean of σσᵀ [dim, dim]. Of particles,
