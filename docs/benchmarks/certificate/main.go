@@ -4,7 +4,8 @@
 //	ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors
 //	go run ./docs/benchmarks/certificate vn1d.safetensors > docs/results/certificate.md
 //
-// Every number is a function of the state and the seed alone.
+// Every number is a function of the state and the seed alone, but for those of repairs by auto,
+// which a time limit ends.
 package main
 
 import (
@@ -186,7 +187,11 @@ The model is that of the demo preset of vn1d. [certificate.md](../certificate.md
 	if err := ofForeign(m); err != nil {
 		return err
 	}
-	return ofPerturbed(m)
+	if err := ofPerturbed(m); err != nil {
+		return err
+	}
+	fmt.Println()
+	return ofRepair(m)
 }
 
 // tally counts verdicts.
