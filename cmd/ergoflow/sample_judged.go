@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math"
+	"strconv"
 
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 )
 
@@ -17,6 +22,8 @@ type judged struct {
 	// Exact has the moments of the law by quadrature; nil where it is not known.
 	Exact       *exactMoments           `json:"exact,omitempty"`
 	Certificate certificate.Certificate `json:"certificate"`
+	// Repair says what --repair did; nil without it.
+	Repair *repair.Result `json:"repair,omitempty"`
 }
 
 // asked is a function's number, or formulas.
@@ -32,19 +39,65 @@ type exactMoments struct {
 	Variance statistic `json:"variance"`
 }
 
-// judge certifies the samples of a target.
-func (f *sampleFlags) judge(target request.Target, x []float32) judged {
-	j := judged{
-		Equation: asked{Drift: f.request.Drift, Diffusion: f.request.Diffusion},
-		Seed:     f.seed, Checkpoint: f.checkpoint, Certificate: target.Certify(x),
+// repairs are the options of --repair, and whether there is something to do.
+func (f *sampleFlags) repairs() (o repair.Options, asked bool, err error) {
+	o.Seed = f.seed
+	switch f.repair {
+	case "none":
+		return o, false, nil
+	case "auto":
+		return o, true, nil
 	}
+	o.Steps, err = strconv.Atoi(f.repair)
+	if err != nil || o.Steps < 1 || o.Steps > maxRepair {
+		return o, false, usagef("--repair is %q, not none, auto or a number of steps in 1…%d", f.repair, maxRepair)
+	}
+	return o, true, nil
+}
+
+// maxRepair bounds the steps of a repair.
+const maxRepair = 1 << 30
+
+// judge repairs the samples of a target, if asked, and certifies them.
+func (f *sampleFlags) judge(ctx context.Context, target request.Target, x []float32) (judged, error) {
+	j := judged{Equation: asked{Drift: f.request.Drift, Diffusion: f.request.Diffusion}, Seed: f.seed, Checkpoint: f.checkpoint}
 	if len(f.request.Drift) == 0 {
 		j.Equation.Function = &f.request.Function
 	}
 	if mean, variance, ok := target.Exact(); ok {
 		j.Exact = &exactMoments{statistic(mean), statistic(variance)}
 	}
-	return j
+	o, asked, err := f.repairs()
+	if err != nil {
+		return j, err
+	}
+	if !asked {
+		j.Certificate = target.Certify(x)
+		return j, nil
+	}
+	result, c, err := target.Repair(ctx, x, o)
+	switch {
+	case errors.Is(err, request.ErrNotInvariant):
+		return j, usage(fmt.Errorf("--repair: %w", err))
+	case errors.Is(err, simulate.ErrDiverged):
+		return j, withHint(err, "the equation leads away from a sample of the model: leave out --repair")
+	case err != nil:
+		return j, err
+	}
+	j.Repair, j.Certificate = &result, c
+	return j, nil
+}
+
+// String says what a repair did.
+func (j judged) String() string {
+	if j.Repair == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", repaired by %d steps of %.2g in %.2g s", j.Repair.Steps, j.Repair.DT, j.Repair.Seconds)
+	if j.Repair.Auto && !j.Repair.Settled {
+		text += " (not settled)"
+	}
+	return text
 }
 
 // besides is the exact value of a moment, in brackets, for the line that sample prints.

@@ -51,20 +51,51 @@ func TestRequestErrors(t *testing.T) {
 }
 
 // TestSampleWarnsOfLaw: sample warns on standard error and in the JSON document of what nobody
-// should trust, before it draws samples and of those that it has drawn.
+// should trust, before it draws samples and of those that it has drawn. Those are reasons of
+// the certificate, too.
 func TestSampleWarnsOfLaw(t *testing.T) {
 	dir := t.TempDir()
 	saveAccount(t, dir, 0)
 	for _, test := range []struct{ drift, diffusion, before, after string }{
-		{"-0.05*x", "1.5", "29 % of the invariant law is outside the model's grid, -5…5: there", "the samples do not have the invariant law, with mean 0 and variance 22.5 by quadrature"},
-		{"-(x-4.9)", "0.3", "32 % of the invariant law", "the samples do not have the invariant law, with mean 4.9 and variance 0.045 "},
-		{"-x/(1+x^2)", "1", "the invariant law has no mean and no variance", ""},
-		{"-x", "9", "the diffusion is 9 at x = ", "the samples do not have the invariant law, with mean 0 and variance 40.5 "},
+		{"-0.05*x", "1.5", "29 % of the invariant law is outside the model's grid, -5…5: there", ", the law's is 22.5"},
+		{"-(x-4.9)", "0.3", "32 % of the invariant law", ", the law's is 4.9"},
+		{"-x/(1+x^2)", "1", "the invariant law has no mean and no variance", "13 % of the law is outside the model's grid"},
+		{"-x", "9", "the diffusion is 9 at x = ", ", the law's is 40.5"},
 	} {
 		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--drift", test.drift, "--diffusion", test.diffusion,
 			"--backend", "go", "-n", "1000", "-o", filepath.Join(dir, "x.npy"), "--json")
-		if err := cmd.Run(); err != nil || strings.Count(out.String(), test.before) != 2 || test.after != "" && strings.Count(out.String(), test.after) != 2 {
+		if err := cmd.Run(); err != nil || strings.Count(out.String(), test.before) != 2 || strings.Count(out.String(), test.after) != 3 {
 			t.Errorf("drift %s, diffusion %s: %v\n%s", test.drift, test.diffusion, err, out)
+		}
+	}
+}
+
+// TestSampleRepairs: samples of an untrained network are not to be used, and are good when
+// they have been repaired. The document says by how many steps.
+func TestSampleRepairs(t *testing.T) {
+	dir := t.TempDir()
+	saveAccount(t, dir, 0)
+	for _, test := range []struct {
+		repair string
+		want   []string
+	}{
+		{"none", []string{`"verdict": "do not use"`, `"warnings": [` + "\n", `"seed": 0`}},
+		{"300", []string{`"verdict": "good"`, `"steps": 300`, `"warnings": []`, `"exact": {`}},
+		{"auto", []string{`"verdict": "good"`, `"settled": true`, `"auto": true`, `"warnings": []`}},
+	} {
+		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--drift", "-2*(x-1)", "--diffusion", "1",
+			"--backend", "go", "-n", "4096", "-o", filepath.Join(dir, "x.npy"), "--repair", test.repair, "--json")
+		err := cmd.Run()
+		for _, want := range test.want {
+			if err != nil || !strings.Contains(out.String(), want) {
+				t.Errorf("--repair %s lacks %s: %v\n%s", test.repair, want, err, out)
+			}
+		}
+	}
+	for _, repair := range []string{"0", "-1", "some", "1.5", "9999999999"} {
+		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--function", "0", "-o", filepath.Join(dir, "x.npy"), "--repair", repair)
+		if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "not none, auto or a number of steps") {
+			t.Errorf("--repair %s: %v\n%s", repair, err, out)
 		}
 	}
 }
@@ -116,8 +147,8 @@ func TestSampleWarns(t *testing.T) {
 	saveAccount(t, dir, 0) // normalised by 0 and 1
 	for drift, lines := range map[string]int{"-x": 0, "-10*x": 2} {
 		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--drift", drift, "--diffusion", "1",
-			"--backend", "go", "-n", "10", "-o", filepath.Join(dir, "x.npy"), "--json")
-		if err := cmd.Run(); err != nil || strings.Count(out.String(), "the drift is ") != lines || strings.Count(out.String(), `"warnings"`) != lines/2 {
+			"--backend", "go", "-n", "10", "-o", filepath.Join(dir, "x.npy"), "--json") // too few to be judged
+		if err := cmd.Run(); err != nil || strings.Count(out.String(), "the drift is ") != lines || strings.Count(out.String(), `"warnings": []`) != 1-lines/2 {
 			t.Errorf("drift %s: %v\n%s", drift, err, out)
 		}
 	}

@@ -24,6 +24,23 @@ type Particles struct {
 // Dim is 2N.
 func (p Particles) Dim() int { return 2 * p.N }
 
+// Drift writes the drift at a state.
+func (p Particles) Drift(drift []float64, state []float32) {
+	for j, v := range state {
+		drift[j] = -p.Trap * float64(v)
+	}
+	for j := 0; j < len(state); j += 2 {
+		for m := 0; m < j; m += 2 {
+			u, v := float64(state[j])-float64(state[m]), float64(state[j+1])-float64(state[m+1])
+			f := p.Force.At(u*u + v*v)
+			drift[j] += f * u
+			drift[j+1] += f * v
+			drift[m] -= f * u
+			drift[m+1] -= f * v
+		}
+	}
+}
+
 // InUnits is the equation of length·X(rate·t): the same particles with other units of length
 // and time.
 func (p Particles) InUnits(length, rate float64) Particles {

@@ -54,11 +54,12 @@ type chains[T float32 | float64] struct {
 	lo, hi  T   // states that are not between count as diverged
 	dim     int // of a state, a divisor of window
 	active  int
+	given   []T // the first states of all chains, [chains, dim], instead of draws; may be nil
 }
 
 // run starts chains first..first+active−1 as the scheme says, takes perChain samples of each
 // and stores them in dst, [active, perChain, dim]. The first dim normals of a chain are its
-// first state, and each step takes the next dim. advance moves the states x by
+// first state, or are left out if that is given, and each step takes the next dim. advance moves the states x by
 // len(z)/(dim·lanes) steps with the normals z, and reports whether they are then bounded.
 // run calls tick from time to time with the number of steps, over all chains, since the
 // last call.
@@ -88,6 +89,10 @@ func (c *chains[T]) run(
 		}
 		source := NewSource(stream.seed, stream.purpose, stream.function, uint64(chain))
 		for k := range c.dim {
+			if c.given != nil {
+				c.x[k*lanes+l] = T(c.frame.toState(k, float64(c.given[chain*c.dim+k])))
+				continue
+			}
 			law := laws[min(k, len(laws)-1)]
 			c.x[k*lanes+l] = T(c.frame.toState(k, firstState(law, c.normals.values[k*lanes+l], source.Uniform())))
 		}

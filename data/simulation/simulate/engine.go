@@ -118,12 +118,17 @@ func (e *Engine) EulerMaruyama(
 	}
 }
 
+// chains are those of an equation with states of that dimension.
+func (e *Engine) chains(frame frame, dim int) *chains[float32] {
+	return &chains[float32]{engine: e, frame: frame, lo: -float32(frame.limit), hi: float32(frame.limit), dim: dim}
+}
+
 // blocks runs all chains of an equation, up to 64 at a time.
 func (e *Engine) blocks(
 	ctx context.Context, dst []float32, dim int, frame frame, s Scheme, perChain int, stream stream,
 	advance func(c *chains[float32], z []float32) bool,
 ) error {
-	c := &chains[float32]{engine: e, frame: frame, lo: -float32(frame.limit), hi: float32(frame.limit), dim: dim}
+	c := e.chains(frame, dim)
 	for first := 0; first < s.Chains; first += lanes {
 		c.active = min(lanes, s.Chains-first)
 		part := dst[first*perChain*dim:][:c.active*perChain*dim]

@@ -31,11 +31,18 @@ func (e *Engine) EulerMaruyamaFunc(
 	ctx context.Context, dst []float64, equation Equation, domain Domain, s Scheme, seed, function uint64, purpose string,
 	progress func(done, total int),
 ) error {
-	perChain, err := s.samplesPerChain(len(dst))
-	if err != nil {
+	if err := domain.Holds(s.Start); err != nil {
 		return err
 	}
-	if err := domain.Holds(s.Start); err != nil {
+	return e.functions(ctx, dst, nil, equation, domain, s, stream{seed, purpose, function}, progress)
+}
+
+// functions is EulerMaruyamaFunc for chains from given first states, or from those of the scheme.
+func (e *Engine) functions(
+	ctx context.Context, dst, given []float64, equation Equation, domain Domain, s Scheme, stream stream, progress func(done, total int),
+) error {
+	perChain, err := s.samplesPerChain(len(dst))
+	if err != nil {
 		return err
 	}
 	var mu sync.Mutex
@@ -57,13 +64,13 @@ func (e *Engine) EulerMaruyamaFunc(
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			state := &chains[float64]{engine: e, frame: natural, dim: 1, active: min(width, s.Chains-first)}
+			state := &chains[float64]{engine: e, frame: natural, dim: 1, active: min(width, s.Chains-first), given: given}
 			state.lo, state.hi = max(domain.Lo, -bound), min(domain.Hi, bound)
 			f := newFunctionStep(equation, e.name, (*[lanes]float64)(state.x[:lanes]), s.DT)
 			f.lo, f.hi, f.confined = state.lo, state.hi, domain != WholeLine
 			advance := func(z []float32) bool { return f.advance(state.active, z) }
 			part := dst[first*perChain : (first+state.active)*perChain]
-			err := state.run(ctx, part, s, first, stream{seed, purpose, function}, advance, tick)
+			err := state.run(ctx, part, s, first, stream, advance, tick)
 			return f.explain(err, domain)
 		})
 	}

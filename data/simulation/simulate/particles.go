@@ -15,8 +15,9 @@ type swarm struct {
 	active  int
 	used    int // steps of the normals' window already used
 	x, next []vector
-	f       []vector // zero between steps
-	since   int      // pairs since the last check of the context
+	f       []vector  // zero between steps
+	given   []float32 // the first states of all chains instead of draws; may be nil
+	since   int       // pairs since the last check of the context
 }
 
 // Pairs are computed in tiles. The positions and forces of a tile's columns stay in the L1
@@ -108,6 +109,13 @@ func (w *swarm) start(laws []random.Law, first int, stream stream) {
 	}
 	for k := 0; k < len(w.x); {
 		for z := w.noise(k); len(z) > 0; z = z[lanes:] {
+			if w.given != nil {
+				for l := range w.x[k] {
+					w.x[k][l] = float32(float64(w.given[min(first+l, first+w.active-1)*len(w.x)+k]) * w.table.unit)
+				}
+				k++
+				continue
+			}
 			law := laws[k%2%len(laws)]
 			centre, deviation := float32(law.A*w.table.unit), float32(law.B*w.table.unit)
 			for l := range w.x[k] {

@@ -16,6 +16,8 @@ type Law struct {
 	// Mean and Variance are NaN where they do not exist.
 	Mean, Variance float64
 
+	fourth float64 // E (X − mean)⁴ of the table
+
 	x, cdf []float64 // both increasing
 	first  []int32   // the last point at or before each of as many equal parts of [0, 1]
 }
@@ -64,7 +66,7 @@ func ofLine(l *density.Line) *Law {
 	law := &Law{Mean: l.Mean(), Variance: l.Variance()}
 	var cubic interp.FritschButland
 	if len(x) < 3 || cubic.Fit(x, f) != nil {
-		return law.table(x, f)
+		return law.table(x, f).moments()
 	}
 	fine, values := []float64{x[0]}, []float64{f[0]}
 	for i := 1; i < len(x); i++ {
@@ -74,7 +76,7 @@ func ofLine(l *density.Line) *Law {
 		}
 		fine, values = append(fine, x[i]), append(values, f[i])
 	}
-	return law.table(fine, values)
+	return law.table(fine, values).moments()
 }
 
 // OfQuantiles is a law whose quantile function is known. Its moments are those of the table:
@@ -95,15 +97,34 @@ func OfQuantiles(quantile func(u float64) float64) *Law {
 	for i, v := range u {
 		x[i] = quantile(v)
 	}
-	l := new(Law).table(x, u)
-	var second float64
-	for i := 1; i < len(l.x); i++ { // uniform between two points
-		mass, middle, width := l.cdf[i]-l.cdf[i-1], (l.x[i]+l.x[i-1])/2-l.x[0], l.x[i]-l.x[i-1]
-		l.Mean += mass * middle
-		second += mass * (middle*middle + width*width/12)
+	l := (&Law{Mean: math.NaN(), Variance: math.NaN()}).table(x, u)
+	l.Mean = l.moment(l.x[0], 1) + l.x[0]
+	l.Variance = l.moment(l.Mean, 2)
+	return l.moments()
+}
+
+// moment is E (X − c)ᵏ of the table, for k up to 5: that of a uniform law on every interval, by
+// the rule of Gauss and Legendre of 3 points.
+func (l *Law) moment(c float64, k int) (sum float64) {
+	for i := 1; i < len(l.x); i++ {
+		mass, middle, half := l.cdf[i]-l.cdf[i-1], (l.x[i]+l.x[i-1])/2-c, (l.x[i]-l.x[i-1])/2
+		node := half * math.Sqrt(0.6)
+		sum += mass * (5*power(middle-node, k) + 8*power(middle, k) + 5*power(middle+node, k)) / 18
 	}
-	l.Variance = second - l.Mean*l.Mean
-	l.Mean += l.x[0]
+	return sum
+}
+
+func power(v float64, k int) float64 {
+	p := v
+	for range k - 1 {
+		p *= v
+	}
+	return p
+}
+
+// moments completes the table's own moments.
+func (l *Law) moments() *Law {
+	l.fourth = l.moment(l.Mean, 4)
 	return l
 }
 
@@ -111,7 +132,7 @@ func OfQuantiles(quantile func(u float64) float64) *Law {
 func OfDensity(d *density.Density) *Law {
 	l := OfQuantiles(d.Inverse().At)
 	l.Mean, l.Variance = d.Moments()
-	return l
+	return l.moments()
 }
 
 // table keeps the points at which both coordinates increase.

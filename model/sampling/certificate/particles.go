@@ -56,7 +56,7 @@ func (p Particles) test(x []float32, effective float64) (checks []Check) {
 	for i := 0; i < n; i += stride {
 		state := x[i*d:][:d]
 		var lf [3 + 2*len(widths)]float64
-		p.forces(b, state)
+		p.Drift(b, state)
 		for j := 0; j < d; j += 2 {
 			u, v := float64(state[j]), float64(state[j+1])
 			q, along := u*u+v*v, u*b[j]+v*b[j+1]
@@ -95,21 +95,4 @@ func (p Particles) test(x []float32, effective float64) (checks []Check) {
 		checks = append(checks, totals[k].check(name, count, effective, scales[k]))
 	}
 	return checks
-}
-
-// forces is the drift at a state.
-func (p Particles) forces(b []float64, state []float32) {
-	for j, v := range state {
-		b[j] = -p.Trap * float64(v)
-	}
-	for j := 0; j < len(state); j += 2 {
-		for m := 0; m < j; m += 2 {
-			u, v := float64(state[j])-float64(state[m]), float64(state[j+1])-float64(state[m+1])
-			f := p.Force.At(u*u + v*v)
-			b[j] += f * u
-			b[j+1] += f * v
-			b[m] -= f * u
-			b[m+1] -= f * v
-		}
-	}
 }

@@ -25,7 +25,7 @@ const (
 type limits struct{ care, refuse, chance float64 }
 
 var bounds = map[kind]limits{
-	generator:   {care: 0.15, refuse: 0.5, chance: 4},
+	generator:   {care: 0.2, refuse: 0.5, chance: 4},
 	kolmogorov:  {care: 0.05, refuse: 0.15, chance: 1.95}, // n draws of the law exceed 1.95 once in 1,000 times
 	wasserstein: {care: 0.15, refuse: 0.4, chance: 3},
 	moment:      {care: 0.15, refuse: 0.4, chance: 4},

@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -60,6 +61,7 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	}
 	t := Target{Subject: flow.Subject{Function: function}, Warnings: betweenNodes(c, fine)}
 	if !timed {
+		t.formulas = repair.Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval}
 		t.later = func(t *Target) {
 			var warnings []string
 			t.subject, t.line, warnings = lawOf(b, sigma, c)

@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -42,11 +43,12 @@ type Target struct {
 	// Warnings say why the samples may have another law than the equation.
 	Warnings []string
 
-	subject certificate.Subject // that the samples are judged by
-	line    *density.Line       // law of the formulas; nil where it is not known
-	later   func(*Target)       // computes the law, which takes longer than the rest; may be nil
-	compare bool                // the table of formulas with the training set
-	table   family.Function     // before a time was set
+	subject  certificate.Subject // that the samples are judged by
+	line     *density.Line       // law of the formulas; nil where it is not known
+	later    func(*Target)       // computes the law, which takes longer than the rest; may be nil
+	compare  bool                // the table of formulas with the training set
+	table    family.Function     // before a time was set
+	formulas repair.Equation     // that they are repaired by, on the line
 }
 
 // Kinds of InputError.

@@ -1,0 +1,187 @@
+package repair
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+)
+
+// line is an equation of formulas, and whether samples have its exact law.
+func line(t *testing.T, drift, diffusion string) (Equation, func(x []float32) bool) {
+	t.Helper()
+	b, err := expression.Compile(drift)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sigma, err := expression.Compile(diffusion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, law, err := certificate.Integrate(b.Eval, sigma.Eval, -5, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := certificate.Subject{Equation: certificate.Line{Drift: b.Eval, Diffusion: sigma.Eval}, Law: law, Unlearned: math.NaN()}
+	return Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval},
+		func(x []float32) bool { return s.Certify(x, 1).Verdict == certificate.Good }
+}
+
+func normal(n int, mean, deviation float64) []float32 {
+	rng, x := random.New(1, "repair"), make([]float32, n)
+	for i := range x {
+		x[i] = float32(mean + deviation*rng.NormFloat64())
+	}
+	return x
+}
+
+// From wrong samples auto comes to the law, whatever the unit of time; it is the same again,
+// and says how far it went.
+func TestAutoComesToTheLaw(t *testing.T) {
+	for _, test := range []struct {
+		drift, diffusion string
+		mean, deviation  float64
+	}{
+		{"-2*(x-1)", "1", 0, 1},
+		{"-200*(x-1)", "10", 0, 1},
+		{"x - x^3", "0.7", 0.5, 0.5},
+		{"-x", "5", 0, 1},
+		{"-x", "0.5 + 0.3*cos(x)", 3, 0.1},
+	} {
+		e, right := line(t, test.drift, test.diffusion)
+		x := normal(4096, test.mean, test.deviation)
+		again := slices.Clone(x)
+		if right(x) {
+			t.Fatalf("%s, %s: the samples are right from the start", test.drift, test.diffusion)
+		}
+		r, err := Run(t.Context(), x, e, Options{}, right)
+		if err != nil || !r.Settled || !r.Auto || !right(x) || r.Moved < 0.1 || r.Steps < firstRound {
+			t.Errorf("%s, %s: %+v, right %v, %v", test.drift, test.diffusion, r, right(x), err)
+		}
+		s, err := Run(t.Context(), again, e, Options{}, right)
+		if err != nil || !slices.Equal(x, again) || s.Steps != r.Steps || s.DT != r.DT || s.Moved != r.Moved {
+			t.Errorf("%s, %s: %+v, and again %+v, %v", test.drift, test.diffusion, r, s, err)
+		}
+	}
+}
+
+// The time step is that of the equation's own unit of time, with two digits, and makes the
+// variance of a linear drift λ as much too large as wanted: q/(1−q) with q = λ·dt/2.
+func TestTimeStep(t *testing.T) {
+	for _, rate := range []float64{0.01, 1, 300} {
+		e, _ := line(t, "-"+number(rate)+"*x", number(math.Sqrt(2*rate)))
+		x := normal(1<<16, 0, 1)
+		r, err := Run(t.Context(), x, e, Options{Steps: 500}, nil)
+		want := 2 * 0.01 / 1.01 / rate
+		if err != nil || r.Steps != 500 || r.Auto || math.Abs(r.DT/want-1) > 0.06 {
+			t.Errorf("rate %g: %+v, %v, want a step of %.3g", rate, r, err, want)
+		}
+		var square float64
+		for _, v := range x {
+			square += float64(v) * float64(v) / float64(len(x))
+		}
+		if math.Abs(square-1.01) > 0.022 { // four standard errors
+			t.Errorf("rate %g: the variance is %.4f, want 1.01", rate, square)
+		}
+	}
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+
+// States that are far out come in, where steps for the others would throw them beyond all bounds.
+func TestOutliers(t *testing.T) {
+	e, right := line(t, "x - x^3", "0.7")
+	x := normal(4096, 0, 1)
+	x[17], x[18] = 3000, -40
+	if err := simulate.Fastest().ContinueFunc(t.Context(), []float64{3000}, e.Formulas, simulate.WholeLine, 0.01, 10, 1, 1, ""); !errors.Is(err, simulate.ErrDiverged) {
+		t.Fatalf("the outlier does no harm: %v", err)
+	}
+	if r, err := Run(t.Context(), x, e, Options{}, right); err != nil || !r.Settled || !right(x) || r.DT < 1e-3 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Wells that chains hardly leave are not settled within the limit. An equation that leads away
+// is an error.
+func TestNotSettled(t *testing.T) {
+	e, right := line(t, "x - x^3", "0.15")
+	if r, err := Run(t.Context(), normal(1024, 1, 0.1), e, Options{Limit: 20 * time.Millisecond}, right); err != nil || r.Settled || r.Seconds > 2 {
+		t.Errorf("one well: %+v, %v", r, err)
+	}
+	b, err := expression.Compile("x^3 - x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := Equation{Formulas: expression.NewEquation(b, b).Bind, Drift: b.Eval, Diffusion: b.Eval}
+	if _, err := Run(t.Context(), normal(100, 3, 1), away, Options{Steps: 10000}, nil); !errors.Is(err, simulate.ErrDiverged) {
+		t.Errorf("away: %v", err)
+	}
+	if _, err := Run(t.Context(), nil, e, Options{}, right); err == nil {
+		t.Error("no samples are repaired")
+	}
+}
+
+// In the plane, on tables of the line, and of particles.
+func TestSystems(t *testing.T) {
+	grid := sde.Grid{Lo: -5, Hi: 5, N: 64}
+	plane, err := family.TabulatePlane([]string{"-x - y", "x - y"}, []string{"sqrt(2)"}, grid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := expression.Compile("-x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := expression.Compile("1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := expression.Tabulate(b, one, grid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	particles := sde.Particles{N: 4, Trap: 0.5, Noise: 1, Force: sde.Tabulate(func(r2 float64) float64 { return 2 * math.Exp(-r2) }, 0, 4)}
+	for _, test := range []struct {
+		system   sde.System
+		equation certificate.Equation
+	}{{plane, certificate.OfPlane(plane)}, {table, certificate.OfTable(table)}, {particles, certificate.Particles{Particles: particles}}} {
+		d := test.system.Dim()
+		right := func(x []float32) bool {
+			return certificate.Subject{Equation: test.equation, Unlearned: math.NaN()}.Certify(x, d).Verdict == certificate.Good
+		}
+		x := normal(2048*d, 0.5, 0.3)
+		if right(x) {
+			t.Fatalf("%T: the samples are right from the start", test.system)
+		}
+		r, err := Run(t.Context(), x, Equation{System: test.system}, Options{}, right)
+		if err != nil || !r.Settled || !right(x) || r.Moved < 0.2 {
+			t.Errorf("%T: %+v, right %v, %v", test.system, r, right(x), err)
+		}
+	}
+}
+
+// The distance of two lists is Kolmogorov and Smirnov's, with ties.
+func TestApart(t *testing.T) {
+	for _, test := range []struct {
+		a, b []float64
+		want float64
+	}{
+		{[]float64{1, 2, 3, 4}, []float64{1, 2, 3, 4}, 0},
+		{[]float64{1, 2, 3, 4}, []float64{5, 6, 7, 8}, 1},
+		{[]float64{1, 1, 1, 2}, []float64{1, 2, 2, 2}, 0.5},
+		{[]float64{0, 3}, []float64{1, 2}, 0.5},
+	} {
+		if got := apart([][]float64{{0, 0}, test.a}, [][]float64{{0, 0}, test.b}); got != test.want {
+			t.Errorf("%v and %v are %g apart, want %g", test.a, test.b, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+package repair
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+)
+
+// walk is the samples on their way.
+type walk struct {
+	equation Equation
+	engine   *simulate.Engine
+	seed     uint64
+	x        []float32
+	exact    []float64 // the same in double precision, where formulas are followed
+	rounds   uint64
+	steps    int // without those of approach
+	dt       float64
+}
+
+func newWalk(x []float32, e Equation, seed uint64) *walk {
+	w := &walk{equation: e, engine: simulate.Fastest(), seed: seed, x: x}
+	if e.Formulas != nil {
+		w.exact = make([]float64, len(x))
+		for i, v := range x {
+			w.exact[i] = float64(v)
+		}
+	}
+	return w
+}
+
+// advance takes steps of dt. Every round has noise of its own.
+func (w *walk) advance(ctx context.Context, dt float64, steps int) (err error) {
+	w.rounds++
+	if w.exact == nil {
+		err = w.engine.Continue(ctx, w.x, w.equation.System, dt, steps, w.seed, w.rounds, "repair")
+	} else if err = w.engine.ContinueFunc(ctx, w.exact, w.equation.Formulas, simulate.WholeLine, dt, steps, w.seed, w.rounds, "repair"); err == nil {
+		for i, v := range w.exact {
+			w.x[i] = float32(v)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("repair: %w", err)
+	}
+	return nil
+}
+
+// run takes steps of the equation's time step.
+func (w *walk) run(ctx context.Context, steps int) error {
+	wanted, _ := w.timeSteps()
+	w.dt = wanted
+	w.steps += steps
+	return w.advance(ctx, w.dt, steps)
+}
+
+const (
+	// approached is a part of the time step, and with approachSteps of it a state goes from
+	// far out to the others: each step takes at most half of its distance.
+	approached     = 0.5
+	approachSteps  = 8
+	approachRounds = 100
+	// far is how many deviations from the mean a state is that a step must not throw across.
+	far = 3
+	// coarsest is the part of s²/σ², half the time in which a linear drift forgets, that a step
+	// takes at most.
+	coarsest = 0.1
+	// mostStates are looked at.
+	mostStates = 1 << 12
+)
+
+// approach brings in states that are so far out that steps of the equation's time step would
+// throw them across the others, or beyond all bounds.
+func (w *walk) approach(ctx context.Context) error {
+	for range approachRounds {
+		wanted, stable := w.timeSteps()
+		if stable > approached*wanted {
+			return nil
+		}
+		if err := w.advance(ctx, stable, approachSteps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeSteps are the time step with which the variance becomes too large by one part in a hundred,
+// by diagnostics.Inflation from the states, with two digits; and the largest step by which
+// no state that is far out moves more than half of the way to the mean.
+func (w *walk) timeSteps() (wanted, stable float64) {
+	dim, states, drift, noise := w.coefficients()
+	mean, deviation := make([]float64, dim), make([]float64, dim)
+	n := float64(len(states) / dim)
+	for i, v := range states {
+		mean[i%dim] += v / n
+	}
+	for i, v := range states {
+		deviation[i%dim] += (v - mean[i%dim]) * (v - mean[i%dim]) / n
+	}
+	wanted, stable = math.Inf(1), math.Inf(1)
+	probe := 1.0 // the estimate is of this step, in the equation's own unit of time
+	for c := range dim {
+		if a := noise[c*dim+c]; a > 0 && deviation[c] > 0 {
+			probe = min(probe, 1e-3*deviation[c]/a)
+		}
+	}
+	if e := diagnostics.Inflation(probe, dim, states, drift, noise); e > 0 {
+		wanted = diagnostics.TimeStep(probe, e, diagnostics.WantedInflation)
+	}
+	for c := range dim {
+		if a := noise[c*dim+c]; a > 0 && deviation[c] > 0 {
+			wanted = min(wanted, coarsest*deviation[c]/a)
+		}
+		deviation[c] = math.Sqrt(deviation[c])
+	}
+	for i, v := range states {
+		c := i % dim
+		if d := v - mean[c]; math.Abs(d) > far*deviation[c] && d*drift[i] < 0 {
+			stable = min(stable, 0.5*math.Abs(d/drift[i]))
+		}
+	}
+	if math.IsInf(wanted, 1) { // neither drift nor noise
+		wanted = probe
+	}
+	return rounded(wanted), min(stable, wanted)
+}
+
+// rounded has two digits.
+func rounded(v float64) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 1, 64), 64)
+	if err != nil { // beyond all numbers
+		return v
+	}
+	return r
+}
+
+// coefficients are states [n, dim], their drift, and the mean of σσᵀ [dim, dim]. Of particles,
+// each one is a state in the plane.
+func (w *walk) coefficients() (dim int, states, drift, noise []float64) {
+	d := 1
+	if w.exact == nil {
+		d = w.equation.System.Dim()
+	}
+	n := len(w.x) / d
+	// All are looked at for what is far out, of particles some, since each costs all pairs.
+	stride := 1
+	if particles, ok := w.equation.System.(sde.Particles); ok && w.exact == nil {
+		most := max(mostStates/particles.N, 1)
+		stride = (n + most - 1) / most
+	}
+	for i := 0; i < n; i += stride {
+		for _, v := range w.x[i*d : (i+1)*d] {
+			states = append(states, float64(v))
+		}
+	}
+	drift = make([]float64, len(states))
+	count := float64(len(states) / d)
+	if w.exact != nil {
+		sigma := make([]float64, len(states))
+		w.equation.Drift(drift, states)
+		w.equation.Diffusion(sigma, states)
+		return 1, states, drift, []float64{meanSquare(sigma)}
+	}
+	switch system := w.equation.System.(type) {
+	case sde.Coefficients:
+		sigma := make([]float64, len(states))
+		for i, v := range states {
+			drift[i], sigma[i] = system.DriftAt(v), system.DiffusionAt(v)
+		}
+		return 1, states, drift, []float64{meanSquare(sigma)}
+	case sde.Plane:
+		noise = make([]float64, 4)
+		for i := 0; i < len(states); i += 2 {
+			b, s := system.At(states[i], states[i+1])
+			copy(drift[i:], b[:])
+			for k, v := range [4]float64{s[0]*s[0] + s[1]*s[1], s[0]*s[2] + s[1]*s[3], s[0]*s[2] + s[1]*s[3], s[2]*s[2] + s[3]*s[3]} {
+				noise[k] += v / count
+			}
+		}
+		return 2, states, drift, noise
+	case sde.Particles:
+		for i := 0; i < n; i += stride {
+			at := i / stride * d
+			system.Drift(drift[at:at+d], w.x[i*d:(i+1)*d])
+		}
+		a := system.Noise * system.Noise
+		return 2, states, drift, []float64{a, 0, 0, a}
+	}
+	panic(fmt.Sprintf("repair: a system of type %T", w.equation.System))
+}
+
+func meanSquare(v []float64) (mean float64) {
+	for _, s := range v {
+		mean += s * s / float64(len(v))
+	}
+	return mean
+}

@@ -1,0 +1,40 @@
+package request
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
+)
+
+// ErrNotInvariant means that samples of a law at a time cannot be repaired: steps of the
+// equation go on in time.
+var ErrNotInvariant = errors.New("a law at a time cannot be repaired")
+
+// Repair moves samples x [n, d] of the target by steps of its equation, in place, and certifies
+// them. On the line chains follow the formulas, so that neither the model's grid nor its training
+// set matter any more; elsewhere they follow the tables.
+func (t Target) Repair(ctx context.Context, x []float32, o repair.Options) (repair.Result, certificate.Certificate, error) {
+	system := t.Subject.Function.System
+	if t.subject.Equation == nil && t.subject.Law == nil {
+		return repair.Result{}, certificate.Certificate{}, ErrNotInvariant
+	}
+	repaired := t
+	repaired.subject.Unlearned = math.NaN()
+	if t.formulas.Formulas != nil {
+		repaired.subject.Grid = sde.Grid{}
+	}
+	equation := t.formulas
+	equation.System = system
+	result, err := repair.Run(ctx, x, equation, o, func(x []float32) bool {
+		v := repaired.Certify(x).Verdict
+		return v == certificate.Good || v == certificate.NotJudged
+	})
+	if err != nil {
+		return result, certificate.Certificate{}, err
+	}
+	return result, repaired.Certify(x), nil
+}
