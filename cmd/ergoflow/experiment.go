@@ -84,7 +84,10 @@ func (f *experimentFlags) loadTried(ctx context.Context, name string) (experimen
 
 func experimentNames() string { return strings.Join(experiment.Names(), ", ") }
 
+// runsDirectory has the runs without --dir.
+const runsDirectory = "ergoflow-runs"
+
 // defaultDir is the directory of a run without --dir.
 func defaultDir(e experiment.Experiment) string {
-	return filepath.Join("ergoflow-runs", e.Name+"-"+e.Preset)
+	return filepath.Join(runsDirectory, e.Name+"-"+e.Preset)
 }

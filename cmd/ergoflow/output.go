@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/internal/finitejson"
 )
@@ -50,8 +53,8 @@ func (s statistic) MarshalJSON() ([]byte, error) {
 
 // writable checks the path of -o before the results are computed.
 func writable(output string) error {
-	if output == "-" {
-		return usagef("-o is -, but samples do not go to standard output")
+	if output == arrayStdout {
+		return usagef("-o is -, but this output does not go to standard output")
 	}
 	err := atomicfile.Writable(output)
 	switch {
@@ -63,12 +66,65 @@ func writable(output string) error {
 	return nil
 }
 
-// arrayWritable checks the path of -o of a command that writes an array.
-func arrayWritable(output string) error {
-	if suffix := filepath.Ext(output); len(suffix) > 1 && !strings.EqualFold(suffix, ".npy") {
-		return withHint(usagef("-o is %s, but samples are written as .npy", output), "give -o a name that ends in .npy, or has no suffix")
+// outputUsage is the help of -o of commands that write samples.
+const outputUsage = "file to write: .npy, .npz, .csv, .parquet or .json by its suffix; - is CSV to standard output (required)"
+
+// printResult prints what a command tells of the samples that it has written to output: on
+// standard error where they are on standard output.
+func printResult(result fmt.Stringer, json bool, output string) error {
+	switch {
+	case json:
+		return printJSON(result)
+	case output == arrayStdout:
+		fmt.Fprintln(os.Stderr, result)
+	default:
+		fmt.Fprintln(stdout, result)
+	}
+	return nil
+}
+
+// float64s are numbers in double precision.
+func float64s(x []float32) []float64 {
+	y := make([]float64, len(x))
+	for i, v := range x {
+		y[i] = float64(v)
+	}
+	return y
+}
+
+// arrayStdout is the -o that stands for standard output.
+const arrayStdout = "-"
+
+// arrayWritable checks the path of -o of a command that writes samples. With json, standard
+// output has the JSON document.
+func arrayWritable(output string, json bool) error {
+	if output == arrayStdout {
+		if json {
+			return withHint(usagef("-o - and --json both write to standard output"), "give -o a file")
+		}
+		return nil
+	}
+	return curveWritable(output)
+}
+
+// curveWritable checks the path of a file in one of arrayfile's formats.
+func curveWritable(output string) error {
+	if err := arrayfile.Known(output); err != nil {
+		hint := "give a name that ends in " + strings.Join(arrayfile.Suffixes(), ", ") + ", or has no suffix: then it is .npy"
+		if suffix := filepath.Ext(output); slices.Contains([]string{".nc", ".h5", ".hdf5", ".cdf"}, strings.ToLower(suffix)) {
+			hint = "write x.npz; then in Python with ArviZ 1: arviz.from_dict({\"posterior\": {\"x\": numpy.load(\"x.npz\")[\"x\"]}}).to_netcdf(\"x.nc\")"
+		}
+		return withHint(usage(err), "%s", hint)
 	}
 	return writable(output)
+}
+
+// writeSamples writes samples to a file, or to standard output as CSV.
+func writeSamples(ctx context.Context, output string, s arrayfile.Samples) (dtype string, err error) {
+	if output == arrayStdout {
+		return arrayfile.WriteCSV(ctx, stdout, s)
+	}
+	return arrayfile.Write(ctx, output, s)
 }
 
 // warn prints warnings on standard error.

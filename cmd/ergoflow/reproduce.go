@@ -92,7 +92,7 @@ func (f *reproduceFlags) run(ctx context.Context, name string) error {
 	if err := trainable(ctx, selected, f.preset, f.seeds, f.on, &f.local); err != nil {
 		return err
 	}
-	f.local.dir = cmp.Or(f.local.dir, filepath.Join("ergoflow-runs", "reproduce-"+f.preset))
+	f.local.dir = cmp.Or(f.local.dir, filepath.Join(runsDirectory, "reproduce-"+f.preset))
 	bars := progress.Stages{Out: os.Stderr}
 	o := f.options(&bars)
 	o.Studies = selected

@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
@@ -47,6 +47,7 @@ type lineMoments struct {
 type sampleFlags struct {
 	checkpoint, output string
 	request            request.Request
+	parameters         []string
 	time               float64
 	n                  int
 	solver, backend    string
@@ -59,7 +60,7 @@ type sampleFlags struct {
 func sampleCommand() *cobra.Command {
 	var flags sampleFlags
 	cmd := &cobra.Command{
-		Use:   "sample --checkpoint C (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
+		Use:   "sample [--checkpoint C] (--function I | --drift EXPR --diffusion EXPR) -o x.npy",
 		Short: "Sample the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or of a new equation given as formulas
@@ -102,28 +103,24 @@ the longest time.`,
 			if err != nil {
 				return err
 			}
-			if flags.json {
-				return printJSON(out)
-			}
-			fmt.Fprintln(stdout, out)
-			return nil
+			return printResult(out, flags.json, flags.output)
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.checkpoint, "checkpoint", "", checkpointUsage+" (required)")
+	f.StringVar(&flags.checkpoint, "checkpoint", "", checkpointUsage+" (default: the only run in ergoflow-runs)")
 	f.IntVar(&flags.request.Function, "function", 0, "number of a function of the experiment; the held-out ones follow the training functions")
 	f.StringArrayVar(&flags.request.Drift, "drift", nil, "formula `EXPR` of the drift b(x); in the plane give two, in x and y")
 	f.StringArrayVar(&flags.request.Diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x); in the plane give one, two or four")
+	parameterFlag(f, &flags.parameters)
 	f.Float64Var(&flags.time, "time", 0, "physical time of the law, in the equation's unit, for models of vn1d_time")
 	f.IntVarP(&flags.n, "samples", "n", 4096, "number of samples")
 	f.StringVar(&flags.solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5")
-	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
+	f.StringVarP(&flags.output, "output", "o", "", outputUsage)
 	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
 	f.StringVar(&flags.repair, "repair", "none", "move the samples by `STEPS` of the equation, a number, or auto")
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
-	cmd.MarkFlagRequired("checkpoint")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagsRequiredTogether("drift", "diffusion")
 	cmd.MarkFlagsOneRequired("function", "drift")
@@ -143,7 +140,13 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err := f.fits(1); err != nil {
 		return out, err
 	}
-	if err := arrayWritable(f.output); err != nil {
+	if err := arrayWritable(f.output, f.json); err != nil {
+		return out, err
+	}
+	if f.request.Parameters, err = readParameters(f.parameters); err != nil {
+		return out, err
+	}
+	if f.checkpoint, err = checkpointOrOnly(f.checkpoint); err != nil {
 		return out, err
 	}
 	trained, st, err := readState(ctx, f.checkpoint)
@@ -173,15 +176,12 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, err
 	}
 	warn(judged.Certificate.Warnings())
-	shape := []int{f.n}
-	if dim > 1 {
-		shape = []int{f.n, dim}
-	}
-	if err := npy.Write(ctx, f.output, npy.Array[float32]{Shape: shape, Data: x}); err != nil {
+	written := arrayfile.Points(float64s(x), dim)
+	if _, err := writeSamples(ctx, f.output, written); err != nil {
 		return out, err
 	}
 	out = sampling{
-		Output: f.output, Shape: shape, Samples: f.n, Solver: solver.String(),
+		Output: f.output, Shape: written.Shape(), Samples: f.n, Solver: solver.String(),
 		Engine: name, Time: target.Time, SetupS: setup.Seconds(), Seconds: took.Seconds(),
 		Warnings: append(append([]string{}, target.Warnings...), judged.Certificate.Warnings()...), judged: judged,
 	}
@@ -235,7 +235,7 @@ func engineError(err error) error {
 
 // String is the line that sample prints.
 func (s sampling) String() string {
-	line := fmt.Sprintf("%s: %d samples by %s in %s, ready in %s", s.Output, s.Samples, s.Solver, short(s.Seconds), short(s.SetupS))
+	line := fmt.Sprintf("%s: %d samples by %s in %s, ready in %s, seed %d", s.Output, s.Samples, s.Solver, short(s.Seconds), short(s.SetupS), s.Seed)
 	if s.Time > 0 {
 		line += fmt.Sprintf(", time %.4g", s.Time)
 	}
@@ -263,7 +263,7 @@ func requestError(err error) error {
 	var equation *request.EquationError
 	switch {
 	case errors.As(err, &input):
-		return usage(fmt.Errorf("--%w", err))
+		return usage(withKnownNames(fmt.Errorf("--%w", err)))
 	case !errors.As(err, &equation):
 		return err
 	}

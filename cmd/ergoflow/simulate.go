@@ -19,15 +19,18 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/diagnostics"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
-	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 )
 
 // simulation is the document of `simulate --json`.
 type simulation struct {
 	Output   string    `json:"output"`
+	Shape    []int     `json:"shape"` // [chains, draws]
 	Samples  int       `json:"samples"`
 	Chains   int       `json:"chains"`
+	Draws    int       `json:"draws"` // of each chain
+	Seed     uint64    `json:"seed"`
 	DType    string    `json:"dtype"` // of the array: float32, or float64 where that would lose digits
 	Mean     float64   `json:"mean"`
 	Variance statistic `json:"variance"`
@@ -62,13 +65,13 @@ const (
 
 // simulateFlags are the flags of simulate.
 type simulateFlags struct {
-	drift, diffusion []string // one formula each
-	output, engine   string
-	start, domain    string
-	steps            int // of each chain after the burn-in
-	scheme           simulate.Scheme
-	seed             uint64
-	json             bool
+	lineFlags
+	output, engine, start string
+	samples               int // of all chains together; 0: as many as the steps give
+	steps                 int // of each chain after the burn-in
+	scheme                simulate.Scheme
+	seed                  uint64
+	json                  bool
 }
 
 func simulateCommand() *cobra.Command {
@@ -77,11 +80,12 @@ func simulateCommand() *cobra.Command {
 		Use:   "simulate --drift EXPR --diffusion EXPR -o x.npy",
 		Short: "Simulate dX = b(X)dt + σ(X)dW by Euler–Maruyama",
 		Long: `Simulates chains of a one-dimensional equation given as formulas in x and
-writes the samples as one float32 array, chain after chain; as float64 where
-float32 would change their deviation or their order, as near 1e5 with a
-deviation of 1. Chains start from draws of --start, normal(mean, deviation) or
+writes the samples as one float32 array [chain, draw]; as float64 where float32
+would change their deviation or their order, as near 1e5 with a deviation of 1.
+Chains start from draws of --start, normal(mean, deviation) or
 uniform(lo, hi). They take the burn-in, then --steps steps, of which every
---thin-th is kept. The samples depend on the seed, the formulas and the numbers
+--thin-th is kept; -n gives the number of all kept samples instead of --steps.
+The samples depend on the seed, the formulas and the numbers
 here, not on the threads or the engine. Each core takes 16 to 64 chains at a
 time.
 
@@ -111,20 +115,15 @@ that makes the variance more than 5 % too large.`,
 			if err != nil {
 				return err
 			}
-			if flags.json {
-				return printJSON(s)
-			}
-			fmt.Fprintln(stdout, s)
-			return nil
+			return printResult(s, flags.json, flags.output)
 		},
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&flags.drift, "drift", nil, "formula `EXPR` of the drift b(x), for example \"-x\" (required)")
-	f.StringArrayVar(&flags.diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x), for example \"sqrt(2)\" (required)")
-	f.StringVarP(&flags.output, "output", "o", "", "path of the .npy file to write (required)")
+	flags.register(f)
+	f.StringVarP(&flags.output, "output", "o", "", outputUsage)
 	f.StringVar(&flags.start, "start", "normal(0, 1)", "`LAW` of the chains' starts: normal(mean, deviation) or uniform(lo, hi)")
-	f.StringVar(&flags.domain, "domain", "(-inf, inf)", "open `INTERVAL` on which the equation lives, for example \"(0, inf)\"")
 	f.IntVar(&flags.steps, "steps", 10000, "steps of each chain after the burn-in")
+	f.IntVarP(&flags.samples, "samples", "n", 0, "number of samples that all chains keep, in place of --steps")
 	f.Float64Var(&flags.scheme.DT, "dt", 0.01, "time step, in the equation's unit of time")
 	f.IntVar(&flags.scheme.Chains, "chains", 64, "number of independent chains")
 	f.IntVar(&flags.scheme.BurnIn, "burn-in", 1000, "steps of each chain that are not kept")
@@ -135,16 +134,13 @@ that makes the variance more than 5 % too large.`,
 	for _, name := range []string{"drift", "diffusion", "output"} {
 		cmd.MarkFlagRequired(name)
 	}
+	cmd.MarkFlagsMutuallyExclusive("samples", "steps")
 	return cmd
 }
 
 // run simulates the chains and writes what is kept of them.
 func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
-	b, err := compileFlag("drift", f.drift)
-	if err != nil {
-		return s, err
-	}
-	sigma, err := compileFlag("diffusion", f.diffusion)
+	b, sigma, _, err := f.compile()
 	if err != nil {
 		return s, err
 	}
@@ -162,6 +158,9 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err != nil {
 		return s, usage(fmt.Errorf("--domain: %w", err))
 	}
+	if err := f.stepsFor(); err != nil {
+		return s, err
+	}
 	kept, err := samplesKept(f.scheme, f.steps)
 	if err != nil {
 		return s, usage(err)
@@ -169,7 +168,7 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 	if err := domain.Holds(f.scheme.Start); err != nil {
 		return s, usage(withHint(fmt.Errorf("--domain: %w", err), "start the chains inside, as with --start \"uniform(0.5, 1.5)\" in (0, inf)"))
 	}
-	if err := arrayWritable(f.output); err != nil {
+	if err := arrayWritable(f.output, f.json); err != nil {
 		return s, err
 	}
 	scheme := f.scheme
@@ -198,14 +197,16 @@ func (f *simulateFlags) run(ctx context.Context) (s simulation, err error) {
 		return s, explainSimulation(err, boundaries, explodes)
 	}
 	seconds := time.Since(begin).Seconds()
-	dtype, err := npy.WriteNarrow(ctx, f.output, npy.Array[float64]{Shape: []int{len(x)}, Data: x})
+	written := arrayfile.Line(x)
+	written.Chains = scheme.Chains
+	dtype, err := writeSamples(ctx, f.output, written)
 	if err != nil {
 		return s, withHint(err, "nothing was written; the same command gives the same samples again")
 	}
 	found, about := diagnostics.OfEquation(b.Eval, sigma.Eval, scheme.DT, x, scheme.Chains)
 	note(about)
 	s = simulation{
-		Output: f.output, Samples: len(x), Chains: scheme.Chains, DType: dtype,
+		Output: f.output, Shape: written.Shape(), Samples: len(x), Chains: scheme.Chains, Draws: kept, Seed: f.seed, DType: dtype,
 		RHat: statistic(found.RHat), ESSBulk: statistic(found.ESSBulk), ESSTail: statistic(found.ESSTail), MCSEMean: statistic(found.MCSEMean),
 		Engine: engine.String(), Seconds: seconds, StepsPer: float64(total) / seconds, Warnings: warnings,
 	}
@@ -235,20 +236,8 @@ func (s simulation) String() string {
 	if s.Boundaries != nil {
 		in = fmt.Sprintf(" in %s (%s, %s)", s.Domain, s.Boundaries.Lo, s.Boundaries.Hi)
 	}
-	return fmt.Sprintf("%s: %d %ssamples of %d chains%s, mean %s, variance %.4g, %s%.3g M steps/s by %s",
-		s.Output, s.Samples, kind, s.Chains, in, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine)
-}
-
-// compileFlag reads the formula of a flag, which may be given once.
-func compileFlag(name string, formulas []string) (*expression.Expression, error) {
-	if len(formulas) != 1 {
-		return nil, withHint(usagef("--%s is given %d times, but the equation has one dimension", name, len(formulas)), "give --%s once", name)
-	}
-	e, err := expression.Compile(formulas[0])
-	if err != nil {
-		return nil, usage(fmt.Errorf("--%s: %w", name, err))
-	}
-	return e, nil
+	return fmt.Sprintf("%s: %d %ssamples of %d chains%s, mean %s, variance %.4g, %s%.3g M steps/s by %s, seed %d",
+		s.Output, s.Samples, kind, s.Chains, in, mean, s.Variance, worth, s.StepsPer/1e6, s.Engine, s.Seed)
 }
 
 // formulaEngine is the engine of that name, for auto the fastest, if this build
@@ -262,6 +251,23 @@ func formulaEngine(name string) (*simulate.Engine, error) {
 		return nil, fmt.Errorf("%w: %q, this machine has %s", simulate.ErrEngine, name, strings.Join(here, ", "))
 	}
 	return simulate.NewEngine(name)
+}
+
+// stepsFor sets the steps of each chain for the samples that all chains are to keep.
+func (f *simulateFlags) stepsFor() error {
+	chains, thin := f.scheme.Chains, f.scheme.Thin
+	switch {
+	case f.samples == 0 || chains < 1 || thin < 1: // the scheme is refused later
+		return nil
+	case f.samples < 0 || f.samples > maxSamples:
+		return usagef("-n is %d, not in 1…%d", f.samples, maxSamples)
+	case f.samples%chains != 0:
+		return withHint(usagef("-n is %d, not a multiple of --chains %d", f.samples, chains), "give -n %d, or other --chains", (f.samples/chains+1)*chains)
+	case thin > maxSteps/(f.samples/chains):
+		return usagef("%d samples of each chain, every %d steps, are more than %d steps", f.samples/chains, thin, maxSteps)
+	}
+	f.steps = f.samples / chains * thin
+	return nil
 }
 
 // samplesKept is the number of samples that each chain gives.

@@ -25,6 +25,36 @@ import (
 // checkpointUsage is the help of --checkpoint.
 const checkpointUsage = "exported .safetensors file, DIR or DIR@ID of a run's checkpoint, or REGISTRY/NAME@ALIAS of a model"
 
+// checkpointOrOnly is the name of a --checkpoint argument; where it is empty, the only run in
+// the directory of runs.
+func checkpointOrOnly(name string) (string, error) {
+	if name != "" {
+		return name, nil
+	}
+	runs := runsWithCheckpoints()
+	switch len(runs) {
+	case 0:
+		return "", withHint(usagef("--checkpoint is not given, and there is no run in %s", runsDirectory), "train a model with `ergoflow run vn1d --preset demo`, or name one: --checkpoint DIR")
+	case 1:
+		return runs[0], nil
+	}
+	return "", withHint(usagef("--checkpoint is not given, and %s has %d runs", runsDirectory, len(runs)), "name one of them: --checkpoint %s", strings.Join(runs[:min(len(runs), 5)], " or "))
+}
+
+// runsWithCheckpoints are the runs in the directory of runs that have saved a state.
+func runsWithCheckpoints() (runs []string) {
+	entries, err := os.ReadDir(runsDirectory)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		if dir := filepath.Join(runsDirectory, entry.Name()); exists(coordinator.CheckpointPath(dir)) {
+			runs = append(runs, dir)
+		}
+	}
+	return runs
+}
+
 // readState reads the state that a --checkpoint argument names.
 func readState(ctx context.Context, name string) (experiment.Experiment, *state.State, error) {
 	encoded, _, err := readEncoded(ctx, name)

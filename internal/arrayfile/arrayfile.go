@@ -98,24 +98,8 @@ func Known(path string) error {
 // Write writes samples in the format of the suffix. It returns NumPy's name of their type,
 // float32 or float64. The file appears complete or, after an error or if ctx ends, not at all.
 func Write(ctx context.Context, path string, s Samples) (dtype string, err error) {
-	if err := Known(path); err != nil {
-		return "", err
-	}
-	if err := s.validate(); err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
-	}
-	f, err := atomicfile.Create(path)
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", path, err)
-	}
 	t := tableOf(s)
-	if err = t.encode(ctx, f, strings.ToLower(filepath.Ext(path))); err == nil {
-		err = f.Commit()
-	}
-	if err != nil {
-		return "", fmt.Errorf("write %s: %w", path, errors.Join(err, f.Abort()))
-	}
-	return t.dtype(), nil
+	return t.dtype(), t.write(ctx, path)
 }
 
 // WriteCSV writes samples to a stream as CSV, and returns their type.
@@ -127,8 +111,7 @@ func WriteCSV(ctx context.Context, w io.Writer, s Samples) (dtype string, err er
 	return t.dtype(), t.encode(ctx, w, ".csv")
 }
 
-// WriteColumns writes columns of equal length, such as the points of a curve, as samples with
-// these columns, without rounding.
+// WriteColumns writes columns of equal length, such as the points of a curve, as float64.
 func WriteColumns(ctx context.Context, path string, names []string, columns ...[]float64) error {
 	s := Samples{Columns: names}
 	for i := range columns[0] {
@@ -136,8 +119,7 @@ func WriteColumns(ctx context.Context, path string, names []string, columns ...[
 			s.Data = append(s.Data, c[i])
 		}
 	}
-	_, err := Write(ctx, path, s)
-	return err
+	return table{Samples: s}.write(ctx, path)
 }
 
 // table is samples with their rounding.
@@ -148,6 +130,9 @@ type table struct {
 
 func tableOf(s Samples) table {
 	t := table{Samples: s}
+	if s.validate() != nil {
+		return t
+	}
 	if rounded, small := npy.Single(npy.Array[float64]{Shape: s.Shape(), Data: s.Data}); small {
 		t.single = rounded.Data
 	}
@@ -159,6 +144,26 @@ func (t table) dtype() string {
 		return "float32"
 	}
 	return "float64"
+}
+
+func (t table) write(ctx context.Context, path string) error {
+	if err := Known(path); err != nil {
+		return err
+	}
+	if err := t.validate(); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	f, err := atomicfile.Create(path)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	if err = t.encode(ctx, f, strings.ToLower(filepath.Ext(path))); err == nil {
+		err = f.Commit()
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, errors.Join(err, f.Abort()))
+	}
+	return nil
 }
 
 func (t table) encode(ctx context.Context, w io.Writer, suffix string) error {

@@ -128,7 +128,7 @@ func TestFind(t *testing.T) {
 		}{{l.Left, c.left}, {l.Right, c.right}} {
 			switch {
 			case end.want == 0 && math.IsInf(end.At, 0), end.want > 0 && (end.Exponent != 0 || math.Abs(end.Decay-end.want) > 1e-6),
-				end.want < 0 && math.Abs(end.Exponent+end.want) > 0.01:
+				end.want < 0 && math.Abs(end.Exponent+end.want) > 1e-5:
 				t.Errorf("%s: end %+v, want %g", c.name, end.End, end.want)
 			}
 		}

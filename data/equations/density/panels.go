@@ -395,22 +395,28 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 	for nearer-direction >= 0 && nearer-direction < len(q.panels) && math.Abs(q.panels[nearer].start-q.centre) > d/1024 {
 		nearer -= direction
 	}
-	_, _, first := edge(nearer)
-	t.Exponent = exponent(logP-before, before-first, powers)
+	z, _, first := edge(nearer)
+	t.Exponent = exponent([3]float64{d, math.Abs(y - q.centre), math.Abs(z - q.centre)}, (logP-before)/(before-first))
 	t.powerTail = powerTail{mass: math.Exp(logP) * d / (t.Decay - 1), from: q.centre, distance: d, power: -t.Decay}
 	return t, nil
 }
 
-// exponent is γ of log p ~ −|x|^γ, from the change of log p while log x grows by powers, and
-// from the change over as much before: their ratio is the γ-th power; 0 for a power of x.
-func exponent(last, before, powers float64) float64 {
-	gamma := math.Log(last/before) / powers
-	switch {
-	case math.IsNaN(gamma) || before >= 0: // p rises, and then falls from a peak
+// exponent is γ of log p ~ −|x|^γ, from three distances and the ratio of the changes of log p
+// between them; 0 for a power of x.
+func exponent(distances [3]float64, ratio float64) float64 {
+	if !(ratio > 0) || math.IsInf(ratio, 0) { // p rises, and then falls from a peak
 		return math.Inf(1)
-	case gamma < 0.05:
+	}
+	farther, nearer := math.Log(distances[0]/distances[1]), math.Log(distances[1]/distances[2])
+	// The ratio is (d₀^γ − d₁^γ)/(d₁^γ − d₂^γ), about (d₀/d₁)^γ.
+	gamma := math.Log(ratio) / farther
+	if gamma < 0.05 {
 		return 0
-	case gamma > mostExponent:
+	}
+	for range 20 {
+		gamma = (math.Log(ratio) + math.Log(-math.Expm1(-gamma*nearer)) - math.Log(-math.Expm1(-gamma*farther))) / farther
+	}
+	if !(gamma <= mostExponent) {
 		return math.Inf(1)
 	}
 	return gamma

@@ -97,21 +97,25 @@ func (f *formula) draw(seed uint64, i int) [][]float64 {
 // TabulatePlane evaluates formulas in x and y, two of the drift and one, two or four of
 // the diffusion, at the nodes of a grid that is the same along both axes.
 func TabulatePlane(drift, diffusion []string, grid sde.Grid) (sde.Plane, error) {
-	p := sde.Plane{X: grid, Y: grid}
-	for _, part := range []struct {
+	var compiled [2][]*expression.Expression
+	for i, part := range []struct {
 		name    string
 		sources []string
-		to      *[]float32
-	}{{"drift", drift, &p.Drift}, {"diffusion", diffusion, &p.Diffusion}} {
-		formulas := make([]*expression.Expression, len(part.sources))
+	}{{"drift", drift}, {"diffusion", diffusion}} {
 		for k, source := range part.sources {
-			var err error
-			if formulas[k], err = expression.CompileIn(source, "x", "y"); err != nil {
+			e, err := expression.CompileIn(source, "x", "y")
+			if err != nil {
 				return sde.Plane{}, fmt.Errorf("%s %d: %w", part.name, k+1, err)
 			}
+			compiled[i] = append(compiled[i], e)
 		}
-		*part.to = tabulate(formulas, nodes(grid, 2))
 	}
+	return TabulatePlaneOf(compiled[0], compiled[1], grid)
+}
+
+// TabulatePlaneOf is TabulatePlane of compiled formulas in x and y.
+func TabulatePlaneOf(drift, diffusion []*expression.Expression, grid sde.Grid) (sde.Plane, error) {
+	p := sde.Plane{X: grid, Y: grid, Drift: tabulate(drift, nodes(grid, 2)), Diffusion: tabulate(diffusion, nodes(grid, 2))}
 	return p, p.Validate()
 }
 

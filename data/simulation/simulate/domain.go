@@ -39,13 +39,15 @@ func ParseDomain(text string) (d Domain, err error) {
 
 // String writes the domain as ParseDomain reads it.
 func (d Domain) String() string {
-	end := func(x float64) string {
-		if math.IsInf(x, 0) {
-			return map[bool]string{true: "inf", false: "-inf"}[x > 0]
-		}
-		return fmt.Sprint(x)
+	return fmt.Sprintf("(%s, %s)", EndText(d.Lo), EndText(d.Hi))
+}
+
+// EndText writes one end of a domain.
+func EndText(x float64) string {
+	if math.IsInf(x, 0) {
+		return map[bool]string{true: "inf", false: "-inf"}[x > 0]
 	}
-	return fmt.Sprintf("(%s, %s)", end(d.Lo), end(d.Hi))
+	return fmt.Sprint(x)
 }
 
 // Contains says whether x is inside.

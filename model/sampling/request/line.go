@@ -22,11 +22,11 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 			return Target{}, &InputError{part.input, ErrCount, fmt.Errorf("%d formulas, want one on the line", n)}
 		}
 	}
-	b, err := compile("drift", r.Drift[0])
+	b, err := r.compile("drift", r.Drift[0])
 	if err != nil {
 		return Target{}, err
 	}
-	sigma, err := compile("diffusion", r.Diffusion[0])
+	sigma, err := r.compile("diffusion", r.Diffusion[0])
 	if err != nil {
 		return Target{}, err
 	}
@@ -71,8 +71,8 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 	return t, nil
 }
 
-func compile(input, formula string) (*expression.Expression, error) {
-	compiled, err := expression.Compile(formula)
+func (r Request) compile(input, formula string) (*expression.Expression, error) {
+	compiled, err := r.Parameters.Compile(formula, "x")
 	if err != nil {
 		return nil, &InputError{input, ErrFormula, err}
 	}

@@ -24,21 +24,21 @@ func (r Request) inPlane(tabulated family.TabulatedPlane) (Target, error) {
 	for _, part := range []struct {
 		input    string
 		formulas []string
-	}{{"drift", r.Drift}, {"diffusion", r.Diffusion}} {
-		drift, sigma = sigma, nil
+		to       *[]*expression.Expression
+	}{{"drift", r.Drift, &drift}, {"diffusion", r.Diffusion, &sigma}} {
 		for k, formula := range part.formulas {
-			compiled, err := expression.CompileIn(formula, "x", "y")
+			compiled, err := r.Parameters.Compile(formula, "x", "y")
 			if err != nil {
 				return Target{}, &InputError{part.input, ErrPlaneFormula, fmt.Errorf("formula %d: %w", k+1, err)}
 			}
-			sigma = append(sigma, compiled)
+			*part.to = append(*part.to, compiled)
 		}
 	}
 	grid := tabulated.Grid()
-	p, err := family.TabulatePlane(r.Drift, r.Diffusion, grid)
+	p, err := family.TabulatePlaneOf(drift, sigma, grid)
 	var fine sde.Plane // poles may lie between the model's nodes
 	if err == nil {
-		fine, err = family.TabulatePlane(r.Drift, r.Diffusion, family.FinerGrid(grid, 2))
+		fine, err = family.TabulatePlaneOf(drift, sigma, family.FinerGrid(grid, 2))
 	}
 	if errors.Is(err, sde.ErrNotFinite) {
 		return Target{}, &EquationError{"", grid, err}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -30,6 +31,8 @@ type Request struct {
 	// Diffusion is σ(x) on the line. In the plane it is σ of σ·I, a diagonal of two, or
 	// a matrix of four, row after row.
 	Diffusion []string
+	// Parameters are the values of names in the formulas, beside x and y.
+	Parameters expression.Parameters
 	// Time is the physical time of the law, for families that are Timed. Nil is the
 	// function's own time, and of formulas the family's longest.
 	Time *float64
