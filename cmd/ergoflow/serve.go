@@ -36,7 +36,7 @@ func serveCommand() *cobra.Command {
 	var flags serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve --checkpoint C | --models REGISTRY",
-		Short: "Answer requests for samples over HTTP, and show a page to ask them on",
+		Short: "Answer requests for samples over HTTP and on a page",
 		Long: `Serves a trained model, or the champions of all models of a registry, until
 SIGTERM or Ctrl-C: it then takes no more requests and ends those under way. When
 a registry promotes another champion, the server loads it and makes it ready

@@ -53,15 +53,61 @@ func (Formulas) Schema(huma.Registry) *huma.Schema {
 
 // Equation is what a request asks about: formulas, or a function of the model's family.
 type Equation struct {
-	Drift     Formulas `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y"`
-	Diffusion Formulas `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four"`
-	Function  *int     `json:"function,omitempty" minimum:"0" doc:"number of a function of the model's family, instead of formulas"`
-	Time      *float64 `json:"time,omitempty" exclusiveMinimum:"0" doc:"physical time of the law, for models of laws at a time"`
+	Drift     Formulas           `json:"drift,omitempty" doc:"formula of the drift b(x); in the plane two, in x and y"`
+	Diffusion Formulas           `json:"diffusion,omitempty" doc:"formula of the diffusion σ(x); in the plane one, two or four"`
+	Params    map[string]float64 `json:"params,omitempty" doc:"values of the names in the formulas besides x and y"`
+	Function  *int               `json:"function,omitempty" minimum:"0" doc:"number of a function of the model's family, instead of formulas"`
+	Time      *float64           `json:"time,omitempty" exclusiveMinimum:"0" doc:"physical time of the law, for models of laws at a time"`
+}
+
+// Repair says how samples are repaired: "none", "auto", or a number of steps.
+type Repair struct {
+	Asked bool
+	Steps int // 0: auto
+}
+
+// maxRepair bounds the steps of a repair; the deadline ends a long one.
+const maxRepair = 1 << 20
+
+// UnmarshalJSON reads none, auto or a number of steps.
+func (r *Repair) UnmarshalJSON(raw []byte) error {
+	var word string
+	if json.Unmarshal(raw, &word) == nil {
+		*r = Repair{Asked: word == "auto"}
+		return nil
+	}
+	err := json.Unmarshal(raw, &r.Steps)
+	r.Asked = r.Steps > 0
+	return err
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (r Repair) MarshalJSON() ([]byte, error) {
+	switch {
+	case !r.Asked:
+		return []byte(`"none"`), nil
+	case r.Steps == 0:
+		return []byte(`"auto"`), nil
+	}
+	return json.Marshal(r.Steps)
+}
+
+// Schema implements huma.SchemaProvider.
+func (Repair) Schema(huma.Registry) *huma.Schema {
+	least, most := 0., float64(maxRepair)
+	word := &huma.Schema{Type: huma.TypeString, Enum: []any{"none", "auto"}}
+	word.PrecomputeMessages()
+	steps := &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
+	steps.PrecomputeMessages()
+	return &huma.Schema{
+		OneOf: []*huma.Schema{word, steps}, Examples: []any{"auto"},
+		Description: "move the samples by steps of the equation: none, auto, or a number of steps",
+	}
 }
 
 // request is the equation for package request.
 func (e Equation) request(at string) (request.Request, error) {
-	r := request.Request{Drift: e.Drift, Diffusion: e.Diffusion, Time: e.Time}
+	r := request.Request{Drift: e.Drift, Diffusion: e.Diffusion, Parameters: e.Params, Time: e.Time}
 	switch formulas := len(e.Drift) + len(e.Diffusion); {
 	case formulas == 0 && e.Function == nil:
 		return r, &fieldError{at, "drift", errors.New("the equation is missing: give drift and diffusion, or function")}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 )
@@ -88,6 +89,10 @@ func problem(err error, at string) error {
 			hint = "give a drift that points inward at both ends of " + grid
 		}
 		return located(equation.Err, place, hint)
+	case errors.Is(err, request.ErrNotInvariant):
+		return located(err, "body.repair", "leave repair out")
+	case errors.Is(err, simulate.ErrDiverged):
+		return located(fmt.Errorf("the repair's chains diverged: %w", err), "body"+at, "give fewer steps, or repair none")
 	case errors.Is(err, request.ErrUnlearned):
 		return located(err, "body"+at, "simulate the equation, or train on such equations")
 	case errors.Is(err, engine.ErrNoTable):

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/sampling/table"
 )
@@ -24,6 +25,7 @@ type Draws struct {
 	N        int     `json:"n,omitempty" minimum:"1" default:"4096" doc:"number of samples of each equation"`
 	Seed     uint64  `json:"seed,omitempty" doc:"seed of the noise; the same seed gives the same samples"`
 	Solver   string  `json:"solver,omitempty" default:"rk4-4" maxLength:"32" doc:"ODE solver: euler-N or rk4-N with N steps, or dopri5"`
+	Repair   Repair  `json:"repair,omitzero"`
 	Model    string  `json:"model,omitempty" maxLength:"160" doc:"NAME or NAME@VERSION; the default is the only model" example:"vn1d"`
 	TimeoutS float64 `json:"timeout_s,omitempty" exclusiveMinimum:"0" doc:"seconds after which the server gives up; it has its own bound"`
 }
@@ -52,6 +54,7 @@ type Samples struct {
 	// Exact has the moments of the law by quadrature, where it is known.
 	Exact       *Moments                `json:"exact,omitempty"`
 	Certificate certificate.Certificate `json:"certificate"`
+	Repair      *repair.Result          `json:"repair,omitempty" doc:"what the repair did"`
 	Warnings    []string                `json:"warnings" doc:"why the samples may have another law than the equation"`
 
 	x []float32
@@ -78,14 +81,15 @@ type Timing struct {
 	Wait    float64 `json:"wait_ms" doc:"until the server had room for the request"`
 	Read    float64 `json:"read_ms" doc:"reading the formulas"`
 	Sample  float64 `json:"sample_ms" doc:"drawing the samples, with the wait for the batch before"`
+	Repair  float64 `json:"repair_ms" doc:"steps of the equation from the samples, and their certificate"`
 	Certify float64 `json:"certify_ms" doc:"judging the samples, with what was left to do for their exact law"`
 	Total   float64 `json:"total_ms"`
 }
 
 // header is the Server-Timing header.
 func (t Timing) header() string {
-	return fmt.Sprintf("wait;dur=%.3f, read;dur=%.3f, sample;dur=%.3f, certify;dur=%.3f, total;dur=%.3f",
-		t.Wait, t.Read, t.Sample, t.Certify, t.Total)
+	return fmt.Sprintf("wait;dur=%.3f, read;dur=%.3f, sample;dur=%.3f, certify;dur=%.3f, repair;dur=%.3f, total;dur=%.3f",
+		t.Wait, t.Read, t.Sample, t.Certify, t.Repair, t.Total)
 }
 
 // SampleAnswer answers a SampleRequest.
@@ -213,25 +217,50 @@ func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at f
 		return nil, about, problem(err, "")
 	}
 	about.Timing.Sample = c.lap()
+	targets := make([]request.Target, len(equations))
 	err = parallel(ctx, len(equations), func(_ context.Context, i int) error {
-		target, err := pending[i].Target()
-		var x []float32
-		if err == nil {
-			x, err = request.Checked(drawn[i], failed[i])
+		var err error
+		if targets[i], err = pending[i].Target(); err == nil {
+			drawn[i], err = request.Checked(drawn[i], failed[i])
 		}
 		if err != nil {
 			return problem(err, at(i))
 		}
-		answers[i] = newSamples(equations[i], target, x, m.dim())
+		if !d.Repair.Asked {
+			answers[i] = newSamples(equations[i], targets[i], drawn[i], m.dim(), targets[i].Certify(drawn[i]))
+		}
 		return nil
 	})
 	if err != nil {
 		return nil, about, err
 	}
 	about.Timing.Certify = c.lap()
+	if d.Repair.Asked {
+		for i := range equations { // each on all processors
+			if answers[i], err = mend(ctx, equations[i], targets[i], drawn[i], m.dim(), d, len(equations)); err != nil {
+				return nil, about, problem(err, at(i))
+			}
+		}
+		about.Timing.Repair = c.lap()
+	}
 	about.Timing.Total = time.Since(c.begin).Seconds() * 1000
 	s.metrics.sampled(m, len(equations), d.N)
 	return answers, about, nil
+}
+
+// mend repairs the samples of one of several equations.
+func mend(ctx context.Context, e Equation, target request.Target, x []float32, dim int, d Draws, several int) (Samples, error) {
+	o := repair.Options{Steps: d.Repair.Steps, Seed: d.Seed}
+	if until, ok := ctx.Deadline(); ok {
+		o.Limit = min(repair.DefaultLimit, time.Until(until)/2/time.Duration(several))
+	}
+	result, judged, err := target.Repair(ctx, x, o)
+	if err != nil {
+		return Samples{}, err
+	}
+	a := newSamples(e, target, x, dim, judged)
+	a.Repair = &result
+	return a, nil
 }
 
 // checkSize refuses more samples than one answer has.
@@ -269,9 +298,8 @@ var quantiles = []struct {
 	u    float64
 }{{"0.025", .025}, {"0.05", .05}, {"0.25", .25}, {"0.5", .5}, {"0.75", .75}, {"0.95", .95}, {"0.975", .975}}
 
-func newSamples(e Equation, target request.Target, x []float32, dim int) Samples {
-	a := Samples{Equation: e, Shape: []int{len(x) / dim}, Warnings: append([]string{}, target.Warnings...), x: x}
-	a.Certificate = target.Certify(x)
+func newSamples(e Equation, target request.Target, x []float32, dim int, judged certificate.Certificate) Samples {
+	a := Samples{Equation: e, Shape: []int{len(x) / dim}, Warnings: append([]string{}, target.Warnings...), x: x, Certificate: judged}
 	a.Warnings = append(a.Warnings, a.Certificate.Warnings()...)
 	if mean, variance, ok := target.Exact(); ok {
 		a.Exact = &Moments{finite(mean), finite(variance)}

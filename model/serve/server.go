@@ -51,12 +51,13 @@ type Server struct {
 	metrics  *metrics
 	handler  http.Handler
 	draining atomic.Bool
+	ending   chan struct{} // closed when it drains: streams end
 	ready    sync.Once
 }
 
 // New makes a server without models.
 func New(c Config) *Server {
-	s := &Server{config: c, models: newModels(), gate: newGate(room, maxWaiting)}
+	s := &Server{config: c, models: newModels(), gate: newGate(room, maxWaiting), ending: make(chan struct{})}
 	s.metrics = newMetrics(s.gate, s.models)
 	mux := http.NewServeMux()
 	s.register(mux)
@@ -101,6 +102,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	api := humago.New(mux, config)
 	s.addSample(api)
 	s.addDensity(api)
+	s.addChain(api)
 	s.addAbout(api)
 	mux.Handle("GET /metrics", s.metrics.handler())
 }
@@ -203,6 +205,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.draining.Store(true)
+	close(s.ending)
 	if ctx.Err() != nil {
 		s.config.Log.Info("the server drains", "bound", drain)
 		err = nil

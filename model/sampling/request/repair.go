@@ -38,3 +38,10 @@ func (t Target) Repair(ctx context.Context, x []float32, o repair.Options) (repa
 	}
 	return result, repaired.Certify(x), nil
 }
+
+// Walk moves states x [n, d], wherever they are, by steps of the target's equation, in place.
+func (t Target) Walk(ctx context.Context, x []float32, o repair.Options) (repair.Result, error) {
+	equation := t.formulas
+	equation.System = t.Subject.Function.System
+	return repair.Run(ctx, x, equation, o, func([]float32) bool { return true })
+}

@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/sse"
+
+	"github.com/ergoflow/ergoflow/model/sampling/repair"
+	"github.com/ergoflow/ergoflow/model/sampling/sampler"
+)
+
+// ChainRequest asks to watch Euler–Maruyama chains of an equation from N(0, I).
+type ChainRequest struct {
+	Drift     []string `query:"drift,explode" required:"true" minItems:"1" maxItems:"2" doc:"formula of the drift; in the plane twice"`
+	Diffusion []string `query:"diffusion,explode" required:"true" minItems:"1" maxItems:"4" doc:"formula of the diffusion"`
+	Model     string   `query:"model" maxLength:"160" doc:"NAME or NAME@VERSION; the default is the only model"`
+	Chains    int      `query:"chains" minimum:"1" maximum:"4096" default:"1024"`
+	Seed      uint64   `query:"seed"`
+	Seconds   float64  `query:"seconds" exclusiveMinimum:"0" maximum:"60" default:"10" doc:"after which the stream ends"`
+}
+
+// ChainStates are the states of the chains after so many steps.
+type ChainStates struct {
+	Steps int       `json:"steps"`
+	DT    float64   `json:"dt"`
+	TookS float64   `json:"took_s" doc:"of computing, without the pauses between events"`
+	X     []float32 `json:"x" doc:"[chains] on the line, [chains·d] in d dimensions"`
+	Shape []int     `json:"shape"`
+}
+
+// ChainEnd is the last event. A problem says why the chains end early.
+type ChainEnd struct {
+	Steps   int    `json:"steps"`
+	Problem string `json:"problem,omitempty"`
+}
+
+// every is the time between two events.
+const every = 50 * time.Millisecond
+
+func (s *Server) addChain(api huma.API) {
+	sse.Register(api, huma.Operation{
+		OperationID: "chain", Method: http.MethodGet, Path: "/v1/chain", Tags: []string{"simulation"},
+		Summary: "Watch chains of an equation, as server-sent events",
+		Errors:  failures,
+	}, map[string]any{"states": ChainStates{}, "end": ChainEnd{}}, func(ctx context.Context, in *ChainRequest, send sse.Sender) {
+		steps, err := s.chain(ctx, in, send)
+		end := ChainEnd{Steps: steps}
+		if err != nil && ctx.Err() == nil {
+			end.Problem = err.Error()
+		}
+		_ = send.Data(end)
+	})
+}
+
+// chain sends the states of chains until the time is over, and returns the number of steps.
+func (s *Server) chain(ctx context.Context, in *ChainRequest, send sse.Sender) (steps int, err error) {
+	m, leave, err := s.models.get(in.Model)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(in.Seconds*float64(time.Second)))
+	defer cancel()
+	leave, err = s.gate.enter(ctx, 1<<16)
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	r, err := (Equation{Drift: in.Drift, Diffusion: in.Diffusion}).request("")
+	if err != nil {
+		return 0, err
+	}
+	target, err := m.reader.Resolve(ctx, r)
+	if err != nil {
+		return 0, err
+	}
+	x := sampler.Noise(in.Seed, 0, in.Chains*m.dim())
+	shape := []int{in.Chains}
+	if m.dim() > 1 {
+		shape = append(shape, m.dim())
+	}
+	event := ChainStates{X: x, Shape: shape}
+	for round := uint64(1); ; round++ {
+		event.Steps = steps
+		if err := send.Data(event); err != nil {
+			return steps, err
+		}
+		done, err := target.Walk(ctx, x, repair.Options{Steps: 10, Seed: in.Seed + round})
+		if err != nil {
+			if ctx.Err() != nil {
+				return steps, nil
+			}
+			return steps, err
+		}
+		steps, event.DT, event.TookS = steps+done.Steps, done.DT, event.TookS+done.Seconds
+		select {
+		case <-ctx.Done():
+			return steps, nil
+		case <-s.ending:
+			return steps, nil
+		case <-time.After(every):
+		}
+	}
+}
