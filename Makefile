@@ -163,12 +163,13 @@ verify-torch: setup .venv ## compare every network with PyTorch, with our parame
 	$(GO) run ./docs/benchmarks/velocities bin/velocities
 	.venv/bin/python docs/benchmarks/verify_torch.py bin/velocities
 
-generate: .venv ## generate protobuf code from coordinator/wire/wire.proto
+generate: .venv ## generate protobuf code from the .proto files
 	$(GO) install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
 	$(GO) install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
-	PATH="$$PATH:$$($(GO) env GOPATH)/bin" .venv/bin/python -m grpc_tools.protoc -I coordinator/wire \
-		--go_out=coordinator/wire --go_opt=paths=source_relative \
-		--go-grpc_out=coordinator/wire --go-grpc_opt=paths=source_relative wire.proto
+	for proto in coordinator/wire/wire.proto model/serve/oip/oip.proto; do dir=$${proto%/*}; \
+		PATH="$$PATH:$$($(GO) env GOPATH)/bin" .venv/bin/python -m grpc_tools.protoc -I $$dir \
+			--go_out=$$dir --go_opt=paths=source_relative \
+			--go-grpc_out=$$dir --go-grpc_opt=paths=source_relative $${proto##*/} || exit; done
 
 vuln: ## look for known vulnerabilities; GOVULNDB=file:///…
 	@echo 'reading $(GOVULNDB); without network: make vuln GOVULNDB=$$(make -s vulndb)'

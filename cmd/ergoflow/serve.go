@@ -105,9 +105,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 			return fmt.Errorf("read the certificate of the server: %w", err)
 		}
 		scheme = "https"
-		listener = tls.NewListener(listener, &tls.Config{
-			Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"},
-		})
+		config.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
 	}
 	config.Ready = func() {
 		fmt.Fprintf(os.Stderr, "server ready: %s://%s\n", scheme, listener.Addr())

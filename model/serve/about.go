@@ -80,9 +80,10 @@ func (s *Server) addAbout(api huma.API) {
 		Errors:  []int{http.StatusServiceUnavailable},
 	}, func(context.Context, *struct{}) (*healthOutput, error) {
 		switch {
+		case s.isReady():
 		case s.draining.Load():
 			return nil, newProblem(http.StatusServiceUnavailable, "the server is draining")
-		case len(s.models.list()) == 0:
+		default:
 			return nil, newProblem(http.StatusServiceUnavailable, "no model is ready yet")
 		}
 		out := &healthOutput{}
@@ -90,3 +91,6 @@ func (s *Server) addAbout(api huma.API) {
 		return out, nil
 	})
 }
+
+// isReady says whether a model is ready, and the server is not draining.
+func (s *Server) isReady() bool { return !s.draining.Load() && len(s.models.list()) > 0 }

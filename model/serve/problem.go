@@ -34,6 +34,23 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType implements huma.ContentTypeFilter: problems are JSON whatever the client accepts.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
+// sentence is the problem with its hint, in one line.
+func (p *Problem) sentence() string {
+	if p.Hint == "" {
+		return p.Detail
+	}
+	return p.Detail + ": " + p.Hint
+}
+
+// problemOf is the problem in an error.
+func problemOf(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) || errors.As(problem(err, ""), &p) {
+		return p
+	}
+	return newProblem(http.StatusInternalServerError, err.Error())
+}
+
 func newProblem(status int, detail string, failures ...error) *Problem {
 	p := &Problem{Title: http.StatusText(status), Status: status, Detail: detail}
 	for _, err := range failures {
@@ -55,6 +72,9 @@ func newProblem(status int, detail string, failures ...error) *Problem {
 	}
 	return p
 }
+
+// closedRequest is nginx's status of a request whose client has gone; nobody reads it.
+const closedRequest = 499
 
 // retryAfter is the seconds after which a busy server may be asked again.
 const retryAfter = "1"
@@ -107,7 +127,7 @@ func problem(err error, at string) error {
 		p.Hint = "ask for fewer samples or equations, or give a longer timeout_s"
 		return p
 	case errors.Is(err, context.Canceled):
-		return newProblem(499, "the client closed the request")
+		return newProblem(closedRequest, "the client closed the request")
 	}
 	return newProblem(http.StatusInternalServerError, err.Error())
 }

@@ -3,12 +3,14 @@ package serve
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,7 @@ type Config struct {
 	Token   string                                     // that requests must bring; "" admits all
 	Timeout time.Duration                              // of one answer
 	MaxBody int64                                      // bytes of a request
+	TLS     *tls.Config                                // nil: plain text
 	Build   string                                     // of the program, for the description
 	Ready   func()                                     // called once, when a model is ready; may be nil
 	Log     *slog.Logger
@@ -62,7 +65,15 @@ func New(c Config) *Server {
 	mux := http.NewServeMux()
 	s.register(mux)
 	// Pages of other sites may not ask through their visitors' browsers.
-	s.handler = s.metrics.observe(s.bound(http.NewCrossOriginProtection().Handler(s.authorise(mux))))
+	web := s.bound(http.NewCrossOriginProtection().Handler(s.authorise(mux)))
+	calls := s.newGRPC()
+	s.handler = s.metrics.observe(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if isGRPC(r) {
+			calls.ServeHTTP(w, r)
+			return
+		}
+		web.ServeHTTP(w, r)
+	}))
 	return s
 }
 
@@ -104,6 +115,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.addDensity(api)
 	s.addChain(api)
 	s.addAbout(api)
+	s.registerInference(mux)
 	mux.Handle("GET /metrics", s.metrics.handler())
 }
 
@@ -126,15 +138,19 @@ func marshalNPY(w io.Writer, v any) error {
 
 func unreadable([]byte, any) error { return errors.New("requests are JSON") }
 
+// admits reports whether an Authorization header has the token.
+func (s *Server) admits(header string) bool {
+	return s.config.Token == "" || subtle.ConstantTimeCompare([]byte(header), []byte("Bearer "+s.config.Token)) == 1
+}
+
 // authorise admits requests with the token, and everybody to health and to the page.
 func (s *Server) authorise(next http.Handler) http.Handler {
 	if s.config.Token == "" {
 		return next
 	}
-	want := []byte("Bearer " + s.config.Token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.Method == http.MethodGet && !guarded(r.URL.Path)
-		if !open && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+		open := strings.HasPrefix(r.URL.Path, "/v2/health/") || r.Method == http.MethodGet && !guarded(r.URL.Path)
+		if !open && !s.admits(r.Header.Get("Authorization")) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
 			p := newProblem(http.StatusUnauthorized, "the request lacks the server's token")
 			p.Hint = "send the header Authorization: Bearer TOKEN"
@@ -183,19 +199,32 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	_ = huma.DefaultJSONFormat.Marshal(w, p)
 }
 
+// protocols are those of the port: gRPC needs HTTP/2, also in plain text.
+func protocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
+}
+
 // Serve answers on the listener until ctx ends. Then it takes no more requests, and waits for
 // those under way.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 16,
-		ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		Protocols: protocols(), ErrorLog: slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 	}
 	followed := make(chan error, 1)
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { followed <- s.config.Models(follow, s) }()
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(netutil.LimitListener(l, maxConnections)) }()
+	l = netutil.LimitListener(l, maxConnections)
+	if s.config.TLS != nil {
+		l = tls.NewListener(l, s.config.TLS)
+	}
+	go func() { ended <- server.Serve(l) }()
 	var err error
 	select {
 	case err = <-ended:
