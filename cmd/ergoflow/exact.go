@@ -50,7 +50,7 @@ func exactCommand() *cobra.Command {
 	var flags exactFlags
 	cmd := &cobra.Command{
 		Use:   "exact --drift EXPR --diffusion EXPR [-n N -o x.npy]",
-		Short: "Compute the invariant law of an equation on the line, without samples",
+		Short: "Compute the invariant law of an equation on the line",
 		Long: `Computes the invariant law of dX = b(X)dt + σ(X)dW on the line by quadrature of
 its density, which is proportional to σ⁻² exp ∫ 2b/σ² dx. It prints mean,
 variance, skewness, kurtosis (3 for a normal law), quantiles, how the density

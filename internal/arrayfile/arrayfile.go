@@ -70,6 +70,16 @@ func (s Samples) AsChains() Samples {
 	return Samples{Data: s.Data, Columns: []string{"x"}, Chains: s.Shape()[0]}
 }
 
+// Beside decides what the two dimensions of an unnamed array are: chains and draws, if the
+// samples with which it is compared are of one coordinate, or if there are more columns than
+// points can have coordinates.
+func (s Samples) Beside(other Samples, mostCoordinates int) Samples {
+	if s.Unnamed && (len(s.Columns) > mostCoordinates || !other.Unnamed && len(other.Columns) == 1) {
+		return s.AsChains()
+	}
+	return s
+}
+
 // validate refuses what has no shape.
 func (s Samples) validate() error {
 	d := len(s.Columns)
