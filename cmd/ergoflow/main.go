@@ -131,7 +131,7 @@ trained network samples new equations without simulation.`,
 	}
 	in("main", runCommand(), reproduceCommand(), sampleCommand(), evaluateCommand(), retrainCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
-	in("tools", modelCommand(), simulateCommand(), exactCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
+	in("tools", modelCommand(), simulateCommand(), exactCommand(), metricsCommand(), plotCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
 	refuseUnknownHelp(root)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root
