@@ -102,6 +102,10 @@ func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.
 	var err error
 	if len(r.Drift)+len(r.Diffusion) == 0 {
 		t.Subject, err = function(f, e.Data.Seed, r.Function)
+		if err == nil && !e.Data.Has(r.Function) {
+			first, count := e.Data.ShardRange(e.Data.HeldOutShard())
+			t.Warnings = append(t.Warnings, fmt.Sprintf("function %d was neither trained on nor held out: the held-out functions are %d to %d", r.Function, first, first+count-1))
+		}
 	} else {
 		t, err = r.equation(ctx, e, f, trained)
 	}
