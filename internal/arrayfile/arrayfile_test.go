@@ -53,6 +53,22 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Numbers in float32 are written as those in float64 that hold them.
+func TestSingle(t *testing.T) {
+	for _, suffix := range Suffixes() {
+		var single, double bytes.Buffer
+		if err := tableOf(Points32([]float32{0.1, 2, 3, 4}, 2)).encode(t.Context(), &single, suffix); err != nil {
+			t.Fatal(err)
+		}
+		if err := tableOf(Points([]float64{float64(float32(0.1)), 2, 3, 4}, 2)).encode(t.Context(), &double, suffix); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(single.Bytes(), double.Bytes()) {
+			t.Errorf("%s differs", suffix)
+		}
+	}
+}
+
 // The text of the formats that people read.
 func TestText(t *testing.T) {
 	for _, c := range []struct{ shape, suffix, want string }{
