@@ -40,6 +40,15 @@ func (d Dataset) TrainingFunction(i int) int {
 	return i
 }
 
+// Has reports whether function i of the family is one of the training functions or of those
+// held out.
+func (d Dataset) Has(i int) bool {
+	if from := d.firstHeldOut(); i >= from && i < from+d.HeldOut {
+		return true
+	}
+	return d.Functions > 0 && i >= d.TrainingFunction(0) && i <= d.TrainingFunction(d.Functions-1)
+}
+
 func (d Dataset) firstHeldOut() int { return cmp.Or(d.HeldOutFrom, d.Functions) }
 
 // heldOutBetweenShards reports held-out functions whose numbers are between those of one

@@ -125,7 +125,7 @@ var hints = []struct {
 	{flow.ErrInput, "change model.deeponet.fields or data.family: the network reads only fields that the family stores"},
 	{simulate.ErrEngine, "use --engine auto, which takes the fastest one here; all but device give the same samples"},
 	{metrics.ErrEmpty, "give arrays of at least one row"},
-	{metrics.ErrShape, fmt.Sprintf("give two arrays [n], or [n, d] of the same d, 1 to %d, with at most %d rows", metrics.MaxDimension, metrics.MaxPoints)},
+	{metrics.ErrShape, fmt.Sprintf("give two arrays [n], or [n, d] of the same d, 1 to %d, with at most %d rows; --chains takes arrays [chain, draw]", metrics.MaxDimension, metrics.MaxPoints)},
 	{metrics.ErrNonFinite, "leave out rows that are not finite; chains that diverged have such rows"},
 	{metrics.ErrRange, "divide both arrays by the same number; distances divide by it too"},
 	{metrics.ErrOption, "see `ergoflow metrics --help`"},

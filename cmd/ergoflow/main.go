@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/cmd/ergoflow/internal/conduct"
 	_ "github.com/ergoflow/ergoflow/cmd/ergoflow/internal/home" // before XLA's binding
 	"github.com/ergoflow/ergoflow/coordinator"
@@ -115,7 +116,7 @@ trained network samples new equations without simulation.`,
 		Example:           "  ergoflow run vn1d --preset demo",
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
+		Version:           ergoflow.Version, // for the flag; the template prints more
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applySettings(cmd) },
 	}
 	root.AddGroup(
@@ -129,10 +130,14 @@ trained network samples new equations without simulation.`,
 			root.AddCommand(c)
 		}
 	}
-	in("main", runCommand(), reproduceCommand(), sampleCommand(), serveCommand(), evaluateCommand(), retrainCommand())
+	in("main", runCommand(), reproduceCommand(), sampleCommand(), serveCommand(), evaluateCommand(), reportCommand(), retrainCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
-	in("tools", modelCommand(), simulateCommand(), exactCommand(), metricsCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
+	in("tools", modelCommand(), simulateCommand(), exactCommand(), metricsCommand(), plotCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
 	refuseUnknownHelp(root)
+	addCompletions(root)
+	root.SetCompletionCommandGroupID("tools")
+	cobra.AddTemplateFunc("versionLine", versionLine)
+	root.SetVersionTemplate("{{versionLine}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	return root
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics/ondevice"
@@ -19,35 +19,39 @@ type metricsFlags struct {
 	directions int
 	seed       uint64
 	converged  bool
+	chains     bool
 	backend    string
 }
 
 func metricsCommand() *cobra.Command {
 	var flags metricsFlags
 	cmd := &cobra.Command{
-		Use:   "metrics X.npy Y.npy",
+		Use:   "metrics X Y",
 		Short: "Measure the distances between two samples, as JSON",
-		Long: `Reads two arrays of shape [n] or [n, d] and prints, as JSON:
+		Long: `Reads two files of samples, as sample, simulate and exact write them. It prints,
+as JSON:
   - the debiased Sinkhorn divergence as GeomLoss computes it (cost ½|x−y|²)
   - sliced W2
   - exact W2 in one dimension, and in more for equally many points up to 1,024
   - in one dimension the Kolmogorov–Smirnov statistic with two p-values: for
     independent draws, and for as many as the points are worth by their order
+
+.npy and .npz files do not say whether an array of two dimensions is [n, d], or
+chains of samples on the line, [chain, draw]. It is taken as chains beside
+samples on the line, or if d is above 64, and else as [n, d]. --chains takes
+both as chains.
+
 --converged adds the divergence at its fixed point and the residual where the
 iteration ended. --backend computes the Sinkhorn divergence, and it alone, on
 that backend: in float32 and term by term, for GPUs, up to 131,072 points a
 sample.`,
 		Example: "  ergoflow metrics model.npy reference.npy --blur 0.05 --scaling 0.5",
-		Args:    exactly(2, "two .npy files"),
+		Args:    exactly(2, "two files of samples"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := flags.validate(); err != nil {
 				return err
 			}
-			x, err := readCloud(args[0])
-			if err != nil {
-				return err
-			}
-			y, err := readCloud(args[1])
+			x, y, err := flags.read(args[0], args[1])
 			if err != nil {
 				return err
 			}
@@ -61,6 +65,7 @@ sample.`,
 	f := cmd.Flags()
 	f.Float64Var(&flags.options.Blur, "blur", 0.05, "√ε of the Sinkhorn divergence, in the unit of the data")
 	f.Float64Var(&flags.options.Scaling, "scaling", 0.5, "ratio of successive blurs in the annealing, 0.01 to 0.99")
+	f.BoolVar(&flags.chains, "chains", false, "arrays of two dimensions are chains, [chain, draw]")
 	f.BoolVar(&flags.converged, "converged", false, "also iterate the Sinkhorn divergence to its fixed point")
 	f.StringVar(&flags.backend, "backend", "", "compute backend of the Sinkhorn divergence: xla:cuda, xla:cpu or go (default: kernels of the processor)")
 	f.IntVar(&flags.directions, "directions", 256, "number of directions of sliced W2")
@@ -110,16 +115,37 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 	return s.Divergence(ctx, x, y, o)
 }
 
-func readCloud(path string) (c metrics.CloudOf[float64], err error) {
-	a, err := npy.Read(path)
+// fewDraws of a chain are more likely the coordinates of points.
+const fewDraws = 4
+
+// read reads both samples.
+func (f *metricsFlags) read(first, second string) (x, y metrics.CloudOf[float64], err error) {
+	var both [2]arrayfile.Samples
+	for i, path := range []string{first, second} {
+		if both[i], err = readSamples(path); err != nil {
+			return x, y, err
+		}
+	}
+	resolved := [2]arrayfile.Samples{both[0].Beside(both[1], metrics.MaxDimension), both[1].Beside(both[0], metrics.MaxDimension)}
+	for i, path := range []string{first, second} {
+		if f.chains {
+			resolved[i] = both[i].AsChains()
+		} else if s := resolved[i]; both[i].Unnamed && s.Chains > 0 && s.Shape()[1] < fewDraws {
+			warn([]string{fmt.Sprintf("%s %v is taken as %d chains of %d samples on the line, since the other samples are on the line", path, s.Shape(), s.Chains, s.Shape()[1])})
+		}
+	}
+	cloud := func(s arrayfile.Samples) metrics.CloudOf[float64] {
+		d := len(s.Columns)
+		return metrics.CloudOf[float64]{N: len(s.Data) / d, D: d, X: s.Data}
+	}
+	return cloud(resolved[0]), cloud(resolved[1]), nil
+}
+
+// readSamples reads a file of samples.
+func readSamples(path string) (arrayfile.Samples, error) {
+	s, err := arrayfile.Read(path)
 	if err != nil {
-		return c, withHint(fmt.Errorf("read samples: %w", err), "give two .npy files, such as `ergoflow simulate` and `ergoflow sample` write")
+		return s, withHint(fmt.Errorf("read samples: %w", err), "give .npy files or others that `ergoflow simulate`, `sample` and `exact` write")
 	}
-	switch len(a.Shape) {
-	case 1:
-		return metrics.CloudOf[float64]{N: a.Shape[0], D: 1, X: a.Data}, nil
-	case 2:
-		return metrics.CloudOf[float64]{N: a.Shape[0], D: a.Shape[1], X: a.Data}, nil
-	}
-	return c, fmt.Errorf("%s has %d dimensions, not 1 or 2", path, len(a.Shape))
+	return s, nil
 }

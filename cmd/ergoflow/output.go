@@ -83,15 +83,6 @@ func printResult(result fmt.Stringer, json bool, output string) error {
 	return nil
 }
 
-// float64s are numbers in double precision.
-func float64s(x []float32) []float64 {
-	y := make([]float64, len(x))
-	for i, v := range x {
-		y[i] = float64(v)
-	}
-	return y
-}
-
 // arrayStdout is the -o that stands for standard output.
 const arrayStdout = "-"
 

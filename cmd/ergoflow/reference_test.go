@@ -65,6 +65,8 @@ This page is the output of ` + "`ergoflow COMMAND --help`" + ` for every command
 
 **Output.** Results are on standard output, as JSON with ` + "`--json`" + ` ([formats.md](formats.md) documents them). Progress is on standard error: bars on a terminal, plain lines elsewhere.
 
+**Completion.** ` + "`ergoflow completion bash`" + `, or zsh, fish or powershell, prints a script for the shell; ` + "`ergoflow completion bash --help`" + ` says how to load it. It completes commands, flags, and the names of experiments, presets, runs and backends.
+
 **Interruption.** Ctrl-C (SIGINT), SIGTERM and SIGHUP, as from a closed terminal, do the same: they end a command in order. The same command then continues where ` + "`run`, `reproduce`, `generate`, `train` or `retrain`" + ` stopped; other commands start again from the beginning. The first signal gives these codes:
 
 | command | code |

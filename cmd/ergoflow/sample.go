@@ -176,7 +176,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, err
 	}
 	warn(judged.Certificate.Warnings())
-	written := arrayfile.Points(float64s(x), dim)
+	written := arrayfile.Points32(x, dim)
 	if _, err := writeSamples(ctx, f.output, written); err != nil {
 		return out, err
 	}

@@ -105,8 +105,13 @@ var reported = []string{
 	"github.com/nats-io/nats-server/v2", "github.com/hashicorp/memberlist", "go.etcd.io/bbolt",
 }
 
+// versionLine is the first line, and all that --version prints.
+func versionLine() string {
+	return fmt.Sprintf("ergoflow %s %s %s/%s", ergoflow.Build(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
 func (r versionReport) print() error {
-	fmt.Fprintf(stdout, "ergoflow %s %s %s\n", r.Version, r.Go, r.Platform)
+	fmt.Fprintln(stdout, versionLine())
 	t := tabwriter.NewWriter(stdout, 0, 4, 2, ' ', 0)
 	commit := cmp.Or(r.Commit, "unknown: built outside git")
 	if r.Committed != "" {

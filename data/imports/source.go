@@ -138,6 +138,9 @@ func (s *source) take(arrays []tensor, said description) error {
 	if d := s.Dim(); d == 1 && len(shape) == 1 || d > 1 && len(shape) == 2 && shape[1] == d { // of one function
 		shape = slices.Concat([]int{1}, shape)
 		s.samples.at.Shape = shape
+	} else if d == 1 && len(shape) == 2 && len(said.Equations) == 1 && shape[1] <= maxSamples/max(shape[0], 1) { // chains of one function, [chain, draw]
+		shape = []int{1, shape[0] * shape[1]}
+		s.samples.at.Shape = shape
 	}
 	if len(shape) != 3 && !(len(shape) == 2 && s.Dim() == 1) {
 		return fmt.Errorf("samples has shape %v: must be [functions, samples, %d]", shape, s.Dim())

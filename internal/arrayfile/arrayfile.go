@@ -28,8 +28,9 @@ import (
 // several columns [n, d].
 type Samples struct {
 	Data    []float64
-	Columns []string // at least one
-	Chains  int      // 0 where the samples are not of chains; with one column only
+	Single  []float32 // in place of Data, where the numbers are in float32
+	Columns []string  // at least one
+	Chains  int       // 0 where the samples are not of chains; with one column only
 	// Unnamed means that the file does not say whether two dimensions are chains and draws, or
 	// samples and coordinates. The columns then are as for coordinates.
 	Unnamed bool
@@ -50,16 +51,26 @@ func Points(x []float64, d int) Samples {
 	return Samples{Data: x, Columns: columns}
 }
 
+// Points32 is Points of numbers in float32.
+func Points32(x []float32, d int) Samples {
+	s := Points(nil, d)
+	s.Single = x
+	return s
+}
+
+// count is that of all numbers.
+func (s Samples) count() int { return max(len(s.Data), len(s.Single)) }
+
 // Shape is the array's.
 func (s Samples) Shape() []int {
 	d := len(s.Columns)
 	switch {
 	case s.Chains > 0:
-		return []int{s.Chains, len(s.Data) / s.Chains}
+		return []int{s.Chains, s.count() / s.Chains}
 	case d > 1 || s.Unnamed:
-		return []int{len(s.Data) / d, d}
+		return []int{s.count() / d, d}
 	}
-	return []int{len(s.Data)}
+	return []int{s.count()}
 }
 
 // AsChains are samples of an unnamed array [chain, draw].
@@ -70,11 +81,21 @@ func (s Samples) AsChains() Samples {
 	return Samples{Data: s.Data, Columns: []string{"x"}, Chains: s.Shape()[0]}
 }
 
+// Beside decides what the two dimensions of an unnamed array are: chains and draws, if the
+// samples with which it is compared are of one coordinate, or if there are more columns than
+// points can have coordinates.
+func (s Samples) Beside(other Samples, mostCoordinates int) Samples {
+	if s.Unnamed && (len(s.Columns) > mostCoordinates || !other.Unnamed && len(other.Columns) == 1) {
+		return s.AsChains()
+	}
+	return s
+}
+
 // validate refuses what has no shape.
 func (s Samples) validate() error {
 	d := len(s.Columns)
-	if d == 0 || s.Chains < 0 || s.Chains > 0 && (d > 1 || len(s.Data)%s.Chains != 0) || len(s.Data)%max(d, 1) != 0 {
-		return fmt.Errorf("%d numbers in %d columns and %d chains", len(s.Data), d, s.Chains)
+	if d == 0 || s.Chains < 0 || s.Chains > 0 && (d > 1 || s.count()%s.Chains != 0) || s.count()%max(d, 1) != 0 {
+		return fmt.Errorf("%d numbers in %d columns and %d chains", s.count(), d, s.Chains)
 	}
 	return nil
 }
@@ -129,8 +150,8 @@ type table struct {
 }
 
 func tableOf(s Samples) table {
-	t := table{Samples: s}
-	if s.validate() != nil {
+	t := table{Samples: s, single: s.Single}
+	if t.single != nil || s.validate() != nil {
 		return t
 	}
 	if rounded, small := npy.Single(npy.Array[float64]{Shape: s.Shape(), Data: s.Data}); small {

@@ -12,7 +12,7 @@ import (
 )
 
 var shapes = map[string]Samples{
-	"line":    Line([]float64{0.5, -1, 3}),
+	"line":    Line([]float64{0.5, -1, float64(float32(0.1))}),
 	"chains":  {Data: []float64{1, 2, 3, 4, 5, 6.5}, Columns: []string{"x"}, Chains: 2},
 	"plane":   Points([]float64{1, 2, 3, 4, 5, 6}, 2),
 	"space":   Points([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 12),
@@ -53,14 +53,30 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// Numbers in float32 are written as those in float64 that hold them.
+func TestSingle(t *testing.T) {
+	for _, suffix := range Suffixes() {
+		var single, double bytes.Buffer
+		if err := tableOf(Points32([]float32{0.1, 2, 3, 4}, 2)).encode(t.Context(), &single, suffix); err != nil {
+			t.Fatal(err)
+		}
+		if err := tableOf(Points([]float64{float64(float32(0.1)), 2, 3, 4}, 2)).encode(t.Context(), &double, suffix); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(single.Bytes(), double.Bytes()) {
+			t.Errorf("%s differs", suffix)
+		}
+	}
+}
+
 // The text of the formats that people read.
 func TestText(t *testing.T) {
 	for _, c := range []struct{ shape, suffix, want string }{
-		{"line", ".csv", "x\n0.5\n-1\n3\n"},
+		{"line", ".csv", "x\n0.5\n-1\n0.1\n"},
 		{"chains", ".csv", "chain,draw,x\n0,0,1\n0,1,2\n0,2,3\n1,0,4\n1,1,5\n1,2,6.5\n"},
 		{"plane", ".csv", "x,y\n1,2\n3,4\n5,6\n"},
 		{"columns", ".csv", "x,density,cdf\n0.1,0.2,0.3\n0.4,0.5,0.7\n"},
-		{"line", ".json", "{\"x\": [0.5,-1,3]}\n"},
+		{"line", ".json", "{\"x\": [0.5,-1,0.1]}\n"},
 		{"chains", ".json", "{\"x\": [[1,2,3],\n[4,5,6.5]]}\n"},
 		{"plane", ".json", "{\"x\": [1,3,5],\n \"y\": [2,4,6]}\n"},
 		{"digits", ".csv", "x\n100000.000001\n100000.000002\n100000.000004\n"},
@@ -84,6 +100,16 @@ func TestUnnamed(t *testing.T) {
 	}
 	if chains := got.AsChains(); chains.Chains != 2 || !reflect.DeepEqual(chains.Shape(), []int{2, 3}) {
 		t.Errorf("%+v", chains)
+	}
+	for _, c := range []struct {
+		other Samples
+		most  int
+		want  []int
+		lines int
+	}{{Line([]float64{1}), 64, []int{2, 3}, 2}, {shapes["chains"], 64, []int{2, 3}, 2}, {shapes["plane"], 64, []int{2, 3}, 0}, {got, 64, []int{2, 3}, 0}, {got, 2, []int{2, 3}, 2}} {
+		if s := got.Beside(c.other, c.most); s.Chains != c.lines || !reflect.DeepEqual(s.Shape(), c.want) {
+			t.Errorf("beside %+v: %+v", c.other, s)
+		}
 	}
 }
 

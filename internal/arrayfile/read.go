@@ -19,7 +19,8 @@ import (
 )
 
 // Read reads samples of a file in the format of its suffix; of an unknown one, or none, .npy.
-// It refuses numbers that are not finite. Errors name the file.
+// It refuses numbers that are not finite. Decimals as short as those of float32 numbers are read
+// as such. Errors name the file.
 func Read(path string) (Samples, error) {
 	read, known := map[string]func(*os.File) (Samples, error){".csv": readCSV, ".json": readJSON, ".parquet": readParquet}[strings.ToLower(filepath.Ext(path))]
 	if !known {
@@ -31,6 +32,9 @@ func Read(path string) (Samples, error) {
 	}
 	defer f.Close()
 	s, err := read(f)
+	if strings.ToLower(filepath.Ext(path)) != ".parquet" {
+		restoreSingle(s.Data)
+	}
 	if err == nil {
 		err = s.validate()
 	}
@@ -38,6 +42,21 @@ func Read(path string) (Samples, error) {
 		return Samples{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return s, nil
+}
+
+// restoreSingle makes float32 numbers again of decimals that are no longer than theirs. If one
+// of the numbers is longer, all stay as they are.
+func restoreSingle(x []float64) {
+	var text []byte
+	for _, v := range x {
+		text = strconv.AppendFloat(text[:0], float64(float32(v)), 'g', -1, 32)
+		if back, err := strconv.ParseFloat(string(text), 64); err != nil || back != v {
+			return
+		}
+	}
+	for i, v := range x {
+		x[i] = float64(float32(v))
+	}
 }
 
 func readNPY(path string) (Samples, error) {

@@ -49,13 +49,13 @@ func (t table) csv(ctx context.Context, w io.Writer) error {
 	}
 	b.WriteString("\n")
 	var row []byte
-	for i := range len(t.Data) / d {
+	for i := range t.count() / d {
 		if i%stretch == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
 		row = row[:0]
 		if t.Chains > 0 {
-			draws := len(t.Data) / t.Chains
+			draws := t.count() / t.Chains
 			row = append(strconv.AppendInt(row, int64(i/draws), 10), ',')
 			row = append(strconv.AppendInt(row, int64(i%draws), 10), ',')
 		}
@@ -89,10 +89,10 @@ func (t table) json(ctx context.Context, w io.Writer) error {
 		}
 		b.WriteString(map[bool]string{true: "{", false: ",\n "}[k == 0] + strconv.Quote(name) + ": ")
 		if t.Chains == 0 {
-			list(k, len(t.Data), d)
+			list(k, t.count(), d)
 			continue
 		}
-		draws := len(t.Data) / t.Chains
+		draws := t.count() / t.Chains
 		for c := range t.Chains {
 			b.WriteString(map[bool]string{true: "[", false: ",\n"}[c == 0])
 			list(c*draws, (c+1)*draws, 1)
@@ -123,11 +123,11 @@ func (t table) parquet(ctx context.Context, w io.Writer) error {
 	}
 	out := parquet.NewGenericWriter[any](w, schema, parquet.Compression(&parquet.Zstd))
 	d, rows := len(t.Columns), make([]parquet.Row, 0, stretch)
-	for i := range len(t.Data) / d {
+	for i := range t.count() / d {
 		row := make(parquet.Row, len(place))
 		put := func(name string, v parquet.Value) { row[place[name]] = v.Level(0, 0, place[name]) }
 		if t.Chains > 0 {
-			draws := len(t.Data) / t.Chains
+			draws := t.count() / t.Chains
 			put("chain", parquet.Int64Value(int64(i/draws)))
 			put("draw", parquet.Int64Value(int64(i%draws)))
 		}

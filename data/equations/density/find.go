@@ -118,9 +118,7 @@ func surveyOf(b, sigma Coefficient, lo, hi float64) (*survey, error) {
 	cuts := zeros(sigma, x)
 	type part struct{ first, last int }
 	var parts []part
-	good := func(i int) bool {
-		return finiteNumber(drift[i]) && finiteNumber(noise[i]) && noise[i] != 0
-	}
+	good := func(i int) bool { return usable(drift[i], noise[i]) }
 	for i := range x {
 		if !good(i) {
 			continue
@@ -158,10 +156,12 @@ func surveyOf(b, sigma Coefficient, lo, hi float64) (*survey, error) {
 		d, n := []float64{0}, []float64{0}
 		b(d, []float64{v})
 		sigma(n, []float64{v})
-		return finiteNumber(d[0]) && finiteNumber(n[0]) && n[0] != 0
+		return usable(d[0], n[0])
 	}
 	// Beyond the points with values the line ends, unless values are only too large there.
-	large := func(i int) bool { return math.IsInf(drift[i], 0) || math.IsInf(noise[i], 0) }
+	large := func(i int) bool {
+		return math.IsInf(drift[i], 0) || math.IsInf(noise[i], 0) || math.Abs(drift[i]/noise[i]/noise[i]) >= maxRate/2
+	}
 	if first > 0 && !(large(first-1) && large(0)) {
 		_, s.lo = bisect(has, x[first], x[first-1])
 	}
@@ -171,7 +171,10 @@ func surveyOf(b, sigma Coefficient, lo, hi float64) (*survey, error) {
 	return s, nil
 }
 
-func finiteNumber(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// usable says whether the quadrature can take values of b and σ.
+func usable(b, sigma float64) bool {
+	return sigma != 0 && !math.IsInf(sigma, 0) && math.Abs(2*(b/sigma)/sigma) < maxRate
+}
 
 // points are points inside an open interval, in increasing order: at equal ratios of the
 // distance from its finite ends, or from 0.

@@ -43,6 +43,10 @@ type End struct {
 	// Exponent is γ of log p ~ −|x|^γ towards an infinite end: 2 of a normal law, 1 of an
 	// exponential tail. It is 0 for a power of x, and infinite if p falls faster still.
 	Exponent float64
+	// Steepens says that p falls faster than any power, but hardly so: Decay, that of the
+	// farthest distances, is larger than nearer by, as of lognormal laws. Moments that need a
+	// larger one may exist.
+	Steepens bool
 }
 
 // powerTail is the mass beyond the panels, where p is a power of the distance from a point: from
@@ -76,6 +80,7 @@ const (
 	nearest    = 50
 	settled    = 1e-9 // change of φ and of log mass, relative to that of φ
 	borderline = 1e-3 // of a decay
+	steepens   = 0.02 // change of a decay over five octaves that no power of x has, relative to it
 	mostPower  = 100  // of a density that grows as a power of x; others grow exponentially or faster
 	linePanels = 1 << 14
 	closest    = 1e-12 // panel to an end, times the interval's length

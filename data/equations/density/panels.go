@@ -396,7 +396,10 @@ func (q *lineQuadrature) end(side int, phi []float64, top float64) (t tailSum, e
 		nearer -= direction
 	}
 	z, _, first := edge(nearer)
-	t.Exponent = exponent([3]float64{d, math.Abs(y - q.centre), math.Abs(z - q.centre)}, (logP-before)/(before-first))
+	distances := [3]float64{d, math.Abs(y - q.centre), math.Abs(z - q.centre)}
+	t.Exponent = exponent(distances, (logP-before)/(before-first))
+	nearby := -(before - first) / math.Log(distances[1]/distances[2])
+	t.Steepens = t.Exponent == 0 && t.Decay-nearby > steepens*t.Decay
 	t.powerTail = powerTail{mass: math.Exp(logP) * d / (t.Decay - 1), from: q.centre, distance: d, power: -t.Decay}
 	return t, nil
 }

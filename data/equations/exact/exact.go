@@ -42,9 +42,11 @@ type End struct {
 	Boundary string `json:"boundary"`
 	// Power is k if the density falls as |x|⁻ᵏ towards an infinite end.
 	Power *float64 `json:"power"`
-	// Exponent is γ if its logarithm falls as −|x|^γ. Both are nil where it falls faster still,
-	// and at finite ends.
+	// Exponent is γ if its logarithm falls as −|x|^γ. Both are nil where it falls faster still or
+	// in between, and at finite ends.
 	Exponent *float64 `json:"exponent"`
+
+	steepens bool
 }
 
 // Probabilities are those of the quantiles.
@@ -71,6 +73,9 @@ func Of(b, sigma density.Coefficient, lo, hi float64) (*Law, error) {
 		to  *End
 	}{{line.Left, &l.Lo}, {line.Right, &l.Hi}} {
 		*side.to = endOf(side.end)
+		if side.end.Steepens && l.Kurtosis == nil {
+			l.Warnings = append(l.Warnings, "the density falls faster than any power of x, but so slowly that moments which are not given may exist")
+		}
 		kind, err := density.BoundaryAt(b, sigma, side.end.At, median)
 		if err != nil {
 			kind = "undecided"
@@ -98,6 +103,8 @@ func endOf(e density.End) (end End) {
 	case !math.IsInf(e.At, 0):
 		at := e.At
 		end.At = &at
+	case e.Steepens:
+		end.steepens = true
 	case e.Exponent == 0:
 		end.Power = &e.Decay
 	case !math.IsInf(e.Exponent, 0):
@@ -115,6 +122,8 @@ func (e End) Tail() string {
 		return fmt.Sprintf("falls as |x|^-%.3g", *e.Power)
 	case e.Exponent != nil:
 		return fmt.Sprintf("falls as exp(-c|x|^%.3g)", *e.Exponent)
+	case e.steepens:
+		return "falls faster than any power of x, but more slowly than exp(-c|x|^0.05)"
 	}
 	return "falls faster than exp of any power of x"
 }

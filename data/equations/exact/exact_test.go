@@ -61,6 +61,12 @@ func TestTail(t *testing.T) {
 			t.Errorf("%s: %q and %q, want %q", c.drift, l.Lo.Tail(), l.Hi.Tail(), c.want)
 		}
 	}
+	if tail := of(t, "-x*(log(x)-1)", "3*x", 0, math.Inf(1)).Hi.Tail(); !strings.HasPrefix(tail, "falls faster than any power of x") {
+		t.Errorf("a lognormal law %s", tail)
+	}
+	if tail := of(t, "-x", "exp(x)", math.Inf(-1), math.Inf(1)).Lo.Tail(); tail != "falls faster than exp of any power of x" {
+		t.Errorf("of σ = exp x the left tail %s", tail)
+	}
 	if tail := of(t, "0.25-x", "sqrt(x)", 0, math.Inf(1)).Lo.Tail(); tail != "" {
 		t.Errorf("a finite end %s", tail)
 	}

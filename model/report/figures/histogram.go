@@ -11,7 +11,7 @@ import (
 
 // histogram is the density of the samples in n equal bins over [lo, hi). Samples outside
 // count in the normalisation alone.
-func histogram(samples []float32, lo, hi float64, n int) []float64 {
+func histogram[T float32 | float64](samples []T, lo, hi float64, n int) []float64 {
 	density := make([]float64, n)
 	width := (hi - lo) / float64(n)
 	for _, v := range samples {

@@ -87,7 +87,7 @@ func drawPlane(w io.Writer, rows []planeRow) error {
 		rowLabel(whole, vg.Point{X: 6, Y: (box.Min.Y+box.Max.Y)/2 + 15}, row.Percent,
 			"function "+Thousands(row.Function), fmt.Sprintf("Sinkhorn %.2g", row.Sinkhorn))
 	}
-	scale(whole, vg.Point{X: whole.Center().X, Y: 13})
+	scale(whole, vg.Point{X: whole.Center().X, Y: 13}, "the row's highest")
 	if _, err := (vgimg.PngCanvas{Canvas: c}).WriteTo(w); err != nil {
 		return fmt.Errorf("figure of the plane: %w", err)
 	}
@@ -171,8 +171,8 @@ func frame(row planeRow) (x, y, side float64) {
 	return centre[0], centre[1], 1.06*side + 1e-2*max(1, math.Abs(centre[0]), math.Abs(centre[1]))
 }
 
-// scale draws the colour scale.
-func scale(c draw.Canvas, centre vg.Point) {
+// scale draws the colour scale, with the name of its upper end.
+func scale(c draw.Canvas, centre vg.Point, highest string) {
 	const width, height, parts = vg.Length(90), vg.Length(6), 90
 	for k := range parts {
 		x := centre.X - width/2 + vg.Length(k)*width/parts
@@ -183,7 +183,7 @@ func scale(c draw.Canvas, centre vg.Point) {
 	style.XAlign, style.YAlign = text.XRight, -0.35
 	c.FillText(style, vg.Point{X: centre.X - width/2 - 5, Y: centre.Y}, "density: none")
 	style.XAlign = text.XLeft
-	c.FillText(style, vg.Point{X: centre.X + width/2 + 5, Y: centre.Y}, "the row's highest")
+	c.FillText(style, vg.Point{X: centre.X + width/2 + 5, Y: centre.Y}, highest)
 }
 
 // planeData writes the samples that drawPlane draws as CSV.

@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -71,6 +72,10 @@ func (m *Reader) find(r Request) (t Target, err error) {
 		t.Subject, err = function(m.family, m.experiment.Data.Seed, r.Function)
 		if _, timed := m.family.(family.Timed); err == nil && !timed {
 			system := t.Subject.Function.System
+			if !m.experiment.Data.Has(r.Function) {
+				first, count := m.experiment.Data.ShardRange(m.experiment.Data.HeldOutShard())
+				t.Warnings = append(t.Warnings, fmt.Sprintf("function %d was neither trained on nor held out: the held-out functions are %d to %d", r.Function, first, first+count-1))
+			}
 			t.later = func(t *Target) { t.subject = ofFunction(m.family, m.experiment.Data.Seed, r.Function, system) }
 		}
 	} else {
