@@ -49,7 +49,7 @@ func Main(args []string) int {
 		err = usage(flagError(err))
 	}
 	if wrong := new(*usageError); errors.As(err, wrong) && hintFor(err) == "" {
-		err = withHint(err, "see `%s --help`", cmd.CommandPath())
+		err = withHint(err, "%s", usageHint(cmd, err))
 	}
 	if stdout.err != nil && (err == nil || errors.Is(err, stdout.err)) {
 		err = fmt.Errorf("write the results: %w", stdout.err)
@@ -66,6 +66,16 @@ func Main(args []string) int {
 		os.Stdout.Write(text.Bytes()) // the log may be on a full disk: the parent reads this too
 	}
 	return code
+}
+
+// usageHint is the hint for wrong usage that has none: of missing flags the command's example,
+// else where its help is.
+func usageHint(cmd *cobra.Command, err error) string {
+	example, _, _ := strings.Cut(strings.TrimSpace(cmd.Example), "\n")
+	if strings.HasPrefix(err.Error(), "required flag") && example != "" {
+		return "for example: " + example
+	}
+	return fmt.Sprintf("see `%s --help`", cmd.CommandPath())
 }
 
 // untilSignal ends with the first signal that asks for an end. That restores the signals'

@@ -103,7 +103,7 @@ func curveWritable(output string) error {
 	if err := arrayfile.Known(output); err != nil {
 		hint := "give a name that ends in " + strings.Join(arrayfile.Suffixes(), ", ") + ", or has no suffix: then it is .npy"
 		if suffix := filepath.Ext(output); slices.Contains([]string{".nc", ".h5", ".hdf5", ".cdf"}, strings.ToLower(suffix)) {
-			hint = "write x.npz; then in Python with ArviZ 1: arviz.from_dict({\"posterior\": {\"x\": numpy.load(\"x.npz\")[\"x\"]}}).to_netcdf(\"x.nc\")"
+			hint = `write x.npz; then in Python: arviz.from_dict(posterior={"x": numpy.load("x.npz")["x"]}).to_netcdf("x.nc"), in ArviZ 1 arviz.from_dict({"posterior": {…}})`
 		}
 		return withHint(usage(err), "%s", hint)
 	}

@@ -30,6 +30,7 @@ const (
 	decades     = 9   // to either side of 1
 	roughStates = 401 // quantiles of a law on the points of the scan
 	mostMarks   = 256
+	mostAnchors = 20
 	mostApart   = 1e-3 // of two integrations
 )
 
@@ -203,24 +204,8 @@ func points(lo, hi float64) []float64 {
 
 // states are quantiles of a law on the points, by the trapezoidal rule.
 func (s *survey) states() []float64 {
-	n := len(s.x)
-	rate := func(i int) float64 { return 2 * (s.drift[i] / s.noise[i]) / s.noise[i] }
-	logMass, top, phi := make([]float64, n), math.Inf(-1), 0.
-	for i := range n {
-		h := 0.
-		if i > 0 {
-			h = s.x[i] - s.x[i-1]
-			phi += h / 2 * (rate(i-1) + rate(i))
-		}
-		if i+1 < n {
-			h += s.x[i+1] - s.x[i]
-		}
-		logMass[i] = phi - 2*math.Log(math.Abs(s.noise[i])) + math.Log(h/2)
-		if !math.IsNaN(logMass[i]) {
-			top = max(top, logMass[i])
-		}
-	}
-	cdf, total := make([]float64, n), 0.
+	logMass, top := s.logMasses()
+	cdf, total := make([]float64, len(s.x)), 0.
 	for i, l := range logMass {
 		if m := math.Exp(l - top); m > 0 {
 			total += m
@@ -230,9 +215,44 @@ func (s *survey) states() []float64 {
 	states := make([]float64, roughStates)
 	for k := range states {
 		i, _ := slices.BinarySearch(cdf, (float64(k)+0.5)/roughStates*total)
-		states[k] = s.x[min(i, n-1)]
+		states[k] = s.x[min(i, len(s.x)-1)]
 	}
 	return states
+}
+
+// logMasses are the logarithms of the masses around the points, and the largest of them. φ is
+// summed outwards from the point with the largest, again and again until this stays the same: far
+// from it φ is so low that nothing is left of smaller terms.
+func (s *survey) logMasses() (logMass []float64, top float64) {
+	n := len(s.x)
+	step := func(i int) float64 { // φ from point i to the next
+		at := func(i int) float64 { return 2 * (s.drift[i] / s.noise[i]) / s.noise[i] }
+		return (s.x[i+1] - s.x[i]) / 2 * (at(i) + at(i+1))
+	}
+	phi, logMass := make([]float64, n), make([]float64, n)
+	begin := n / 2
+	for range mostAnchors {
+		phi[begin] = 0
+		for i := begin; i+1 < n; i++ {
+			phi[i+1] = phi[i] + step(i)
+		}
+		for i := begin; i > 0; i-- {
+			phi[i-1] = phi[i] - step(i-1)
+		}
+		best := begin
+		for i := range n {
+			width := s.x[min(i+1, n-1)] - s.x[max(i-1, 0)]
+			logMass[i] = phi[i] - 2*math.Log(math.Abs(s.noise[i])) + math.Log(width/2)
+			if logMass[i] > logMass[best] {
+				best = i
+			}
+		}
+		if top = logMass[best]; top <= logMass[begin]+1 {
+			break
+		}
+		begin = best
+	}
+	return logMass, top
 }
 
 // marks are points around the stable zeros of b, at distances that double: there a law with

@@ -218,3 +218,26 @@ func TestFindRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The law of c·X is that of X, scaled, however fine the waves of σ are beside 1.
+func TestFindScales(t *testing.T) {
+	law := func(c float64) *Line {
+		l, _, err := Find(
+			formula(func(x float64) float64 { x /= c; return c * (-x*(x-1)*(x+2) + 2*math.Sin(4*x)) }),
+			formula(func(x float64) float64 { return 0.3 * c * (1 + 0.5*math.Sin(x/c)) }), whole[0], whole[1])
+		if err != nil {
+			t.Fatalf("scale %g: %v", c, err)
+		}
+		return l
+	}
+	want := law(1)
+	for _, c := range []float64{1e-6, 0.02, 30, 1e5} {
+		l := law(c)
+		if d := math.Abs(l.Mean()/c - want.Mean()); !(d <= 1e-8) {
+			t.Errorf("scale %g: mean %.12g, want %.12g", c, l.Mean()/c, want.Mean())
+		}
+		if d := math.Abs(l.Variance()/c/c - want.Variance()); !(d <= 1e-8) {
+			t.Errorf("scale %g: variance %.12g, want %.12g", c, l.Variance()/c/c, want.Variance())
+		}
+	}
+}
