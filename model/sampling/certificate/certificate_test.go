@@ -263,3 +263,19 @@ func BenchmarkCertify(b *testing.B) {
 		s.Certify(x, 1)
 	}
 }
+
+func BenchmarkIntegrate(b *testing.B) {
+	drift, err := expression.Compile("x - x^3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	sigma, err := expression.Compile("0.7")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, _, err := Integrate(drift.Eval, sigma.Eval, grid.Lo, grid.Hi); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,11 @@ func TestOutOfRange(t *testing.T) {
 		}
 		target, err := Request{Drift: test.drift, Diffusion: test.diffusion}.Resolve(t.Context(), e, f, nil)
 		got := ofRange(target)
+		if learned, learnErr := NewLearned(t.Context(), e, f, nil); learnErr != nil {
+			t.Error(learnErr)
+		} else if again, err := (Request{Drift: test.drift, Diffusion: test.diffusion}).ResolveBy(t.Context(), e, learned); err != nil || !slices.Equal(again.Warnings, target.Warnings) {
+			t.Errorf("by what was learned: %q, %v, want %q", again.Warnings, err, target.Warnings)
+		}
 		ok := err == nil && len(got) == len(test.want)
 		for k, want := range test.want {
 			ok = ok && strings.HasPrefix(got[k], want)

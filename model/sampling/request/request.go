@@ -98,6 +98,15 @@ func (e *EquationError) Unwrap() error { return e.Err }
 // trained the normalisation of the model's state. New equations are compared with functions
 // of the training set, which it makes again.
 func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (Target, error) {
+	return r.resolve(ctx, e, f, func() (*Learned, error) { return NewLearned(ctx, e, f, trained) })
+}
+
+// ResolveBy is Resolve with what was made once for the model.
+func (r Request) ResolveBy(ctx context.Context, e experiment.Experiment, learned *Learned) (Target, error) {
+	return r.resolve(ctx, e, learned.family, func() (*Learned, error) { return learned, nil })
+}
+
+func (r Request) resolve(ctx context.Context, e experiment.Experiment, f family.Family, learned func() (*Learned, error)) (Target, error) {
 	var t Target
 	var err error
 	_, timed := f.(family.Timed)
@@ -107,7 +116,7 @@ func (r Request) Resolve(ctx context.Context, e experiment.Experiment, f family.
 			t.subject = ofFunction(f, e.Data.Seed, r.Function, t.Subject.Function.System)
 		}
 	} else {
-		t, err = r.equation(ctx, e, f, trained)
+		t, err = r.equation(ctx, f, learned)
 	}
 	if err != nil {
 		return Target{}, err
@@ -127,7 +136,7 @@ func function(f family.Family, seed uint64, i int) (flow.Subject, error) {
 }
 
 // equation is the one that the formulas give, in the form of the family's functions.
-func (r Request) equation(ctx context.Context, e experiment.Experiment, f family.Family, trained shard.Normalisation) (t Target, err error) {
+func (r Request) equation(ctx context.Context, f family.Family, learned func() (*Learned, error)) (t Target, err error) {
 	switch tabulated := f.(type) {
 	case family.Tabulated:
 		t, err = r.onLine(tabulated)
@@ -140,7 +149,11 @@ func (r Request) equation(ctx context.Context, e experiment.Experiment, f family
 	if err != nil {
 		return Target{}, err
 	}
-	far, unlearned, err := outOfRange(ctx, e, f, trained, t.Subject.Function)
+	known, err := learned()
+	if err != nil {
+		return Target{}, err
+	}
+	far, unlearned, err := known.outOfRange(ctx, t.Subject.Function)
 	t.Warnings = append(t.Warnings, far...)
 	t.subject.Unlearned = unlearned
 	return t, err
