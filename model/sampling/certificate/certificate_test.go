@@ -120,7 +120,7 @@ func TestZ(t *testing.T) {
 		x := s.Law.draws(2000, random.New(2, "certificate/z", uint64(i)))
 		c, half := s.Certify(x, 1), s.CertifyDependent(x, 1, 1000)
 		for k, check := range c.Checks {
-			if check.kind != generator && check.kind != moment {
+			if check.kind != beside && check.kind != moment {
 				continue
 			}
 			squares[check.Name] += check.Z * check.Z / trials
@@ -128,6 +128,9 @@ func TestZ(t *testing.T) {
 				t.Fatalf("%s: z %g of half as many draws, %g of all", check.Name, got, check.Z)
 			}
 		}
+	}
+	if len(squares) != 9 { // mean, variance, and the seven functions on the line
+		t.Errorf("%d checks have a standard error", len(squares))
 	}
 	for name, square := range squares {
 		if square < 0.75 || square > 1.3 { // the standard error is 0.08
@@ -187,6 +190,7 @@ func TestEdges(t *testing.T) {
 		{"at a time", Subject{Grid: grid, Unlearned: math.NaN()}, normal(1000, 0, 1, rng), NotJudged},
 		{"at a time, outside", Subject{Grid: grid, Unlearned: math.NaN()}, normal(1000, 0, 4, rng), Care},
 		{"not finite", line, nan, Refused},
+		{"not finite, at a time", Subject{Grid: grid, Unlearned: math.NaN()}, nan, Refused},
 		{"one not finite", line, []float32{float32(math.Inf(1))}, Refused},
 		{"equal", line, make([]float32, 100), Refused},
 		{"no values", root, normal(1000, 0, 2, rng), Refused},
