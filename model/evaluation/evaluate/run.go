@@ -85,6 +85,9 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 			return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
 		}
 		if evaluated.row.Kind == Model {
+			if evaluated.row.Verdicts, err = certify(ctx, f, e.Data.Seed, m.against, evaluated.samples); err != nil {
+				return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
+			}
 			if evaluated.row.Calibration, err = calibrate(f, e.Data.Seed, m.against, evaluated.samples, evaluated.observed); err != nil {
 				return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
 			}

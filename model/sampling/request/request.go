@@ -113,7 +113,7 @@ func (r Request) resolve(ctx context.Context, e experiment.Experiment, f family.
 	if len(r.Drift)+len(r.Diffusion) == 0 {
 		t.Subject, err = function(f, e.Data.Seed, r.Function)
 		if err == nil && !timed {
-			t.subject = ofFunction(f, e.Data.Seed, r.Function, t.Subject.Function.System)
+			t.subject = certificate.ByFunction(f, e.Data.Seed, r.Function, t.Subject.Function.System)
 		}
 	} else {
 		t, err = r.equation(ctx, f, learned)
