@@ -168,6 +168,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, err
 	}
 	warn(judged.Certificate.Warnings())
+	judged.hint()
 	shape := []int{f.n}
 	if dim > 1 {
 		shape = []int{f.n, dim}

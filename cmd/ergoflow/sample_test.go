@@ -79,7 +79,7 @@ func TestSampleRepairs(t *testing.T) {
 		repair string
 		want   []string
 	}{
-		{"none", []string{`"verdict": "do not use"`, `"warnings": [` + "\n", `"seed": 0`}},
+		{"none", []string{`"verdict": "do not use"`, `"warnings": [` + "\n", `"seed": 0`, "hint: add --repair auto"}},
 		{"300", []string{`"verdict": "good"`, `"steps": 300`, `"warnings": []`, `"exact": {`}},
 		{"auto", []string{`"verdict": "good"`, `"settled": true`, `"auto": true`, `"warnings": []`}},
 	} {
