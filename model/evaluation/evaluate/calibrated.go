@@ -26,6 +26,12 @@ type Calibration struct {
 	Ranks  []int   `json:"ranks"`  // by function
 }
 
+// Points are the distribution function of the ranks with the band of uniform ones.
+func (c Calibration) Points() ([]calibration.Point, error) {
+	u, err := calibration.Uniform(c.Ranks, c.Draws, calibrationLevel)
+	return u.Points, err
+}
+
 const (
 	// rankedAmong is the number of the row's draws of every function.
 	rankedAmong = 100
