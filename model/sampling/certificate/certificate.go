@@ -114,9 +114,12 @@ func (s Subject) Certify(x []float32, d int) Certificate {
 }
 
 // CertifyDependent judges samples that are worth effective independent draws, as those of
-// chains are (diagnostics.Result.ESSBulk).
+// chains are (diagnostics.Result.ESSBulk). NaN is not known: then they are not judged.
 func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certificate {
 	all := len(x) / d
+	if all == 0 || !(effective > 0) {
+		return Certificate{Verdict: NotJudged, Checks: []Check{}, Reasons: []string{}}
+	}
 	if part := notFinite(x, d); part > 0 {
 		return s.verdict([]Check{check(broken, "samples", part, 0, percent(part)+" of the samples are not finite")}, max(effective, fewest))
 	}

@@ -207,6 +207,32 @@ func TestEdges(t *testing.T) {
 	}
 }
 
+// Without samples, or without independent ones, there is nothing to judge.
+func TestNothingToJudge(t *testing.T) {
+	s := subject(t, "-x", "1")
+	for _, c := range []Certificate{s.Certify(nil, 1), s.CertifyDependent(make([]float32, 100), 1, math.NaN()), s.CertifyDependent(make([]float32, 100), 1, 0)} {
+		if c.Verdict != NotJudged || c.Checks == nil || c.Reasons == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// More samples than are looked at have the verdict of some.
+func TestManySamples(t *testing.T) {
+	s := subject(t, "-x", "1")
+	x := s.Law.draws(3*mostJudged, random.New(7, "certificate/many"))
+	c := s.Certify(x, 1)
+	if c.Verdict != Good || math.Abs(c.effect(t, "mean").Z) > 5 {
+		t.Errorf("%s, %+v", c.Verdict, c.Checks)
+	}
+	for i := range x {
+		x[i] += 0.5
+	}
+	if c := s.Certify(x, 1); c.Verdict != Refused {
+		t.Errorf("moved: %s", c.Verdict)
+	}
+}
+
 // The table of a law has its quantiles and moments, however narrow it is.
 func TestLaw(t *testing.T) {
 	for _, deviation := range []float64{1, 0.1, 0.003} {
