@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,6 +170,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	}
 	warn(judged.Certificate.Warnings())
 	judged.hint()
+	judged.Run, judged.Step = cmp.Or(st.Run, trained.Hash()), int(st.Step)
 	shape := []int{f.n}
 	if dim > 1 {
 		shape = []int{f.n, dim}

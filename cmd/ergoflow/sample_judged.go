@@ -20,6 +20,8 @@ type judged struct {
 	Equation   asked  `json:"equation"`
 	Seed       uint64 `json:"seed"`
 	Checkpoint string `json:"checkpoint"`
+	Run        string `json:"run"`  // hash of the configuration
+	Step       int    `json:"step"` // updates behind the state
 	// Exact has the moments of the law by quadrature; nil where it is not known.
 	Exact       *exactMoments           `json:"exact,omitempty"`
 	Certificate certificate.Certificate `json:"certificate"`

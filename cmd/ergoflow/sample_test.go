@@ -80,7 +80,7 @@ func TestSampleRepairs(t *testing.T) {
 		want   []string
 	}{
 		{"none", []string{`"verdict": "do not use"`, `"warnings": [` + "\n", `"seed": 0`, "hint: add --repair auto"}},
-		{"300", []string{`"verdict": "good"`, `"steps": 300`, `"warnings": []`, `"exact": {`}},
+		{"300", []string{`"verdict": "good"`, `"steps": 300`, `"warnings": []`, `"exact": {`, `"run": "`, `"step": `}},
 		{"auto", []string{`"verdict": "good"`, `"settled": true`, `"auto": true`, `"warnings": []`}},
 	} {
 		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--drift", "-2*(x-1)", "--diffusion", "1",
