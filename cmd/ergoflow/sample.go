@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -176,6 +177,8 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, err
 	}
 	warn(judged.Certificate.Warnings())
+	judged.hint()
+	judged.Run, judged.Step = cmp.Or(st.Run, trained.Hash()), int(st.Step)
 	written := arrayfile.Points32(x, dim)
 	if _, err := writeSamples(ctx, f.output, written); err != nil {
 		return out, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strconv"
 
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -19,6 +20,8 @@ type judged struct {
 	Equation   asked  `json:"equation"`
 	Seed       uint64 `json:"seed"`
 	Checkpoint string `json:"checkpoint"`
+	Run        string `json:"run"`  // hash of the configuration
+	Step       int    `json:"step"` // updates behind the state
 	// Exact has the moments of the law by quadrature; nil where it is not known.
 	Exact       *exactMoments           `json:"exact,omitempty"`
 	Certificate certificate.Certificate `json:"certificate"`
@@ -86,6 +89,13 @@ func (f *sampleFlags) judge(ctx context.Context, target request.Target, x []floa
 	}
 	j.Repair, j.Certificate = &result, c
 	return j, nil
+}
+
+// hint prints how to come to better samples, where nothing was repaired yet.
+func (j judged) hint() {
+	if j.Repair == nil && j.Certificate.Advice != "" {
+		fmt.Fprintln(os.Stderr, "hint: add --repair auto: it moves the samples by steps of their equation")
+	}
 }
 
 // String says what a repair did.

@@ -79,8 +79,8 @@ func TestSampleRepairs(t *testing.T) {
 		repair string
 		want   []string
 	}{
-		{"none", []string{`"verdict": "do not use"`, `"warnings": [` + "\n", `"seed": 0`}},
-		{"300", []string{`"verdict": "good"`, `"steps": 300`, `"warnings": []`, `"exact": {`}},
+		{"none", []string{`"verdict": "do not use"`, `"warnings": [` + "\n", `"seed": 0`, "hint: add --repair auto"}},
+		{"300", []string{`"verdict": "good"`, `"steps": 300`, `"warnings": []`, `"exact": {`, `"run": "`, `"step": `}},
 		{"auto", []string{`"verdict": "good"`, `"settled": true`, `"auto": true`, `"warnings": []`}},
 	} {
 		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--drift", "-2*(x-1)", "--diffusion", "1",

@@ -14,6 +14,7 @@
 //	evolution.png/.csv      with physical times: equation, time, bins, densities
 //	functions.png/.csv      row, function and every distance
 //	spread.png/.csv         row, leading distance of every function
+//	calibration.png/.csv    of, rank/draws, distribution function of ranks, band; with 16 functions or more
 //	costs.png/.csv          series, row, seconds, simulated and sequential steps, mean leading distance with its interval; with several MCMC rows
 //	figures.json      names and captions of the figures
 //	report.html       all of it

@@ -187,6 +187,9 @@ The model is that of the demo preset of vn1d. [certificate.md](../certificate.md
 	if err := ofForeign(m); err != nil {
 		return err
 	}
+	if err := ofChains(); err != nil {
+		return err
+	}
 	if err := ofPerturbed(m); err != nil {
 		return err
 	}

@@ -46,6 +46,12 @@ func (r *Results) notes() []string {
 		if m := row.Mixing; m != nil {
 			notes = append(notes, m.note(row.Name, r.Functions, r.Samples))
 		}
+		if row.Verdicts != nil {
+			notes = append(notes, row.Verdicts.note(row.Name))
+		}
+		if len(row.Calibration) > 0 {
+			notes = append(notes, row.calibrationNote())
+		}
 	}
 	if len(Paper(e)) > 0 {
 		notes = append(notes, "paper: "+PaperSource(e.Name)+".")

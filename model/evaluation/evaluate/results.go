@@ -59,6 +59,10 @@ type Row struct {
 	ModelCloser *int `json:"model_closer,omitempty"`
 	// Mixing is of the chains of an MCMC row; nil for other rows.
 	Mixing *Mixing `json:"mixing,omitempty"`
+	// Verdicts are of the model; missing for laws at a time.
+	Verdicts *Verdicts `json:"verdicts,omitempty"`
+	// Calibration is of the model, over the functions; missing for fewer than 16 of them.
+	Calibration []Calibration `json:"calibration,omitempty"`
 	// Times has the row by physical time, for families that have it.
 	Times []TimeInterval `json:"times,omitempty"`
 }

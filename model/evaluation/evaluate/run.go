@@ -84,6 +84,14 @@ func Run(ctx context.Context, o Options) (*Results, FigureData, error) {
 		if err != nil {
 			return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
 		}
+		if evaluated.row.Kind == Model {
+			if evaluated.row.Verdicts, err = certify(ctx, f, e.Data.Seed, m.against, evaluated.samples); err != nil {
+				return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
+			}
+			if evaluated.row.Calibration, err = calibrate(f, e.Data.Seed, m.against, evaluated.samples, evaluated.observed); err != nil {
+				return nil, FigureData{}, fmt.Errorf("%s: %w", m.row.Name, err)
+			}
+		}
 		r.Rows = append(r.Rows, evaluated.row)
 		if evaluated.row.Kind == Model && evaluated.row.Summary.Observables != nil {
 			data.Kernels = kernels(m.against, evaluated.observed)

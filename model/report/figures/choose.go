@@ -31,6 +31,11 @@ func resultFigures(r *evaluate.Results) []Figure {
 	if rows := spreadRows(r.Rows, distances[0]); len(rows) > 0 && r.Functions > 1 {
 		all = append(all, spreadFigure(rows, distances[0]))
 	}
+	if model, ok := r.Row(evaluate.Model); ok && len(model.Calibration) > 0 {
+		if f, err := calibrationFigure(model); err == nil { // results may come from a damaged file
+			all = append(all, f)
+		}
+	}
 	if points := CostPoints(r.Rows, distances[0]); len(points) > 2 {
 		all = append(all, costsFigure("costs", points, distances[0]))
 	}

@@ -3,7 +3,7 @@
 //
 // An invariant law has E Lf = 0 for every f, with the generator Lf = b·∇f + ½ σσᵀ:∇²f. The
 // generator test takes means of Lf over the samples. On the line the law is also known by
-// quadrature, and the samples are compared with it. Every check has an effect, which says how
+// quadrature, and the samples are compared with it; then the law decides. Every check has an effect, which says how
 // wrong the samples are, and a z, which says how sure that is. A check fails if its effect is
 // beyond a bound and beyond chance.
 //
@@ -46,7 +46,7 @@ type Check struct {
 	Pass  bool    `json:"pass"`
 
 	kind  kind
-	about string // for a failed check, what is wrong; in words
+	about string // what is wrong if it fails
 }
 
 // Certificate is the verdict about samples and what it is founded on.
@@ -114,9 +114,12 @@ func (s Subject) Certify(x []float32, d int) Certificate {
 }
 
 // CertifyDependent judges samples that are worth effective independent draws, as those of
-// chains are (diagnostics.Result.ESSBulk).
+// chains are (diagnostics.Result.ESSBulk). NaN is not known: then they are not judged.
 func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certificate {
 	all := len(x) / d
+	if all == 0 || !(effective > 0) {
+		return Certificate{Verdict: NotJudged, Checks: []Check{}, Reasons: []string{}}
+	}
 	if part := notFinite(x, d); part > 0 {
 		return s.verdict([]Check{check(broken, "samples", part, 0, percent(part)+" of the samples are not finite")}, max(effective, fewest))
 	}
@@ -127,7 +130,13 @@ func (s Subject) CertifyDependent(x []float32, d int, effective float64) Certifi
 		checks = append(checks, s.Law.test(x, effective)...)
 	}
 	if s.Equation != nil {
-		checks = append(checks, s.Equation.test(x, effective)...)
+		tests := s.Equation.test(x, effective)
+		for i, k := range tests {
+			if s.Law != nil && k.kind == generator {
+				tests[i] = k.as(beside)
+			}
+		}
+		checks = append(checks, tests...)
 	}
 	checks = append(checks, s.ranges(x, d)...)
 	return s.verdict(checks, effective)

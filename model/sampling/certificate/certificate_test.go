@@ -120,7 +120,7 @@ func TestZ(t *testing.T) {
 		x := s.Law.draws(2000, random.New(2, "certificate/z", uint64(i)))
 		c, half := s.Certify(x, 1), s.CertifyDependent(x, 1, 1000)
 		for k, check := range c.Checks {
-			if check.kind != generator && check.kind != moment {
+			if check.kind != beside && check.kind != moment {
 				continue
 			}
 			squares[check.Name] += check.Z * check.Z / trials
@@ -128,6 +128,9 @@ func TestZ(t *testing.T) {
 				t.Fatalf("%s: z %g of half as many draws, %g of all", check.Name, got, check.Z)
 			}
 		}
+	}
+	if len(squares) != 9 { // mean, variance, and the seven functions on the line
+		t.Errorf("%d checks have a standard error", len(squares))
 	}
 	for name, square := range squares {
 		if square < 0.75 || square > 1.3 { // the standard error is 0.08
@@ -187,6 +190,7 @@ func TestEdges(t *testing.T) {
 		{"at a time", Subject{Grid: grid, Unlearned: math.NaN()}, normal(1000, 0, 1, rng), NotJudged},
 		{"at a time, outside", Subject{Grid: grid, Unlearned: math.NaN()}, normal(1000, 0, 4, rng), Care},
 		{"not finite", line, nan, Refused},
+		{"not finite, at a time", Subject{Grid: grid, Unlearned: math.NaN()}, nan, Refused},
 		{"one not finite", line, []float32{float32(math.Inf(1))}, Refused},
 		{"equal", line, make([]float32, 100), Refused},
 		{"no values", root, normal(1000, 0, 2, rng), Refused},
@@ -200,6 +204,32 @@ func TestEdges(t *testing.T) {
 		if text, err := json.Marshal(c); err != nil || !strings.Contains(string(text), `"reasons":[`) || !strings.Contains(string(text), `"checks":[`) {
 			t.Errorf("%s: %s, %v", test.name, text, err)
 		}
+	}
+}
+
+// Without samples, or without independent ones, there is nothing to judge.
+func TestNothingToJudge(t *testing.T) {
+	s := subject(t, "-x", "1")
+	for _, c := range []Certificate{s.Certify(nil, 1), s.CertifyDependent(make([]float32, 100), 1, math.NaN()), s.CertifyDependent(make([]float32, 100), 1, 0)} {
+		if c.Verdict != NotJudged || c.Checks == nil || c.Reasons == nil {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+// More samples than are looked at have the verdict of some.
+func TestManySamples(t *testing.T) {
+	s := subject(t, "-x", "1")
+	x := s.Law.draws(3*mostJudged, random.New(7, "certificate/many"))
+	c := s.Certify(x, 1)
+	if c.Verdict != Good || math.Abs(c.effect(t, "mean").Z) > 5 {
+		t.Errorf("%s, %+v", c.Verdict, c.Checks)
+	}
+	for i := range x {
+		x[i] += 0.5
+	}
+	if c := s.Certify(x, 1); c.Verdict != Refused {
+		t.Errorf("moved: %s", c.Verdict)
 	}
 }
 
@@ -261,5 +291,21 @@ func BenchmarkCertify(b *testing.B) {
 	x := s.Law.draws(4096, random.New(1, "certificate/benchmark"))
 	for b.Loop() {
 		s.Certify(x, 1)
+	}
+}
+
+func BenchmarkIntegrate(b *testing.B) {
+	drift, err := expression.Compile("x - x^3")
+	if err != nil {
+		b.Fatal(err)
+	}
+	sigma, err := expression.Compile("0.7")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, _, err := Integrate(drift.Eval, sigma.Eval, grid.Lo, grid.Hi); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

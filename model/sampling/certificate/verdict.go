@@ -11,6 +11,7 @@ type kind int
 
 const (
 	generator kind = iota
+	beside         // the generator test beside the exact law
 	kolmogorov
 	wasserstein
 	moment
@@ -26,6 +27,7 @@ type limits struct{ care, refuse, chance float64 }
 
 var bounds = map[kind]limits{
 	generator:   {care: 0.2, refuse: 0.5, chance: 4},
+	beside:      {care: 0.5, refuse: math.Inf(1), chance: 4},
 	kolmogorov:  {care: 0.05, refuse: 0.15, chance: 1.95}, // n draws of the law exceed 1.95 once in 1,000 times
 	wasserstein: {care: 0.15, refuse: 0.4, chance: 3},
 	moment:      {care: 0.15, refuse: 0.4, chance: 4},
@@ -36,13 +38,14 @@ var bounds = map[kind]limits{
 
 // check compares an effect with the bounds of its kind. about says what is wrong if it fails.
 func check(k kind, name string, effect, z float64, about string) Check {
-	effect, z = finite(effect), finite(z)
+	return Check{Name: name, Effect: finite(effect), Z: finite(z), about: about}.as(k)
+}
+
+// as is the check as one of a kind.
+func (c Check) as(k kind) Check {
 	b := bounds[k]
-	c := Check{Name: name, Effect: effect, Z: z, Bound: b.care, kind: k}
-	c.Pass = math.Abs(effect) <= b.care || b.chance > 0 && math.Abs(z) <= b.chance
-	if !c.Pass {
-		c.about = about
-	}
+	c.kind, c.Bound = k, b.care
+	c.Pass = math.Abs(c.Effect) <= b.care || b.chance > 0 && math.Abs(c.Z) <= b.chance
 	return c
 }
 
@@ -57,9 +60,7 @@ func finite(v float64) float64 {
 // refused says whether a failed check alone forbids the use of the samples.
 func (c Check) refused() bool { return !c.Pass && math.Abs(c.Effect) > bounds[c.kind].refuse }
 
-// verdict joins the checks. Where the exact law is known it decides: the generator test then
-// asks for care at most, since it weighs errors in the tails of a steep drift more than they
-// matter.
+// verdict joins the checks.
 func (s Subject) verdict(checks []Check, effective float64) Certificate {
 	c := Certificate{Verdict: Good, Checks: checks, Reasons: []string{}}
 	if c.Checks == nil {
@@ -69,10 +70,15 @@ func (s Subject) verdict(checks []Check, effective float64) Certificate {
 	case s.Equation == nil && s.Law == nil:
 		c.Verdict = NotJudged
 		for _, k := range checks {
-			if !k.Pass {
+			switch {
+			case k.Pass:
+				continue
+			case k.refused():
+				c.Verdict = Refused
+			case c.Verdict == NotJudged:
 				c.Verdict = Care
-				c.Reasons = append(c.Reasons, k.about)
 			}
+			c.Reasons = append(c.Reasons, k.about)
 		}
 		return c
 	case effective < fewest:
@@ -88,12 +94,12 @@ func (s Subject) verdict(checks []Check, effective float64) Certificate {
 		switch {
 		case k.Pass:
 			continue
-		case k.refused() && (k.kind != generator || s.Law == nil):
+		case k.refused():
 			c.Verdict = Refused
 		case c.Verdict == Good:
 			c.Verdict = Care
 		}
-		if k.kind != generator {
+		if k.kind != generator && k.kind != beside {
 			c.Reasons = append(c.Reasons, k.about)
 		} else if worst < 0 || math.Abs(k.Effect) > math.Abs(checks[worst].Effect) {
 			worst = i

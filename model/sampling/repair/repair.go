@@ -10,8 +10,10 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
@@ -74,24 +76,36 @@ func Run(ctx context.Context, x []float32, e Equation, o Options, right func(x [
 	if len(x) == 0 {
 		return r, fmt.Errorf("repair: there are no samples")
 	}
-	w := newWalk(x, e, o.Seed)
-	before := w.statistics()
-	if err := w.approach(ctx); err != nil {
-		return r, err
+	start := slices.Clone(x)
+	for attempt := range attempts {
+		copy(x, start)
+		w := newWalk(x, e, o.Seed)
+		w.finer = math.Pow(refined, float64(attempt))
+		before := w.statistics()
+		if err = w.approach(ctx); err == nil && o.Steps > 0 {
+			err = w.run(ctx, o.Steps)
+		} else if err == nil {
+			r.Auto = true
+			r.Settled, err = w.auto(ctx, begin, o, before, right)
+		}
+		if err == nil {
+			r.Steps, r.DT, r.Moved = w.steps, w.dt, apart(before, w.statistics())
+			r.Seconds = time.Since(begin).Seconds()
+			return r, nil
+		}
+		if !errors.Is(err, simulate.ErrDiverged) {
+			return r, err
+		}
 	}
-	if o.Steps > 0 {
-		err = w.run(ctx, o.Steps)
-	} else {
-		r.Auto = true
-		r.Settled, err = w.auto(ctx, begin, o, before, right)
-	}
-	if err != nil {
-		return r, err
-	}
-	r.Steps, r.DT, r.Moved = w.steps, w.dt, apart(before, w.statistics())
-	r.Seconds = time.Since(begin).Seconds()
-	return r, nil
+	return r, err
 }
+
+// Where a chain diverges the repair begins again with refined times the time step, in up to so
+// many attempts: the estimate of the step is for the bulk of the law.
+const (
+	attempts = 4
+	refined  = 0.25
+)
 
 // auto runs rounds. It does not begin one that would end beyond the limit.
 func (w *walk) auto(ctx context.Context, begin time.Time, o Options, before [][]float64, right func(x []float32) bool) (settled bool, err error) {

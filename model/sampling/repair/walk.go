@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/ergoflow/ergoflow/data/equations/sde"
@@ -21,10 +22,11 @@ type walk struct {
 	rounds   uint64
 	steps    int // without those of approach
 	dt       float64
+	finer    float64 // a part of the time step that is taken: 1, or less after a divergence
 }
 
 func newWalk(x []float32, e Equation, seed uint64) *walk {
-	w := &walk{equation: e, engine: simulate.Fastest(), seed: seed, x: x}
+	w := &walk{equation: e, engine: simulate.Fastest(), seed: seed, x: x, finer: 1}
 	if e.Formulas != nil {
 		w.exact = make([]float64, len(x))
 		for i, v := range x {
@@ -64,8 +66,6 @@ const (
 	approached     = 0.5
 	approachSteps  = 8
 	approachRounds = 100
-	// far is how many deviations from the mean a state is that a step must not throw across.
-	far = 3
 	// coarsest is the part of s²/σ², half the time in which a linear drift forgets, that a step
 	// takes at most.
 	coarsest = 0.1
@@ -81,6 +81,9 @@ func (w *walk) approach(ctx context.Context) error {
 		if stable > approached*wanted {
 			return nil
 		}
+		if !(stable > 0) {
+			return fmt.Errorf("repair: a drift or a diffusion is not finite at a sample: %w", simulate.ErrDiverged)
+		}
 		if err := w.advance(ctx, stable, approachSteps); err != nil {
 			return err
 		}
@@ -89,10 +92,11 @@ func (w *walk) approach(ctx context.Context) error {
 }
 
 // timeSteps are the time step with which the variance becomes too large by one part in a hundred,
-// by diagnostics.Inflation from the states, with two digits; and the largest step by which
-// no state that is far out moves more than half of the way to the mean.
+// by diagnostics.Inflation from the states, with two digits; and the largest step in which
+// neither drift nor noise moves a state by more than half of its distance from the median, or of
+// the spread, whichever is larger.
 func (w *walk) timeSteps() (wanted, stable float64) {
-	dim, states, drift, noise := w.coefficients()
+	dim, states, drift, noise, local := w.coefficients()
 	mean, deviation := make([]float64, dim), make([]float64, dim)
 	n := float64(len(states) / dim)
 	for i, v := range states {
@@ -115,14 +119,20 @@ func (w *walk) timeSteps() (wanted, stable float64) {
 		if a := noise[c*dim+c]; a > 0 && deviation[c] > 0 {
 			wanted = min(wanted, coarsest*deviation[c]/a)
 		}
-		deviation[c] = math.Sqrt(deviation[c])
 	}
-	for i, v := range states {
-		c := i % dim
-		if d := v - mean[c]; math.Abs(d) > far*deviation[c] && d*drift[i] < 0 {
-			stable = min(stable, 0.5*math.Abs(d/drift[i]))
+	for c := range dim {
+		middle, spread := quartiles(states, dim, c)
+		for i := c; i < len(states); i += dim {
+			reach := 0.5 * max(math.Abs(states[i]-middle), spread)
+			if b := math.Abs(drift[i]); b > 0 {
+				stable = min(stable, reach/b)
+			}
+			if local != nil && local[i] > 0 {
+				stable = min(stable, reach*reach/local[i])
+			}
 		}
 	}
+	wanted *= w.finer
 	if math.IsInf(wanted, 1) { // neither drift nor noise
 		wanted = probe
 	}
@@ -138,9 +148,20 @@ func rounded(v float64) float64 {
 	return r
 }
 
-// coefficients are states [n, dim], their drift, and the mean of σσᵀ [dim, dim]. Of particles,
-// each one is a state in the plane.
-func (w *walk) coefficients() (dim int, states, drift, noise []float64) {
+// quartiles are the median and half the distance between the quartiles along an axis.
+func quartiles(states []float64, dim, axis int) (median, spread float64) {
+	var along []float64
+	for i := axis; i < len(states); i += dim {
+		along = append(along, states[i])
+	}
+	slices.Sort(along)
+	n := len(along) - 1
+	return along[n/2], (along[3*n/4] - along[n/4]) / 2
+}
+
+// coefficients are states [n, dim], their drift, the mean of σσᵀ [dim, dim], and on the line
+// σ² at every state. Of particles, each one is a state in the plane.
+func (w *walk) coefficients() (dim int, states, drift, noise, local []float64) {
 	d := 1
 	if w.exact == nil {
 		d = w.equation.System.Dim()
@@ -163,7 +184,7 @@ func (w *walk) coefficients() (dim int, states, drift, noise []float64) {
 		sigma := make([]float64, len(states))
 		w.equation.Drift(drift, states)
 		w.equation.Diffusion(sigma, states)
-		return 1, states, drift, []float64{meanSquare(sigma)}
+		return 1, states, drift, []float64{squared(sigma)}, sigma
 	}
 	switch system := w.equation.System.(type) {
 	case sde.Coefficients:
@@ -171,7 +192,7 @@ func (w *walk) coefficients() (dim int, states, drift, noise []float64) {
 		for i, v := range states {
 			drift[i], sigma[i] = system.DriftAt(v), system.DiffusionAt(v)
 		}
-		return 1, states, drift, []float64{meanSquare(sigma)}
+		return 1, states, drift, []float64{squared(sigma)}, sigma
 	case sde.Plane:
 		noise = make([]float64, 4)
 		for i := 0; i < len(states); i += 2 {
@@ -181,21 +202,23 @@ func (w *walk) coefficients() (dim int, states, drift, noise []float64) {
 				noise[k] += v / count
 			}
 		}
-		return 2, states, drift, noise
+		return 2, states, drift, noise, nil
 	case sde.Particles:
 		for i := 0; i < n; i += stride {
 			at := i / stride * d
 			system.Drift(drift[at:at+d], w.x[i*d:(i+1)*d])
 		}
 		a := system.Noise * system.Noise
-		return 2, states, drift, []float64{a, 0, 0, a}
+		return 2, states, drift, []float64{a, 0, 0, a}, nil
 	}
 	panic(fmt.Sprintf("repair: a system of type %T", w.equation.System))
 }
 
-func meanSquare(v []float64) (mean float64) {
-	for _, s := range v {
-		mean += s * s / float64(len(v))
+// squared squares the numbers in place and returns the mean.
+func squared(v []float64) (mean float64) {
+	for i, s := range v {
+		v[i] = s * s
+		mean += v[i] / float64(len(v))
 	}
 	return mean
 }

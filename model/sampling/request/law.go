@@ -7,7 +7,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
-	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 )
@@ -28,7 +27,7 @@ func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate
 	grid := fmt.Sprintf("the model's grid, %g…%g", table.Grid.Lo, table.Grid.Hi)
 	exact, law, err := certificate.Integrate(b.Eval, sigma.Eval, table.Grid.Lo, table.Grid.Hi)
 	if errors.Is(err, density.ErrNotNormalisable) {
-		s = ofTable(table)
+		s = certificate.ByTable(table)
 		s.Doubt = "the formulas have no invariant law on the whole line: the samples are compared with the law of the model's table"
 		return s, nil, []string{fmt.Sprintf("the formulas have no invariant law on the whole line (%v): beyond %s, the model keeps the values at the ends, so the samples are of another equation", err, grid)}
 	}
@@ -84,41 +83,6 @@ func percent(part float64) string {
 		return fmt.Sprintf("%.2g %%", 100*part)
 	}
 	return fmt.Sprintf("%.0f %%", 100*part)
-}
-
-// ofTable judges by the coefficients of a table, and by its law, if it can be integrated.
-func ofTable(c sde.Coefficients) certificate.Subject {
-	s := certificate.Subject{Equation: certificate.OfTable(c), Unlearned: math.NaN()}
-	if tabulated, err := density.New(c); err == nil {
-		s.Law = certificate.OfDensity(tabulated)
-	}
-	return s
-}
-
-// ofFunction judges samples of function i of a family.
-func ofFunction(f family.Family, seed uint64, i int, system sde.System) certificate.Subject {
-	s := certificate.Subject{Unlearned: math.NaN()}
-	switch system := system.(type) {
-	case sde.Coefficients:
-		s = ofTable(system)
-	case sde.Plane:
-		s.Equation = certificate.OfPlane(system)
-	case sde.Particles:
-		s.Equation = certificate.Particles{Particles: system}
-	}
-	known, ok := f.(family.KnownLaw)
-	if !ok {
-		return s
-	}
-	law, err := known.Law(seed, i)
-	if err != nil {
-		return s
-	}
-	// A law that is not that of its table, as of rare1d, does not keep the table's Lf.
-	if _, ok := law.(*density.Density); !ok {
-		s.Law, s.Equation = certificate.OfQuantiles(law.Quantile), nil
-	}
-	return s
 }
 
 // Certify judges samples x [n, d] of the target: good, to be used with care, or not at all,

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"slices"
 	"strings"
 	"testing"
 

@@ -8,6 +8,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -76,7 +77,9 @@ func (m *Reader) find(r Request) (t Target, err error) {
 				first, count := m.experiment.Data.ShardRange(m.experiment.Data.HeldOutShard())
 				t.Warnings = append(t.Warnings, fmt.Sprintf("function %d was neither trained on nor held out: the held-out functions are %d to %d", r.Function, first, first+count-1))
 			}
-			t.later = func(t *Target) { t.subject = ofFunction(m.family, m.experiment.Data.Seed, r.Function, system) }
+			t.later = func(t *Target) {
+				t.subject = certificate.ByFunction(m.family, m.experiment.Data.Seed, r.Function, system)
+			}
 		}
 	} else {
 		t, err = r.equation(m.family)
