@@ -22,12 +22,16 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
+	"github.com/ergoflow/ergoflow/model/sampling/weights"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -38,6 +42,9 @@ const (
 	chains = 64
 	rounds = 5
 )
+
+// oversampled are how many times the samples the model draws for weights.
+var oversampled = []int{1, 4, 16}
 
 // few are numbers of chains that begin from draws of the model.
 var few = []int{64, 256, 1024}
@@ -202,6 +209,12 @@ func (b *bench) rows(ctx context.Context) ([]row, error) {
 			return nil, err
 		}
 	}
+	for _, times := range oversampled {
+		err := add("model + weights", fmt.Sprintf("rk4-4, of %d draws", times*samples), func(ctx context.Context) ([][]float32, error) { return b.weighted(ctx, times) })
+		if err != nil {
+			return nil, err
+		}
+	}
 	for _, count := range few {
 		for _, steps := range repairs {
 			err := add("model + few chains", fmt.Sprintf("rk4-4, %d chains of %d steps", count, steps*samples/count), func(ctx context.Context) ([][]float32, error) {
@@ -264,6 +277,42 @@ func (b *bench) model(ctx context.Context, solver ode.Solver) ([][]float32, erro
 func (b *bench) proceed(ctx context.Context, x [][]float32, steps int) error {
 	return simulate.Each(ctx, len(x), func(ctx context.Context, i int) error {
 		return simulate.Fastest().Continue(ctx, x[i], b.subjects[i].Function.System, dt, steps, 1, uint64(i), "inference")
+	}, nil)
+}
+
+// weighted resamples draws of the model by their importance weights: the density of the
+// equation's law, up to a constant, over the model's.
+func (b *bench) weighted(ctx context.Context, times int) ([][]float32, error) {
+	x, err := b.engine.Sample(ctx, b.subjects, times*samples, ode.RK4{Steps: 4}, 0)
+	if err != nil {
+		return nil, err
+	}
+	return x, simulate.Each(ctx, len(x), func(ctx context.Context, i int) error {
+		model, err := b.engine.Law(ctx, b.subjects[i], ode.RK4{Steps: 4})
+		if err != nil {
+			return err
+		}
+		law, err := density.New(b.subjects[i].Function.System.(sde.Coefficients))
+		if err != nil {
+			return err
+		}
+		logs := make([]float64, len(x[i]))
+		for k, v := range x[i] {
+			logs[k] = math.Log(law.PDF(float64(v)) / model.PDF(float64(v)))
+		}
+		w, k, err := weights.Smooth(logs)
+		if err != nil {
+			return err
+		}
+		if i < 6 {
+			fmt.Fprintf(os.Stderr, "ESS %.3g of %d, k %.2g\n", w.ESS(), len(logs), k)
+		}
+		kept := make([]float32, samples)
+		for j, at := range w.Resample(samples, random.New(1, "inference/weights", uint64(i))) {
+			kept[j] = x[i][at]
+		}
+		x[i] = kept
+		return nil
 	}, nil)
 }
 
