@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
@@ -19,7 +19,7 @@ const (
 	reach = 6.
 )
 
-// ErrNoLaw means that the flow of an equation is not an increasing map within the table.
+// ErrNoLaw means that the flow of an equation leaves the table.
 var ErrNoLaw = errors.New("the model's flow of this equation gives no density")
 
 // Law is the law of a model's samples of one equation. The flow map Φ from the noise to the
@@ -28,12 +28,25 @@ var ErrNoLaw = errors.New("the model's flow of this equation gives no density")
 //
 //	distribution function F(z), density p(z)/Φ′(z), u-quantile Φ(F⁻¹(u)),  z = Φ⁻¹(x).
 //
-// Between the knots Φ⁻¹ is the monotone cubic through the knots with their slopes 1/Φ′ (Fritsch
-// and Carlson, SIAM J. Numer. Anal. 17, 1980), and beyond the last knot a line.
+// A solver with few steps may fold the line where the flow is steep. Then Φ is made of runs, on
+// each of which it rises or falls; densities and probabilities are sums over the runs. Between
+// the knots of a run Φ⁻¹ is the monotone cubic through the knots with their slopes 1/Φ′ (Fritsch
+// and Carlson, SIAM J. Numer. Anal. 17, 1980), and beyond the outermost knots a line.
 type Law struct {
-	z, x  []float64 // knots
-	slope []float64 // dz/dx at the knots
+	runs   []run
+	lo, hi float64 // of all knots
 }
+
+// run is a part of the noise on which the flow map is monotone.
+type run struct {
+	z, x   []float64 // knots, x increasing
+	slope  []float64 // dz/dx at the knots, of one sign
+	lower  bool      // it goes on below the first knot
+	higher bool      // and beyond the last
+}
+
+// knot is a point of the flow map with its derivative Φ′.
+type knot struct{ z, x, derivative float64 }
 
 // Law computes the law of one function's samples, by a solver that has a table.
 func (s *Sampler) Law(ctx context.Context, function flow.Subject, solver ode.Solver) (*Law, error) {
@@ -46,33 +59,83 @@ func (s *Sampler) Law(ctx context.Context, function flow.Subject, solver ode.Sol
 		return nil, err
 	}
 	fields := make([]field, len(t.layers))
-	for i, layer := range t.layers {
+	err = simulate.Each(ctx, len(fields), func(_ context.Context, i int) error {
 		fields[i] = make(field, cells*terms)
-		layer.Apply(fields[i], code, false)
+		t.layers[i].Apply(fields[i], code, false)
+		return nil
+	}, nil)
+	if err != nil {
+		return nil, err
 	}
-	l := &Law{}
-	for i := range knots {
-		z := reach * (2*float64(i)/(knots-1) - 1)
+	at := func(z float64) knot {
 		x, derivative := t.scheme.map1(z, fields)
-		if math.IsNaN(x) || math.IsNaN(derivative) {
-			if math.Abs(z) < 4 {
+		if len(s.frame) > 0 {
+			x, derivative = s.frame[0].Mean+s.frame[0].Std*x, derivative*s.frame[0].Std
+		}
+		return knot{z, x, derivative}
+	}
+	var all []knot
+	for i := range knots {
+		k := at(reach * (2*float64(i)/(knots-1) - 1))
+		if math.IsNaN(k.x) || math.IsNaN(k.derivative) {
+			if math.Abs(k.z) < 4 {
 				return nil, fmt.Errorf("%w: it leaves the table", ErrNoLaw)
 			}
 			continue // a tail beyond the table
 		}
-		if !(derivative > 0) || len(l.x) > 0 && !(x > l.x[len(l.x)-1]) {
-			return nil, fmt.Errorf("%w: the solver's map decreases at z = %.3g", ErrNoLaw, z)
+		if n := len(all); n > 0 && all[n-1].derivative*k.derivative < 0 {
+			all = append(all, fold(all[n-1], k, at)...)
 		}
-		l.z, l.x, l.slope = append(l.z, z), append(l.x, x), append(l.slope, 1/derivative)
+		all = append(all, k)
 	}
-	l.limit()
-	for i := range l.x {
-		if len(s.frame) > 0 {
-			l.x[i] = s.frame[0].Mean + s.frame[0].Std*l.x[i]
-			l.slope[i] /= s.frame[0].Std
-		}
+	l := newLaw(all)
+	if len(l.runs) == 0 {
+		return nil, fmt.Errorf("%w: it is constant", ErrNoLaw)
 	}
 	return l, nil
+}
+
+// fold finds knots close to where the derivative changes its sign, on both sides.
+func fold(a, b knot, at func(z float64) knot) []knot {
+	for range 14 {
+		if middle := at((a.z + b.z) / 2); middle.derivative*a.derivative > 0 {
+			a = middle
+		} else {
+			b = middle
+		}
+	}
+	return []knot{a, b}
+}
+
+// newLaw cuts knots, in the order of z, into runs.
+func newLaw(all []knot) *Law {
+	l := &Law{lo: math.Inf(1), hi: math.Inf(-1)}
+	for first := 0; first < len(all); {
+		last := first
+		rising := all[first].derivative > 0
+		follows := func(a, b knot) bool {
+			return b.derivative != 0 && (b.derivative > 0) == rising && b.x != a.x && (b.x > a.x) == rising
+		}
+		for last+1 < len(all) && all[first].derivative != 0 && follows(all[last], all[last+1]) {
+			last++
+		}
+		if last > first {
+			r := run{lower: first == 0 && rising, higher: last == len(all)-1 && rising}
+			for _, k := range all[first : last+1] {
+				r.z, r.x, r.slope = append(r.z, k.z), append(r.x, k.x), append(r.slope, 1/k.derivative)
+			}
+			if !rising {
+				slices.Reverse(r.z)
+				slices.Reverse(r.x)
+				slices.Reverse(r.slope)
+			}
+			r.limit()
+			l.runs = append(l.runs, r)
+			l.lo, l.hi = min(l.lo, r.x[0]), max(l.hi, r.x[len(r.x)-1])
+		}
+		first = last + 1
+	}
+	return l
 }
 
 // map1 carries one state and its derivative by the noise through all steps. The derivative is
@@ -102,76 +165,103 @@ func (s scheme) map1(x float64, fields []field) (_, derivative float64) {
 
 // limit makes the cubics between the knots monotone: no slope is more than three times the mean
 // slope of an interval beside it.
-func (l *Law) limit() {
-	for i := range len(l.x) - 1 {
-		mean := (l.z[i+1] - l.z[i]) / (l.x[i+1] - l.x[i])
-		l.slope[i] = min(l.slope[i], 3*mean)
-		l.slope[i+1] = min(l.slope[i+1], 3*mean)
+func (r *run) limit() {
+	for i := range len(r.x) - 1 {
+		mean := (r.z[i+1] - r.z[i]) / (r.x[i+1] - r.x[i])
+		for _, k := range []int{i, i + 1} {
+			if math.Abs(r.slope[k]) > 3*math.Abs(mean) {
+				r.slope[k] = 3 * mean
+			}
+		}
 	}
 }
 
-// inverse is z = Φ⁻¹(x) and dz/dx.
-func (l *Law) inverse(x float64) (z, slope float64) {
-	last := len(l.x) - 1
+// inverse is z = Φ⁻¹(x) and dz/dx on the run; not ok outside it.
+func (r *run) inverse(x float64) (z, slope float64, ok bool) {
+	last := len(r.x) - 1
 	switch {
-	case !(x > l.x[0]):
-		return l.z[0] + (x-l.x[0])*l.slope[0], l.slope[0]
-	case x >= l.x[last]:
-		return l.z[last] + (x-l.x[last])*l.slope[last], l.slope[last]
+	case !(x > r.x[0]):
+		return r.z[0] + (x-r.x[0])*r.slope[0], r.slope[0], r.lower || x == r.x[0]
+	case x >= r.x[last]:
+		return r.z[last] + (x-r.x[last])*r.slope[last], r.slope[last], r.higher || x == r.x[last]
 	}
-	i := sort.SearchFloat64s(l.x, x) - 1
-	h := l.x[i+1] - l.x[i]
-	u := (x - l.x[i]) / h
-	a, b := h*l.slope[i], h*l.slope[i+1]
-	rise := l.z[i+1] - l.z[i]
+	i := sort.SearchFloat64s(r.x, x) - 1
+	h := r.x[i+1] - r.x[i]
+	u := (x - r.x[i]) / h
+	a, b := h*r.slope[i], h*r.slope[i+1]
+	rise := r.z[i+1] - r.z[i]
 	// The cubic with values z_i, z_{i+1} and slopes a, b in u: z_i + a·u + c·u² + d·u³.
 	c, d := 3*rise-2*a-b, a+b-2*rise
-	return l.z[i] + u*(a+u*(c+u*d)), (a + u*(2*c+3*u*d)) / h
+	return r.z[i] + u*(a+u*(c+u*d)), (a + u*(2*c+3*u*d)) / h, true
 }
 
+// below is the probability of the noise that the run carries to x or below.
+func (r *run) below(x float64) float64 {
+	last := len(r.x) - 1
+	if x < r.x[0] && !r.lower {
+		return 0
+	}
+	z := r.z[last]
+	if x < r.x[last] || r.higher {
+		z, _, _ = r.inverse(x)
+	}
+	from := r.z[0]
+	if r.lower {
+		from = math.Inf(-1)
+	}
+	return math.Abs(normalCDF(z) - normalCDF(from))
+}
+
+// normalCDF is the distribution function of N(0,1).
+func normalCDF(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
+
 // PDF is the density at x.
-func (l *Law) PDF(x float64) float64 {
-	z, slope := l.inverse(x)
-	return math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * slope
+func (l *Law) PDF(x float64) (density float64) {
+	for i := range l.runs {
+		if z, slope, ok := l.runs[i].inverse(x); ok {
+			density += math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * math.Abs(slope)
+		}
+	}
+	return density
 }
 
 // CDF is the distribution function at x.
 func (l *Law) CDF(x float64) float64 {
-	z, _ := l.inverse(x)
-	return math.Erfc(-z/math.Sqrt2) / 2
+	if len(l.runs) == 1 {
+		z, _, _ := l.runs[0].inverse(x)
+		return normalCDF(z) // also where 1 − CDF is small
+	}
+	sum := 0.
+	for i := range l.runs {
+		sum += l.runs[i].below(x)
+	}
+	return min(sum, 1)
 }
 
 // Quantile is the x with CDF(x) = u, for u in (0, 1).
 func (l *Law) Quantile(u float64) float64 {
-	z := distuv.UnitNormal.Quantile(u)
-	last := len(l.z) - 1
-	switch {
-	case !(z > l.z[0]):
-		return l.x[0] + (z-l.z[0])/l.slope[0]
-	case z >= l.z[last]:
-		return l.x[last] + (z-l.z[last])/l.slope[last]
+	lo, hi := l.lo, l.hi
+	for width := hi - lo; l.CDF(lo) > u; width *= 2 {
+		lo -= width
 	}
-	i := sort.SearchFloat64s(l.z, z) - 1
-	lo, hi := l.x[i], l.x[i+1]
-	// Newton's method, kept inside the interval by bisection.
-	x := lo + (hi-lo)*(z-l.z[i])/(l.z[i+1]-l.z[i])
-	for range 60 {
-		at, slope := l.inverse(x)
-		if at > z {
-			hi = x
+	for width := hi - lo; l.CDF(hi) < u && !math.IsInf(hi, 0); width *= 2 {
+		if l.CDF(hi+width) == l.CDF(hi) {
+			break // the upper tail is beyond the table
+		}
+		hi += width
+	}
+	for range 200 {
+		middle := lo + (hi-lo)/2
+		if middle == lo || middle == hi {
+			break
+		}
+		if l.CDF(middle) < u {
+			lo = middle
 		} else {
-			lo = x
+			hi = middle
 		}
-		next := x - (at-z)/slope
-		if !(next > lo && next < hi) {
-			next = (lo + hi) / 2
-		}
-		if math.Abs(next-x) <= 1e-14*(1+math.Abs(x)) {
-			return next
-		}
-		x = next
 	}
-	return x
+	return lo + (hi-lo)/2
 }
 
 // Support is an interval with all but 1e-7 of the law.

@@ -74,3 +74,33 @@ func TestLawOfNoise(t *testing.T) {
 		}
 	}
 }
+
+// A map that folds the line has the density of all its runs: that of |Z|, but for the corner.
+func TestFoldedLaw(t *testing.T) {
+	at := func(z float64) knot { return knot{z, math.Sqrt(z*z + 1e-4), z / math.Sqrt(z*z+1e-4)} }
+	var all []knot
+	for i := range knots {
+		k := at(reach*(2*float64(i)/(knots-1)-1) + 1e-5)
+		if n := len(all); n > 0 && all[n-1].derivative*k.derivative < 0 {
+			all = append(all, fold(all[n-1], k, at)...)
+		}
+		all = append(all, k)
+	}
+	law := newLaw(all)
+	if len(law.runs) != 2 {
+		t.Fatalf("%d runs, want 2", len(law.runs))
+	}
+	for _, x := range []float64{.1, .5, 1, 2, 3} {
+		z := math.Sqrt(x*x - 1e-4)
+		want := 2 * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi) * x / z
+		if got := law.PDF(x); !(math.Abs(got-want) <= 1e-3*want) {
+			t.Errorf("the density at %g is %g, want %g", x, got, want)
+		}
+		if got, want := law.CDF(x), math.Erf(z/math.Sqrt2); !(math.Abs(got-want) <= 1e-4) {
+			t.Errorf("the distribution function at %g is %g, want %g", x, got, want)
+		}
+	}
+	if q := law.Quantile(.5); !(math.Abs(q-math.Hypot(0.67449, 1e-2)) <= 1e-3) {
+		t.Errorf("the median is %g", q)
+	}
+}
