@@ -115,23 +115,21 @@ func sinkhornOn(ctx context.Context, name string, x, y metrics.Cloud, o metrics.
 	return s.Divergence(ctx, x, y, o)
 }
 
-// fewDraws of a chain are more likely the coordinates of points.
-const fewDraws = 4
-
-// read reads both samples.
+// read reads both samples, and warns where an array may have been taken for the wrong kind.
 func (f *metricsFlags) read(first, second string) (x, y metrics.CloudOf[float64], err error) {
+	paths := [2]string{first, second}
 	var both [2]arrayfile.Samples
-	for i, path := range []string{first, second} {
+	for i, path := range paths {
 		if both[i], err = readSamples(path); err != nil {
 			return x, y, err
 		}
 	}
 	resolved := [2]arrayfile.Samples{both[0].Beside(both[1], metrics.MaxDimension), both[1].Beside(both[0], metrics.MaxDimension)}
-	for i, path := range []string{first, second} {
+	for i, path := range paths {
 		if f.chains {
 			resolved[i] = both[i].AsChains()
-		} else if s := resolved[i]; both[i].Unnamed && s.Chains > 0 && s.Shape()[1] < fewDraws {
-			warn([]string{fmt.Sprintf("%s %v is taken as %d chains of %d samples on the line, since the other samples are on the line", path, s.Shape(), s.Chains, s.Shape()[1])})
+		} else if doubt := resolved[i].Doubt(); both[i].Unnamed && doubt != "" {
+			warn([]string{path + " " + doubt})
 		}
 	}
 	cloud := func(s arrayfile.Samples) metrics.CloudOf[float64] {

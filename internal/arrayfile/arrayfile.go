@@ -91,6 +91,24 @@ func (s Samples) Beside(other Samples, mostCoordinates int) Samples {
 	return s
 }
 
+// fewDraws are more likely the coordinates of points than the draws of a chain.
+const fewDraws = 4
+
+// Doubt says what the two dimensions of an unnamed array were taken for, by Beside or not, where
+// its shape suggests the other; empty otherwise.
+func (s Samples) Doubt() string {
+	shape := s.Shape()
+	switch {
+	case len(shape) < 2:
+		return ""
+	case s.Chains > 0 && shape[1] < fewDraws:
+		return fmt.Sprintf("%v is taken as %d chains of %d samples on the line, since the samples beside it are on the line", shape, shape[0], shape[1])
+	case s.Unnamed && shape[1] >= fewDraws && shape[0] < 4*shape[1]:
+		return fmt.Sprintf("%v is taken as %d points in %d dimensions; --chains takes its rows as chains of samples on the line", shape, shape[0], shape[1])
+	}
+	return ""
+}
+
 // validate refuses what has no shape.
 func (s Samples) validate() error {
 	d := len(s.Columns)

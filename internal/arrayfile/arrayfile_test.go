@@ -113,6 +113,26 @@ func TestUnnamed(t *testing.T) {
 	}
 }
 
+// An array whose shape suggests the other kind is doubtful.
+func TestDoubt(t *testing.T) {
+	of := func(rows, columns int) Samples {
+		s := Points(make([]float64, rows*columns), columns)
+		s.Unnamed = true
+		return s
+	}
+	for name, c := range map[string]struct {
+		s    Samples
+		want string
+	}{
+		"line": {Line([]float64{1}), ""}, "plane": {of(4096, 2), ""}, "space": {of(4096, 64), ""}, "chains": {of(64, 1000).AsChains(), ""},
+		"short chains": {of(64, 20), "64 points in 20 dimensions"}, "plane as chains": {of(4096, 2).AsChains(), "4096 chains of 2 samples"},
+	} {
+		if got := c.s.Doubt(); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"x.nc", "x.txt", "x.h5"} {
