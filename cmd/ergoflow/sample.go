@@ -15,6 +15,7 @@ import (
 	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
@@ -120,7 +121,7 @@ the longest time.`,
 	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
-	f.StringVar(&flags.repair, "repair", "none", "move the samples by `STEPS` of the equation, a number, or auto")
+	f.StringVar(&flags.repair, "repair", "none", "move the samples by `STEPS` of the equation, a number or auto; or take them by their importance weights: weights (on the line)")
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagsRequiredTogether("drift", "diffusion")
@@ -168,28 +169,28 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		return out, requestError(err)
 	}
 	warn(target.Warnings)
-	x, name, setup, took, err := f.draw(ctx, e, equations, st, target, solver)
+	d, err := f.draw(ctx, e, equations, st, target, solver)
 	if err != nil {
 		return out, err
 	}
-	judged, err := f.judge(ctx, target, x)
+	judged, err := f.judge(ctx, target, d)
 	if err != nil {
 		return out, err
 	}
 	warn(judged.Certificate.Warnings())
 	judged.hint()
 	judged.Run, judged.Step = cmp.Or(st.Run, trained.Hash()), int(st.Step)
-	written := arrayfile.Points32(x, dim)
+	written := arrayfile.Points32(d.x, dim)
 	if _, err := writeSamples(ctx, f.output, written); err != nil {
 		return out, err
 	}
 	out = sampling{
 		Output: f.output, Shape: written.Shape(), Samples: f.n, Solver: solver.String(),
-		Engine: name, Time: target.Time, SetupS: setup.Seconds(), Seconds: took.Seconds(),
+		Engine: d.engine, Time: target.Time, SetupS: d.setup.Seconds(), Seconds: d.took.Seconds(),
 		Warnings: append(append([]string{}, target.Warnings...), judged.Certificate.Warnings()...), judged: judged,
 	}
 	if dim == 1 {
-		mean, variance := moments(x)
+		mean, variance := moments(d.x)
 		out.lineMoments = &lineMoments{mean, variance}
 	}
 	return out, nil
@@ -208,24 +209,42 @@ func (f *sampleFlags) fits(dim int) error {
 	return withHint(err, "run the command several times, each time with another --seed")
 }
 
-// draw opens the engine and draws the samples. The times are those of getting ready, with
-// compilation, and of sampling.
+// drawn are the samples of a target.
+type drawn struct {
+	x           []float32
+	engine      string
+	setup, took time.Duration // of getting ready, with compilation, and of sampling
+	// weighing and certificate are those of --repair weights, which is part of the drawing.
+	weighing    *request.Weighing
+	certificate certificate.Certificate
+}
+
+// draw opens the engine and draws the samples.
 func (f *sampleFlags) draw(
 	ctx context.Context, e experiment.Experiment, equations family.Family, st *state.State, target request.Target, solver ode.Solver,
-) (x []float32, name string, setup, took time.Duration, err error) {
+) (d drawn, err error) {
 	begin := time.Now()
 	drawer, err := engine.Open(engine.Options{Name: f.engine, Backend: f.backend, Tables: tablesBeside(f.checkpoint)}, e, equations, st)
 	if err != nil {
-		return nil, "", 0, 0, engineError(err)
+		return d, engineError(err)
 	}
 	defer drawer.Close()
 	if err := drawer.Prepare(ctx, solver); err != nil {
-		return nil, "", 0, 0, engineError(err)
+		return d, engineError(err)
 	}
-	setup = time.Since(begin)
+	d.engine, d.setup = drawer.Of(solver), time.Since(begin)
 	begin = time.Now()
-	x, err = target.Draw(ctx, drawer, f.n, solver, f.seed)
-	return x, drawer.Of(solver), setup, time.Since(begin), err
+	if f.repair == byWeights {
+		d.weighing = new(request.Weighing)
+		d.x, *d.weighing, d.certificate, err = target.Weigh(ctx, drawer, f.n, solver, f.seed)
+		if errors.Is(err, request.ErrNoWeights) {
+			err = withHint(usage(fmt.Errorf("--repair: %w", err)), "choose --repair auto")
+		}
+	} else {
+		d.x, err = target.Draw(ctx, drawer, f.n, solver, f.seed)
+	}
+	d.took = time.Since(begin)
+	return d, err
 }
 
 // engineError adds what to choose where there is no table.

@@ -27,6 +27,8 @@ type judged struct {
 	Certificate certificate.Certificate `json:"certificate"`
 	// Repair says what --repair did; nil without it.
 	Repair *repair.Result `json:"repair,omitempty"`
+	// Weights says what --repair weights did.
+	Weights *request.Weighing `json:"weights,omitempty"`
 }
 
 // asked is a function's number, or formulas.
@@ -48,27 +50,35 @@ func (f *sampleFlags) repairs() (o repair.Options, asked bool, err error) {
 	switch f.repair {
 	case "none":
 		return o, false, nil
-	case "auto":
+	case "auto", byWeights:
 		return o, true, nil
 	}
 	o.Steps, err = strconv.Atoi(f.repair)
 	if err != nil || o.Steps < 1 || o.Steps > maxRepair {
-		return o, false, usagef("--repair is %q, not none, auto or a number of steps in 1…%d", f.repair, maxRepair)
+		return o, false, usagef("--repair is %q, not none, auto, weights or a number of steps in 1…%d", f.repair, maxRepair)
 	}
 	return o, true, nil
 }
+
+// byWeights is the --repair that takes draws of the model by their importance weights.
+const byWeights = "weights"
 
 // maxRepair bounds the steps of a repair.
 const maxRepair = 1 << 30
 
 // judge repairs the samples of a target, if asked, and certifies them.
-func (f *sampleFlags) judge(ctx context.Context, target request.Target, x []float32) (judged, error) {
+func (f *sampleFlags) judge(ctx context.Context, target request.Target, d drawn) (judged, error) {
+	x := d.x
 	j := judged{Equation: asked{Drift: f.request.Drift, Diffusion: f.request.Diffusion}, Seed: f.seed, Checkpoint: f.checkpoint}
 	if len(f.request.Drift) == 0 {
 		j.Equation.Function = &f.request.Function
 	}
 	if mean, variance, ok := target.Exact(); ok {
 		j.Exact = &exactMoments{statistic(mean), statistic(variance)}
+	}
+	if d.weighing != nil {
+		j.Weights, j.Certificate = d.weighing, d.certificate
+		return j, nil
 	}
 	o, asked, err := f.repairs()
 	if err != nil {
@@ -93,13 +103,16 @@ func (f *sampleFlags) judge(ctx context.Context, target request.Target, x []floa
 
 // hint prints how to come to better samples, where nothing was repaired yet.
 func (j judged) hint() {
-	if j.Repair == nil && j.Certificate.Advice != "" {
+	if j.Repair == nil && j.Weights == nil && j.Certificate.Advice != "" {
 		fmt.Fprintln(os.Stderr, "hint: add --repair auto: it moves the samples by steps of their equation")
 	}
 }
 
 // String says what a repair did.
 func (j judged) String() string {
+	if j.Weights != nil {
+		return fmt.Sprintf(", by weights of %d draws worth %.0f (k̂ %.2g)", j.Weights.Draws, j.Weights.ESS, j.Weights.KHat)
+	}
 	if j.Repair == nil {
 		return ""
 	}

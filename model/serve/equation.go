@@ -60,20 +60,21 @@ type Equation struct {
 	Time      *float64           `json:"time,omitempty" exclusiveMinimum:"0" doc:"physical time of the law, for models of laws at a time"`
 }
 
-// Repair says how samples are repaired: "none", "auto", or a number of steps.
+// Repair says how samples are repaired: "none", "auto", "weights", or a number of steps.
 type Repair struct {
-	Asked bool
-	Steps int // 0: auto
+	Asked   bool
+	Weights bool
+	Steps   int // 0: auto
 }
 
 // maxRepair bounds the steps of a repair; the deadline ends a long one.
 const maxRepair = 1 << 20
 
-// UnmarshalJSON reads none, auto or a number of steps.
+// UnmarshalJSON reads none, auto, weights or a number of steps.
 func (r *Repair) UnmarshalJSON(raw []byte) error {
 	var word string
 	if json.Unmarshal(raw, &word) == nil {
-		*r = Repair{Asked: word == "auto"}
+		*r = Repair{Asked: word == "auto" || word == "weights", Weights: word == "weights"}
 		return nil
 	}
 	err := json.Unmarshal(raw, &r.Steps)
@@ -86,6 +87,8 @@ func (r Repair) MarshalJSON() ([]byte, error) {
 	switch {
 	case !r.Asked:
 		return []byte(`"none"`), nil
+	case r.Weights:
+		return []byte(`"weights"`), nil
 	case r.Steps == 0:
 		return []byte(`"auto"`), nil
 	}
@@ -95,13 +98,13 @@ func (r Repair) MarshalJSON() ([]byte, error) {
 // Schema implements huma.SchemaProvider.
 func (Repair) Schema(huma.Registry) *huma.Schema {
 	least, most := 0., float64(maxRepair)
-	word := &huma.Schema{Type: huma.TypeString, Enum: []any{"none", "auto"}}
+	word := &huma.Schema{Type: huma.TypeString, Enum: []any{"none", "auto", "weights"}}
 	word.PrecomputeMessages()
 	steps := &huma.Schema{Type: huma.TypeInteger, Minimum: &least, Maximum: &most}
 	steps.PrecomputeMessages()
 	return &huma.Schema{
 		OneOf: []*huma.Schema{word, steps}, Examples: []any{"auto"},
-		Description: "move the samples by steps of the equation: none, auto, or a number of steps",
+		Description: "move the samples by steps of the equation: none, auto, or a number of steps; or take them by their importance weights, on the line: weights",
 	}
 }
 

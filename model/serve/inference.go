@@ -177,8 +177,8 @@ func (in inference) draws() (d Draws, err error) {
 			d.TimeoutS = number
 		case name == "solver" && isText:
 			d.Solver = text
-		case name == "repair" && (isText && (text == "none" || text == "auto")):
-			d.Repair.Asked = text == "auto"
+		case name == "repair" && (isText && (text == "none" || text == "auto" || text == "weights")):
+			d.Repair = Repair{Asked: text != "none", Weights: text == "weights"}
 		case name == "repair" && whole >= 0 && whole <= maxRepair:
 			d.Repair = Repair{Asked: whole > 0, Steps: int(whole)}
 		case slices.Contains([]string{"n", "seed", "timeout_s", "solver", "repair"}, name):

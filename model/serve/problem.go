@@ -111,6 +111,8 @@ func problem(err error, at string) error {
 		return located(equation.Err, place, hint)
 	case errors.Is(err, request.ErrNotInvariant):
 		return located(err, "body.repair", "leave repair out")
+	case errors.Is(err, request.ErrNoWeights):
+		return located(err, "body.repair", "give repair auto")
 	case errors.Is(err, simulate.ErrDiverged):
 		return located(fmt.Errorf("the repair's chains diverged: %w", err), "body"+at, "give fewer steps, or repair none")
 	case errors.Is(err, request.ErrUnlearned):

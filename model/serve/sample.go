@@ -55,6 +55,7 @@ type Samples struct {
 	Exact       *Moments                `json:"exact,omitempty"`
 	Certificate certificate.Certificate `json:"certificate"`
 	Repair      *repair.Result          `json:"repair,omitempty" doc:"what the repair did"`
+	Weights     *request.Weighing       `json:"weights,omitempty" doc:"of repair weights"`
 	Warnings    []string                `json:"warnings" doc:"why the samples may have another law than the equation"`
 
 	x []float32
@@ -237,7 +238,7 @@ func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at f
 	about.Timing.Certify = c.lap()
 	if d.Repair.Asked {
 		for i := range equations { // each on all processors
-			if answers[i], err = mend(ctx, equations[i], targets[i], drawn[i], m.dim(), d, len(equations)); err != nil {
+			if answers[i], err = mend(ctx, m, equations[i], targets[i], drawn[i], solver, d, len(equations)); err != nil {
 				return nil, about, problem(err, at(i))
 			}
 		}
@@ -249,7 +250,16 @@ func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at f
 }
 
 // mend repairs the samples of one of several equations.
-func mend(ctx context.Context, e Equation, target request.Target, x []float32, dim int, d Draws, several int) (Samples, error) {
+func mend(ctx context.Context, m *Model, e Equation, target request.Target, x []float32, solver ode.Solver, d Draws, several int) (Samples, error) {
+	if d.Repair.Weights {
+		x, weighing, judged, err := target.Weigh(ctx, m.engine, d.N, solver, d.Seed)
+		if err != nil {
+			return Samples{}, err
+		}
+		a := newSamples(e, target, x, m.dim(), judged)
+		a.Weights = &weighing
+		return a, nil
+	}
 	o := repair.Options{Steps: d.Repair.Steps, Seed: d.Seed}
 	if until, ok := ctx.Deadline(); ok {
 		o.Limit = min(repair.DefaultLimit, time.Until(until)/2/time.Duration(several))
@@ -258,7 +268,7 @@ func mend(ctx context.Context, e Equation, target request.Target, x []float32, d
 	if err != nil {
 		return Samples{}, err
 	}
-	a := newSamples(e, target, x, dim, judged)
+	a := newSamples(e, target, x, m.dim(), judged)
 	a.Repair = &result
 	return a, nil
 }
