@@ -38,7 +38,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
 help: ## list the targets
@@ -154,6 +154,9 @@ bench-secured: build ## time steps, recovery and joining with and without TLS (a
 
 bench-scale: build ## test a model of 8 to 1,024 workers (root); rewrites docs/results/scale.md
 	$(PYTHON) docs/benchmarks/scale.py --write docs/results/scale.md
+
+bench-inference: setup ## compare model, repair, weights and chains at equal time, on models that it trains (10 minutes); rewrites docs/results/inference.md
+	$(PYTHON) docs/benchmarks/inference.py --write docs/results/inference.md
 
 bench-recovery: setup .venv ## time recovery from faults beside torchrun; rewrites docs/results/recovery.md
 	.venv/bin/python docs/benchmarks/recovery.py --write docs/results/recovery.md

@@ -21,6 +21,8 @@ var series = []struct {
 }{
 	{"model", color.RGBA{0xd5, 0x5e, 0x00, 0xff}, draw.PyramidGlyph{}},
 	{"model + repair", color.RGBA{0x00, 0x72, 0xb2, 0xff}, draw.CircleGlyph{}},
+	{"model + few chains", color.RGBA{0x56, 0xb4, 0xe9, 0xff}, draw.RingGlyph{}},
+	{"model + weights", color.RGBA{0xcc, 0x79, 0xa7, 0xff}, draw.BoxGlyph{}},
 	{"4,096 chains", color.RGBA{0x00, 0x9e, 0x73, 0xff}, draw.SquareGlyph{}},
 	{"64 chains", color.RGBA{0x99, 0x99, 0x99, 0xff}, draw.CrossGlyph{}},
 }
@@ -45,7 +47,7 @@ func drawFigure(base string, rows []row) error {
 			return err
 		}
 		line.Color, marks.Color, marks.Shape, marks.Radius = s.color, s.color, s.shape, vg.Points(3.5)
-		if s.kind == "model" {
+		if s.kind == "model" || len(points) == 1 {
 			p.Add(marks)
 		} else {
 			p.Add(line, marks)

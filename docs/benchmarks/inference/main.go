@@ -22,16 +22,13 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow"
-	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
-	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
-	"github.com/ergoflow/ergoflow/model/sampling/weights"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
 
@@ -42,9 +39,6 @@ const (
 	chains = 64
 	rounds = 5
 )
-
-// oversampled are how many times the samples the model draws for weights.
-var oversampled = []int{1, 4, 16}
 
 // few are numbers of chains that begin from draws of the model.
 var few = []int{64, 256, 1024}
@@ -86,6 +80,7 @@ type bench struct {
 	subjects []flow.Subject
 	exact    [][]float64 // quantiles of the laws at (i + ½)/samples
 	engine   *engine.Engine
+	reader   *request.Reader
 }
 
 func run(ctx context.Context, name, path string, functions int, write string) error {
@@ -108,6 +103,7 @@ func run(ctx context.Context, name, path string, functions int, write string) er
 	if b.engine, err = engine.Open(engine.Options{Name: engine.Table}, e, f, st); err != nil {
 		return err
 	}
+	b.reader = request.NewReader(e, f, st.Normalisation)
 	rows, err := b.rows(ctx)
 	if err != nil {
 		return err
@@ -209,11 +205,9 @@ func (b *bench) rows(ctx context.Context) ([]row, error) {
 			return nil, err
 		}
 	}
-	for _, times := range oversampled {
-		err := add("model + weights", fmt.Sprintf("rk4-4, of %d draws", times*samples), func(ctx context.Context) ([][]float32, error) { return b.weighted(ctx, times) })
-		if err != nil {
-			return nil, err
-		}
+	err := add("model + weights", "rk4-4, 4 draws for a sample", b.weighted)
+	if err != nil {
+		return nil, err
 	}
 	for _, count := range few {
 		for _, steps := range repairs {
@@ -264,7 +258,7 @@ func (b *bench) rows(ctx context.Context) ([]row, error) {
 			floor[i][k] = float32(law[min(int(u*samples), samples-1)])
 		}
 	}
-	err := add("independent draws", "of the law: the best possible", func(context.Context) ([][]float32, error) { return floor, nil })
+	err = add("independent draws", "of the law: the best possible", func(context.Context) ([][]float32, error) { return floor, nil })
 	return all, err
 }
 
@@ -280,39 +274,15 @@ func (b *bench) proceed(ctx context.Context, x [][]float32, steps int) error {
 	}, nil)
 }
 
-// weighted resamples draws of the model by their importance weights: the density of the
-// equation's law, up to a constant, over the model's.
-func (b *bench) weighted(ctx context.Context, times int) ([][]float32, error) {
-	x, err := b.engine.Sample(ctx, b.subjects, times*samples, ode.RK4{Steps: 4}, 0)
-	if err != nil {
-		return nil, err
-	}
-	return x, simulate.Each(ctx, len(x), func(ctx context.Context, i int) error {
-		model, err := b.engine.Law(ctx, b.subjects[i], ode.RK4{Steps: 4})
-		if err != nil {
-			return err
+// weighted takes draws of the model by their importance weights.
+func (b *bench) weighted(ctx context.Context) ([][]float32, error) {
+	x := make([][]float32, len(b.subjects))
+	return x, simulate.Each(ctx, len(x), func(ctx context.Context, i int) (err error) {
+		target, err := b.reader.Resolve(ctx, request.Request{Function: b.subjects[i].Index})
+		if err == nil {
+			x[i], _, _, err = target.Weigh(ctx, b.engine, samples, ode.RK4{Steps: 4}, uint64(i))
 		}
-		law, err := density.New(b.subjects[i].Function.System.(sde.Coefficients))
-		if err != nil {
-			return err
-		}
-		logs := make([]float64, len(x[i]))
-		for k, v := range x[i] {
-			logs[k] = math.Log(law.PDF(float64(v)) / model.PDF(float64(v)))
-		}
-		w, k, err := weights.Smooth(logs)
-		if err != nil {
-			return err
-		}
-		if i < 6 {
-			fmt.Fprintf(os.Stderr, "ESS %.3g of %d, k %.2g\n", w.ESS(), len(logs), k)
-		}
-		kept := make([]float32, samples)
-		for j, at := range w.Resample(samples, random.New(1, "inference/weights", uint64(i))) {
-			kept[j] = x[i][at]
-		}
-		x[i] = kept
-		return nil
+		return err
 	}, nil)
 }
 
