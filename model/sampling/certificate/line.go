@@ -87,7 +87,7 @@ func (l Line) test(x []float32, effective float64) []Check {
 		bi, ai := b[i], half[i]
 		d := v - mean
 		y := d * inverse
-		t := math.Tanh(y)
+		t := 1 - 2/(math.Exp(2*y)+1) // tanh y
 		sin, cos := math.Sincos(y)
 		sin2, cos2 := 2*sin*cos, cos*cos-sin*sin
 		slope := (1 - t*t) * inverse
