@@ -5,22 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
-	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
-	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
-	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
 // sampling is the document of `sample --json`.
@@ -130,8 +129,16 @@ the longest time.`,
 	return cmd
 }
 
+// uncollected is the memory below which sample collects no garbage: that would take a fifth of
+// the time of such a short process.
+const uncollected = 512 << 20
+
 // run reads the state, draws the samples and writes them.
 func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // nobody has set another
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(uncollected))
+		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	}
 	solver, err := ode.Parse(f.solver)
 	if err != nil {
 		return out, usage(err)
@@ -164,15 +171,34 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err != nil {
 		return out, err
 	}
+	begin := time.Now()
+	drawer, err := engine.Open(engine.Options{Name: f.engine, Backend: f.backend, Tables: tablesBeside(f.checkpoint)}, e, equations, st)
+	if err != nil {
+		return out, engineError(err)
+	}
+	defer drawer.Close()
+	prepared := make(chan error, 1)
+	prepare := func() { prepared <- drawer.Prepare(ctx, solver) }
+	if drawer.Of(solver) == engine.Table {
+		go prepare() // while the equation is read
+	}
 	target, err := f.request.Resolve(ctx, e, equations, st.Normalisation)
 	if err != nil {
 		return out, requestError(err)
 	}
 	warn(target.Warnings)
-	d, err := f.draw(ctx, e, equations, st, target, solver)
+	if drawer.Of(solver) != engine.Table {
+		begin = time.Now()
+		prepare()
+	}
+	if err := <-prepared; err != nil {
+		return out, engineError(err)
+	}
+	d, err := f.draw(ctx, drawer, target, solver)
 	if err != nil {
 		return out, err
 	}
+	d.setup = time.Since(begin) - d.took
 	judged, err := f.judge(ctx, target, d)
 	if err != nil {
 		return out, err
@@ -219,21 +245,9 @@ type drawn struct {
 	certificate certificate.Certificate
 }
 
-// draw opens the engine and draws the samples.
-func (f *sampleFlags) draw(
-	ctx context.Context, e experiment.Experiment, equations family.Family, st *state.State, target request.Target, solver ode.Solver,
-) (d drawn, err error) {
+// draw draws the samples.
+func (f *sampleFlags) draw(ctx context.Context, drawer *engine.Engine, target request.Target, solver ode.Solver) (d drawn, err error) {
 	begin := time.Now()
-	drawer, err := engine.Open(engine.Options{Name: f.engine, Backend: f.backend, Tables: tablesBeside(f.checkpoint)}, e, equations, st)
-	if err != nil {
-		return d, engineError(err)
-	}
-	defer drawer.Close()
-	if err := drawer.Prepare(ctx, solver); err != nil {
-		return d, engineError(err)
-	}
-	d.engine, d.setup = drawer.Of(solver), time.Since(begin)
-	begin = time.Now()
 	if f.repair == byWeights {
 		d.weighing = new(request.Weighing)
 		d.x, *d.weighing, d.certificate, err = target.Weigh(ctx, drawer, f.n, solver, f.seed)
@@ -243,7 +257,7 @@ func (f *sampleFlags) draw(
 	} else {
 		d.x, err = target.Draw(ctx, drawer, f.n, solver, f.seed)
 	}
-	d.took = time.Since(begin)
+	d.engine, d.took = drawer.Of(solver), time.Since(begin)
 	return d, err
 }
 
