@@ -26,16 +26,43 @@ func (l *Line) exists(order int, moment float64) float64 {
 	return moment
 }
 
-// moment is E (X−about)ⁿ, as far as the panels and the tails beyond them have it.
-func (l *Line) moment(about float64, n int) float64 {
+// moments sets the mean and the central moments, as far as the panels and the tails beyond them
+// have them.
+func (l *Line) moments() {
 	q := l.quadrature
-	var sum float64
+	mass := make([]float64, 0, len(q.panels)*len(weights)) // of the points of all panels
 	for k := range q.panels {
 		p, high := &q.panels[k], q.high(l.phi, k)-l.logScale
 		for j, log := range p.logs {
-			sum += p.width / 2 * weights[j] * math.Exp(high+log) * math.Pow(p.at(j)-about, float64(n))
+			mass = append(mass, p.width/2*weights[j]*math.Exp(high+log))
 		}
 	}
+	each := func(visit func(x, mass float64)) {
+		i := 0
+		for k := range q.panels {
+			for j := range q.panels[k].logs {
+				visit(q.panels[k].at(j), mass[i])
+				i++
+			}
+		}
+	}
+	first := l.tailMoment(q.centre, 1)
+	each(func(x, m float64) { first += m * (x - q.centre) })
+	l.mean = q.centre + first
+	for k := range l.central {
+		l.central[k] = l.tailMoment(l.mean, k+2)
+	}
+	each(func(x, m float64) {
+		d := x - l.mean
+		for k, power := 0, d*d; k < len(l.central); k, power = k+1, power*d {
+			l.central[k] += m * power
+		}
+	})
+}
+
+// tailMoment is the part of E (X−about)ⁿ beyond the panels.
+func (l *Line) tailMoment(about float64, n int) (sum float64) {
+	q := l.quadrature
 	for side, t := range l.tails {
 		if t.mass == 0 {
 			continue

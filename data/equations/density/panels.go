@@ -317,10 +317,7 @@ func (q *lineQuadrature) sum() (*Line, error) {
 		l.tails[side] = ends[side].powerTail
 		l.tails[side].mass /= total
 	}
-	l.mean = q.centre + l.moment(q.centre, 1)
-	for k := range l.central {
-		l.central[k] = l.moment(l.mean, k+2)
-	}
+	l.moments()
 	return l, nil
 }
 

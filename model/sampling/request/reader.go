@@ -2,7 +2,9 @@ package request
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ergoflow/ergoflow/data/equations/family"
@@ -21,7 +23,13 @@ type Reader struct {
 	mu      sync.Mutex
 	reading reading
 	seen    []seen // nil until the first formulas
+	// recent are targets of formulas by their requests, as text: the next request for the same
+	// equation does not wait for its law.
+	recent map[string]Target
 }
+
+// mostRecent is how many targets a reader keeps, of about 100 kB each.
+const mostRecent = 256
 
 // NewReader makes a reader of requests for a model of the experiment. f is its family, trained
 // the normalisation of the model's state.
@@ -31,11 +39,11 @@ func NewReader(e experiment.Experiment, f family.Family, trained shard.Normalisa
 
 // Resolve finds the equation that a request asks for.
 func (m *Reader) Resolve(ctx context.Context, r Request) (Target, error) {
-	t, err := m.find(r)
+	p, err := m.Begin(ctx, r)
 	if err != nil {
 		return Target{}, err
 	}
-	return m.complete(ctx, t)
+	return p.Target()
 }
 
 // Pending is a target whose samples can be drawn already, while its law is computed.
@@ -49,16 +57,54 @@ type Pending struct {
 
 // Begin finds the equation that a request asks for, and computes its law beside the caller.
 func (m *Reader) Begin(ctx context.Context, r Request) (*Pending, error) {
+	p := &Pending{done: make(chan struct{})}
+	key := m.key(r)
+	m.mu.Lock()
+	t, known := m.recent[key]
+	m.mu.Unlock()
+	if known {
+		p.Subject, p.target = t.Subject, t
+		close(p.done)
+		return p, nil
+	}
 	t, err := m.find(r)
 	if err != nil {
 		return nil, err
 	}
-	p := &Pending{Subject: t.Subject, done: make(chan struct{})}
+	p.Subject = t.Subject
 	go func() {
 		defer close(p.done)
-		p.target, p.err = m.complete(ctx, t)
+		if p.target, p.err = m.complete(ctx, t); p.err == nil {
+			m.keep(key, p.target)
+		}
 	}()
 	return p, nil
+}
+
+// key is a request as text; "" where its target is not kept.
+func (m *Reader) key(r Request) string {
+	if len(r.Drift) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func (m *Reader) keep(key string, t Target) {
+	if key == "" {
+		return
+	}
+	// A target is used by several requests then, which append to its warnings.
+	t.Warnings = slices.Clip(t.Warnings)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.recent == nil || len(m.recent) >= mostRecent {
+		m.recent = make(map[string]Target)
+	}
+	m.recent[key] = t
 }
 
 // Target waits for the law.
