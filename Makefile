@@ -38,7 +38,7 @@ SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model
 
 .DEFAULT_GOAL := build
 .PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
-	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-recovery verify-torch generate \
+	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
 help: ## list the targets
@@ -157,6 +157,9 @@ bench-scale: build ## test a model of 8 to 1,024 workers (root); rewrites docs/r
 
 bench-inference: setup ## compare model, repair, weights and chains at equal time, on models that it trains (10 minutes); rewrites docs/results/inference.md
 	$(PYTHON) docs/benchmarks/inference.py --write docs/results/inference.md
+
+bench-serve: setup ## measure a server of the demo under load (two minutes); rewrites docs/results/serve.md
+	$(PYTHON) docs/benchmarks/serve.py --write docs/results/serve.md
 
 bench-recovery: setup .venv ## time recovery from faults beside torchrun; rewrites docs/results/recovery.md
 	.venv/bin/python docs/benchmarks/recovery.py --write docs/results/recovery.md
