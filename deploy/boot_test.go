@@ -229,6 +229,38 @@ func (m *machine) begin(steps int) (train *exec.Cmd) {
 	return train
 }
 
+// server is the unit of the server.
+const server = "ergoflow-server.service"
+
+// serves runs the server's unit: it waits for a model, answers once there is one, drains at its
+// stop, and starts again after a kill.
+func (m *machine) serves() {
+	m.t.Helper()
+	m.write("etc/default/ergoflow-server", "OPTIONS=--models /var/lib/ergoflow/models --listen 127.0.0.1:8080\n")
+	if _, err := m.try("systemctl", "start", server); err == nil {
+		m.t.Error("the server starts without a model")
+	}
+	m.run("ergoflow", "models", "add", "vn1d", "--registry", "/var/lib/ergoflow/models", "--checkpoint", "/var/lib/ergoflow")
+	m.run("ergoflow", "models", "promote", "vn1d@1", "--registry", "/var/lib/ergoflow/models")
+	m.run("chown", "-R", "--reference=/var/lib/ergoflow/", "/var/lib/ergoflow/models")
+	m.until("it serves", func() bool { return m.property(server, "ActiveState") == "active" })
+	ask := func() string {
+		return m.run("bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/8080; body='{"drift":"-x","diffusion":"1","n":10}'; printf 'POST /v1/sample HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' ${#body} "$body" >&3; cat <&3`)
+	}
+	if answer := ask(); !strings.Contains(answer, "200 OK") || !strings.Contains(answer, "certificate") {
+		m.t.Errorf("the server answers %s", answer)
+	}
+	m.run("systemctl", "kill", "-s", "KILL", server)
+	m.until("it is started again", func() bool {
+		return m.property(server, "ActiveState") == "active" && m.property(server, "NRestarts") != "0"
+	})
+	ask()
+	m.run("systemctl", "stop", server)
+	if result := m.property(server, "Result"); result != "success" {
+		m.t.Errorf("%s ends with %s", server, result)
+	}
+}
+
 // TestBoot runs a cluster by the units, in a Debian system that systemd has booted: it starts,
 // a worker is killed, one has notice of its machine's end, one is drained, one stands still, and
 // all are upgraded, while training goes on.
@@ -236,7 +268,7 @@ func TestBoot(t *testing.T) {
 	root := debian(t, "systemd", "systemd", "systemd-sysv", "dbus", "iproute2")
 	build(t, filepath.Join(root, "usr/bin/ergoflow"))
 	fresh := bootable(t, root)
-	for _, name := range []string{"ergoflow-coordinator.service", "ergoflow-worker@.service"} {
+	for _, name := range []string{"ergoflow-coordinator.service", "ergoflow-worker@.service", "ergoflow-server.service"} {
 		fresh.write("etc/systemd/system/"+name, read(t, "systemd/"+name))
 	}
 	fresh.write("etc/default/ergoflow-worker-1", "ERGOFLOW_DRAIN_WHEN=test -e /run/notice\n")
@@ -308,6 +340,7 @@ func TestBoot(t *testing.T) {
 		t.Errorf("the training: %v\n%s", err, m.run("ergoflow", "status", "--dir", "/var/lib/ergoflow"))
 	}
 	m.run("ergoflow", "verify", "run", "--dir", "/var/lib/ergoflow")
+	m.serves()
 	for _, unit := range append(workers, coordinator) {
 		m.run("systemctl", "stop", unit)
 		if result := m.property(unit, "Result"); result != "success" {

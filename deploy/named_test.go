@@ -193,7 +193,7 @@ func TestNamesExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]int{ // at least
-		"cron/ergoflow-retrain": 1, "slurm/retrain.sbatch": 1, "systemd/ergoflow-coordinator.service": 1, "systemd/ergoflow-worker@.service": 1,
+		"cron/ergoflow-retrain": 1, "slurm/retrain.sbatch": 1, "systemd/ergoflow-coordinator.service": 1, "systemd/ergoflow-worker@.service": 1, "systemd/ergoflow-server.service": 1,
 		"kubernetes/coordinator.yaml": 4, "kubernetes/workers.yaml": 1, "kubernetes/retrain-cronjob.yaml": 1, "helm/ergoflow/templates/NOTES.txt": 1,
 	} {
 		if found[path] < want {

@@ -89,6 +89,7 @@ func TestDebianPackage(t *testing.T) {
 	for file, want := range map[string]string{
 		"/usr/bin/ergoflow": "root:root 755",
 		"/lib/systemd/system/ergoflow-coordinator.service": "root:root 644",
+		"/lib/systemd/system/ergoflow-server.service":      "root:root 644",
 		"/usr/share/bash-completion/completions/ergoflow":  "root:root 644",
 		"/usr/share/man/man1/ergoflow-worker.1.gz":         "root:root 644",
 		"/usr/share/ergoflow/spot/aws":                     "root:root 755",

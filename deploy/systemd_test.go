@@ -65,7 +65,7 @@ func TestService(t *testing.T) {
 // The units of a cluster start commands that exist, with flags that they have, and tell
 // systemd how they are.
 func TestClusterUnits(t *testing.T) {
-	for name, command := range map[string]string{"ergoflow-coordinator.service": "coordinator", "ergoflow-worker@.service": "worker"} {
+	for name, command := range map[string]string{"ergoflow-coordinator.service": "coordinator", "ergoflow-worker@.service": "worker", "ergoflow-server.service": "serve"} {
 		s := unit(t, "systemd/"+name)
 		words := strings.Fields(s["Service.ExecStart"])
 		if len(words) < 2 || words[0] != "/usr/bin/ergoflow" || words[1] != command {
@@ -116,7 +116,7 @@ func TestSystemdVerifies(t *testing.T) {
 	for _, target := range []string{"basic", "multi-user", "network-online", "shutdown", "sysinit", "timers"} {
 		put(units, target+".target", "[Unit]\nDescription="+target+"\n")
 	}
-	names := []string{"ergoflow-retrain.service", "ergoflow-retrain.timer", "ergoflow-coordinator.service", "ergoflow-worker@.service"}
+	names := []string{"ergoflow-retrain.service", "ergoflow-retrain.timer", "ergoflow-coordinator.service", "ergoflow-worker@.service", "ergoflow-server.service"}
 	for _, name := range names {
 		put(units, name, read(t, "systemd/"+name))
 	}

@@ -107,6 +107,7 @@ func (f *serveFlags) run(ctx context.Context) error {
 		scheme = "https"
 		config.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2", "http/1.1"}}
 	}
+	config.Beat = systemd.NewWatchdog().Beat
 	config.Ready = func() {
 		fmt.Fprintf(os.Stderr, "server ready: %s://%s\n", scheme, listener.Addr())
 		systemd.Ready("serving " + listener.Addr().String())

@@ -32,6 +32,7 @@ type Config struct {
 	TLS     *tls.Config                                // nil: plain text
 	Build   string                                     // of the program, for the description
 	Ready   func()                                     // called once, when a model is ready; may be nil
+	Beat    func()                                     // called every few seconds while the server runs; may be nil
 	Log     *slog.Logger
 }
 
@@ -199,6 +200,39 @@ func writeProblem(w http.ResponseWriter, p *Problem) {
 	_ = huma.DefaultJSONFormat.Marshal(w, p)
 }
 
+// beat gives signs of life until ctx ends, as long as the server answers itself.
+func (s *Server) beat(ctx context.Context) {
+	ticks := time.NewTicker(look)
+	defer ticks.Stop()
+	for {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "/healthz", http.NoBody)
+		if err != nil {
+			return
+		}
+		answer := &discarded{header: http.Header{}}
+		if s.handler.ServeHTTP(answer, r); answer.status == http.StatusOK {
+			s.config.Beat()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// discarded keeps the status of an answer alone.
+type discarded struct {
+	header http.Header
+	status int
+}
+
+func (d *discarded) Header() http.Header { return d.header }
+
+func (d *discarded) WriteHeader(status int) { d.status = status }
+
+func (d *discarded) Write(b []byte) (int, error) { return len(b), nil }
+
 // protocols are those of the port: gRPC needs HTTP/2, also in plain text.
 func protocols() *http.Protocols {
 	p := new(http.Protocols)
@@ -219,6 +253,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	follow, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { followed <- s.config.Models(follow, s) }()
+	if s.config.Beat != nil {
+		go s.beat(follow)
+	}
 	ended := make(chan error, 1)
 	l = netutil.LimitListener(l, maxConnections)
 	if s.config.TLS != nil {
