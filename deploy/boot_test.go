@@ -236,7 +236,7 @@ const server = "ergoflow-server.service"
 // stop, and starts again after a kill.
 func (m *machine) serves() {
 	m.t.Helper()
-	m.write("etc/default/ergoflow-server", "OPTIONS=--models /var/lib/ergoflow/models --listen 127.0.0.1:8080\n")
+	m.write("etc/default/ergoflow-server", "OPTIONS=--listen 127.0.0.1:8080\n")
 	if _, err := m.try("systemctl", "start", server); err == nil {
 		m.t.Error("the server starts without a model")
 	}
