@@ -9,8 +9,9 @@ import (
 	"github.com/ergoflow/ergoflow/data/random"
 	"github.com/ergoflow/ergoflow/model/evaluation/controls"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
-	"github.com/ergoflow/ergoflow/model/sampling/sampler"
+	"github.com/ergoflow/ergoflow/model/sampling/table"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
@@ -74,42 +75,47 @@ func evaluations(solver string) int {
 	return 0
 }
 
-// network stays on the device from its first row on, with the state of the last one.
+// network keeps its engine from its first row on, with the state of the last one.
 type network struct {
 	Options
-	family  family.Family
-	sampler *sampler.Sampler // nil before
-	loaded  *state.State
+	family family.Family
+	engine *engine.Engine // nil before
+	loaded *state.State
 }
 
 func (n *network) close() {
-	if n.sampler != nil {
-		n.sampler.Close()
-		n.sampler = nil
+	if n.engine != nil {
+		n.engine.Close()
+		n.engine = nil
 	}
 }
 
-// open uploads the state. The first time it also takes one Euler step, which compiles
-// the network, so that compiling counts as set-up.
-func (n *network) open(ctx context.Context, st *state.State, inputs []flow.Subject) error {
+// open loads the state and makes ready what the solver needs. Where the network draws, it also
+// takes one Euler step, which compiles it, so that compiling counts as set-up.
+func (n *network) open(ctx context.Context, st *state.State, inputs []flow.Subject, solver ode.Solver) (err error) {
+	e := n.Experiment.Inference()
 	switch {
-	case n.sampler == nil:
+	case n.engine == nil:
+		o := engine.Options{Shared: n.Backend}
+		if !table.Supports(solver) {
+			o.Name = engine.Network
+		}
+		if n.engine, err = engine.Open(o, e, n.family, st); err != nil {
+			return err
+		}
 	case n.loaded == st:
 		return nil
 	default:
-		n.loaded = st
-		return n.sampler.Load(st)
+		if err := n.engine.Load(st); err != nil {
+			return err
+		}
 	}
-	e := n.Experiment.Inference()
-	conditioner, err := e.Conditioner(n.family, st.Normalisation)
-	if err != nil {
-		return err
-	}
-	if n.sampler, err = sampler.New(n.Backend, e.Velocity(), conditioner, st); err != nil {
-		return err
-	}
+	compiled := n.loaded != nil
 	n.loaded = st
-	_, err = n.sampler.Sample(ctx, inputs[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)
+	if err := n.engine.Prepare(ctx, solver); err != nil || compiled || n.engine.Of(solver) == engine.Table {
+		return err
+	}
+	_, err = n.engine.Sample(ctx, inputs[:1], e.Evaluation.Samples, ode.Euler{Steps: 1}, e.Seed)
 	return err
 }
 
@@ -123,7 +129,7 @@ func (n *network) draw(st *state.State, functions []heldOutFunction, inputs []fl
 		if err != nil {
 			return nil, 0, err
 		}
-		if err := n.open(ctx, st, inputs); err != nil {
+		if err := n.open(ctx, st, inputs, solver); err != nil {
 			return nil, 0, err
 		}
 		setup := time.Since(began)
@@ -131,7 +137,7 @@ func (n *network) draw(st *state.State, functions []heldOutFunction, inputs []fl
 		for len(samples) < len(functions) {
 			first := len(samples)
 			last := min(first+group, len(functions))
-			drawn, err := n.sampler.Sample(ctx, inputs[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].index))
+			drawn, err := n.engine.Sample(ctx, inputs[first:last], e.Evaluation.Samples, solver, noise(e, functions[first].index))
 			if err != nil {
 				return nil, 0, fmt.Errorf("functions %d to %d: %w", functions[first].index, functions[last-1].index, err)
 			}

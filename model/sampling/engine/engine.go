@@ -37,10 +37,12 @@ type Options struct {
 	Name    string // Auto, Table or Network; "" is Auto
 	Backend string // of the network, as backend.Open takes it
 	Tables  string // directory of the tables' files; "" keeps none
+	// Shared is used instead of Backend where it is not nil, and stays open.
+	Shared *backend.Backend
 }
 
 // Engine samples with one state of a model. It opens a backend when the network is first
-// needed. It is safe for concurrent use; the network serves one request at a time.
+// needed. It is safe for concurrent use, but for Load; the network serves one request at a time.
 type Engine struct {
 	options     Options
 	experiment  experiment.Experiment
@@ -86,11 +88,33 @@ func Open(o Options, e experiment.Experiment, f family.Family, st *state.State) 
 func (e *Engine) Close() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.network != nil {
-		e.network.Close()
-		e.backend.Close()
-		e.network, e.backend = nil, nil
+	if e.network == nil {
+		return
 	}
+	e.network.Close()
+	if e.backend != e.options.Shared {
+		e.backend.Close()
+	}
+	e.network, e.backend = nil, nil
+}
+
+// Load replaces the state by another one of the same network and normalisation. The backend
+// compiles nothing again.
+func (e *Engine) Load(st *state.State) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.network != nil {
+		if err := e.network.Load(st); err != nil {
+			return err
+		}
+	}
+	e.state = st
+	if e.table == nil {
+		return nil
+	}
+	var err error
+	e.table, err = table.New(e.experiment.Velocity().(deeponet.Config), e.conditioner, st, e.options.Tables)
+	return err
 }
 
 // Of names the engine that takes a solver's requests: Table or Network.
@@ -119,13 +143,18 @@ func (e *Engine) open() error {
 	if e.network != nil {
 		return nil
 	}
-	b, err := backend.Open(e.options.Backend)
-	if err != nil {
-		return err
+	b := e.options.Shared
+	if b == nil {
+		var err error
+		if b, err = backend.Open(e.options.Backend); err != nil {
+			return err
+		}
 	}
 	network, err := sampler.New(b, e.experiment.Velocity(), e.conditioner, e.state)
 	if err != nil {
-		b.Close()
+		if b != e.options.Shared {
+			b.Close()
+		}
 		return err
 	}
 	e.backend, e.network = b, network

@@ -1,0 +1,165 @@
+package engine_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
+	"github.com/ergoflow/ergoflow/data/sets/shard"
+	"github.com/ergoflow/ergoflow/model/compute/backend"
+	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/engine"
+	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/table"
+	"github.com/ergoflow/ergoflow/model/training/flow"
+	"github.com/ergoflow/ergoflow/model/training/state"
+)
+
+// model is an untrained one of an experiment.
+func model(t *testing.T, name string, seed uint64) (experiment.Experiment, family.Family, *state.State) {
+	t.Helper()
+	e, err := experiment.Load(name, "smoke", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := e.Family()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := state.Fresh(e.Velocity().Layout(), seed)
+	st.Normalisation = shard.Normalisation{"drift": {Std: 1}, "diffusion": {Mean: 1, Std: 1}}
+	return e, f, st
+}
+
+func subjects(t *testing.T, f family.Family, n int) (all []flow.Subject) {
+	t.Helper()
+	for i := range n {
+		made, err := f.Function(1, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, flow.Subject{Index: i, Function: made})
+	}
+	return all
+}
+
+// Table and network give the same samples, before another state is loaded and after, and an
+// engine leaves a backend open that is not its own.
+func TestEnginesAgree(t *testing.T) {
+	e, f, st := model(t, "vn1d", 1)
+	b, err := backend.Open(backend.Go)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	solver := ode.RK4{Steps: 2}
+	functions := subjects(t, f, 2)
+	open := func(name string) *engine.Engine {
+		drawer, err := engine.Open(engine.Options{Name: name, Shared: b}, e, f, st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(drawer.Close)
+		return drawer
+	}
+	byTable, byNetwork := open(engine.Auto), open(engine.Network)
+	if byTable.Of(solver) != engine.Table || byNetwork.Of(solver) != engine.Network || byTable.Of(ode.Dopri5{}) != engine.Network {
+		t.Error("another engine is chosen")
+	}
+	var before float32
+	for range 2 {
+		got, err := byTable.Sample(t.Context(), functions, 50, solver, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := byNetwork.Sample(t.Context(), functions, 50, solver, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range want {
+			for j, v := range want[i] {
+				if math.Abs(float64(got[i][j]-v)) > 1e-4 {
+					t.Fatalf("function %d, sample %d is %g by table, %g by the network", i, j, got[i][j], v)
+				}
+			}
+		}
+		if got[0][0] == before {
+			t.Error("another state gives the same sample")
+		}
+		before = got[0][0]
+		_, _, other := model(t, "vn1d", 2)
+		for _, drawer := range []*engine.Engine{byTable, byNetwork} {
+			if err := drawer.Load(other); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	byNetwork.Close()
+	if _, err := open(engine.Network).Sample(t.Context(), functions[:1], 10, ode.Euler{Steps: 1}, 3); err != nil {
+		t.Errorf("the shared backend is closed: %v", err)
+	}
+}
+
+// Draws of several requests have the samples that each request has alone, by either engine.
+func TestSampleEach(t *testing.T) {
+	e, f, st := model(t, "vn1d", 1)
+	functions := subjects(t, f, 3)
+	solver := ode.Euler{Steps: 2}
+	draws := []table.Draw{
+		{Function: functions[0], N: 20, Seed: 1}, {Function: functions[1], N: 20, Seed: 1, Place: 1},
+		{Function: functions[2], N: 30, Seed: 1}, {Function: functions[0], N: 20, Seed: 2},
+	}
+	for _, name := range []string{engine.Table, engine.Network} {
+		drawer, err := engine.Open(engine.Options{Name: name, Backend: backend.Go}, e, f, st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer drawer.Close()
+		got, failures, err := drawer.SampleEach(t.Context(), draws, solver)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pair, err := drawer.Sample(t.Context(), functions[:2], 20, solver, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range draws {
+			if failures[i] != nil || len(got[i]) != d.N {
+				t.Fatalf("%s, draw %d: %d samples, error %v", name, i, len(got[i]), failures[i])
+			}
+		}
+		for i := range pair {
+			for j, v := range pair[i] {
+				if math.Abs(float64(got[i][j]-v)) > 1e-5 {
+					t.Errorf("%s: draw %d, sample %d is %g, alone %g", name, i, j, got[i][j], v)
+				}
+			}
+		}
+		if got[3][0] == got[0][0] {
+			t.Errorf("%s: another seed gives the same sample", name)
+		}
+	}
+}
+
+func TestNoTable(t *testing.T) {
+	e, f, st := model(t, "cn2d_grid", 1)
+	if _, err := engine.Open(engine.Options{Name: engine.Table}, e, f, st); !errors.Is(err, engine.ErrNoTable) {
+		t.Errorf("in the plane: %v", err)
+	}
+	e, f, st = model(t, "vn1d", 1)
+	drawer, err := engine.Open(engine.Options{Name: engine.Table}, e, f, st)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer drawer.Close()
+	if err := drawer.Prepare(t.Context(), ode.Dopri5{}); !errors.Is(err, engine.ErrNoTable) {
+		t.Errorf("an adaptive solver: %v", err)
+	}
+	if _, err := drawer.Sample(t.Context(), subjects(t, f, 1), 10, ode.Dopri5{}, 0); !errors.Is(err, engine.ErrNoTable) {
+		t.Errorf("samples by an adaptive solver: %v", err)
+	}
+	if _, err := engine.Open(engine.Options{Name: "fast"}, e, f, st); err == nil {
+		t.Error("an unknown engine is opened")
+	}
+}
