@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -127,6 +128,13 @@ func TestSample(t *testing.T) {
 	}
 	if _, other, _ := ask(t, s, "/v1/sample", strings.Replace(body, "7", "8", 1)); equalSamples(t, content, other) {
 		t.Error("another seed gives the same samples")
+	}
+	_, packed, _ := ask(t, s, "/v1/sample", strings.Replace(body, "{", `{"encoding": "base64", `, 1))
+	raw := decode[struct{ Samples []byte }](t, packed).Samples
+	for i, v := range a.Samples {
+		if math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:])) != v {
+			t.Fatalf("sample %d is another one in base64", i)
+		}
 	}
 	_, npy, header := ask(t, s, "/v1/sample", body, "Accept", "application/x-npy")
 	if header.Get("Content-Type") != "application/x-npy" || !bytes.HasPrefix(npy, []byte("\x93NUMPY")) || len(npy) != 128+4*500 {
