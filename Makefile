@@ -37,7 +37,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: wheel python-test help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
@@ -121,6 +121,25 @@ reproduce-smoke: setup ## make every table and figure of the paper, at sizes tha
 
 bench: setup ## time the training step
 	bin/ergoflow bench step --json
+
+wheel: build ## build the Python packages: bin/wheels/ergoflow-*.whl and ergoflow_bin-*.whl
+	rm -rf bin/wheels bin/wheel-tools python/bin-package/build
+	mkdir -p python/bin-package/build && cp bin/ergoflow python/bin-package/build/
+	$(PYTHON) -m venv bin/wheel-tools
+	bin/wheel-tools/bin/pip install --quiet build==1.6.0 hatchling==1.33.0
+	for package in python python/bin-package; do \
+		SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} bin/wheel-tools/bin/python -m build --no-isolation --wheel --outdir bin/wheels $$package || exit; done
+
+# A real model: the smoke preset of vn1d, trained once.
+bin/python-model.safetensors: | setup
+	bin/ergoflow run vn1d --preset smoke --workers 1 --dir bin/python-model
+	bin/ergoflow checkpoints export latest --dir bin/python-model -o $@
+
+python-test: wheel bin/python-model.safetensors ## install the wheels into a clean environment, and test and type-check the client
+	rm -rf bin/python-test && $(PYTHON) -m venv bin/python-test
+	bin/python-test/bin/pip install --quiet --find-links bin/wheels 'ergoflow[local]' -r python/tests/requirements.txt
+	cd python && CHECKPOINT=$(CURDIR)/bin/python-model.safetensors $(CURDIR)/bin/python-test/bin/python -m pytest -q
+	cd python && $(CURDIR)/bin/python-test/bin/python -m mypy
 
 # PyTorch and the other peers live in .venv, made when first needed.
 .venv: docs/benchmarks/requirements.txt
