@@ -37,7 +37,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: wheel python-test help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
@@ -140,6 +140,11 @@ python-test: wheel bin/python-model.safetensors ## install the wheels into a cle
 	bin/python-test/bin/pip install --quiet --find-links bin/wheels 'ergoflow[local]' -r python/tests/requirements.txt
 	cd python && CHECKPOINT=$(CURDIR)/bin/python-model.safetensors $(CURDIR)/bin/python-test/bin/python -m pytest -q
 	cd python && $(CURDIR)/bin/python-test/bin/python -m mypy
+
+schemathesis: build bin/python-model.safetensors ## ask a server for everything that its OpenAPI allows and forbids; it must have an answer
+	$(PYTHON) -m venv bin/schemathesis && bin/schemathesis/bin/pip install --quiet schemathesis==4.32.5
+	bin/ergoflow serve --checkpoint bin/python-model.safetensors --listen 127.0.0.1:18099 & server=$$!; trap "kill $$server" EXIT; sleep 3; \
+		bin/schemathesis/bin/schemathesis --config-file model/serve/testdata/schemathesis.toml run http://127.0.0.1:18099/openapi.json --max-examples 300
 
 # PyTorch and the other peers live in .venv, made when first needed.
 .venv: docs/benchmarks/requirements.txt

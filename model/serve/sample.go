@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -290,9 +291,14 @@ func mend(ctx context.Context, m *Model, e Equation, target request.Target, x []
 	return a, nil
 }
 
-// checkSize refuses more samples than one answer has.
+// checkSize refuses requests for nothing, and for more samples than one answer has.
 func checkSize(m *Model, equations, n int) error {
 	switch dim := m.dim(); {
+	// The schema has these bounds, but null has none.
+	case equations < 1:
+		return problem(&fieldError{"", "equations", errors.New("there are none")}, "")
+	case n < 1:
+		return problem(&fieldError{"", "n", errors.New("it is less than 1")}, "")
 	case n > maxSamples:
 		return tooLarge("body.n", n, maxSamples, "samples")
 	case n > maxNumbers/dim/equations:

@@ -249,6 +249,7 @@ func TestBadRequests(t *testing.T) {
 		"second of several":  {"/v1/samples", `{"equations": [{"function": 1}, {"drift": "-x^", "diffusion": "1"}]}`, 422, "body.equations[1].drift"},
 		"many of several":    {"/v1/samples", `{"equations": [{"function": 1}, {"function": 2}], "n": 4194304}`, 413, "body.n"},
 		"none of several":    {"/v1/samples", `{"equations": []}`, 422, "body.equations"},
+		"null of several":    {"/v1/samples", `{"equations": null}`, 422, "body.equations"},
 		"no density":         {"/v1/density", `{"drift": "-x"}`, 422, "body.diffusion"},
 		"density, no points": {"/v1/density", `{"drift": "-x", "diffusion": "1", "points": 1}`, 422, "body.points"},
 		"unknown path":       {"/v1/nothing", `{}`, 404, ""},
