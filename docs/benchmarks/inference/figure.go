@@ -33,7 +33,7 @@ func drawFigure(base string, rows []row) error {
 	p.X.Label.Text, p.Y.Label.Text = "time of a function, ms", "mean W2 to the exact law"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
-	p.Legend.Top = true
+	p.Legend.Left, p.Legend.YOffs = true, vg.Points(18)
 	p.Add(plotter.NewGrid())
 	for _, s := range series {
 		var points plotter.XYs
@@ -47,7 +47,7 @@ func drawFigure(base string, rows []row) error {
 			return err
 		}
 		line.Color, marks.Color, marks.Shape, marks.Radius = s.color, s.color, s.shape, vg.Points(3.5)
-		if s.kind == "model" || len(points) == 1 {
+		if s.kind == "model" || s.kind == "model + few chains" || len(points) == 1 { // several budgets, or one
 			p.Add(marks)
 		} else {
 			p.Add(line, marks)
@@ -58,6 +58,7 @@ func drawFigure(base string, rows []row) error {
 	best := plotter.NewFunction(func(float64) float64 { return floor })
 	best.Dashes, best.Color = []vg.Length{vg.Points(4), vg.Points(3)}, color.Black
 	p.Add(best)
+	p.Y.Min, p.Y.Max = floor/3, 2.5 // with room for the legend
 	p.Legend.Add("independent draws", best)
 	if err := p.Save(16*vg.Centimeter, 11*vg.Centimeter, base+".svg"); err != nil {
 		return err
