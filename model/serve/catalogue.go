@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -143,7 +142,7 @@ func (c *models) list() []*Model {
 }
 
 // close ends all models.
-func (c *models) close(ctx context.Context) {
+func (c *models) close() {
 	for name := range c.versions() {
 		c.remove(name)
 	}

@@ -33,7 +33,7 @@ func TestChampions(t *testing.T) {
 	}
 	promote(t, r, encoded(t, "vn1d", 1))
 	s := New(config())
-	t.Cleanup(func() { s.models.close(context.Background()) })
+	t.Cleanup(s.models.close)
 	refused := map[string]string{}
 	follow := func(want string) {
 		t.Helper()

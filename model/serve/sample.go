@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -389,15 +388,4 @@ func (s *Server) deadline(ctx context.Context, seconds float64) (context.Context
 		timeout = time.Duration(seconds * float64(time.Second))
 	}
 	return context.WithTimeout(ctx, timeout)
-}
-
-// accepts reports whether an Accept header asks for a media type by name.
-func accepts(header, media string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		name, _, _ := strings.Cut(part, ";")
-		if strings.EqualFold(strings.TrimSpace(name), media) {
-			return true
-		}
-	}
-	return false
 }

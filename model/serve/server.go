@@ -282,7 +282,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, fmt.Errorf("requests were still under way after %v: %w", drain, late), server.Close())
 	}
 	stop()
-	<-followed
-	s.models.close(end)
+	if late := <-followed; ctx.Err() == nil {
+		err = errors.Join(err, late)
+	}
+	s.models.close()
 	return err
 }

@@ -50,7 +50,7 @@ func config() Config {
 func line(t testing.TB, c Config) *Server {
 	t.Helper()
 	s := New(c)
-	t.Cleanup(func() { s.models.close(context.Background()) })
+	t.Cleanup(s.models.close)
 	if err := s.Add(t.Context(), Source{Name: "vn1d", Version: "1", Encoded: encoded(t, "vn1d", 1)}); err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +401,7 @@ func TestMetrics(t *testing.T) {
 // A model in the plane is sampled by its network; its samples have two numbers.
 func TestPlane(t *testing.T) {
 	s := New(config())
-	t.Cleanup(func() { s.models.close(context.Background()) })
+	t.Cleanup(s.models.close)
 	if err := s.Add(t.Context(), Source{Version: "1", Encoded: encoded(t, "cn2d_grid", 1)}); err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +487,8 @@ func TestDrain(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	if _, err := http.Get(url + "/healthz"); err == nil {
+	if r, err := http.Get(url + "/healthz"); err == nil {
+		r.Body.Close()
 		t.Error("the server answers after its end")
 	}
 }

@@ -32,10 +32,10 @@ func main() {
 	fmt.Println("| connections | asked | answered /s | p50, ms | p99, ms | refused (503) | failed |\n|---|---|---|---|---|---|---|")
 	for _, clients := range []int{1, 16, 256} {
 		fastest := attack(flag.Arg(0), *n, clients, vegeta.Rate{}, duration)
-		print(clients, "as fast as answered", fastest)
+		report(clients, "as fast as answered", fastest)
 		for _, part := range []float64{0.5, 0.8} {
 			rate := vegeta.Rate{Freq: max(1, int(part*fastest.Throughput)), Per: time.Second}
-			print(clients, fmt.Sprintf("%d /s", rate.Freq), attack(flag.Arg(0), *n, clients, rate, duration))
+			report(clients, fmt.Sprintf("%d /s", rate.Freq), attack(flag.Arg(0), *n, clients, rate, duration))
 		}
 	}
 }
@@ -67,7 +67,7 @@ func attack(url string, n, connections int, rate vegeta.Rate, duration time.Dura
 	return &m
 }
 
-func print(clients int, asked string, m *vegeta.Metrics) {
+func report(clients int, asked string, m *vegeta.Metrics) {
 	failed := 0
 	for code, count := range m.StatusCodes {
 		if code != "200" && code != "503" {

@@ -104,7 +104,7 @@ func load(path string, key [sha256.Size]byte, size int) (*mapping, error) {
 		return nil, err
 	}
 	m := &mapping{content}
-	runtime.AddCleanup(m, func(content mmap.MMap) { content.Unmap() }, content)
+	runtime.AddCleanup(m, func(content mmap.MMap) { _ = content.Unmap() }, content)
 	header := content[:headerSize]
 	if string(header[:16]) != magic || !bytes.Equal(header[16:48], key[:]) {
 		return nil, fmt.Errorf("it is another table")

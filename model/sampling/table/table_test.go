@@ -141,7 +141,7 @@ func TestAgreesWithNetwork(t *testing.T) {
 
 // A constant velocity of 6 carries samples out of the table. The network computes these.
 func TestOutsideTable(t *testing.T) {
-	s, st := fresh(t, "")
+	_, st := fresh(t, "")
 	config := deeponet.Paper(nodes)
 	layout, offsets := config.Layout(), config.Layout().Offsets()
 	for i, tensor := range layout {
@@ -155,7 +155,7 @@ func TestOutsideTable(t *testing.T) {
 			}
 		}
 	}
-	s = open(t, config, st, "")
+	s := open(t, config, st, "")
 	x, err := s.Sample(t.Context(), functions(1), 4000, ode.RK4{Steps: 4}, 0)
 	if err != nil {
 		t.Fatal(err)
