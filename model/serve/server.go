@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/model/serve/page"
 )
 
 // Config of a server.
@@ -105,6 +106,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.addChain(api)
 	s.addAbout(api)
 	mux.Handle("GET /metrics", s.metrics.handler())
+	page.Register(mux)
 }
 
 // marshalNPY writes the samples of an answer as NumPy's .npy, [n] or [n, d], and of several
@@ -133,7 +135,7 @@ func (s *Server) authorise(next http.Handler) http.Handler {
 	}
 	want := []byte("Bearer " + s.config.Token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.Method == http.MethodGet && !guarded(r.URL.Path)
+		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || (r.Method == http.MethodGet || r.Method == http.MethodHead) && !guarded(r.URL.Path)
 		if !open && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
 			p := newProblem(http.StatusUnauthorized, "the request lacks the server's token")
