@@ -48,7 +48,7 @@ func TestFiles(t *testing.T) {
 // What the files name is there, and on no other host.
 func TestReferences(t *testing.T) {
 	files := load()
-	named := regexp.MustCompile(`(?:src|href)="([^"]+)"|from "([^"]+)"`)
+	named := regexp.MustCompile(`(?:src|href)="([^"]+)"|from "(\./[^"]+)"`)
 	for name, f := range files {
 		if strings.HasPrefix(name, "uplot/") {
 			continue

@@ -51,7 +51,7 @@ export function build() {
       label: c.label, stroke: colour(c.colour), width: c.fill ? 1 : 2, dash: c.dash, show: visible[c.key], points: { show: false },
       fill: c.fill ? colour(`${c.colour}-fill`) : undefined,
     }))],
-    axes: [{ ...axis, label: "x", labelSize: 18, labelFont: axis.font }, { ...axis, label: "density", labelSize: 18, labelFont: axis.font, size: 48 }],
+    axes: [{ ...axis, label: "x", size: 30, labelSize: 20, labelGap: 0, labelFont: axis.font }, { ...axis, label: "density", labelSize: 18, labelFont: axis.font, size: 48 }],
     hooks: { setCursor: [read] },
   }, table(), chart);
 }
@@ -80,11 +80,20 @@ function draw() {
 // density shows an answer to /v1/density.
 export function density(answer) {
   x = answer.x;
-  data.model = answer.density;
+  data.model = averaged(answer.cdf);
   data.exact = answer.exact;
   if (data.samplesOf) data.samples = histogram(data.samplesOf);
   if (data.chainsOf) data.chains = histogram(data.chainsOf);
   draw();
+}
+
+// averaged is the density over seven points, from the distribution function: the model's own
+// has ripples that are narrower than any histogram shows.
+function averaged(cdf) {
+  return x.map((_, i) => {
+    const before = Math.max(0, i - 3), after = Math.min(x.length - 1, i + 3);
+    return (cdf[after] - cdf[before]) / (x[after] - x[before]);
+  });
 }
 
 // samples shows the histogram of samples. Without a density it finds a range of its own.

@@ -257,7 +257,7 @@ function listen() {
 async function start() {
   line.legend();
   listen();
-  if (!read(location.hash)) preset({ name: "", drift: ["-theta*(x-mu)"], diffusion: ["sigma"], p: { theta: [1, 0.1, 4], mu: [0.5, -2, 2], sigma: [1, 0.3, 2] } });
+  read(location.hash);
   try {
     await load();
   } catch (err) {

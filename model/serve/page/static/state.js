@@ -2,8 +2,8 @@
 
 export const state = {
   model: "",
-  drift: ["-theta*(x-mu)"],
-  diffusion: ["sigma"],
+  drift: [], // none yet: the first example of the model
+  diffusion: [],
   params: {}, // by name: {value, min, max}
   n: 4096,
   seed: 0,
@@ -37,7 +37,7 @@ export function write(model, used) {
   return all.toString();
 }
 
-// read takes the state from a fragment. It says whether there was an equation.
+// read takes the state from a fragment.
 export function read(fragment) {
   const all = new URLSearchParams(fragment.replace(/^#/, ""));
   for (const name of words) if (all.get(name)) state[name] = all.get(name);
@@ -57,9 +57,7 @@ export function read(fragment) {
   if (drift.length && drift.length <= 2 && [1, 2, 4].includes(diffusion.length)) {
     state.drift = drift;
     state.diffusion = diffusion;
-    return true;
   }
-  return all.has("function");
 }
 
 // equation is the part of a request's body that names the equation.
