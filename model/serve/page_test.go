@@ -257,7 +257,7 @@ func (b *tab) visit(fragment string) {
 }
 
 // answered waits until the page shows the answer to what its fields say.
-var answered = until(`document.getElementById("verdict") && !document.getElementById("working").textContent && !document.body.classList.contains("old")`)
+var answered = until(`document.getElementById("verdict") && document.querySelector("main").ariaBusy === "false" && !document.body.classList.contains("old")`)
 
 // text waits until an element has a text.
 func text(id, part string) action {

@@ -24,10 +24,14 @@ let lost = false; // the server does not answer
 
 const line1 = () => model && model.dimension === 1;
 
+// busy says whether what the page shows is not yet the answer to what its fields say.
+const busy = (is) => document.querySelector("main").setAttribute("aria-busy", String(is));
+
 // edited waits for a pause in the typing, and then asks.
 function edited(event) {
   if (event !== "keep") byID("preset").value = "";
   used = fields.used(model, () => edited("keep"));
+  busy(true);
   request?.abort();
   clearTimeout(timer);
   timer = setTimeout(run, pause);
@@ -43,6 +47,7 @@ async function run() {
   used = fields.used(model, () => edited("keep"));
   history.replaceState(null, "", `#${write(model, used)}`);
   const begin = performance.now();
+  busy(true);
   byID("working").textContent = "The server computes.";
   const asked = equation(model, used);
   const sampled = ask("/v1/sample", { body: { ...asked, ...draws() }, signal }).then(readJSON);
@@ -51,6 +56,7 @@ async function run() {
   const [s, d] = await Promise.allSettled([sampled, density]);
   if (mine !== request) return;
   byID("working").textContent = "";
+  busy(false);
   const failed = [s, d].find((r) => r.status === "rejected");
   if (failed) return fail(failed.reason);
   fields.clear();
