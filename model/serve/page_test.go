@@ -70,17 +70,28 @@ type running struct {
 // serveOn starts a server with untrained models.
 func serveOn(t *testing.T, address, token string, names ...string) *running {
 	t.Helper()
+	return serveWith(t, address, token, func(ctx context.Context, s *Server) error {
+		for _, name := range names {
+			m, err := untrained(ctx, name)
+			if err != nil {
+				return err
+			}
+			s.models.put(m)
+		}
+		return nil
+	})
+}
+
+// serveWith starts a server whose models load adds.
+func serveWith(t *testing.T, address, token string, load func(ctx context.Context, s *Server) error) *running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := make(chan struct{})
 	s := New(Config{
 		Backend: "go", Token: token, Timeout: 20 * time.Second, MaxBody: 1 << 20, Build: "test", Log: quiet,
 		Models: func(ctx context.Context, s *Server) error {
-			for _, name := range names {
-				m, err := untrained(ctx, name)
-				if err != nil {
-					return err
-				}
-				s.models.put(m)
+			if err := load(ctx, s); err != nil {
+				return err
 			}
 			close(ready)
 			<-ctx.Done()

@@ -35,7 +35,7 @@ export function repaired(r) {
 
 // warnings lists those that are not the certificate's own.
 export function warnings(all, verdict) {
-  byID("warnings").replaceChildren(...all.filter((w) => !w.startsWith(`${verdict}: `)).map((w) => element("li", {}, w)));
+  byID("warnings").replaceChildren(...all.filter((w) => !w.startsWith(`${verdict}: `)).map((w) => element("li", {}, `Warning: ${w}`)));
 }
 
 // numbers shows moments and quantiles. density may be null.

@@ -30,13 +30,13 @@ export async function start(equation, model, seed) {
   query.set("chains", 2048);
   query.set("seed", seed);
   query.set("seconds", seconds);
-  let time = 0, last = 0, why = "The chains have stopped.";
+  let time = 0, last = 0;
+  const begin = performance.now();
   try {
     await stream(`/v1/chain?${query}`, mine.signal, (name, data) => {
       if (mine !== running) return;
       if (name === "end") {
         if (data.problem) explain(byID("chainproblem"), data.problem, "");
-        else why = `The chains have ended after ${seconds} s, at time ${short(time)}.`;
         return;
       }
       time += (data.steps - last) * data.dt;
@@ -50,19 +50,21 @@ export async function start(equation, model, seed) {
     if (err.gone) throw err;
     explain(byID("chainproblem"), err.message, err.hint);
   } finally {
-    if (mine === running) end(why);
+    if (mine === running) end(performance.now() - begin < 950 * seconds ? "The server has ended the chains" : `The chains have ended after ${seconds} s`);
   }
 }
 
+// end says why the chains have ended, and where.
 function end(why) {
   running = null;
   byID("chain").textContent = "Start chains";
-  byID("chainstate").textContent = why;
+  const [state] = /[\d,]+ steps.*$/.exec(byID("chainstate").textContent) || [];
+  byID("chainstate").textContent = state ? `${why}: ${state}.` : `${why}.`;
 }
 
 // stop ends the chains; their last states stay on the plot.
 export function stop() {
   if (!running) return;
   running.abort();
-  end("The chains have stopped.");
+  end("The chains have stopped");
 }

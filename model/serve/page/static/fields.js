@@ -65,7 +65,7 @@ function slider(name, edited) {
   const step = () => {
     range.min = p.min;
     range.max = p.max;
-    range.step = Number(((p.max - p.min) / 200).toPrecision(1)) || "any";
+    range.step = p.max > p.min ? 10 ** Math.floor(Math.log10((p.max - p.min) / 100)) : "any";
     range.value = p.value;
   };
   step();

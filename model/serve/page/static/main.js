@@ -20,9 +20,10 @@ let used = []; // parameters of the formulas
 let request = null; // AbortController of the request under way
 let timer = 0;
 let last = null; // the last answer
+let watched = ""; // the equation whose chains are shown
 let lost = false; // the server does not answer
 
-const line1 = () => model && model.dimension === 1;
+const onLine = () => model && model.dimension === 1;
 
 // busy says whether what the page shows is not yet the answer to what its fields say.
 const busy = (is) => document.querySelector("main").setAttribute("aria-busy", String(is));
@@ -51,7 +52,7 @@ async function run() {
   byID("working").textContent = "The server computes.";
   const asked = equation(model, used);
   const sampled = ask("/v1/sample", { body: { ...asked, ...draws() }, signal }).then(readJSON);
-  const density = line1() && model.engine === "table"
+  const density = onLine() && model.engine === "table"
     ? ask("/v1/density", { body: { ...asked, model: state.model, points: line.points }, signal }).then(readJSON) : null;
   const [s, d] = await Promise.allSettled([sampled, density]);
   if (mine !== request) return;
@@ -62,6 +63,7 @@ async function run() {
   fields.clear();
   show(s.value, d.value, performance.now() - begin);
   if (chains.active()) watch();
+  else if (JSON.stringify(asked) !== watched) showChains(null, model.dimension);
 }
 
 function fail(reason) {
@@ -80,8 +82,8 @@ function show(answer, density, milliseconds) {
   document.body.classList.remove("old");
   last = answer;
   if (density) line.density(density);
-  if (line1()) line.samples(answer.samples, Boolean(answer.repair), !density);
-  else plane.samples(answer.samples);
+  if (onLine()) line.samples(answer.samples, Boolean(answer.repair), !density);
+  else plane.samples(answer.samples, Boolean(answer.repair));
   answerParts.certificate(answer.certificate);
   answerParts.repaired(answer.repair);
   answerParts.warnings(answer.warnings, answer.certificate.verdict);
@@ -94,7 +96,7 @@ function show(answer, density, milliseconds) {
 // describe words the plot for those who do not see it.
 function describe(answer, density) {
   const verdict = `Verdict about the samples: ${answer.certificate.verdict}.`;
-  if (line1()) byID("chart").setAttribute("aria-label", `Densities of ${density ? "the model, the exact law and " : ""}the samples. The table below has their numbers. ${verdict}`);
+  if (onLine()) byID("chart").setAttribute("aria-label", `Densities of ${density ? "the model, the exact law and " : ""}the samples. The table below has their numbers. ${verdict}`);
   else byID("samples-map").setAttribute("aria-label", `Heat map of the samples. The table below has their means and variances. ${verdict}`);
 }
 
@@ -151,7 +153,7 @@ function choose(next) {
   byID("chain").disabled = !model.formulas || Boolean(model.times);
   byID("line").hidden = dimension > 1;
   byID("plane").hidden = dimension === 1;
-  showState();
+  if (other) showState();
 }
 
 // probe hides the examples that the model's family and grid cannot read: it asks for one sample.
@@ -183,11 +185,19 @@ function showState() {
   for (const name of ["n", "seed", "solver", "repair", "steps", "function"]) byID(name).value = state[name];
   byID("time").value = state.time ?? "";
   byID("stepsrow").hidden = state.repair !== "steps";
+  const same = (p) => String(p.drift) === String(state.drift) && String(p.diffusion) === String(state.diffusion);
+  byID("preset").value = presets(model).find(same)?.name || "";
 }
 
 // watch starts chains of the equation.
 function watch() {
+  watched = JSON.stringify(equation(model, used));
   chains.start(equation(model, used), state.model, state.seed).catch(fail);
+}
+
+function showChains(states, dimension) {
+  if (onLine()) line.chains(states);
+  else if (dimension === 2) plane.chains(states);
 }
 
 function listen() {
@@ -239,19 +249,17 @@ function listen() {
   byID("repair").addEventListener("change", () => repair(byID("repair").value));
   byID("mend").addEventListener("click", () => repair(state.repair === "none" ? "auto" : "none"));
   byID("chain").addEventListener("click", () => (chains.active() ? chains.stop() : watch()));
-  chains.on((states, dimension) => {
-    if (line1()) return line.chains(states);
-    if (dimension === 2) plane.chains(states);
-  });
+  chains.on(showChains);
   const body = () => ({ ...equation(model, used), ...draws() });
   byID("share").addEventListener("click", () => take.copy(location.href, "The link"));
   byID("csv").addEventListener("click", () => take.csv(last));
   byID("npy").addEventListener("click", () => take.npy(body()).catch(fail));
-  byID("png").addEventListener("click", () => take.png(line1() ? line.canvas() : plane.canvas(), state.model));
+  byID("png").addEventListener("click", () => take.png(onLine() ? line.canvas() : plane.canvas(), state.model));
   byID("curl").addEventListener("click", () => take.copy(take.curl(body()), "The command"));
   addEventListener("hashchange", () => {
     read(location.hash);
     choose(models.find((m) => m.name === state.model) || model);
+    showState();
     run();
   });
   theme.start(() => {

@@ -4,27 +4,26 @@ import { byID, short } from "./text.js";
 import { colour } from "./theme.js";
 import { viridis } from "./colours.js";
 
+const maps = ["samples-map", "chains-map"];
 const cells = 48;
 const left = 38, bottom = 34, top = 6, right = 10; // of the axes, pixels
 
 let range = null; // {x: [least, most], y: [least, most]}
-let most = 0; // density of the brightest colour
 const shown = {}; // by canvas id: states, [[x, y], …] as one list
 
-// samples shows the samples [n][d], and sets the range and the scale for both maps.
-export function samples(all) {
+// samples shows the samples [n][d], and sets the range of both maps.
+export function samples(all, repaired) {
+  byID("samples-name").textContent = repaired ? "Samples after repair" : "Samples of the model";
   const flat = new Float64Array(2 * all.length);
   all.forEach((row, i) => { flat[2 * i] = row[0]; flat[2 * i + 1] = row[1]; });
-  const middle = [0, 1].map((k) => {
+  const extents = [0, 1].map((k) => {
     const sorted = Float64Array.from(all, (row) => row[k]).sort();
     const at = (q) => sorted[Math.round(q * (sorted.length - 1))];
     return [at(0.003), at(0.997)];
   });
-  const width = 1.3 * Math.max(1e-3, ...middle.map(([least, largest]) => largest - least));
-  const [x, y] = middle.map(([least, largest]) => [(least + largest - width) / 2, (least + largest + width) / 2]);
+  const width = 1.3 * Math.max(1e-3, ...extents.map(([least, largest]) => largest - least));
+  const [x, y] = extents.map(([least, largest]) => [(least + largest - width) / 2, (least + largest + width) / 2]);
   range = { x, y };
-  most = Math.max(...count(flat)) || 1;
-  byID("most").textContent = short(most, 2);
   shown["samples-map"] = flat;
   draw();
 }
@@ -32,7 +31,7 @@ export function samples(all) {
 // chains shows the states of chains, [2n]; null shows none.
 export function chains(flat) {
   shown["chains-map"] = flat;
-  if (range) paint("chains-map");
+  draw();
 }
 
 export function forget() {
@@ -43,8 +42,11 @@ export function forget() {
 // draw paints both maps, for example in another theme.
 export function draw() {
   if (!range) return;
-  paint("samples-map");
-  paint("chains-map");
+  // Both maps have one scale, up to the largest density of either.
+  const values = maps.map((id) => (shown[id] ? count(shown[id]) : new Float64Array(cells * cells)));
+  const most = Math.max(...values.map((v) => v.reduce((a, b) => Math.max(a, b)))) || 1;
+  maps.forEach((id, k) => paint(id, values[k], most));
+  byID("most").textContent = short(most, 2);
   const context = byID("colours").getContext("2d");
   const bar = context.createImageData(256, 10);
   for (let i = 0; i < 2560; i++) bar.data.set([...viridis.subarray(3 * (i % 256), 3 * (i % 256) + 3), 255], 4 * i);
@@ -71,7 +73,7 @@ function blur(values, step) {
   });
 }
 
-function paint(id) {
+function paint(id, values, most) {
   const canvas = byID(id), scale = devicePixelRatio || 1;
   const size = canvas.clientWidth;
   if (!size) return;
@@ -80,7 +82,6 @@ function paint(id) {
   context.scale(scale, scale);
   const w = size - left - right, h = size - top - bottom;
   const image = new ImageData(cells, cells);
-  const values = shown[id] ? count(shown[id]) : new Float64Array(cells * cells);
   for (let row = 0; row < cells; row++) {
     for (let column = 0; column < cells; column++) {
       const level = Math.min(255, Math.round(255 * values[row * cells + column] / most));
@@ -129,10 +130,10 @@ new ResizeObserver(draw).observe(byID("plane"));
 
 // canvas is the picture of both maps, side by side.
 export function canvas() {
-  const maps = ["samples-map", "chains-map"].map(byID);
-  const picture = new OffscreenCanvas(maps[0].width + maps[1].width, maps[0].height);
+  const [one, other] = maps.map(byID);
+  const picture = new OffscreenCanvas(one.width + other.width, one.height);
   const context = picture.getContext("2d");
-  context.drawImage(maps[0], 0, 0);
-  context.drawImage(maps[1], maps[0].width, 0);
+  context.drawImage(one, 0, 0);
+  context.drawImage(other, one.width, 0);
   return picture;
 }
