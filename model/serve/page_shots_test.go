@@ -81,7 +81,7 @@ func TestPageShots(t *testing.T) {
 		return
 	}
 	b.do("leave the page", chromedp.Navigate("about:blank"))
-	b.visit(fragment("cn2d_grid", "16384", "none", "a*(x-x^3)", "-2*y", "sqrt(2)") + "&p=a:2:0.5:4")
-	b.do("watch chains", click("#chain"), steps("200"), click("#chain"))
+	b.visit(fragment("cn2d_grid", "16384", "auto", "a*(x-x^3)", "-2*y", "sqrt(2)") + "&p=a:2:0.5:4")
+	b.do("watch chains", click("#chain"), steps("300"), click("#chain"))
 	b.shot("plane", 1280, 900, 1)
 }

@@ -135,7 +135,7 @@ func (s *Server) authorise(next http.Handler) http.Handler {
 	}
 	want := []byte("Bearer " + s.config.Token)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || (r.Method == http.MethodGet || r.Method == http.MethodHead) && !guarded(r.URL.Path)
+		open := r.URL.Path == "/healthz" || r.URL.Path == "/readyz" || r.Method == http.MethodGet && !guarded(r.URL.Path)
 		if !open && subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
 			p := newProblem(http.StatusUnauthorized, "the request lacks the server's token")
