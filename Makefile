@@ -37,7 +37,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e test-page deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
@@ -84,6 +84,7 @@ kills: ## kill each process of local runs in each phase; COUNT=200
 retrain-e2e: ## three retrainings by a schedule on a local cluster, one of them killed twice (five minutes)
 	$(GO) test -count=1 -v -timeout 20m -run '^TestRetrainE2E$$' ./cmd/ergoflow -args -retrain.e2e
 
+.PHONY: test-page
 test-page: ## run the page of `ergoflow serve` in a browser (a minute; needs Debian's chromium)
 	$(GO) test -count=1 ./model/serve/page
 	$(GO) test -count=1 -v -run '^TestPage' ./model/serve -args -page

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -105,6 +107,43 @@ func TestPageToken(t *testing.T) {
 	b.do("give the right one", fill("#tokenvalue", "a-token-for-the-test"), press(kb.Enter), answered, until(`!document.getElementById("token").open`))
 	b.do("start the chains", click("#chain"), text("chainstate", "steps of"), click("#chain"))
 	b.do("load the page again", chromedp.Reload(), answered)
+}
+
+// Samples, plot and command can be taken away.
+func TestPageTake(t *testing.T) {
+	b := onLine(t)
+	b.do("note what is saved", script(`const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.arrayBuffer().then((a) => { window.saved = String.fromCharCode(...new Uint8Array(a)); }); return make(blob); }`),
+		click("#settings summary"), fill("#n", "100"), text("made", "100 samples"))
+	for button, begin := range map[string]string{"csv": "x\n", "npy": "\x93NUMPY", "png": "\x89PNG"} {
+		b.do("save "+button, script(`window.saved = ""`), click("#"+button), until(`window.saved.startsWith("`+begin+`")`), text("taken", "is saved"))
+		if button == "csv" {
+			if lines := evaluate[int](b, `window.saved.trim().split("\n").length`); lines != 101 {
+				t.Errorf("the CSV has %d lines", lines)
+			}
+		}
+	}
+	b.do("copy the command", click("#curl"), until(`document.getElementById("copied").value.startsWith("curl")`))
+	body := evaluate[string](b, `/-d '(.*)'/.exec(document.getElementById("copied").value)[1]`)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+b.address+"/v1/sample", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("the command %s is answered by %s", body, answer.Status)
+	}
+}
+
+// A model of laws at a time takes one, and has no chains.
+func TestPageTime(t *testing.T) {
+	b := openTab(t, "")
+	b.address = serveOn(t, "127.0.0.1:0", "", "vn1d_time").address
+	b.visit("")
+	b.do("give a time", until(`!document.getElementById("timerow").hidden && document.getElementById("chain").disabled`), fill("#time", "0.5"), until(`location.hash.includes("time=0.5")`), answered)
 }
 
 // A model in the plane has two drifts, maps, and examples that it can read.

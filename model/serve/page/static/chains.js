@@ -27,7 +27,7 @@ export async function start(equation, model, seed) {
   for (const kind of ["drift", "diffusion"]) for (const formula of [equation[kind]].flat()) query.append(kind, formula);
   for (const [name, value] of Object.entries(equation.params || {})) query.append("param", `${name}=${value}`);
   query.set("model", model);
-  query.set("chains", 2048);
+  query.set("chains", equation.drift.length === 2 && Array.isArray(equation.drift) ? 4096 : 2048);
   query.set("seed", seed);
   query.set("seconds", seconds);
   let time = 0, last = 0;

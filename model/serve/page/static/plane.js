@@ -6,7 +6,7 @@ import { viridis } from "./colours.js";
 
 const maps = ["samples-map", "chains-map"];
 const cells = 48;
-const left = 38, bottom = 34, top = 6, right = 10; // of the axes, pixels
+const left = 38, bottom = 42, top = 6, right = 10; // of the axes, pixels
 
 let range = null; // {x: [least, most], y: [least, most]}
 const shown = {}; // by canvas id: states, [[x, y], …] as one list
