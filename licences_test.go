@@ -31,6 +31,12 @@ var chosen = map[string]string{
 	"github.com/golang/freetype": "licenses/ftl.txt", // or the GPL
 }
 
+// Code of others that is no Go module, and is embedded: name, version and the file with its
+// licence.
+var vendored = []struct{ name, version, licence string }{
+	{"uPlot", "1.6.32", "model/serve/page/static/uplot/LICENSE"},
+}
+
 var (
 	licenceFile = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice)`)
 	// Names of what is printed and not judged: notices, and gonum's directory with the
@@ -122,12 +128,25 @@ func thirdParty(t *testing.T) string {
 		slices.Sort(ids)
 		fmt.Fprintf(&modules, "%s %s %s\n", m.path, m.version, strings.Join(slices.Compact(ids), " AND "))
 	}
+	for _, v := range vendored {
+		text, err := os.ReadFile(v.licence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := identify(text)
+		if err != nil {
+			t.Errorf("%s %s: %v", v.name, v.version, err)
+		}
+		users[string(text)] = append(users[string(text)], v.name+" ("+filepath.Base(v.licence)+")")
+		fmt.Fprintf(&modules, "%s %s %s\n", v.name, v.version, strings.Join(ids, " AND "))
+	}
 	for _, text := range slices.SortedFunc(maps.Keys(users), func(a, b string) int { return cmp.Compare(users[a][0], users[b][0]) }) {
 		fmt.Fprintf(&texts, "\n%s\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(users[text], "\n"), strings.TrimSpace(text))
 	}
-	return `The program ergoflow holds the modules below: path, version and licences. Their
-texts follow, each once. Go's runtime and standard library have the licence of
-golang.org/x/sys. "make licences" writes this file.
+	return `The program ergoflow holds the modules below, and at the end of the list other code
+that is embedded: path or name, version and licences. Their texts follow, each once. Go's
+runtime and standard library have the licence of golang.org/x/sys. "make licences" writes
+this file.
 
 ` + modules.String() + texts.String()
 }

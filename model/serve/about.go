@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/ergoflow/ergoflow/data/equations/family"
 )
 
 // ModelInfo describes one model.
@@ -21,6 +23,7 @@ type ModelInfo struct {
 	Solver     string    `json:"solver" doc:"the default one"`
 	Formulas   bool      `json:"formulas" doc:"whether it reads formulas, or only functions of its family"`
 	Grid       *Grid     `json:"grid,omitempty" doc:"at whose nodes it reads formulas, along every axis"`
+	Times      []float64 `json:"times,omitempty" doc:"the shortest and the longest time, of models of laws at a time"`
 	Loaded     time.Time `json:"loaded"`
 }
 
@@ -38,6 +41,10 @@ func (m *Model) info() ModelInfo {
 	}
 	if g := m.grid(); g.N > 0 {
 		i.Formulas, i.Grid = true, &Grid{g.Lo, g.Hi, g.N}
+	}
+	if timed, ok := m.family.(family.Timed); ok {
+		times := timed.Times()
+		i.Times = []float64{times[0], times[len(times)-1]}
 	}
 	return i
 }

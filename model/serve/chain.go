@@ -2,7 +2,10 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -16,6 +19,7 @@ import (
 type ChainRequest struct {
 	Drift     []string `query:"drift,explode" required:"true" minItems:"1" maxItems:"2" doc:"formula of the drift; in the plane twice"`
 	Diffusion []string `query:"diffusion,explode" required:"true" minItems:"1" maxItems:"4" doc:"formula of the diffusion"`
+	Param     []string `query:"param,explode" maxItems:"64" doc:"NAME=VALUE of a name in the formulas besides x and y; once for each"`
 	Model     string   `query:"model" maxLength:"160" doc:"NAME or NAME@VERSION; the default is the only model"`
 	Chains    int      `query:"chains" minimum:"1" maximum:"4096" default:"1024"`
 	Seed      uint64   `query:"seed"`
@@ -55,6 +59,22 @@ func (s *Server) addChain(api huma.API) {
 	})
 }
 
+// parameters reads NAME=VALUE.
+func parameters(given []string) (map[string]float64, error) {
+	all := make(map[string]float64, len(given))
+	for _, text := range given {
+		name, value, _ := strings.Cut(text, "=")
+		number, err := strconv.ParseFloat(value, 64)
+		if _, twice := all[name]; twice || err != nil || name == "" {
+			p := newProblem(http.StatusUnprocessableEntity, fmt.Sprintf("param %q is not NAME=NUMBER with a new name", text))
+			p.Hint = "give, for example, param=theta=2"
+			return nil, p
+		}
+		all[name] = number
+	}
+	return all, nil
+}
+
 // chain sends the states of chains until the time is over, and returns the number of steps.
 func (s *Server) chain(ctx context.Context, in *ChainRequest, send sse.Sender) (steps int, err error) {
 	m, leave, err := s.models.get(in.Model)
@@ -69,7 +89,11 @@ func (s *Server) chain(ctx context.Context, in *ChainRequest, send sse.Sender) (
 		return 0, err
 	}
 	defer leave()
-	r, err := (Equation{Drift: in.Drift, Diffusion: in.Diffusion}).request("")
+	params, err := parameters(in.Param)
+	if err != nil {
+		return 0, err
+	}
+	r, err := (Equation{Drift: in.Drift, Diffusion: in.Diffusion, Params: params}).request("")
 	if err != nil {
 		return 0, err
 	}

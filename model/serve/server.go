@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/model/serve/page"
 )
 
 // Config of a server.
@@ -118,6 +119,7 @@ func (s *Server) register(mux *http.ServeMux) {
 	s.addAbout(api)
 	s.registerInference(mux)
 	mux.Handle("GET /metrics", s.metrics.handler())
+	page.Register(mux)
 }
 
 // marshalNPY writes the samples of an answer as NumPy's .npy, [n] or [n, d], and of several
