@@ -114,7 +114,7 @@ func TestPageTake(t *testing.T) {
 	b := onLine(t)
 	b.do("note what is saved", script(`const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.arrayBuffer().then((a) => { window.saved = String.fromCharCode(...new Uint8Array(a)); }); return make(blob); }`),
 		click("#settings summary"), fill("#n", "100"), text("made", "100 samples"))
-	for button, begin := range map[string]string{"csv": "x\n", "npy": "\x93NUMPY", "png": "\x89PNG"} {
+	for button, begin := range map[string]string{"csv": `x\n`, "npy": `\x93NUMPY`, "png": `\x89PNG`} {
 		b.do("save "+button, script(`window.saved = ""`), click("#"+button), until(`window.saved.startsWith("`+begin+`")`), text("taken", "is saved"))
 		if button == "csv" {
 			if lines := evaluate[int](b, `window.saved.trim().split("\n").length`); lines != 101 {
