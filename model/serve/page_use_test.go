@@ -138,6 +138,15 @@ func TestPageTake(t *testing.T) {
 	}
 }
 
+// Samples of a flow that gives no density are shown alone.
+func TestPageNoDensity(t *testing.T) {
+	b := onLine(t)
+	b.do("refuse densities", script(`const all = fetch; window.fetch = (path, options) => path !== "/v1/density" ? all(path, options) :
+		Promise.resolve(new Response('{"status": 422, "detail": "there is none"}', { status: 422 }))`),
+		fill("#drift-0", "-3*x"), text("nodensity", "the samples alone: there is none"), answered, until(`document.querySelector("#chart canvas")`))
+	b.do("see the numbers", text("moments", "0.167")) // 1/(2·3)
+}
+
 // A model of laws at a time takes one, and has no chains.
 func TestPageTime(t *testing.T) {
 	b := openTab(t, "")
