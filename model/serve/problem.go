@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
+	"github.com/ergoflow/ergoflow/model/sampling/table"
 )
 
 // Problem is the body of every error, as RFC 9457 has it.
@@ -95,6 +96,8 @@ func problem(err error, at string) error {
 		return located(fmt.Errorf("the repair's chains diverged: %w", err), "body"+at, "give fewer steps, or repair none")
 	case errors.Is(err, request.ErrUnlearned):
 		return located(err, "body"+at, "simulate the equation, or train on such equations")
+	case errors.Is(err, table.ErrNoLaw):
+		return located(err, "body"+at, "ask for samples")
 	case errors.Is(err, engine.ErrNoTable):
 		p := newProblem(http.StatusUnprocessableEntity, "the model gives no density: only models on the line have one")
 		return p
