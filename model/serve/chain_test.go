@@ -16,7 +16,7 @@ func TestChainParameters(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.models.put(m)
-	t.Cleanup(func() { s.models.close(t.Context()) })
+	t.Cleanup(func() { s.models.remove("vn1d") })
 	for _, c := range []struct {
 		drift  string
 		params []string
