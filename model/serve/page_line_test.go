@@ -27,7 +27,7 @@ func TestPageFormulaErrors(t *testing.T) {
 	if got := evaluate[string](b, `document.querySelector("#drift-0-error pre").textContent`); got != "x-x^^3\n....^" {
 		t.Errorf("the mark is %q", got)
 	}
-	if got := evaluate[string](b, `document.getElementById("drift-0").getAttribute("aria-invalid") + " " + document.body.classList.contains("old")`); got != "true true" {
+	if got := evaluate[string](b, `document.getElementById("drift-0").getAttribute("aria-invalid") + ", old: " + document.body.classList.contains("old")`); got != "true, old: true" {
 		t.Errorf("the field is invalid and the plot is old: %s", got)
 	}
 	if font := evaluate[string](b, `getComputedStyle(document.querySelector("#drift-0-error pre")).fontFamily`); !strings.Contains(font, "mono") {

@@ -55,7 +55,7 @@ func untrained(ctx context.Context, name string) (*Model, error) {
 	}
 	st := state.Fresh(e.Velocity().Layout(), 3)
 	st.Normalisation = shard.Normalisation{
-		"drift": {Std: 2}, "diffusion": {Mean: 1, Std: .3}, shard.State(0): {Mean: 2, Std: .6}, shard.State(1): {Std: .6},
+		"drift": {Std: 2}, "diffusion": {Mean: 1, Std: .3}, "log_time": {Std: 1}, shard.State(0): {Mean: 2, Std: .6}, shard.State(1): {Std: .6},
 	}
 	return open(ctx, Source{Name: name, Version: "untrained"}, e, st, "go")
 }
@@ -109,6 +109,7 @@ func serveWith(t *testing.T, address, token string, load func(ctx context.Contex
 	select {
 	case <-ready:
 	case err := <-r.done:
+		r.done <- nil
 		t.Fatal("the server ended:", err)
 	}
 	return r

@@ -114,7 +114,7 @@ func TestPageTake(t *testing.T) {
 	b := onLine(t)
 	b.do("note what is saved", script(`const make = URL.createObjectURL; URL.createObjectURL = (blob) => { blob.arrayBuffer().then((a) => { window.saved = String.fromCharCode(...new Uint8Array(a)); }); return make(blob); }`),
 		click("#settings summary"), fill("#n", "100"), text("made", "100 samples"))
-	for button, begin := range map[string]string{"csv": "x\n", "npy": "\x93NUMPY", "png": "\x89PNG"} {
+	for button, begin := range map[string]string{"csv": `x\n`, "npy": `\x93NUMPY`, "png": `\x89PNG`} {
 		b.do("save "+button, script(`window.saved = ""`), click("#"+button), until(`window.saved.startsWith("`+begin+`")`), text("taken", "is saved"))
 		if button == "csv" {
 			if lines := evaluate[int](b, `window.saved.trim().split("\n").length`); lines != 101 {
@@ -136,6 +136,15 @@ func TestPageTake(t *testing.T) {
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("the command %s is answered by %s", body, answer.Status)
 	}
+}
+
+// Samples of a flow that gives no density are shown alone.
+func TestPageNoDensity(t *testing.T) {
+	b := onLine(t)
+	b.do("refuse densities", script(`const all = fetch; window.fetch = (path, options) => path !== "/v1/density" ? all(path, options) :
+		Promise.resolve(new Response('{"status": 422, "detail": "there is none"}', { status: 422 }))`),
+		fill("#drift-0", "-3*x"), text("nodensity", "the samples alone: there is none"), answered, until(`document.querySelector("#chart canvas")`))
+	b.do("see the numbers", text("moments", "0.167")) // 1/(2·3)
 }
 
 // A model of laws at a time takes one, and has no chains.

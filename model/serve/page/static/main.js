@@ -58,9 +58,12 @@ async function run() {
   if (mine !== request) return;
   byID("working").textContent = "";
   busy(false);
-  const failed = [s, d].find((r) => r.status === "rejected");
+  // Samples do without a density, which not every flow has.
+  const failed = [s, d].find((r) => r.status === "rejected" && (r === s || r.reason.status !== 422));
   if (failed) return fail(failed.reason);
   fields.clear();
+  byID("nodensity").hidden = d.status !== "rejected";
+  byID("nodensity").textContent = d.status === "rejected" ? `The plot has the samples alone: ${d.reason.message}.` : "";
   show(s.value, d.value, performance.now() - begin);
   if (chains.active()) watch();
   else if (JSON.stringify(asked) !== watched) showChains(null, model.dimension);

@@ -10,6 +10,8 @@ const line = [
   { name: "Noise on one side", drift: ["-x"], diffusion: ["x > 0 ? s : 0.6"], p: { s: [1.2, 0.3, 2] } },
 ];
 
+const slow = { name: "Slow double well", drift: ["a*(x-x^3)"], diffusion: ["0.1"], p: { a: [0.02, 0.005, 0.1] } };
+
 const plane = [
   { name: "Ornstein–Uhlenbeck", drift: ["-theta*x", "-theta*y"], p: { theta: [1, 0.2, 4] } },
   { name: "Rotation", drift: ["-x-w*y", "w*x-y"], p: { w: [2, -4, 4] } },
@@ -22,7 +24,8 @@ const plane = [
 // presets are those of a model's dimension. Models in the plane are trained with the noise √2·I.
 export function presets(model) {
   if (!model.formulas) return [];
-  if (model.dimension === 1) return line;
+  // rare1d is trained with little noise.
+  if (model.dimension === 1) return model.family === "rare1d" ? [slow, ...line] : [...line, slow];
   return model.dimension === 2 ? plane.map((p) => ({ diffusion: ["sqrt(2)"], ...p })) : [];
 }
 
