@@ -23,10 +23,12 @@ type DensityAnswer struct {
 	Exact     []float64          `json:"exact"`
 	Moments   *Moments           `json:"moments,omitempty" doc:"of the exact law"`
 	Quantiles map[string]float64 `json:"quantiles" doc:"of the model's law"`
-	Warnings  []string           `json:"warnings"`
-	Model     string             `json:"model"`
-	Version   string             `json:"version"`
-	Timing    Timing             `json:"timing"`
+	// ExactQuantiles are absent where the law is not known.
+	ExactQuantiles map[string]float64 `json:"exact_quantiles,omitempty" doc:"of the exact law"`
+	Warnings       []string           `json:"warnings"`
+	Model          string             `json:"model"`
+	Version        string             `json:"version"`
+	Timing         Timing             `json:"timing"`
 }
 
 type densityOutput struct {
@@ -102,6 +104,12 @@ func (s *Server) density(ctx context.Context, in DensityRequest) (a DensityAnswe
 	a.Quantiles = make(map[string]float64, len(quantiles))
 	for _, q := range quantiles {
 		a.Quantiles[q.name] = law.Quantile(q.u)
+	}
+	if exact != nil {
+		a.ExactQuantiles = make(map[string]float64, len(quantiles))
+		for _, q := range quantiles {
+			a.ExactQuantiles[q.name] = exact.Quantile(q.u)
+		}
 	}
 	a.Warnings = append([]string{}, target.Warnings...)
 	a.Timing.Sample = c.lap()

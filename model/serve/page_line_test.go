@@ -73,6 +73,9 @@ func TestPageRepair(t *testing.T) {
 	b.do("repair", click("#mend"), text("verdict", "good"), text("repaired", "The repair moved the samples"),
 		text("name-samples", "samples after repair"), text("mend", "Undo"))
 	b.do("undo it", click("#mend"), text("verdict", "do not use"), until(`document.getElementById("repaired").innerText === ""`))
+	b.do("repair by weights", focus("#repair"), press("weights"), text("repaired", "importance weights"))
+	b.do("undo it again", click("#mend"), until(`document.getElementById("repaired").innerText === ""`), // a select joins keys within a second
+		script(`document.getElementById("repair").blur()`))
 	b.do("repair by steps", focus("#repair"), press("steps"), text("repaired", "1,000 steps"))
 	b.do("see the checks", click("#checks summary"), text("checkrows", "ks"), text("checkrows", "pass"))
 }

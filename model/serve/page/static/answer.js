@@ -25,9 +25,11 @@ export function certificate(c) {
   byID("checks").querySelector("summary").textContent = `Checks: ${c.checks.length}, of which ${failed} failed`;
 }
 
-// repaired says what a repair did.
-export function repaired(r) {
-  byID("repaired").textContent = !r ? "" :
+// repaired says what a repair did: by steps of the equation, or by weights.
+export function repaired(r, weights) {
+  byID("repaired").textContent = weights ?
+    `The samples are draws of the model, taken by their importance weights: ${weights.draws.toLocaleString("en")} draws are worth ${short(weights.ess)} of the law. ` +
+    `The weights are ${weights.khat < 0.7 ? "reliable" : "unreliable"} (Pareto k̂ ${short(weights.khat)}, 0.7 at most).` : !r ? "" :
     `The repair moved the samples by ${r.steps.toLocaleString("en")} steps of ${short(r.dt)} in ${short(1000 * r.seconds)} ms. ` +
     `Their distribution changed by ${short(r.moved)} (Kolmogorov–Smirnov distance). ` +
     (!r.auto ? "" : r.settled ? "The last round did not move them any more." : "The last round still moved them, or left them wrong.");
@@ -55,7 +57,7 @@ export function numbers(answer, density) {
     ["", "samples", "model", "exact law"],
     ["mean", short(answer.mean), "—", short(exact.mean)],
     ["variance", short(answer.variance), "—", short(exact.variance)],
-    ...Object.entries(answer.quantiles).map(([q, v]) => [`${short(100 * q)} %`, short(v), short(density?.quantiles[q]), "—"]),
+    ...Object.entries(answer.quantiles).map(([q, v]) => [`${short(100 * q)} %`, short(v), short(density?.quantiles[q]), short(density?.exact_quantiles?.[q])]),
   ]);
 }
 

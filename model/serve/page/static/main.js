@@ -85,10 +85,10 @@ function show(answer, density, milliseconds) {
   document.body.classList.remove("old");
   last = answer;
   if (density) line.density(density);
-  if (onLine()) line.samples(answer.samples, Boolean(answer.repair), !density);
-  else plane.samples(answer.samples, Boolean(answer.repair));
+  if (onLine()) line.samples(answer.samples, Boolean(answer.repair || answer.weights), !density);
+  else plane.samples(answer.samples, Boolean(answer.repair || answer.weights));
   answerParts.certificate(answer.certificate);
-  answerParts.repaired(answer.repair);
+  answerParts.repaired(answer.repair, answer.weights);
   answerParts.warnings(answer.warnings, answer.certificate.verdict);
   answerParts.numbers(answer, density);
   answerParts.made(answer, density, milliseconds);

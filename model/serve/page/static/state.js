@@ -8,7 +8,7 @@ export const state = {
   n: 4096,
   seed: 0,
   solver: "rk4-4",
-  repair: "none", // none, auto or steps
+  repair: "none", // none, auto, weights or steps
   steps: 1000,
   function: 0,
   time: null,
@@ -47,7 +47,7 @@ export function read(fragment) {
   }
   const time = Number(all.get("time"));
   state.time = all.has("time") && Number.isFinite(time) ? time : null;
-  if (!["none", "auto", "steps"].includes(state.repair)) state.repair = "none";
+  if (!["none", "auto", "weights", "steps"].includes(state.repair)) state.repair = "none";
   for (const text of all.getAll("p")) {
     const [name, ...rest] = text.split(":");
     const [value, min, max] = rest.map(Number);
@@ -74,6 +74,6 @@ export function equation(model, used) {
 // draws is the part of a request's body that says how to draw.
 export function draws() {
   const d = { model: state.model, n: state.n, seed: state.seed, solver: state.solver };
-  if (state.repair !== "none") d.repair = state.repair === "auto" ? "auto" : state.steps;
+  if (state.repair !== "none") d.repair = state.repair === "steps" ? state.steps : state.repair;
   return d;
 }
