@@ -27,7 +27,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 	./model/training/assignment/... ./model/training/flow/... ./model/training/state/... \
 	./model/network/parameters/... ./model/sampling/ode/... ./worker/... \
 	./model/evaluation/metrics ./model/evaluation/metrics/softmin ./model/evaluation/metrics/bucketsort \
-	./model/registry ./model/sampling/certificate ./model/sampling/repair ./model/sampling/weights ./model/evaluation/calibration
+	./model/registry ./model/sampling/certificate ./model/sampling/repair ./model/sampling/weights ./model/evaluation/calibration ./model/serve
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
