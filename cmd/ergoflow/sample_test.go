@@ -94,7 +94,7 @@ func TestSampleRepairs(t *testing.T) {
 	}
 	for _, repair := range []string{"0", "-1", "some", "1.5", "9999999999"} {
 		cmd, out := program(t.Context(), t, "sample", "--checkpoint", dir, "--function", "0", "-o", filepath.Join(dir, "x.npy"), "--repair", repair)
-		if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "not none, auto or a number of steps") {
+		if err := cmd.Run(); err == nil || !strings.Contains(out.String(), "not none, auto, weights or a number of steps") {
 			t.Errorf("--repair %s: %v\n%s", repair, err, out)
 		}
 	}
