@@ -129,7 +129,7 @@ bench: setup ## time the training step
 
 wheel: build ## build the Python packages: bin/wheels/ergoflow-*.whl and ergoflow_bin-*.whl
 	rm -rf bin/wheels bin/wheel-tools python/bin-package/build
-	mkdir -p python/bin-package/build && cp bin/ergoflow python/bin-package/build/
+	mkdir -p python/bin-package/build && cp bin/ergoflow LICENSE THIRD_PARTY_LICENSES python/bin-package/build/
 	$(PYTHON) -m venv bin/wheel-tools
 	bin/wheel-tools/bin/pip install --quiet build==1.6.0 hatchling==1.33.0
 	for package in python python/bin-package; do \

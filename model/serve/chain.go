@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,6 +25,14 @@ type ChainRequest struct {
 	Chains    int      `query:"chains" minimum:"1" maximum:"4096" default:"1024"`
 	Seed      uint64   `query:"seed"`
 	Seconds   float64  `query:"seconds" exclusiveMinimum:"0" maximum:"60" default:"10" doc:"after which the stream ends"`
+}
+
+// Resolve implements huma.Resolver: NaN is neither above nor below a bound.
+func (r *ChainRequest) Resolve(huma.Context) []error {
+	if math.IsNaN(r.Seconds) {
+		return []error{&huma.ErrorDetail{Message: "expected a number", Location: "query.seconds"}}
+	}
+	return nil
 }
 
 // ChainStates are the states of the chains after so many steps.

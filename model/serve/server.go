@@ -110,6 +110,9 @@ func (s *Server) register(mux *http.ServeMux) {
 		"application/x-npy": {Marshal: marshalNPY, Unmarshal: unreadable},
 	}
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
+		if status == http.StatusInternalServerError && message == "cannot read request body" {
+			status = http.StatusBadRequest // the client sent less than it announced
+		}
 		return newProblem(status, message, errs...)
 	}
 	api := humago.New(mux, config)
