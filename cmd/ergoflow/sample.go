@@ -52,7 +52,7 @@ type sampleFlags struct {
 	time               float64
 	n                  int
 	solver, backend    string
-	engine             string
+	engine, equations  string
 	seed               uint64
 	repair             string // none, auto or a number of steps
 	json               bool
@@ -100,6 +100,13 @@ the longest time.`,
 			if cmd.Flags().Changed("time") {
 				flags.request.Time = &flags.time
 			}
+			if flags.equations != "" {
+				out, err := flags.runMany(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return printResult(out, flags.json, flags.output)
+			}
 			out, err := flags.run(cmd.Context())
 			if err != nil {
 				return err
@@ -110,6 +117,7 @@ the longest time.`,
 	f := cmd.Flags()
 	f.StringVar(&flags.checkpoint, "checkpoint", "", checkpointUsage+" (default: the only run in ergoflow-runs)")
 	f.IntVar(&flags.request.Function, "function", 0, "number of a function of the experiment; the held-out ones follow the training functions")
+	f.StringVar(&flags.equations, "equations", "", "`FILE` of many equations, .csv or .json (docs/formats.md): the array is [equations, n]")
 	f.StringArrayVar(&flags.request.Drift, "drift", nil, "formula `EXPR` of the drift b(x); in the plane give two, in x and y")
 	f.StringArrayVar(&flags.request.Diffusion, "diffusion", nil, "formula `EXPR` of the diffusion σ(x); in the plane give one, two or four")
 	parameterFlag(f, &flags.parameters)
@@ -124,8 +132,10 @@ the longest time.`,
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagsRequiredTogether("drift", "diffusion")
-	cmd.MarkFlagsOneRequired("function", "drift")
-	cmd.MarkFlagsMutuallyExclusive("function", "drift")
+	cmd.MarkFlagsOneRequired("function", "drift", "equations")
+	cmd.MarkFlagsMutuallyExclusive("function", "drift", "equations")
+	cmd.MarkFlagsMutuallyExclusive("equations", "param")
+	cmd.MarkFlagsMutuallyExclusive("equations", "time")
 	return cmd
 }
 

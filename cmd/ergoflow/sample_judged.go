@@ -20,11 +20,13 @@ type judged struct {
 	Equation   asked  `json:"equation"`
 	Seed       uint64 `json:"seed"`
 	Checkpoint string `json:"checkpoint"`
-	Run        string `json:"run"`  // hash of the configuration
-	Step       int    `json:"step"` // updates behind the state
+	Run        string `json:"run,omitempty"`  // hash of the configuration
+	Step       int    `json:"step,omitempty"` // updates behind the state
 	// Exact has the moments of the law by quadrature; nil where it is not known.
 	Exact       *exactMoments           `json:"exact,omitempty"`
 	Certificate certificate.Certificate `json:"certificate"`
+	// Warnings are given of each of many equations.
+	Warnings []string `json:"warnings,omitempty"`
 	// Repair says what --repair did; nil without it.
 	Repair *repair.Result `json:"repair,omitempty"`
 	// Weights says what --repair weights did.

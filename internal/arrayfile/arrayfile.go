@@ -31,6 +31,9 @@ type Samples struct {
 	Single  []float32 // in place of Data, where the numbers are in float32
 	Columns []string  // at least one
 	Chains  int       // 0 where the samples are not of chains; with one column only
+	// Equations is the number of equations that the samples are of, as many of each: their array
+	// is [equation, draw], or [equation, draw, coordinate]. 0 is one equation.
+	Equations int
 	// Unnamed means that the file does not say whether two dimensions are chains and draws, or
 	// samples and coordinates. The columns then are as for coordinates.
 	Unnamed bool
@@ -65,6 +68,10 @@ func (s Samples) count() int { return max(len(s.Data), len(s.Single)) }
 func (s Samples) Shape() []int {
 	d := len(s.Columns)
 	switch {
+	case s.Equations > 0 && d > 1:
+		return []int{s.Equations, s.count() / s.Equations / d, d}
+	case s.Equations > 0:
+		return []int{s.Equations, s.count() / s.Equations}
 	case s.Chains > 0:
 		return []int{s.Chains, s.count() / s.Chains}
 	case d > 1 || s.Unnamed:
@@ -114,6 +121,9 @@ func (s Samples) validate() error {
 	d := len(s.Columns)
 	if d == 0 || s.Chains < 0 || s.Chains > 0 && (d > 1 || s.count()%s.Chains != 0) || s.count()%max(d, 1) != 0 {
 		return fmt.Errorf("%d numbers in %d columns and %d chains", s.count(), d, s.Chains)
+	}
+	if s.Equations < 0 || s.Equations > 0 && (s.Chains > 0 || s.count()%(s.Equations*d) != 0) {
+		return fmt.Errorf("%d numbers in %d columns of %d equations", s.count(), d, s.Equations)
 	}
 	return nil
 }

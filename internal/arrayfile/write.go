@@ -35,12 +35,21 @@ func (t table) append(text []byte, i int) []byte {
 	return strconv.AppendFloat(text, t.Data[i], 'g', -1, 64)
 }
 
+// groups is how many chains or equations the samples are of, and which of the two; 0 if of one.
+func (t table) groups() (count int, name string) {
+	if t.Equations > 0 {
+		return t.Equations, "equation"
+	}
+	return t.Chains, "chain"
+}
+
 func (t table) csv(ctx context.Context, w io.Writer) error {
 	b := bufio.NewWriterSize(w, 1<<16)
-	if t.Chains > 0 {
-		b.WriteString("chain,draw,")
-	}
 	d := len(t.Columns)
+	groups, group := t.groups()
+	if groups > 0 {
+		b.WriteString(group + ",draw,")
+	}
 	for k, name := range t.Columns {
 		if k > 0 {
 			b.WriteString(",")
@@ -54,8 +63,8 @@ func (t table) csv(ctx context.Context, w io.Writer) error {
 			return ctx.Err()
 		}
 		row = row[:0]
-		if t.Chains > 0 {
-			draws := t.count() / t.Chains
+		if groups > 0 {
+			draws := t.count() / d / groups
 			row = append(strconv.AppendInt(row, int64(i/draws), 10), ',')
 			row = append(strconv.AppendInt(row, int64(i%draws), 10), ',')
 		}
@@ -88,14 +97,15 @@ func (t table) json(ctx context.Context, w io.Writer) error {
 			return ctx.Err()
 		}
 		b.WriteString(map[bool]string{true: "{", false: ",\n "}[k == 0] + strconv.Quote(name) + ": ")
-		if t.Chains == 0 {
+		groups, _ := t.groups()
+		if groups == 0 {
 			list(k, t.count(), d)
 			continue
 		}
-		draws := t.count() / t.Chains
-		for c := range t.Chains {
+		size := t.count() / groups
+		for c := range groups {
 			b.WriteString(map[bool]string{true: "[", false: ",\n"}[c == 0])
-			list(c*draws, (c+1)*draws, 1)
+			list(c*size+k, (c+1)*size, d)
 		}
 		b.WriteString("]")
 	}
@@ -112,8 +122,9 @@ func (t table) parquet(ctx context.Context, w io.Writer) error {
 	for _, name := range t.Columns {
 		root[name] = number
 	}
-	if t.Chains > 0 {
-		root["chain"], root["draw"] = parquet.Leaf(parquet.Int64Type), parquet.Leaf(parquet.Int64Type)
+	groups, group := t.groups()
+	if groups > 0 {
+		root[group], root["draw"] = parquet.Leaf(parquet.Int64Type), parquet.Leaf(parquet.Int64Type)
 	}
 	schema := parquet.NewSchema("samples", root)
 	place := map[string]int{} // the library orders the columns of a group by name
@@ -126,9 +137,9 @@ func (t table) parquet(ctx context.Context, w io.Writer) error {
 	for i := range t.count() / d {
 		row := make(parquet.Row, len(place))
 		put := func(name string, v parquet.Value) { row[place[name]] = v.Level(0, 0, place[name]) }
-		if t.Chains > 0 {
-			draws := t.count() / t.Chains
-			put("chain", parquet.Int64Value(int64(i/draws)))
+		if groups > 0 {
+			draws := t.count() / d / groups
+			put(group, parquet.Int64Value(int64(i/draws)))
 			put("draw", parquet.Int64Value(int64(i%draws)))
 		}
 		for k, name := range t.Columns {
