@@ -123,7 +123,7 @@ the longest time.`,
 	parameterFlag(f, &flags.parameters)
 	f.Float64Var(&flags.time, "time", 0, "physical time of the law, in the equation's unit, for models of vn1d_time")
 	f.IntVarP(&flags.n, "samples", "n", 4096, "number of samples")
-	f.StringVar(&flags.solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5")
+	f.StringVar(&flags.solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5; docs/results/solvers.md compares them")
 	f.StringVarP(&flags.output, "output", "o", "", outputUsage)
 	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
