@@ -61,7 +61,7 @@ func (s *Server) infer(ctx context.Context, in inference) (*inferred, error) {
 		draws.Model += "@" + in.version
 	}
 	out := &inferred{}
-	out.answers, out.about, err = s.sample(ctx, equations, draws, func(i int) string { return fmt.Sprintf("[%d]", i) })
+	out.answers, out.about, err = s.sample(ctx, equations, 0, draws, func(i int) string { return fmt.Sprintf("[%d]", i) })
 	if err != nil {
 		return nil, err
 	}

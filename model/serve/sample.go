@@ -42,6 +42,7 @@ type SampleRequest struct {
 // BatchRequest asks for samples of several equations.
 type BatchRequest struct {
 	Equations []Equation `json:"equations" minItems:"1" maxItems:"1024"`
+	Place     int        `json:"place,omitempty" minimum:"0" maximum:"1000000000" doc:"of the first equation in a longer list that goes in several requests: equations have the noise of their places"`
 	Draws
 }
 
@@ -127,7 +128,7 @@ func (s *Server) addSample(api huma.API) {
 		Description: "The answer is JSON, or with `Accept: application/x-npy` NumPy's format with the samples alone.",
 		Errors:      failures, MaxBodyBytes: s.config.MaxBody,
 	}, func(ctx context.Context, in *struct{ Body SampleRequest }) (*sampleOutput, error) {
-		answers, about, err := s.sample(ctx, []Equation{in.Body.Equation}, in.Body.Draws, func(int) string { return "" })
+		answers, about, err := s.sample(ctx, []Equation{in.Body.Equation}, 0, in.Body.Draws, func(int) string { return "" })
 		if err != nil {
 			return nil, err
 		}
@@ -138,7 +139,7 @@ func (s *Server) addSample(api huma.API) {
 		Summary: "Sample the invariant laws of many equations",
 		Errors:  failures, MaxBodyBytes: s.config.MaxBody,
 	}, func(ctx context.Context, in *struct{ Body BatchRequest }) (*batchOutput, error) {
-		answers, about, err := s.sample(ctx, in.Body.Equations, in.Body.Draws, func(i int) string { return fmt.Sprintf(".equations[%d]", i) })
+		answers, about, err := s.sample(ctx, in.Body.Equations, in.Body.Place, in.Body.Draws, func(i int) string { return fmt.Sprintf(".equations[%d]", i) })
 		if err != nil {
 			return nil, err
 		}
@@ -171,8 +172,9 @@ func (c *clock) lap() float64 {
 	return took.Seconds() * 1000
 }
 
-// sample answers for equations; at is the path of an equation in the body.
-func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at func(i int) string) ([]Samples, About, error) {
+// sample answers for equations, of which the first has the noise of that place; at is the path of
+// an equation in the body.
+func (s *Server) sample(ctx context.Context, equations []Equation, place int, d Draws, at func(i int) string) ([]Samples, About, error) {
 	about := About{Seed: d.Seed}
 	c := newClock()
 	m, leave, err := s.models.get(d.Model)
@@ -208,7 +210,7 @@ func (s *Server) sample(ctx context.Context, equations []Equation, d Draws, at f
 		if err != nil {
 			return problem(err, at(i))
 		}
-		draws[i] = table.Draw{Function: pending[i].Subject, N: d.N, Seed: d.Seed, Place: i}
+		draws[i] = table.Draw{Function: pending[i].Subject, N: d.N, Seed: d.Seed, Place: place + i}
 		return nil
 	})
 	if err != nil {

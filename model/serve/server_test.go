@@ -184,6 +184,10 @@ func TestSamples(t *testing.T) {
 			t.Fatalf("sample %d is %g alone, %g beside another equation", i, v, batch.Answers[0].Samples[i])
 		}
 	}
+	_, content, _ = ask(t, s, "/v1/samples", `{"equations": [{"function": 3}], "place": 1, "n": 50}`)
+	if placed := decode[struct{ Answers []lineAnswer }](t, content).Answers[0]; math.Abs(float64(placed.Samples[0]-batch.Answers[1].Samples[0])) > 1e-5 {
+		t.Error("an equation at its place in a longer list has other samples")
+	}
 	if len(batch.Answers) != 2 || len(batch.Answers[1].Samples) != 50 {
 		t.Errorf("%d answers", len(batch.Answers))
 	}

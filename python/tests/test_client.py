@@ -43,6 +43,8 @@ def test_batch_is_each_alone(flow):
 def test_long_lists_go_in_parts(flow):
     batch = flow.sample([ef.Equation(f"-{1 + k / 300:.4f}*x", "1") for k in range(300)], n=20, progress=False)
     assert batch.x.shape == (300, 20)
+    alike = flow.sample([ef.Equation("-x", "1")] * 300, n=20, progress=False)
+    assert len({a.x.tobytes() for a in alike}) == 300, "two equations have the same noise"
 
 
 def test_density(flow):

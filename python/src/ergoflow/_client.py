@@ -144,7 +144,7 @@ class Client:
         bar, answers = _progress(len(equations), progress), []
         for first in range(0, len(equations), _MOST):
             part = equations[first:first + _MOST]
-            answers += _read(self._ask("POST", "/v1/samples", {"equations": [e.document() for e in part], **body}), part)
+            answers += _read(self._ask("POST", "/v1/samples", {"equations": [e.document() for e in part], "place": first, **body}), part)
             if bar is not None:
                 bar.update(len(part))
         if bar is not None:
@@ -247,7 +247,7 @@ class AsyncClient:
         answers: list[Samples] = []
         for first in range(0, len(equations), _MOST):
             part = equations[first:first + _MOST]
-            answers += _read(await self._ask("POST", "/v1/samples", {"equations": [e.document() for e in part], **body}), part)
+            answers += _read(await self._ask("POST", "/v1/samples", {"equations": [e.document() for e in part], "place": first, **body}), part)
         batch = Batch(tuple(answers))
         for a in batch:
             a.warn(2)
