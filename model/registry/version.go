@@ -114,7 +114,7 @@ func CheckModel(model string) error {
 	switch {
 	case !name.MatchString(model):
 		return fmt.Errorf("%w: %.80q is no name of a model: it needs 1 to 64 letters, digits, dots, hyphens or underscores, and a letter or digit first", ErrInvalid, model)
-	case model == "weights" || model == "registry.db" || model == "registry.lock":
+	case model == "weights" || model == "tables" || model == "registry.db" || model == "registry.lock":
 		return fmt.Errorf("%w: a model cannot be called %q, as a file of the registry is", ErrInvalid, model)
 	}
 	return nil
