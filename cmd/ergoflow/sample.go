@@ -11,8 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ergoflow/ergoflow/data/equations/density"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/internal/arrayfile"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
@@ -316,14 +314,8 @@ func requestError(err error) error {
 	if equation.Input != "" {
 		err = fmt.Errorf("--%w", err)
 	}
-	grid := fmt.Sprintf("the model's grid, %g…%g", equation.Grid.Lo, equation.Grid.Hi)
-	switch {
-	case errors.Is(err, sde.ErrNotFinite):
-		return withHint(err, "give a drift and a diffusion that are finite on %s", grid)
-	case errors.Is(err, sde.ErrNotPositive):
-		return withHint(err, "give a diffusion that is positive on %s; a negative one has the same law as abs(…) of it", grid)
-	case errors.Is(err, density.ErrNotNormalisable):
-		return withHint(err, "give a drift that points inward at both ends of %s; beyond them it stays constant", grid)
+	if hint := equation.Hint(); hint != "" {
+		return withHint(err, "%s", hint)
 	}
 	return err
 }

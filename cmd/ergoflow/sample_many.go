@@ -113,6 +113,8 @@ func (f *sampleFlags) drawGroup(
 			err = named(i, err)
 			if input := (*request.InputError)(nil); errors.As(err, &input) {
 				err = withHint(usage(err), "correct it in %s", f.equations)
+			} else if equation := (*request.EquationError)(nil); errors.As(err, &equation) && equation.Hint() != "" {
+				err = withHint(err, "%s", equation.Hint())
 			}
 			return nil, nil, err
 		}

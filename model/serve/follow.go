@@ -26,8 +26,8 @@ func One(source Source) func(ctx context.Context, s *Server) error {
 const look = 2 * time.Second
 
 // Champions serves the champions of all models of a registry, and follows their promotions
-// until ctx ends. A champion that cannot be loaded leaves the one before in place; it is tried
-// again when another one is promoted. It fails only if nothing could be served in the
+// until ctx ends. If the server cannot load a champion, the one before stays, and the server
+// tries the next one that is promoted. It fails only if nothing could be served in the
 // beginning.
 func Champions(r *registry.Registry) func(ctx context.Context, s *Server) error {
 	return func(ctx context.Context, s *Server) error {

@@ -192,13 +192,7 @@ func (out *inferred) message(in *oip.ModelInferRequest, verdicts, certificates [
 		answer.Outputs = append(answer.Outputs, o)
 	}
 	samples := out.flat()
-	add("samples", "FP32", out.shape, &oip.InferTensorContents{Fp32Contents: samples}, func() []byte {
-		content := make([]byte, 0, 4*len(samples))
-		for _, v := range samples {
-			content = binary.LittleEndian.AppendUint32(content, math.Float32bits(v))
-		}
-		return content
-	})
+	add("samples", "FP32", out.shape, &oip.InferTensorContents{Fp32Contents: samples}, func() []byte { return littleEndian(samples) })
 	for _, t := range []struct {
 		name string
 		text []string

@@ -8,8 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/ergoflow/ergoflow/data/equations/density"
-	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
@@ -99,17 +97,7 @@ func problem(err error, at string) error {
 		if equation.Input != "" {
 			place += "." + equation.Input
 		}
-		grid := fmt.Sprintf("the model's grid, %g…%g", equation.Grid.Lo, equation.Grid.Hi)
-		hint := ""
-		switch {
-		case errors.Is(err, sde.ErrNotFinite):
-			hint = "give a drift and a diffusion that are finite on " + grid
-		case errors.Is(err, sde.ErrNotPositive):
-			hint = "give a diffusion that is positive on " + grid
-		case errors.Is(err, density.ErrNotNormalisable):
-			hint = "give a drift that points inward at both ends of " + grid
-		}
-		return located(equation.Err, place, hint)
+		return located(equation.Err, place, equation.Hint())
 	case errors.Is(err, request.ErrNotInvariant):
 		return located(err, "body.repair", "leave repair out")
 	case errors.Is(err, request.ErrNoWeights):

@@ -76,7 +76,7 @@ func (q *queue) draw(ctx context.Context, draws []table.Draw, solver ode.Solver)
 	}
 }
 
-// close ends the queue when those that wait have their answers.
+// close waits until all requests in the queue have their answers, and ends it.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true
@@ -107,7 +107,7 @@ func (q *queue) next() (batch []*job) {
 		size := 0
 		for _, j := range q.waiting {
 			switch {
-			case j.ctx.Err() != nil: // whoever asked has gone
+			case j.ctx.Err() != nil: // the client has gone
 			case len(batch) == 0 || j.solver == batch[0].solver && size+j.size <= maxBatch:
 				batch, size = append(batch, j), size+j.size
 			default:

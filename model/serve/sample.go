@@ -218,15 +218,17 @@ func (s *Server) sample(ctx context.Context, equations []Equation, place int, d 
 	}
 	about.Timing.Read = c.lap()
 
-	drawn, failed, err := m.queue.draw(ctx, draws, solver)
-	if err != nil {
-		return nil, about, problem(err, "")
+	drawn, failed := make([][]float32, len(draws)), make([]error, len(draws))
+	if !d.Repair.Weights { // which draw for themselves
+		if drawn, failed, err = m.queue.draw(ctx, draws, solver); err != nil {
+			return nil, about, problem(err, "")
+		}
 	}
 	about.Timing.Sample = c.lap()
 	targets := make([]request.Target, len(equations))
 	err = parallel(ctx, len(equations), func(_ context.Context, i int) error {
 		var err error
-		if targets[i], err = pending[i].Target(); err == nil {
+		if targets[i], err = pending[i].Target(); err == nil && !d.Repair.Weights {
 			drawn[i], err = request.Checked(drawn[i], failed[i])
 		}
 		if err != nil {

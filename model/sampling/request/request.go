@@ -102,6 +102,20 @@ func (e *EquationError) Error() string {
 
 func (e *EquationError) Unwrap() error { return e.Err }
 
+// Hint says what equation to give instead; it may be empty.
+func (e *EquationError) Hint() string {
+	grid := fmt.Sprintf("the model's grid, %g…%g", e.Grid.Lo, e.Grid.Hi)
+	switch {
+	case errors.Is(e.Err, sde.ErrNotFinite):
+		return fmt.Sprintf("give a drift and a diffusion that are finite on %s", grid)
+	case errors.Is(e.Err, sde.ErrNotPositive):
+		return fmt.Sprintf("give a diffusion that is positive on %s; a negative one has the same law as abs(…) of it", grid)
+	case errors.Is(e.Err, density.ErrNotNormalisable):
+		return fmt.Sprintf("give a drift that points inward at both ends of %s; beyond them it stays constant", grid)
+	}
+	return ""
+}
+
 // Resolve finds the equation that the request asks for. f is the experiment's family,
 // trained the normalisation of the model's state. New equations are compared with functions
 // of the training set, which it makes again: a Reader makes them once for many requests.
