@@ -41,12 +41,7 @@ deviations of each function's law.`,
 			if err != nil {
 				return usage(err)
 			}
-			trained, st, err := readState(cmd.Context(), checkpoint)
-			if err != nil {
-				return err
-			}
-			e := trained.Inference()
-			f, err := e.Family()
+			e, f, st, err := readTrained(cmd.Context(), checkpoint)
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,36 +146,22 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		defer debug.SetMemoryLimit(debug.SetMemoryLimit(uncollected))
 		defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	}
-	solver, err := ode.Parse(f.solver)
-	if err != nil {
-		return out, usage(err)
-	}
-	if _, _, err := f.repairs(); err != nil {
-		return out, err
-	}
 	if err := f.fits(1); err != nil {
 		return out, err
 	}
-	if err := arrayWritable(f.output, f.json); err != nil {
+	solver, err := f.check()
+	if err != nil {
 		return out, err
 	}
 	if f.request.Parameters, err = readParameters(f.parameters); err != nil {
 		return out, err
 	}
-	if f.checkpoint, err = checkpointOrOnly(f.checkpoint); err != nil {
-		return out, err
-	}
-	trained, st, err := readState(ctx, f.checkpoint)
+	e, equations, st, err := readTrained(ctx, f.checkpoint)
 	if err != nil {
 		return out, err
 	}
-	e := trained.Inference()
 	dim := e.Velocity().Dim()
 	if err := f.fits(dim); err != nil {
-		return out, err
-	}
-	equations, err := e.Family()
-	if err != nil {
 		return out, err
 	}
 	begin := time.Now()
@@ -213,7 +198,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	}
 	warn(judged.Certificate.Warnings())
 	judged.hint()
-	judged.Run, judged.Step = cmp.Or(st.Run, trained.Hash()), int(st.Step)
+	judged.Run, judged.Step = st.Run, int(st.Step)
 	written := arrayfile.Points32(d.x, dim)
 	if _, err := writeSamples(ctx, f.output, written); err != nil {
 		return out, err
@@ -228,6 +213,21 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 		out.lineMoments = &lineMoments{mean, variance}
 	}
 	return out, nil
+}
+
+// check reads the flags that need no model, and finds the checkpoint.
+func (f *sampleFlags) check() (solver ode.Solver, err error) {
+	if solver, err = ode.Parse(f.solver); err != nil {
+		return nil, usage(err)
+	}
+	if _, _, err := f.repairs(); err != nil {
+		return nil, err
+	}
+	if err := arrayWritable(f.output, f.json); err != nil {
+		return nil, err
+	}
+	f.checkpoint, err = checkpointOrOnly(f.checkpoint)
+	return solver, err
 }
 
 // fits refuses more samples of that dimension than one command can hold.

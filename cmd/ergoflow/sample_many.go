@@ -12,7 +12,6 @@ import (
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
-	"github.com/ergoflow/ergoflow/model/sampling/table"
 )
 
 // manySamples is the document of `sample --equations --json`.
@@ -36,14 +35,8 @@ func (f *sampleFlags) runMany(ctx context.Context) (out manySamples, err error) 
 	if f.repair == byWeights {
 		return out, usagef("--repair weights is for one equation, not for --equations")
 	}
-	solver, err := ode.Parse(f.solver)
+	solver, err := f.check()
 	if err != nil {
-		return out, usage(err)
-	}
-	if _, _, err := f.repairs(); err != nil {
-		return out, err
-	}
-	if err := arrayWritable(f.output, f.json); err != nil {
 		return out, err
 	}
 	requests, err := request.ReadEquations(f.equations)
@@ -53,21 +46,13 @@ func (f *sampleFlags) runMany(ctx context.Context) (out manySamples, err error) 
 		}
 		return out, err
 	}
-	if f.checkpoint, err = checkpointOrOnly(f.checkpoint); err != nil {
-		return out, err
-	}
-	trained, st, err := readState(ctx, f.checkpoint)
+	e, equations, st, err := readTrained(ctx, f.checkpoint)
 	if err != nil {
 		return out, err
 	}
-	e := trained.Inference()
 	dim := e.Velocity().Dim()
 	if most := sampler.MaxNumbers / dim / len(requests); f.n < 1 || f.n > most {
 		return out, usagef("-n is %d, not in 1…%d for %d equations", f.n, most, len(requests))
-	}
-	equations, err := e.Family()
-	if err != nil {
-		return out, err
 	}
 	begin := time.Now()
 	drawer, err := engine.Open(engine.Options{Name: f.engine, Backend: f.backend, Tables: tablesBeside(f.checkpoint)}, e, equations, st)
@@ -107,7 +92,7 @@ func (f *sampleFlags) drawGroup(
 	ctx context.Context, drawer *engine.Engine, reader *request.Reader, solver ode.Solver, group []request.Request, first int,
 ) (all []float32, answers []judged, err error) {
 	named := func(i int, err error) error { return fmt.Errorf("equation %d: %w", first+i+1, err) }
-	pending, draws := make([]*request.Pending, len(group)), make([]table.Draw, len(group))
+	pending, draws := make([]*request.Pending, len(group)), make([]sampler.Draw, len(group))
 	for i, r := range group {
 		if pending[i], err = reader.Begin(ctx, r); err != nil {
 			err = named(i, err)
@@ -118,7 +103,7 @@ func (f *sampleFlags) drawGroup(
 			}
 			return nil, nil, err
 		}
-		draws[i] = table.Draw{Function: pending[i].Subject, N: f.n, Seed: f.seed, Place: first + i}
+		draws[i] = sampler.Draw{Function: pending[i].Subject, N: f.n, Seed: f.seed, Place: first + i}
 	}
 	samples, failures, err := drawer.SampleEach(ctx, draws, solver)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator"
 	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/registry"
 	"github.com/ergoflow/ergoflow/model/training/state"
@@ -62,6 +64,19 @@ func readState(ctx context.Context, name string) (experiment.Experiment, *state.
 		return experiment.Experiment{}, nil, err
 	}
 	return decodeState(name, encoded)
+}
+
+// readTrained reads the state that a --checkpoint argument names, with its experiment as it is
+// sampled and its family. The state has the name of its run.
+func readTrained(ctx context.Context, name string) (experiment.Experiment, family.Family, *state.State, error) {
+	trained, st, err := readState(ctx, name)
+	if err != nil {
+		return experiment.Experiment{}, nil, nil, err
+	}
+	st.Run = cmp.Or(st.Run, trained.Hash())
+	e := trained.Inference()
+	f, err := e.Family()
+	return e, f, st, err
 }
 
 // readEncoded reads the encoded state that a --checkpoint argument names, and says whether it

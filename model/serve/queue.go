@@ -7,7 +7,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
-	"github.com/ergoflow/ergoflow/model/sampling/table"
+	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 )
 
 // maxBatch bounds the samples of all equations of one batch: requests that come while one is
@@ -32,7 +32,7 @@ type queue struct {
 // job is one request: draws with the same solver.
 type job struct {
 	ctx    context.Context
-	draws  []table.Draw
+	draws  []sampler.Draw
 	solver ode.Solver
 	size   int // samples of all draws
 	answer chan answer
@@ -55,7 +55,7 @@ func newQueue(e *engine.Engine) *queue {
 }
 
 // draw waits for the samples of the draws, or for the end of the context.
-func (q *queue) draw(ctx context.Context, draws []table.Draw, solver ode.Solver) ([][]float32, []error, error) {
+func (q *queue) draw(ctx context.Context, draws []sampler.Draw, solver ode.Solver) ([][]float32, []error, error) {
 	j := &job{ctx: ctx, draws: draws, solver: solver, answer: make(chan answer, 1)}
 	for _, d := range draws {
 		j.size += d.N
@@ -131,7 +131,7 @@ func (q *queue) compute(batch []*job) {
 	if len(batch) == 1 {
 		ctx = batch[0].ctx // nobody else waits: it ends with the request
 	}
-	var draws []table.Draw
+	var draws []sampler.Draw
 	for _, j := range batch {
 		draws = append(draws, j.draws...)
 	}

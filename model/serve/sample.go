@@ -19,7 +19,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
-	"github.com/ergoflow/ergoflow/model/sampling/table"
+	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 )
 
 // Draws are what requests for samples have besides their equations.
@@ -201,7 +201,7 @@ func (s *Server) sample(ctx context.Context, equations []Equation, place int, d 
 	about.Timing.Wait = c.lap()
 
 	answers := make([]Samples, len(equations))
-	pending, draws := make([]*request.Pending, len(equations)), make([]table.Draw, len(equations))
+	pending, draws := make([]*request.Pending, len(equations)), make([]sampler.Draw, len(equations))
 	err = parallel(ctx, len(equations), func(_ context.Context, i int) error {
 		r, err := equations[i].request(at(i))
 		if err == nil {
@@ -210,7 +210,7 @@ func (s *Server) sample(ctx context.Context, equations []Equation, place int, d 
 		if err != nil {
 			return problem(err, at(i))
 		}
-		draws[i] = table.Draw{Function: pending[i].Subject, N: d.N, Seed: d.Seed, Place: place + i}
+		draws[i] = sampler.Draw{Function: pending[i].Subject, N: d.N, Seed: d.Seed, Place: place + i}
 		return nil
 	})
 	if err != nil {

@@ -164,50 +164,23 @@ func (e *Engine) open() error {
 // Sample draws n samples [n, d] of each of the functions. The noise of function i depends on
 // (seed, i) alone.
 func (e *Engine) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
+	return sampler.Each(e.SampleEach).All(ctx, functions, n, solver, seed)
+}
+
+// SampleEach is a sampler.Each, by the table or by the network.
+func (e *Engine) SampleEach(ctx context.Context, draws []sampler.Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
 	switch {
 	case e.Of(solver) == Table:
-		return e.table.Sample(ctx, functions, n, solver, seed)
+		return e.table.SampleEach(ctx, draws, solver)
 	case e.options.Name == Table:
-		return nil, fmt.Errorf("%w: %w", ErrNoTable, table.ErrSolver)
+		return nil, nil, fmt.Errorf("%w: %w", ErrNoTable, table.ErrSolver)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.open(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return e.network.Sample(ctx, functions, n, solver, seed)
-}
-
-// SampleEach draws the samples of each of the draws: by a table they share passes over it. The
-// failures are those of single draws, by their places among draws.
-func (e *Engine) SampleEach(ctx context.Context, draws []table.Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
-	if e.Of(solver) == Table {
-		return e.table.SampleEach(ctx, draws, solver)
-	}
-	samples, failures = make([][]float32, len(draws)), make([]error, len(draws))
-	for first := 0; first < len(draws); {
-		// Functions of one request, side by side.
-		last := first + 1
-		for draws[first].Place == 0 && last < len(draws) && draws[last].Place == last-first &&
-			draws[last].Seed == draws[first].Seed && draws[last].N == draws[first].N {
-			last++
-		}
-		functions := make([]flow.Subject, last-first)
-		for i := range functions {
-			functions[i] = draws[first+i].Function
-		}
-		drawn, err := e.Sample(ctx, functions, draws[first].N, solver, draws[first].Seed)
-		if ctx.Err() != nil {
-			return nil, nil, ctx.Err()
-		}
-		for i := first; i < last; i++ {
-			if failures[i] = err; err == nil {
-				samples[i] = drawn[i-first]
-			}
-		}
-		first = last
-	}
-	return samples, failures, nil
+	return e.network.SampleEach(ctx, draws, solver)
 }
 
 // Law is the law of the model's samples on the line; it fails with ErrNoTable where the model

@@ -11,7 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
-	"github.com/ergoflow/ergoflow/model/sampling/table"
+	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
@@ -106,7 +106,7 @@ func TestSampleEach(t *testing.T) {
 	e, f, st := model(t, "vn1d", 1)
 	functions := subjects(t, f, 3)
 	solver := ode.Euler{Steps: 2}
-	draws := []table.Draw{
+	draws := []sampler.Draw{
 		{Function: functions[0], N: 20, Seed: 1}, {Function: functions[1], N: 20, Seed: 1, Place: 1},
 		{Function: functions[2], N: 30, Seed: 1}, {Function: functions[0], N: 20, Seed: 2},
 	}

@@ -4,6 +4,7 @@
 package sampler
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,46 +123,96 @@ func (s *Sampler) Close() {
 	}
 }
 
-// Sample draws n samples [n, d] for each of the functions. The noise of function i
-// depends on (seed, i) alone, and each function is integrated by itself. So its
-// samples do not depend on the other functions.
-func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
-	d := s.model.Dim()
-	if err := CheckRequest(functions, n, d); err != nil {
-		return nil, err
+// A Draw asks for N samples of one function, from the noise of function number Place of a request
+// with that seed (Noise).
+type Draw struct {
+	Function flow.Subject
+	N        int
+	Seed     uint64
+	Place    int
+}
+
+// Each draws the samples of several draws. The failures are those of single draws, by their
+// places among them.
+type Each func(ctx context.Context, draws []Draw, solver ode.Solver) (samples [][]float32, failures []error, err error)
+
+// All draws n samples of each of the functions by each. It fails with the first failure.
+func (each Each) All(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
+	draws := make([]Draw, len(functions))
+	for i, f := range functions {
+		draws[i] = Draw{f, n, seed, i}
 	}
-	codes, err := s.encode(ctx, functions)
+	samples, failures, err := each(ctx, draws, solver)
+	if err == nil {
+		err = cmp.Or(failures...)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("encode functions: %w", err)
-	}
-	samples := make([][]float32, len(functions))
-	for i, code := range codes {
-		x := Noise(seed, i, n*d)
-		if err := s.integrate(ctx, x, code, solver); err != nil {
-			return nil, fmt.Errorf("sample function %d: %w", i, err)
-		}
-		s.frame.Restore(x)
-		samples[i] = x
+		return nil, err
 	}
 	return samples, nil
 }
 
-// CheckRequest reports a number of samples, or a function, that a network of that dimension
-// cannot sample.
-func CheckRequest(functions []flow.Subject, n, dim int) error {
-	if n < 1 || n > MaxNumbers/dim {
-		return fmt.Errorf("sample: %d samples, not in 1…%d", n, MaxNumbers/dim)
+// Sample draws n samples [n, d] for each of the functions. The noise of function i
+// depends on (seed, i) alone, and each function is integrated by itself. So its
+// samples do not depend on the other functions.
+func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
+	return Each(s.SampleEach).All(ctx, functions, n, solver, seed)
+}
+
+// SampleEach is an Each.
+func (s *Sampler) SampleEach(ctx context.Context, draws []Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
+	d := s.model.Dim()
+	functions, err := Functions(draws, d)
+	if err != nil {
+		return nil, nil, err
 	}
-	for i, f := range functions {
-		if f.Function.System == nil {
+	codes, err := s.encode(ctx, functions)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode functions: %w", err)
+	}
+	samples, failures = make([][]float32, len(draws)), make([]error, len(draws))
+	for i, draw := range draws {
+		x := Noise(draw.Seed, draw.Place, draw.N*d)
+		if err := s.integrate(ctx, x, codes[i], solver); err != nil {
+			if ctx.Err() != nil {
+				return nil, nil, err
+			}
+			failures[i] = fmt.Errorf("sample function %d: %w", draw.Place, err)
 			continue
 		}
-		if err := f.Function.System.Validate(); err != nil {
-			return fmt.Errorf("sample function %d: %w", i, err)
+		s.frame.Restore(x)
+		samples[i] = x
+	}
+	return samples, failures, nil
+}
+
+// Functions are those of draws, which a network of that dimension can sample.
+func Functions(draws []Draw, dim int) ([]flow.Subject, error) {
+	functions := make([]flow.Subject, len(draws))
+	for i, draw := range draws {
+		functions[i] = draw.Function
+		if err := check(draw, dim); err != nil {
+			return nil, err
 		}
-		if have := f.Function.System.Dim(); have != dim {
-			return fmt.Errorf("sample function %d: its states have %d numbers, the network's %d", i, have, dim)
-		}
+	}
+	return functions, nil
+}
+
+// check reports a number of samples, or a function, that a network of that dimension cannot
+// sample.
+func check(draw Draw, dim int) error {
+	if draw.N < 1 || draw.N > MaxNumbers/dim {
+		return fmt.Errorf("sample: %d samples, not in 1…%d", draw.N, MaxNumbers/dim)
+	}
+	system := draw.Function.Function.System
+	if system == nil {
+		return nil
+	}
+	if err := system.Validate(); err != nil {
+		return fmt.Errorf("sample function %d: %w", draw.Place, err)
+	}
+	if have := system.Dim(); have != dim {
+		return fmt.Errorf("sample function %d: its states have %d numbers, the network's %d", draw.Place, have, dim)
 	}
 	return nil
 }

@@ -82,43 +82,17 @@ func (s *Sampler) table(ctx context.Context, solver ode.Solver) (*Table, error) 
 	return t, nil
 }
 
-// A Draw asks for N samples of one function, from the noise of function number Place of a request
-// with that seed (sampler.Noise).
-type Draw struct {
-	Function flow.Subject
-	N        int
-	Seed     uint64
-	Place    int
-}
-
 // Sample draws n samples of each of the functions, from the noise that package sampler takes
 // for the same seed: the samples differ by rounding and by the table's error.
 func (s *Sampler) Sample(ctx context.Context, functions []flow.Subject, n int, solver ode.Solver, seed uint64) ([][]float32, error) {
-	draws := make([]Draw, len(functions))
-	for i, f := range functions {
-		draws[i] = Draw{f, n, seed, i}
-	}
-	samples, failures, err := s.SampleEach(ctx, draws, solver)
-	if err != nil {
-		return nil, err
-	}
-	for _, err := range failures {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return samples, nil
+	return sampler.Each(s.SampleEach).All(ctx, functions, n, solver, seed)
 }
 
-// SampleEach draws the samples of each of the draws, which share passes over the table. The
-// failures are those of single draws, by their places among draws.
-func (s *Sampler) SampleEach(ctx context.Context, draws []Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
-	functions := make([]flow.Subject, len(draws))
-	for i, d := range draws {
-		functions[i] = d.Function
-		if err := sampler.CheckRequest(functions[i:i+1], d.N, 1); err != nil {
-			return nil, nil, err
-		}
+// SampleEach is a sampler.Each whose draws share passes over the table.
+func (s *Sampler) SampleEach(ctx context.Context, draws []sampler.Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
+	functions, err := sampler.Functions(draws, 1)
+	if err != nil {
+		return nil, nil, err
 	}
 	t, err := s.table(ctx, solver)
 	if err != nil {
@@ -221,7 +195,7 @@ func (t *Table) integrate(ctx context.Context, x [][]float32, codes []float32) e
 }
 
 // outside computes by the network the samples of one draw that left the table.
-func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Solver, d Draw) error {
+func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Solver, d sampler.Draw) error {
 	var left []int
 	for i, v := range x {
 		if v != v {
