@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -24,13 +23,7 @@ type Formulas []string
 
 // UnmarshalJSON reads a string or a list of strings.
 func (f *Formulas) UnmarshalJSON(raw []byte) error {
-	if raw = bytes.TrimSpace(raw); len(raw) > 0 && raw[0] == '"' {
-		var one string
-		err := json.Unmarshal(raw, &one)
-		*f = Formulas{one}
-		return err
-	}
-	return json.Unmarshal(raw, (*[]string)(f))
+	return (*request.Formulas)(f).UnmarshalJSON(raw)
 }
 
 // MarshalJSON writes a single formula as a string.

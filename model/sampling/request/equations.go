@@ -103,8 +103,8 @@ func equationsOfCSV(text string) (all []Request, err error) {
 
 func equationsOfJSON(content []byte) (all []Request, err error) {
 	var list []struct {
-		Drift     formulas              `json:"drift"`
-		Diffusion formulas              `json:"diffusion"`
+		Drift     Formulas              `json:"drift"`
+		Diffusion Formulas              `json:"diffusion"`
 		Params    expression.Parameters `json:"params"`
 		Function  *int                  `json:"function"`
 		Time      *float64              `json:"time"`
@@ -129,14 +129,14 @@ func equationsOfJSON(content []byte) (all []Request, err error) {
 	return all, nil
 }
 
-// formulas are a string, or a list of strings.
-type formulas []string
+// Formulas are one formula, or one for each coordinate: a string or a list of strings in JSON.
+type Formulas []string
 
 // UnmarshalJSON reads either.
-func (f *formulas) UnmarshalJSON(raw []byte) error {
+func (f *Formulas) UnmarshalJSON(raw []byte) error {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {
-		*f = formulas{one}
+		*f = Formulas{one}
 		return nil
 	}
 	return json.Unmarshal(raw, (*[]string)(f))
