@@ -9,19 +9,13 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 func formulas(t *testing.T, drift, diffusion string) simulate.Equation {
 	t.Helper()
-	b, err := expression.Compile(drift)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sigma, err := expression.Compile(diffusion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, sigma := expressiontest.Line(t, drift, diffusion)
 	return expression.NewEquation(b, sigma).Bind
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/exact"
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/random"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/arrayfile"
 )
 
@@ -95,13 +94,9 @@ standard output.`,
 
 // run finds the law and writes the files.
 func (f *exactFlags) run(ctx context.Context) (out invariantLaw, err error) {
-	b, sigma, parameters, err := f.compile()
+	b, sigma, parameters, domain, err := f.equation()
 	if err != nil {
 		return out, err
-	}
-	domain, err := simulate.ParseDomain(f.domain)
-	if err != nil {
-		return out, usage(fmt.Errorf("--domain: %w", err))
 	}
 	if f.n < 1 || f.n > maxSamples {
 		return out, usagef("-n is %d, not in 1…%d", f.n, maxSamples)

@@ -38,6 +38,17 @@ func (l *lineFlags) compile() (b, sigma *expression.Expression, p expression.Par
 	return b, sigma, p, err
 }
 
+// equation reads formulas and domain.
+func (l *lineFlags) equation() (b, sigma *expression.Expression, p expression.Parameters, d simulate.Domain, err error) {
+	if b, sigma, p, err = l.compile(); err != nil {
+		return nil, nil, nil, d, err
+	}
+	if d, err = simulate.ParseDomain(l.domain); err != nil {
+		return nil, nil, nil, d, usage(fmt.Errorf("--domain: %w", err))
+	}
+	return b, sigma, p, d, nil
+}
+
 func parameterFlag(f *pflag.FlagSet, to *[]string) {
 	f.StringArrayVar(to, "param", nil, "`NAME=VALUE` of a name in the formulas, for example theta=2; repeatable")
 }

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ergoflow/ergoflow/data/equations/exact"
-	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
 	"github.com/ergoflow/ergoflow/model/report/figures"
 )
@@ -100,13 +99,9 @@ func (f *plotFlags) law() (*figures.Curve, error) {
 	if len(f.drift) == 0 {
 		return nil, nil
 	}
-	b, sigma, _, err := f.compile()
+	b, sigma, _, domain, err := f.equation()
 	if err != nil {
 		return nil, err
-	}
-	domain, err := simulate.ParseDomain(f.domain)
-	if err != nil {
-		return nil, usage(fmt.Errorf("--domain: %w", err))
 	}
 	law, err := exact.Of(b.Eval, sigma.Eval, domain.Lo, domain.Hi)
 	if err != nil {

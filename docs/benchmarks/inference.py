@@ -23,7 +23,6 @@ import time
 import sitting
 
 ROOT = sitting.ROOT
-BEGIN, END = "<!-- measured -->", "<!-- end -->"
 MODELS = ("vn1d", "rare1d")
 
 
@@ -80,9 +79,7 @@ def main():
     text = "\n".join(page)
     print(text)
     if options.write:
-        old = options.write.read_text()
-        before, after = old.split(BEGIN)[0], old.split(END)[1]
-        options.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        sitting.write(options.write, text)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import subprocess
 import sitting
 
 ROOT = sitting.ROOT
-BEGIN, END = "<!-- measured -->", "<!-- end -->"
 
 
 def main():
@@ -50,9 +49,7 @@ def main():
     ])
     print(text)
     if options.write:
-        old = options.write.read_text()
-        before, after = old.split(BEGIN)[0], old.split(END)[1]
-        options.write.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        sitting.write(options.write, text)
 
 
 if __name__ == "__main__":

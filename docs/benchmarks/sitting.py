@@ -1,4 +1,5 @@
-"""Processor and commit, for the first line of a page's measurements."""
+"""Processor and commit, for the first line of a page's measurements, and the place of the
+measurements in the page."""
 
 import pathlib
 import subprocess
@@ -14,3 +15,13 @@ def processor():
 def commit():
     """The commit of the working tree, with -dirty if it has changes."""
     return subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
+BEGIN, END = "<!-- measured -->", "<!-- end -->"
+
+
+def write(page, text):
+    """Puts the text between the two markers of a page."""
+    old = page.read_text(encoding="utf-8")
+    before, rest = old.split(BEGIN)
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}", encoding="utf-8")

@@ -8,20 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 )
 
 func of(t *testing.T, drift, diffusion string, lo, hi float64) *Law {
 	t.Helper()
-	b, err := expression.Compile(drift)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := expression.Compile(diffusion)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Of(b.Eval, s.Eval, lo, hi)
+	b, sigma := expressiontest.Line(t, drift, diffusion)
+	l, err := Of(b.Eval, sigma.Eval, lo, hi)
 	if err != nil {
 		t.Fatal(err)
 	}

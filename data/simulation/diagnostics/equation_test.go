@@ -11,19 +11,14 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 )
 
 // euler are the states of many chains of an equation after that many steps from N(0, 1).
 func euler(t *testing.T, drift, diffusion string, dt float64, steps int) (b, sigma *expression.Expression, x []float64) {
 	t.Helper()
-	b, err := expression.Compile(drift)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if sigma, err = expression.Compile(diffusion); err != nil {
-		t.Fatal(err)
-	}
+	b, sigma = expressiontest.Line(t, drift, diffusion)
 	x = make([]float64, mostStates)
 	s := simulate.Scheme{DT: dt, BurnIn: steps, Thin: 1, Chains: len(x)}
 	engine, err := simulate.NewEngine(expression.Engines()[0])

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -13,14 +14,7 @@ import (
 
 func formulas(t *testing.T, drift, diffusion string) simulate.Equation {
 	t.Helper()
-	b, err := expression.Compile(drift)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sigma, err := expression.Compile(diffusion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, sigma := expressiontest.Line(t, drift, diffusion)
 	return expression.NewEquation(b, sigma).Bind
 }
 
@@ -29,15 +23,8 @@ func formulas(t *testing.T, drift, diffusion string) simulate.Equation {
 // last block.
 func TestContinue(t *testing.T) {
 	grid := sde.Grid{Lo: -5, Hi: 5, N: 64}
-	b, err := expression.Compile("x - x^3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := expression.Compile("0.7 + 0.1*cos(x)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, err := expression.Tabulate(b, one, grid)
+	b, sigma := expressiontest.Line(t, "x - x^3", "0.7 + 0.1*cos(x)")
+	line, err := expression.Tabulate(b, sigma, grid)
 	if err != nil {
 		t.Fatal(err)
 	}

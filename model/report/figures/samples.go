@@ -150,8 +150,8 @@ func drawLineSets(w io.Writer, suffix string, sets []SampleSet, law *Curve) erro
 	return err
 }
 
-func drawPlaneSets(w io.Writer, suffix string, sets []SampleSet) error {
-	var row planeRow
+// rowOf are the sets in the plane, side by side.
+func rowOf(sets []SampleSet) (row planeRow) {
 	for _, s := range sets {
 		points := make([]float32, len(s.X))
 		for i, v := range s.X {
@@ -159,6 +159,11 @@ func drawPlaneSets(w io.Writer, suffix string, sets []SampleSet) error {
 		}
 		row.Sets = append(row.Sets, planeSet{s.Name, points})
 	}
+	return row
+}
+
+func drawPlaneSets(w io.Writer, suffix string, sets []SampleSet) error {
+	row := rowOf(sets)
 	if err := validatePlane([]planeRow{row}); err != nil {
 		return fmt.Errorf("%w: %w", ErrSets, err)
 	}

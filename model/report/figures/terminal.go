@@ -95,14 +95,7 @@ func numberedLine(lo, hi float64, cells int) string {
 
 // shades are maps of samples in the plane. A character is twice as high as wide.
 func shades(cells int, sets []SampleSet) string {
-	var row planeRow
-	for _, s := range sets {
-		points := make([]float32, len(s.X))
-		for i, v := range s.X {
-			points[i] = float32(v)
-		}
-		row.Sets = append(row.Sets, planeSet{s.Name, points})
-	}
+	row := rowOf(sets)
 	x, y, side := frame(row)
 	cells = min(cells, 64)
 	rows, ramp := cells/2, []rune(" ·░▒▓█")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
 )
@@ -17,14 +17,7 @@ var grid = sde.Grid{Lo: -5, Hi: 5, N: 64}
 // subject judges by formulas on the line, with their exact law.
 func subject(t testing.TB, drift, diffusion string) Subject {
 	t.Helper()
-	b, err := expression.Compile(drift)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sigma, err := expression.Compile(diffusion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, sigma := expressiontest.Line(t, drift, diffusion)
 	_, law, err := Integrate(b.Eval, sigma.Eval, grid.Lo, grid.Hi)
 	if err != nil {
 		t.Fatal(err)
@@ -295,14 +288,7 @@ func BenchmarkCertify(b *testing.B) {
 }
 
 func BenchmarkIntegrate(b *testing.B) {
-	drift, err := expression.Compile("x - x^3")
-	if err != nil {
-		b.Fatal(err)
-	}
-	sigma, err := expression.Compile("0.7")
-	if err != nil {
-		b.Fatal(err)
-	}
+	drift, sigma := expressiontest.Line(b, "x - x^3", "0.7")
 	for b.Loop() {
 		if _, _, err := Integrate(drift.Eval, sigma.Eval, grid.Lo, grid.Hi); err != nil {
 			b.Fatal(err)

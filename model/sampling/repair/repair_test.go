@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
+	"github.com/ergoflow/ergoflow/data/equations/expression/expressiontest"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/random"
@@ -20,14 +21,7 @@ import (
 // line is an equation of formulas, and whether samples have its exact law.
 func line(t *testing.T, drift, diffusion string) (Equation, func(x []float32) bool) {
 	t.Helper()
-	b, err := expression.Compile(drift)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sigma, err := expression.Compile(diffusion)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, sigma := expressiontest.Line(t, drift, diffusion)
 	_, law, err := certificate.Integrate(b.Eval, sigma.Eval, -5, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -134,11 +128,8 @@ func TestNotSettled(t *testing.T) {
 	if r, err := Run(t.Context(), normal(1024, 1, 0.1), e, Options{Limit: 20 * time.Millisecond}, right); err != nil || r.Settled {
 		t.Errorf("one well: %+v, %v", r, err)
 	}
-	b, err := expression.Compile("x^3 - x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	away := Equation{Formulas: expression.NewEquation(b, b).Bind, Drift: b.Eval, Diffusion: b.Eval}
+	b, sigma := expressiontest.Line(t, "x^3 - x", "x^3 - x")
+	away := Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval}
 	if _, err := Run(t.Context(), normal(100, 3, 1), away, Options{Steps: 10000}, nil); !errors.Is(err, simulate.ErrDiverged) {
 		t.Errorf("away: %v", err)
 	}
@@ -158,15 +149,8 @@ func TestSystems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := expression.Compile("-x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, err := expression.Compile("1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := expression.Tabulate(b, one, grid)
+	b, sigma := expressiontest.Line(t, "-x", "1")
+	table, err := expression.Tabulate(b, sigma, grid)
 	if err != nil {
 		t.Fatal(err)
 	}
