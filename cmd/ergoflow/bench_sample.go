@@ -7,7 +7,6 @@ import (
 
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
-	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 )
 
@@ -26,6 +25,9 @@ deviations of each function's law.`,
 		Example: "  ergoflow bench sample --checkpoint ergoflow-runs/vn1d-demo --equations 128 -n 4096 --json",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("compare") {
+				compare = min(compare, equations)
+			}
 			for _, flag := range []struct {
 				name                  string
 				value, least, largest int
@@ -37,13 +39,13 @@ deviations of each function's law.`,
 					return err
 				}
 			}
-			method, err := ode.Parse(solver)
-			if err != nil {
-				return usage(err)
-			}
 			e, f, st, err := readTrained(cmd.Context(), checkpoint)
 			if err != nil {
 				return err
+			}
+			method, err := e.Solver(solver)
+			if err != nil {
+				return usage(err)
 			}
 			options.Tables = tablesBeside(checkpoint)
 			s, err := engine.Benchmark(cmd.Context(), options, e, f, st, method, equations, n, compare, rounds)
@@ -68,7 +70,7 @@ deviations of each function's law.`,
 	f.IntVarP(&n, "samples", "n", 4096, "number of samples of each function")
 	f.IntVar(&compare, "compare", 4, "number of functions that the network computes, too")
 	f.IntVar(&rounds, "rounds", 5, "number of timed rounds, after one to warm up")
-	f.StringVar(&solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5")
+	f.StringVar(&solver, "solver", "", "ODE solver: euler-N or rk4-N with N steps, or dopri5 (default: the model's evaluation.solver)")
 	f.StringVar(&options.Name, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
 	f.StringVar(&options.Backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
 	f.BoolVar(&asJSON, "json", false, "print JSON (docs/formats.md)")

@@ -51,14 +51,7 @@ checksum, by which import, sample and evaluate detect damage.`,
 			if err != nil {
 				return err
 			}
-			config, err := json.MarshalIndent(e, "", "  ")
-			if err != nil {
-				return err
-			}
-			if encoded, err = state.Seal(encoded); err != nil {
-				return err
-			}
-			if err := writeBoth(output, encoded, base+".json", append(config, '\n')); err != nil {
+			if err := export(output, e, encoded); err != nil {
 				return err
 			}
 			fmt.Fprintf(stdout, "%s at step %d: %s, %s.json\n", info.ID, info.Step, output, base)
@@ -69,6 +62,19 @@ checksum, by which import, sample and evaluate detect damage.`,
 	cmd.Flags().StringVarP(&output, "output", "o", "", "path of the .safetensors file to write (required)")
 	cmd.MarkFlagRequired("output")
 	return cmd
+}
+
+// export writes an encoded state to FILE.safetensors with its own checksum, and its experiment to
+// FILE.json.
+func export(path string, e experiment.Experiment, encoded []byte) error {
+	config, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return err
+	}
+	if encoded, err = state.Seal(encoded); err != nil {
+		return err
+	}
+	return writeBoth(path, encoded, strings.TrimSuffix(path, ".safetensors")+".json", append(config, '\n'))
 }
 
 // writeBoth writes two files that belong together. The second is complete under a

@@ -33,11 +33,11 @@ and the report. --set may change settings of the evaluation.`,
 		Example: "  ergoflow evaluate vn1d --preset demo --set evaluation.solver=rk4-16",
 		Args:    exactly(1, "an experiment: "+experimentNames()),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			e, err := choose.load(args[0])
-			if err != nil {
+			if err := knownNames(backendName, engine); err != nil {
 				return err
 			}
-			if err := knownNames(backendName, engine); err != nil {
+			e, err := choose.load(args[0])
+			if err != nil {
 				return err
 			}
 			if dir == "" {
@@ -53,8 +53,8 @@ and the report. --set may change settings of the evaluation.`,
 			if err != nil {
 				return err
 			}
-			if e.Training.Start == nil {
-				e.Training.Start = trained.Training.Start // which the flags need not repeat
+			if e, err = choose.of(args[0], trained); err != nil {
+				return err
 			}
 			if trained.Hash() != e.Hash() {
 				return withHint(fmt.Errorf("the checkpoint is of another run than %s/%s: %s/%s, %.12s instead of %.12s",

@@ -38,6 +38,28 @@ func (f *experimentFlags) addFull(cmd *cobra.Command) {
 	cmd.Flags().Lookup("preset").Usage = "size of the experiment: smoke, demo, scaled, best or full (default full; with --config the file's, or scaled)"
 }
 
+// of reads the configuration of an experiment as load does, with what a trained one has of its
+// making that flags need not repeat: the state that it began from, or the teacher of a distilled
+// network and the solver that belongs to it.
+func (f *experimentFlags) of(name string, trained experiment.Experiment) (experiment.Experiment, error) {
+	flags := *f
+	if trained.Distillation != nil {
+		flags.sets = append([]string{"evaluation.solver=" + trained.Evaluation.Solver}, f.sets...)
+	}
+	e, err := flags.load(name)
+	if err != nil {
+		return e, err
+	}
+	if e.Training.Start == nil {
+		e.Training.Start = trained.Training.Start
+	}
+	e.Distillation = trained.Distillation
+	if err := e.Validate(); err != nil {
+		return e, usage(err)
+	}
+	return e, nil
+}
+
 // load reads the configuration of an experiment.
 func (f *experimentFlags) load(name string) (experiment.Experiment, error) {
 	sets := f.sets

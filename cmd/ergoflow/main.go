@@ -140,7 +140,7 @@ trained network samples new equations without simulation.`,
 			root.AddCommand(c)
 		}
 	}
-	in("main", runCommand(), reproduceCommand(), sampleCommand(), serveCommand(), evaluateCommand(), reportCommand(), retrainCommand())
+	in("main", runCommand(), reproduceCommand(), distillCommand(), sampleCommand(), serveCommand(), evaluateCommand(), reportCommand(), retrainCommand())
 	in("cluster", coordinatorCommand(), workerCommand(), generateCommand(), trainCommand(), statusCommand(), runsCommand(), checkpointsCommand(), modelsCommand(), shardsCommand(), schedulesCommand(), certsCommand(), tokensCommand(), gossipCommand(), joinClusterCommand(), verifyCommand())
 	in("tools", modelCommand(), simulateCommand(), exactCommand(), metricsCommand(), plotCommand(), benchCommand(), backendCommand(), doctorCommand(), configCommand(), versionCommand(), manCommand())
 	refuseUnknownHelp(root)

@@ -120,7 +120,7 @@ the longest time.`,
 	parameterFlag(f, &flags.parameters)
 	f.Float64Var(&flags.time, "time", 0, "physical time of the law, in the equation's unit, for models of vn1d_time")
 	f.IntVarP(&flags.n, "samples", "n", 4096, "number of samples")
-	f.StringVar(&flags.solver, "solver", "rk4-4", "ODE solver: euler-N or rk4-N with N steps, or dopri5; docs/results/solvers.md compares them")
+	f.StringVar(&flags.solver, "solver", "", "ODE solver: euler-N or rk4-N with N steps, or dopri5; docs/results/solvers.md compares them (default: the model's evaluation.solver)")
 	f.StringVarP(&flags.output, "output", "o", "", outputUsage)
 	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
@@ -149,8 +149,7 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	if err := f.fits(1); err != nil {
 		return out, err
 	}
-	solver, err := f.check()
-	if err != nil {
+	if err := f.check(); err != nil {
 		return out, err
 	}
 	if f.request.Parameters, err = readParameters(f.parameters); err != nil {
@@ -159,6 +158,10 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 	e, equations, st, err := readTrained(ctx, f.checkpoint)
 	if err != nil {
 		return out, err
+	}
+	solver, err := e.Solver(f.solver)
+	if err != nil {
+		return out, usage(err)
 	}
 	dim := e.Velocity().Dim()
 	if err := f.fits(dim); err != nil {
@@ -216,18 +219,20 @@ func (f *sampleFlags) run(ctx context.Context) (out sampling, err error) {
 }
 
 // check reads the flags that need no model, and finds the checkpoint.
-func (f *sampleFlags) check() (solver ode.Solver, err error) {
-	if solver, err = ode.Parse(f.solver); err != nil {
-		return nil, usage(err)
+func (f *sampleFlags) check() (err error) {
+	if f.solver != "" {
+		if _, err := ode.Parse(f.solver); err != nil {
+			return usage(err)
+		}
 	}
 	if _, _, err := f.repairs(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := arrayWritable(f.output, f.json); err != nil {
-		return nil, err
+		return err
 	}
 	f.checkpoint, err = checkpointOrOnly(f.checkpoint)
-	return solver, err
+	return err
 }
 
 // fits refuses more samples of that dimension than one command can hold.

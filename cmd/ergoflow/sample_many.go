@@ -35,8 +35,7 @@ func (f *sampleFlags) runMany(ctx context.Context) (out manySamples, err error) 
 	if f.repair == byWeights {
 		return out, usagef("--repair weights is for one equation, not for --equations")
 	}
-	solver, err := f.check()
-	if err != nil {
+	if err := f.check(); err != nil {
 		return out, err
 	}
 	requests, err := request.ReadEquations(f.equations)
@@ -49,6 +48,10 @@ func (f *sampleFlags) runMany(ctx context.Context) (out manySamples, err error) 
 	e, equations, st, err := readTrained(ctx, f.checkpoint)
 	if err != nil {
 		return out, err
+	}
+	solver, err := e.Solver(f.solver)
+	if err != nil {
+		return out, usage(err)
 	}
 	dim := e.Velocity().Dim()
 	if most := sampler.MaxNumbers / dim / len(requests); f.n < 1 || f.n > most {

@@ -39,6 +39,9 @@ type Experiment struct {
 	Probes     *Probes      `json:"probes,omitempty" yaml:"probes"` // for networks with sensors
 	Training   Training     `json:"training" yaml:"training"`
 	Evaluation Evaluation   `json:"evaluation" yaml:"evaluation"`
+	// Distillation is of networks that follow another one's flow; nil: the network is trained
+	// on samples.
+	Distillation *Distillation `json:"distillation,omitempty" yaml:"distillation"`
 }
 
 // Training sizes the batch and the AdamW/OneCycle schedule. One batch is
@@ -121,8 +124,11 @@ func (e Experiment) LedgerBatches() ledger.Batches {
 }
 
 // Steps is the number of optimizer updates: Training.Steps, or that of Epochs passes,
-// Epochs·F·N/(B·S).
+// Epochs·F·N/(B·S), or that of the distillation.
 func (e Experiment) Steps() int {
+	if e.Distillation != nil {
+		return e.Distillation.Steps
+	}
 	if e.Training.Steps > 0 {
 		return e.Training.Steps
 	}
@@ -157,13 +163,14 @@ func (e Experiment) Hash() string {
 		t.Wire = ""
 	}
 	raw, err := json.Marshal(struct {
-		Format   string   `json:"format"`
-		Seed     uint64   `json:"seed"`
-		Data     string   `json:"data"`
-		Model    Model    `json:"model"`
-		Probes   *scaled  `json:"probes,omitempty"`
-		Training Training `json:"training"`
-	}{Format, e.Seed, e.Data.Hash(), e.Model, e.scaledProbes(), t})
+		Format    string        `json:"format"`
+		Seed      uint64        `json:"seed"`
+		Data      string        `json:"data"`
+		Model     Model         `json:"model"`
+		Probes    *scaled       `json:"probes,omitempty"`
+		Training  Training      `json:"training"`
+		Distilled *Distillation `json:"distillation,omitempty"`
+	}{Format, e.Seed, e.Data.Hash(), e.Model, e.scaledProbes(), t, e.Distillation})
 	if err != nil {
 		panic(fmt.Sprintf("experiment: hash of an unvalidated configuration: %v", err))
 	}
@@ -189,6 +196,9 @@ func (e Experiment) groups() int {
 func (e Experiment) Plan() (ergoflow.Plan, error) {
 	if err := e.Validate(); err != nil {
 		return ergoflow.Plan{}, err
+	}
+	if e.Distillation != nil {
+		return ergoflow.Plan{}, fmt.Errorf("%w: `ergoflow distill` trains it, not a cluster", ErrDistilled)
 	}
 	config, err := json.Marshal(e)
 	if err != nil {

@@ -59,8 +59,8 @@ func (e Experiment) startFits(f family.Family) error {
 	if s.Step < 0 {
 		return &FieldError{"training.start.step", s.Step, "at least 0"}
 	}
-	if sum, err := hex.DecodeString(s.Parameters); err != nil || len(sum) != 32 || s.Parameters != hex.EncodeToString(sum) {
-		return &FieldError{"training.start.parameters", fmt.Sprintf("%q", s.Parameters), "a SHA-256 of 64 lower-case hexadecimal digits"}
+	if err := parametersHash("training.start.parameters", s.Parameters); err != nil {
+		return err
 	}
 	const path = "training.start.normalisation"
 	if n := len(s.Normalisation); n > maxStandards {
@@ -84,6 +84,14 @@ func (e Experiment) startFits(f family.Family) error {
 	return nil
 }
 
+// parametersHash reports what is no hash of parameters.
+func parametersHash(path, hash string) error {
+	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != 32 || hash != hex.EncodeToString(sum) {
+		return &FieldError{path, fmt.Sprintf("%q", hash), "a SHA-256 of 64 lower-case hexadecimal digits"}
+	}
+	return nil
+}
+
 // statesOf is the kind of states of a frame.
 func statesOf(frame flow.Frame) flow.States {
 	if frame == nil {
@@ -99,6 +107,9 @@ func (e Experiment) StartFrom(encoded []byte) (Experiment, []byte, error) {
 	parent, st, err := DecodeState(encoded)
 	if err != nil {
 		return e, nil, err
+	}
+	if parent.Distillation != nil {
+		return e, nil, fmt.Errorf("%w: %w, and its velocities are not those of a flow", ErrStart, ErrDistilled)
 	}
 	if err := errors.Join(e.sameNetwork(parent), e.heldOutFrom(parent)); err != nil {
 		return e, nil, fmt.Errorf("%w: %w", ErrStart, err)

@@ -82,6 +82,9 @@ func (e Experiment) Validate() error {
 	if err := e.startFits(f); err != nil {
 		return err
 	}
+	if err := e.distillationFits(); err != nil {
+		return err
+	}
 	return e.stateFits()
 }
 

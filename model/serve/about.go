@@ -37,7 +37,7 @@ type Grid struct {
 func (m *Model) info() ModelInfo {
 	i := ModelInfo{
 		Name: m.Name, Version: m.Version, Experiment: m.experiment.Name, Family: m.family.Name(), Dimension: m.dim(),
-		Step: m.step, Run: m.run, Engine: m.engine.Of(defaultSolver), Solver: defaultSolver.String(), Loaded: m.Loaded,
+		Step: m.step, Run: m.run, Engine: m.engine.Of(m.solver), Solver: m.solver.String(), Loaded: m.Loaded,
 	}
 	if g := m.grid(); g.N > 0 {
 		i.Formulas, i.Grid = true, &Grid{g.Lo, g.Hi, g.N}

@@ -75,7 +75,7 @@ func (s *Server) density(ctx context.Context, in DensityRequest) (a DensityAnswe
 		return a, err
 	}
 	a.Timing.Read = c.lap()
-	law, err := m.engine.Law(ctx, target.Subject, defaultSolver)
+	law, err := m.engine.Law(ctx, target.Subject, m.solver)
 	if err != nil {
 		return a, err
 	}

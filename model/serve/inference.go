@@ -164,7 +164,7 @@ func (t tensor) check() error {
 
 // draws reads the parameters.
 func (in inference) draws() (d Draws, err error) {
-	d = Draws{N: 4096, Solver: defaultSolver.String()}
+	d = Draws{N: 4096}
 	for name, v := range in.parameters {
 		whole, number := numberOf(v)
 		text, isText := v.(string)

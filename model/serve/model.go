@@ -16,9 +16,6 @@ import (
 	"github.com/ergoflow/ergoflow/model/training/state"
 )
 
-// defaultSolver is what `ergoflow sample` takes.
-var defaultSolver ode.Solver = ode.RK4{Steps: 4}
-
 // Source is an encoded training state and what it is called.
 type Source struct {
 	Name    string
@@ -38,6 +35,7 @@ type Model struct {
 	reader     *request.Reader
 	engine     *engine.Engine
 	queue      *queue
+	solver     ode.Solver // the default one
 	step       int64
 	run        string
 }
@@ -56,9 +54,13 @@ func open(ctx context.Context, s Source, e experiment.Experiment, st *state.Stat
 	if err != nil {
 		return nil, fmt.Errorf("model %s@%s: %w", s.Name, s.Version, err)
 	}
+	solver, err := e.Solver("")
+	if err != nil {
+		return nil, fmt.Errorf("model %s@%s: %w", s.Name, s.Version, err)
+	}
 	drawer, err := engine.Open(engine.Options{Backend: backend, Tables: s.Tables}, e, f, st)
 	if err == nil {
-		err = drawer.Prepare(ctx, defaultSolver)
+		err = drawer.Prepare(ctx, solver)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("model %s@%s: %w", s.Name, s.Version, err)
@@ -66,7 +68,7 @@ func open(ctx context.Context, s Source, e experiment.Experiment, st *state.Stat
 	m := &Model{
 		Name: cmp.Or(s.Name, e.Name), Version: s.Version, Loaded: time.Now(),
 		experiment: e, family: f, reader: request.NewReader(e, f, st.Normalisation), engine: drawer,
-		step: int64(st.Step), run: st.Run,
+		step: int64(st.Step), run: st.Run, solver: solver,
 	}
 	m.queue = newQueue(drawer)
 	return m, m.warm(ctx)
@@ -82,7 +84,7 @@ func (m *Model) warm(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("model %s@%s: function %d: %w", m.Name, m.Version, first, err)
 	}
-	x, err := target.Draw(ctx, m.engine, 256, defaultSolver, 0)
+	x, err := target.Draw(ctx, m.engine, 256, m.solver, 0)
 	switch {
 	case errors.Is(err, request.ErrUnlearned):
 		return nil

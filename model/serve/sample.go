@@ -23,7 +23,7 @@ import (
 type Draws struct {
 	N        int     `json:"n,omitempty" minimum:"1" default:"4096" doc:"number of samples of each equation"`
 	Seed     uint64  `json:"seed,omitempty" doc:"seed of the noise; the same seed gives the same samples"`
-	Solver   string  `json:"solver,omitempty" default:"rk4-4" maxLength:"32" doc:"ODE solver: euler-N or rk4-N with N steps, or dopri5"`
+	Solver   string  `json:"solver,omitempty" maxLength:"32" doc:"ODE solver: euler-N or rk4-N with N steps, or dopri5; the default is the model's"`
 	Repair   Repair  `json:"repair,omitzero"`
 	Encoding string  `json:"encoding,omitempty" enum:"json,base64" default:"json" doc:"of samples: numbers, or base64 of little-endian float32, which clients read faster"`
 	Model    string  `json:"model,omitempty" maxLength:"160" doc:"NAME or NAME@VERSION; the default is the only model" example:"vn1d"`
@@ -116,7 +116,7 @@ func (s *Server) sample(ctx context.Context, equations []Equation, place int, d 
 		return nil, about, err
 	}
 	defer leave()
-	solver, err := ode.Parse(d.Solver)
+	solver, err := m.experiment.Solver(d.Solver)
 	if err != nil {
 		return nil, about, problem(&fieldError{"", "solver", err}, "")
 	}

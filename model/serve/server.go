@@ -92,7 +92,7 @@ func (s *Server) Add(ctx context.Context, source Source) error {
 	}
 	s.models.put(m)
 	s.metrics.reloads.WithLabelValues("ready").Inc()
-	s.config.Log.Info("a model is ready", "model", m.Name, "version", m.Version, "engine", m.engine.Of(defaultSolver), "took", time.Since(begin).Round(time.Millisecond))
+	s.config.Log.Info("a model is ready", "model", m.Name, "version", m.Version, "engine", m.engine.Of(m.solver), "took", time.Since(begin).Round(time.Millisecond))
 	if s.config.Ready != nil {
 		s.ready.Do(s.config.Ready)
 	}

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
@@ -29,23 +30,22 @@ const (
 	steps = 5000 // of the reference's chains
 )
 
-var solvers = []string{"euler-1", "euler-2", "euler-3", "euler-4", "euler-8", "rk4-1", "rk4-2", "rk4-4", "rk4-8", "dopri5"}
-
 func main() {
 	functions := flag.Int("functions", 12, "number of held-out functions")
 	samples := flag.Int("samples", 2048, "samples of each")
+	solvers := flag.String("solvers", "euler-1,euler-2,euler-3,euler-4,euler-8,rk4-1,rk4-2,rk4-4,rk4-8,dopri5", "those to compare")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(context.Background(), flag.Arg(0), *functions, *samples); err != nil {
+	if err := run(context.Background(), flag.Arg(0), *functions, *samples, strings.Split(*solvers, ",")); err != nil {
 		fmt.Fprintf(os.Stderr, "solvers: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path string, functions, n int) error {
+func run(ctx context.Context, path string, functions, n int, solvers []string) error {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
 		return err

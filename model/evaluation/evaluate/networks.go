@@ -125,7 +125,7 @@ func (n *network) draw(st *state.State, functions []heldOutFunction, inputs []fl
 	return func(ctx context.Context, progress func(done, total int)) ([][]float32, time.Duration, error) {
 		began := time.Now()
 		e := n.Experiment
-		solver, err := ode.Parse(e.Evaluation.Solver)
+		solver, err := e.Solver("")
 		if err != nil {
 			return nil, 0, err
 		}

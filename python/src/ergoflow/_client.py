@@ -35,8 +35,10 @@ def _failed(err: httpx.HTTPError, url: str) -> ErgoflowError:
     return ServerError(f"cannot reach {url}: {err}", hint="start a server with `ergoflow serve`, or give its address")
 
 
-def _body(n: int, seed: int, solver: str, repair: str | int, model: str | None, timeout: float | None) -> dict[str, Any]:
-    body: dict[str, Any] = {"n": int(n), "seed": int(seed), "solver": solver, "repair": repair, "encoding": "base64"}
+def _body(n: int, seed: int, solver: str | None, repair: str | int, model: str | None, timeout: float | None) -> dict[str, Any]:
+    body: dict[str, Any] = {"n": int(n), "seed": int(seed), "repair": repair, "encoding": "base64"}
+    if solver:
+        body["solver"] = solver
     if model:
         body["model"] = model
     if timeout:
@@ -116,15 +118,15 @@ class Client:
         raise Busy("the server is busy", 503)
 
     @overload
-    def sample(self, drift: Sequence[Equation], *, n: int = ..., seed: int = ..., solver: str = ..., repair: str | int = ...,
+    def sample(self, drift: Sequence[Equation], *, n: int = ..., seed: int = ..., solver: str | None = ..., repair: str | int = ...,
                model: str | None = ..., timeout: float | None = ..., progress: bool | None = ...) -> Batch: ...
     @overload
     def sample(self, drift: str | Sequence[str] | Equation | None = ..., diffusion: str | Sequence[str] | None = ..., *,
                params: Mapping[str, float] | None = ..., function: int | None = ..., time: float | None = ..., n: int = ..., seed: int = ...,
-               solver: str = ..., repair: str | int = ..., model: str | None = ..., timeout: float | None = ..., progress: bool | None = ...) -> Samples: ...
+               solver: str | None = ..., repair: str | int = ..., model: str | None = ..., timeout: float | None = ..., progress: bool | None = ...) -> Samples: ...
 
     def sample(self, drift: Any = None, diffusion: Any = None, *, params: Mapping[str, float] | None = None, function: int | None = None,
-               time: float | None = None, n: int = 4096, seed: int = 0, solver: str = "rk4-4", repair: str | int = "none",
+               time: float | None = None, n: int = 4096, seed: int = 0, solver: str | None = None, repair: str | int = "none",
                model: str | None = None, timeout: float | None = None, progress: bool | None = None) -> Samples | Batch:
         """Draws n samples of the invariant law of an equation, or of each of a list of Equation.
 
@@ -227,15 +229,15 @@ class AsyncClient:
         raise Busy("the server is busy", 503)
 
     @overload
-    async def sample(self, drift: Sequence[Equation], *, n: int = ..., seed: int = ..., solver: str = ..., repair: str | int = ...,
+    async def sample(self, drift: Sequence[Equation], *, n: int = ..., seed: int = ..., solver: str | None = ..., repair: str | int = ...,
                      model: str | None = ..., timeout: float | None = ...) -> Batch: ...
     @overload
     async def sample(self, drift: str | Sequence[str] | Equation | None = ..., diffusion: str | Sequence[str] | None = ..., *,
                      params: Mapping[str, float] | None = ..., function: int | None = ..., time: float | None = ..., n: int = ..., seed: int = ...,
-                     solver: str = ..., repair: str | int = ..., model: str | None = ..., timeout: float | None = ...) -> Samples: ...
+                     solver: str | None = ..., repair: str | int = ..., model: str | None = ..., timeout: float | None = ...) -> Samples: ...
 
     async def sample(self, drift: Any = None, diffusion: Any = None, *, params: Mapping[str, float] | None = None, function: int | None = None,
-                     time: float | None = None, n: int = 4096, seed: int = 0, solver: str = "rk4-4", repair: str | int = "none",
+                     time: float | None = None, n: int = 4096, seed: int = 0, solver: str | None = None, repair: str | int = "none",
                      model: str | None = None, timeout: float | None = None) -> Samples | Batch:
         """As Client.sample."""
         equations, several = _equations(drift, diffusion, params, function, time)
