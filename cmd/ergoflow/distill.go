@@ -72,7 +72,7 @@ The command saves the state every minute. The same command continues from it.`,
 	f.StringVar(&flags.checkpoint, "checkpoint", "", "the teacher: "+checkpointUsage+" (default: the only run in ergoflow-runs)")
 	f.IntVar(&flags.config.Evaluations, "evaluations", 0, "`K`, evaluations of the network for a sample: 1, 2 or 4 (required)")
 	f.StringVarP(&flags.output, "output", "o", "", "path of the .safetensors file to write (required)")
-	f.IntVar(&flags.config.Steps, "steps", 4000, "number of updates")
+	f.IntVar(&flags.config.Steps, "steps", 6000, "number of updates")
 	f.IntVar(&flags.config.BatchFunctions, "batch-functions", 0, "functions of an update (default: as the teacher's)")
 	f.IntVar(&flags.config.BatchSamples, "batch-samples", 0, "paths of each function (default: as the teacher's)")
 	f.Float64Var(&flags.config.LearningRate, "learning-rate", 0, "highest learning rate (default: the teacher's)")
