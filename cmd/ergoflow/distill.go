@@ -111,8 +111,11 @@ func (f *distillFlags) run(ctx context.Context) (out distilled, err error) {
 	config.LearningRate = cmp.Or(config.LearningRate, e.Training.LearningRate)
 	if e, err = e.Distilled(teacher, config); err != nil {
 		var field *experiment.FieldError
-		if errors.As(err, &field) {
+		switch {
+		case errors.As(err, &field):
 			err = usage(err)
+		case e.Distillation != nil:
+			err = withHint(err, "distil the model that it follows: run %.12s at step %d", e.Distillation.Teacher.Run, e.Distillation.Teacher.Step)
 		}
 		return out, err
 	}

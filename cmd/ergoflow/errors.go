@@ -76,7 +76,7 @@ func withHint(err error, format string, args ...any) error {
 // interrupted is the error of a command that a signal has ended.
 func interrupted(command string) error {
 	hint := "the same command starts again from the beginning"
-	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train", "ergoflow retrain"}, command) { // these store what they have done
+	if slices.Contains([]string{"ergoflow run", "ergoflow reproduce", "ergoflow generate", "ergoflow train", "ergoflow distill", "ergoflow retrain"}, command) { // these store what they have done
 		hint = "the same command continues where this one stopped"
 	}
 	return withHint(errors.New("interrupted"), "%s", hint)
