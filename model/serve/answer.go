@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics/bucketsort"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/sampling/repair"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
@@ -98,14 +98,17 @@ func newSamples(e Equation, target request.Target, x []float32, dim int, judged 
 	a.Samples = x
 	mean, variance := moments(x)
 	a.Mean, a.Variance = finite(mean), finite(variance)
-	sorted := slices.Clone(x)
-	slices.Sort(sorted)
+	values, sorted := make([]float64, len(x)), make([]float64, len(x))
+	for i, v := range x {
+		values[i] = float64(v)
+	}
+	new(bucketsort.Sorter).Sort(sorted, values)
 	a.Quantiles = make(map[string]float64, len(quantiles))
 	for _, q := range quantiles {
 		// Hyndman and Fan's type 7, NumPy's default.
 		at := q.u * float64(len(sorted)-1)
 		i := int(at)
-		low, high := float64(sorted[i]), float64(sorted[min(i+1, len(sorted)-1)])
+		low, high := sorted[i], sorted[min(i+1, len(sorted)-1)]
 		a.Quantiles[q.name] = low + (at-float64(i))*(high-low)
 	}
 	return a

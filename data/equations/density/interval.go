@@ -184,10 +184,12 @@ func (in interval) part(k, n int) interval {
 
 // nodes and weights are the Gauss–Legendre rule on [−1, 1];
 // antiderivative[j][k] is ∫ from −1 to node j of the Lagrange polynomial of
-// node k, so that the rule also integrates up to its own nodes.
+// node k, so that the rule also integrates up to its own nodes; remainder[j][k] is
+// −∫ from node j to 1. legendre gives the last two terms of the Legendre series, of P₆ and P₇.
 var (
-	nodes, weights [order]float64
-	antiderivative [order][order]float64
+	nodes, weights            [order]float64
+	antiderivative, remainder [order][order]float64
+	legendre                  [2][order]float64
 )
 
 func init() {
@@ -206,7 +208,10 @@ func init() {
 			for n := 1; n < order; n++ {
 				sum += weights[k] / 2 * p[k][n] * (p[j][n+1] - p[j][n-1])
 			}
-			antiderivative[j][k] = sum
+			antiderivative[j][k], remainder[j][k] = sum, sum-weights[k]
+		}
+		for i, n := range []int{order - 2, order - 1} {
+			legendre[i][j] = (float64(n) + 0.5) * weights[j] * p[j][n]
 		}
 	}
 }

@@ -28,6 +28,7 @@ type Line struct {
 	logScale   float64   // p = σ⁻² exp(φ − logScale)
 	edges      []float64 // of the panels
 	cdf        []float64 // at the edges
+	pdf        []float64 // at the points of the rule in all panels, which decrease in each
 	tails      [2]powerTail
 	mean       float64
 	central    [3]float64 // moments of order 2, 3, 4 about the mean
@@ -114,7 +115,3 @@ func newLine(b, sigma Coefficient, lo, hi float64, edges []float64) (*Line, erro
 	}
 	return q.sum()
 }
-
-// Edges are the ends of the panels, in increasing order, and the CDF there. The caller must
-// not change them.
-func (l *Line) Edges() (x, cdf []float64) { return l.edges, l.cdf }

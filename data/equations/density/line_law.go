@@ -127,24 +127,35 @@ func (l *Line) Quantile(u float64) float64 {
 	return x
 }
 
-// Inverse is the quantile function as a table, for many draws.
-func (l *Line) Inverse() *Inverse {
-	q := &Inverse{exact: l.Quantile}
-	for k := range l.quadrature.panels {
-		p := &l.quadrature.panels[k]
-		high := l.quadrature.high(l.phi, k) - l.logScale
-		var pdf [order]float64
-		for j, log := range p.logs {
-			pdf[j] = math.Exp(high + log)
-		}
+// Knots are points of the law's graph in increasing order of x, with the CDF and the density
+// there: those of the rules in all panels that have more than an outer probability on both sides.
+func (l *Line) Knots(outer float64) (x, cdf, pdf []float64) {
+	panels := len(l.cdf) - 1
+	first := min(max(sort.SearchFloat64s(l.cdf, outer)-1, 0), panels-1)
+	last := max(min(sort.SearchFloat64s(l.cdf, 1-outer), panels), first+1)
+	n := order * (last - first)
+	x, cdf, pdf = make([]float64, 0, n), make([]float64, 0, n), make([]float64, 0, n)
+	for k := first; k < last; k++ {
+		start, half := l.edges[k], (l.edges[k+1]-l.edges[k])/2
+		p := (*[order]float64)(l.pdf[order*k:])
 		for j := order - 1; j >= 0; j-- { // nodes decrease
 			var mass float64
-			for i, v := range pdf {
+			for i, v := range p {
 				mass += antiderivative[j][i] * v
 			}
-			if u := l.cdf[k] + p.width/2*mass; u > l.cdf[k] && u < l.cdf[k+1] {
-				q.add(u, p.at(j), pdf[j])
-			}
+			x, cdf, pdf = append(x, start+half*(1+nodes[j])), append(cdf, l.cdf[k]+half*mass), append(pdf, p[j])
+		}
+	}
+	return x, cdf, pdf
+}
+
+// Inverse is the quantile function as a table, for many draws.
+func (l *Line) Inverse() *Inverse {
+	x, cdf, pdf := l.Knots(0)
+	q := &Inverse{exact: l.Quantile, knots: make([]knot, 0, len(x))}
+	for i, u := range cdf {
+		if u > 0 && u < 1 {
+			q.add(u, x[i], pdf[i])
 		}
 	}
 	q.index()

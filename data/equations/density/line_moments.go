@@ -29,35 +29,26 @@ func (l *Line) exists(order int, moment float64) float64 {
 // moments sets the mean and the central moments, as far as the panels and the tails beyond them
 // have them.
 func (l *Line) moments() {
-	q := l.quadrature
-	mass := make([]float64, 0, len(q.panels)*len(weights)) // of the points of all panels
-	for k := range q.panels {
-		p, high := &q.panels[k], q.high(l.phi, k)-l.logScale
-		for j, log := range p.logs {
-			mass = append(mass, p.width/2*weights[j]*math.Exp(high+log))
+	x, mass := make([]float64, len(l.pdf)), make([]float64, len(l.pdf)) // of the points of all panels
+	first := l.tailMoment(l.quadrature.centre, 1)
+	for k := range len(l.edges) - 1 {
+		half := (l.edges[k+1] - l.edges[k]) / 2
+		for j, node := range nodes {
+			i := order*k + j
+			x[i], mass[i] = l.edges[k]+half*(1+node), half*weights[j]*l.pdf[i]
+			first += mass[i] * (x[i] - l.quadrature.centre)
 		}
 	}
-	each := func(visit func(x, mass float64)) {
-		i := 0
-		for k := range q.panels {
-			for j := range q.panels[k].logs {
-				visit(q.panels[k].at(j), mass[i])
-				i++
-			}
-		}
-	}
-	first := l.tailMoment(q.centre, 1)
-	each(func(x, m float64) { first += m * (x - q.centre) })
-	l.mean = q.centre + first
+	l.mean = l.quadrature.centre + first
 	for k := range l.central {
 		l.central[k] = l.tailMoment(l.mean, k+2)
 	}
-	each(func(x, m float64) {
-		d := x - l.mean
-		for k, power := 0, d*d; k < len(l.central); k, power = k+1, power*d {
-			l.central[k] += m * power
-		}
-	})
+	for i, m := range mass {
+		d := x[i] - l.mean
+		l.central[0] += m * d * d
+		l.central[1] += m * d * d * d
+		l.central[2] += m * d * d * d * d
+	}
 }
 
 // tailMoment is the part of E (X−about)ⁿ beyond the panels.

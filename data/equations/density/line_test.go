@@ -3,6 +3,7 @@ package density
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -78,12 +79,44 @@ func TestLineOfTables(t *testing.T) {
 		}
 		mean, variance := want.Moments()
 		worst := max(math.Abs(l.Mean()-mean)/math.Sqrt(variance), math.Abs(l.Variance()-variance)/variance)
-		edges, cdf := l.Edges()
-		for i, x := range edges {
+		knots, cdf, _ := l.Knots(0)
+		for i, x := range knots {
 			worst = max(worst, math.Abs(cdf[i]-want.CDF(x)))
 		}
 		if !(worst <= 1e-6) {
 			t.Errorf("%s: the laws differ by %.2g", name, worst)
+		}
+	}
+}
+
+// The knots of a law have its distribution function and its density to eight digits,
+// whether panels have been halved (a narrow law) or not, and where a drift has a kink.
+func TestKnots(t *testing.T) {
+	for name, c := range map[string]struct {
+		b        func(x float64) float64
+		cdf, pdf func(x float64) float64
+	}{
+		"normal": {func(x float64) float64 { return -2 * (x - 1) }, normalCDF(1, 0.5), func(x float64) float64 { return math.Exp(-2*square(x-1)) / math.Sqrt(math.Pi/2) }},
+		"narrow": {func(x float64) float64 { return -5e5 * (x - 1) }, normalCDF(1, 1e-3), func(x float64) float64 { return math.Exp(-5e5*square(x-1)) / math.Sqrt(math.Pi/5e5) }},
+		"Laplace": {func(x float64) float64 { return -math.Copysign(1, x) }, func(x float64) float64 {
+			return 0.5 + math.Copysign(math.Expm1(-2*math.Abs(x)), x)/2
+		}, func(x float64) float64 { return math.Exp(-2 * math.Abs(x)) }},
+	} {
+		l, err := NewLine(formula(c.b), formula(constant(1)), -10, 9)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		x, cdf, pdf := l.Knots(1e-12)
+		if n := len(x); n < 2 || !(cdf[0] < 1e-10 && cdf[n-1] > 1-1e-10) || !slices.IsSorted(x) {
+			t.Errorf("%s: %d knots from %g to %g", name, n, cdf[0], cdf[n-1])
+		}
+		for i, v := range x {
+			if d := math.Abs(cdf[i] - c.cdf(v)); !(d <= 1e-8) {
+				t.Errorf("%s: the distribution function is %.12g at %.9g, off by %.2g", name, cdf[i], v, d)
+			}
+			if want := c.pdf(v); !(math.Abs(pdf[i]-want) <= 1e-7*want+1e-12) {
+				t.Errorf("%s: the density is %.12g at %.9g, want %.12g", name, pdf[i], v, want)
+			}
 		}
 	}
 }

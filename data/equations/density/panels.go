@@ -5,19 +5,9 @@ import (
 	"math"
 	"slices"
 	"sort"
-)
 
-// panel is an interval with what the rule of 8 points gives.
-type panel struct {
-	start, width float64
-	phase, mass  bool           // whether φ and the mass are settled
-	change       float64        // of φ over the panel
-	top          float64        // the largest log p at the points, relative to φ at the end where it is higher
-	logMass      float64        // log ∫ p, likewise
-	logs         [order]float64 // log p at the points, likewise
-	bad          bool           // a value is missing, or σ has not its sign
-	overflow     bool           // because it is infinite
-}
+	"github.com/ergoflow/ergoflow/data/equations/expression"
+)
 
 // lineQuadrature is the integration of a Line.
 type lineQuadrature struct {
@@ -41,10 +31,10 @@ func (q *lineQuadrature) begin(lo, hi float64) error {
 	x, s := []float64{q.centre}, []float64{0}
 	q.sigma(s, x)
 	q.sign = s[0] < 0
-	var inside []panel
-	for k := range firstPanels {
+	inside := make([]panel, firstPanels)
+	for k := range inside {
 		at := lo + q.length*float64(k)/firstPanels
-		inside = append(inside, panel{start: at, width: lo + q.length*float64(k+1)/firstPanels - at})
+		inside[k] = panel{start: at, width: lo + q.length*float64(k+1)/firstPanels - at}
 	}
 	q.evaluate(inside)
 	for _, p := range inside {
@@ -57,15 +47,16 @@ func (q *lineQuadrature) begin(lo, hi float64) error {
 		direction := float64(2*side - 1)
 		outside[side], q.at[side], q.finite[side] = q.outwards(from, direction, w)
 	}
-	for k := len(outside[0]) - 1; k >= 0; k-- {
-		q.panels = append(q.panels, outside[0][k])
-	}
-	q.panels = append(append(q.panels, inside...), outside[1]...)
+	slices.Reverse(outside[0])
+	q.panels = slices.Concat(outside[0], inside, outside[1])
 	return nil
 }
 
 // cut cuts the panels at edges, in increasing order.
 func (q *lineQuadrature) cut(edges []float64) {
+	if len(edges) == 0 {
+		return
+	}
 	var panels, parts []panel
 	var places []int
 	for _, p := range q.panels {
@@ -140,67 +131,6 @@ func (q *lineQuadrature) has(x float64) bool {
 	return !p[0].bad
 }
 
-// evaluate applies the rule to panels.
-func (q *lineQuadrature) evaluate(panels []panel) {
-	x := make([]float64, order*len(panels))
-	b, s := make([]float64, len(x)), make([]float64, len(x))
-	for i, p := range panels {
-		for j := range nodes {
-			x[order*i+j] = p.at(j)
-		}
-	}
-	q.b(b, x)
-	q.sigma(s, x)
-	for i := range panels {
-		panels[i].apply(b[order*i:][:order], s[order*i:][:order], q.sign)
-	}
-}
-
-// apply applies the rule to the values at the points. sign says whether σ is negative.
-func (p *panel) apply(b, s []float64, sign bool) {
-	var rate [order]float64
-	for j := range rate {
-		rate[j] = 2 * (b[j] / s[j]) / s[j]
-		if !(math.Abs(rate[j]) < maxRate) || s[j] == 0 || math.IsInf(s[j], 0) || (s[j] < 0) != sign {
-			p.bad, p.overflow = true, math.IsInf(b[j], 0) || math.IsInf(s[j], 0)
-			return
-		}
-	}
-	p.change, p.top = 0, math.Inf(-1)
-	for j, f := range rate {
-		p.change += p.width / 2 * weights[j] * f
-	}
-	falls, rises := slices.Max(rate[:]) <= 0, slices.Min(rate[:]) >= 0
-	for j := range p.logs {
-		// Integrate from the end where φ is higher: at the other it may be so low that
-		// nothing is left of smaller terms.
-		var phi float64
-		for k, f := range rate {
-			if p.change > 0 {
-				phi -= p.width / 2 * (weights[k] - antiderivative[j][k]) * f
-			} else {
-				phi += p.width / 2 * antiderivative[j][k] * f
-			}
-		}
-		if falls || rises { // where the rule is far from converged, φ may not be monotone
-			phi = min(phi, 0)
-		}
-		p.logs[j] = phi - 2*math.Log(math.Abs(s[j]))
-		p.top = max(p.top, p.logs[j])
-	}
-	var mass float64
-	for j, l := range p.logs {
-		mass += weights[j] * math.Exp(l-p.top)
-	}
-	p.logMass = p.top + math.Log(mass*p.width/2)
-}
-
-// at is point j of the rule.
-func (p *panel) at(j int) float64 { return p.start + p.width*(1+nodes[j])/2 }
-
-// spread is the range of log p over the points.
-func (p *panel) spread() float64 { return p.top - slices.Min(p.logs[:]) }
-
 // phases are φ at the edges of the panels, summed outwards from the panel where p is
 // largest, and the largest log p.
 func (q *lineQuadrature) phases() (phi []float64, top float64) {
@@ -233,7 +163,7 @@ func (q *lineQuadrature) outward(phi []float64, i int) {
 func (q *lineQuadrature) high(phi []float64, i int) float64 { return max(phi[i], phi[i+1]) }
 
 // refine halves panels until their masses, where they matter, and φ between places with
-// mass do not change.
+// mass are settled: by the rule itself, or since they do not change any more.
 func (q *lineQuadrature) refine() error {
 	for {
 		phi, top := q.phases()
@@ -245,44 +175,43 @@ func (q *lineQuadrature) refine() error {
 		for last > first && !matters(last) {
 			last--
 		}
-		var halves []panel
-		open := make(map[int]int) // panels to be compared with their halves, by place
+		var open []int // places of the panels to be compared with their halves
 		for i := first; i <= last; i++ {
-			if p := q.panels[i]; !p.phase || matters(i) && !p.mass {
-				open[i] = len(halves)
-				half := p.width / 2
-				halves = append(halves, panel{start: p.start, width: half}, panel{start: p.start + half, width: half})
+			if p := &q.panels[i]; !p.phase || !p.mass && matters(i) {
+				open = append(open, i)
 			}
 		}
 		if len(open) == 0 {
 			return nil
 		}
+		halves := make([]panel, 0, 2*len(open))
+		for _, i := range open {
+			p := &q.panels[i]
+			half := p.width / 2
+			halves = append(halves, panel{start: p.start, width: half}, panel{start: p.start + half, width: half})
+		}
 		q.evaluate(halves)
 		next := make([]panel, 0, len(q.panels)+len(open))
-		for i, p := range q.panels {
-			k, ok := open[i]
-			if !ok {
-				next = append(next, p)
-				continue
+		for k, at := 0, 0; ; k++ {
+			if k == len(open) {
+				q.panels = append(next, q.panels[at:]...)
+				break
 			}
-			left, right := halves[k], halves[k+1]
+			next = append(next, q.panels[at:open[k]]...)
+			p, left, right := &q.panels[open[k]], &halves[2*k], &halves[2*k+1]
+			at = open[k] + 1
 			if left.bad || right.bad || len(next) > linePanels {
 				return fmt.Errorf("%w near x = %.6g", ErrTooSteep, p.start)
 			}
-			change := left.change + right.change
-			rounding := 8 * 0x1p-52 * math.Abs(p.start) / p.width // of x, beside a panel
-			within := (settled + rounding) * (1 + math.Abs(change))
-			p.phase = math.Abs(change-p.change) <= within
-			mass := logAdd(max(left.change, 0)+left.logMass, left.change+max(right.change, 0)+right.logMass)
-			p.mass = math.Abs(mass-max(p.change, 0)-p.logMass) <= within && p.spread() <= maxPhase
-			if p.phase && !matters(i) {
-				next = append(next, p)
+			p.compare(left, right)
+			if p.phase && !matters(open[k]) {
+				next = append(next, *p)
 				continue
 			}
-			left.phase, left.mass, right.phase, right.mass = p.phase, p.mass, p.phase, p.mass
-			next = append(next, left, right)
+			left.phase, left.mass = left.phase || p.phase, left.mass || p.mass
+			right.phase, right.mass = right.phase || p.phase, right.mass || p.mass
+			next = append(next, *left, *right)
 		}
-		q.panels = next
 	}
 }
 
@@ -301,18 +230,27 @@ func (q *lineQuadrature) sum() (*Line, error) {
 		return nil, err
 	}
 	n := len(q.panels)
-	l := &Line{Left: ends[0].End, Right: ends[1].End, quadrature: q, phi: phi, edges: make([]float64, n+1), cdf: make([]float64, n+1)}
+	l := &Line{Left: ends[0].End, Right: ends[1].End, quadrature: q, phi: phi, edges: make([]float64, n+1), cdf: make([]float64, n+1), pdf: make([]float64, order*n)}
 	masses := make([]float64, n)
+	for i := range q.panels {
+		masses[i] = q.high(phi, i) + q.panels[i].logMass - top
+	}
+	expression.Exp(masses, masses)
 	total := ends[0].mass + ends[1].mass
-	for i, p := range q.panels {
-		masses[i] = math.Exp(q.high(phi, i) + p.logMass - top)
-		total += masses[i]
+	for _, m := range masses {
+		total += m
 	}
 	l.edges[0], l.cdf[0] = q.panels[0].start, ends[0].mass/total
-	for i, p := range q.panels {
-		l.edges[i+1], l.cdf[i+1] = p.start+p.width, min(l.cdf[i]+masses[i]/total, 1)
-	}
 	l.logScale = top + math.Log(total)
+	for i := range q.panels {
+		p, high := &q.panels[i], q.high(phi, i)-l.logScale
+		l.edges[i+1], l.cdf[i+1] = p.start+p.width, min(l.cdf[i]+masses[i]/total, 1)
+		for j, log := range p.logs {
+			l.pdf[order*i+j] = high + log
+		}
+	}
+	expression.Exp(l.pdf, l.pdf)
+	q.panels = nil
 	for side := range ends {
 		l.tails[side] = ends[side].powerTail
 		l.tails[side].mass /= total

@@ -45,6 +45,7 @@ type Expression struct {
 	source    string
 	variables []string
 	tree      ast.Node
+	program   *program // of the tree
 }
 
 // Compile reads a formula in x. Errors are ErrSyntax and point at the position.
@@ -72,9 +73,12 @@ func CompileIn(source string, variables ...string) (*Expression, error) {
 		return nil, syntaxError(source, variables, advise(source, variables, err))
 	}
 	e := &Expression{source: source, variables: variables, tree: program.Node()}
-	if _, err := newGraph(variables...).want(e.tree, number); err != nil {
+	g := newGraph(variables...)
+	id, err := g.want(e.tree, number)
+	if err != nil {
 		return nil, syntaxError(source, variables, advise(source, variables, err))
 	}
+	e.program = g.compile(id)
 	return e, nil
 }
 
@@ -154,8 +158,7 @@ func (e *Expression) eval(dst, x []float64, k *kernels) {
 		panic(fmt.Sprintf("expression: %d values for %d states", len(dst), len(x)))
 	}
 	var states block
-	g := newGraph(e.variables...)
-	m := g.compile(e.add(g)).bind(k, &states)
+	m := e.program.bind(k, &states)
 	for len(x) > 0 {
 		n := copy(states[:], x)
 		m.run(n)

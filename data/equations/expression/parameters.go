@@ -63,8 +63,12 @@ func (p Parameters) Compile(source string, variables ...string) (*Expression, er
 	if err != nil {
 		return nil, err
 	}
-	ast.Walk(&e.tree, p)
-	e.variables = variables
+	if len(p) > 0 {
+		ast.Walk(&e.tree, p)
+		e.variables = variables
+		g := newGraph(variables...)
+		e.program = g.compile(e.add(g))
+	}
 	return e, nil
 }
 

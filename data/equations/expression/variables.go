@@ -81,8 +81,7 @@ func (e *Expression) EvalIn(dst []float64, variables ...[]float64) {
 			panic(fmt.Sprintf("expression: %d values of %s for %d results", len(values), e.variables[k], len(dst)))
 		}
 	}
-	g := newGraph(e.variables...)
-	m := g.compile(e.add(g)).bind(sets[0].kernels, places...)
+	m := e.program.bind(sets[0].kernels, places...)
 	for first := 0; first < len(dst); first += Lanes {
 		n := min(Lanes, len(dst)-first)
 		for k, values := range variables {

@@ -3,9 +3,6 @@ package certificate
 import (
 	"math"
 	"slices"
-	"sort"
-
-	"gonum.org/v1/gonum/interp"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
 )
@@ -16,67 +13,58 @@ type Law struct {
 	// Mean and Variance are NaN where they do not exist.
 	Mean, Variance float64
 
-	fourth float64 // E (X − mean)⁴ of the table
+	fourth float64 // E (X − mean)⁴, of the table where the law has none
 
 	x, cdf []float64 // both increasing
 	first  []int32   // the last point at or before each of as many equal parts of [0, 1]
 }
 
 const (
-	// between are the points that a panel of the quadrature, or a step of quantiles, is
-	// divided into.
-	between = 8
+	// fewestPoints are those of a table, about: an interval of it has so little mass that the
+	// law is linear there.
+	fewestPoints = 2048
 	// negligible is a probability that no number of samples shows.
 	negligible = 1e-12
 	// quantiles is how many quantiles at even distances stand for a law, between the tails,
 	// where their distances grow by a factor.
 	quantiles = 1024
 	tail      = 1. / 32
+	distances = 256
 )
 
 // Integrate is the law of coefficients on the whole line, beginning with the interval from lo to
-// hi as density.NewLine does, whose errors it has. Where the law is narrow beside that interval
-// it begins again, so that hundreds of panels have mass.
+// hi as density.NewLine does, whose errors it has.
 func Integrate(b, sigma density.Coefficient, lo, hi float64) (*density.Line, *Law, error) {
 	line, err := density.NewLine(b, sigma, lo, hi)
 	if err != nil {
 		return nil, nil, err
 	}
-	law := ofLine(line)
-	if from, to := law.x[0], law.x[len(law.x)-1]; to-from < (hi-lo)/4 {
-		if closer, err := density.NewLine(b, sigma, from, to); err == nil {
-			law = ofLine(closer)
-		}
-	}
-	return line, law, nil
+	return line, ofLine(line), nil
 }
 
-// ofLine interpolates the distribution function between the edges of the panels by monotone
-// cubics (Fritsch and Butland).
+// ofLine tabulates the distribution function at the knots of the law and, where they are few, at
+// points between them: by the cubic that has its values and the densities at the knots.
 func ofLine(l *density.Line) *Law {
-	edges, cdf := l.Edges()
-	first := max(sort.SearchFloat64s(cdf, negligible)-1, 0)
-	last := min(sort.SearchFloat64s(cdf, 1-negligible), len(cdf)-1)
-	x, f := []float64{edges[first]}, []float64{cdf[first]}
-	for i := first + 1; i <= last; i++ {
-		if edges[i] > x[len(x)-1] {
-			x, f = append(x, edges[i]), append(f, cdf[i])
+	x, cdf, pdf := l.Knots(negligible)
+	parts := (fewestPoints + len(x) - 1) / len(x)
+	if parts > 1 {
+		fine, values := make([]float64, 0, parts*len(x)), make([]float64, 0, parts*len(x))
+		for i := range len(x) - 1 {
+			h, rise := x[i+1]-x[i], cdf[i+1]-cdf[i]
+			left, right := pdf[i]*h-rise, rise-pdf[i+1]*h // deviations from the chord
+			for k := range parts {
+				t := float64(k) / float64(parts)
+				fine, values = append(fine, x[i]+t*h), append(values, cdf[i]+t*rise+t*(1-t)*((1-t)*left+t*right))
+			}
 		}
+		x, cdf = append(fine, x[len(x)-1]), append(values, cdf[len(cdf)-1])
 	}
-	law := &Law{Mean: l.Mean(), Variance: l.Variance()}
-	var cubic interp.FritschButland
-	if len(x) < 3 || cubic.Fit(x, f) != nil {
-		return law.table(x, f).moments()
+	law := (&Law{Mean: l.Mean(), Variance: l.Variance()}).table(x, cdf)
+	if k := l.Kurtosis(); !math.IsNaN(k) {
+		law.fourth = k * law.Variance * law.Variance
+		return law
 	}
-	fine, values := []float64{x[0]}, []float64{f[0]}
-	for i := 1; i < len(x); i++ {
-		for k := 1; k < between; k++ {
-			at := x[i-1] + (x[i]-x[i-1])*float64(k)/between
-			fine, values = append(fine, at), append(values, cubic.Predict(at))
-		}
-		fine, values = append(fine, x[i]), append(values, f[i])
-	}
-	return law.table(fine, values).moments()
+	return law.moments()
 }
 
 // OfQuantiles is a law whose quantile function is known. Its moments are those of the table:
@@ -137,6 +125,7 @@ func OfDensity(d *density.Density) *Law {
 
 // table keeps the points at which both coordinates increase.
 func (l *Law) table(x, cdf []float64) *Law {
+	l.x, l.cdf = make([]float64, 0, len(x)), make([]float64, 0, len(x))
 	for i := range x {
 		if n := len(l.x); n == 0 || x[i] > l.x[n-1] && cdf[i] > l.cdf[n-1] {
 			l.x, l.cdf = append(l.x, x[i]), append(l.cdf, cdf[i])
@@ -184,9 +173,9 @@ func (l *Law) CDF(x float64) float64 {
 }
 
 // Distance is the Kolmogorov–Smirnov distance from another distribution function, at some
-// hundred points: the ends of the panels.
+// hundred points of the table.
 func (l *Law) Distance(cdf func(x float64) float64) (most float64) {
-	for i := 0; i < len(l.x); i += between {
+	for i := 0; i < len(l.x); i += max(len(l.x)/distances, 1) {
 		most = max(most, math.Abs(l.cdf[i]-cdf(l.x[i])))
 	}
 	return most

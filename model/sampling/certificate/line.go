@@ -3,10 +3,11 @@ package certificate
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
+	"github.com/ergoflow/ergoflow/data/equations/expression"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
+	"github.com/ergoflow/ergoflow/model/evaluation/metrics/bucketsort"
 )
 
 // Line is an equation on the line.
@@ -83,12 +84,18 @@ func (l Line) test(x []float32, effective float64) []Check {
 	}
 	var sums [7]sums
 	inverse := 1 / h
+	sines, cosines, tangents := make([]float64, kept), make([]float64, kept), make([]float64, kept)
+	y := tangents // (x−m)/h
+	for i, v := range states {
+		y[i] = (v - mean) * inverse
+	}
+	expression.Sin(sines, y)
+	expression.Cos(cosines, y)
+	expression.Tanh(tangents, y)
 	for i, v := range states {
 		bi, ai := b[i], half[i]
 		d := v - mean
-		y := d * inverse
-		t := 1 - 2/(math.Exp(2*y)+1) // tanh y
-		sin, cos := math.Sincos(y)
+		t, sin, cos := tangents[i], sines[i], cosines[i]
 		sin2, cos2 := 2*sin*cos, cos*cos-sin*sin
 		slope := (1 - t*t) * inverse
 		sums[0].add(bi, 1)
@@ -132,7 +139,8 @@ func spread(x []float64) float64 {
 	for i := range few {
 		few[i] = x[i*len(x)/len(few)]
 	}
-	slices.Sort(few)
+	sorted := make([]float64, len(few))
+	new(bucketsort.Sorter).Sort(sorted, few)
 	n := float64(len(few) - 1)
-	return (few[int(math.Round(0.8413*n))] - few[int(math.Round(0.1587*n))]) / 2
+	return (sorted[int(math.Round(0.8413*n))] - sorted[int(math.Round(0.1587*n))]) / 2
 }

@@ -1,12 +1,13 @@
 package request
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// BenchmarkResolve reports the time to read formulas on the line, with their exact law.
+// BenchmarkResolve reports the time to read new formulas on the line, with their exact law.
 func BenchmarkResolve(b *testing.B) {
 	e, err := experiment.Load("vn1d", "smoke", "", nil)
 	if err != nil {
@@ -17,8 +18,10 @@ func BenchmarkResolve(b *testing.B) {
 		b.Fatal(err)
 	}
 	reader := NewReader(e, f, nil)
+	i := 0
 	for b.Loop() {
-		if _, err := reader.Resolve(b.Context(), Request{Drift: []string{"-2*(x-1)"}, Diffusion: []string{"1"}}); err != nil {
+		i++ // the law of an equation that was asked before is kept
+		if _, err := reader.Resolve(b.Context(), Request{Drift: []string{fmt.Sprintf("-2*(x-1)+%d*1e-6", i)}, Diffusion: []string{"1"}}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -21,8 +21,9 @@ const (
 
 // lawOf integrates the invariant law of formulas on the line, by which samples are judged. It
 // warns where the model cannot have this law, whatever it has learned: it reads a table of the
-// formulas, and outside the grid keeps the values at its ends.
-func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate.Subject, *density.Line, []string) {
+// formulas, and outside the grid keeps the values at its ends. tabulated is the law of the table;
+// nil if it is too steep to integrate.
+func lawOf(b, sigma *expression.Expression, table sde.Coefficients, tabulated *density.Density) (certificate.Subject, *density.Line, []string) {
 	s := certificate.Subject{Equation: certificate.Line{Drift: b.Eval, Diffusion: sigma.Eval}, Unlearned: math.NaN()}
 	grid := fmt.Sprintf("the model's grid, %g…%g", table.Grid.Lo, table.Grid.Hi)
 	exact, law, err := certificate.Integrate(b.Eval, sigma.Eval, table.Grid.Lo, table.Grid.Hi)
@@ -31,9 +32,8 @@ func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate
 		s.Doubt = "the formulas have no invariant law on the whole line: the samples are compared with the law of the model's table"
 		return s, nil, []string{fmt.Sprintf("the formulas have no invariant law on the whole line (%v): beyond %s, the model keeps the values at the ends, so the samples are of another equation", err, grid)}
 	}
-	tabulated, tableErr := density.New(table)
 	if err != nil { // too steep to integrate
-		if tableErr == nil {
+		if tabulated != nil {
 			s.Law = certificate.OfDensity(tabulated)
 		}
 		return s, nil, nil
@@ -41,7 +41,7 @@ func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate
 	s.Law = law
 	var warnings []string
 	moments := ""
-	if tableErr == nil {
+	if tabulated != nil {
 		mean, variance := tabulated.Moments()
 		moments = fmt.Sprintf(" (by quadrature %s of the table, %s of the formulas)", inWords(mean, variance), inWords(s.Law.Mean, s.Law.Variance))
 	}
@@ -49,7 +49,7 @@ func lawOf(b, sigma *expression.Expression, table sde.Coefficients) (certificate
 	switch {
 	case below+above > mostOutside:
 		warnings = append(warnings, fmt.Sprintf("%s of the invariant law is outside %s: there the model keeps the values at the ends, and `simulate` takes the formulas, so the samples may be wrong%s", percent(below+above), grid, moments))
-	case tableErr == nil:
+	case tabulated != nil:
 		if apart := s.Law.Distance(tabulated.CDF); apart > tableApart {
 			warnings = append(warnings, fmt.Sprintf("the model reads the formulas at the nodes of its grid alone, and the law of this table differs from that of the formulas (Kolmogorov–Smirnov distance %.2g)%s", apart, moments))
 		}

@@ -64,7 +64,8 @@ func (r Request) onLine(tabulated family.Tabulated) (Target, error) {
 		t.formulas = repair.Equation{Formulas: expression.NewEquation(b, sigma).Bind, Drift: b.Eval, Diffusion: sigma.Eval}
 		t.later = func(t *Target) {
 			var warnings []string
-			t.subject, t.line, warnings = lawOf(b, sigma, c)
+			t.tabulated, _ = density.New(c) // nil if it is too steep
+			t.subject, t.line, warnings = lawOf(b, sigma, c, t.tabulated)
 			t.Warnings = append(t.Warnings, warnings...)
 		}
 	}

@@ -35,9 +35,9 @@ const (
 
 // outOfRange warns of an equation with values that no function of the training set has at
 // the same node, in what the network reads. On the line it is strict where the equation's
-// law has its mass, and lenient in the tails. unlearned is the part of the law at those values;
-// NaN where the law is not known.
-func (m *Reader) outOfRange(ctx context.Context, asked family.Function) (warnings []string, unlearned float64, err error) {
+// law has its mass, and lenient in the tails; law is nil where it is not known. unlearned is the
+// part of the law at those values; NaN where it is not known.
+func (m *Reader) outOfRange(ctx context.Context, asked family.Function, law *density.Density) (warnings []string, unlearned float64, err error) {
 	grid, _ := gridAndNodes(m.family)
 	r, trained, err := m.trainingSet(ctx)
 	if err != nil {
@@ -47,7 +47,7 @@ func (m *Reader) outOfRange(ctx context.Context, asked family.Function) (warning
 	if err != nil {
 		return nil, 0, err
 	}
-	warnings, unlearned = r.compare(trained, values, grid, massAt(m.family, asked))
+	warnings, unlearned = r.compare(trained, values, grid, massAt(law, grid))
 	return warnings, unlearned, nil
 }
 
@@ -75,25 +75,17 @@ func (r reading) compare(trained []seen, values [][]float32, grid sde.Grid, mass
 	return warnings, unlearned
 }
 
-// massAt is the mass of an equation's law around every node, up to the middles between nodes;
-// nil where the law is not known.
-func massAt(f family.Family, asked family.Function) []float64 {
-	if _, timed := f.(family.Timed); timed {
+// massAt is the mass of a law around every node, up to the middles between nodes; nil where the law
+// is not known.
+func massAt(law *density.Density, grid sde.Grid) []float64 {
+	if law == nil {
 		return nil
 	}
-	c, ok := asked.System.(sde.Coefficients)
-	if !ok {
-		return nil
-	}
-	law, err := density.New(c)
-	if err != nil {
-		return nil
-	}
-	mass, below := make([]float64, c.Grid.N), 0.0
+	mass, below := make([]float64, grid.N), 0.0
 	for node := range mass {
 		upTo := 1.0
-		if node < c.Grid.N-1 {
-			upTo = law.CDF(c.Grid.At(node) + c.Grid.Step()/2)
+		if node < grid.N-1 {
+			upTo = law.CDF(grid.At(node) + grid.Step()/2)
 		}
 		mass[node], below = upTo-below, upTo
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ergoflow/ergoflow/data/equations/density"
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/sde"
 	"github.com/ergoflow/ergoflow/data/sets/shard"
@@ -136,7 +137,13 @@ func TestInRange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if warnings, _ := r.compare(trained, function.Fields, grid, massAt(f, function)); len(warnings) > 0 {
+			var law *density.Density
+			if c, ok := function.System.(sde.Coefficients); ok {
+				if law, err = density.New(c); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if warnings, _ := r.compare(trained, function.Fields, grid, massAt(law, grid)); len(warnings) > 0 {
 				far++
 			}
 		}

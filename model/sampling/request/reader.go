@@ -144,7 +144,7 @@ func (m *Reader) complete(ctx context.Context, t Target) (Target, error) {
 		t.later(&t)
 	}
 	if t.compare {
-		far, unlearned, err := m.outOfRange(ctx, t.table)
+		far, unlearned, err := m.outOfRange(ctx, t.table, t.tabulated)
 		if err != nil {
 			return Target{}, err
 		}

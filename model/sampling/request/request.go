@@ -46,12 +46,13 @@ type Target struct {
 	// Warnings say why the samples may have another law than the equation.
 	Warnings []string
 
-	subject  certificate.Subject // that the samples are judged by
-	line     *density.Line       // law of the formulas; nil where it is not known
-	later    func(*Target)       // computes the law, which takes longer than the rest; may be nil
-	compare  bool                // the table of formulas with the training set
-	table    family.Function     // before a time was set
-	formulas repair.Equation     // that they are repaired by, on the line
+	subject   certificate.Subject // that the samples are judged by
+	line      *density.Line       // law of the formulas; nil where it is not known
+	tabulated *density.Density    // law of the table of formulas; nil where it is not known
+	later     func(*Target)       // computes the laws, which takes longer than the rest; may be nil
+	compare   bool                // the table of formulas with the training set
+	table     family.Function     // before a time was set
+	formulas  repair.Equation     // that they are repaired by, on the line
 }
 
 // Kinds of InputError.
