@@ -59,7 +59,7 @@ func (s *Server) addSample(api huma.API) {
 	huma.Register(api, huma.Operation{
 		OperationID: "sample", Method: http.MethodPost, Path: "/v1/sample", Tags: []string{"samples"},
 		Summary:     "Sample the invariant law of an equation",
-		Description: "The answer is JSON, or with `Accept: application/x-npy` NumPy's format with the samples alone.",
+		Description: formats,
 		Errors:      failures, MaxBodyBytes: s.config.MaxBody,
 	}, func(ctx context.Context, in *struct{ Body SampleRequest }) (*sampleOutput, error) {
 		answers, about, err := s.sample(ctx, []Equation{in.Body.Equation}, 0, in.Body.Draws, func(int) string { return "" })
@@ -70,16 +70,31 @@ func (s *Server) addSample(api huma.API) {
 	})
 	huma.Register(api, huma.Operation{
 		OperationID: "samples", Method: http.MethodPost, Path: "/v1/samples", Tags: []string{"samples"},
-		Summary: "Sample the invariant laws of many equations",
-		Errors:  failures, MaxBodyBytes: s.config.MaxBody,
+		Summary:     "Sample the invariant laws of many equations",
+		Description: formats,
+		Errors:      failures, MaxBodyBytes: s.config.MaxBody,
 	}, func(ctx context.Context, in *struct{ Body BatchRequest }) (*batchOutput, error) {
 		answers, about, err := s.sample(ctx, in.Body.Equations, in.Body.Place, in.Body.Draws, func(i int) string { return fmt.Sprintf(".equations[%d]", i) })
 		if err != nil {
 			return nil, err
 		}
-		worst := slices.MaxFunc(answers, func(a, b Samples) int { return rank(a.Certificate.Verdict) - rank(b.Certificate.Verdict) })
-		return &batchOutput{about.Timing.header(), string(worst.Certificate.Verdict), BatchAnswer{answers, about}}, nil
+		return &batchOutput{about.Timing.header(), string(worst(answers)), BatchAnswer{answers, about}}, nil
 	})
+	for _, path := range []string{"/v1/sample", "/v1/samples"} {
+		content := api.OpenAPI().Paths[path].Post.Responses["200"].Content
+		for _, format := range []string{"application/x-npy", arrowStream} {
+			content[format] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}
+		}
+	}
+}
+
+// formats describes the answers with samples.
+const formats = "The answer is JSON; with `Accept: application/x-npy` NumPy's format with the samples alone; with `Accept: " + arrowStream +
+	"` a stream of Apache Arrow, a record batch for each equation, with the rest of the answer in the schema's metadata."
+
+// worst is the worst verdict.
+func worst(answers []Samples) certificate.Verdict {
+	return slices.MaxFunc(answers, func(a, b Samples) int { return rank(a.Certificate.Verdict) - rank(b.Certificate.Verdict) }).Certificate.Verdict
 }
 
 // failures are the statuses that requests may have besides 200.

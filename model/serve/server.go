@@ -108,6 +108,7 @@ func (s *Server) register(mux *http.ServeMux) {
 		"application/json":  huma.DefaultJSONFormat,
 		"json":              huma.DefaultJSONFormat,
 		"application/x-npy": {Marshal: marshalNPY, Unmarshal: unreadable},
+		arrowStream:         {Marshal: marshalArrow, Unmarshal: unreadable},
 	}
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		if status == http.StatusInternalServerError && message == "cannot read request body" {

@@ -1,9 +1,11 @@
 """The clients against a real server."""
 
 import asyncio
+import json
 import pickle
 import warnings
 
+import httpx
 import numpy as np
 import pytest
 
@@ -126,6 +128,19 @@ def test_arviz(flow):
 def test_pandas(flow):
     pytest.importorskip("pandas")
     assert list(flow.sample("-x", "1", n=300).to_pandas().columns) == ["x"]
+
+
+def test_arrow(flow):
+    """The server's stream and to_arrow have the same table, which pyarrow reads."""
+    pa = pytest.importorskip("pyarrow")
+    body = {"drift": "-x", "diffusion": "1", "n": 300, "seed": 5}
+    answer = httpx.post(flow.url + "/v1/sample", json=body, headers={"Accept": "application/vnd.apache.arrow.stream"})
+    table = pa.ipc.open_stream(answer.content).read_all()
+    ours = flow.sample("-x", "1", n=300, seed=5).to_arrow()
+    assert table.equals(ours.cast(table.schema.remove_metadata()))
+    metadata = dict(table.schema.metadata)
+    assert json.loads(metadata.pop(b"answer"))["certificate"]["checks"]
+    assert metadata == ours.schema.metadata
 
 
 def test_torch(flow):

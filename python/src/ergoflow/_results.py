@@ -174,6 +174,16 @@ class Samples:
 
         return torch.from_dlpack(np.require(self.x, requirements=["W"]))
 
+    def to_arrow(self) -> Any:
+        """The samples as a Table of pyarrow: the columns x; x and y; or x1, x2, …, with model,
+        version, seed and verdict in the schema's metadata, as the server's stream of Arrow."""
+        import pyarrow as pa
+
+        columns = self.x.reshape(len(self.x), -1).T
+        names = ["x", "y"][:len(columns)] if len(columns) < 3 else [f"x{i + 1}" for i in range(len(columns))]
+        metadata = {"model": self.model, "version": self.version, "seed": str(self.seed), "verdict": self.certificate.verdict}
+        return pa.table({name: pa.array(c) for name, c in zip(names, columns, strict=True)}, metadata=metadata)
+
     def to_pandas(self) -> Any:
         """The samples as a DataFrame with the columns x, or x0, x1, …"""
         import pandas as pd
