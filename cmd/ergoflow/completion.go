@@ -10,8 +10,8 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 )
 
-// addCompletions tells the shell's completion which names there are: experiments, presets, runs
-// and backends.
+// addCompletions tells the shell's completion which names there are: experiments, presets, runs,
+// backends, and those of formulas.
 func addCompletions(cmd *cobra.Command) {
 	if strings.Contains(cmd.Use, " EXPERIMENT") {
 		cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -27,7 +27,9 @@ func addCompletions(cmd *cobra.Command) {
 		}
 	}
 	for flag, complete := range map[string]cobra.CompletionFunc{
-		"preset": presetNames,
+		"preset":    presetNames,
+		"drift":     completeFormula,
+		"diffusion": completeFormula,
 		"checkpoint": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return runsWithCheckpoints(), cobra.ShellCompDirectiveDefault // files too
 		},

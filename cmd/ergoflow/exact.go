@@ -59,7 +59,7 @@ why and ends with code 1.
 
 The accuracy is by how much two integrations with other panels differ. The law
 on a --domain that X can leave is that of X reflected at its ends; a warning
-says so. Formulas are as in simulate.
+says so. "ergoflow help formulas" lists what formulas may contain.
 
 -o writes -n independent draws, by inversion of the distribution function;
 --density writes the columns x, density and cdf. The suffix of the file is its

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/ergoflow/ergoflow/data/equations/density"
@@ -79,7 +80,7 @@ func withKnownNames(err error) error {
 	if !errors.As(err, &name) {
 		return err
 	}
-	return withHint(err, "known names are %s and functions such as sin; give %s a value with --param %s=…", strings.Join(name.Known, ", "), name.Name, name.Name)
+	return withHint(err, "known names are %s and the functions of `ergoflow help formulas`; give %s a value with --param %s=…", strings.Join(name.Known, ", "), name.Name, name.Name)
 }
 
 // explainLaw adds a hint to an invariant law that could not be found.
@@ -96,4 +97,44 @@ func explainLaw(err error) error {
 		return withHint(err, "`ergoflow simulate` needs no quadrature")
 	}
 	return err
+}
+
+// formulasTopic is a page of the help alone.
+func formulasTopic() *cobra.Command {
+	var b strings.Builder
+	b.WriteString(`Drifts, diffusions and the values of --param are formulas: numbers such as 2,
+0.5 and 1e-3, parentheses, the variables (x; in the plane x and y), names that
+have a value by --param, and what is below. They are computed in float64.
+`)
+	for _, part := range []struct {
+		kind  expression.NameKind
+		title string
+	}{{expression.Operator, "Operators"}, {expression.Constant, "Constants"}, {expression.Function, "Functions"}} {
+		fmt.Fprintf(&b, "\n%s:\n", part.title)
+		for _, n := range expression.Names() {
+			if n.Kind == part.kind {
+				fmt.Fprintf(&b, "  %-14s %s\n", n.Form, n.Meaning)
+			}
+		}
+	}
+	return &cobra.Command{Use: "formulas", Short: "What formulas of drifts and diffusions may contain", Long: strings.TrimSpace(b.String())}
+}
+
+// completeFormula completes the name that a formula ends in, after what is there already.
+func completeFormula(_ *cobra.Command, _ []string, formula string) (complete []string, _ cobra.ShellCompDirective) {
+	name := formula[strings.LastIndexFunc(formula, func(r rune) bool {
+		return r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})+1:]
+	before := strings.TrimSuffix(formula, name)
+	for _, n := range expression.Names() {
+		if n.Kind == expression.Operator || name == "" || !strings.HasPrefix(n.Name, name) {
+			continue
+		}
+		text := n.Name
+		if n.Kind == expression.Function {
+			text += "("
+		}
+		complete = append(complete, cobra.CompletionWithDesc(before+text, n.Meaning))
+	}
+	return complete, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }

@@ -65,7 +65,7 @@ This page is the output of ` + "`ergoflow COMMAND --help`" + ` for every command
 
 **Output.** Results are on standard output, as JSON with ` + "`--json`" + ` ([formats.md](formats.md) documents them). Progress is on standard error: bars on a terminal, plain lines elsewhere.
 
-**Completion.** ` + "`ergoflow completion bash`" + `, or zsh, fish or powershell, prints a script for the shell; ` + "`ergoflow completion bash --help`" + ` says how to load it. It completes commands, flags, and the names of experiments, presets, runs and backends.
+**Completion.** ` + "`ergoflow completion bash`" + `, or zsh, fish or powershell, prints a script for the shell; ` + "`ergoflow completion bash --help`" + ` says how to load it. It completes commands, flags, the names of experiments, presets, runs and backends, and the names in formulas.
 
 **Interruption.** Ctrl-C (SIGINT), SIGTERM and SIGHUP, as from a closed terminal, do the same: they end a command in order. The same command then continues where ` + "`run`, `reproduce`, `generate`, `train` or `retrain`" + ` stopped; other commands start again from the beginning. The first signal gives these codes:
 
@@ -82,6 +82,9 @@ A second signal ends the process at once, with the shell's code 128 plus the sig
 		runs := !c.HasSubCommands() || c.Flags().Lookup("config") != nil // retrain does both
 		if c.Runnable() && runs && c.Name() != "help" {
 			describe(&b, c)
+		}
+		if c.IsAdditionalHelpTopicCommand() {
+			fmt.Fprintf(&b, "\n## ergoflow help %s\n\n```\n%s\n```\n", c.Name(), c.Long)
 		}
 		for _, sub := range c.Commands() {
 			walk(sub)

@@ -62,9 +62,10 @@ func sampleCommand() *cobra.Command {
 		Short: "Sample the invariant measure of an equation with a trained model",
 		Long: `Draws samples of the invariant measure without simulation: of function I of the
 experiment that the model was trained on, or of a new equation given as formulas
-in x. The model reads the formulas at the nodes of its grid. The command refuses
-an equation without an invariant law. It warns of one whose drift or diffusion
-has values that functions of the training set do not have at the same node.
+in x ("ergoflow help formulas"). The model reads the formulas at the nodes of
+its grid. The command refuses an equation without an invariant law. It warns of
+one whose drift or diffusion has values that functions of the training set do
+not have at the same node.
 
 The command judges the samples by the equation: good, use with care, do not use.
 An invariant law keeps the mean of every function; the command takes the rates

@@ -92,12 +92,12 @@ time.
 Formulas know + - * / ^, comparisons, and, or, not, x > 0 ? a : b, pi, e and
   abs sign sqrt cbrt exp log log2 log10 pow min max floor ceil erf
   sin cos tan asin acos atan atan2 sinh cosh tanh
-They are computed in float64, wherever chains go; a model (sample) keeps the
-values at the ends of its grid. The law of X does not depend on the sign of the
-diffusion. A diffusion of zero adds no noise; where it is zero everywhere, the
-chains solve dX = b(X)dt by Euler's method. If a chain leaves ±1e6 or
-the --domain, or a formula is not finite where a chain is, the command fails and
-writes nothing.
+of which "ergoflow help formulas" has the meanings. They are computed in
+float64, wherever chains go; a model (sample) keeps the values at the ends of
+its grid. The law of X does not depend on the sign of the diffusion. A diffusion
+of zero adds no noise; where it is zero everywhere, the chains solve
+dX = b(X)dt by Euler's method. If a chain leaves ±1e6 or the --domain, or a
+formula is not finite where a chain is, the command fails and writes nothing.
 
 The ends of a --domain are natural or entrance boundaries, which chains never
 reach, or exit or regular ones, which they reach in finite time (Feller).
