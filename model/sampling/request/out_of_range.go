@@ -51,6 +51,17 @@ func (m *Reader) outOfRange(ctx context.Context, asked family.Function, law *den
 	return warnings, unlearned, nil
 }
 
+// Unlearned is the part of the law of a function on the line at whose nodes it has values that no
+// function of the training set has there; NaN if its law is not known.
+func (m *Reader) Unlearned(ctx context.Context, f family.Function) (float64, error) {
+	var law *density.Density
+	if c, ok := f.System.(sde.Coefficients); ok {
+		law, _ = density.New(c)
+	}
+	_, unlearned, err := m.outOfRange(ctx, f, law)
+	return unlearned, err
+}
+
 // compare compares the tables of an equation with what was seen. mass has that of the law at
 // every node, or nil.
 func (r reading) compare(trained []seen, values [][]float32, grid sde.Grid, mass []float64) (warnings []string, unlearned float64) {
