@@ -16,6 +16,7 @@ import (
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
 	"github.com/ergoflow/ergoflow/internal/systemd"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/compute/backend"
 	"github.com/ergoflow/ergoflow/model/registry"
 	"github.com/ergoflow/ergoflow/model/serve"
@@ -27,6 +28,7 @@ type serveFlags struct {
 	listen             string
 	tokenFile          string
 	certificate, key   string
+	authority          string // directory with the CA of clients
 	insecure           bool
 	backend            string
 	timeout            time.Duration
@@ -46,7 +48,8 @@ The page is at the server's address, the description of the protocol at
 /openapi.json. docs/serve.md has examples for curl and Python.
 
 Beyond loopback the server needs a token, which requests bring, and a
-certificate for TLS; --insecure does without.`,
+certificate for TLS; --insecure does without. With --client-authority clients
+may show a certificate of a cluster's operator or viewer instead of the token.`,
 		Example: `  ergoflow serve --checkpoint ergoflow-runs/vn1d-demo
   ergoflow serve --models /var/lib/ergoflow/models --listen 10.0.0.1:8080 --token-file token --tls-certificate cert.pem --tls-key key.pem
   curl -s localhost:8080/v1/sample -d '{"drift": "-x", "diffusion": "1", "n": 1000}'`,
@@ -65,6 +68,7 @@ certificate for TLS; --insecure does without.`,
 	f.StringVar(&flags.tokenFile, "token-file", "", "file with the token that requests must bring (Authorization: Bearer TOKEN)")
 	f.StringVar(&flags.certificate, "tls-certificate", "", "file of the certificate for TLS, PEM")
 	f.StringVar(&flags.key, "tls-key", "", "file of its key, PEM")
+	f.StringVar(&flags.authority, "client-authority", "", "directory with ca.pem and revoked.json of a cluster's authority: certificates of its operators and viewers count as the token")
 	f.BoolVar(&flags.insecure, "insecure", false, "listen beyond loopback without TLS or without a token")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of models in the plane and of particles: auto, xla:cuda, xla:cpu or go")
 	f.DurationVar(&flags.timeout, "timeout", 30*time.Second, "longest time for an answer")
@@ -86,7 +90,15 @@ func (f *serveFlags) run(ctx context.Context) error {
 	if config.Token, err = readToken(f.tokenFile); err != nil {
 		return err
 	}
-	if !gossip.IsLoopback(f.listen) && !f.insecure && (config.Token == "" || f.certificate == "") {
+	if f.authority != "" {
+		if f.certificate == "" {
+			return withHint(usagef("--client-authority needs TLS: clients show their certificates there"), "give --tls-certificate and --tls-key")
+		}
+		if config.Clients, err = trust.OpenClients(f.authority); err != nil {
+			return withHint(fmt.Errorf("--client-authority: %w", err), "name the directory of `ergoflow certs init --ca`, or one with copies of its ca.pem and revoked.json")
+		}
+	}
+	if !gossip.IsLoopback(f.listen) && !f.insecure && (config.Token == "" && config.Clients == nil || f.certificate == "") {
 		return withHint(usagef("--listen %s is beyond loopback: the server needs --token-file, --tls-certificate and --tls-key there", f.listen),
 			"give the three, listen on 127.0.0.1 behind a proxy, or give --insecure")
 	}

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"testing"
 	"time"
@@ -43,6 +44,22 @@ func BenchmarkSign(b *testing.B) {
 	}
 	for b.Loop() {
 		if _, err := a.Issue(b.Context(), Request{Role: Worker, Name: "w2", Life: time.Hour}, today); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkClients reports the time to judge a client's certificate.
+func BenchmarkClients(b *testing.B) {
+	lab := authority(b, "lab")
+	c, err := OpenClients(lab.dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c.now = func() time.Time { return today }
+	connection := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{issue(b, lab, Viewer, "ada", today).Certificate}}
+	for b.Loop() {
+		if _, err := c.Check(connection, AllowRoles(Viewer)); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -10,7 +11,9 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
 	"github.com/ergoflow/ergoflow/model/serve/oip"
@@ -28,13 +31,31 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.MaxRecvMsgSize(int(s.config.MaxBody)), grpc.MaxSendMsgSize(math.MaxInt32),
 		grpc.UnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 			open := strings.HasSuffix(info.FullMethod, "/ServerLive") || strings.HasSuffix(info.FullMethod, "/ServerReady")
-			if md, _ := metadata.FromIncomingContext(ctx); !open && !s.admits(strings.Join(md.Get("authorization"), ",")) {
-				return nil, status.Error(codes.Unauthenticated, "the request lacks the server's token: send the metadata authorization: Bearer TOKEN")
+			if open {
+				return next(ctx, request)
+			}
+			md, _ := metadata.FromIncomingContext(ctx)
+			if p := s.admits(strings.Join(md.Get("authorization"), ","), connectionOf(ctx)); p != nil {
+				code := codes.Unauthenticated
+				if p.Status == http.StatusForbidden {
+					code = codes.PermissionDenied
+				}
+				return nil, status.Error(code, p.sentence())
 			}
 			return next(ctx, request)
 		}))
 	oip.RegisterGRPCInferenceServiceServer(server, &inferenceGRPC{s: s})
 	return server
+}
+
+// connectionOf is the TLS connection of a call; nil for plain text.
+func connectionOf(ctx context.Context) *tls.ConnectionState {
+	if client, ok := peer.FromContext(ctx); ok {
+		if secure, ok := client.AuthInfo.(credentials.TLSInfo); ok {
+			return &secure.State
+		}
+	}
+	return nil
 }
 
 // isGRPC reports whether a request is one of gRPC.

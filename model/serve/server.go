@@ -20,6 +20,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/ergoflow/ergoflow/internal/npy"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/model/serve/page"
 )
 
@@ -27,7 +28,8 @@ import (
 type Config struct {
 	Models  func(ctx context.Context, s *Server) error // loads the models, and follows them until ctx ends
 	Backend string                                     // of models without tables, as backend.Open takes it
-	Token   string                                     // that requests must bring; "" admits all
+	Token   string                                     // that requests must bring
+	Clients *trust.Clients                             // whose certificates count as the token; without both all are admitted
 	Timeout time.Duration                              // of one answer
 	MaxBody int64                                      // bytes of a request
 	TLS     *tls.Config                                // nil: plain text
@@ -145,22 +147,50 @@ func marshalNPY(w io.Writer, v any) error {
 
 func unreadable([]byte, any) error { return errors.New("requests are JSON") }
 
-// admits reports whether an Authorization header has the token.
-func (s *Server) admits(header string) bool {
-	return s.config.Token == "" || subtle.ConstantTimeCompare([]byte(header), []byte("Bearer "+s.config.Token)) == 1
+// admitted are the roles whose certificates count as the token.
+var admitted = trust.AllowRoles(trust.Operator, trust.Viewer)
+
+// admits is nil if an Authorization header has the token, or the client's certificate counts. The
+// connection is nil for plain text.
+func (s *Server) admits(header string, connection *tls.ConnectionState) *Problem {
+	if s.config.Token == "" && s.config.Clients == nil ||
+		s.config.Token != "" && subtle.ConstantTimeCompare([]byte(header), []byte("Bearer "+s.config.Token)) == 1 {
+		return nil
+	}
+	p := newProblem(http.StatusUnauthorized, "the request lacks the server's token")
+	p.Hint = "send the header Authorization: Bearer TOKEN"
+	if s.config.Clients == nil {
+		return p
+	}
+	_, err := s.config.Clients.Check(connection, admitted)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, trust.ErrNoCertificate) && s.config.Token == "":
+		p.Detail, p.Hint = "the client has shown no certificate", "show one of the cluster's operators or viewers"
+	case errors.Is(err, trust.ErrNoCertificate):
+		p.Hint += ", or show a certificate of the cluster's operators or viewers"
+	default:
+		if p.Detail, p.Hint = "the client's certificate does not count: "+err.Error(), ""; errors.Is(err, trust.ErrRole) {
+			p.Status, p.Title = http.StatusForbidden, http.StatusText(http.StatusForbidden)
+		}
+	}
+	return p
 }
 
-// authorise admits requests with the token, and everybody to health and to the page.
+// authorise admits requests with the token or a certificate, and everybody to health and to the
+// page.
 func (s *Server) authorise(next http.Handler) http.Handler {
-	if s.config.Token == "" {
-		return next
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		open := strings.HasPrefix(r.URL.Path, "/v2/health/") || r.Method == http.MethodGet && !guarded(r.URL.Path)
-		if !open && !s.admits(r.Header.Get("Authorization")) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
-			p := newProblem(http.StatusUnauthorized, "the request lacks the server's token")
-			p.Hint = "send the header Authorization: Bearer TOKEN"
+		if open {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if p := s.admits(r.Header.Get("Authorization"), r.TLS); p != nil {
+			if p.Status == http.StatusUnauthorized {
+				w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
+			}
 			writeProblem(w, p)
 			return
 		}
@@ -264,8 +294,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	ended := make(chan error, 1)
 	l = netutil.LimitListener(l, maxConnections)
-	if s.config.TLS != nil {
-		l = tls.NewListener(l, s.config.TLS)
+	if secure := s.config.TLS; secure != nil {
+		if s.config.Clients != nil {
+			secure = s.config.Clients.Ask(secure)
+		}
+		l = tls.NewListener(l, secure)
 	}
 	go func() { ended <- server.Serve(l) }()
 	var err error

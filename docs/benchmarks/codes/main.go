@@ -4,7 +4,7 @@
 //	ergoflow checkpoints export latest --dir ergoflow-runs/vn1d-demo -o vn1d.safetensors
 //	go run ./docs/benchmarks/codes -write docs/decisions/code-distance.md vn1d.safetensors
 //
-// Every number is a function of the state alone.
+// Every number is a function of the state alone, up to rounding.
 package main
 
 import (
