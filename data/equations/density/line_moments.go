@@ -1,6 +1,9 @@
 package density
 
-import "math"
+import (
+	"iter"
+	"math"
+)
 
 // Mean is E X; NaN if it does not exist.
 func (l *Line) Mean() float64 { return l.exists(1, l.mean) }
@@ -29,25 +32,33 @@ func (l *Line) exists(order int, moment float64) float64 {
 // moments sets the mean and the central moments, as far as the panels and the tails beyond them
 // have them.
 func (l *Line) moments() {
-	x, mass := make([]float64, len(l.pdf)), make([]float64, len(l.pdf)) // of the points of all panels
 	first := l.tailMoment(l.quadrature.centre, 1)
-	for k := range len(l.edges) - 1 {
-		half := (l.edges[k+1] - l.edges[k]) / 2
-		for j, node := range nodes {
-			i := order*k + j
-			x[i], mass[i] = l.edges[k]+half*(1+node), half*weights[j]*l.pdf[i]
-			first += mass[i] * (x[i] - l.quadrature.centre)
-		}
+	for x, m := range l.masses() {
+		first += m * (x - l.quadrature.centre)
 	}
 	l.mean = l.quadrature.centre + first
 	for k := range l.central {
 		l.central[k] = l.tailMoment(l.mean, k+2)
 	}
-	for i, m := range mass {
-		d := x[i] - l.mean
+	for x, m := range l.masses() {
+		d := x - l.mean
 		l.central[0] += m * d * d
 		l.central[1] += m * d * d * d
 		l.central[2] += m * d * d * d * d
+	}
+}
+
+// masses are the points of the rules in all panels with the masses that they stand for.
+func (l *Line) masses() iter.Seq2[float64, float64] {
+	return func(yield func(x, mass float64) bool) {
+		for k := range len(l.edges) - 1 {
+			half := (l.edges[k+1] - l.edges[k]) / 2
+			for j, p := range l.pdf[order*k:][:order] {
+				if p > 0 && !yield(l.edges[k]+half*(1+nodes[j]), half*weights[j]*p) {
+					return
+				}
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package density
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/ergoflow/ergoflow/data/equations/expression"
 )
@@ -19,10 +20,20 @@ type panel struct {
 	overflow     bool           // because it is infinite
 }
 
+// values are those at the points of panels. Integrations use their memory again.
+type values struct{ x, b, s []float64 }
+
+var used = sync.Pool{New: func() any { return new(values) }}
+
 // evaluate applies the rule to panels.
 func (q *lineQuadrature) evaluate(panels []panel) {
-	x := make([]float64, order*len(panels))
-	b, s := make([]float64, len(x)), make([]float64, len(x))
+	v := used.Get().(*values)
+	defer used.Put(v)
+	n := order * len(panels)
+	if cap(v.x) < n {
+		*v = values{make([]float64, n), make([]float64, n), make([]float64, n)}
+	}
+	x, b, s := v.x[:n], v.b[:n], v.s[:n]
 	for i := range panels {
 		for j := range order {
 			x[order*i+j] = panels[i].at(j)
@@ -99,9 +110,10 @@ func (p *panel) phases(dst []float64, rate *[order]float64, logSigma []float64) 
 	}
 }
 
-// smooth is the part of the mass that the last two terms of its Legendre series may have for the
-// rule to be exact to double precision: its error is that of the terms from the sixteenth on.
-const smooth = 1e-7
+// smooth is the part of the mass that the last two terms of its Legendre series, the sixth and the
+// seventh, may have for the rule to be exact to double precision: its error is that of the terms
+// from the sixteenth on. Up to a point inside the panel the error is that of the eighth.
+const smooth = 1e-6
 
 // masses integrates p, given at the points relative to its largest value there.
 func (p *panel) masses(pdf []float64) {

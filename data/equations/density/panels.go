@@ -87,6 +87,7 @@ func (q *lineQuadrature) cut(edges []float64) {
 // outwards makes growing panels from an end of the given interval, as far as there are
 // values. finite says that the line ends near by, at end.
 func (q *lineQuadrature) outwards(from, direction, width float64) (panels []panel, end float64, finite bool) {
+	panels = make([]panel, 0, 128)
 	for at, w := 0.0, width; at < farthest*q.length; at, w = at+w, w*growth {
 		panels = append(panels, span(from, direction, at, at+w))
 	}
