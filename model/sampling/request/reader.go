@@ -28,7 +28,7 @@ type Reader struct {
 	recent map[string]Target
 }
 
-// mostRecent is how many targets a reader keeps, of about 100 kB each.
+// mostRecent is how many targets a reader keeps, of about 150 kB each.
 const mostRecent = 256
 
 // NewReader makes a reader of requests for a model of the experiment. f is its family, trained
