@@ -432,6 +432,7 @@ const (
 func (m *Machine) end(reason string) {
 	g := m.current
 	m.current, m.ended = nil, reason
+	m.stepBroken(reason)
 	if g.phase != reporting {
 		m.previous = g
 	}

@@ -68,6 +68,7 @@ type Machine struct {
 	stopped  bool
 	orders   uint64    // to prepare, sent so far
 	departed []process // the last maxWorkers that are gone, the newest last
+	goodput  account
 
 	effects []Effect
 	reasons []string
@@ -137,6 +138,7 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 	m.skew += max(0, m.clock.Sub(now))
 	m.clock = now
 	m.now, m.effects, m.reasons = now.Add(m.skew), nil, nil
+	m.charge()
 	switch e := event.(type) {
 	case Start:
 		m.start()
@@ -182,6 +184,7 @@ func (m *Machine) Step(now time.Time, event Event) (effects []Effect, reason str
 		m.alive(e)
 	}
 	m.advance()
+	m.beginTime()
 	return m.effects, joinReasons(m.reasons)
 }
 

@@ -251,8 +251,12 @@ func (c *chaos) recover() {
 }
 
 func (c *chaos) event(e Event) {
-	before := c.machine.Status()
+	before, from, charged, counted := c.machine.Status(), c.machine.now, c.machine.goodput.total(), c.machine.goodput.open
 	effects, reason := c.machine.Step(c.now, e)
+	if passed := c.machine.now.Sub(from); counted && charged+passed != c.machine.goodput.total() {
+		c.fault = fmt.Sprintf("%#v: after %v the parts of the time have grown from %v to %v", e, passed, charged, c.machine.goodput.total())
+		return
+	}
 	again, because := c.twin.Step(c.now, e)
 	if reason != because || !reflect.DeepEqual(effects, again) {
 		c.fault = fmt.Sprintf("%#v: two machines differ: %v %q, %v %q", e, effects, reason, again, because)

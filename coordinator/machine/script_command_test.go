@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,6 +255,12 @@ func (p *player) doTime(c command) bool {
 		p.event(Stop{})
 	case "status":
 		p.status()
+	case "goodput":
+		g := p.machine.Goodput()
+		fmt.Fprintf(&p.out, "    %.3f s, useful %.3f s\n", g.Seconds, g.Useful)
+		for _, l := range g.Lost {
+			fmt.Fprintf(&p.out, "    %-10s %7.3f s  %s\n", l.Cause, l.Seconds, l.Why)
+		}
 	default:
 		return false
 	}

@@ -36,6 +36,7 @@ var update = flag.Bool("update", false, "rewrite the traces in testdata")
 //	stall DURATION                  time passes without ticks: the coordinator is stopped
 //	restart                         a new machine with the persisted ledger, all sessions gone
 //	status                          a digest of the status
+//	goodput                         what the run's time went to
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {

@@ -24,6 +24,7 @@ type Status struct {
 	SamplesPerSecond float64             `json:"samples_per_second"`
 	Timing           Timing              `json:"timing"`    // rank 0's
 	WaitsFor         *WaitsFor           `json:"waits_for"` // null: no step yet, or no member has waited
+	Goodput          *Goodput            `json:"goodput"`   // null: no run yet
 	Failure          string              `json:"failure,omitempty"`
 	Short            *Shortage           `json:"short,omitempty"` // of room on the disk; absent: a checkpoint was stored, or none was due
 	CutLinks         []CutLink           `json:"cut_links"`       // between workers; they are in no generation together
@@ -82,7 +83,7 @@ func (m *Machine) Summary() Status {
 	if checkpoint := m.run.checkpoint.Step; m.run.hasCheckpoint {
 		s.Checkpoint = &checkpoint
 	}
-	s.Short = m.run.short
+	s.Short, s.Goodput = m.run.short, m.Goodput()
 	s.WaitsFor = m.run.windows.waitsFor()
 	if g := m.current; g != nil {
 		s.WorldSize = len(g.members)

@@ -78,6 +78,7 @@ func (m *Machine) recordTiming(g *generation, rank int, number ergoflow.Step, t 
 	last := 0
 	for rank, t := range s.timings {
 		if !t.plausible() {
+			m.stepMade(g, number, Timing{}, "", 0)
 			return
 		}
 		if t.Ring < s.timings[last].Ring {
@@ -93,4 +94,5 @@ func (m *Machine) recordTiming(g *generation, rank int, number ergoflow.Step, t 
 		m.byID(id).steps.add(t)
 	}
 	m.run.windows.add(s.timings, last, longest)
+	m.stepMade(g, number, s.timings[last], g.members[last], longest)
 }
