@@ -104,6 +104,21 @@ func printRun(st coordinator.Status) {
 	if w := st.WaitsFor; w != nil {
 		fmt.Fprintf(stdout, "waits for   %s\n", waitLine(w))
 	}
+	if g := st.Goodput; g != nil && g.Seconds > 0 {
+		printGoodput(*g)
+	}
+}
+
+// printGoodput prints what the run's time went to, but for causes below a thousandth of it.
+func printGoodput(g machine.Goodput) {
+	part := func(seconds float64) string { return fmt.Sprintf("%.1f %%", 100*seconds/g.Seconds) }
+	total := time.Duration(g.Seconds * float64(time.Second)).Round(time.Second)
+	fmt.Fprintf(stdout, "goodput     %s of %s in useful steps\n", part(g.Useful), total)
+	for _, l := range g.Lost {
+		if l.Seconds >= g.Seconds/1000 {
+			fmt.Fprintf(stdout, "  %-10s%s: %s\n", l.Cause, part(l.Seconds), l.Why)
+		}
+	}
 }
 
 // printConducted prints the runs that have workers at once.
