@@ -24,6 +24,7 @@ type Config struct {
 	Join      string // where processes join, host:port; default port 0 on the host of Listen
 	Store     string // shard store's directory, as workers see it; default Dir/shards
 	Jobs      string // embedded job queue, host:port; default port 0 on the host of Listen
+	HTTP      string // metrics, host:port; empty: none
 	NATS      string // URL of a job queue; default: an embedded one
 	NATSFiles string // directory with what that server asks for, as jobs.Access
 	Insecure  bool   // allows addresses beyond loopback without encryption and authentication

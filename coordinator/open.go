@@ -86,6 +86,7 @@ type services struct {
 	nats     *jobs.Server // nil if it is another's
 	members  *gossip.Gossip
 	joins    net.Listener // nil in plain text
+	http     net.Listener // nil: none
 }
 
 // openServices opens them, where port 0 is asked for at the ports of the last process.
@@ -101,6 +102,12 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 			return nil, err
 		}
 		closing.add(func() error { s.joins.Close(); return nil })
+	}
+	if c.HTTP != "" {
+		if s.http, err = openHTTP(c, security); err != nil {
+			return nil, err
+		}
+		closing.add(func() error { s.http.Close(); return nil })
 	}
 	if err := s.openJobs(ctx, c, last, security.credentials(), closing); err != nil {
 		return nil, err
@@ -135,6 +142,9 @@ func (s *services) addresses() Addresses {
 	}
 	if s.joins != nil {
 		a.Join = gossip.Advertise(s.joins.Addr().String())
+	}
+	if s.http != nil {
+		a.HTTP = gossip.Advertise(s.http.Addr().String())
 	}
 	return a
 }

@@ -22,9 +22,12 @@ const keptRefusals = 20
 type refusals struct {
 	log  *slog.Logger
 	last []Refusal // by time of the last occurrence
+	// count is the number of all refusals.
+	count int
 }
 
 func (r *refusals) add(from, reason string) {
+	r.count++
 	next := Refusal{From: from, Reason: reason}
 	same := func(f Refusal) bool { return f.From == from && f.Reason == reason }
 	if i := slices.IndexFunc(r.last, same); i >= 0 {

@@ -274,8 +274,8 @@ func (s *security) changeTokens(change func([]trust.Joining) ([]trust.Joining, e
 
 // isLocal reports whether all addresses are on loopback.
 func (c Config) isLocal() bool {
-	for _, address := range []string{c.Listen, c.Gossip, c.Jobs} {
-		if !gossip.IsLoopback(address) {
+	for _, address := range []string{c.Listen, c.Gossip, c.Jobs, c.HTTP} {
+		if address != "" && !gossip.IsLoopback(address) {
 			return false
 		}
 	}

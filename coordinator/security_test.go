@@ -32,7 +32,7 @@ type securedServer struct {
 	token     string // of the first start
 }
 
-func startSecured(t *testing.T) *securedServer {
+func startSecured(t *testing.T, changes ...func(*Config)) *securedServer {
 	t.Helper()
 	s := &securedServer{}
 	dir := t.TempDir()
@@ -40,7 +40,12 @@ func startSecured(t *testing.T) *securedServer {
 	if s.authority, err = trust.CreateAuthority(t.Context(), filepath.Join(dir, authorityDir), "lab", time.Now().AddDate(0, 0, -2)); err != nil {
 		t.Fatal(err)
 	}
-	s.server = startWith(t, dir, func(c *Config) { c.FirstToken = func(_, token string) { s.token = token } })
+	s.server = startWith(t, dir, func(c *Config) {
+		c.FirstToken = func(_, token string) { s.token = token }
+		for _, change := range changes {
+			change(c)
+		}
+	})
 	operator, err := trust.OpenCredentials(OperatorDir(dir))
 	if err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ credentials in --dir.`,
 		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --listen 10.0.0.1:7070 --gossip 10.0.0.1:7946 --join 10.0.0.1:7071",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs"); err != nil {
+			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs", "http"); err != nil {
 				return err
 			}
 			if c.CertificateLife < 0 {
@@ -69,6 +69,7 @@ credentials in --dir.`,
 	f.StringVar(&c.Dir, "dir", "", "directory of the coordinator's state (required)")
 	f.StringVar(&c.Listen, "listen", "127.0.0.1:0", "address of the control service; port 0 picks a free one")
 	f.StringVar(&c.Gossip, "gossip", "127.0.0.1:0", "address of the gossip; port 0 picks a free one")
+	f.StringVar(&c.HTTP, "http", "", "address of the metrics for Prometheus, /metrics; beyond loopback for holders of a certificate alone (default: none)")
 	f.StringVar(&c.Store, "store", "", "directory of the shard store, readable by every worker (default DIR/shards)")
 	f.StringVar(&c.Jobs, "jobs", "", "address of the embedded job queue (default: port 0 on the host of --listen)")
 	f.StringVar(&c.NATS, "nats", "", "URL of a NATS server with JetStream (default: an embedded server)")

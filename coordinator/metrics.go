@@ -1,0 +1,213 @@
+package coordinator
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/coordinator/checkpoint"
+	"github.com/ergoflow/ergoflow/coordinator/fleet"
+	"github.com/ergoflow/ergoflow/coordinator/machine"
+	"github.com/ergoflow/ergoflow/coordinator/queue"
+)
+
+// snapshot is what the metrics of one scrape are made of.
+type snapshot struct {
+	runs      []measuredRun // under way
+	waiting   int
+	schedules []queue.ScheduleStatus
+	refusals  int
+	expires   time.Time // of the coordinator's certificate; zero: plain text
+}
+
+// measuredRun is a run under way, with its newest checkpoint; nil: it has none.
+type measuredRun struct {
+	fleet.RunStatus
+	status machine.Status
+	saved  *checkpoint.Info
+}
+
+// measure takes a snapshot. It is for any goroutine.
+func (l *loop) measure() (s snapshot, ok bool) {
+	ok = l.do(func() {
+		for _, r := range l.fleet.UnderWay() {
+			s.runs = append(s.runs, measuredRun{RunStatus: r, status: l.fleet.Status(r.Run)})
+		}
+		s.waiting, s.schedules, s.refusals = l.runs.Waiting(), l.runs.Schedules(1), l.refused.count
+	})
+	if l.security != nil {
+		s.expires = l.security.own.Certificate().NotAfter
+	}
+	for i := range s.runs { // a transaction on the disk, which the loop does not wait for
+		infos, err := l.saved.Run(s.runs[i].Run)
+		if err != nil {
+			l.log.Warn("cannot read the checkpoints for the metrics", "err", err)
+			continue
+		}
+		for _, info := range infos {
+			if best := s.runs[i].saved; best == nil || info.Mark().Compare(best.Mark()) > 0 {
+				s.runs[i].saved = &info
+			}
+		}
+	}
+	return s, ok
+}
+
+// collector makes the metrics at every scrape from a snapshot, so that the series of workers and
+// runs that are gone vanish. The label run is the run's number in the queue.
+type collector struct {
+	measure func() (snapshot, bool)
+	gauges  map[string]*prometheus.Desc
+}
+
+// described are the metrics: name, labels, help.
+var described = []struct {
+	name   string
+	labels []string
+	help   string
+}{
+	{"ergoflow_build_info", []string{"version"}, "The coordinator's version. Always 1."},
+	{"ergoflow_run_info", []string{"run", "hash", "experiment", "state"}, "A run under way. Always 1."},
+	{"ergoflow_run_step", []string{"run"}, "The most advanced step that is known."},
+	{"ergoflow_run_steps", []string{"run"}, "The step at which the run ends."},
+	{"ergoflow_run_loss", []string{"run"}, "Loss of the last step."},
+	{"ergoflow_run_samples_per_second", []string{"run"}, "Samples that the run learns from in a second."},
+	{"ergoflow_run_time_seconds_total", []string{"run", "cause"}, "Time of the run by cause: useful, or what it was lost to."},
+	{"ergoflow_run_generation", []string{"run"}, "Number of the last generation."},
+	{"ergoflow_run_members", []string{"run"}, "Workers in the generation."},
+	{"ergoflow_run_cut_links", []string{"run"}, "Links between workers that carry nothing."},
+	{"ergoflow_run_shards", []string{"run"}, "Shards of the run, the held-out one included."},
+	{"ergoflow_run_shards_present", []string{"run"}, "Shards that exist."},
+	{"ergoflow_run_checkpoint_step", []string{"run"}, "Step of the newest checkpoint."},
+	{"ergoflow_run_checkpoint_timestamp_seconds", []string{"run"}, "When the newest checkpoint was stored, in Unix time."},
+	{"ergoflow_run_checkpoint_bytes", []string{"run"}, "Size of the newest checkpoint."},
+	{"ergoflow_run_room_missing_bytes", []string{"run"}, "Room that a checkpoint lacks on the disk; 0: none."},
+	{"ergoflow_worker_info", []string{"run", "worker", "device", "state"}, "A connected worker. Always 1."},
+	{"ergoflow_worker_rank", []string{"run", "worker"}, "Rank of a worker in the generation; -1: it is in none."},
+	{"ergoflow_worker_shards", []string{"run", "worker"}, "Shards that the worker computes."},
+	{"ergoflow_worker_slow", []string{"run", "worker"}, "Whether the worker is a straggler."},
+	{"ergoflow_worker_phase_seconds", []string{"run", "worker", "phase"}, "Time of a part of the worker's step, median of its last 15 steps."},
+	{"ergoflow_queue_runs_waiting", nil, "Runs that wait in the queue."},
+	{"ergoflow_schedule_paused", []string{"schedule"}, "Whether a schedule is paused."},
+	{"ergoflow_schedule_failures", []string{"schedule"}, "Failures of a schedule in a row."},
+	{"ergoflow_schedule_next_timestamp_seconds", []string{"schedule"}, "When the schedule starts its next run, in Unix time."},
+	{"ergoflow_schedule_done_timestamp_seconds", []string{"schedule"}, "When a run of the schedule last ended well, in Unix time."},
+	{"ergoflow_refusals_total", nil, "Connections, messages and requests that the coordinator has refused."},
+	{"ergoflow_certificate_expiry_timestamp_seconds", nil, "When the coordinator's certificate ends, in Unix time."},
+}
+
+func newCollector(measure func() (snapshot, bool)) *collector {
+	c := &collector{measure: measure, gauges: make(map[string]*prometheus.Desc)}
+	for _, d := range described {
+		c.gauges[d.name] = prometheus.NewDesc(d.name, d.help, d.labels, nil)
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range c.gauges {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	s, ok := c.measure()
+	if !ok {
+		return // the coordinator ends
+	}
+	send := func(kind prometheus.ValueType, name string, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(c.gauges[name], kind, value, labels...)
+	}
+	gauge := func(name string, value float64, labels ...string) {
+		send(prometheus.GaugeValue, name, value, labels...)
+	}
+	total := func(name string, value float64, labels ...string) {
+		send(prometheus.CounterValue, name, value, labels...)
+	}
+	when := func(name string, t time.Time, labels ...string) {
+		if !t.IsZero() {
+			gauge(name, float64(t.UnixMilli())/1000, labels...)
+		}
+	}
+	gauge("ergoflow_build_info", 1, ergoflow.Build())
+	for _, r := range s.runs {
+		r.collect(gauge, total, when)
+	}
+	gauge("ergoflow_queue_runs_waiting", float64(s.waiting))
+	for _, d := range s.schedules {
+		gauge("ergoflow_schedule_paused", truth(d.Paused), d.Name)
+		gauge("ergoflow_schedule_failures", float64(d.Failures), d.Name)
+		if len(d.Next) > 0 {
+			when("ergoflow_schedule_next_timestamp_seconds", d.Next[0], d.Name)
+		}
+		when("ergoflow_schedule_done_timestamp_seconds", d.LastDone, d.Name)
+	}
+	total("ergoflow_refusals_total", float64(s.refusals))
+	when("ergoflow_certificate_expiry_timestamp_seconds", s.expires)
+}
+
+// collect gives the metrics of one run.
+func (r measuredRun) collect(gauge, total func(string, float64, ...string), when func(string, time.Time, ...string)) {
+	run, s := strconv.FormatUint(r.Entry, 10), r.status
+	gauge("ergoflow_run_info", 1, run, r.Run, r.Experiment, s.State)
+	gauge("ergoflow_run_step", float64(s.Step), run)
+	gauge("ergoflow_run_steps", float64(s.Steps), run)
+	if s.Loss != nil {
+		gauge("ergoflow_run_loss", *s.Loss, run)
+	}
+	gauge("ergoflow_run_samples_per_second", s.SamplesPerSecond, run)
+	if g := s.Goodput; g != nil {
+		total("ergoflow_run_time_seconds_total", g.Useful, run, string(machine.Useful))
+		for _, l := range g.Lost {
+			total("ergoflow_run_time_seconds_total", l.Seconds, run, string(l.Cause))
+		}
+	}
+	gauge("ergoflow_run_generation", float64(s.Generation), run)
+	gauge("ergoflow_run_members", float64(s.WorldSize), run)
+	gauge("ergoflow_run_cut_links", float64(len(s.CutLinks)), run)
+	gauge("ergoflow_run_shards", float64(s.Shards.Total), run)
+	gauge("ergoflow_run_shards_present", float64(s.Shards.Done), run)
+	if c := r.saved; c != nil {
+		gauge("ergoflow_run_checkpoint_step", float64(c.Step), run)
+		when("ergoflow_run_checkpoint_timestamp_seconds", c.Time, run)
+		gauge("ergoflow_run_checkpoint_bytes", float64(c.Size), run)
+	}
+	missing := 0.0
+	if s.Short != nil {
+		missing = float64(s.Short.Bytes)
+	}
+	gauge("ergoflow_run_room_missing_bytes", missing, run)
+	for _, w := range s.Workers {
+		if w.Run != r.Run {
+			continue // it works for another run
+		}
+		id := string(w.ID)
+		gauge("ergoflow_worker_info", 1, run, id, w.Device, w.State)
+		gauge("ergoflow_worker_rank", float64(w.Rank), run, id)
+		gauge("ergoflow_worker_shards", float64(len(w.Shards)), run, id)
+		gauge("ergoflow_worker_slow", truth(w.Slow), run, id)
+		if w.Timing.Step == 0 {
+			continue
+		}
+		for _, part := range []struct {
+			name    string
+			seconds float64
+		}{
+			{"data", w.Timing.Data}, {"gradient", w.Timing.Gradient}, {"copy", w.Timing.Copy}, {"ring", w.Timing.Ring},
+			{"wait", w.Timing.Wait}, {"update", w.Timing.Update}, {"other", w.Timing.Other},
+		} {
+			gauge("ergoflow_worker_phase_seconds", part.seconds, run, id, part.name)
+		}
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
