@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -105,6 +106,29 @@ func TestMetricsAreDocumented(t *testing.T) {
 		parts := strings.SplitN(d.name, "_", 3) // a table names a group's members by their ends, too
 		if !strings.Contains(string(text), "`"+d.name+"`") && !strings.Contains(string(text), "`_"+parts[2]+"`") && !strings.Contains(string(text), "`"+strings.TrimPrefix(d.name, "ergoflow_run_checkpoint")+"`") {
 			t.Errorf("%s is missing", d.name)
+		}
+	}
+}
+
+// The alert rules name metrics that are exported, and values of labels that exist.
+func TestAlertsNameMetrics(t *testing.T) {
+	text, err := os.ReadFile("../deploy/prometheus/ergoflow.rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := measuring(snapshot{})
+	names := regexp.MustCompile(`\bergoflow_[a-z_]+`).FindAllString(string(text), -1)
+	if len(names) < 10 {
+		t.Errorf("only %v", names)
+	}
+	for _, name := range names {
+		if c.gauges[name] == nil {
+			t.Errorf("%s is not exported", name)
+		}
+	}
+	for _, state := range []string{machine.StateTraining, machine.StateForming, machine.StateWaiting, string(machine.Useful)} {
+		if !strings.Contains(string(text), state) {
+			t.Errorf("no rule is about %s", state)
 		}
 	}
 }
