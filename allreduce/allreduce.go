@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ergoflow/ergoflow"
+	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // Identity is one rank's place in one generation.
@@ -39,8 +40,9 @@ type Options struct {
 	Token Token  // shared by the members of the generation and no other process
 
 	// Identities are those in the certificates of the ranks' processes, by rank. A process
-	// that shows another certificate is refused. Nil: any worker of the cluster may be any
-	// rank. In plain text they do not matter.
+	// that shows another certificate is refused. trust.Plaintext: this one has none, and others
+	// have. Nil: any worker with a certificate of the cluster may be any rank. Where the process
+	// itself has none they do not matter.
 	Identities []string
 }
 
@@ -67,10 +69,18 @@ func (o Options) validate() error {
 	return nil
 }
 
-// checkIdentity refuses the holder of a certificate as a rank.
+// isPlain reports a rank that has no certificate, while others have.
+func (o Options) isPlain(rank int) bool {
+	return o.Identities != nil && o.Identities[rank] == string(trust.Plaintext)
+}
+
+// checkIdentity refuses the holder of a certificate, or of none, as a rank.
 func (o Options) checkIdentity(rank int, identity string) error {
-	if o.Identities == nil || o.Identities[rank] == identity {
+	switch plain := identity == string(trust.Plaintext); {
+	case o.Identities == nil && !plain, o.Identities != nil && o.Identities[rank] == identity:
 		return nil
+	case plain:
+		return fmt.Errorf("%w: rank %d speaks plain text, and the coordinator named it with a certificate", ErrRefused, rank)
 	}
 	return fmt.Errorf("%w: rank %d has a certificate of %s, and the coordinator named %q", ErrRefused, rank, identity, o.Identities[rank])
 }

@@ -94,6 +94,8 @@ func (s *Server) link(stream grpc.ServerStream) error {
 		in.memory, in.reads = address.memory, address.reads
 		if id, ok := secure.Caller(stream.Context()); ok {
 			in.identity = id.String()
+		} else if s.own != nil && secure.IsPlaintext(stream.Context()) {
+			in.identity = string(trust.Plaintext)
 		}
 		err = s.accept(stream.Context(), h, in)
 	}
@@ -170,12 +172,12 @@ func (n network) dial(ctx context.Context, address string, rank int, greeting he
 	for range slots {
 		o.idle = append(o.idle, &slot{home: o.released})
 	}
-	allow := func(id trust.Identity) error { return greeting.opts.checkIdentity(rank, id.String()) }
+	to := expected{plain: greeting.opts.isPlain(rank), allow: func(id trust.Identity) error { return greeting.opts.checkIdentity(rank, id.String()) }}
 	var err error
 	o.conn, err = grpc.NewClient(address,
 		grpc.WithTransportCredentials(transport{
 			client: func(ctx context.Context, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-				c, info, err := n.link(ctx, c, allow)
+				c, info, err := n.link(ctx, c, to)
 				o.mu.Lock()
 				defer o.mu.Unlock()
 				o.failed = err
@@ -272,28 +274,29 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 
 // Reach connects to the data address, host:port, of another process as a link does, and
 // disconnects. Its error says why a link would fail: [ErrSilent] where there is no way to
-// the process's host. Identity is the one that the process's certificate must have; empty:
-// any worker's.
+// the process's host. Identity is the one that the process's certificate must have;
+// trust.Plaintext: it has none; empty: any worker's.
 func (s *Server) Reach(ctx context.Context, address, identity string) error {
 	c, err := dial(ctx, address)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if s.own == nil {
+	to := only(identity)
+	if s.own == nil || to.plain {
 		return nil
 	}
-	_, _, err = s.client(ctx, c, only(identity))
+	_, _, err = s.client(ctx, c, to)
 	return err
 }
 
 // Client returns a connection to the other services at a process's data address, host:port.
 // Identity is as in Reach.
 func (s *Server) Client(address, identity string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
-	allow := only(identity)
+	to := only(identity)
 	return grpc.NewClient(address, append(opts, grpc.WithTransportCredentials(transport{
 		client: func(ctx context.Context, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
-			return s.client(ctx, c, allow)
+			return s.client(ctx, c, to)
 		},
 	}))...)
 }

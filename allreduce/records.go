@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 
-	"github.com/ergoflow/ergoflow/internal/trust"
 	"google.golang.org/grpc/credentials"
 )
 
@@ -19,20 +18,20 @@ import (
 const recordBytes = 16 << 10
 
 // link does the handshake on a connection of a ring. The connection gathers.
-func (s security) link(ctx context.Context, c net.Conn, allow func(trust.Identity) error) (net.Conn, credentials.AuthInfo, error) {
-	if s.own == nil || isLocal(c) {
+func (s security) link(ctx context.Context, c net.Conn, to expected) (net.Conn, credentials.AuthInfo, error) {
+	if s.own == nil || to.plain || isLocal(c) {
 		c, err := newGathering(c)
 		if err != nil {
 			return nil, nil, err
 		}
-		return s.client(ctx, c, allow)
+		return s.client(ctx, c, to)
 	}
 	system, err := vectoredOf(c)
 	if err != nil {
 		return nil, nil, err
 	}
 	h := &holding{Conn: c, system: system}
-	secured, info, err := s.client(ctx, h, allow)
+	secured, info, err := s.client(ctx, h, to)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,6 +21,7 @@ const maxMesh = 64
 // use.
 type Server struct {
 	security
+	plain   plaintext // beside TLS
 	dialer  dialer
 	refused func(from string, err error)
 

@@ -30,15 +30,23 @@ const handshakeTime = 5 * time.Second
 // maxSessions bounds the peers with which a process can resume a session.
 const maxSessions = 1024
 
-// client does the handshake on a connection that this process has dialed, to a worker that
-// allow accepts. It returns when that has accepted this process: in TLS 1.3 a server that
+// expected is the process that a connection is to lead to.
+type expected struct {
+	// plain: it has no certificate, as the coordinator says, while a cluster changes from plain
+	// text. What the process itself says does not matter.
+	plain bool
+	allow func(trust.Identity) error // otherwise: accepts a worker's identity
+}
+
+// client does the handshake on a connection that this process has dialed, to the expected
+// worker. It returns when that has accepted this process: in TLS 1.3 a server that
 // refuses a certificate says so after the client's handshake. The end of ctx closes the
 // connection before that.
-func (s security) client(ctx context.Context, c net.Conn, allow func(trust.Identity) error) (net.Conn, credentials.AuthInfo, error) {
+func (s security) client(ctx context.Context, c net.Conn, to expected) (net.Conn, credentials.AuthInfo, error) {
 	switch {
 	case isLocal(c):
 		return local.NewCredentials().ClientHandshake(ctx, "", c)
-	case s.own == nil:
+	case s.own == nil || to.plain:
 		return insecure.NewCredentials().ClientHandshake(ctx, "", &unanswered{Conn: c})
 	}
 	ctx, cancel := context.WithTimeout(ctx, handshakeTime)
@@ -47,7 +55,7 @@ func (s security) client(ctx context.Context, c net.Conn, allow func(trust.Ident
 		if err := trust.AllowRoles(trust.Worker)(id); err != nil {
 			return err
 		}
-		return allow(id)
+		return to.allow(id)
 	})
 	config.NextProtos = protocols
 	config.DynamicRecordSizingDisabled = true // messages are long from the first one on
@@ -74,7 +82,7 @@ type unanswered struct {
 func (c *unanswered) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if !c.answered && n == 0 && err != nil {
-		err = fmt.Errorf("it closed the connection without an answer; it may demand a certificate, and this process has none: %w", err)
+		err = fmt.Errorf("it closed the connection without an answer; it may demand a certificate, and this process has shown none: %w", err)
 	}
 	c.answered = true
 	return n, err
@@ -86,14 +94,14 @@ var protocols = []string{"h2"}
 // recordHandshake is the first byte that a client of TLS sends. One of HTTP/2 sends a P.
 const recordHandshake = 22
 
-// only accepts an identity, or any if that is empty.
-func only(identity string) func(trust.Identity) error {
-	return func(id trust.Identity) error {
+// only expects an identity, trust.Plaintext, or any identity if that is empty.
+func only(identity string) expected {
+	return expected{plain: identity == string(trust.Plaintext), allow: func(id trust.Identity) error {
 		if identity != "" && id.String() != identity {
 			return fmt.Errorf("%w: %v is there, and the coordinator named %s", ErrRefused, id, identity)
 		}
 		return nil
-	}
+	}}
 }
 
 // credentials are those of a gRPC server.
@@ -117,6 +125,16 @@ func (s *Server) accepted(c net.Conn, config *tls.Config) (net.Conn, credentials
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
 	defer cancel()
+	if s.plain.accepted() {
+		begun, isTLS, err := s.peek(ctx, c)
+		if err != nil {
+			return nil, nil, err // it only looked whether somebody listens, or was silent
+		}
+		if !isTLS {
+			return s.acceptPlain(begun)
+		}
+		c = begun
+	}
 	secured := tls.Server(c, config)
 	if err := secured.HandshakeContext(ctx); err != nil {
 		if errors.Is(err, io.EOF) { // it only looked whether somebody listens

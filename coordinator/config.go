@@ -28,6 +28,9 @@ type Config struct {
 	NATS      string // URL of a job queue; default: an embedded one
 	NATSFiles string // directory with what that server asks for, as jobs.Access
 	Insecure  bool   // allows addresses beyond loopback without encryption and authentication
+	// AcceptPlaintext has a secured coordinator also accept workers without a certificate, while
+	// a cluster changes from plain text: it is where they gossip, host:port. Empty: it accepts none.
+	AcceptPlaintext string
 	// CertificateLife is how long a certificate counts that the coordinator signs. Default: a
 	// month. Processes renew theirs after two thirds of it.
 	CertificateLife time.Duration
@@ -58,6 +61,9 @@ type Config struct {
 func (c Config) validated() (Config, error) {
 	if c.Dir == "" {
 		return c, errors.New("the coordinator needs a directory for its state")
+	}
+	if c.Insecure && c.AcceptPlaintext != "" {
+		return c, errors.New("a coordinator without certificates accepts plain text alone: Insecure excludes AcceptPlaintext")
 	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {

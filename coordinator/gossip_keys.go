@@ -139,10 +139,12 @@ func keysToWire(set keys.Set) *wire.GossipKeysReply {
 	return r
 }
 
-// present are the workers that have a session. It belongs to the loop.
+// present are the workers with a certificate that have a session. It belongs to the loop.
 func (l *loop) present() (workers []string) {
 	for _, s := range l.sessions {
-		workers = append(workers, s.from)
+		if s.cert != nil {
+			workers = append(workers, s.from)
+		}
 	}
 	slices.Sort(workers)
 	return workers
@@ -158,7 +160,10 @@ func (l *loop) advanceGossip() error {
 // holds reports whether a worker with that identity has a session. It belongs to the loop.
 func (l *loop) holds(worker string, id trust.Identity) bool {
 	for _, s := range l.sessions {
-		if own, err := trust.IdentityOf(s.cert); err == nil && s.from == worker && own == id {
+		if s.cert == nil || s.from != worker {
+			continue
+		}
+		if own, err := trust.IdentityOf(s.cert); err == nil && own == id {
 			return true
 		}
 	}

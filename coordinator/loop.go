@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -191,18 +192,36 @@ func (l *loop) help(f func(ctx context.Context)) {
 // Status is the document of `ergoflow status --json`.
 type Status struct {
 	machine.Status
-	Reason    string      `json:"reason"`    // the last decision
-	Decisions []Decision  `json:"decisions"` // the last ones, the newest last
-	Refused   []Refusal   `json:"refused"`   // likewise
-	PID       int         `json:"pid"`       // the coordinator's
-	Version   string      `json:"version"`
-	Gossip    string      `json:"gossip"`  // host:port to join
-	Secured   bool        `json:"secured"` // whether connections are encrypted and authenticated
-	Runs      []queue.Run `json:"runs"`    // that are under way, the next that wait, and the last that ended
-	Waiting   int         `json:"waiting"` // runs, also those that Runs leaves out
+	Reason    string     `json:"reason"`    // the last decision
+	Decisions []Decision `json:"decisions"` // the last ones, the newest last
+	Refused   []Refusal  `json:"refused"`   // likewise
+	PID       int        `json:"pid"`       // the coordinator's
+	Version   string     `json:"version"`
+	Gossip    string     `json:"gossip"`  // host:port to join
+	Secured   bool       `json:"secured"` // whether connections are encrypted and authenticated
+	// AcceptsPlaintext says that a secured cluster accepts workers in plain text, too; Plaintext
+	// has the ids of those that are there.
+	AcceptsPlaintext bool        `json:"accepts_plaintext"`
+	Plaintext        []string    `json:"plaintext"`
+	Runs             []queue.Run `json:"runs"`    // that are under way, the next that wait, and the last that ended
+	Waiting          int         `json:"waiting"` // runs, also those that Runs leaves out
 	// Conducts has every run that workers are for, in the order in which they were submitted.
 	// The fields of machine.Status describe one of them, or the last that ended.
 	Conducts []fleet.RunStatus `json:"conducts"`
+}
+
+// inPlaintext are the workers without a certificate of a secured cluster. It belongs to the loop.
+func (l *loop) inPlaintext() []string {
+	workers := []string{} // never null in JSON
+	if l.security.acceptsPlaintext() {
+		for _, s := range l.sessions {
+			if s.cert == nil && !s.closed {
+				workers = append(workers, s.from)
+			}
+		}
+	}
+	slices.Sort(workers)
+	return workers
 }
 
 // status describes the coordinator, and of its runs the one with that hash, if it conducts
@@ -210,6 +229,7 @@ type Status struct {
 func (l *loop) status(run string) Status {
 	s := Status{Status: l.fleet.Status(run), Conducts: l.fleet.UnderWay(), Decisions: append([]Decision{}, l.reasons...),
 		Refused: append([]Refusal{}, l.refused.last...), PID: os.Getpid(), Version: ergoflow.Build(), Gossip: l.gossip, Secured: l.security != nil,
+		AcceptsPlaintext: l.security.acceptsPlaintext(), Plaintext: l.inPlaintext(),
 		Waiting: l.runs.Waiting(), Runs: shownRuns(l.runs.Runs(statusEnded), statusLive+statusEnded)}
 	if n := len(l.reasons); n > 0 {
 		s.Reason = l.reasons[n-1].Reason

@@ -18,7 +18,6 @@ import (
 	"github.com/ergoflow/ergoflow/coordinator/queue"
 	"github.com/ergoflow/ergoflow/data/jobs"
 	"github.com/ergoflow/ergoflow/internal/atomicfile"
-	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // makeDirectories makes those of the coordinator and of the shard store where they are
@@ -85,8 +84,9 @@ type services struct {
 	natsURL  string
 	nats     *jobs.Server // nil if it is another's
 	members  *gossip.Gossip
-	joins    net.Listener // nil in plain text
-	http     net.Listener // nil: none
+	joins    net.Listener   // nil in plain text
+	http     net.Listener   // nil: none
+	plain    *gossip.Gossip // of workers without a certificate, beside members; nil: they are not accepted
 }
 
 // openServices opens them, where port 0 is asked for at the ports of the last process.
@@ -109,23 +109,32 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		}
 		closing.add(func() error { s.http.Close(); return nil })
 	}
-	if err := s.openJobs(ctx, c, last, security.credentials(), closing); err != nil {
+	if err := s.openJobs(ctx, c, last, security, closing); err != nil {
 		return nil, err
 	}
 	closing.add(func() error { s.queue.Close(); return nil })
 	control := gossip.Advertise(s.listener.Addr().String())
+	gossiping := func(encrypting ...keys.Key) func(bind string) (*gossip.Gossip, error) {
+		return func(bind string) (*gossip.Gossip, error) {
+			return gossip.Join(ctx, gossip.Config{
+				Keys: encrypting,
+				Name: gossip.CoordinatorName(control, os.Getpid()), Bind: bind,
+				Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
+			})
+		}
+	}
+	if security.acceptsPlaintext() {
+		if s.plain, err = gossiping()(c.AcceptPlaintext); err != nil {
+			return nil, err
+		}
+		closing.add(s.plain.Close)
+		c.Log.Info("gossip in plain text", "address", s.plain.Address())
+	}
 	var encrypting []keys.Key // none: plain text
 	if security != nil {
 		encrypting = security.keys.now().Keys
 	}
-	s.members, err = reopen(last.Gossip, c.Gossip, func(bind string) (*gossip.Gossip, error) {
-		return gossip.Join(ctx, gossip.Config{
-			Keys: encrypting,
-			Name: gossip.CoordinatorName(control, os.Getpid()), Bind: bind,
-			Meta: gossip.Meta{Role: gossip.RoleCoordinator, ControlAddress: control, Version: ergoflow.Build()},
-		})
-	})
-	if err != nil {
+	if s.members, err = reopen(last.Gossip, c.Gossip, gossiping(encrypting...)); err != nil {
 		return nil, err
 	}
 	closing.add(s.members.Close)
@@ -158,7 +167,11 @@ func listen(address string) (net.Listener, error) {
 }
 
 // openJobs opens the job queue. Without Config.NATS it serves one, which workers can reach.
-func (s *services) openJobs(ctx context.Context, c Config, last Addresses, own *trust.Credentials, closing *closer) (err error) {
+func (s *services) openJobs(ctx context.Context, c Config, last Addresses, security *security, closing *closer) (err error) {
+	own, serve := security.credentials(), jobs.Serve
+	if security.acceptsPlaintext() {
+		serve = jobs.ServeBoth
+	}
 	if c.NATS != "" {
 		s.natsURL = c.NATS
 		s.queue, err = jobs.Open(ctx, c.NATS, jobs.Access{Credentials: own, Files: c.NATSFiles})
@@ -169,7 +182,7 @@ func (s *services) openJobs(ctx context.Context, c Config, last Addresses, own *
 		return err
 	}
 	s.nats, err = reopen(hostOf(last.NATS), c.Jobs,
-		func(address string) (*jobs.Server, error) { return jobs.Serve(dir, address, own) })
+		func(address string) (*jobs.Server, error) { return serve(dir, address, own) })
 	if err != nil {
 		return err
 	}

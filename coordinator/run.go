@@ -58,6 +58,9 @@ func Run(ctx context.Context, c Config) (err error) {
 	}
 	switch {
 	case security != nil:
+		if security.plain {
+			c.Log.Warn(gossip.HalfSecured)
+		}
 		err = trust.NoCoreDumps()
 	case !c.isLocal():
 		c.Log.Warn(gossip.Insecurity)
@@ -83,7 +86,7 @@ func newLoop(c Config, state *state, services *services, security *security) *lo
 	l := &loop{
 		fleet:    fleet.New(config, state.known),
 		runs:     state.runs,
-		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store},
+		messages: &convert.Messages{NATS: services.natsURL, Store: c.Store, AcceptPlaintext: security.acceptsPlaintext()},
 		ledger:   state.ledger,
 		saved:    state.checkpoints,
 		store:    shard.NewDir(c.Store),
@@ -118,7 +121,10 @@ func serve(ctx context.Context, c Config, l *loop, services *services) error {
 	// reusing its free pages: without keepalive gRPC would wait for it for two hours.
 	alive := grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second})
 	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(maxMessage), grpc.WaitForHandlers(true), alive}
-	if l.security != nil {
+	switch {
+	case l.security.acceptsPlaintext():
+		options = append(options, secure.ServeBoth(l.security.own, wire.Roles, refused)...)
+	case l.security != nil:
 		options = append(options, secure.Serve(l.security.own, wire.Roles, refused)...)
 	}
 	server := grpc.NewServer(options...)

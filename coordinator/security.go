@@ -48,6 +48,7 @@ type security struct {
 	dir       string
 	life      time.Duration // of certificates; 0: the authority's default
 	keys      *gossipKeys
+	plain     bool   // whether workers without a certificate are accepted, too
 	first     string // a token, of a first start; empty: this is not one
 
 	mu     sync.Mutex // of tokens, from reading to storing
@@ -65,12 +66,12 @@ var (
 
 // openSecurity reads what secures the cluster: an authority in the directory, or credentials
 // of one elsewhere. It makes an authority at the first start that needs one: where an address
-// is beyond loopback and Insecure is not set.
+// is beyond loopback and Insecure is not set, or AcceptPlaintext is.
 func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 	if c.Insecure {
 		return nil, nil
 	}
-	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l}
+	s := &security{dir: c.Dir, life: c.CertificateLife, ledger: l, plain: c.AcceptPlaintext != ""}
 	path := filepath.Join(c.Dir, authorityDir)
 	var err error
 	s.authority, err = trust.OpenAuthority(ctx, path)
@@ -82,7 +83,7 @@ func openSecurity(ctx context.Context, c Config, l *ledger) (*security, error) {
 			return s, s.openSigned(signed)
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, fmt.Errorf("the coordinator's credentials: %w", err)
-		case c.isLocal():
+		case c.isLocal() && !s.plain:
 			return nil, nil
 		}
 		s.authority, err = trust.CreateAuthority(ctx, path, clusterName, time.Now())
@@ -191,6 +192,9 @@ func (s *security) renewDue(ctx context.Context) error {
 // renewed gives the sessions of an identity its new certificate.
 func (l *loop) renewed(id trust.Identity, cert *x509.Certificate) {
 	for _, s := range l.sessions {
+		if s.cert == nil {
+			continue
+		}
 		if had, err := trust.IdentityOf(s.cert); err == nil && had == id {
 			s.cert = cert
 		}
@@ -223,6 +227,9 @@ func (l *loop) endUntrusted(nats *jobs.Server) error {
 	}
 	l.do(func() {
 		for _, s := range l.sessions {
+			if s.cert == nil {
+				continue
+			}
 			if err := revoked.Check(s.cert); err != nil {
 				s.close(err.Error())
 			} else if time.Now().After(s.cert.NotAfter) {
@@ -232,6 +239,9 @@ func (l *loop) endUntrusted(nats *jobs.Server) error {
 	})
 	return nil
 }
+
+// acceptsPlaintext reports whether workers without a certificate are accepted beside others.
+func (s *security) acceptsPlaintext() bool { return s != nil && s.plain }
 
 // credentials are the coordinator's; nil in plain text.
 func (s *security) credentials() *trust.Credentials {

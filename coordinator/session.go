@@ -163,12 +163,15 @@ func (v *service) open(s *session, hello message.Hello) {
 	}
 	v.loop.sessions[s.number] = s
 	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
-		Elsewhere: s.elsewhere, Host: s.host, Identity: identityOf(s.cert), Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
+		Elsewhere: s.elsewhere, Host: s.host, Identity: v.identityOf(s.cert), Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
 }
 
-// identityOf is the identity in a certificate; empty without one.
-func identityOf(cert *x509.Certificate) string {
-	if cert == nil {
+// identityOf is the identity in a worker's certificate, or as message.Member without one.
+func (v *service) identityOf(cert *x509.Certificate) string {
+	switch {
+	case cert == nil && v.security.acceptsPlaintext():
+		return string(trust.Plaintext)
+	case cert == nil:
 		return ""
 	}
 	id, err := trust.IdentityOf(cert)

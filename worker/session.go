@@ -138,8 +138,9 @@ func (s *session) receive(stream wire.Control_SessionClient, address string) {
 			return
 		}
 		received := convert.FromCoordinator(m)
-		if _, ok := received.(message.Welcome); ok {
+		if welcome, ok := received.(message.Welcome); ok {
 			s.welcomed = true
+			s.w.rings.AcceptPlaintext(welcome.AcceptPlaintext)
 			s.w.log.Info("joined", "coordinator", address)
 		}
 		s.post(protocol.Received{Message: received})

@@ -34,7 +34,7 @@ credentials in --dir.`,
 		Example: "  ergoflow coordinator --dir /var/lib/ergoflow --listen 10.0.0.1:7070 --gossip 10.0.0.1:7946 --join 10.0.0.1:7071",
 		Args:    exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs", "http"); err != nil {
+			if err := checkAddresses(cmd, "listen", "gossip", "join", "jobs", "http", "accept-plaintext"); err != nil {
 				return err
 			}
 			if c.CertificateLife < 0 {
@@ -42,6 +42,9 @@ credentials in --dir.`,
 			}
 			if c.Dir == "" {
 				return usagef("--dir is empty")
+			}
+			if c.Insecure && c.AcceptPlaintext != "" {
+				return withHint(usagef("--insecure excludes --accept-plaintext"), "leave --insecure out: with --accept-plaintext the coordinator accepts both")
 			}
 			ctx := cmd.Context()
 			if supervise {
@@ -77,6 +80,7 @@ credentials in --dir.`,
 	f.StringVar(&c.Join, "join", "", "address where workers join a secured cluster (default: port 0 on the host of --listen)")
 	f.DurationVar(&c.CertificateLife, "certificate-life", 0, "how long certificates count that the coordinator signs; their holders renew them (default 720h)")
 	f.BoolVar(&c.Insecure, "insecure", false, "speak plain text, also beyond loopback, without encryption or authentication")
+	f.StringVar(&c.AcceptPlaintext, "accept-plaintext", "", "also accept workers in plain text, which gossip at this address, while they change one by one (docs/security.md)")
 	bounds.add(cmd, "number of workers of a run that is submitted without --workers-for, N or MIN:MAX (default: all)")
 	addSupervised(cmd, &supervise)
 	cmd.MarkFlagsMutuallyExclusive("jobs", "nats")

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -70,6 +71,10 @@ func printStatus(st coordinator.Status) error {
 	if !st.Secured && !gossip.IsLoopback(st.Gossip) {
 		fmt.Fprintln(stdout, "insecure    connections are plain text: everybody who reaches the ports can join and change the training")
 	}
+	if st.AcceptsPlaintext {
+		fmt.Fprintf(stdout, "insecure    %s\n", gossip.HalfSecured)
+		fmt.Fprintf(stdout, "plain text  %s\n", plaintextLine(st.Plaintext))
+	}
 	if err := printWorkers(st.Workers); err != nil {
 		return err
 	}
@@ -80,6 +85,14 @@ func printStatus(st coordinator.Status) error {
 		fmt.Fprintf(stdout, "%s  %s: %s (%d times)\n", r.Time.Format(time.RFC3339), r.From, r.Reason, r.Count)
 	}
 	return nil
+}
+
+// plaintextLine says which workers keep a cluster from being secured.
+func plaintextLine(workers []string) string {
+	if len(workers) == 0 {
+		return "no worker: start the coordinator again without --accept-plaintext"
+	}
+	return strings.Join(workers, ", ")
 }
 
 // queueLine says how many runs wait; empty: none.

@@ -17,6 +17,8 @@ const tokenBytes = 16
 type Messages struct {
 	NATS  string // URL of the job queue
 	Store string // directory of the shards
+	// AcceptPlaintext: the coordinator accepts workers without a certificate beside others.
+	AcceptPlaintext bool
 
 	assigned ergoflow.Generation // generation of the next two
 	members  []*wire.Member      // shared by messages; read only
@@ -28,7 +30,7 @@ func (c *Messages) ToWorker(m message.FromCoordinator) *wire.CoordinatorMessage 
 	switch m := m.(type) {
 	case message.Welcome:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Welcome{Welcome: &wire.Welcome{
-			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds()}}}
+			PingInterval: m.PingInterval.Seconds(), Patience: m.Patience.Seconds(), Lease: m.Lease.Seconds(), AcceptPlaintext: c.AcceptPlaintext}}}
 	case message.Refuse:
 		return &wire.CoordinatorMessage{Body: &wire.CoordinatorMessage_Refuse{Refuse: &wire.Refuse{Reason: m.Reason}}}
 	case message.Ping:
@@ -92,7 +94,7 @@ func FromCoordinator(m *wire.CoordinatorMessage) message.FromCoordinator {
 	switch b := m.GetBody().(type) {
 	case *wire.CoordinatorMessage_Welcome:
 		w := b.Welcome
-		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease())}
+		return message.Welcome{PingInterval: seconds(w.GetPingInterval()), Patience: seconds(w.GetPatience()), Lease: seconds(w.GetLease()), AcceptPlaintext: w.GetAcceptPlaintext()}
 	case *wire.CoordinatorMessage_Refuse:
 		return message.Refuse{Reason: b.Refuse.GetReason()}
 	case *wire.CoordinatorMessage_Ping:

@@ -38,6 +38,10 @@ var ErrInsecure = errors.New("listening beyond loopback without credentials")
 // Insecurity is what a process says at its start that listens beyond loopback in plain text.
 const Insecurity = "this process speaks plain text (--insecure): everybody who reaches its ports can join, read checkpoints, submit runs and change gradients"
 
+// HalfSecured is what a coordinator says at its start, and `ergoflow doctor`, while a cluster
+// changes from plain text.
+const HalfSecured = "this cluster still accepts plain text (--accept-plaintext): everybody who reaches its ports can join, read checkpoints and change gradients"
+
 // IsLoopback reports whether an address to listen on, host:port, is reachable
 // from this machine alone. Names are not resolved: only localhost counts.
 func IsLoopback(address string) bool {

@@ -21,17 +21,6 @@ var (
 	ErrWrongKey = errors.New("the gossip is encrypted with a key that this process does not have")
 )
 
-// Plaintext is how a member with keys treats members without. A cluster changes from plain
-// text to keys while it runs if each of its members is started again three times: first all
-// with SendPlaintext, then all with AcceptPlaintext, then all with RefusePlaintext.
-type Plaintext int
-
-const (
-	RefusePlaintext Plaintext = iota // encrypts, and hears only those that do
-	AcceptPlaintext                  // encrypts, and hears all
-	SendPlaintext                    // sends plain text, and hears all
-)
-
 // maxKeys bounds the keys of a member: one, and during a rotation the next one.
 const maxKeys = 2
 
@@ -47,8 +36,9 @@ func checkKeys(list []keys.Key) error {
 	return nil
 }
 
-// encrypt lets a member of memberlist encrypt. Without keys it sends and hears plain text.
-func encrypt(conf *memberlist.Config, list []keys.Key, plain Plaintext) error {
+// encrypt has a member of memberlist encrypt, and hear only those that do. Without keys it sends
+// and hears plain text.
+func encrypt(conf *memberlist.Config, list []keys.Key) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -60,8 +50,6 @@ func encrypt(conf *memberlist.Config, list []keys.Key, plain Plaintext) error {
 		return err
 	}
 	conf.Keyring = ring
-	conf.GossipVerifyOutgoing = plain != SendPlaintext
-	conf.GossipVerifyIncoming = plain == RefusePlaintext
 	return nil
 }
 

@@ -17,9 +17,9 @@ import (
 )
 
 // keyed starts a member with keys.
-func keyed(t *testing.T, name string, list []keys.Key, plain Plaintext, seeds ...string) *Gossip {
+func keyed(t *testing.T, name string, list []keys.Key, seeds ...string) *Gossip {
 	t.Helper()
-	g, err := Join(t.Context(), Config{Name: name, Bind: "127.0.0.1:0", Seeds: seeds, Meta: Meta{Role: RoleWorker, Device: name}, Keys: list, Plaintext: plain})
+	g, err := Join(t.Context(), Config{Name: name, Bind: "127.0.0.1:0", Seeds: seeds, Meta: Meta{Role: RoleWorker, Device: name}, Keys: list})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,10 +107,10 @@ func watch(t *testing.T, g *Gossip, others ...*Gossip) (stop func()) {
 // new key alone, and one with the old key does not.
 func TestRotation(t *testing.T) {
 	old, next := keys.New(), keys.New()
-	a := keyed(t, "a", []keys.Key{old}, RefusePlaintext)
-	b := keyed(t, "b", []keys.Key{old}, RefusePlaintext, a.Address())
-	c := keyed(t, "c", []keys.Key{old}, RefusePlaintext, a.Address())
-	away := keyed(t, "away", []keys.Key{old}, RefusePlaintext, a.Address())
+	a := keyed(t, "a", []keys.Key{old})
+	b := keyed(t, "b", []keys.Key{old}, a.Address())
+	c := keyed(t, "c", []keys.Key{old}, a.Address())
+	away := keyed(t, "away", []keys.Key{old}, a.Address())
 	members := []*Gossip{a, b, c}
 	together(t, a, b, c, away)
 	if err := away.Close(); err != nil {
@@ -142,7 +142,7 @@ func TestRotation(t *testing.T) {
 	if have := a.ring.GetKeys(); len(have) != 1 || !bytes.Equal(have[0], next.Bytes()) {
 		t.Errorf("a has %d keys", len(have))
 	}
-	back := keyed(t, "back", r.Set().Keys, RefusePlaintext, c.Address())
+	back := keyed(t, "back", r.Set().Keys, c.Address())
 	together(t, a, b, c, back)
 	if _, err := Join(t.Context(), Config{Name: "late", Bind: "127.0.0.1:0", Seeds: []string{b.Address()}, Meta: Meta{Role: RoleWorker},
 		Keys: []keys.Key{old}, Wait: time.Second}); !errors.Is(err, ErrWrongKey) {
@@ -153,8 +153,8 @@ func TestRotation(t *testing.T) {
 // The order of the passes matters: who uses a key that others lack is not understood.
 func TestUseBeforeInstall(t *testing.T) {
 	old, next := keys.New(), keys.New()
-	a := keyed(t, "a", []keys.Key{old}, RefusePlaintext)
-	b := keyed(t, "b", []keys.Key{old}, RefusePlaintext, a.Address())
+	a := keyed(t, "a", []keys.Key{old})
+	b := keyed(t, "b", []keys.Key{old}, a.Address())
 	together(t, a, b)
 	if err := b.SetKeys([]keys.Key{next, old}); err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestUseBeforeInstall(t *testing.T) {
 // read meanwhile, for the race detector.
 func TestSetKeys(t *testing.T) {
 	k := []keys.Key{keys.New(), keys.New(), keys.New()}
-	g := keyed(t, "a", k[:1], RefusePlaintext)
+	g := keyed(t, "a", k[:1])
 	stop := make(chan struct{})
 	var group sync.WaitGroup
 	defer func() { close(stop); group.Wait() }()
@@ -237,54 +237,6 @@ func TestSetKeys(t *testing.T) {
 	}
 }
 
-// A cluster changes from plain text to keys while it runs: its members are started again one
-// after the other, three times. Those that stay never lose one another, and in the end all is
-// encrypted.
-func TestFromPlaintext(t *testing.T) {
-	key := []keys.Key{keys.New()}
-	members := []*Gossip{keyed(t, "a0", nil, 0)}
-	members = append(members, keyed(t, "b0", nil, 0, members[0].Address()), keyed(t, "c0", nil, 0, members[0].Address()))
-	together(t, members...)
-	for round, plain := range []Plaintext{SendPlaintext, AcceptPlaintext, RefusePlaintext} {
-		for i, old := range members {
-			var staying []*Gossip
-			for _, g := range members {
-				if g != old {
-					staying = append(staying, g)
-				}
-			}
-			var stops []func()
-			for _, g := range staying {
-				stops = append(stops, watch(t, g, staying...))
-			}
-			if err := old.Close(); err != nil {
-				t.Fatal(err)
-			}
-			members[i] = keyed(t, fmt.Sprintf("%c%d", 'a'+i, round+1), key, plain, staying[0].Address())
-			together(t, members...)
-			allUnderstand(t, fmt.Sprintf("round %d, %d of 3", round+1, i+1), members...)
-			for _, stop := range stops {
-				stop()
-			}
-		}
-	}
-	if _, err := Join(t.Context(), Config{Name: "plain", Bind: "127.0.0.1:0", Seeds: []string{members[0].Address()}, Meta: Meta{Role: RoleWorker}, Wait: time.Second}); !errors.Is(err, ErrEncrypted) {
-		t.Errorf("a process without keys: %v", err)
-	}
-}
-
-// Skipping a round does not work: those who encrypt are not understood by those without keys.
-func TestFromPlaintextTooFast(t *testing.T) {
-	plain := keyed(t, "plain", nil, 0)
-	for what, p := range map[string]Plaintext{"accepts": AcceptPlaintext, "refuses": RefusePlaintext} {
-		_, err := Join(t.Context(), Config{Name: what, Bind: "127.0.0.1:0", Seeds: []string{plain.Address()}, Meta: Meta{Role: RoleWorker},
-			Keys: []keys.Key{keys.New()}, Plaintext: p, Wait: time.Second})
-		if !errors.Is(err, ErrPlaintext) {
-			t.Errorf("one that %s plain text: %v", what, err)
-		}
-	}
-}
-
 // lines is a handler that keeps what is logged.
 type lines struct {
 	mu   *sync.Mutex
@@ -339,7 +291,7 @@ func TestMeetings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			atSeed := logging(t)
-			seed := keyed(t, "seed", c.seed, RefusePlaintext)
+			seed := keyed(t, "seed", c.seed)
 			atJoiner := logging(t)
 			_, err := Join(t.Context(), Config{Name: "joiner", Bind: "127.0.0.1:0", Seeds: []string{seed.Address()}, Meta: Meta{Role: RoleWorker}, Keys: c.joiner, Wait: time.Second})
 			if !errors.Is(err, c.atJoiner) || !strings.Contains(err.Error(), seed.Address()) {

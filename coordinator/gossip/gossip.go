@@ -61,9 +61,8 @@ type Config struct {
 	Seek func(context.Context) []string
 	Meta Meta
 	// Keys encrypt the gossip: the first encrypts, all decrypt. There may be two. None: plain
-	// text, and Plaintext does not matter.
-	Keys      []keys.Key
-	Plaintext Plaintext
+	// text.
+	Keys []keys.Key
 }
 
 // Member is one live process.
@@ -118,7 +117,7 @@ func Join(ctx context.Context, c Config) (*Gossip, error) {
 	}
 	g := &Gossip{meta: meta, members: make(map[string]Member), changed: make(chan struct{})}
 	profile := g.profile(c.Name, host, port)
-	if err := encrypt(profile, c.Keys, c.Plaintext); err != nil {
+	if err := encrypt(profile, c.Keys); err != nil {
 		return nil, fmt.Errorf("gossip on %s: %w", c.Bind, err)
 	}
 	g.ring = profile.Keyring

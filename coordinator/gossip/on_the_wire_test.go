@@ -59,7 +59,7 @@ func record(t *testing.T, list []keys.Key) (*memberlist.Memberlist, *recorder) {
 	})
 	g := &Gossip{meta: metaOf(Meta{Role: RoleWorker}), members: map[string]Member{}, changed: make(chan struct{})}
 	conf := g.profile("recorder", "127.0.0.1", inner.GetAutoBindPort())
-	if err := encrypt(conf, list, RefusePlaintext); err != nil {
+	if err := encrypt(conf, list); err != nil {
 		t.Fatal(err)
 	}
 	conf.Transport = r
@@ -134,8 +134,8 @@ func TestNoPlaintextOnTheWire(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tape, r := record(t, list)
 			seed := tape.LocalNode().Address()
-			a := keyed(t, "first-member", list, RefusePlaintext, seed)
-			b := keyed(t, "second-member", list, RefusePlaintext, seed)
+			a := keyed(t, "first-member", list, seed)
+			b := keyed(t, "second-member", list, seed)
 			together(t, a, b)
 			listed(t, a, "recorder", true)
 			if _, err := tape.Join([]string{b.Address()}); err != nil {
@@ -187,8 +187,8 @@ func TestNoPlaintextOnTheWire(t *testing.T) {
 // TestForgedMembers that live for seconds.
 func TestForgedWithoutKey(t *testing.T) {
 	k := []keys.Key{keys.New()}
-	a := keyed(t, "a", k, RefusePlaintext)
-	b := keyed(t, "b", k, RefusePlaintext, a.Address())
+	a := keyed(t, "a", k)
+	b := keyed(t, "b", k, a.Address())
 	together(t, a, b)
 	f := forged{"made up", []byte{127, 0, 0, 1}, 9, metaOf(Meta{Role: RoleWorker}), spoken, 1}
 	defer watch(t, a, a, b)()

@@ -22,7 +22,7 @@ type (
 		// address is a loopback address.
 		Elsewhere, Loopback bool
 		Host                string // the IP address from which the session comes
-		Identity            string // in the certificate of the session; empty in plain text
+		Identity            string // in the certificate of the session, or as message.Member
 		Refusal             string // why the workers of other runs do not have it; empty: they do
 		Others              int    // workers of other runs
 	}

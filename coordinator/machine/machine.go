@@ -79,7 +79,7 @@ type process struct {
 	message.Worker
 	elsewhere bool   // on another host than the coordinator
 	loopback  bool   // its data address is a loopback address
-	identity  string // in its certificate; empty in plain text
+	identity  string // in its certificate, or as message.Member
 }
 
 // member is the process as the others reach it.

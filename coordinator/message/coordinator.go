@@ -21,6 +21,9 @@ type (
 		PingInterval time.Duration
 		Patience     time.Duration // the coordinator's silence after which the worker looks for it elsewhere
 		Lease        time.Duration // for which the worker may apply steps after a heartbeat that was heard
+		// AcceptPlaintext: a worker with a certificate lets workers without one connect. Filled
+		// in where the message is sent.
+		AcceptPlaintext bool
 	}
 	// Refuse answers Hello: there is no session, and the stream ends.
 	Refuse struct{ Reason string }
@@ -83,7 +86,7 @@ type (
 type Member struct {
 	ID          ergoflow.WorkerID
 	DataAddress string
-	Identity    string // in its certificate; empty in plain text
+	Identity    string // in its certificate; trust.Plaintext: it has none, others have; empty: nobody has
 }
 
 // SourceKind is where a state comes from.

@@ -8,12 +8,14 @@ import (
 // RingLink is the method of package allreduce, which workers serve beside Peer.
 const RingLink = "/ergoflow.allreduce.v1.Ring/Link"
 
-// Roles says who may call what. A test compares it with the services.
+// Roles says who may call what. A test compares it with the services. In plain text, while a
+// cluster changes from that, a process may do what a worker does to train, and nothing whose
+// effect would outlive the change.
 var Roles = secure.Table{
-	Control_Session_FullMethodName:        {trust.Worker},
+	Control_Session_FullMethodName:        {trust.Worker, trust.Plaintext},
 	Control_GossipKeys_FullMethodName:     {trust.Worker},
-	Control_SaveCheckpoint_FullMethodName: {trust.Worker},
-	Control_LoadCheckpoint_FullMethodName: {trust.Worker, trust.Operator, trust.Viewer},
+	Control_SaveCheckpoint_FullMethodName: {trust.Worker, trust.Plaintext},
+	Control_LoadCheckpoint_FullMethodName: {trust.Worker, trust.Operator, trust.Viewer, trust.Plaintext},
 
 	Control_Status_FullMethodName:    {trust.Operator, trust.Viewer},
 	Control_Runs_FullMethodName:      {trust.Operator, trust.Viewer},
@@ -36,8 +38,8 @@ var Roles = secure.Table{
 	Join_Admit_FullMethodName:     {}, // by its token
 	Join_Introduce_FullMethodName: trust.Roles(),
 
-	RingLink:                   {trust.Worker},
-	Peer_State_FullMethodName:  {trust.Worker},
-	Peer_Follow_FullMethodName: {trust.Worker},
-	Peer_Reach_FullMethodName:  {trust.Worker},
+	RingLink:                   {trust.Worker, trust.Plaintext},
+	Peer_State_FullMethodName:  {trust.Worker, trust.Plaintext},
+	Peer_Follow_FullMethodName: {trust.Worker, trust.Plaintext},
+	Peer_Reach_FullMethodName:  {trust.Worker, trust.Plaintext},
 }

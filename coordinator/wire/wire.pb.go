@@ -1665,12 +1665,13 @@ func (*CoordinatorMessage_Transfer) isCoordinatorMessage_Body() {}
 
 // Welcome answers Hello: the session is open.
 type Welcome struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	PingInterval  float64                `protobuf:"fixed64,1,opt,name=ping_interval,json=pingInterval,proto3" json:"ping_interval,omitempty"` // seconds
-	Patience      float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"`                             // seconds of the coordinator's silence after which the worker looks for it elsewhere
-	Lease         float64                `protobuf:"fixed64,3,opt,name=lease,proto3" json:"lease,omitempty"`                                   // seconds for which the worker may apply steps after a heartbeat that was heard
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	PingInterval    float64                `protobuf:"fixed64,1,opt,name=ping_interval,json=pingInterval,proto3" json:"ping_interval,omitempty"`         // seconds
+	Patience        float64                `protobuf:"fixed64,2,opt,name=patience,proto3" json:"patience,omitempty"`                                     // seconds of the coordinator's silence after which the worker looks for it elsewhere
+	Lease           float64                `protobuf:"fixed64,3,opt,name=lease,proto3" json:"lease,omitempty"`                                           // seconds for which the worker may apply steps after a heartbeat that was heard
+	AcceptPlaintext bool                   `protobuf:"varint,4,opt,name=accept_plaintext,json=acceptPlaintext,proto3" json:"accept_plaintext,omitempty"` // workers without a certificate are there, or may come: a worker with one lets them connect
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -1722,6 +1723,13 @@ func (x *Welcome) GetLease() float64 {
 		return x.Lease
 	}
 	return 0
+}
+
+func (x *Welcome) GetAcceptPlaintext() bool {
+	if x != nil {
+		return x.AcceptPlaintext
+	}
+	return false
 }
 
 // Refuse answers Hello: there is no session, and the stream ends.
@@ -2001,7 +2009,7 @@ type Member struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	DataAddress   string                 `protobuf:"bytes,2,opt,name=data_address,json=dataAddress,proto3" json:"data_address,omitempty"`
-	Identity      string                 `protobuf:"bytes,3,opt,name=identity,proto3" json:"identity,omitempty"` // in its certificate; empty in plain text
+	Identity      string                 `protobuf:"bytes,3,opt,name=identity,proto3" json:"identity,omitempty"` // in its certificate; "plaintext": it has none, others have one; empty: nobody has one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5111,11 +5119,12 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"check_link\x18\r \x01(\v2\x16.ergoflow.v1.CheckLinkH\x00R\tcheckLink\x123\n" +
 	"\btransfer\x18\x0e \x01(\v2\x15.ergoflow.v1.TransferH\x00R\btransferB\x06\n" +
-	"\x04body\"`\n" +
+	"\x04body\"\x8b\x01\n" +
 	"\aWelcome\x12#\n" +
 	"\rping_interval\x18\x01 \x01(\x01R\fpingInterval\x12\x1a\n" +
 	"\bpatience\x18\x02 \x01(\x01R\bpatience\x12\x14\n" +
-	"\x05lease\x18\x03 \x01(\x01R\x05lease\" \n" +
+	"\x05lease\x18\x03 \x01(\x01R\x05lease\x12)\n" +
+	"\x10accept_plaintext\x18\x04 \x01(\bR\x0facceptPlaintext\" \n" +
 	"\x06Refuse\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1c\n" +
 	"\x04Ping\x12\x14\n" +

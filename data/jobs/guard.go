@@ -8,14 +8,20 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/ergoflow/ergoflow/internal/trust"
 )
 
 // handshakeTimeout is in seconds. A busy machine may need some for a handshake.
 const handshakeTimeout = 10
+
+// plainPatience is how long a server that accepts plain text, too, waits for a handshake of TLS.
+// A client in plain text waits for the server to begin, so all of them wait as long.
+const plainPatience = 500 * time.Millisecond
 
 // guard says who may do what on an embedded server.
 //
@@ -25,12 +31,17 @@ const handshakeTimeout = 10
 // delete the stream. So workers have an account of their own. JetStream is in the
 // coordinators' account, and out of the workers' account only the subjects in workerSubjects
 // lead there. Answers stay in the account that asked.
+//
+// Workers in plain text, while a cluster changes from that, have a third account with the same
+// subjects: they do not hear what the server answers to workers with certificates.
 type guard struct {
 	config *tls.Config
 	nats   *server.Server
+	plain  bool // whether clients in plain text count as workers
 
 	mu      sync.Mutex
 	workers *server.Account                // nil: not made yet
+	open    *server.Account                // of workers in plain text; nil: likewise
 	shown   map[uint64][]*x509.Certificate // certificates of connections, by the server's number
 }
 
@@ -44,8 +55,9 @@ var workerSubjects = []string{
 	subject("done", "*", "*"), subject("failed", "*", "*"), subject("dead", "*", "*"), subject("returned", "*", "*"),
 }
 
-func newGuard(credentials *trust.Credentials) *guard {
+func newGuard(credentials *trust.Credentials, plain bool) *guard {
 	return &guard{
+		plain:  plain,
 		config: credentials.ServerConfig(trust.AllowRoles(trust.Coordinator, trust.Worker)),
 		shown:  make(map[uint64][]*x509.Certificate),
 	}
@@ -59,9 +71,13 @@ func (g *guard) protect(o *server.Options) {
 	o.TLSTimeout = handshakeTimeout
 	o.AuthTimeout = handshakeTimeout
 	o.CustomClientAuthentication = g
+	if g.plain {
+		o.AllowNonTLS = true
+		o.TLSHandshakeFirstFallback = plainPatience
+	}
 }
 
-// start makes the workers' account, once the server has JetStream.
+// start makes the workers' accounts, once the server has JetStream.
 func (g *guard) start() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -69,16 +85,26 @@ func (g *guard) start() error {
 	if err != nil {
 		return err
 	}
+	accounts := []*server.Account{workers}
+	var open *server.Account
+	if g.plain {
+		if open, err = g.nats.RegisterAccount("plaintext"); err != nil {
+			return err
+		}
+		accounts = append(accounts, open)
+	}
 	main := g.nats.GlobalAccount()
 	for _, subject := range workerSubjects {
-		if err := main.AddServiceExport(subject, []*server.Account{workers}); err != nil {
+		if err := main.AddServiceExport(subject, accounts); err != nil {
 			return fmt.Errorf("export %s: %w", subject, err)
 		}
-		if err := workers.AddServiceImport(main, subject, subject); err != nil {
-			return fmt.Errorf("import %s: %w", subject, err)
+		for _, account := range accounts {
+			if err := account.AddServiceImport(main, subject, subject); err != nil {
+				return fmt.Errorf("import %s: %w", subject, err)
+			}
 		}
 	}
-	g.workers = workers
+	g.workers, g.open = workers, open
 	return nil
 }
 
@@ -86,11 +112,19 @@ func (g *guard) start() error {
 // have been revoked since the handshake, and recheck does not know the connection yet.
 func (g *guard) Check(c server.ClientAuthentication) bool {
 	state := c.GetTLSConnectionState()
-	if state == nil {
-		return false
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if state == nil {
+		if g.open == nil { // nobody in plain text is let in, or nobody yet
+			return false
+		}
+		c.RegisterUser(&server.User{
+			Username:    string(trust.Plaintext),
+			Account:     g.open,
+			Permissions: workerPermissions(nats.InboxPrefix),
+		})
+		return true
+	}
 	if err := g.config.VerifyConnection(*state); err != nil {
 		slog.Warn("job queue: refused a connection", "address", c.RemoteAddress(), "error", err)
 		return false
@@ -110,10 +144,7 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 			return false // it tries again
 		}
 		user.Account = g.workers
-		user.Permissions = &server.Permissions{
-			Publish:   &server.SubjectPermission{Allow: workerSubjects},
-			Subscribe: &server.SubjectPermission{Allow: []string{inbox(id) + ".>"}},
-		}
+		user.Permissions = workerPermissions(inbox(id) + ".")
 	}
 	c.RegisterUser(user)
 	if len(g.shown) > 2*g.nats.NumClients() {
@@ -121,6 +152,14 @@ func (g *guard) Check(c server.ClientAuthentication) bool {
 	}
 	g.shown[c.GetID()] = state.PeerCertificates
 	return true
+}
+
+// workerPermissions are those of a worker that hears answers on subjects with a prefix.
+func workerPermissions(inbox string) *server.Permissions {
+	return &server.Permissions{
+		Publish:   &server.SubjectPermission{Allow: workerSubjects},
+		Subscribe: &server.SubjectPermission{Allow: []string{inbox + ">"}},
+	}
 }
 
 // recheck ends connections whose certificates no longer count, and forgets those that ended.

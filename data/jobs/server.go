@@ -36,6 +36,16 @@ const (
 // workers of the cluster, each within the limits of its role. Without, it serves everyone in
 // plain text.
 func Serve(dir, addr string, credentials *trust.Credentials) (*Server, error) {
+	return serve(dir, addr, credentials, false)
+}
+
+// ServeBoth is Serve with credentials, and beside that in plain text: who speaks that may do
+// what a worker may.
+func ServeBoth(dir, addr string, credentials *trust.Credentials) (*Server, error) {
+	return serve(dir, addr, credentials, true)
+}
+
+func serve(dir, addr string, credentials *trust.Credentials, plain bool) (*Server, error) {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
@@ -63,7 +73,7 @@ func Serve(dir, addr string, credentials *trust.Credentials) (*Server, error) {
 	}
 	s := &Server{}
 	if credentials != nil {
-		s.guard = newGuard(credentials)
+		s.guard = newGuard(credentials, plain)
 		s.guard.protect(options)
 	}
 	nats, err := server.NewServer(options)

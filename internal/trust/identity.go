@@ -22,7 +22,11 @@ const (
 	Viewer      Role = "viewer"      // a person or program that may only look
 )
 
-// Roles lists all roles.
+// Plaintext stands for a process without a certificate, in tables of roles and in the place of
+// an identity, while a cluster changes from plain text (docs/security.md). No certificate has it.
+const Plaintext Role = "plaintext"
+
+// Roles lists all roles of certificates.
 func Roles() []Role { return []Role{Coordinator, Worker, Operator, Viewer} }
 
 // ParseRole is the role with a name.

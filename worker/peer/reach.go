@@ -13,6 +13,7 @@ import (
 	"github.com/ergoflow/ergoflow/allreduce"
 	"github.com/ergoflow/ergoflow/coordinator/message"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
+	"github.com/ergoflow/ergoflow/internal/trust"
 	"github.com/ergoflow/ergoflow/internal/trust/secure"
 )
 
@@ -45,9 +46,11 @@ func (s *Server) Reach(ctx context.Context, request *wire.ReachRequest) (*wire.R
 	if _, _, err := net.SplitHostPort(request.DataAddress); err != nil || len(request.DataAddress) > maxAddressBytes {
 		return nil, status.Error(codes.InvalidArgument, "want an address as host:port")
 	}
-	identity := "" // in plain text and by a local socket
+	identity := "" // by a local socket
 	if id, ok := secure.Caller(ctx); ok {
 		identity = id.String()
+	} else if secure.IsPlaintext(ctx) {
+		identity = string(trust.Plaintext)
 	}
 	if err := s.Rings.Reach(ctx, request.DataAddress, identity); err != nil {
 		return nil, status.Error(codes.FailedPrecondition, err.Error())

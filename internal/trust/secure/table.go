@@ -17,7 +17,7 @@ import (
 
 // Table says which roles may call a method, by the method's full name. A method without an
 // entry may be called by nobody, one whose entry is empty by everybody, also without a
-// certificate.
+// certificate. trust.Plaintext is for clients in plain text, if the server accepts those.
 type Table map[string][]trust.Role
 
 // handshakeTime bounds a handshake, so that clients that begin one and fall silent do not
@@ -30,16 +30,25 @@ func Serve(c *trust.Credentials, table Table, refused func(from string, err erro
 	if c == nil {
 		return nil
 	}
-	return table.options(credentials.NewTLS(c.ServerConfig(trust.AllowRoles(trust.Roles()...))), refused)
+	return table.options(explained{TransportCredentials: serving(c), refused: refused})
+}
+
+// ServeBoth is Serve for clients with a certificate, and beside them for clients in plain text.
+func ServeBoth(c *trust.Credentials, table Table, refused func(from string, err error)) []grpc.ServerOption {
+	return table.options(explained{serving(c), refused, true})
+}
+
+func serving(c *trust.Credentials) credentials.TransportCredentials {
+	return credentials.NewTLS(c.ServerConfig(trust.AllowRoles(trust.Roles()...)))
 }
 
 // ServeJoin is Serve for clients with and without a certificate.
 func ServeJoin(c *trust.Credentials, table Table, refused func(from string, err error)) []grpc.ServerOption {
-	return table.options(credentials.NewTLS(c.JoinServerConfig()), refused)
+	return table.options(explained{TransportCredentials: credentials.NewTLS(c.JoinServerConfig()), refused: refused})
 }
 
-func (t Table) options(transport credentials.TransportCredentials, refused func(from string, err error)) []grpc.ServerOption {
-	return append(t.Interceptors(refused), grpc.Creds(explained{transport, refused}), grpc.ConnectionTimeout(handshakeTime))
+func (t Table) options(transport explained) []grpc.ServerOption {
+	return append(t.Interceptors(transport.refused), grpc.Creds(transport), grpc.ConnectionTimeout(handshakeTime))
 }
 
 // Interceptors are the options by which a server, of whatever transport, lets only the roles of
@@ -76,6 +85,8 @@ func (t Table) check(ctx context.Context, method string) error {
 	}
 	id, ok := Caller(ctx)
 	switch {
+	case !ok && IsPlaintext(ctx) && slices.Contains(roles, trust.Plaintext):
+		return nil
 	case !ok:
 		return status.Errorf(codes.Unauthenticated, "%s needs a certificate", method)
 	case slices.Contains(roles, id.Role):
@@ -89,6 +100,12 @@ func (t Table) check(ctx context.Context, method string) error {
 func isLocal(ctx context.Context) bool {
 	p, ok := peer.FromContext(ctx)
 	return ok && p.AuthInfo != nil && p.AuthInfo.AuthType() == "local"
+}
+
+// IsPlaintext reports a caller by a connection in plain text, other than a local socket.
+func IsPlaintext(ctx context.Context) bool {
+	p, ok := peer.FromContext(ctx)
+	return ok && p.AuthInfo != nil && p.AuthInfo.AuthType() == "insecure"
 }
 
 // Caller is who calls, by the certificate of the connection; false without one.

@@ -29,6 +29,7 @@ func DialToJoin(pin trust.Fingerprint) credentials.TransportCredentials {
 type explained struct {
 	credentials.TransportCredentials
 	refused func(from string, err error) // nil on clients
+	plain   bool                         // whether a server accepts clients in plain text, too
 }
 
 func (c explained) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
@@ -37,7 +38,18 @@ func (c explained) ClientHandshake(ctx context.Context, authority string, raw ne
 }
 
 func (c explained) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	handshake := c.TransportCredentials.ServerHandshake
+	if c.plain {
+		begun, isTLS, err := Peek(raw)
+		if err != nil {
+			return nil, nil, err // it only looked whether somebody listens
+		}
+		raw = begun
+		if !isTLS {
+			handshake = insecure.NewCredentials().ServerHandshake
+		}
+	}
+	conn, info, err := handshake(raw)
 	if err = explain(err); err != nil {
 		c.refused(raw.RemoteAddr().String(), err)
 	}
@@ -45,5 +57,5 @@ func (c explained) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 }
 
 func (c explained) Clone() credentials.TransportCredentials {
-	return explained{c.TransportCredentials.Clone(), c.refused}
+	return explained{c.TransportCredentials.Clone(), c.refused, c.plain}
 }
