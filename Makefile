@@ -31,7 +31,7 @@ RACE := ./allreduce/... ./coordinator/... ./data/... ./internal/... ./model/expe
 RACEFLAGS := -gcflags=github.com/gomlx/...=-d=checkptr=0
 
 # Tests of whole clusters that take half a minute or more each, and skip without -e2e.
-E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater
+E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible|ReproducibleHistory|UnreachableWorkers|WarmStart|Wiretap|WorkerCountsAgree|WorkerCountsAgreeOnProbes|CoordinatorMoves|Compose|JoinByName|OfflineAuthority|Pods|SecuredLater|SecuredOneByOne
 
 # What `make quick` leaves out: packages whose tests compile XLA graphs or start clusters.
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
@@ -71,9 +71,9 @@ simulate: ## simulate the cluster's protocol, and the queue of runs, under fault
 
 security: ## attack a secured cluster: certificates, tokens, roles, keys, a wiretap between hosts
 	$(GO) test -count=1 ./internal/trust/... ./worker/enroll ./worker/peer ./data/jobs ./coordinator/gossip/...
-	$(GO) test -count=1 ./coordinator ./coordinator/wire ./worker -run 'Role|Strangers|Join|Revocation|Renew|BeyondLoopback|GossipKeys|HalfOpen|Oversized|Clocks|Elsewhere|WrongTokens|Confirms'
-	$(GO) test -count=1 ./allreduce -run 'TLS|Interceptors|MayConnect|NoCertificate|AnotherIdentity|StayPlain|Unfinished|SilentListener|ChangedRecords|Replayed|GradientsAre'
-	$(GO) test -count=1 ./cmd/ergoflow -run 'Wiretap|SecuredLater|OfflineAuthority' -e2e -v
+	$(GO) test -count=1 ./coordinator ./coordinator/wire ./worker -run 'Role|Strangers|Join|Revocation|Renew|BeyondLoopback|GossipKeys|HalfOpen|Oversized|Clocks|Elsewhere|WrongTokens|Confirms|Plaintext|TwoGossips'
+	$(GO) test -count=1 ./allreduce -run 'TLS|Mixed|NoDowngrade|PlaintextEnds|Interceptors|MayConnect|NoCertificate|AnotherIdentity|StayPlain|Unfinished|SilentListener|ChangedRecords|Replayed|GradientsAre'
+	$(GO) test -count=1 ./cmd/ergoflow -run 'Wiretap|Secured(Later|OneByOne)|OfflineAuthority' -e2e -v
 
 chaos: ## run clusters on hosts (network namespaces, root) under faults, cut and poor links; MINUTES=3 SEED=…
 	$(GO) test -count=1 -v -timeout $$(($(MINUTES) + 10))m -run '^Test(Chaos|CutLinks|PoorLinks)$$' ./cmd/ergoflow -args -chaos $(MINUTES)m -chaos.seed $(or $(SEED),0)

@@ -23,6 +23,9 @@ type Addresses struct {
 	Join    string `json:"join,omitempty"` // host:port to join by certificate or token; empty in plain text
 	HTTP    string `json:"http,omitempty"` // host:port of the metrics; empty: none
 	NATS    string `json:"nats"`           // URL of the job queue, without credentials
+	// Plaintext is the host:port of the gossip of workers in plain text, where a secured
+	// coordinator accepts them.
+	Plaintext string `json:"plaintext,omitempty"`
 }
 
 const addressesFile = "coordinator.json"

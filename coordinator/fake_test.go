@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -211,7 +212,12 @@ func connect(t *testing.T, s *server, id string, state int64) *fake {
 
 func connectFrom(t *testing.T, s *server, id, address string, state int64) *fake {
 	t.Helper()
-	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	return connectBy(t, s, insecure.NewCredentials(), id, address, state)
+}
+
+func connectBy(t *testing.T, s *server, transport credentials.TransportCredentials, id, address string, state int64) *fake {
+	t.Helper()
+	conn, err := grpc.NewClient(s.Control, grpc.WithTransportCredentials(transport))
 	if err != nil {
 		t.Fatal(err)
 	}

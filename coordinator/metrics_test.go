@@ -179,7 +179,7 @@ func TestMetricsOfARun(t *testing.T) {
 // with the right role.
 func TestMetricsBeyondLoopback(t *testing.T) {
 	t.Parallel()
-	s := startSecured(t, func(c *Config) { c.HTTP = "0.0.0.0:0" })
+	s := startSecuredWith(t, t.TempDir(), func(c *Config) { c.HTTP = "0.0.0.0:0" })
 	_, port, err := net.SplitHostPort(s.HTTP)
 	if err != nil {
 		t.Fatal(err)

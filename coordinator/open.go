@@ -124,11 +124,10 @@ func openServices(ctx context.Context, c Config, last Addresses, security *secur
 		}
 	}
 	if security.acceptsPlaintext() {
-		if s.plain, err = gossiping()(c.AcceptPlaintext); err != nil {
+		if s.plain, err = reopen(last.Plaintext, c.AcceptPlaintext, gossiping()); err != nil {
 			return nil, err
 		}
 		closing.add(s.plain.Close)
-		c.Log.Info("gossip in plain text", "address", s.plain.Address())
 	}
 	var encrypting []keys.Key // none: plain text
 	if security != nil {
@@ -148,6 +147,9 @@ func (s *services) addresses() Addresses {
 	a := Addresses{
 		PID: os.Getpid(), Version: ergoflow.Build(),
 		Control: gossip.Advertise(s.listener.Addr().String()), Gossip: s.members.Address(), NATS: jobs.Public(s.natsURL),
+	}
+	if s.plain != nil {
+		a.Plaintext = s.plain.Address()
 	}
 	if s.joins != nil {
 		a.Join = gossip.Advertise(s.joins.Addr().String())

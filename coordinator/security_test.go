@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,19 +33,27 @@ type securedServer struct {
 	token     string // of the first start
 }
 
-func startSecured(t *testing.T, changes ...func(*Config)) *securedServer {
+func startSecured(t *testing.T) *securedServer {
+	t.Helper()
+	return startSecuredWith(t, t.TempDir(), func(*Config) {})
+}
+
+// startSecuredWith starts one on a directory; the first start makes an authority.
+func startSecuredWith(t *testing.T, dir string, change func(*Config)) *securedServer {
 	t.Helper()
 	s := &securedServer{}
-	dir := t.TempDir()
 	var err error
-	if s.authority, err = trust.CreateAuthority(t.Context(), filepath.Join(dir, authorityDir), "lab", time.Now().AddDate(0, 0, -2)); err != nil {
+	ca := filepath.Join(dir, authorityDir)
+	s.authority, err = trust.OpenAuthority(t.Context(), ca)
+	if errors.Is(err, trust.ErrNoAuthority) {
+		s.authority, err = trust.CreateAuthority(t.Context(), ca, "lab", time.Now().AddDate(0, 0, -2))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	s.server = startWith(t, dir, func(c *Config) {
 		c.FirstToken = func(_, token string) { s.token = token }
-		for _, change := range changes {
-			change(c)
-		}
+		change(c)
 	})
 	operator, err := trust.OpenCredentials(OperatorDir(dir))
 	if err != nil {
