@@ -71,6 +71,7 @@ simulate: ## simulate the cluster's protocol, and the queue of runs, under fault
 
 security: ## attack a secured cluster: certificates, tokens, roles, keys, a wiretap between hosts
 	$(GO) test -count=1 ./internal/trust/... ./worker/enroll ./worker/peer ./data/jobs ./coordinator/gossip/...
+	$(GO) test -count=1 ./model/serve -run 'Token|CrossOrigin|Browsers|Refusals|FuzzBody|BadRequests'
 	$(GO) test -count=1 ./coordinator ./coordinator/wire ./worker -run 'Role|Strangers|Join|Revocation|Renew|BeyondLoopback|GossipKeys|HalfOpen|Oversized|Clocks|Elsewhere|WrongTokens|Confirms|Plaintext|TwoGossips'
 	$(GO) test -count=1 ./allreduce -run 'TLS|Mixed|NoDowngrade|PlaintextEnds|Interceptors|MayConnect|NoCertificate|AnotherIdentity|StayPlain|Unfinished|SilentListener|ChangedRecords|Replayed|GradientsAre'
 	$(GO) test -count=1 ./cmd/ergoflow -run 'Wiretap|Secured(Later|OneByOne)|OfflineAuthority' -e2e -v

@@ -142,7 +142,9 @@ func TestPlaintextEnds(t *testing.T) {
 		_, err := c.servers[r].Join(soon(t), Identity{2, r, 3}, c.peers, opts)
 		return err
 	})
-	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil && strings.Contains(err.Error(), "it may demand a certificate") }) {
+	if !slices.ContainsFunc(errs, func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "it may demand a certificate")
+	}) {
 		t.Errorf("a rank without a certificate is told: %v", errs)
 	}
 	if err := c.refusal(t); !strings.Contains(err.Error(), "it does not encrypt, and this process has certificates") {

@@ -36,11 +36,7 @@ func (s *Server) newGRPC() *grpc.Server {
 			}
 			md, _ := metadata.FromIncomingContext(ctx)
 			if p := s.admits(strings.Join(md.Get("authorization"), ","), connectionOf(ctx)); p != nil {
-				code := codes.Unauthenticated
-				if p.Status == http.StatusForbidden {
-					code = codes.PermissionDenied
-				}
-				return nil, status.Error(code, p.sentence())
+				return nil, s.refuseCall(ctx, p)
 			}
 			return next(ctx, request)
 		}))
@@ -56,6 +52,22 @@ func connectionOf(ctx context.Context) *tls.ConnectionState {
 		}
 	}
 	return nil
+}
+
+// refuseCall is refuse for gRPC.
+func (s *Server) refuseCall(ctx context.Context, p *Problem) error {
+	from := "unknown"
+	if client, ok := peer.FromContext(ctx); ok && client.Addr != nil {
+		from = client.Addr.String()
+	}
+	code := codes.Unauthenticated
+	switch p = s.refuse(from, p); p.Status {
+	case http.StatusTooManyRequests:
+		code = codes.ResourceExhausted
+	case http.StatusForbidden:
+		code = codes.PermissionDenied
+	}
+	return status.Error(code, p.sentence())
 }
 
 // isGRPC reports whether a request is one of gRPC.

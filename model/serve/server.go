@@ -56,6 +56,7 @@ type Server struct {
 	models   *models
 	gate     *gate
 	metrics  *metrics
+	refusals *refusals
 	handler  http.Handler
 	draining atomic.Bool
 	ending   chan struct{} // closed when it drains: streams end
@@ -64,7 +65,7 @@ type Server struct {
 
 // New makes a server without models.
 func New(c Config) *Server {
-	s := &Server{config: c, models: newModels(), gate: newGate(room, maxWaiting), ending: make(chan struct{})}
+	s := &Server{config: c, models: newModels(), gate: newGate(room, maxWaiting), refusals: newRefusals(), ending: make(chan struct{})}
 	s.metrics = newMetrics(s.gate, s.models)
 	mux := http.NewServeMux()
 	s.register(mux)
@@ -188,8 +189,12 @@ func (s *Server) authorise(next http.Handler) http.Handler {
 			return
 		}
 		if p := s.admits(r.Header.Get("Authorization"), r.TLS); p != nil {
-			if p.Status == http.StatusUnauthorized {
+			switch p = s.refuse(r.RemoteAddr, p); p.Status {
+			case http.StatusUnauthorized:
 				w.Header().Set("WWW-Authenticate", `Bearer realm="ergoflow"`)
+			case http.StatusTooManyRequests:
+				w.Header().Set("Retry-After", retryAfter)
+				w.Header().Set("Connection", "close")
 			}
 			writeProblem(w, p)
 			return
