@@ -162,6 +162,9 @@ func (v *service) open(s *session, hello message.Hello) {
 		s.from = convert.Clip(id)
 	}
 	v.loop.sessions[s.number] = s
+	if s.cert == nil && v.security.acceptsPlaintext() {
+		v.loop.log.Warn("a worker speaks plain text", "worker", s.from, "address", s.host)
+	}
 	v.loop.step(machine.Opened{Session: s.number, Hello: hello,
 		Elsewhere: s.elsewhere, Host: s.host, Identity: v.identityOf(s.cert), Loopback: gossip.IsLoopback(hello.Worker.DataAddress)})
 }

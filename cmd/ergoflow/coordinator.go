@@ -58,6 +58,9 @@ credentials in --dir.`,
 			c.PlanOf, c.PlanOfStart = planOf, experiment.PlanOfStart
 			c.Ready = func(a coordinator.Addresses) {
 				fmt.Fprintf(os.Stderr, "coordinator ready: control %s, gossip %s, jobs %s\n", a.Control, a.Gossip, a.NATS)
+				if a.Plaintext != "" {
+					fmt.Fprintf(os.Stderr, "workers in plain text gossip at %s\n", a.Plaintext)
+				}
 				systemd.Ready("control " + a.Control)
 			}
 			c.Beat = systemd.NewWatchdog().Beat

@@ -182,7 +182,7 @@ func examineCluster(ctx context.Context, dir string) (f finding, ok bool) {
 		f.Detail = err.Error()
 	case st.AcceptsPlaintext:
 		f.Detail = gossip.HalfSecured
-		f.Hint = "start workers in plain text again with --token, then the coordinator without --accept-plaintext; in plain text: " + plaintextLine(st.Plaintext)
+		f.Hint = "in plain text: " + plaintextLine(st.Plaintext)
 	case st.Secured:
 		f.OK, f.Detail = true, "connections are encrypted, and need certificates"
 	case gossip.IsLoopback(st.Gossip):

@@ -92,7 +92,7 @@ func plaintextLine(workers []string) string {
 	if len(workers) == 0 {
 		return "no worker: start the coordinator again without --accept-plaintext"
 	}
-	return strings.Join(workers, ", ")
+	return strings.Join(workers, ", ") + ": drain each, and start it again with --token (docs/security.md)"
 }
 
 // queueLine says how many runs wait; empty: none.

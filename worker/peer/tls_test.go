@@ -20,7 +20,7 @@ import (
 	"github.com/ergoflow/ergoflow/worker/replica/replicatest"
 )
 
-// secure serves a replica to peers over TCP with TLS, by a worker with a certificate.
+// secured serves a replica to peers over TCP with TLS, by a worker with a certificate.
 func secured(t *testing.T, a *trust.Authority, name string, r *replica.Replica) (*allreduce.Server, message.Member) {
 	t.Helper()
 	pair, err := a.Issue(t.Context(), trust.Request{Role: trust.Worker, Name: name}, time.Now())
@@ -40,7 +40,7 @@ func secured(t *testing.T, a *trust.Authority, name string, r *replica.Replica) 
 		t.Fatal(err)
 	}
 	rings := allreduce.NewServer(own)
-	g := grpc.NewServer(rings.Options()...)
+	g := grpc.NewServer(append(rings.Options(), wire.Roles.Interceptors(func(string, error) {})...)...)
 	wire.RegisterPeerServer(g, &Server{Replica: func() *replica.Replica { return r }, Rings: rings})
 	done := make(chan error, 1)
 	go func() { done <- rings.Serve(g, l, "") }()
@@ -99,6 +99,46 @@ func TestPeersWithCertificates(t *testing.T) {
 	}
 	if _, err := FetchState(t.Context(), plain, member, follower, mark, log); !names(err, "may demand a certificate") {
 		t.Errorf("a peer without a certificate: %v", err)
+	}
+}
+
+// While a cluster changes from plain text, workers of both kinds take states from one another,
+// and look whether they reach each other. A member that the coordinator names with a certificate
+// is not asked without it, and when the change is over nobody is answered in plain text.
+func TestPeersOfBothKinds(t *testing.T) {
+	lab, err := trust.CreateAuthority(t.Context(), filepath.Join(t.TempDir(), "ca"), "lab", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	leader, own := replicatest.Open(t), replicatest.Open(t)
+	replicatest.Advance(t, leader, 3, 5)
+	rings, with := secured(t, lab, "with", leader)
+	without := served(t, leader)
+	without.Identity = string(trust.Plaintext)
+	log := slog.New(slog.DiscardHandler)
+	mark := ergoflow.Mark{Generation: 3, Step: 5}
+	ask := func() (state, link error) {
+		_, state = FetchState(t.Context(), plain, with, own, mark, log)
+		return state, CheckLink(t.Context(), plain, with, without.DataAddress)
+	}
+	if state, link := ask(); state == nil || link == nil {
+		t.Errorf("before the change, in plain text: %v, %v", state, link)
+	}
+	rings.AcceptPlaintext(true)
+	if state, link := ask(); state != nil || link != nil {
+		t.Errorf("in plain text: %v, %v", state, link)
+	}
+	if _, err := FetchState(t.Context(), rings, without, own, mark, log); err != nil {
+		t.Errorf("from one in plain text: %v", err)
+	}
+	named := without
+	named.Identity = "ergoflow://lab/worker/without"
+	if _, err := FetchState(t.Context(), rings, named, own, mark, log); !strings.Contains(fmt.Sprint(err), "it does not encrypt") {
+		t.Errorf("from one in plain text that has a certificate: %v", err)
+	}
+	rings.AcceptPlaintext(false)
+	if state, link := ask(); state == nil || link == nil {
+		t.Errorf("after the change, in plain text: %v, %v", state, link)
 	}
 }
 
