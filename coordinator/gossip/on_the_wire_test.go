@@ -204,3 +204,50 @@ func TestForgedWithoutKey(t *testing.T) {
 		}
 	}
 }
+
+// Packets and streams that somebody has recorded and sends again, under the key of then, bring no
+// member back that has left, and take none away.
+func TestReplayedGossip(t *testing.T) {
+	k := []keys.Key{keys.New()}
+	tape, r := record(t, k)
+	seed := tape.LocalNode().Address()
+	a := keyed(t, "a", k, seed)
+	gone := keyed(t, "gone", k, seed)
+	together(t, a, gone)
+	listed(t, a, "recorder", true)
+	if _, err := tape.Join([]string{gone.Address()}); err != nil { // a stream with its state
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil { // its farewell is recorded, too
+		t.Fatal(err)
+	}
+	listed(t, a, "gone", false)
+	b := keyed(t, "b", k, a.Address())
+	together(t, a, b)
+	r.mu.Lock()
+	packets, streams := r.packet, r.stream
+	r.mu.Unlock()
+	if len(packets) == 0 || len(streams) == 0 {
+		t.Fatalf("recorded are %d packets and %d streams", len(packets), len(streams))
+	}
+	defer watch(t, a, a, b)()
+	defer watch(t, b, a, b)()
+	for _, to := range []*Gossip{a, b} {
+		for range 10 {
+			for _, p := range packets {
+				send(t, "udp", to.Address(), p)
+			}
+		}
+		r.mu.Lock()
+		for _, s := range streams {
+			send(t, "tcp", to.Address(), s.Bytes())
+		}
+		r.mu.Unlock()
+	}
+	allUnderstand(t, "after the replay", a, b)
+	for _, m := range a.Members() {
+		if m.Name == "gone" {
+			t.Error("a lists a member that has left")
+		}
+	}
+}
