@@ -113,25 +113,6 @@ func startHosts(t *testing.T, on []*hosts.Host, dir, store string, more ...strin
 	return c
 }
 
-// readToken reads the command to join by that the coordinator prints at its first start.
-func (c *hostCluster) readToken() {
-	c.t.Helper()
-	join := regexp.MustCompile(`(?m)^ergoflow worker --join (\S+) --token (ERGO1\S+)$`)
-	var printed []string
-	for deadline := time.Now().Add(patience); printed == nil && time.Now().Before(deadline); {
-		<-time.After(10 * time.Millisecond) // another process's log is polled
-		said, err := os.ReadFile(c.coordinator.said())
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		printed = join.FindStringSubmatch(string(said))
-	}
-	if printed == nil || printed[1] != c.hosts[0].Address+":7071" {
-		c.t.Fatalf("the coordinator prints no command to join by\n%s", c.logs())
-	}
-	c.token = printed[2]
-}
-
 // beginSecured is begin with the operator's credentials in the coordinator's directory.
 func (c *hostCluster) beginSecured() {
 	c.t.Helper()

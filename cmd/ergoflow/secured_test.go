@@ -1,7 +1,9 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -133,4 +135,23 @@ func offlineAuthority(t *testing.T) {
 	c.run("status", "--dir", dir)
 	c.until("the end", done)
 	c.end()
+}
+
+// readToken reads the command to join by that the coordinator prints at its first start.
+func (c *hostCluster) readToken() {
+	c.t.Helper()
+	join := regexp.MustCompile(`(?m)^ergoflow worker --join (\S+) --token (ERGO1\S+)$`)
+	var printed []string
+	for deadline := time.Now().Add(patience); printed == nil && time.Now().Before(deadline); {
+		<-time.After(10 * time.Millisecond) // another process's log is polled
+		said, err := os.ReadFile(c.coordinator.said())
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		printed = join.FindStringSubmatch(string(said))
+	}
+	if printed == nil || printed[1] != c.hosts[0].Address+":7071" {
+		c.t.Fatalf("the coordinator prints no command to join by\n%s", c.logs())
+	}
+	c.token = printed[2]
 }
