@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/ergoflow/ergoflow/coordinator/gossip"
+	"github.com/ergoflow/ergoflow/internal/trust/secure"
 	"github.com/ergoflow/ergoflow/worker/protocol"
 )
 
@@ -26,7 +27,8 @@ const (
 func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error {
 	var lost time.Time // end of the last session that was longer than maxPause
 	var pause time.Duration
-	var avoid string // the coordinator that held no session
+	var avoid string    // the coordinator that held no session
+	var distrusted bool // whether the log has why, since the last session
 	for {
 		control, err := w.findCoordinator(ctx, members, pause, avoid)
 		if err != nil {
@@ -46,11 +48,14 @@ func (w *worker) holdSessions(ctx context.Context, members *gossip.Gossip) error
 		}
 		avoid = control
 		if held {
-			avoid = ""
+			avoid, distrusted = "", false
 		}
 		if lost.IsZero() || time.Since(begin) > maxPause {
 			lost = time.Now()
 			w.log.Warn("session ended; looking for the coordinator again", "coordinator", control, "reason", err)
+		} else if errors.Is(err, secure.ErrUntrusted) && !distrusted {
+			distrusted = true // trying again helps only if somebody starts one of the two otherwise
+			w.log.Warn("no session; trying again", "coordinator", control, "reason", err)
 		}
 		pause = min(max(time.Since(lost)/4, minPause), maxPause)
 	}

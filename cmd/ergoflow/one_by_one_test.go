@@ -51,24 +51,24 @@ func securedOneByOne(t *testing.T) {
 	c.submit(e)
 	last := c.until("three train", training(3, 20))
 	cable.Record(nil)
-	// goesOn does something, and waits until three train again, from where they were, in a new
+	// goesOn does something, and waits until that many train again, from where they were, in a new
 	// generation.
-	goesOn := func(what string, do func()) {
+	goesOn := func(members int, what string, do func()) {
 		t.Helper()
 		began := time.Now()
 		do()
-		st := c.until("three train "+what, func(st coordinator.Status) bool {
+		st := c.until("they train "+what, func(st coordinator.Status) bool {
 			if st.State == "training" && st.Step < last.Step {
 				t.Errorf("%s: from step %d back to %d", what, last.Step, st.Step)
 			}
-			return training(3, int(last.Step)+1)(st) && st.Generation > last.Generation
+			return training(members, int(last.Step)+1)(st) && st.Generation > last.Generation
 		})
 		t.Logf("%s: generation %d, step %d, %.1f s later", what, st.Generation, st.Step, time.Since(began).Seconds())
-		last = c.until("they make 20 steps", training(3, int(st.Step)+20))
+		last = c.until("they make 20 steps", training(members, int(st.Step)+20))
 	}
 
 	both := "--accept-plaintext=" + a.Address + ":7946"
-	goesOn("with a coordinator that accepts both", func() {
+	goesOn(3, "with a coordinator that accepts both", func() {
 		c.restartCoordinator("--insecure", both)
 		c.readToken()
 		c.secured = true
@@ -83,7 +83,7 @@ func securedOneByOne(t *testing.T) {
 	unsecured := slices.Clone(c.workers)
 	c.workers = nil
 	for i, h := range c.hosts {
-		goesOn(fmt.Sprintf("with %d secured workers", i+1), func() {
+		goesOn(3, fmt.Sprintf("with %d secured workers", i+1), func() {
 			c.leave(unsecured[i])
 			c.add(h, h.Address)
 		})
@@ -95,7 +95,19 @@ func securedOneByOne(t *testing.T) {
 		}
 	}
 	cable.Record(&closed)
-	goesOn("with a coordinator that refuses plain text", func() { c.restartCoordinator(both, "") })
+	last = c.until("three make 100 steps, all of them with certificates", training(3, int(last.Step)+100))
+	cable.Record(nil)
+	var late *daemon
+	goesOn(4, "with a fourth worker, in plain text", func() { late = c.addLike(unsecured[0], network.Host("d")) })
+	goesOn(3, "with a coordinator that refuses plain text", func() { c.restartCoordinator(both, "") })
+	cable.Record(&closed)
+	for deadline := time.Now().Add(patience); !strings.Contains(c.read(late), "it may speak TLS, and this one plain text"); <-time.After(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("a worker in plain text does not say why it has no coordinator\n%s", c.read(late))
+		}
+	}
+	c.leave(late)
+	c.workers = c.workers[:3]
 	if !last.Secured || last.AcceptsPlaintext || len(last.Plaintext) > 0 {
 		t.Errorf("status: secured %t, accepts plain text %t from %v", last.Secured, last.AcceptsPlaintext, last.Plaintext)
 	}
@@ -134,6 +146,21 @@ func (c *hostCluster) restartCoordinator(before, after string) {
 	}
 	c.coordinator.command = slices.DeleteFunc(command, func(word string) bool { return word == "" })
 	c.coordinator.start(c.t)
+}
+
+// addLike starts a worker on another host by the command of one.
+func (c *hostCluster) addLike(w *daemon, on *hosts.Host) *daemon {
+	c.t.Helper()
+	command := slices.Clone(w.command)
+	for i := range command[1:] {
+		if option := command[i]; option == "--gossip" || option == "--listen" {
+			command[i+1] = strings.Replace(command[i+1], w.host.Address+":", on.Address+":", 1)
+		}
+	}
+	other := &daemon{name: "worker on " + on.Name, host: on, command: command, log: filepath.Join(filepath.Dir(w.log), "worker-"+on.Name+".log")}
+	c.workers = append(c.workers, other)
+	other.start(c.t)
+	return other
 }
 
 // leave drains a worker.
