@@ -113,7 +113,7 @@ func (j judged) hint() {
 // String says what a repair did.
 func (j judged) String() string {
 	if j.Weights != nil {
-		return fmt.Sprintf(", by weights of %d draws worth %.0f (k̂ %.2g)", j.Weights.Draws, j.Weights.ESS, j.Weights.KHat)
+		return weighed(*j.Weights)
 	}
 	if j.Repair == nil {
 		return ""
@@ -121,6 +121,21 @@ func (j judged) String() string {
 	text := fmt.Sprintf(", repaired by %d steps of %.2g in %.2g s", j.Repair.Steps, j.Repair.DT, j.Repair.Seconds)
 	if j.Repair.Auto && !j.Repair.Settled {
 		text += " (not settled)"
+	}
+	return text
+}
+
+// weighed says what weights did.
+func weighed(w request.Weighing) string {
+	text := fmt.Sprintf(", by weights of %d draws worth %.0f (k̂ %.2g)", w.Draws, w.ESS, w.KHat)
+	if w.Stages > 0 {
+		text = fmt.Sprintf(", by weights of %d smoothed draws in %d stages worth %.0f (k̂ %.2g)", w.Draws, w.Stages, w.ESS, w.KHat)
+	}
+	if w.Power > 0 && w.Power < 1 {
+		text += fmt.Sprintf(" to the power %.2g", w.Power)
+	}
+	if w.Moves != nil {
+		text += fmt.Sprintf(", %d steps of %.2g of which %.0f %% were accepted", w.Moves.Steps, w.Moves.DT, 100*w.Moves.Accepted)
 	}
 	return text
 }

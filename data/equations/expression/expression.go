@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr"
@@ -45,7 +46,8 @@ type Expression struct {
 	source    string
 	variables []string
 	tree      ast.Node
-	program   *program // of the tree
+	program   *program  // of the tree
+	bound     sync.Pool // of *boundIn, which are ready to run
 }
 
 // Compile reads a formula in x. Errors are ErrSyntax and point at the position.

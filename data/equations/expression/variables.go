@@ -68,28 +68,47 @@ func (e *Expression) EvalIn(dst []float64, variables ...[]float64) {
 	if len(variables) != len(e.variables) {
 		panic(fmt.Sprintf("expression: %d variables for a formula in %d", len(variables), len(e.variables)))
 	}
-	blocks, places := make([]block, len(variables)), make([]*block, len(variables))
+	in := e.bind()
+	defer e.bound.Put(in)
 	for k, values := range variables {
-		places[k] = &blocks[k]
 		switch len(values) {
 		case 1:
-			for i := range blocks[k] {
-				blocks[k][i] = values[0]
+			for i := range in.blocks[k] {
+				in.blocks[k][i] = values[0]
 			}
 		case len(dst):
 		default:
 			panic(fmt.Sprintf("expression: %d values of %s for %d results", len(values), e.variables[k], len(dst)))
 		}
 	}
-	m := e.program.bind(sets[0].kernels, places...)
 	for first := 0; first < len(dst); first += Lanes {
 		n := min(Lanes, len(dst)-first)
 		for k, values := range variables {
 			if len(values) > 1 {
-				copy(blocks[k][:n], values[first:])
+				copy(in.blocks[k][:n], values[first:])
 			}
 		}
-		m.run(n)
-		copy(dst[first:][:n], m.outputs[0][:n])
+		in.run(n)
+		copy(dst[first:][:n], in.outputs[0][:n])
 	}
+}
+
+// boundIn is a machine of a formula with the blocks of its variables.
+type boundIn struct {
+	*machine
+	blocks []block
+}
+
+// bind takes a machine that is not in use, or makes one.
+func (e *Expression) bind() *boundIn {
+	if in, ok := e.bound.Get().(*boundIn); ok {
+		return in
+	}
+	in := &boundIn{blocks: make([]block, len(e.variables))}
+	places := make([]*block, len(e.variables))
+	for k := range places {
+		places[k] = &in.blocks[k]
+	}
+	in.machine = e.program.bind(sets[0].kernels, places...)
+	return in
 }

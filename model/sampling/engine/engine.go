@@ -183,6 +183,16 @@ func (e *Engine) SampleEach(ctx context.Context, draws []sampler.Draw, solver od
 	return e.network.SampleEach(ctx, draws, solver)
 }
 
+// Density draws samples by the network, with the network's density at them.
+func (e *Engine) Density(ctx context.Context, draw sampler.Draw, solver ode.Solver) (sampler.Densities, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.open(); err != nil {
+		return sampler.Densities{}, err
+	}
+	return e.network.Density(ctx, draw, solver)
+}
+
 // Law is the law of the model's samples on the line; it fails with ErrNoTable where the model
 // or the solver allows no table.
 func (e *Engine) Law(ctx context.Context, function flow.Subject, solver ode.Solver) (*table.Law, error) {

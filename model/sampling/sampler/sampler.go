@@ -49,6 +49,7 @@ type Sampler struct {
 	group       int                      // functions per execution of the encoder
 	codeSize    int                      // length of a function's code
 	velocities  map[int]*backend.Program // by samples per execution
+	derived     map[int]*backend.Program // velocities with derivatives, by the same
 }
 
 // New puts the parameters of a state on the device; the state must belong to that
@@ -68,7 +69,7 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 	}
 	s := &Sampler{
 		backend: b, model: model, conditioner: conditioner, frame: frame, group: maxFunctions,
-		velocities: make(map[int]*backend.Program),
+		velocities: make(map[int]*backend.Program), derived: make(map[int]*backend.Program),
 	}
 	for _, input := range model.Inputs() {
 		s.group = max(1, min(s.group, maxInputValues/input.Size()))
@@ -118,8 +119,10 @@ func checkLayout(st *state.State, layout parameters.Layout) error {
 func (s *Sampler) Close() {
 	backend.Free(s.theta)
 	s.encoder.Close()
-	for _, program := range s.velocities {
-		program.Close()
+	for _, programs := range []map[int]*backend.Program{s.velocities, s.derived} {
+		for _, program := range programs {
+			program.Close()
+		}
 	}
 }
 

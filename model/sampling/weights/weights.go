@@ -77,6 +77,35 @@ func (w Weights) Resample(n int, rng *rand.Rand) []int {
 	return drawn
 }
 
+// Temper finds the weights w^λ with the largest λ ≤ most that are worth at least part of the
+// draws, by bisection to nine digits.
+func Temper(logs []float64, most, part float64) (w Weights, lambda float64, err error) {
+	scaled := make([]float64, len(logs))
+	at := func(lambda float64) (Weights, error) {
+		for i, v := range logs {
+			scaled[i] = lambda * v
+		}
+		return FromLogs(scaled)
+	}
+	if w, err = at(most); err != nil || w.ESS() >= part*float64(len(logs)) {
+		return w, most, err
+	}
+	lo, hi := 0.0, most
+	for hi-lo > 1e-9*hi {
+		middle := (lo + hi) / 2
+		if w, err = at(middle); err != nil {
+			return nil, 0, err
+		}
+		if w.ESS() >= part*float64(len(logs)) {
+			lo = middle
+		} else {
+			hi = middle
+		}
+	}
+	w, err = at(hi)
+	return w, hi, err
+}
+
 // Metropolis runs the independence sampler (Tierney 1994, algorithm of Hastings with proposals
 // from q): draw i is accepted after draw j with the probability min(1, wᵢ/wⱼ), and otherwise j
 // stays. The chain starts at the first draw that has a weight, visits the draws in their order,

@@ -168,3 +168,29 @@ func TestEdges(t *testing.T) {
 		}
 	}
 }
+
+// Weights to the power λ are worth the part that was asked for, of normal laws as in closed form:
+// those of N(0, 1) for draws of N(0, 2²) are exp(−3x²/8).
+func TestTemper(t *testing.T) {
+	const n = 1 << 15
+	rng := random.New(4, "weights/temper")
+	logs := make([]float64, n)
+	for i := range logs {
+		x := 2 * rng.NormFloat64()
+		logs[i] = -3 * x * x / 8
+	}
+	// ESS/n = (E w^λ)²/E w^2λ with E w^λ = (1 + 3λ)^−½.
+	worth := func(lambda float64) float64 { return math.Sqrt(1+6*lambda) / (1 + 3*lambda) }
+	for _, part := range []float64{0.9, 0.8} {
+		w, lambda, err := Temper(logs, 1, part)
+		if err != nil || math.Abs(w.ESS()/n-part) > 1e-3 || math.Abs(worth(lambda)-part) > 0.01 {
+			t.Errorf("λ %.3f: worth %.3f, in closed form %.3f, want %.3f, %v", lambda, w.ESS()/n, worth(lambda), part, err)
+		}
+	}
+	if w, lambda, err := Temper(logs, 1, 0.3); err != nil || lambda != 1 || math.Abs(w.ESS()/n-worth(1)) > 0.02 {
+		t.Errorf("λ is %g, %v", lambda, err)
+	}
+	if _, _, err := Temper([]float64{math.Inf(-1)}, 1, 0.5); !errors.Is(err, ErrDegenerate) {
+		t.Errorf("no weights: %v", err)
+	}
+}
