@@ -77,7 +77,10 @@ checks, their bounds, and what they cannot see.
 --repair moves every sample along a chain of the equation, on the line of the
 formulas everywhere. auto goes on in rounds until a round neither moves the
 samples nor leaves them wrong, or for five seconds. The time step makes the
-variance about 1 % too large. The certificate is then of the repaired samples.
+variance about 1 % too large. --repair weights draws by importance weights where
+the density of the law is known up to a constant: on the line, in the plane for
+a gradient drift and a constant diffusion, and of particles. The certificate is
+then of the repaired samples.
 
 Beyond its grid the model keeps the values at the ends; simulate takes the
 formulas everywhere, so the two solve different equations there. The command
@@ -126,7 +129,7 @@ the longest time.`,
 	f.StringVar(&flags.engine, "engine", engine.Auto, "auto, table (of the network, on the line) or network")
 	f.StringVar(&flags.backend, "backend", backend.Auto, "compute backend of the network: auto, xla:cuda, xla:cpu or go")
 	f.Uint64Var(&flags.seed, "seed", 0, "seed of the noise")
-	f.StringVar(&flags.repair, "repair", "none", "move the samples by `STEPS` of the equation, a number or auto; or take them by their importance weights: weights (on the line)")
+	f.StringVar(&flags.repair, "repair", "none", "move the samples by `STEPS` of the equation, a number or auto; or draw by importance weights: weights (where the law's density is known)")
 	f.BoolVar(&flags.json, "json", false, "print JSON (docs/formats.md)")
 	cmd.MarkFlagRequired("output")
 	cmd.MarkFlagsRequiredTogether("drift", "diffusion")

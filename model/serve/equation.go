@@ -97,7 +97,7 @@ func (Repair) Schema(huma.Registry) *huma.Schema {
 	steps.PrecomputeMessages()
 	return &huma.Schema{
 		OneOf: []*huma.Schema{word, steps}, Examples: []any{"auto"},
-		Description: "move the samples by steps of the equation: none, auto, or a number of steps; or take them by their importance weights, on the line: weights",
+		Description: "move the samples by steps of the equation: none, auto, or a number of steps; or draw by importance weights where the density of the law is known, on the line, for gradient drifts in the plane and of particles: weights",
 	}
 }
 

@@ -81,7 +81,7 @@ func TestMoments(t *testing.T) {
 }
 
 // Draws of the law stay draws of it: with a time step that is much too long the chains hardly
-// move, and are right nevertheless, where Euler–Maruyama would double the variance.
+// move, and are right nevertheless, where Euler–Maruyama would make the variance four times as large.
 func TestInvariant(t *testing.T) {
 	const n = 1 << 15
 	law := planeLaw(t, func(x, y float64) (float64, float64) { return x, y })

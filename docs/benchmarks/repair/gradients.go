@@ -11,6 +11,7 @@ import (
 	"github.com/ergoflow/ergoflow/data/equations/family"
 	"github.com/ergoflow/ergoflow/data/equations/gibbs"
 	"github.com/ergoflow/ergoflow/data/random"
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/sampling/request"
 )
@@ -72,7 +73,8 @@ func (b *bench) gradients(ctx context.Context) (all []problem, err error) {
 		if p.chains, err = family.TabulatePlaneOf(compiled[:2], compiled[2:], family.FinerGrid(tabulated.Grid(), 2)); err != nil {
 			return nil, err
 		}
-		draws, err := exactDraws(certificate.OfFormulas(compiled[:2], compiled[2:]), 2*b.n, uint64(i))
+		p.equation = certificate.OfFormulas(compiled[:2], compiled[2:])
+		draws, err := exactDraws(ctx, p.equation, 2*b.n, uint64(i))
 		if err != nil {
 			return nil, err
 		}
@@ -83,8 +85,8 @@ func (b *bench) gradients(ctx context.Context) (all []problem, err error) {
 }
 
 // exactDraws draws from the density on a fine grid, evenly within a cell.
-func exactDraws(equation certificate.Plane, n int, index uint64) ([]float32, error) {
-	const cells, reach = 600, 4.5
+func exactDraws(ctx context.Context, equation certificate.Plane, n int, index uint64) ([]float32, error) {
+	const cells, reach = 240, 4.5
 	const h = 2 * reach / cells
 	x := make([]float64, 0, 2*cells*cells)
 	for j := range cells {
@@ -96,7 +98,14 @@ func exactDraws(equation certificate.Plane, n int, index uint64) ([]float32, err
 	if err != nil {
 		return nil, err
 	}
-	logs := law.At(x).Log
+	logs := make([]float64, cells*cells)
+	err = simulate.Each(ctx, cells, func(_ context.Context, j int) error {
+		copy(logs[j*cells:], law.At(x[2*j*cells:2*(j+1)*cells]).Log)
+		return nil
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
 	top := math.Inf(-1)
 	for _, v := range logs {
 		top = max(top, v)

@@ -1,7 +1,7 @@
 // Command repair compares a model's samples, repaired or not, with chains of the equation alone,
 // which start from N(0, I) and take the same wall time, or ten times it:
 //
-//	go run ./docs/benchmarks/repair [-functions N] [-samples M] [-gradients] CHECKPOINT.safetensors
+//	go run ./docs/benchmarks/repair [-functions N] [-samples M] [-gradients] [-flow] CHECKPOINT.safetensors
 //
 // Functions are held out. With -gradients the equations are those of gradients.go, for a model of
 // cn2d. Distances: on the line W2 to the exact law in its deviations; in the plane Sinkhorn's to
@@ -27,6 +27,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/evaluation/metrics"
 	"github.com/ergoflow/ergoflow/model/evaluation/observables"
 	"github.com/ergoflow/ergoflow/model/experiment"
+	"github.com/ergoflow/ergoflow/model/sampling/certificate"
 	"github.com/ergoflow/ergoflow/model/sampling/engine"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/repair"
@@ -44,9 +45,10 @@ type problem struct {
 	name     string
 	target   request.Target
 	distance func(x []float32) (float64, error)
-	floor    []float32     // other draws of the reference
-	chains   sde.System    // that chains follow
-	limit    time.Duration // of auto
+	floor    []float32         // other draws of the reference
+	chains   sde.System        // that chains follow
+	equation certificate.Plane // of formulas
+	limit    time.Duration     // of auto
 }
 
 type bench struct {
@@ -55,6 +57,7 @@ type bench struct {
 	engine *engine.Engine
 	reader *request.Reader
 	n, d   int
+	flow   bool
 	solver ode.Solver
 }
 
@@ -62,18 +65,19 @@ func main() {
 	functions := flag.Int("functions", 16, "number of functions")
 	samples := flag.Int("samples", 2048, "samples of each")
 	gradients := flag.Bool("gradients", false, "equations with potentials in the plane, instead of held-out functions")
+	flow := flag.Bool("flow", false, "also weights whose density is that along the flow, in the plane and for particles")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	if err := run(context.Background(), flag.Arg(0), *functions, *samples, *gradients); err != nil {
+	if err := run(context.Background(), flag.Arg(0), *functions, *samples, *gradients, *flow); err != nil {
 		fmt.Fprintf(os.Stderr, "repair: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, path string, functions, n int, gradients bool) error {
+func run(ctx context.Context, path string, functions, n int, gradients, flow bool) error {
 	encoded, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func run(ctx context.Context, path string, functions, n int, gradients bool) err
 	if err != nil {
 		return err
 	}
-	b := &bench{e: trained.Inference(), n: n, solver: ode.RK4{Steps: 1}}
+	b := &bench{e: trained.Inference(), n: n, flow: flow, solver: ode.RK4{Steps: 1}}
 	if b.family, err = b.e.Family(); err != nil {
 		return err
 	}
@@ -195,6 +199,17 @@ func (b *bench) compare(ctx context.Context, p problem, i int) (rows []row, err 
 		budget = w.Seconds
 	} else if !errors.Is(err, request.ErrNoWeights) {
 		return nil, err
+	}
+	if b.flow {
+		x, r, ok, err := b.byFlow(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			if err := add(r.name, x, r.seconds, r.about); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, times := range []float64{1, 10} {
 		x, seconds, steps, err := b.chains(ctx, p, i, times*budget)

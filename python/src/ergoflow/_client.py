@@ -130,7 +130,7 @@ class Client:
                model: str | None = None, timeout: float | None = None, progress: bool | None = None) -> Samples | Batch:
         """Draws n samples of the invariant law of an equation, or of each of a list of Equation.
 
-        repair is "none", "auto", "weights" (on the line) or a number of steps. Samples whose
+        repair is "none", "auto", "weights" (where the law's density is known) or a number of steps. Samples whose
         certificate is not good warn with ErgoflowWarning. progress shows a bar of tqdm over long
         lists: None where there is a terminal or a notebook, False never.
 

@@ -28,7 +28,8 @@ export function certificate(c) {
 // repaired says what a repair did: by steps of the equation, or by weights.
 export function repaired(r, weights) {
   byID("repaired").textContent = weights ?
-    `The samples are draws of the model, taken by their importance weights: ${weights.draws.toLocaleString("en")} draws are worth ${short(weights.ess)} of the law. ` +
+    `The samples are ${weights.stages ? "made of smoothed draws of the model" : "draws of the model, taken"} by their importance weights: ` +
+    `${weights.draws.toLocaleString("en")} draws${weights.stages ? `, in ${weights.stages} stages,` : ""} are worth ${short(weights.ess)} of the law. ` +
     `The weights are ${weights.khat < 0.7 ? "reliable" : "unreliable"} (Pareto k̂ ${short(weights.khat)}, 0.7 at most).` : !r ? "" :
     `The repair moved the samples by ${r.steps.toLocaleString("en")} steps of ${short(r.dt)} in ${short(1000 * r.seconds)} ms. ` +
     `Their distribution changed by ${short(r.moved)} (Kolmogorov–Smirnov distance). ` +
