@@ -225,9 +225,8 @@ func (b *bench) compare(ctx context.Context, p problem, i int) (rows []row, err 
 
 // chains runs chains from N(0, I) for so many seconds: a first part tells how long a step takes.
 func (b *bench) chains(ctx context.Context, p problem, i int, budget float64) (x []float32, seconds float64, steps int, err error) {
-	begin := time.Now()
 	for steps = 50; ; steps *= 4 {
-		begin = time.Now()
+		begin := time.Now()
 		x = sampler.Noise(seed, i, b.n*b.d)
 		if _, err = repair.Run(ctx, x, repair.Equation{System: p.chains}, repair.Options{Steps: steps, Seed: seed}, nil); err != nil {
 			return nil, 0, 0, err
@@ -237,7 +236,7 @@ func (b *bench) chains(ctx context.Context, p problem, i int, budget float64) (x
 		}
 	}
 	steps = max(1, int(float64(steps)*budget/seconds))
-	begin = time.Now()
+	begin := time.Now()
 	x = sampler.Noise(seed, i, b.n*b.d)
 	_, err = repair.Run(ctx, x, repair.Equation{System: p.chains}, repair.Options{Steps: steps, Seed: seed}, nil)
 	return x, time.Since(begin).Seconds(), steps, err

@@ -36,7 +36,7 @@ type Weighing struct {
 	Stages int `json:"stages,omitempty"`
 	// Moves are steps of the Metropolis-adjusted Langevin algorithm after the weights, in the
 	// plane and for particles.
-	Moves *mala.Result `json:"moves,omitempty"`
+	Moves *Moves `json:"moves,omitempty"`
 	// Power is that to which the weights were taken, where they themselves would have left less
 	// than half of the draws, and Noise the standard error of their logarithms: of particles.
 	Power   float64 `json:"power,omitempty"`
@@ -46,6 +46,9 @@ type Weighing struct {
 	worth  float64 // independent draws that the samples are judged as
 	folded float64 // part of the weights where the solver's map covers the line more than once
 }
+
+// Moves is a mala.Result under a name that is its own in the server's schema.
+type Moves mala.Result
 
 const (
 	// drawsPerSample is how many draws of the model stand for a sample on the line: a draw comes
@@ -182,7 +185,7 @@ func (t Target) byStages(ctx context.Context, e *engine.Engine, equation certifi
 	if errors.Is(err, smc.ErrStages) || errors.Is(err, mala.ErrStuck) {
 		err = fmt.Errorf("%w: %w", ErrUnlearned, err)
 	}
-	w.ESS, w.KHat, w.Stages, w.Moves = r.Ancestors, r.KHat, r.Stages, &r.Moves
+	w.ESS, w.KHat, w.Stages, w.Moves = r.Ancestors, r.KHat, r.Stages, (*Moves)(&r.Moves)
 	w.worth = w.ESS
 	return x, w, err
 }
@@ -218,7 +221,7 @@ func (t Target) byMoves(ctx context.Context, e *engine.Engine, particles sde.Par
 		x = append(x, drawn.X[i*d:(i+1)*d]...)
 	}
 	r, err := mala.Run(ctx, x, law, mala.Options{Steps: moves, Seed: seed})
-	w.Moves = &r
+	w.Moves = (*Moves)(&r)
 	return x, w, err
 }
 
