@@ -19,11 +19,14 @@ case "$*" in
 esac
 while [ $# -gt 0 ]; do
 	[ "$1" = --dest ] && dest=$2
+	[ "$1" = --platform ] && tags="$tags $2"
 	shift
 done
 mkdir -p "$dest"
 if [ -z "$FAKE_WHEEL" ]; then echo "no route to the index" >&2; exit 1; fi
-cp "$FAKE_WHEEL" "$dest/xla_cpu_pjrt-0.0.1-py3-none-manylinux_2_27_x86_64.whl"
+tag=manylinux_${FAKE_GLIBC:-2_27}_x86_64
+case "$tags " in *" $tag "*) ;; *) echo "no wheel for$tags" >&2; exit 1;; esac
+cp "$FAKE_WHEEL" "$dest/xla_cpu_pjrt-0.0.1-py3-none-$tag.whl"
 `
 
 // fakePip puts the script first in the PATH.
@@ -66,13 +69,16 @@ func TestInstallFailsCleanly(t *testing.T) {
 	if err := os.WriteFile(wheel, archive.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for name, test := range map[string]struct{ wheel, want string }{
-		"download fails": {"", "pip download xla-cpu-pjrt==0.0.1"},
-		"another file":   {wheel, "SHA-256"},
+	for name, test := range map[string]struct{ wheel, glibc, want string }{
+		"download fails":    {"", "2_27", "pip download xla-cpu-pjrt==0.0.1"},
+		"another file":      {wheel, "2_27", "SHA-256"},
+		"for older systems": {wheel, "2_25", "SHA-256"}, // downloaded: that of nvidia-cuda-cupti
+		"for newer systems": {wheel, "2_28", "pip download xla-cpu-pjrt==0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := fakePip(t)
 			t.Setenv("FAKE_WHEEL", test.wheel)
+			t.Setenv("FAKE_GLIBC", test.glibc)
 			var log bytes.Buffer
 			err := backend.Install(context.Background(), "cpu", &log)
 			if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -29,10 +29,9 @@ const maxUnpacked = 4 << 30
 // download downloads the wheel into dir and checks its hash. It uses pip, which knows
 // the user's index, proxies and certificates.
 func (w wheel) download(ctx context.Context, python, dir string, log io.Writer) (string, error) {
-	pip := exec.CommandContext(ctx, python, "-m", "pip", "download", "--no-deps", "--no-input",
-		"--disable-pip-version-check", "--only-binary=:all:", "--platform", "manylinux_2_27_x86_64",
-		"--platform", "manylinux_2_17_x86_64", "--platform", "manylinux2014_x86_64",
-		"--dest", dir, w.name+"=="+w.version)
+	args := append([]string{"-m", "pip", "download", "--no-deps", "--no-input",
+		"--disable-pip-version-check", "--only-binary=:all:"}, platforms()...)
+	pip := exec.CommandContext(ctx, python, append(args, "--dest", dir, w.name+"=="+w.version)...)
 	pip.Stdout, pip.Stderr = log, log
 	if err := pip.Run(); err != nil {
 		if ctx.Err() != nil {
@@ -51,6 +50,17 @@ func (w wheel) download(ctx context.Context, python, dir string, log io.Writer) 
 		return "", fmt.Errorf("%s: SHA-256 is %s instead of the pinned %s", filepath.Base(files[0]), got, w.sha256)
 	}
 	return files[0], nil
+}
+
+// platforms are pip's options for the wheels that glibc 2.27 can load. pip takes a tag only if it
+// is named (PEP 600 has one for each version of glibc), and knows that manylinux2014 includes
+// what is older.
+func platforms() []string {
+	args := []string{"--platform", "manylinux2014_x86_64"}
+	for glibc := 17; glibc <= 27; glibc++ {
+		args = append(args, "--platform", fmt.Sprintf("manylinux_2_%d_x86_64", glibc))
+	}
+	return args
 }
 
 // unpack extracts from of the wheel file below dir.
