@@ -19,17 +19,18 @@ import (
 // The address of the cluster in the booted system. It has no network but this interface.
 const bootAddress = "10.99.0.1"
 
-// enterScript makes the system in the directory $1 the whole of what is to be seen, with a network
-// of its own. It makes device nodes there: with those of this machine, getty would change their
-// permissions here. $2 mounts cgroups, $3 goes on in the system.
+// enterScript makes the system in the directory $1, which $2 mounts, the whole of what is to be
+// seen, with a network of its own and the address $3 there. It makes device nodes in the system:
+// with those of this machine, getty would change their permissions here. $4 mounts cgroups, $5
+// goes on in the system.
 const enterScript = `set -e
 mount --make-rprivate /
-mount --bind "$1" "$1"
+eval "$2"
 cd "$1"
 mount -t proc none proc
 mount -t tmpfs none run
 mount -t tmpfs none dev
-cgroups=$2 then=$3
+address=$3 cgroups=$4 then=$5
 for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
   set -- $node; mknod -m 666 dev/$1 c $2 $3
 done
@@ -40,7 +41,7 @@ eval "$cgroups"
 hostname debian
 ip link set lo up
 ip link add cluster type bridge
-ip addr add ` + bootAddress + `/24 dev cluster
+ip addr add $address/24 dev cluster
 ip link set cluster up
 mkdir -p oldroot
 pivot_root . oldroot
@@ -52,22 +53,28 @@ eval "$then"
 // A machine is a system in namespaces of its own.
 type machine struct {
 	t       *testing.T
-	root    string
+	root    string   // directory
 	console string   // file
 	init    int      // its process, as this machine sees it
 	command []string // before `ergoflow status`, where the coordinator is in a container
 }
 
-// enter starts a machine in a directory: with cgroups mounted by a script, and the script that
-// is its first process.
-func enter(t *testing.T, root, cgroups, script string) *machine {
+// The script that mounts a system's directory, where it is all that the system has.
+const inPlace = `mount --bind "$1" "$1"`
+
+// Cgroups of a machine's own.
+const ownCgroups = "mount -t tmpfs none sys/fs/cgroup; mount -t cgroup2 none sys/fs/cgroup"
+
+// enter starts a machine in a directory that a script mounts: with an address, with cgroups
+// mounted by a script, and the script that is its first process.
+func enter(t *testing.T, root, disk, address, cgroups, script string) *machine {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "console"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child", "sh", "-c", enterScript, "sh", root, cgroups, script)
+	cmd := exec.Command("unshare", "--mount", "--pid", "--uts", "--ipc", "--cgroup", "--net", "--fork", "--kill-child", "sh", "-c", enterScript, "sh", root, disk, address, cgroups, script)
 	cmd.Stdout, cmd.Stderr = log, log
 	// It ends with this test, also where that is killed: with the thread that has started it.
 	runtime.LockOSThread()
@@ -90,13 +97,14 @@ func enter(t *testing.T, root, cgroups, script string) *machine {
 }
 
 // boot starts a machine with systemd.
-func boot(t *testing.T, root string) *machine {
+func boot(t *testing.T, root, disk, address string) *machine {
 	t.Helper()
-	m := enter(t, root, "mount -t tmpfs none sys/fs/cgroup; mount -t cgroup2 none sys/fs/cgroup", "mount --make-rshared /; exec env -i container=unshare PATH=$PATH /sbin/init")
+	m := enter(t, root, disk, address, ownCgroups, "mount --make-rshared /; exec env -i container=unshare PATH=$PATH /sbin/init")
 	m.until("systemd is up", func() bool {
 		said, _ := m.try("systemctl", "is-system-running")
 		return said == "running" || said == "degraded"
 	})
+	m.root = fmt.Sprintf("/proc/%d/root", m.init) // with what is mounted there
 	return m
 }
 
@@ -200,33 +208,70 @@ func bootable(t *testing.T, root string) *machine {
 			t.Fatal(err)
 		}
 	}
+	enabled, err := filepath.Glob(filepath.Join(root, "etc/systemd/system/multi-user.target.wants/ergoflow*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, link := range enabled {
+		if err := os.Remove(link); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := os.Symlink("/dev/null", filepath.Join(root, "etc/systemd/system/console-getty.service")); err != nil {
 		t.Fatal(err)
 	}
 	return &machine{t: t, root: root}
 }
 
-// begin starts the units, as docs/deploy.md says, and a training.
-func (m *machine) begin(steps int) (train *exec.Cmd) {
+// coordinates starts the coordinator's unit, as docs/deploy.md says, and returns the token that it
+// prints.
+func (m *machine) coordinates() (token string) {
 	m.t.Helper()
 	m.write("etc/default/ergoflow-coordinator", fmt.Sprintf("OPTIONS=--listen %[1]s:7070 --gossip %[1]s:7946 --join %[1]s:7071 --store /srv/ergoflow/shards\n", bootAddress))
-	m.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %[1]s:7071 --listen %[1]s:0 --gossip %[1]s:0 --backend go --threads 1\n", bootAddress))
 	m.run("install", "-d", "-o", "ergoflow", "/srv/ergoflow")
-	m.run("systemctl", "start", coordinator) // returns when it is ready
-	token := regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(m.run("journalctl", "-o", "cat", "-u", coordinator))
-	if token == nil {
+	m.run("systemctl", "enable", "--now", coordinator) // returns when it is ready
+	found := regexp.MustCompile(`--token (ERGO1\S+)`).FindStringSubmatch(m.run("journalctl", "-o", "cat", "-u", coordinator))
+	if found == nil {
 		m.t.Fatal("the coordinator's journal has no command to join by")
 	}
-	m.write("etc/ergoflow/token", token[1]+"\n")
-	m.run("systemctl", "start", workers[0], workers[1])
-	train = exec.Command("nsenter", "-t", strconv.Itoa(m.init), "-a", "--", "ergoflow", "train", "vn1d", "--preset", "smoke", "--dir", "/var/lib/ergoflow",
+	return found[1]
+}
+
+// works starts units of workers, which join the coordinator of bootAddress from another address.
+func (m *machine) works(token, address string, units ...string) {
+	m.t.Helper()
+	m.write("etc/default/ergoflow-worker", fmt.Sprintf("OPTIONS=--join %s:7071 --listen %[2]s:0 --gossip %[2]s:0 --backend go --threads 1\n", bootAddress, address))
+	m.write("etc/ergoflow/token", token+"\n")
+	m.run(append([]string{"systemctl", "enable", "--now"}, units...)...)
+}
+
+// train starts a training of so many steps, and returns how the command that watches it ends.
+func (m *machine) train(steps int) (watches <-chan error) {
+	m.t.Helper()
+	train := exec.Command("nsenter", "-t", strconv.Itoa(m.init), "-a", "--", "ergoflow", "train", "vn1d", "--preset", "smoke", "--dir", "/var/lib/ergoflow",
 		"--set", "data.shards=8", fmt.Sprintf("--set=training.steps=%d", steps), "--set", "training.checkpoint_every=50")
 	if err := train.Start(); err != nil {
 		m.t.Fatal(err)
 	}
-	m.t.Cleanup(func() { train.Process.Kill(); train.Wait() })
+	result, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		result <- train.Wait()
+		close(ended)
+	}()
+	m.t.Cleanup(func() {
+		train.Process.Kill()
+		<-ended
+	})
+	return result
+}
+
+// begin starts the units of coordinator and workers on one machine, and a training.
+func (m *machine) begin(steps int) (watches <-chan error) {
+	m.t.Helper()
+	m.works(m.coordinates(), bootAddress, workers...)
+	watches = m.train(steps)
 	m.trains(2, 20)
-	return train
+	return watches
 }
 
 // server is the unit of the server.
@@ -274,11 +319,11 @@ func TestBoot(t *testing.T) {
 	fresh.write("etc/default/ergoflow-worker-1", "ERGOFLOW_DRAIN_WHEN=test -e /run/notice\n")
 	fresh.write("etc/systemd/system/ergoflow-worker@.service.d/short.conf", "[Service]\nWatchdogSec=3\n")
 
-	m := boot(t, root)
+	m := boot(t, root, inPlace, bootAddress)
 	if _, err := m.try("id", "ergoflow"); err != nil {
 		m.run("useradd", "--system", "ergoflow")
 	}
-	train := m.begin(8000)
+	watches := m.begin(8000)
 	if text := m.property(workers[0], "StatusText"); !strings.Contains(text, "joined") {
 		t.Errorf("systemctl status says %q", text)
 	}
@@ -336,7 +381,7 @@ func TestBoot(t *testing.T) {
 			t.Errorf("%s: step %d after step %d", unit, after.Step, before)
 		}
 	}
-	if err := train.Wait(); err != nil {
+	if err := <-watches; err != nil {
 		t.Errorf("the training: %v\n%s", err, m.run("ergoflow", "status", "--dir", "/var/lib/ergoflow"))
 	}
 	m.run("ergoflow", "verify", "run", "--dir", "/var/lib/ergoflow")

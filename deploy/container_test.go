@@ -27,7 +27,7 @@ func TestContainers(t *testing.T) {
 	sh("make -C .. image-files && cp -r ../bin/image " + root + "/image && cp container/Containerfile " + root + "/image")
 	sh("tar -C " + base + " --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf " + root + "/image/base.tar .")
 
-	m := enter(t, root, "mount -t tmpfs none sys/fs/cgroup; mount -t cgroup2 none sys/fs/cgroup", "exec sleep infinity")
+	m := enter(t, root, inPlace, bootAddress, ownCgroups, "exec sleep infinity")
 	m.until("its network is up", func() bool {
 		said, _ := m.try("ip", "-brief", "address", "show", "cluster")
 		return strings.Contains(said, bootAddress)

@@ -43,9 +43,10 @@ func debian(t *testing.T, name string, packages ...string) string {
 }
 
 // build builds the program.
-func build(t *testing.T, path string) {
+func build(t *testing.T, path string, flags ...string) {
 	t.Helper()
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", path, "../cmd/ergoflow").CombinedOutput(); err != nil {
+	command := append(append([]string{"build", "-trimpath"}, flags...), "-o", path, "../cmd/ergoflow")
+	if out, err := exec.Command("go", command...).CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 }

@@ -110,12 +110,7 @@ func TestDebianPackage(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "etc/default/ergoflow-worker"), []byte("OPTIONS=mine\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	higher := filepath.Join(t.TempDir(), "higher")
-	next := strings.Replace(repack, "VERSION", ergoflow.Version, 1)
-	if out, err := exec.Command("sh", "-c", next, "sh", packaged(t, "amd64"), higher).CombinedOutput(); err != nil {
-		t.Fatalf("repack: %v\n%s", err, out)
-	}
-	install(higher + ".deb")
+	install(higher(t, ""))
 	if got := run("dpkg-query", "-W", "-f", "${Version}", "ergoflow"); got != ergoflow.Version+".1" {
 		t.Errorf("after the upgrade: version %s", got)
 	}
@@ -133,27 +128,49 @@ func TestDebianPackage(t *testing.T) {
 	run("stat", "/srv/ergoflow/shards")
 }
 
-// repack makes the package $1 one of a higher version, $2.deb.
+// repack makes the package $1 one of a higher version, $2.deb. If $3 is a program, it has that one.
 const repack = `set -e
 dpkg-deb -R "$1" "$2"
-sed -i 's/^Version: .*/Version: VERSION.1/' "$2/DEBIAN/control"
+sed -i 's/^Version: .*/&.1/' "$2/DEBIAN/control"
+[ -z "$3" ] || cp "$3" "$2/usr/bin/ergoflow"
 dpkg-deb --root-owner-group -Znone -b "$2" "$2.deb"
 `
+
+// higher is the package in a higher version, with another program if one is named.
+func higher(t *testing.T, program string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "higher")
+	if out, err := exec.Command("sh", "-c", repack, "sh", packaged(t, "amd64"), path, program).CombinedOutput(); err != nil {
+		t.Fatalf("repack: %v\n%s", err, out)
+	}
+	return path + ".deb"
+}
+
+// upgradable is a system that systemd boots, for the package.
+func upgradable(t *testing.T) (root string) {
+	t.Helper()
+	return bootable(t, debian(t, "upgrade", "systemd", "systemd-sysv", "dbus", "iproute2", "passwd")).root
+}
+
+// install installs a package, or upgrades to it. What an administrator has written stays.
+func (m *machine) install(path string) {
+	m.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.write("ergoflow.deb", string(text))
+	m.run("dpkg", "--install", "--force-confold", "/ergoflow.deb")
+}
 
 // TestPackageUpgrade installs the package in a booted system, trains by its units, and installs
 // it again: dpkg takes that for an upgrade. All units start anew, and training goes on. Removing it
 // stops them.
 func TestPackageUpgrade(t *testing.T) {
-	root := debian(t, "upgrade", "systemd", "systemd-sysv", "dbus", "iproute2", "passwd")
-	text, err := os.ReadFile(packaged(t, "amd64"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bootable(t, root).write("ergoflow.deb", string(text))
-	m := boot(t, root)
+	m := boot(t, upgradable(t), inPlace, bootAddress)
 	m.run("dpkg", "--purge", "ergoflow") // of an earlier test
-	m.run("dpkg", "--install", "--force-confnew", "/ergoflow.deb")
-	train := m.begin(8000)
+	m.install(packaged(t, "amd64"))
+	watches := m.begin(8000)
 
 	units := append([]string{coordinator}, workers...)
 	started := make(map[string]string)
@@ -161,7 +178,7 @@ func TestPackageUpgrade(t *testing.T) {
 		started[unit] = m.property(unit, "InvocationID")
 	}
 	before := m.status().Step
-	m.run("dpkg", "--install", "--force-confold", "/ergoflow.deb")
+	m.install(packaged(t, "amd64"))
 	after := m.trains(2, 20)
 	t.Logf("upgraded at step %d; two train at step %d", before, after.Step)
 	if after.Step < before {
@@ -172,7 +189,7 @@ func TestPackageUpgrade(t *testing.T) {
 			t.Errorf("%s was not restarted", unit)
 		}
 	}
-	if err := train.Wait(); err != nil {
+	if err := <-watches; err != nil {
 		t.Errorf("the training: %v\n%s", err, m.said())
 	}
 	m.run("ergoflow", "verify", "run", "--dir", "/var/lib/ergoflow")

@@ -51,7 +51,7 @@ func TestSlurmCluster(t *testing.T) {
 	fresh.write("etc/slurm/slurm.conf", slurmConf)
 	fresh.write("srv/job/cluster.sbatch", read(t, "slurm/cluster.sbatch"))
 
-	m := enter(t, root, "mount --rbind /sys/fs/cgroup sys/fs/cgroup", slurmScript)
+	m := enter(t, root, inPlace, bootAddress, "mount --rbind /sys/fs/cgroup sys/fs/cgroup", slurmScript)
 	m.until("the node is idle", func() bool {
 		said, _ := m.try("sinfo", "--noheader", "--format=%T")
 		return said == "idle"

@@ -87,7 +87,13 @@ func (w *worker) session(ctx context.Context, address string) (held bool, err er
 	err = s.wait(ctx)
 	s.stop(cancel)
 	if errors.Is(err, protocol.ErrLeft) {
-		w.log.Info("leaving", "reason", err)
+		about := []any{"reason", err}
+		if r := w.replica.Load(); r != nil {
+			if mark, hasState := r.Mark(); hasState {
+				about = append(about, "generation", mark.Generation, "step", mark.Step)
+			}
+		}
+		w.log.Info("leaving", about...)
 		_ = w.uploads.wait(context.Background()) // every upload ends
 		return s.welcomed, err
 	}
