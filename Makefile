@@ -37,7 +37,7 @@ E2E := CoordinatorMemory|DisturbedTrainingIsTheSame|FourHosts|Quota|Reproducible
 SLOW := /cmd/ergoflow$$|/model/(network|training|sampling|compute|report)|/model/evaluation/evaluate|/metrics/ondevice|/worker$$|/worker/replica|/docs/
 
 .DEFAULT_GOAL := build
-.PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test chart manifests lint tidy race reproduce-smoke bench bench-peers \
+.PHONY: wheel python-test schemathesis help build setup demo test quick e2e simulate security chaos kills retrain-e2e deploy-tools deploy-test deploy-test-gpu-image chart manifests lint tidy race reproduce-smoke bench bench-peers \
 	bench-steps bench-kernels bench-allreduce bench-link bench-tls bench-secured bench-scale bench-inference bench-serve bench-recovery verify-torch generate \
 	vuln vulndb sbom licences reproducible-build release image-files image-files-cuda clean
 
@@ -90,13 +90,16 @@ test-page: ## run the page of `ergoflow serve` in a browser (a minute; needs Deb
 	$(GO) test -count=1 ./model/serve/page
 	$(GO) test -count=1 -v -run '^TestPage' ./model/serve -args -page
 
-DEPLOY_TOOLS := debootstrap curl systemd iproute2 python3-venv
+DEPLOY_TOOLS := debootstrap curl systemd iproute2 python3-venv qemu-user-static
 
 deploy-tools:
 	dpkg --status $(DEPLOY_TOOLS) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(DEPLOY_TOOLS); }
 
 deploy-test: deploy-tools chart bin/kubernetes-validate/bin/kubernetes-validate ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, Debian; minutes)
 	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 30m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
+
+deploy-test-gpu-image: deploy-tools ## build the image for GPUs, and start it without one (root, Debian; 20 GB of disk)
+	$(GO) test -count=1 -v -timeout 60m -run '^TestGPUImage$$' ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian) -gpu-image
 
 chart: ## lint and render the Helm chart, and read the result as Kubernetes does (two minutes, once)
 	cd deploy/helm && GOEXPERIMENT= $(GO) test -count=1 ./...

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,9 +10,16 @@ import (
 	"testing"
 )
 
-// TestContainers builds the images, and trains in three containers: a coordinator and two
-// workers, of which one is drained and one is killed.
-func TestContainers(t *testing.T) {
+// Podman in a container may not use what the machine's would by default.
+const (
+	podman    = "podman --storage-driver vfs --cgroup-manager cgroupfs --events-backend file "
+	podmanRun = podman + "run --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp "
+)
+
+// engine is a machine with buildah and podman, and images of these targets in place of all others.
+// The argument files makes bin/image.
+func engine(t *testing.T, files string, targets ...string) *machine {
+	t.Helper()
 	// debootstrap does not find netavark by itself, since podman depends on a name that it provides.
 	root := debian(t, "containers", "buildah", "podman", "netavark", "crun", "iproute2", "ca-certificates")
 	base := debian(t, "base", "passwd")
@@ -21,32 +29,43 @@ func TestContainers(t *testing.T) {
 			t.Fatalf("%s: %v\n%s", command, err, out)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(root, "image")); err != nil {
+	sh("make -C .. " + files)
+	context := filepath.Join(root, "image")
+	if err := os.RemoveAll(context); err != nil {
 		t.Fatal(err)
 	}
-	sh("make -C .. image-files && cp -r ../bin/image " + root + "/image && cp container/Containerfile " + root + "/image")
-	sh("tar -C " + base + " --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf " + root + "/image/base.tar .")
+	t.Cleanup(func() { os.RemoveAll(context) })
+	sh("cp -r ../bin/image " + context + " && cp container/Containerfile " + context)
+	sh("tar -C " + base + " --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf " + context + "/base.tar .")
 
 	m := enter(t, root, inPlace, bootAddress, ownCgroups, "exec sleep infinity")
 	m.until("its network is up", func() bool {
 		said, _ := m.try("ip", "-brief", "address", "show", "cluster")
 		return strings.Contains(said, bootAddress)
 	})
-	inside := func(script string) string {
-		t.Helper()
-		return m.run("env", "HOME=/srv", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", script)
-	}
-	const podman = "podman --storage-driver vfs --cgroup-manager cgroupfs --events-backend file "
-	inside(podman + "rm -af; " + podman + "volume prune -f; " + podman + `rmi -af
+	m.shell(podman + "rm -af; " + podman + "volume prune -f; " + podman + `rmi -af
 cd /image
 buildah="buildah --storage-driver vfs"
-c=$($buildah from scratch); $buildah add -q $c base.tar / >/dev/null; $buildah commit -q $c base:latest
-$buildah bud --isolation chroot --build-arg BASE=localhost/base:latest --target cpu -t ergoflow:latest .
-$buildah bud --isolation chroot --target go -t ergoflow:go .`)
-	t.Log(inside(podman + "images"))
+c=$($buildah from scratch); $buildah add -q $c base.tar / >/dev/null; $buildah commit -q $c base:latest; $buildah rm $c >/dev/null`)
+	for _, target := range targets {
+		m.shell("cd /image; buildah --storage-driver vfs bud --isolation chroot --build-arg BASE=localhost/base:latest --target " + target + " -t ergoflow:" + target + " .")
+	}
+	t.Log("\n" + m.shell(podman+"images"))
+	return m
+}
 
-	// A container in a container may neither raise limits nor make cgroups.
-	const podmanRun = podman + "run --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp "
+// shell runs a script in the machine.
+func (m *machine) shell(script string) string {
+	m.t.Helper()
+	return m.run("env", "HOME=/srv", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "sh", "-ec", script)
+}
+
+// TestContainers builds the images, and trains in three containers: a coordinator and two
+// workers, of which one is drained and one is killed.
+func TestContainers(t *testing.T) {
+	m := engine(t, "image-files", "cpu", "go")
+	inside := m.shell
+
 	// An image without the plugin says which one has it, and computes without.
 	said := inside(podmanRun + "--rm localhost/ergoflow:go worker --join 127.0.0.1:1 --backend xla:cpu 2>&1 || true")
 	if !strings.Contains(said, "this build has no cgo") || !strings.Contains(said, "target cpu") {
@@ -56,7 +75,7 @@ $buildah bud --isolation chroot --target go -t ergoflow:go .`)
 
 	run := func(name, more, command string) {
 		t.Helper()
-		inside(podmanRun + "-d --name " + name + " -v " + name + ":/var/lib/ergoflow -v store:/srv/ergoflow " + more + " localhost/ergoflow:latest " + command)
+		inside(podmanRun + "-d --name " + name + " -v " + name + ":/var/lib/ergoflow -v store:/srv/ergoflow " + more + " localhost/ergoflow:cpu " + command)
 	}
 	run("coordinator", "", "coordinator --dir /var/lib/ergoflow --store /srv/ergoflow/shards --listen "+
 		bootAddress+":7070 --gossip "+bootAddress+":7946 --join "+bootAddress+":7071")
@@ -88,4 +107,31 @@ $buildah bud --isolation chroot --target go -t ergoflow:go .`)
 	inside(podman + "start w0")
 	m.trains(2, 20)
 	inside(podman + "rm -af --time 30")
+}
+
+var gpuImage = flag.Bool("gpu-image", false, "build the image for GPUs, which takes gigabytes, and start it without a GPU")
+
+// TestGPUImage starts the image for GPUs where there is none. It says so, and ends if it was told
+// to use one. Otherwise it computes without.
+func TestGPUImage(t *testing.T) {
+	if !*gpuImage {
+		t.Skip("it downloads and writes gigabytes: `make deploy-test-gpu-image` runs it")
+	}
+	m := engine(t, "image-files-cuda", "cuda")
+	t.Cleanup(func() { _, _ = m.try("sh", "-c", podman+"rmi -af") })
+	t.Log("unpacked: " + m.shell("d=$(buildah --storage-driver vfs from localhost/ergoflow:cuda); du -sm $(buildah --storage-driver vfs mount $d); buildah --storage-driver vfs rm $d >/dev/null"))
+
+	const noGPU = "no NVIDIA GPU on this machine"
+	run := podmanRun + "--rm localhost/ergoflow:cuda "
+	said := m.shell(run + "worker --join 127.0.0.1:1 --backend xla:cuda 2>&1 && exit 1 || true")
+	t.Log("\n" + said)
+	if !strings.Contains(said, noGPU) || !strings.Contains(said, "--device nvidia.com/gpu=all") {
+		t.Errorf("without a GPU it says: %s", said)
+	}
+	said = m.shell(run + "bench step --preset smoke --steps 1 2>&1")
+	t.Log("\n" + said)
+	if !strings.Contains(said, noGPU) {
+		t.Errorf("without a GPU, and told nothing, it says: %s", said)
+	}
+	t.Log("\n" + m.shell(run+"backend list"))
 }

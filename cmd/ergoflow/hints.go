@@ -63,7 +63,7 @@ var hints = []struct {
 	{backend.ErrUnknown, "`ergoflow backend list` shows the backends of this machine"},
 	{backend.ErrNotInstalled, "ergoflow backend install cpu; in an image, build its target cpu, which has the plugin (docs/deploy.md)"},
 	{backend.ErrDamaged, "install it again: ergoflow backend install cpu (or cuda)"},
-	{backend.ErrNoGPU, "use --backend xla:cpu"},
+	{backend.ErrNoGPU, backend.GPUHint + "; to compute without one, give --backend xla:cpu or go"},
 	{backend.ErrNoCgo, "use --backend go, or build with cgo; in a container, the image of target cpu (docs/deploy.md)"},
 	{backend.ErrPip, "on Debian: apt install python3 python3-pip"},
 	{shard.ErrCorrupt, "delete the files of each shard named; `ergoflow run` or `generate` generates them again"},

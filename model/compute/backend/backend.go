@@ -37,6 +37,9 @@ var (
 	ErrNoCgo        = errors.New("this build has no cgo, so it cannot load XLA plugins")
 )
 
+// GPUHint says what to do where a GPU is not seen.
+const GPUHint = "start a container with --device nvidia.com/gpu=all (podman) or --gpus all (docker), on a machine look at nvidia-smi"
+
 // Backend is an open device. Its methods may be called by one goroutine at a
 // time, except Compile, which may be called by several.
 type Backend struct {
@@ -77,12 +80,15 @@ func openAuto() (*Backend, error) {
 		if err == nil {
 			return b, nil
 		}
+		if _, _, missing := plugins[name].installed(); missing == nil && errors.Is(err, ErrNoGPU) {
+			slog.Warn("the plugin for NVIDIA GPUs is installed, but there is "+ErrNoGPU.Error()+": "+GPUHint, "backend", name)
+		}
 		// A plugin that is not installed is normal, one that does not work is not.
 		if !errors.Is(err, ErrNotInstalled) && !errors.Is(err, ErrNoGPU) && !errors.Is(err, ErrNoCgo) {
 			slog.Warn("cannot open backend", "backend", name, "error", err)
 		}
 	}
-	slog.Info("computing in pure Go, which is slow: no XLA plugin is installed (ergoflow backend install cpu)")
+	slog.Info("computing in pure Go, which is slow: no XLA plugin for the processor is installed (ergoflow backend install cpu)")
 	return openGo()
 }
 

@@ -1,9 +1,11 @@
 package backend_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -117,6 +119,39 @@ func TestOpen(t *testing.T) {
 			}
 			b.Close()
 		}
+	}
+}
+
+// Where the plugin for GPUs is installed, as in its image, and there is no GPU, a line says so.
+func TestNoGPU(t *testing.T) {
+	if found, _ := filepath.Glob("/dev/nvidia[0-9]*"); len(found) > 0 {
+		t.Skip("this machine has a GPU")
+	}
+	cache := t.TempDir()
+	t.Setenv("ERGOFLOW_CACHE", cache)
+	dir := filepath.Join(cache, "plugins", "cuda-0.11.2")
+	for file, text := range map[string]string{"jax_plugins/xla_cuda13/xla_cuda_plugin.so": "it is not loaded", "installed.json": `{"version":"0.11.2","bytes":16}`} {
+		path := filepath.Join(dir, file)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := backend.Open(backend.XLACUDA); errors.Is(err, backend.ErrNoCgo) {
+		t.Skip(err)
+	} else if !errors.Is(err, backend.ErrNoGPU) {
+		t.Errorf("open %s: %v", backend.XLACUDA, err)
+	}
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	var log bytes.Buffer
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	b, err := backend.Open(backend.Auto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	if said := log.String(); b.Name != backend.Go || !strings.Contains(said, "no NVIDIA GPU") || !strings.Contains(said, backend.GPUHint) {
+		t.Errorf("auto opens %s and says %s", b.Name, said)
 	}
 }
 
