@@ -19,9 +19,7 @@ exec "$@"
 // TestARM64 runs the program of the package for arm64 by an emulator: it prints exact laws,
 // simulates, and trains and evaluates a network with its own cluster.
 func TestARM64(t *testing.T) {
-	if *debianRoots == "" {
-		t.Skip("it needs root and minutes: `make deploy-test` runs it")
-	}
+	needRoots(t)
 	qemu := tool(t, "qemu-aarch64-static") // Debian's qemu-user-static
 	dir := t.TempDir()
 	if out, err := exec.Command("dpkg-deb", "-x", packaged(t, "arm64"), dir).CombinedOutput(); err != nil {

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,8 @@ address=$3 cgroups=$4 then=$5
 for node in "null 1 3" "zero 1 5" "full 1 7" "random 1 8" "urandom 1 9" "tty 5 0"; do
   set -- $node; mknod -m 666 dev/$1 c $2 $3
 done
+ln -s /proc/self/fd dev/fd
+ln -s fd/0 dev/stdin
 mkdir -p dev/shm dev/pts
 mount -t tmpfs none dev/shm
 mount -t sysfs -o ro none sys
@@ -139,6 +142,9 @@ func (m *machine) run(command ...string) string {
 	m.t.Helper()
 	said, err := m.try(command...)
 	if err != nil {
+		if exit, is := errors.AsType[*exec.ExitError](err); is {
+			said += "\n" + string(exit.Stderr)
+		}
 		m.t.Fatalf("%s: %v\n%s\n%s", strings.Join(command, " "), err, said, m.said())
 	}
 	return said

@@ -16,41 +16,49 @@ const (
 	podmanRun = podman + "run --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 --cgroups disabled --network host --read-only --tmpfs /tmp "
 )
 
+// imageContext copies what images are made from, as it lies in the repository, into an empty
+// directory, with a base image in base.tar. The argument files makes bin/image.
+func imageContext(t *testing.T, dir, files string) {
+	t.Helper()
+	base := debian(t, "base", "passwd")
+	const script = `set -e
+make -C .. "$2"
+rm -rf "$1"; mkdir -p "$1/bin" "$1/deploy"
+cp -r ../bin/image "$1/bin"; cp -r container compose "$1/deploy"
+tar -C "$3" --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf "$1/base.tar" .
+`
+	if out, err := exec.Command("sh", "-c", script, "sh", dir, files, base).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+}
+
 // engine is a machine with buildah and podman, and images of these targets in place of all others.
 // The argument files makes bin/image.
 func engine(t *testing.T, files string, targets ...string) *machine {
 	t.Helper()
 	// debootstrap does not find netavark by itself, since podman depends on a name that it provides.
 	root := debian(t, "containers", "buildah", "podman", "netavark", "crun", "iproute2", "ca-certificates")
-	base := debian(t, "base", "passwd")
-	sh := func(command string) {
-		t.Helper()
-		if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out)
-		}
+	imageContext(t, filepath.Join(root, "image"), files)
+	m := idle(t, root, "")
+	m.shell(podman + "rm -af; " + podman + "volume prune -f; " + podman + `rmi -af
+buildah="buildah --storage-driver vfs"
+c=$($buildah from scratch); $buildah add -q $c /image/base.tar / >/dev/null; $buildah commit -q $c base:latest; $buildah rm $c >/dev/null`)
+	for _, target := range targets {
+		m.shell("buildah --storage-driver vfs bud --isolation chroot --build-arg BASE=localhost/base:latest -f /image/deploy/container/Containerfile --target " + target + " -t ergoflow:" + target + " /image/bin/image")
 	}
-	sh("make -C .. " + files)
-	context := filepath.Join(root, "image")
-	if err := os.RemoveAll(context); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(context) })
-	sh("cp -r ../bin/image " + context + " && cp container/Containerfile " + context)
-	sh("tar -C " + base + " --exclude=./usr/share/doc --exclude=./usr/share/locale --exclude='./var/cache/apt/*' --exclude='./var/lib/apt/lists/*' -cf " + context + "/base.tar .")
+	t.Log("\n" + m.shell(podman+"images"))
+	return m
+}
 
-	m := enter(t, root, inPlace, bootAddress, ownCgroups, "exec sleep infinity")
+// idle is a machine that does nothing but what a script, if there is one, begins.
+func idle(t *testing.T, root, script string) *machine {
+	t.Helper()
+	m := enter(t, root, inPlace, bootAddress, ownCgroups, script+"\nexec sleep infinity")
 	m.until("its network is up", func() bool {
 		said, _ := m.try("ip", "-brief", "address", "show", "cluster")
 		return strings.Contains(said, bootAddress)
 	})
-	m.shell(podman + "rm -af; " + podman + "volume prune -f; " + podman + `rmi -af
-cd /image
-buildah="buildah --storage-driver vfs"
-c=$($buildah from scratch); $buildah add -q $c base.tar / >/dev/null; $buildah commit -q $c base:latest; $buildah rm $c >/dev/null`)
-	for _, target := range targets {
-		m.shell("cd /image; buildah --storage-driver vfs bud --isolation chroot --build-arg BASE=localhost/base:latest --target " + target + " -t ergoflow:" + target + " .")
-	}
-	t.Log("\n" + m.shell(podman+"images"))
 	return m
 }
 
@@ -134,4 +142,10 @@ func TestGPUImage(t *testing.T) {
 		t.Errorf("without a GPU, and told nothing, it says: %s", said)
 	}
 	t.Log("\n" + m.shell(run+"backend list"))
+	// The plugin loads, and finds no device behind what looks like one.
+	said = m.shell(podmanRun + "--rm -v /dev/null:/dev/nvidia0 localhost/ergoflow:cuda worker --join 127.0.0.1:1 --backend xla:cuda 2>&1 && exit 1 || true")
+	t.Log("\n" + said)
+	if !strings.Contains(said, "No visible GPU devices") {
+		t.Errorf("with a device that is none it says: %s", said)
+	}
 }

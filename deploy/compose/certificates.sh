@@ -10,6 +10,7 @@ dir=${1:-$(dirname "$0")/certificates}
 umask 077
 mkdir "$dir"
 cd "$dir"
+trap '[ ! -e openssl.log ] || cat openssl.log >&2' EXIT # where a command fails
 key='-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes'
 openssl req -x509 $key -days 3650 -subj '/CN=ergoflow NATS' -keyout ca.key -out ca.pem 2> openssl.log
 for name in nats coordinator worker; do
