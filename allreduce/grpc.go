@@ -186,6 +186,7 @@ func (n network) dial(ctx context.Context, address string, rank int, greeting he
 		}),
 		grpc.WithNoProxy(),
 		grpc.WithDisableRetry(),
+		grpc.WithDisableServiceConfig(), // a record of DNS
 		grpc.WithContextDialer(o.connect),
 		grpc.WithStaticStreamWindowSize(streamWindow),
 		grpc.WithStaticConnWindowSize(connWindow),
@@ -294,7 +295,7 @@ func (s *Server) Reach(ctx context.Context, address, identity string) error {
 // Identity is as in Reach.
 func (s *Server) Client(address, identity string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	to := only(identity)
-	return grpc.NewClient(address, append(opts, grpc.WithTransportCredentials(transport{
+	return grpc.NewClient(address, append(opts, grpc.WithDisableServiceConfig(), grpc.WithTransportCredentials(transport{
 		client: func(ctx context.Context, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
 			return s.client(ctx, c, to)
 		},

@@ -114,7 +114,7 @@ func boot(t *testing.T, root, disk, address string) *machine {
 // until polls another system.
 func (m *machine) until(what string, done func() bool) {
 	m.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !done(); {
+	for deadline := time.Now().Add(5 * time.Minute); !done(); {
 		if time.Now().After(deadline) {
 			m.t.Fatalf("waited too long until %s\n%s", what, m.said())
 		}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
@@ -60,7 +59,7 @@ type task struct {
 func (w *worker) session(ctx context.Context, address string) (held bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(secure.Dial(w.trust, trust.Coordinator)))
+	conn, err := secure.Client(address, secure.Dial(w.trust, trust.Coordinator))
 	if err != nil {
 		return false, fmt.Errorf("dial coordinator %s: %w", address, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"google.golang.org/grpc"
 
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
@@ -101,7 +100,7 @@ func (u *uploader) upload(address string, c checkpoint) (string, error) {
 	defer cancel(nil)
 	stall := time.AfterFunc(stallTimeout, func() { cancel(fmt.Errorf("no progress for %v", stallTimeout)) })
 	defer stall.Stop()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(secure.Dial(u.trust, trust.Coordinator)))
+	conn, err := secure.Client(address, secure.Dial(u.trust, trust.Coordinator))
 	if err != nil {
 		return "", fmt.Errorf("dial coordinator %s: %w", address, err)
 	}

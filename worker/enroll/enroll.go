@@ -158,7 +158,7 @@ func Keys(r *wire.GossipKeysReply) (keys.Set, error) {
 func call(ctx context.Context, address string, transport credentials.TransportCredentials, ask func(context.Context, *grpc.ClientConn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(transport))
+	conn, err := secure.Client(address, transport)
 	if err != nil {
 		return err
 	}

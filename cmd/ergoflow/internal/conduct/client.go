@@ -48,7 +48,7 @@ type Client struct {
 func Dial(at Endpoint) (*Client, error) {
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = redial/10, redial
-	conn, err := grpc.NewClient(at.Addr, grpc.WithTransportCredentials(secure.Dial(at.Credentials, trust.Coordinator)),
+	conn, err := secure.Client(at.Addr, secure.Dial(at.Credentials, trust.Coordinator),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: answerWait}))
 	if err != nil {
 		return nil, fmt.Errorf("%w %q: %w", ErrAddress, at.Addr, err)
