@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/convert"
 	"github.com/ergoflow/ergoflow/coordinator/message"

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-
 	"github.com/ergoflow/ergoflow"
 	"github.com/ergoflow/ergoflow/coordinator/wire"
 	"github.com/ergoflow/ergoflow/internal/trust"
