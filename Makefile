@@ -96,7 +96,7 @@ deploy-tools:
 	dpkg --status $(DEPLOY_TOOLS) >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq $(DEPLOY_TOOLS); }
 
 deploy-test: deploy-tools chart bin/kubernetes-validate/bin/kubernetes-validate ## run deploy's files in Debian systems of their own, such as one that systemd boots (root, Debian; minutes)
-	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 30m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
+	PATH="$$PATH:$(CURDIR)/bin/kubernetes-validate/bin" $(GO) test -count=1 -v -timeout 60m ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian)
 
 deploy-test-gpu-image: deploy-tools ## build the image for GPUs, and start it without one (root, Debian; 20 GB of disk)
 	$(GO) test -count=1 -v -timeout 60m -run '^TestGPUImage$$' ./deploy -args -debian $(or $(DEBIAN),/var/tmp/ergoflow-debian) -gpu-image

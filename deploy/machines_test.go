@@ -23,7 +23,7 @@ func threeMachines(t *testing.T) (machines [3]*machine, addresses [3]string) {
 				t.Fatal(err)
 			}
 		}
-		disk := fmt.Sprintf(`mount -t overlay overlay -o lowerdir=%s,upperdir=%s/upper,workdir=%s/work "$1"; mount --bind %s "$1/srv/ergoflow"`, root, dir, dir, store)
+		disk := fmt.Sprintf(`mount -t overlay none -o lowerdir=%s,upperdir=%s/upper,workdir=%s/work "$1"; mount --bind %s "$1/srv/ergoflow"`, root, dir, dir, store)
 		addresses[i] = fmt.Sprintf("10.99.0.%d", i+1)
 		machines[i] = boot(t, filepath.Join(dir, "root"), disk, addresses[i])
 		if i > 0 {
