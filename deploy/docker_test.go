@@ -37,10 +37,11 @@ func TestDocker(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(nats, "Dockerfile"), []byte(natsImage), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// What an earlier run has left.
-	if err := os.RemoveAll(filepath.Join(root, "var/lib/docker")); err != nil {
+	images := filepath.Join(root, "var/lib/docker") // gigabytes
+	if err := os.RemoveAll(images); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(images) })
 
 	m := idle(t, root, "dockerd --log-level warn --storage-driver vfs --exec-opt native.cgroupdriver=cgroupfs &")
 	m.until("Docker is up", func() bool {
