@@ -164,6 +164,17 @@ func openInstalled(p plugin) (*Backend, error) {
 	return openXLA(p.backend, path)
 }
 
+// TriesGPU reports whether Open would load a plugin for a GPU by that name. It does not load it:
+// whether it works is not said.
+func TriesGPU(name string) bool {
+	if name != Auto && name != "" {
+		return name == XLACUDA
+	}
+	p := plugins[XLACUDA]
+	_, _, err := p.installed()
+	return err == nil && p.loadable() == nil
+}
+
 // hasGPU looks for the device files of NVIDIA's driver.
 func hasGPU() bool {
 	found, err := filepath.Glob("/dev/nvidia[0-9]*")

@@ -1,38 +1,47 @@
 package deeponet
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
 
+	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/network/kernels"
 	"github.com/ergoflow/ergoflow/model/network/layers"
 )
 
-// Host is a network on the line that the processor evaluates itself, without a compute
-// backend. It gives the results of Network up to rounding, and is ready at once: no plugin is
-// loaded and nothing is compiled. It is safe for concurrent use.
+// Host is a network that the processor evaluates itself, without a compute backend. It gives
+// the results of Network up to rounding, and is ready at once: no plugin is loaded and nothing
+// is compiled. It is safe for concurrent use.
 type Host struct {
 	config   Config
 	branches []hostBranch
-	code     *kernels.Dense // factors [q] → code [width+1]: the trunk's last layer
-	trunk    []*kernels.Dense
-	states   []float32 // angular frequencies of the embeddings of x and t
+	codes    []*kernels.Dense // by number k of a state: factors [q] → [width+1], the trunk's last layer
+	state    *kernels.Dense   // [x, emb(x₁), …, emb(x_d)] → [width], without GELU: the first layer of the trunk
+	time     *kernels.Dense   // emb(t) → [width], with the bias of that layer
+	trunk    []*kernels.Dense // its other layers
+	states   []float32        // angular frequencies of the embeddings of x and t
 	times    []float32
+	scratch  sync.Pool // of *trunkScratch
 }
 
 // hostBranch is the branch of input number field.
 type hostBranch struct {
 	field          int
-	convolutions   []*kernels.Dense // windows [kernel·in] → [out]
+	convolutions   []*kernels.Dense // windows [kernel…·in] → [out]
 	hidden, output *kernels.Dense
 }
 
-// ErrHost means that Host does not compute a network of this kind.
-var ErrHost = errors.New("the processor alone evaluates networks on the line")
+// hostBlock is how many states go through the trunk together: their hidden layers stay in the
+// second-level cache, and fill the tiles of package kernels.
+const hostBlock = 192
 
-// NewHost takes the parameters in the order of the layout. It fails with ErrHost for a network
-// in the plane.
+// trunkScratch has the layers of a block of states.
+type trunkScratch struct{ input, hidden, next []float32 }
+
+// NewHost takes the parameters in the order of the layout.
 func NewHost(c Config, theta []float32) (*Host, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -41,13 +50,7 @@ func NewHost(c Config, theta []float32) (*Host, error) {
 	if len(theta) != layout.Size() {
 		return nil, fmt.Errorf("deeponet: %d parameters, the network has %d", len(theta), layout.Size())
 	}
-	if c.Dimension != 1 {
-		return nil, fmt.Errorf("deeponet: %d dimensions: %w", c.Dimension, ErrHost)
-	}
-	parts := make(map[string][]float32, len(layout))
-	for i, offsets := 0, layout.Offsets(); i < len(layout); i++ {
-		parts[layout[i].Name] = theta[offsets[i]:offsets[i+1]]
-	}
+	parts := layout.Split(theta)
 	dense := func(name string, in, out int) *kernels.Dense {
 		return kernels.NewDense(parts[name+".weight"], parts[name+".bias"], in, out)
 	}
@@ -56,29 +59,34 @@ func NewHost(c Config, theta []float32) (*Host, error) {
 		if single(f) {
 			continue
 		}
-		if plane(f) {
-			return nil, fmt.Errorf("deeponet: %s is on a grid of the plane: %w", f.Name, ErrHost)
-		}
-		b := hostBranch{field: i, hidden: dense(f.Name+".hidden", c.hiddenInput(f), c.Hidden), output: dense(f.Name+".output", c.Hidden, c.Rank)}
+		b := hostBranch{field: i, hidden: dense(f.Name+".hidden", c.hiddenInput(f), c.Hidden), output: dense(f.Name+".output", c.Hidden, c.factors())}
 		for _, v := range c.convolutions(f) {
 			b.convolutions = append(b.convolutions, dense(v.name, v.fanIn(), v.out))
 		}
 		h.branches = append(h.branches, b)
 	}
-	in := c.trunkInput()
-	for i := range c.TrunkDepth {
-		h.trunk = append(h.trunk, dense(fmt.Sprintf("trunk.hidden%d", i), in, c.TrunkWidth))
-		in = c.TrunkWidth
+	width, own := c.TrunkWidth, c.trunkInput()-c.TimeEmbedding
+	first := parts["trunk.hidden0.weight"]
+	h.state = kernels.NewDense(first[:own*width], nil, own, width)
+	h.time = kernels.NewDense(first[own*width:], parts["trunk.hidden0.bias"], c.TimeEmbedding, width)
+	for i := 1; i < c.TrunkDepth; i++ {
+		h.trunk = append(h.trunk, dense(fmt.Sprintf("trunk.hidden%d", i), width, width))
 	}
-	weight, bias := parts["trunk.output.weight"], parts["trunk.output.bias"] // [width, q], [q]
-	h.code = kernels.EmptyDense(c.Rank, c.TrunkWidth+1)
-	row := make([]float32, c.TrunkWidth+1)
-	for l := range c.Rank {
-		for k := range c.TrunkWidth {
-			row[k] = weight[k*c.Rank+l]
+	weight, bias := parts["trunk.output.weight"], parts["trunk.output.bias"] // [width, q·d], [q·d]
+	row := make([]float32, width+1)
+	for k := range c.Dimension {
+		code := kernels.EmptyDense(c.Rank, width+1)
+		for l := range c.Rank {
+			for i := range width {
+				row[i] = weight[i*c.factors()+l*c.Dimension+k]
+			}
+			row[width] = bias[l*c.Dimension+k]
+			code.SetRow(l, row)
 		}
-		row[c.TrunkWidth] = bias[l]
-		h.code.SetRow(l, row)
+		h.codes = append(h.codes, code)
+	}
+	h.scratch.New = func() any {
+		return &trunkScratch{make([]float32, hostBlock*own), make([]float32, hostBlock*width), make([]float32, hostBlock*width)}
 	}
 	return h, nil
 }
@@ -100,15 +108,15 @@ func embed(dst, angular []float32, z float32) {
 	}
 }
 
-// CodeSize is the length of a function's code, width + 1.
-func (h *Host) CodeSize() int { return h.config.TrunkWidth + 1 }
+// CodeSize is the length of a function's code, d·(width+1).
+func (h *Host) CodeSize() int { return h.config.Dimension * (h.config.TrunkWidth + 1) }
 
 // Inputs is the number of inputs of a function.
 func (h *Host) Inputs() int { return len(h.config.Fields) }
 
-// Encode returns the codes [n, width+1] of n functions, which Network's Encode defines. The
-// inputs are those of Config.Fields, each [n, shape].
-func (h *Host) Encode(inputs [][]float32, n int) ([]float32, error) {
+// Encode returns the codes [n, d·(width+1)] of n functions, which Network's Encode defines. The
+// inputs are those of Config.Fields, each [n, shape]. All processors compute.
+func (h *Host) Encode(ctx context.Context, inputs [][]float32, n int) ([]float32, error) {
 	if len(inputs) != len(h.config.Fields) {
 		return nil, fmt.Errorf("deeponet: %d inputs, the network has %d", len(inputs), len(h.config.Fields))
 	}
@@ -117,24 +125,54 @@ func (h *Host) Encode(inputs [][]float32, n int) ([]float32, error) {
 			return nil, fmt.Errorf("%d values of %s for %d functions, the network takes %v of each", len(inputs[i]), f.Name, n, f.Shape)
 		}
 	}
+	codes := make([]float32, n*h.CodeSize())
+	// A group shares one reading of the branches' large layers.
+	size := max(1, (n+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	err := simulate.Each(ctx, (n+size-1)/size, func(_ context.Context, i int) error {
+		first, last := i*size, min((i+1)*size, n)
+		group := make([][]float32, len(inputs))
+		for k, f := range h.config.Fields {
+			group[k] = inputs[k][first*f.Size() : last*f.Size()]
+		}
+		h.encode(codes[first*h.CodeSize():last*h.CodeSize()], group, last-first)
+		return nil
+	}, nil)
+	return codes, err
+}
+
+// encode writes the codes of n functions to dst.
+func (h *Host) encode(dst []float32, inputs [][]float32, n int) {
+	c := h.config
 	numbers := h.numbers(inputs, n)
-	factors := make([]float32, n*h.config.Rank)
+	factors := make([]float32, n*c.factors())
 	part := make([]float32, len(factors))
-	for k, b := range h.branches {
+	for i, b := range h.branches {
 		into := part
-		if k == 0 {
+		if i == 0 {
 			into = factors
 		}
 		h.branch(into, b, inputs[b.field], numbers, n)
-		if k > 0 {
-			for i, v := range part {
-				factors[i] *= v
+		if i > 0 {
+			for j, v := range part {
+				factors[j] *= v
 			}
 		}
 	}
-	codes := make([]float32, n*h.CodeSize())
-	h.code.Apply(codes, factors, false)
-	return codes, nil
+	if c.Dimension == 1 {
+		h.codes[0].Apply(dst, factors, kernels.Linear)
+		return
+	}
+	width := c.TrunkWidth + 1
+	own, code := make([]float32, n*c.Rank), make([]float32, n*width) // of number k of the states
+	for k := range c.Dimension {
+		for i := range own {
+			own[i] = factors[i*c.Dimension+k]
+		}
+		h.codes[k].Apply(code, own, kernels.Linear)
+		for i := range n {
+			copy(dst[(i*c.Dimension+k)*width:][:width], code[i*width:])
+		}
+	}
 }
 
 // numbers returns [s, emb(s)] of every field that is a single number, side by side: [n, width].
@@ -157,73 +195,127 @@ func (h *Host) numbers(inputs [][]float32, n int) []float32 {
 	return all
 }
 
-// branch writes the factors [n, q] of a branch to dst.
+// branch writes the factors [n, q·d] of a branch to dst.
 func (h *Host) branch(dst []float32, b hostBranch, values, numbers []float32, n int) {
 	c := h.config
 	f := c.Fields[b.field]
-	all := c.convolutions(f)
 	width := c.hiddenInput(f)
 	hidden := make([]float32, n*width)
-	half := c.Kernel / 2
 	for function := range n {
 		source := values[function*f.Size() : (function+1)*f.Size()]
 		row := hidden[function*width : (function+1)*width]
-		for i, v := range all {
-			// With zeros around it, the layer's windows are slices of its input: position p
-			// reads nodes 2p − half to 2p + half.
-			positions := v.nodes[0]
-			padded := make([]float32, ((positions-1)*stride+c.Kernel)*v.in)
-			copy(padded[half*v.in:], source)
-			source = make([]float32, positions*v.out)
-			if i == len(all)-1 {
-				source = row[:positions*v.out]
+		nodes := f.Shape
+		for i, v := range c.convolutions(f) {
+			out := row // of the last layer
+			if i < len(b.convolutions)-1 {
+				out = make([]float32, product(v.nodes)*v.out)
 			}
-			b.convolutions[i].ApplyStrided(source, padded, positions, stride*v.in, true)
+			convolve(out[:product(v.nodes)*v.out], source, b.convolutions[i], v, nodes)
+			source, nodes = out, v.nodes
 		}
 		if count := len(numbers) / n; count > 0 {
 			copy(row[width-count:], numbers[function*count:(function+1)*count])
 		}
 	}
 	out := make([]float32, n*c.Hidden)
-	b.hidden.Apply(out, hidden, true)
-	b.output.Apply(dst, out, false)
+	b.hidden.Apply(out, hidden, kernels.GELU)
+	b.output.Apply(dst, out, kernels.Linear)
 }
 
-// Hidden writes the last hidden layer of the trunk [n, width] at n states of the flow's
-// coordinates and one time to dst. The velocity of a code is h·slope + offset.
+// convolve writes GELU of the convolution v of source [nodes…, in] to dst [v.nodes…, out].
+func convolve(dst, source []float32, layer *kernels.Dense, v convolution, nodes []int) {
+	kernel := v.kernel[0]
+	half, columns := kernel/2, v.nodes[len(v.nodes)-1]
+	// With zeros around it, the part of a window in one row of the source is a slice of that
+	// row: position p reads nodes 2p − half to 2p + half.
+	length, wide := nodes[len(v.nodes)-1]*v.in, ((columns-1)*stride+kernel)*v.in
+	if len(v.nodes) == 1 {
+		padded := make([]float32, wide)
+		copy(padded[half*v.in:], source[:length])
+		layer.ApplyStrided(dst, padded, columns, stride*v.in, kernels.GELU)
+		return
+	}
+	rows := (v.nodes[0]-1)*stride + kernel
+	padded := make([]float32, rows*wide)
+	for i := 0; i < nodes[0] && i+half < rows; i++ {
+		copy(padded[(i+half)*wide+half*v.in:(i+half+1)*wide], source[i*length:(i+1)*length])
+	}
+	span := kernel * v.in
+	windows := make([]float32, columns*kernel*span) // of one row of positions
+	for p := range v.nodes[0] {
+		for q := range columns {
+			for j := range kernel {
+				copy(windows[(q*kernel+j)*span:][:span], padded[(p*stride+j)*wide+q*stride*v.in:])
+			}
+		}
+		layer.Apply(dst[p*columns*v.out:(p+1)*columns*v.out], windows, kernels.GELU)
+	}
+}
+
+// Hidden writes the last hidden layer of the trunk [n, width] at n states x [n, d] of the flow's
+// coordinates and one time to dst. Number k of the velocity of a code is h·slope_k + offset_k.
 func (h *Host) Hidden(dst, x []float32, t float64) {
-	c := h.config
-	in := c.trunkInput()
-	rows := make([]float32, len(x)*in)
-	time := make([]float32, c.TimeEmbedding)
-	embed(time, h.times, float32(t))
-	for i, v := range x {
-		row := rows[i*in : (i+1)*in]
-		row[0] = v
-		embed(row[1:], h.states, v)
-		copy(row[1+c.StateEmbedding:], time)
-	}
-	scratch := [2][]float32{make([]float32, len(x)*c.TrunkWidth), make([]float32, len(x)*c.TrunkWidth)}
-	for i, layer := range h.trunk {
-		out := scratch[i%2]
-		if i == len(h.trunk)-1 {
-			out = dst
-		}
-		layer.Apply(out, rows, true)
-		rows = out
+	d, width := h.config.Dimension, h.config.TrunkWidth
+	first := h.first(t)
+	s := h.scratch.Get().(*trunkScratch)
+	defer h.scratch.Put(s)
+	for i := 0; i < len(x)/d; i += hostBlock {
+		n := min(hostBlock, len(x)/d-i)
+		copy(dst[i*width:(i+n)*width], h.hidden(s, x[i*d:(i+n)*d], first))
 	}
 }
 
-// Velocity writes v(x, t) at n states to dst, for one function's code.
-func (h *Host) Velocity(dst, code, x []float32, t float64) {
-	width := h.config.TrunkWidth
-	hidden := make([]float32, len(x)*width)
-	h.Hidden(hidden, x, t)
-	for i := range x {
-		sum := float64(code[width])
-		for k, v := range hidden[i*width : (i+1)*width] {
-			sum += float64(v) * float64(code[k])
+// first is the first layer of the trunk at one time.
+func (h *Host) first(t float64) *kernels.Dense {
+	embedding, bias := make([]float32, len(h.times)*2), make([]float32, h.config.TrunkWidth)
+	embed(embedding, h.times, float32(t))
+	h.time.Apply(bias, embedding, kernels.Linear)
+	return h.state.WithBias(bias)
+}
+
+// hidden returns the last hidden layer [n, width] at a block of states x [n, d].
+func (h *Host) hidden(s *trunkScratch, x []float32, first *kernels.Dense) []float32 {
+	c := h.config
+	d, width := c.Dimension, c.TrunkWidth
+	n, in := len(x)/d, d*(1+c.StateEmbedding)
+	for i := range n {
+		row, state := s.input[i*in:(i+1)*in], x[i*d:(i+1)*d]
+		copy(row, state)
+		for k, v := range state {
+			embed(row[d+k*c.StateEmbedding:], h.states, v)
 		}
-		dst[i] = float32(sum)
+	}
+	out, next := s.hidden[:n*width], s.next[:n*width]
+	first.Apply(out, s.input[:n*in], kernels.GELU)
+	for _, layer := range h.trunk {
+		layer.Apply(next, out, kernels.GELU)
+		out, next = next, out
+	}
+	return out
+}
+
+// At returns the velocity at time t of the function with that code. It writes v [n, d] at n
+// states x [n, d] to dst, and is safe for concurrent use.
+func (h *Host) At(code []float32, t float64) func(dst, x []float32) {
+	d, width := h.config.Dimension, h.config.TrunkWidth
+	first := h.first(t)
+	return func(dst, x []float32) {
+		s := h.scratch.Get().(*trunkScratch)
+		defer h.scratch.Put(s)
+		for len(x) > 0 {
+			n := min(hostBlock, len(x)/d)
+			hidden := h.hidden(s, x[:n*d], first)
+			for i := range n {
+				row := hidden[i*width : (i+1)*width]
+				for k := range d {
+					own := code[k*(width+1):]
+					dst[i*d+k] = kernels.Dot(row, own[:width]) + own[width]
+				}
+			}
+			dst, x = dst[n*d:], x[n*d:]
+		}
 	}
 }
+
+// Block is how many states At computes together.
+func (h *Host) Block() int { return hostBlock }

@@ -1,5 +1,5 @@
-// Package kernels computes dense layers on the processor itself, without a compute backend:
-// for networks that are so small, or run so seldom, that a backend's start and compilation
+// Package kernels computes the layers of networks on the processor itself, without a compute
+// backend: for networks that are so small, or run so seldom, that a backend's start and compilation
 // would take longer than the arithmetic. Its vector instructions are AVX-512 or AVX2 where the
 // processor has them; plain Go elsewhere gives the same results up to rounding.
 package kernels
@@ -42,6 +42,9 @@ func EmptyDense(in, out int) *Dense {
 	return &Dense{in: in, out: out, panels: make([]float32, panels*in*tileColumns), bias: make([]float32, panels*tileColumns)}
 }
 
+// Outputs is the number of outputs.
+func (d *Dense) Outputs() int { return d.out }
+
 // SetRow sets the weights [out] of input k.
 func (d *Dense) SetRow(k int, weight []float32) {
 	for j := 0; j < d.out; j += tileColumns {
@@ -63,19 +66,37 @@ func PackedDense(packed []float32, in, out int) *Dense {
 // Packed are the weights as the layer keeps them. The caller must not change them.
 func (d *Dense) Packed() []float32 { return d.panels }
 
-// Apply writes y = x·W + b, or with activate GELU(x·W + b), for the rows of x [n, in] to dst
-// [n, out].
-func (d *Dense) Apply(dst, x []float32, activate bool) {
+// SetColumn sets the weights [in] of output j.
+func (d *Dense) SetColumn(j int, weight []float32) {
+	panel := d.panels[j/tileColumns*d.in*tileColumns:]
+	for k, w := range weight[:d.in] {
+		panel[k*tileColumns+j%tileColumns] = w
+	}
+}
+
+// WithBias is the layer with another bias [out]. Both share their weights.
+func (d *Dense) WithBias(bias []float32) *Dense {
+	if len(bias) != d.out {
+		panic(fmt.Sprintf("kernels: %d biases of a layer %d→%d", len(bias), d.in, d.out))
+	}
+	other := *d
+	other.bias = make([]float32, len(d.bias))
+	copy(other.bias, bias)
+	return &other
+}
+
+// Apply writes y = x·W + b, after the activation, for the rows of x [n, in] to dst [n, out].
+func (d *Dense) Apply(dst, x []float32, a Activation) {
 	n := len(x) / d.in
 	if len(x) != n*d.in {
 		panic(fmt.Sprintf("kernels: %d inputs of a layer %d→%d", len(x), d.in, d.out))
 	}
-	d.ApplyStrided(dst, x, n, d.in, activate)
+	d.ApplyStrided(dst, x, n, d.in, a)
 }
 
 // ApplyStrided is Apply for n rows of x that begin stride numbers after one another. Rows may
 // overlap, as the windows of a convolution do.
-func (d *Dense) ApplyStrided(dst, x []float32, n, stride int, activate bool) {
+func (d *Dense) ApplyStrided(dst, x []float32, n, stride int, activation Activation) {
 	if n == 0 {
 		return
 	}
@@ -94,9 +115,7 @@ func (d *Dense) ApplyStrided(dst, x []float32, n, stride int, activate bool) {
 		for j := 0; j < d.out; j += tileColumns {
 			panel := d.panels[j*d.in : (j+tileColumns)*d.in]
 			multiply(&t, &rows, panel, (*[tileColumns]float32)(d.bias[j:]))
-			if activate {
-				gelu(t[:count*tileColumns])
-			}
+			activation.Apply(t[:count*tileColumns])
 			width := min(tileColumns, d.out-j)
 			for r := range count {
 				copy(dst[(first+r)*d.out+j:][:width], t[r*tileColumns:])

@@ -68,6 +68,17 @@ func (l Layout) Offsets() []int {
 	return offsets
 }
 
+// Split returns the tensors' values, which are parts of theta, by their names. The length of
+// theta is the layout's size.
+func (l Layout) Split(theta []float32) map[string][]float32 {
+	parts := make(map[string][]float32, len(l))
+	offsets := l.Offsets()
+	for i, t := range l {
+		parts[t.Name] = theta[offsets[i]:offsets[i+1]:offsets[i+1]]
+	}
+	return parts
+}
+
 // Equal reports whether both have the same tensors, by name and shape, in the same
 // order. Initial values do not matter.
 func (l Layout) Equal(other Layout) bool {

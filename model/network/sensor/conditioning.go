@@ -37,11 +37,11 @@ func (c Config) modulations() int {
 // plainNorms reports whether the norms of a block have gain and bias as parameters.
 func (c Config) plainNorms() bool { return c.Conditioning == Concat || c.Conditioning == Dot }
 
-// context is c = W_c[z; τ] + b_c of n functions with T times each. A block uses only
+// codeAndTime is the context c = W_c[z; τ] + b_c of n functions with T times each. A block uses only
 // affine maps of c, so that c is never computed for every time:
 // c·w = (z W_z + b_c)·w + τ(W_τ w). The first part is computed once for each function,
 // and W_τ w once if there are more times than columns.
-type context struct {
+type codeAndTime struct {
 	Network
 	code *graph.Node // z W_z + b_c, [n, Width]
 	tau  *graph.Node // [n, T, time embedding]
@@ -49,9 +49,9 @@ type context struct {
 	rank int         // of the decoder's hidden states
 }
 
-func (n Network) context(z, tau *graph.Node, rank int) context {
+func (n Network) context(z, tau *graph.Node, rank int) codeAndTime {
 	weight, width := n.weight("decoder.context"), n.config.Width
-	return context{
+	return codeAndTime{
 		Network: n,
 		code:    plus(n.times(z, rows(weight, 0, width)), n.bias("decoder.context")),
 		tau:     tau,
@@ -61,12 +61,12 @@ func (n Network) context(z, tau *graph.Node, rank int) context {
 }
 
 // into returns c·w for w [Width, k], in a shape that broadcasts to hidden states.
-func (c context) into(w *graph.Node) *graph.Node {
+func (c codeAndTime) into(w *graph.Node) *graph.Node {
 	return c.spread(graph.Add(graph.ExpandAxes(c.times(c.code, w), 1), c.chain(c.tau, c.time, w)))
 }
 
 // spread gives x [n, T, k] axes of length 1 for the tokens of a state.
-func (c context) spread(x *graph.Node) *graph.Node {
+func (c codeAndTime) spread(x *graph.Node) *graph.Node {
 	for x.Rank() < c.rank {
 		x = graph.ExpandAxes(x, 2)
 	}
@@ -89,14 +89,14 @@ func (n Network) chain(x, a, b *graph.Node) *graph.Node {
 type block struct {
 	Network
 	name     string
-	context  context
+	context  codeAndTime
 	gain     [2]*graph.Node // 1 + γ of both norms
 	shift    [2]*graph.Node // β
 	gate     *graph.Node    // α
 	features *graph.Node    // g
 }
 
-func (n Network) block(i int, c context) block {
+func (n Network) block(i int, c codeAndTime) block {
 	b := block{Network: n, name: fmt.Sprintf("decoder.block%d", i), context: c}
 	if n.config.modulations() == 0 {
 		return b

@@ -1,5 +1,6 @@
 // Package engine chooses how the samples of a trained model are computed: from a table of the
-// network (package table) or by the network itself on a compute backend (package sampler).
+// network (package table), by the network on the processor itself (package processor), or by the
+// network on a compute backend (package sampler).
 package engine
 
 import (
@@ -13,6 +14,7 @@ import (
 	"github.com/ergoflow/ergoflow/model/experiment"
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
+	"github.com/ergoflow/ergoflow/model/sampling/processor"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 	"github.com/ergoflow/ergoflow/model/sampling/table"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -21,11 +23,14 @@ import (
 
 // Names of engines.
 const (
-	// Auto takes a table where the model and the solver allow one, otherwise the network.
+	// Auto takes a table where the model and the solver allow one. Otherwise the network
+	// computes: on a GPU where the backend is one, else on the processor itself.
 	Auto = "auto"
 	// Table fails where there can be no table.
 	Table = "table"
-	// Network computes every velocity by the network.
+	// Processor computes every velocity by the network, without a compute backend.
+	Processor = "processor"
+	// Network computes every velocity by the network on a compute backend.
 	Network = "network"
 )
 
@@ -34,25 +39,35 @@ var ErrNoTable = errors.New("there is no table of this model")
 
 // Options say how to open an engine.
 type Options struct {
-	Name    string // Auto, Table or Network; "" is Auto
+	Name    string // Auto, Table, Processor or Network; "" is Auto
 	Backend string // of the network, as backend.Open takes it
 	Tables  string // directory of the tables' files; "" keeps none
 	// Shared is used instead of Backend where it is not nil, and stays open.
 	Shared *backend.Backend
 }
 
-// Engine samples with one state of a model. It opens a backend when the network is first
-// needed. It is safe for concurrent use, but for Load; the network serves one request at a time.
+// onGPU reports whether the backend would be a GPU.
+func (o Options) onGPU() bool {
+	if o.Shared != nil {
+		return o.Shared.Name == backend.XLACUDA
+	}
+	return backend.TriesGPU(o.Backend)
+}
+
+// Engine samples with one state of a model. It opens a backend when one is first needed. It is
+// safe for concurrent use, but for Load; a backend serves one request at a time.
 type Engine struct {
 	options     Options
+	direct      string // Processor or Network: what computes where there is no table
 	experiment  experiment.Experiment
 	conditioner flow.Conditioner
 	state       *state.State
 	table       *table.Sampler // nil where the model allows none
 
-	mu      sync.Mutex
-	backend *backend.Backend
-	network *sampler.Sampler
+	mu        sync.Mutex
+	processor *processor.Sampler // nil before it is needed
+	backend   *backend.Backend
+	network   *sampler.Sampler
 }
 
 // Open opens an engine for a state of the experiment, whose family is f.
@@ -60,21 +75,27 @@ func Open(o Options, e experiment.Experiment, f family.Family, st *state.State) 
 	switch o.Name {
 	case "":
 		o.Name = Auto
-	case Auto, Table, Network:
+	case Auto, Table, Processor, Network:
 	default:
-		return nil, fmt.Errorf("unknown engine %q: known are %s, %s and %s", o.Name, Auto, Table, Network)
+		return nil, fmt.Errorf("unknown engine %q: known are %s, %s, %s and %s", o.Name, Auto, Table, Processor, Network)
+	}
+	if err := backend.CheckName(o.Backend); err != nil {
+		return nil, err
 	}
 	conditioner, err := e.Conditioner(f, st.Normalisation)
 	if err != nil {
 		return nil, err
 	}
-	engine := &Engine{options: o, experiment: e, conditioner: conditioner, state: st}
-	if o.Name == Network {
+	engine := &Engine{options: o, direct: Processor, experiment: e, conditioner: conditioner, state: st}
+	if o.Name == Network || o.Name == Auto && o.onGPU() {
+		engine.direct = Network
+	}
+	if o.Name == Processor || o.Name == Network {
 		return engine, nil
 	}
 	if config, ok := e.Velocity().(deeponet.Config); ok {
 		engine.table, err = table.New(config, conditioner, st, o.Tables)
-		if err != nil && !errors.Is(err, deeponet.ErrHost) {
+		if err != nil && !errors.Is(err, table.ErrNotLine) {
 			return nil, err
 		}
 	}
@@ -108,7 +129,7 @@ func (e *Engine) Load(st *state.State) error {
 			return err
 		}
 	}
-	e.state = st
+	e.state, e.processor = st, nil
 	if e.table == nil {
 		return nil
 	}
@@ -117,12 +138,12 @@ func (e *Engine) Load(st *state.State) error {
 	return err
 }
 
-// Of names the engine that takes a solver's requests: Table or Network.
+// Of names the engine that takes a solver's requests: Table, Processor or Network.
 func (e *Engine) Of(solver ode.Solver) string {
 	if e.table != nil && table.Supports(solver) {
 		return Table
 	}
-	return Network
+	return e.direct
 }
 
 // Prepare makes everything ready that does not depend on a request: the table, or the backend.
@@ -133,9 +154,27 @@ func (e *Engine) Prepare(ctx context.Context, solver ode.Solver) error {
 	case e.options.Name == Table:
 		return fmt.Errorf("%w: %w", ErrNoTable, table.ErrSolver)
 	}
+	if e.direct == Processor {
+		_, err := e.onProcessor()
+		return err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.open()
+}
+
+// onProcessor makes the processor's sampler, unless there is one.
+func (e *Engine) onProcessor() (*processor.Sampler, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.processor == nil {
+		made, err := processor.New(e.experiment.Velocity(), e.conditioner, e.state)
+		if err != nil {
+			return nil, err
+		}
+		e.processor = made
+	}
+	return e.processor, nil
 }
 
 // open opens the backend and uploads the network. The caller holds the lock.
@@ -167,13 +206,19 @@ func (e *Engine) Sample(ctx context.Context, functions []flow.Subject, n int, so
 	return sampler.Each(e.SampleEach).All(ctx, functions, n, solver, seed)
 }
 
-// SampleEach is a sampler.Each, by the table or by the network.
+// SampleEach is a sampler.Each, by the engine that Of names.
 func (e *Engine) SampleEach(ctx context.Context, draws []sampler.Draw, solver ode.Solver) (samples [][]float32, failures []error, err error) {
 	switch {
 	case e.Of(solver) == Table:
 		return e.table.SampleEach(ctx, draws, solver)
 	case e.options.Name == Table:
 		return nil, nil, fmt.Errorf("%w: %w", ErrNoTable, table.ErrSolver)
+	case e.direct == Processor:
+		s, err := e.onProcessor()
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.SampleEach(ctx, draws, solver)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

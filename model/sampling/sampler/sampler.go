@@ -68,11 +68,8 @@ func New(b *backend.Backend, model velocity.Model, conditioner flow.Conditioner,
 		return nil, fmt.Errorf("sampler: %w", err)
 	}
 	s := &Sampler{
-		backend: b, model: model, conditioner: conditioner, frame: frame, group: maxFunctions,
+		backend: b, model: model, conditioner: conditioner, frame: frame, group: GroupOf(model),
 		velocities: make(map[int]*backend.Program), derived: make(map[int]*backend.Program),
-	}
-	for _, input := range model.Inputs() {
-		s.group = max(1, min(s.group, maxInputValues/input.Size()))
 	}
 	if s.theta, err = b.Upload(st.Parameters, len(st.Parameters)); err != nil {
 		return nil, fmt.Errorf("sampler: %w", err)
@@ -169,14 +166,14 @@ func (s *Sampler) SampleEach(ctx context.Context, draws []Draw, solver ode.Solve
 	if err != nil {
 		return nil, nil, err
 	}
-	codes, err := s.encode(ctx, functions)
+	codes, err := Codes(ctx, s.conditioner, len(s.model.Inputs()), s.group, functions, s.encode)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode functions: %w", err)
+		return nil, nil, err
 	}
 	samples, failures = make([][]float32, len(draws)), make([]error, len(draws))
 	for i, draw := range draws {
 		x := Noise(draw.Seed, draw.Place, draw.N*d)
-		if err := s.integrate(ctx, x, codes[i], solver); err != nil {
+		if err := s.integrate(ctx, x, codes[i*s.codeSize:(i+1)*s.codeSize], solver); err != nil {
 			if ctx.Err() != nil {
 				return nil, nil, err
 			}
@@ -231,51 +228,63 @@ func Noise(seed uint64, function, n int) []float32 {
 	return x
 }
 
-// encode returns the code of each function.
-func (s *Sampler) encode(ctx context.Context, functions []flow.Subject) ([][]float32, error) {
-	codes := make([][]float32, 0, len(functions))
-	for first := 0; first < len(functions); first += s.group {
-		group := functions[first:min(first+s.group, len(functions))]
-		inputs := make([][]float32, len(s.model.Inputs()))
-		for k, input := range s.model.Inputs() {
-			inputs[k] = make([]float32, 0, s.group*input.Size())
+// GroupOf is how many functions a model encodes together, within bounded memory.
+func GroupOf(model velocity.Model) int {
+	group := maxFunctions
+	for _, input := range model.Inputs() {
+		group = max(1, min(group, maxInputValues/input.Size()))
+	}
+	return group
+}
+
+// Encode returns the codes of n functions, side by side, from a network's inputs.
+type Encode func(ctx context.Context, inputs [][]float32, n int) ([]float32, error)
+
+// Codes returns the codes of functions, side by side. The conditioner makes the inputs, of which
+// there are that many, and encode takes those of at most group functions at once.
+func Codes(ctx context.Context, conditioner flow.Conditioner, inputs, group int, functions []flow.Subject, encode Encode) ([]float32, error) {
+	var codes []float32
+	for first := 0; first < len(functions); first += group {
+		part := functions[first:min(first+group, len(functions))]
+		values := make([][]float32, inputs)
+		err := conditioner.Condition(ctx, values, part)
+		var more []float32
+		if err == nil {
+			more, err = encode(ctx, values, len(part))
 		}
-		if err := s.conditioner.Condition(ctx, inputs, group); err != nil {
-			return nil, err
+		if err != nil {
+			return nil, fmt.Errorf("encode functions: %w", err)
 		}
-		out := make([]float32, s.group*s.codeSize)
-		if err := s.runEncoder(out, inputs, len(group)); err != nil {
-			return nil, err
-		}
-		for i := range group {
-			codes = append(codes, out[i*s.codeSize:(i+1)*s.codeSize])
-		}
+		codes = append(codes, more...)
 	}
 	return codes, nil
 }
 
-// runEncoder encodes that many functions, at most s.group. Zeros fill up the inputs
-// of the execution.
-func (s *Sampler) runEncoder(out []float32, values [][]float32, functions int) error {
+// encode is an Encode of at most s.group functions. Zeros fill up the inputs of the execution.
+func (s *Sampler) encode(_ context.Context, values [][]float32, functions int) ([]float32, error) {
 	inputs := []backend.Buffer{s.theta}
 	defer func() { backend.Free(inputs[1:]...) }()
 	for k, input := range s.model.Inputs() {
 		if len(values[k]) != functions*input.Size() {
-			return fmt.Errorf("%d values of %s for %d functions, the network takes %v of each", len(values[k]), input.Name, functions, input.Shape)
+			return nil, fmt.Errorf("%d values of %s for %d functions, the network takes %v of each", len(values[k]), input.Name, functions, input.Shape)
 		}
 		padded := append(values[k], make([]float32, (s.group-functions)*input.Size())...)
 		buffer, err := s.backend.Upload(padded, s.encoder.Input(k+1).Dimensions...)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		inputs = append(inputs, buffer)
 	}
 	outputs, err := s.encoder.Run(inputs...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer backend.Free(outputs...)
-	return backend.Download(out, outputs[0])
+	codes := make([]float32, s.group*s.codeSize)
+	if err := backend.Download(codes, outputs[0]); err != nil {
+		return nil, err
+	}
+	return codes[:functions*s.codeSize], nil
 }
 
 // integrate carries the states x [n, d] of one function from noise to samples.

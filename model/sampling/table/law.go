@@ -9,6 +9,7 @@ import (
 	"sort"
 
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
+	"github.com/ergoflow/ergoflow/model/network/kernels"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/training/flow"
 )
@@ -61,7 +62,7 @@ func (s *Sampler) Law(ctx context.Context, function flow.Subject, solver ode.Sol
 	fields := make([]field, len(t.layers))
 	err = simulate.Each(ctx, len(fields), func(_ context.Context, i int) error {
 		fields[i] = make(field, cells*terms)
-		t.layers[i].Apply(fields[i], code, false)
+		t.layers[i].Apply(fields[i], code, kernels.Linear)
 		return nil
 	}, nil)
 	if err != nil {

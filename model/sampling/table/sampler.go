@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/ergoflow/ergoflow/data/simulation/simulate"
 	"github.com/ergoflow/ergoflow/model/network/deeponet"
+	"github.com/ergoflow/ergoflow/model/network/kernels"
 	"github.com/ergoflow/ergoflow/model/sampling/ode"
 	"github.com/ergoflow/ergoflow/model/sampling/sampler"
 	"github.com/ergoflow/ergoflow/model/training/flow"
@@ -18,6 +20,9 @@ import (
 
 // maxGroup bounds the equations that share one pass over the table.
 const maxGroup = 64
+
+// ErrNotLine means that a network's states are not on the line.
+var ErrNotLine = errors.New("tables are for networks on the line")
 
 // Sampler draws from a network on the line by tables, one for each solver. It is safe for
 // concurrent use.
@@ -33,9 +38,12 @@ type Sampler struct {
 
 // New makes a sampler of a state of that network. The conditioner makes the network's inputs
 // with the normalisation of the state. Tables are kept as files in the directory dir, where a
-// later sampler of the same state finds them; "" keeps none. New fails with deeponet.ErrHost
-// for networks that are not on the line.
+// later sampler of the same state finds them; "" keeps none. New fails with ErrNotLine for
+// networks that are not on the line.
 func New(config deeponet.Config, conditioner flow.Conditioner, st *state.State, dir string) (*Sampler, error) {
+	if config.Dimension != 1 {
+		return nil, ErrNotLine
+	}
 	if !st.Layout.Equal(config.Layout()) {
 		return nil, sampler.ErrOtherNetwork
 	}
@@ -100,7 +108,7 @@ func (s *Sampler) SampleEach(ctx context.Context, draws []sampler.Draw, solver o
 	}
 	codes, err := s.encode(ctx, functions)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode functions: %w", err)
+		return nil, nil, err
 	}
 	samples, failures = make([][]float32, len(draws)), make([]error, len(draws))
 	size := (len(draws) + runtime.GOMAXPROCS(0) - 1) / runtime.GOMAXPROCS(0)
@@ -130,20 +138,7 @@ func (s *Sampler) SampleEach(ctx context.Context, draws []sampler.Draw, solver o
 
 // encode returns the codes of the functions, side by side.
 func (s *Sampler) encode(ctx context.Context, functions []flow.Subject) ([]float32, error) {
-	codes := make([]float32, 0, len(functions)*s.host.CodeSize())
-	for first := 0; first < len(functions); first += maxGroup {
-		group := functions[first:min(first+maxGroup, len(functions))]
-		inputs := make([][]float32, s.host.Inputs())
-		if err := s.conditioner.Condition(ctx, inputs, group); err != nil {
-			return nil, err
-		}
-		part, err := s.host.Encode(inputs, len(group))
-		if err != nil {
-			return nil, err
-		}
-		codes = append(codes, part...)
-	}
-	return codes, nil
+	return sampler.Codes(ctx, s.conditioner, s.host.Inputs(), maxGroup, functions, s.host.Encode)
 }
 
 // integrate carries the states x of functions with these codes through the table. States that
@@ -154,7 +149,7 @@ func (t *Table) integrate(ctx context.Context, x [][]float32, codes []float32) e
 		// Few products are bound by the memory that they read: all processors read together.
 		err := simulate.Each(ctx, len(fields), func(_ context.Context, i int) error {
 			fields[i] = make([]float32, len(x)*cells*terms)
-			t.layers[i].Apply(fields[i], codes, false)
+			t.layers[i].Apply(fields[i], codes, kernels.Linear)
 			return nil
 		}, nil)
 		if err != nil {
@@ -181,7 +176,7 @@ func (t *Table) integrate(ctx context.Context, x [][]float32, codes []float32) e
 				free = append(free, make([]float32, len(x)*cells*terms))
 			}
 			fields[i], free = free[len(free)-1], free[:len(free)-1]
-			t.layers[i].Apply(fields[i], codes, false)
+			t.layers[i].Apply(fields[i], codes, kernels.Linear)
 		}
 		for k := range x {
 			for j, i := range at {
@@ -211,7 +206,7 @@ func (s *Sampler) outside(ctx context.Context, x, code []float32, solver ode.Sol
 		states[k] = noise[i]
 	}
 	field := func(dst, x []float32, t float64) error {
-		s.host.Velocity(dst, code, x, t)
+		s.host.At(code, t)(dst, x)
 		return nil
 	}
 	if _, err := solver.Integrate(ctx, field, states, 0, 1); err != nil {

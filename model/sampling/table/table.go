@@ -68,7 +68,7 @@ func tabulate(host *deeponet.Host, time float64) *kernels.Dense {
 	coefficients := make([]float32, cells*terms*width) // [cells·terms, width]
 	for c := range cells {
 		span := h[c*terms*width : (c+1)*terms*width]
-		kernels.NewDense(span, nil, terms, width).Apply(coefficients[c*terms*width:(c+1)*terms*width], transform, false)
+		kernels.NewDense(span, nil, terms, width).Apply(coefficients[c*terms*width:(c+1)*terms*width], transform, kernels.Linear)
 	}
 	row := make([]float32, cells*terms)
 	for k := range width {

@@ -122,7 +122,7 @@ func TestAgreesWithNetwork(t *testing.T) {
 				want[j] = float32(source.NormFloat64())
 			}
 			begin := append([]float32(nil), want...)
-			velocity := func(dst, x []float32, t float64) error { s.host.Velocity(dst, code, x, t); return nil }
+			velocity := func(dst, x []float32, t float64) error { s.host.At(code, t)(dst, x); return nil }
 			if _, err := solver.Integrate(t.Context(), velocity, want, 0, 1); err != nil {
 				t.Fatal(err)
 			}
